@@ -656,7 +656,9 @@ class worker_observer {
 namespace elastic {
 
 class job_journal;
+class job_monitor;
 class logs_specs;
+class output_tails;
 
 /// What an agent works with, each replaceable: a null pointer means the default.
 struct agent_services {
@@ -686,11 +688,17 @@ struct agent_services {
   std::shared_ptr<metric_handler> metrics = {};
   /// Is told what the agent decides, and why. Default: one of its own, for its file.
   std::shared_ptr<job_journal> journal = {};
+  /// What the job's nodes tell each other for those who look at it, if the rendezvous carries it:
+  /// follows the journal and is the observer, or in front of it. Default: `make_agent` makes one
+  /// for a job of several nodes; an agent without it has none.
+  std::shared_ptr<job_monitor> monitor = {};
   /// Is told of the workers' progress, and of hung ones before they are killed. Default: nobody.
   std::shared_ptr<worker_observer> observer = {};
   /// Where the output of workers goes. Default: what the launch_config names; else a
   /// `default_logs_specs`.
   std::shared_ptr<logs_specs> logs = {};
+  /// Offers the last lines of each worker to whoever shows the job. Default: to nobody.
+  std::shared_ptr<output_tails> tails = {};
   /// Where output that the agent copies is shown. Default: stdout and stderr of this process.
   std::shared_ptr<output_sink> console_out = {};
   std::shared_ptr<output_sink> console_err = {};
@@ -964,6 +972,34 @@ ELASTIC_DECL std::string failure_report(const std::string& name,
 
 }  // namespace elastic
 
+// ---- elastic/agent/standby/standby_starts.hpp ----
+
+namespace elastic {
+
+/// How processes were started that could have had a standby.
+struct standby_starts {
+  /// By a standby.
+  std::size_t warm = 0;
+  /// Different reasons that are kept.
+  static constexpr std::size_t most_reasons = 8;
+  /// Without, by the reason.
+  std::map<std::string, std::size_t> cold;
+
+  /// One more was started without a standby.
+  ELASTIC_DECL void add_cold(const std::string& reason, std::size_t count = 1);
+
+  /// What another attempt adds to a job.
+  ELASTIC_DECL void add(const standby_starts& more);
+
+  std::size_t all() const { return warm + all_cold(); }
+  ELASTIC_DECL std::size_t all_cold() const;
+
+  /// "3 warm; 1 cold, because no standby was ready"; empty if nothing was started.
+  ELASTIC_DECL std::string text() const;
+};
+
+}  // namespace elastic
+
 // ---- elastic/agent/worker_state.hpp ----
 
 namespace elastic {
@@ -1012,6 +1048,8 @@ struct run_result {
   /// How often the group was started again after a failure, and how often that was allowed.
   int restarts = 0;
   int max_restarts = 0;
+  /// How the workers of this node were started in all attempts, if standbys are kept for them.
+  standby_starts starts;
   /// Why the run ended as it did, one sentence.
   std::string reason;
   /// This node left the job because a worker of it or its node check said that it is bad; `failed`,
@@ -1113,6 +1151,9 @@ struct stop_request {
   std::string reason = {};
   /// What it means if the agent stops already: kill the workers at once; false: nothing more.
   bool escalates = true;
+  /// Whether the node is not to come back for a while (`rendezvous_parameters::exclude_for`), since
+  /// something is wrong with it.
+  bool is_node_bad = false;
 };
 
 }  // namespace elastic
@@ -1138,6 +1179,8 @@ struct worker_request {
 }  // namespace elastic
 
 // ---- elastic/base/limits.hpp ----
+
+#include <limits>
 
 /// Every bound of this library, named. What comes from outside is checked against these.
 namespace elastic::limits {
@@ -1206,6 +1249,11 @@ inline constexpr std::size_t store_refused_addresses = 1024;
 /// The addresses that a node tells the others of, and their text.
 inline constexpr std::size_t node_addresses = 64;
 inline constexpr std::size_t node_addresses_bytes = 4096;
+/// The largest number of a round, or of a server, that a node can tell of an earlier server: its
+/// successor counts on from there, and what it counts must fit into messages, too.
+inline constexpr std::int64_t rendezvous_told_number = std::int64_t{1} << 61;
+/// Failures of a job that are counted.
+inline constexpr int job_restarts = std::numeric_limits<int>::max() - 1;
 /// Jobs that meet at one server.
 inline constexpr std::size_t rendezvous_jobs = 1024;
 /// How long a node looks for a server of the rendezvous that it had reached before.
@@ -1246,6 +1294,8 @@ inline constexpr std::chrono::milliseconds file_after_stop{1000};
 /// How long the agent waits at its end for a log directory that may hang: for what a failed worker
 /// left in files, and for the report.
 inline constexpr std::chrono::milliseconds log_directory_patience{3000};
+/// How long a log directory that may hang is asked, before the start, whether it can be written.
+inline constexpr std::chrono::milliseconds log_directory_check{1000};
 /// A journal: the records that an agent keeps in memory, one line of it, a text and the list of
 /// process ids in a line, a file and how many are kept, lines that wait for a file that hangs, and
 /// how much of it is read.
@@ -1308,14 +1358,28 @@ inline constexpr int control_lines_per_second = 10'000;
 inline constexpr int control_complaints = 20;
 /// Names of sections for which durations are learned.
 inline constexpr std::size_t learned_names = 256;
+/// How often workers may be looked at, at most; how many files of /proc are read for that at one
+/// look; and how many workers are suspected in one attempt before no more are.
+inline constexpr std::chrono::milliseconds least_watch_interval{10};
+inline constexpr std::size_t watched_files = 20'000;
+inline constexpr int worker_suspicions = 64;
 /// How much later than asked a watch may wake before it is taken for having stood still itself.
 inline constexpr std::chrono::milliseconds watch_lateness{1000};
-/// The head of a request to the status server, its headers, and a body, which is skipped.
+/// The head of a request to the status server, its headers, and its body.
 inline constexpr std::size_t http_request_head_bytes = 8 * 1024;
 inline constexpr std::size_t http_request_headers = 64;
 inline constexpr std::size_t http_request_body_bytes = 8 * 1024;
 /// One answer of the status server.
-inline constexpr std::size_t status_answer_bytes = 2 * 1024 * 1024;
+inline constexpr std::size_t status_answer_bytes = 4 * 1024 * 1024;
+/// What is shown of a line that a worker wrote.
+inline constexpr std::size_t shown_line_bytes = 2000;
+/// How long the log file of a worker is waited for whose last lines somebody wants to see.
+inline constexpr std::chrono::seconds shown_lines_patience{2};
+/// How often Kubeflow Trainer is told of progress at most, how long it may take to hear the last,
+/// and the token that it wants to see.
+inline constexpr std::chrono::seconds kubeflow_pause{5};
+inline constexpr std::chrono::milliseconds kubeflow_farewell{1000};
+inline constexpr std::size_t kubeflow_token_bytes = 16 * 1024;
 /// Connections to the status server, and those of them that follow events: there is always room for
 /// a probe.
 inline constexpr std::size_t status_connections = 16;
@@ -1326,6 +1390,20 @@ inline constexpr std::chrono::seconds status_request{5};
 inline constexpr std::chrono::seconds status_heartbeat{15};
 /// How long a server that stops waits for those who follow events to take the last.
 inline constexpr std::chrono::milliseconds status_farewell{200};
+/// Nodes that a job keeps out, how long a name and the reason may be, and for how long one stays
+/// out: all of them have room in one message beside everything else.
+inline constexpr std::size_t excluded_nodes = 16;
+inline constexpr std::size_t node_name_bytes = 64;
+inline constexpr std::size_t exclusion_reason_bytes = 128;
+inline constexpr std::chrono::hours exclusion_time{24 * 30};
+/// How long an agent whose job was closed by another node waits for a request to stop of its own.
+inline constexpr std::chrono::milliseconds stop_request_patience{500};
+/// Why a job pauses, with who wants it and where.
+inline constexpr std::size_t pause_text_bytes = 1024;
+/// Commands that it carries out at a time, the reason in one, and the time that one may give.
+inline constexpr std::size_t status_commands = 4;
+inline constexpr std::size_t command_reason_bytes = 400;
+inline constexpr std::chrono::seconds command_time{3600};
 /// How long it rests if the system has no room for a connection.
 inline constexpr std::chrono::milliseconds status_pause{200};
 /// What clients of a server have to know that others can reach.
@@ -1334,6 +1412,18 @@ inline constexpr std::size_t status_token_bytes = 256;
 /// What is shown of a job: its last attempts, and the ways in which workers ended.
 inline constexpr std::size_t viewed_attempts = 64;
 inline constexpr std::size_t viewed_exits = 512;
+/// What one node tells in one piece to the one that shows the job, which takes up to twice as much
+/// in a message of the rendezvous; how many pieces in a second, and how many events.
+inline constexpr std::size_t node_report_bytes = 30 * 1024;
+inline constexpr int node_reports_per_second = 64;
+inline constexpr int node_events_per_second = 16;
+/// How soon a node tells more, and the server of the rendezvous who is there.
+inline constexpr std::chrono::milliseconds node_report_pause{100};
+/// What is shown of the other nodes of a job: the nodes, and the workers of all of them.
+inline constexpr std::size_t viewed_nodes = 2048;
+inline constexpr std::size_t viewed_workers = 4096;
+/// The nodes that are remembered as lost.
+inline constexpr std::size_t lost_nodes = 64;
 /// Faults that a plan of chaos names.
 inline constexpr std::size_t chaos_faults = 1000;
 /// How long the watch for hung workers rests after an error, before it begins again.
@@ -1744,6 +1834,10 @@ struct warm_standby {
   std::vector<std::string> modules;
   /// How long after the start of the workers the first standby is made.
   duration delay = std::chrono::seconds(10);
+  /// The job may run with fewer nodes than can take part. A node then takes part in its first round
+  /// only when its standbys are ready, at most `standby_plan::join_patience` later: others that run
+  /// already go on meanwhile.
+  bool job_may_grow = false;
 };
 
 /// Checks the bounds of a warm_standby. Errors: `errc::invalid_argument`, saying what is allowed.
@@ -1993,6 +2087,10 @@ struct worker_spec {
   /// After how long a worker that says nothing over the control channel counts as hung, which is a
   /// failure. Default: never, but for time-outs that the worker itself names.
   liveness_settings liveness;
+  /// How often the agent looks at its workers, by what they report and in /proc, so as to say which
+  /// of them hold up the others (`job_event_kind::worker_suspected`); nothing is done about them.
+  /// 0: never.
+  duration watch_interval = duration::zero();
   /// What looks into a hung worker before any worker is ended because of it. Default: nothing.
   elastic::hang_hook hang_hook = {};
   /// What looks at this node before each attempt. Default: nothing.
@@ -2019,6 +2117,67 @@ struct worker_spec {
 
 /// Checks the bounds of a worker_spec. Errors: `errc::invalid_argument`, saying what is allowed.
 ELASTIC_DECL void validate(const worker_spec& spec);
+
+}  // namespace elastic
+
+// ---- elastic/observe/job_command.hpp ----
+
+#include <array>
+
+namespace elastic {
+
+/// What an agent is to do while its job runs, as somebody asks for it.
+struct job_command {
+  enum class kind {
+    /// The whole job pauses: the workers of all nodes save a checkpoint, those that want to be
+    /// asked, and are stopped, and none start until `resume`, or until this node is gone.
+    pause,
+    /// The pause that this node began is over.
+    resume,
+    /// The workers of this node save a checkpoint now, those that want to be asked.
+    checkpoint,
+    /// This node leaves the job in order, as at SIGTERM; the others go on.
+    drain,
+  };
+  kind what = kind::checkpoint;
+  /// Who asks, and why: "by user 1000: GPU 3 is hot". For logs and other nodes, so it has to be
+  /// printable and without line ends.
+  std::string reason = {};
+  /// How long the checkpoint may take.
+  duration within = std::chrono::seconds(60);
+};
+
+/// Their names in requests and on command lines.
+inline constexpr std::array<std::pair<job_command::kind, std::string_view>, 4> job_command_names{{
+    {job_command::kind::pause, "pause"},
+    {job_command::kind::resume, "resume"},
+    {job_command::kind::checkpoint, "checkpoint"},
+    {job_command::kind::drain, "drain"},
+}};
+
+constexpr std::string_view to_string(job_command::kind kind) {
+  for (const auto& [value, name] : job_command_names) {
+    if (value == kind) return name;
+  }
+  return "unknown";
+}
+
+constexpr std::optional<job_command::kind> job_command_of(std::string_view name) {
+  for (const auto& [value, text] : job_command_names) {
+    if (text == name) return value;
+  }
+  return std::nullopt;
+}
+
+/// What came of a command.
+struct command_outcome {
+  bool is_done = false;
+  /// One sentence: what was done, or why not.
+  std::string text = {};
+};
+
+/// Carries out a command, and says what came of it. It may take as long as the command does.
+using command_handler = std::function<task<command_outcome>(job_command)>;
 
 }  // namespace elastic
 
@@ -2146,6 +2305,10 @@ struct rendezvous_change {
   /// worker_failed: the failure that is charged is another node's, and one of this node's workers,
   /// if any, is its consequence.
   bool on_other_node = false;
+  /// node_waiting: no node waits to join, but the job is to pause: see `rendezvous_handler::pause`.
+  bool is_pause = false;
+  /// The workers of all nodes are to save a checkpoint first, those that want to be asked.
+  bool saves_first = false;
 };
 
 /// How a job ends, for all of its nodes.
@@ -2202,6 +2365,24 @@ class rendezvous_handler {
   /// Cancellation: all types, no effect.
   ELASTIC_DECL virtual task<void> wait_for_fence();
 
+  /// Lets the whole job pause: the round ends for all of its nodes (`rendezvous_change::is_pause`),
+  /// and none begins until this node calls `resume`, or has left. Time in which nodes wait does not
+  /// count meanwhile.
+  ///
+  /// @param why  half a sentence for the other nodes: "paused at node7 by user 0"
+  /// @param saves_first  `rendezvous_change::saves_first`
+  /// Errors: `errc::invalid_argument` if the nodes meet in a way that cannot pause, as the default
+  /// says.
+  ELASTIC_DECL virtual void pause(std::string why, bool saves_first);
+
+  /// Ends the pause that this node began, if any.
+  virtual void resume() {}
+
+  /// This node was called bad: it is not to come back before the time that its parameters name
+  /// (`rendezvous_parameters::exclude_for`), which the others are told by `shutdown`, to be called
+  /// next. The default forgets it.
+  virtual void keep_out(std::string /*why*/) {}
+
   /// How many nodes wait to join the next round.
   virtual task<int> num_nodes_waiting() = 0;
 
@@ -2243,7 +2424,8 @@ struct agent_options {
 ///
 /// It starts no thread, installs no signal handler and keeps no global state. One object runs once.
 ///
-/// Thread-safety: `stop`, `signal` and `ask` from any thread; the rest from one thread at a time.
+/// Thread-safety: `stop`, `signal`, `ask` and `carry_out` from any thread; the rest from one
+/// thread at a time.
 /// `run` makes a strand of its caller's executor and does everything there, so the executor may be
 /// a thread pool's (but see agent_services::worker_parent).
 class local_agent {
@@ -2283,13 +2465,23 @@ class local_agent {
 
   /// Sends a signal to the worker of this rank of the job, and its process group, if it runs on
   /// this node. Like any signal from outside: one that ends the worker is its failure.
-  /// @param reason  is logged with it; empty: it is logged for debugging only
+  /// @param reason  is logged with it, and stands in the journal as that of a fault made on
+  /// purpose;
+  ///                empty: it is logged for debugging only
   ELASTIC_DECL void signal_rank(int rank, int number, std::string reason = {});
 
   /// Asks the agent to tell its workers something over the control channel, one request after the
   /// other. Only workers that run and have connected hear of it; their answers are logged. May be
   /// called before and after `run` without effect.
   ELASTIC_DECL void ask(worker_request request);
+
+  /// Carries out a command, such as one that a status_server takes. May be awaited before `run`,
+  /// which it then waits for, and after it; the agent may be gone by then.
+  ///
+  /// Result: when it is done, or what kept it from being done. `drain` is done once the agent has
+  /// begun to leave.
+  /// Cancellation: all types; the command may be carried out all the same.
+  ELASTIC_DECL task<command_outcome> carry_out(job_command command);
 
  private:
   ELASTIC_DECL task<run_result> serve(asio::any_io_executor strand);
@@ -2790,6 +2982,7 @@ namespace elastic {
 //   standby                                  agent
 //   ready   version, pid, missing modules →
 //   dropped module, reason                →           (it ends)
+//                                         ← check     (not always: it will be prepared soon)
 //                                         ← prepare   changes of variables; attached: 0, 1, 2
 //   prepared                              →
 //   refused reason                        →           (it ends; also instead of `ready`)
@@ -2840,6 +3033,9 @@ struct variable_change {
 /// The agent's `prepare`.
 ELASTIC_DECL std::string preparation_of(const std::vector<variable_change>& changes);
 
+/// The agent's word that its worker is about to end.
+inline constexpr std::string_view standby_check = "check";
+
 /// The agent's last word.
 inline constexpr std::string_view standby_go = "go";
 
@@ -2856,6 +3052,16 @@ struct standby_view {
   time_point launched;
   /// Whether workers that end may be started again.
   bool may_restart = true;
+  /// What the workers do meanwhile.
+  enum class stage {
+    /// They run: the first standby comes after the delay, and one after the other.
+    work,
+    /// They run only until their standbys are ready: none waits for the delay.
+    last_steps,
+    /// None of them runs, so that standbys disturb nobody: all at once.
+    absence,
+  };
+  stage workers = stage::work;
   /// Workers that have no standby.
   std::size_t missing = 0;
   /// Workers that have imported more since their standby was made; none if that is not known.
@@ -2877,6 +3083,8 @@ struct standby_step {
     wait,
     /// Make one.
     make,
+    /// Make all that are missing.
+    make_all,
     /// End those that wait, since the job needs their memory.
     end,
   };
@@ -2891,6 +3099,10 @@ class standby_plan {
  public:
   /// How often it is looked whether there is memory for standbys.
   static constexpr std::chrono::seconds memory_period{10};
+  /// How long a node waits at most for its standbys before it joins a job that may run without it.
+  static constexpr std::chrono::seconds join_patience{30};
+  /// After how long a meeting counts as one that waits for others: time to make standbys.
+  static constexpr std::chrono::milliseconds meeting_patience{100};
 
   explicit standby_plan(duration delay) : delay_(delay) { begin_attempt(); }
 
@@ -2955,6 +3167,8 @@ struct standby_task {
   /// "script", "module" or "code", and its name.
   std::string kind;
   std::string name;
+  /// Workers run beside it, which it is not to disturb.
+  bool stands_back = true;
   /// The hook's archive, in bytes.
   std::size_t archive_size = 0;
   /// What a worker has imported: an `import_record`'s text.
@@ -2964,6 +3178,10 @@ struct standby_task {
 /// What the starts of a worker in two attempts have in common. If it differs, the standby of one
 /// cannot become the other.
 ELASTIC_DECL std::string standby_key(const process_spec& spec);
+
+/// A process that is to be started when nobody knows yet in which attempt: without the variables
+/// that may have other values in another one.
+ELASTIC_DECL process_spec without_attempt(process_spec spec);
 
 /// The variables that a standby of this worker starts with: none that names an attempt, so that a
 /// script that ran by mistake could join nobody.
@@ -3250,6 +3468,8 @@ class task_group {
 
   /// Runs `work` on the executor, at once if this is called there. It is destroyed without having
   /// begun if the group is cancelled.
+  /// Errors: what the executor throws if it takes no work, `std::bad_alloc`; `work` is then
+  /// destroyed, soon, and the group as before.
   ELASTIC_DECL void spawn(task<void> work);
 
   /// Cancels every task, by all types. May be called again.
@@ -3327,7 +3547,7 @@ class standby_set final : public process_launcher {
   ~standby_set() override = default;
 
   /// Starts a process: by its standby, if that is ready, else by the launcher of the services. One
-  /// line of the log says which of both, and why, unless it is the first of its kind.
+  /// line of the log says which of both, and why, unless it is the first of its kind and cold.
   ///
   /// Errors and cancellation: those of the launcher.
   ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
@@ -3343,10 +3563,29 @@ class standby_set final : public process_launcher {
   /// awaited by the next call or by `stop`; those that are ready stay.
   ELASTIC_DECL task<void> keep_warm(bool may_restart);
 
+  /// Names processes that are to be launched for the first time, so that `make_ahead` makes
+  /// standbys for them, too. What only an attempt decides, such as ranks and sizes, does not count:
+  /// a standby that has asked for it while it imported is not used.
+  ELASTIC_DECL void expect(std::vector<process_spec> specs);
+
+  /// The same as `keep_warm` between two attempts, and before the first: makes standbys for what is
+  /// to be launched next, without a delay and all at once, since none of it runs.
+  ///
+  /// Errors, cancellation: those of `keep_warm`; one of both at a time.
+  ELASTIC_DECL task<void> make_ahead();
+
+  /// Has the `keep_warm` that is under way wait for no delay any more: what runs is soon stopped,
+  /// to be started again.
+  ELASTIC_DECL void hurry();
+
+  /// What runs is ending, to be started again: has the standbys that wait look meanwhile whether
+  /// what they imported has changed, so that `launch` need not wait for it.
+  ELASTIC_DECL void check();
+
   /// Waits until each process that was launched last has a standby, or none is made before a delay
   /// has passed or at all.
   ///
-  /// To be awaited beside `keep_warm`, which makes them.
+  /// To be awaited beside `keep_warm` or `make_ahead`, which make them.
   /// Errors: none. Cancellation: all types; throws `operation_aborted`.
   ELASTIC_DECL task<void> until_ready();
 
@@ -3362,6 +3601,15 @@ class standby_set final : public process_launcher {
 
   /// How many standbys wait.
   ELASTIC_DECL std::size_t ready() const;
+
+  /// How many processes have none, of those that were launched last or are expected.
+  std::size_t missing() const { return slots_.size() - ready(); }
+
+  /// Why no more standbys are made; none if they are.
+  const std::optional<std::string>& off() const { return plan_.off(); }
+
+  /// How the processes of this attempt were started.
+  const standby_starts& starts() const { return starts_; }
 
  private:
   using standby_pointer = std::shared_ptr<detail::standby_process>;
@@ -3379,8 +3627,9 @@ class standby_set final : public process_launcher {
     std::size_t known = 0;
     /// The process.
     pid_t pid = 0;
-    /// It was launched in this attempt.
+    /// It was launched in this attempt, or is expected.
     bool is_used = true;
+    bool was_launched = false;
     /// Its standby is watched.
     bool is_watched = false;
   };
@@ -3396,11 +3645,13 @@ class standby_set final : public process_launcher {
   ELASTIC_DECL void discard(standby_pointer standby);
   ELASTIC_DECL void discard_unused();
   ELASTIC_DECL task<void> end_discarded();
-  ELASTIC_DECL task<void> make_all(bool may_restart, task_group& watches);
+  ELASTIC_DECL task<void> keep(bool may_restart);
+  ELASTIC_DECL task<void> make_forever(bool may_restart, task_group& watches);
   ELASTIC_DECL task<void> watch(std::string key, standby_pointer standby);
   ELASTIC_DECL task<std::string> end_of(standby_pointer standby);
   ELASTIC_DECL task<void> make_next(bool may_restart);
   ELASTIC_DECL task<void> make(std::string key);
+  ELASTIC_DECL task<void> make_missing();
   ELASTIC_DECL standby_view look(bool may_restart, std::string& key) const;
   ELASTIC_DECL std::uint64_t size_of_one() const;
   ELASTIC_DECL void end_for_memory(const std::string& reason);
@@ -3423,6 +3674,8 @@ class standby_set final : public process_launcher {
   standby_set_services services_;
   standby_plan plan_;
   int attempt_ = 0;
+  standby_starts starts_;
+  standby_view::stage stage_ = standby_view::stage::work;
   time_point launched_;
   /// By what they have in common with their standbys.
   std::map<std::string, slot> slots_;
@@ -3728,8 +3981,6 @@ class line_tail {
 
 // ---- elastic/process/detail/tee.hpp ----
 
-#include <array>
-
 namespace elastic::detail {
 
 /// What a `tee` does with the bytes that it reads.
@@ -3784,6 +4035,9 @@ class tee {
   /// stands still. The file still gets everything.
   ELASTIC_DECL void abandon_console();
 
+  /// How many bytes it has read.
+  std::uint64_t copied() const { return copied_; }
+
   /// The last lines, at most `limits::report_stderr_lines`, if `keep_tail` was asked for.
   std::vector<std::string> tail() const { return tail_.lines(); }
 
@@ -3810,6 +4064,7 @@ class tee {
   bool by_line_;
   line_tail tail_;
   asio::cancellation_signal showing_;
+  std::uint64_t copied_ = 0;
   bool finishing_ = false;
   std::size_t remaining_ = 0;
   // Most processes write little at a time; the large buffer exists while one writes much.
@@ -3827,9 +4082,6 @@ class tee {
 #include <asio/co_spawn.hpp>
 
 namespace elastic::detail {
-
-/// The last lines of a file, as many as a report shows; none if it cannot be read.
-ELASTIC_DECL std::vector<std::string> read_file_tail(const std::string& path);
 
 /// One process of a set with the copying of its output, from its start until its place is free.
 /// Shared with the coroutines that work for it.
@@ -4119,6 +4371,9 @@ class process_set {
   /// The process started last in a slot; 0 if none was.
   ELASTIC_DECL pid_t pid(std::size_t index) const;
 
+  /// How many bytes of output were copied of the process that runs in a slot; 0 if none does.
+  ELASTIC_DECL std::uint64_t copied(std::size_t index) const;
+
   /// The last lines of stderr of the process started last in a slot, if its plan said
   /// `keep_tail`; complete once the slot is cleared.
   ELASTIC_DECL std::vector<std::string> tail(std::size_t index) const;
@@ -4299,6 +4554,236 @@ class hang_hooks {
   ELASTIC_DECL static task<void> end_processes(state_pointer shared, stop_plan at_once);
 
   state_pointer state_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/telemetry/job_event.hpp ----
+
+namespace elastic {
+
+/// What an agent decided, or what happened to it. "Ended" and "stopped" are the ends of spans, and
+/// say how many `seconds` these took.
+enum class job_event_kind {
+  agent_started,
+  rendezvous_started,
+  round_joined,
+  workers_starting,
+  workers_started,
+  worker_ended,
+  worker_hung,
+  worker_suspected,
+  workers_judged,
+  checkpoint_ended,
+  round_ended,
+  failure_described,
+  job_paused,
+  job_resumed,
+  restart_decided,
+  failure_decided,
+  stop_requested,
+  fence_reached,
+  fault_injected,
+  workers_stopping,
+  workers_stopped,
+  exit_barrier_started,
+  exit_barrier_ended,
+  agent_ended,
+  node_told,
+};
+
+/// Their names in files and on pages.
+inline constexpr auto job_event_kinds = std::to_array<std::pair<job_event_kind, std::string_view>>({
+    {job_event_kind::agent_started, "agent_started"},
+    {job_event_kind::rendezvous_started, "rendezvous_started"},
+    {job_event_kind::round_joined, "round_joined"},
+    {job_event_kind::workers_starting, "workers_starting"},
+    {job_event_kind::workers_started, "workers_started"},
+    {job_event_kind::worker_ended, "worker_ended"},
+    {job_event_kind::worker_hung, "worker_hung"},
+    {job_event_kind::worker_suspected, "worker_suspected"},
+    {job_event_kind::workers_judged, "workers_judged"},
+    {job_event_kind::checkpoint_ended, "checkpoint_ended"},
+    {job_event_kind::round_ended, "round_ended"},
+    {job_event_kind::failure_described, "failure_described"},
+    {job_event_kind::job_paused, "job_paused"},
+    {job_event_kind::job_resumed, "job_resumed"},
+    {job_event_kind::restart_decided, "restart_decided"},
+    {job_event_kind::failure_decided, "failure_decided"},
+    {job_event_kind::stop_requested, "stop_requested"},
+    {job_event_kind::fence_reached, "fence_reached"},
+    {job_event_kind::fault_injected, "fault_injected"},
+    {job_event_kind::workers_stopping, "workers_stopping"},
+    {job_event_kind::workers_stopped, "workers_stopped"},
+    {job_event_kind::exit_barrier_started, "exit_barrier_started"},
+    {job_event_kind::exit_barrier_ended, "exit_barrier_ended"},
+    {job_event_kind::agent_ended, "agent_ended"},
+    {job_event_kind::node_told, "node_told"},
+});
+
+constexpr std::string_view to_string(job_event_kind kind) {
+  for (const auto& [value, name] : job_event_kinds) {
+    if (value == kind) return name;
+  }
+  return "unknown";
+}
+
+constexpr std::optional<job_event_kind> job_event_kind_of(std::string_view name) {
+  for (const auto& [value, text] : job_event_kinds) {
+    if (text == name) return value;
+  }
+  return std::nullopt;
+}
+
+/// Why a worker seems to hold up the others: it takes longer than they do, does nothing while they
+/// work, waits in the kernel for what does not answer, or was stopped.
+enum class worker_suspicion { none, slow, idle, blocked, stopped };
+inline constexpr std::array<std::string_view, 5> worker_suspicion_names{"none", "slow", "idle",
+                                                                        "blocked", "stopped"};
+
+constexpr std::string_view to_string(worker_suspicion suspicion) {
+  return worker_suspicion_names[static_cast<std::size_t>(suspicion)];
+}
+
+/// One thing that an agent decided or that happened to it, with what is known of it. A field that
+/// an event does not have is empty.
+struct job_event {
+  job_event_kind kind = job_event_kind::agent_started;
+  /// Why, or what: half a sentence.
+  std::string reason = {};
+  /// How something ended: "succeeded", "failed", "stopped" of workers_judged and agent_ended;
+  /// "node_waiting", "node_lost", "paused", "worker_failed" of round_ended; "passed", "changed" or
+  /// "timed_out" of exit_barrier_ended; a worker_suspicion of worker_suspected; of node_told, what
+  /// happened there: the name of its kind.
+  std::string state = {};
+  /// Of node_told: the node, as the server of the rendezvous calls it.
+  std::string peer = {};
+  /// The last lines that a worker wrote to stderr, of failure_described.
+  std::string lines = {};
+  /// Of agent_started.
+  std::string run_id = {};
+  std::string backend = {};
+  std::string role = {};
+
+  std::optional<std::int64_t> round = {};
+  /// How often workers of the job had failed before: the number of the attempt's log directory.
+  std::optional<std::int64_t> attempt = {};
+  /// The worker that an event is about.
+  std::optional<std::int64_t> rank = {};
+  std::optional<std::int64_t> local_rank = {};
+  std::optional<std::int64_t> pid = {};
+  /// How it ended: one of the two, or neither if nobody can say.
+  std::optional<std::int64_t> exit_code = {};
+  std::optional<std::int64_t> signal = {};
+  /// The place of this node among those of the round, of round_joined and workers_started.
+  std::optional<std::int64_t> group_rank = {};
+  std::optional<std::int64_t> group_world_size = {};
+  std::optional<std::int64_t> world_size = {};
+  /// The rank of this node's first worker, and how many it has.
+  std::optional<std::int64_t> base_rank = {};
+  std::optional<std::int64_t> local_world_size = {};
+  /// How often workers of the job have failed by now, and how often that is allowed.
+  std::optional<std::int64_t> restarts = {};
+  std::optional<std::int64_t> max_restarts = {};
+  /// The furthest step that a worker of this node has reported in the attempt.
+  std::optional<std::int64_t> step = {};
+  /// 1: the failure that ended the round was another node's, and those of this node's workers are
+  /// its consequence.
+  std::optional<std::int64_t> elsewhere = {};
+  /// How many workers: that were stopped, saved a checkpoint, or were started by a standby.
+  std::optional<std::int64_t> count = {};
+
+  /// What a span took, at its end.
+  std::optional<double> seconds = {};
+  /// The time that something gets: workers to end (workers_stopping), a restart to wait.
+  std::optional<double> allowed = {};
+  /// Of workers_started, by local rank.
+  std::vector<std::int64_t> pids = {};
+
+  friend bool operator==(const job_event&, const job_event&) = default;
+};
+
+}  // namespace elastic
+
+// ---- elastic/agent/detail/worker_watch.hpp ----
+
+namespace elastic::detail {
+
+/// How a worker looks at one moment.
+struct worker_sight {
+  /// What its processes have used so far; none: nobody can say.
+  std::optional<duration> processor_time = {};
+  std::size_t processes = 0;
+  /// One of them that a signal or a debugger has stopped, and one in uninterruptible sleep; 0:
+  /// none.
+  pid_t stopped = 0;
+  pid_t blocked = 0;
+  /// What it wrote so far, as far as that is known, in bytes.
+  std::uint64_t written = 0;
+  /// The last step that it reported, and when it first did; -1: none.
+  std::int64_t step = -1;
+  time_point step_at{};
+};
+
+/// A worker that has begun or ceased to look as if something were wrong with it.
+struct suspicion_change {
+  std::size_t local_rank = 0;
+  worker_suspicion suspicion = worker_suspicion::none;
+  /// Why: half a sentence.
+  std::string reason = {};
+};
+
+/// Judges by looks at the workers of a node which of them hold up the others. Pure: what was seen
+/// and the time go in, what has changed comes out.
+///
+/// - **Stopped**: by a signal or a debugger, at two looks in a row.
+/// - **Blocked**: in uninterruptible sleep, and used no processor, for six periods.
+/// - **Idle**: did nothing for six periods (no step, no output, no process that came or went, less
+///   than 2 % of a processor) while at least half of the others worked (a step, or 20 %).
+/// - **Slow**: for three workers at least that report steps, it takes more than `straggler_ratio`
+///   times the median for one, at three looks in a row. Where none reports any, it got less than
+///   half of the median of processor time for twelve periods, of a median of at least 50 %.
+class worker_watch {
+ public:
+  /// @param period  between two looks
+  explicit worker_watch(duration period = std::chrono::seconds(5)) : period_(period) {}
+
+  /// @param sights  by local rank; none of a worker that does not run
+  ELASTIC_DECL std::vector<suspicion_change> look(
+      const std::vector<std::optional<worker_sight>>& sights, time_point now);
+
+ private:
+  struct record {
+    std::optional<worker_sight> last = {};
+    /// For how long it has looked so.
+    duration stopped{};
+    duration blocked{};
+    duration idle{};
+    duration slow{};
+    duration quick{};
+    /// What a step takes it, in seconds, smoothed; 0: not known.
+    double pace = 0;
+    worker_suspicion suspicion = worker_suspicion::none;
+    // Since the last look:
+    bool is_compared = false;
+    /// Of a processor; none: not known.
+    std::optional<double> share = {};
+    bool is_active = false;
+    bool works = false;
+  };
+  struct crowd;
+
+  ELASTIC_DECL static void compare(record& entry, const worker_sight& sight, duration span);
+  ELASTIC_DECL crowd survey() const;
+  ELASTIC_DECL void count(record& entry, const worker_sight& sight, const crowd& others,
+                          duration span) const;
+  ELASTIC_DECL worker_suspicion judge(const record& entry, const crowd& others) const;
+  ELASTIC_DECL static std::string reason_of(const record& entry, const worker_sight& sight,
+                                            const crowd& others);
+
+  duration period_;
+  std::vector<record> records_;
+  std::optional<time_point> looked_;
 };
 
 }  // namespace elastic::detail
@@ -5011,123 +5496,58 @@ class worker_channels {
 
 }  // namespace elastic::detail
 
-// ---- elastic/telemetry/job_event.hpp ----
+// ---- elastic/observe/output_tails.hpp ----
 
 namespace elastic {
 
-/// What an agent decided, or what happened to it. "Ended" and "stopped" are the ends of spans, and
-/// say how many `seconds` these took.
-enum class job_event_kind {
-  agent_started,
-  rendezvous_started,
-  round_joined,
-  workers_starting,
-  workers_started,
-  worker_ended,
-  worker_hung,
-  workers_judged,
-  checkpoint_ended,
-  round_ended,
-  restart_decided,
-  failure_decided,
-  stop_requested,
-  fence_reached,
-  workers_stopping,
-  workers_stopped,
-  exit_barrier_started,
-  exit_barrier_ended,
-  agent_ended,
+/// The last lines that a worker wrote to a stream. Text of the worker's, which may be hostile.
+struct output_tail {
+  /// "stdout" or "stderr".
+  std::string stream;
+  /// The file that has all of it; empty: there is none.
+  std::string path;
+  /// Oldest first, without their ends, at most `limits::report_stderr_lines`.
+  std::vector<std::string> lines;
 };
 
-/// Their names in files and on pages.
-inline constexpr std::array<std::pair<job_event_kind, std::string_view>, 19> job_event_kinds{{
-    {job_event_kind::agent_started, "agent_started"},
-    {job_event_kind::rendezvous_started, "rendezvous_started"},
-    {job_event_kind::round_joined, "round_joined"},
-    {job_event_kind::workers_starting, "workers_starting"},
-    {job_event_kind::workers_started, "workers_started"},
-    {job_event_kind::worker_ended, "worker_ended"},
-    {job_event_kind::worker_hung, "worker_hung"},
-    {job_event_kind::workers_judged, "workers_judged"},
-    {job_event_kind::checkpoint_ended, "checkpoint_ended"},
-    {job_event_kind::round_ended, "round_ended"},
-    {job_event_kind::restart_decided, "restart_decided"},
-    {job_event_kind::failure_decided, "failure_decided"},
-    {job_event_kind::stop_requested, "stop_requested"},
-    {job_event_kind::fence_reached, "fence_reached"},
-    {job_event_kind::workers_stopping, "workers_stopping"},
-    {job_event_kind::workers_stopped, "workers_stopped"},
-    {job_event_kind::exit_barrier_started, "exit_barrier_started"},
-    {job_event_kind::exit_barrier_ended, "exit_barrier_ended"},
-    {job_event_kind::agent_ended, "agent_ended"},
-}};
-
-constexpr std::string_view to_string(job_event_kind kind) {
-  for (const auto& [value, name] : job_event_kinds) {
-    if (value == kind) return name;
-  }
-  return "unknown";
-}
-
-constexpr std::optional<job_event_kind> job_event_kind_of(std::string_view name) {
-  for (const auto& [value, text] : job_event_kinds) {
-    if (text == name) return value;
-  }
-  return std::nullopt;
-}
-
-/// One thing that an agent decided or that happened to it, with what is known of it. A field that
-/// an event does not have is empty.
-struct job_event {
-  job_event_kind kind = job_event_kind::agent_started;
-  /// Why, or what: half a sentence.
-  std::string reason = {};
-  /// How something ended: "succeeded", "failed", "stopped" of workers_judged and agent_ended;
-  /// "node_waiting", "node_lost", "worker_failed" of round_ended; "passed", "changed" or
-  /// "timed_out" of exit_barrier_ended.
-  std::string state = {};
-  /// Of agent_started.
-  std::string run_id = {};
-  std::string backend = {};
-  std::string role = {};
-
-  std::optional<std::int64_t> round = {};
-  /// How often workers of the job had failed before: the number of the attempt's log directory.
-  std::optional<std::int64_t> attempt = {};
-  /// The worker that an event is about.
-  std::optional<std::int64_t> rank = {};
-  std::optional<std::int64_t> local_rank = {};
-  std::optional<std::int64_t> pid = {};
-  /// How it ended: one of the two, or neither if nobody can say.
-  std::optional<std::int64_t> exit_code = {};
-  std::optional<std::int64_t> signal = {};
-  /// The place of this node among those of the round, of round_joined and workers_started.
-  std::optional<std::int64_t> group_rank = {};
-  std::optional<std::int64_t> group_world_size = {};
-  std::optional<std::int64_t> world_size = {};
-  /// The rank of this node's first worker, and how many it has.
-  std::optional<std::int64_t> base_rank = {};
-  std::optional<std::int64_t> local_world_size = {};
-  /// How often workers of the job have failed by now, and how often that is allowed.
-  std::optional<std::int64_t> restarts = {};
-  std::optional<std::int64_t> max_restarts = {};
-  /// The furthest step that a worker of this node has reported in the attempt.
-  std::optional<std::int64_t> step = {};
-  /// 1: the failure that ended the round was another node's, and those of this node's workers are
-  /// its consequence.
-  std::optional<std::int64_t> elsewhere = {};
-  /// How many workers: that were stopped, or that saved a checkpoint.
-  std::optional<std::int64_t> count = {};
-
-  /// What a span took, at its end.
-  std::optional<double> seconds = {};
-  /// The time that something gets: workers to end (workers_stopping), a restart to wait.
-  std::optional<double> allowed = {};
-  /// Of workers_started, by local rank.
-  std::vector<std::int64_t> pids = {};
-
-  friend bool operator==(const job_event&, const job_event&) = default;
+/// How to come by them: `read` may be called on any thread, once, and waits for a file if there is
+/// one, which may be for ever if it `may_hang`.
+struct output_reader {
+  std::function<std::vector<output_tail>()> read;
+  bool may_hang = false;
 };
+
+/// Where an agent offers what its workers wrote last, to whoever shows the job; see
+/// `agent_services::tails`.
+///
+/// Thread-safety: any thread.
+class output_tails : public std::enable_shared_from_this<output_tails> {
+ public:
+  /// Of the worker of a rank; none if it is not of this node.
+  using source = std::function<std::optional<output_reader>(std::int64_t rank)>;
+
+  /// For the agent: whoever asks is answered by this from now on, which is called on the executor.
+  ELASTIC_DECL void open(asio::any_io_executor executor, source answers);
+
+  /// Nobody is answered any more. To be called on that executor, if anybody may ask.
+  ELASTIC_DECL void close();
+
+  /// How to come by what a rank wrote last; none if there is no such worker here, or no agent.
+  /// Cancellation: all types.
+  ELASTIC_DECL task<std::optional<output_reader>> of(std::int64_t rank);
+
+ private:
+  ELASTIC_DECL static task<std::optional<output_reader>> ask(std::shared_ptr<output_tails> self,
+                                                             std::int64_t rank);
+
+  std::mutex mutex_;
+  asio::any_io_executor executor_;
+  source source_;
+};
+
+/// The lines as JSON: {"rank": 3, "streams": [{"name": "stderr", "path": "…", "lines": ["…"]}]}.
+/// Bytes that are no text are replaced; lines are cut after `limits::shown_line_bytes`.
+ELASTIC_DECL std::string output_json(std::int64_t rank, const std::vector<output_tail>& tails);
 
 }  // namespace elastic
 
@@ -5176,6 +5596,7 @@ class worker_group {
   /// `layout` must outlive the group. The services must be set, but for telemetry.
   ELASTIC_DECL worker_group(asio::any_io_executor strand, worker_spec spec,
                             const agent_services& services, log_layout& layout);
+  ELASTIC_DECL ~worker_group();
 
   worker_group(const worker_group&) = delete;
   worker_group& operator=(const worker_group&) = delete;
@@ -5192,6 +5613,10 @@ class worker_group {
   ELASTIC_DECL task<void> start(rendezvous_round round, assigned_ranks ranks, std::string run_id,
                                 int restart_count);
 
+  /// The processes that `start` is going to start, as far as that is known before a round; none if
+  /// the workers run a function.
+  ELASTIC_DECL std::vector<process_spec> expected_processes(std::string run_id) const;
+
   /// Waits until the group's outcome is known: all workers ended with success, one failed (or is
   /// hung, or said that the node is bad), or all ended since `stop` or `kill` told them to.
   /// `state()` then says which. The others of a failed group still run (see `stop_on_failure`).
@@ -5206,6 +5631,13 @@ class worker_group {
   ///
   /// Cancellation: all types; if it looks, nothing else ends it.
   ELASTIC_DECL task<void> watch_uninterruptible();
+
+  /// Looks at the workers, as often as the spec says, and tells the log and the journal which of
+  /// them begin or cease to hold up the others; it does nothing about them. If it is not to look,
+  /// it waits for the outcome, without a timer.
+  ///
+  /// Cancellation: all types; if it looks, nothing else ends it.
+  ELASTIC_DECL task<void> watch_work();
 
   /// Waits until the hooks that look into hung workers are over, at most `within`; they are killed
   /// then. To be called before a `stop` that has the time.
@@ -5276,6 +5708,10 @@ class worker_group {
   /// The worker that ended first without success, as far as is known by now; null: none.
   ELASTIC_DECL const worker* first_failed() const;
 
+  /// The same with what it left; none if there is none, or it was stopped. To be asked after
+  /// `stop`.
+  ELASTIC_DECL std::optional<worker_failure> first_failure() const;
+
   /// The workers that did not end with success, in the order of their ends. To be asked after
   /// `stop`: what they wrote is known only then.
   ELASTIC_DECL std::vector<worker_failure> failures(const std::string& host) const;
@@ -5298,6 +5734,14 @@ class worker_group {
   ELASTIC_DECL void end_stuck(std::size_t slot, duration slept);
   ELASTIC_DECL detail::hang_hook_call hook_for(hung_worker hung) const;
 
+  using sights = std::vector<std::optional<detail::worker_sight>>;
+  ELASTIC_DECL task<sights> look_at_workers();
+  ELASTIC_DECL std::optional<detail::worker_sight> look_at_worker(std::size_t slot);
+  ELASTIC_DECL void note_suspicion(const detail::suspicion_change& change);
+
+  /// How to come by what a worker of this node wrote last.
+  ELASTIC_DECL std::optional<output_reader> output_of(std::int64_t rank) const;
+
   // No hook looks into hung workers any more.
   ELASTIC_DECL void send_pending_kills();
   ELASTIC_DECL void pass_on(int local_rank, const detail::worker_messages::progress& progress);
@@ -5314,7 +5758,8 @@ class worker_group {
     }
   }
 
-  ELASTIC_DECL void note_in_journal(job_event_kind kind, const worker& entry, std::string reason);
+  ELASTIC_DECL void note_in_journal(job_event_kind kind, const worker& entry, std::string reason,
+                                    worker_suspicion suspicion = worker_suspicion::none);
   ELASTIC_DECL void note_end_in_journal(const process_end& end);
 
   // The worker that a process is or descends from. Its number may be another process's by now,
@@ -5328,6 +5773,8 @@ class worker_group {
   ELASTIC_DECL std::vector<std::string> environment_of(const worker_identity& identity,
                                                        const job_context& job,
                                                        const std::string& error_file) const;
+  ELASTIC_DECL process_spec process_of(const worker_identity& identity, const job_context& job,
+                                       const std::string& error_file) const;
   ELASTIC_DECL task<void> start_worker(worker_identity identity, const job_context& job,
                                        worker_output output);
   ELASTIC_DECL void give_call(std::size_t slot, process_spec& process);
@@ -5385,6 +5832,24 @@ class worker_group {
     bool is_hopeless = false;
     std::optional<std::int64_t> furthest_step;
     std::optional<std::string> bad_node;
+    /// By local rank, the last step that was reported, and when it first was.
+    struct reported_step {
+      std::int64_t number = -1;
+      time_point at{};
+      /// That of the last look.
+      std::int64_t looked = -1;
+    };
+    std::vector<reported_step> steps;
+    /// By local rank, the files in the log directory that have the worker's output; empty: none.
+    struct output_files {
+      std::string out;
+      std::string err;
+    };
+    std::vector<output_files> files;
+    detail::worker_watch watch;
+    /// How many suspicions were told, and of which workers, which are told if they pass.
+    int suspicions = 0;
+    std::set<std::size_t> suspected;
     /// The signal that the workers were asked to end with.
     std::optional<int> stop_signal;
     /// The local ranks of hung workers that hooks look into, and the signals to end them then.
@@ -5402,6 +5867,8 @@ class worker_group {
   std::shared_ptr<worker_observer> observer_;
   /// Null: nothing is told.
   std::shared_ptr<job_journal> journal_;
+  /// Null: nobody asks.
+  std::shared_ptr<output_tails> tails_;
   std::optional<stop_plan> on_failure_;
   event_flag outcome_known_;
   std::shared_ptr<time_source> time_;
@@ -5610,6 +6077,8 @@ struct chaos_fault {
     stop,
     /// Stopped for nine tenths of the time.
     slow,
+    /// The agent's connections, as if its cables were pulled, and put in again later.
+    cut,
   };
   enum class target { rank, node };
 
@@ -5619,7 +6088,7 @@ struct chaos_fault {
   int number = 0;
   /// Since the job's workers first ran on this node.
   duration at{};
-  /// Of `stop` and `slow`.
+  /// Of all but `kill`.
   duration lasts{};
 
   friend bool operator==(const chaos_fault&, const chaos_fault&) = default;
@@ -5643,9 +6112,9 @@ struct chaos_plan {
   friend bool operator==(const chaos_plan&, const chaos_plan&) = default;
 };
 
-/// Reads "kill=rank:3@20s,stop=rank:2@10s+5s,slow=rank:0@1m+30s,kill=node:1@2m,random=7@20s". A
-/// time has a unit: ms, s, m or h. Errors: `errc::invalid_argument`, with the part that is wrong
-/// and what is allowed.
+/// Reads "kill=rank:3@20s,stop=rank:2@10s+5s,slow=rank:0@1m+30s,kill=node:1@2m,cut=node:1@30s+10s,
+/// random=7@20s", without blanks. A time has a unit: ms, s, m or h. Errors:
+/// `errc::invalid_argument`, with the part that is wrong and what is allowed.
 ELASTIC_DECL chaos_plan parse_chaos_plan(std::string_view text);
 
 /// The fault or the plan as it is written there.
@@ -5803,8 +6272,8 @@ struct rendezvous_settings {
   /// Whether a round of `nodes` nodes could be a larger one if it had up to `most`.
   ELASTIC_DECL bool can_grow(int nodes, int most) const;
 
-  /// How long a node may be silent.
-  duration silence() const { return keep_alive_interval * keep_alive_max_attempt; }
+  /// How long a node may be silent: at most ten years.
+  ELASTIC_DECL duration silence() const;
 };
 
 /// Reads numbers of nodes such as "2,4,8".
@@ -5820,6 +6289,8 @@ ELASTIC_DECL std::string node_counts_text(const std::vector<int>& node_counts);
 // ---- elastic/rendezvous/rendezvous_parameters.hpp ----
 
 namespace elastic {
+
+class report_exchange;
 
 /// What a rendezvous handler is made from: what the user asked for, and the services it may use.
 struct rendezvous_parameters {
@@ -5837,6 +6308,12 @@ struct rendezvous_parameters {
   /// How long nodes that could join a round that runs stand by before it ends for them: see
   /// rendezvous_settings. c10d alone takes one.
   duration scale_up_delay = duration::zero();
+  /// By which this node is known to the others, also after a restart of its agent: 1 to
+  /// `limits::node_name_bytes` letters, digits and signs of ASCII. Empty: the host's name.
+  std::string node_name;
+  /// How long this node stays out of the job after it was called bad. 0: it may come back at once.
+  /// c10d alone takes one.
+  duration exclude_for = duration::zero();
   /// This node's group rank, if the backend does not assign one (static).
   int node_rank = 0;
   /// The address that this node gives to others; empty: found out by the backend.
@@ -5852,6 +6329,10 @@ struct rendezvous_parameters {
   /// What the agents of the job know and nobody else does: only who holds it takes part. None: as
   /// `secret_file` of `conf` says.
   std::optional<job_secret> secret;
+
+  /// What this node and the others tell each other for those who look at the job; null: nothing.
+  /// c10d alone carries it.
+  std::shared_ptr<report_exchange> reports = {};
 
   std::shared_ptr<time_source> time = std::make_shared<system_time>();
   logger log;
@@ -5873,8 +6354,8 @@ struct rendezvous_parameters {
   /// Errors: `errc::invalid_argument` if it is neither.
   ELASTIC_DECL bool listens_everywhere() const;
 
-  /// Errors: `errc::invalid_argument` if `node_counts` or `scale_up_delay` is set, which `who`
-  /// cannot keep to.
+  /// Errors: `errc::invalid_argument` if `node_counts`, `scale_up_delay` or `exclude_for` is set,
+  /// which `who` cannot keep to.
   ELASTIC_DECL void refuse_choice_of_nodes(std::string_view who) const;
 
   /// By which numbers the nodes meet.
@@ -8440,6 +8921,79 @@ class worker_store_host {
 
 }  // namespace elastic::detail
 
+// ---- elastic/rendezvous/native/detail/exclusion_list.hpp ----
+
+namespace elastic::detail {
+
+class json_fields;
+
+/// A node that is kept out of its job, because somebody called it bad.
+struct exclusion {
+  /// See `as_node_name`.
+  std::string name;
+  /// For how much longer.
+  duration left{};
+  std::string why;
+
+  friend bool operator==(const exclusion&, const exclusion&) = default;
+};
+
+/// The nodes that are kept out of a job, each for its time. Pure: names and times in, answers out.
+/// Bounded: beyond `limits::excluded_nodes` the one that was excluded first is forgotten.
+class exclusion_list {
+ public:
+  /// Of two of one name the one that ends later counts.
+  ELASTIC_DECL void add(const exclusion& what, time_point now);
+
+  bool is_empty() const { return entries_.empty(); }
+
+  /// Why the node of this name is kept out; none: it is not, or no longer.
+  ELASTIC_DECL std::optional<exclusion> find(std::string_view name, time_point now) const;
+
+  /// When it may come back; `time_point::max()` if it is not kept out.
+  ELASTIC_DECL time_point end_of(std::string_view name) const;
+
+  /// The one of these nodes that was excluded first; empty: none of them is.
+  ELASTIC_DECL std::string first_of(const std::vector<std::string>& names) const;
+
+  /// Keeps it out no longer.
+  ELASTIC_DECL void forgive(std::string_view name);
+
+  /// Forgets those whose time is over.
+  ELASTIC_DECL void forget_past(time_point now);
+
+  /// All of them, the one that was excluded first at the beginning.
+  ELASTIC_DECL std::vector<exclusion> at(time_point now) const;
+
+  /// The same with the time that each was given, so that it does not change by itself.
+  ELASTIC_DECL std::vector<exclusion> in_full() const;
+
+ private:
+  struct entry {
+    exclusion given;
+    time_point until;
+  };
+
+  std::vector<entry> entries_;
+};
+
+/// A line for each: "MILLISECONDS NAME WHY".
+ELASTIC_DECL std::string text_of(const std::vector<exclusion>& exclusions);
+
+/// Reads a field of that form. Errors: those of `json_fields`.
+ELASTIC_DECL std::vector<exclusion> read_exclusions(const json_fields& fields, const char* name);
+
+/// Printable, on one line and of so many bytes at most; no letter is cut in two.
+ELASTIC_DECL std::string short_line(std::string_view text, std::size_t most);
+
+/// What can stand in such a line: 1 to `limits::node_name_bytes` letters, digits and signs of
+/// ASCII. Others are replaced by "_".
+ELASTIC_DECL std::string as_node_name(std::string_view text);
+
+ELASTIC_DECL bool is_node_name(std::string_view text);
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/native/detail/round_register.hpp ----
 
 namespace elastic::detail {
@@ -8470,7 +9024,8 @@ struct round_register {
   std::int64_t round = -1;
   /// Its nodes: `node_number::high` of each.
   std::vector<std::uint64_t> members;
-  /// The leader's own node, which lives no longer than its lease.
+  /// Of these the own node of the leader that made the round: its workers live no longer than that
+  /// leader's lease. 0: none is.
   std::uint64_t leader_node = 0;
   int restarts = 0;
   /// The leader may not know the newest round: until that is over it begins none.
@@ -8478,6 +9033,8 @@ struct round_register {
   /// The workers of every node of the round have succeeded.
   bool all_finished = false;
   std::optional<register_ending> ending;
+  /// Who is kept out of the job; the time of each begins anew with a new leader.
+  std::vector<exclusion> excluded = {};
 
   /// Whether it replaces another one.
   bool is_newer_than(const round_register& other) const {
@@ -8528,6 +9085,8 @@ struct peer {
 struct seek {
   std::string run_id;
   std::string list;
+  /// The greatest term of a leader that the node met; 0: none.
+  std::int64_t most_term = 0;
 };
 
 struct vote {
@@ -8688,15 +9247,13 @@ class vote_machine {
     rendezvous_settings settings;
     /// This agent's own node.
     std::uint64_t node = 0;
+    /// It was a candidate of the job before, in another life that did not end in order.
     bool has_restarted = false;
     /// Whether the end of a leader's connections frees its voters sooner than its silence.
     bool fast_takeover = true;
     std::uint64_t seed = 0;
     vote_rules rules = {};
   };
-
-  /// Both connections of one that is gone end within this time.
-  static constexpr std::chrono::milliseconds simultaneous{50};
 
   /// @param wall  milliseconds since 1970: terms begin there, so that none is used twice
   ELASTIC_DECL vote_machine(options chosen, time_point now, std::int64_t wall);
@@ -8708,9 +9265,10 @@ class vote_machine {
   ELASTIC_DECL void lost(int peer, time_point now);
 
   /// Another candidate's connection to us begins, or ends.
-  /// @param life  its agent's number: another one than before shows that the former agent is gone,
-  ///              since this one has its port
-  ELASTIC_DECL void entered(int peer, std::uint64_t life, time_point now);
+  /// @param life         the number of its agent, which serves at the candidate's address
+  /// @param is_in_place  another agent than before has that at the same host: so its port, and the
+  ///                     former is gone
+  ELASTIC_DECL void entered(int peer, std::uint64_t life, time_point now, bool is_in_place = true);
   ELASTIC_DECL void left(int peer, time_point now);
 
   ELASTIC_DECL void received(int peer, const candidate_messages::vote& request, time_point now);
@@ -8718,6 +9276,9 @@ class vote_machine {
   ELASTIC_DECL void received(int peer, const candidate_messages::resign& request, time_point now);
   ELASTIC_DECL void received(int peer, const candidate_messages::grant& answer, time_point now);
   ELASTIC_DECL void received(int peer, const candidate_messages::ack& answer, time_point now);
+
+  /// A node knows a leader of this term, and takes no other of one before.
+  ELASTIC_DECL void told_term(std::int64_t term, time_point now);
 
   /// The time is now `now`.
   ELASTIC_DECL void advance(time_point now);
@@ -8760,7 +9321,7 @@ class vote_machine {
   ELASTIC_DECL bool is_kept() const;
 
   /// What holds, of the leader's values; of a leader, what it began with, without the node of the
-  /// leader before.
+  /// leader that made the round.
   const round_register& value() const { return value_; }
 
   /// No round may begin before: one that this leader does not know may run until then.
@@ -8772,15 +9333,19 @@ class vote_machine {
   bool is_blank() const { return is_blank_; }
 
   /// This one and those that it has a connection to are a majority.
-  bool reaches_majority() const { return count_reached() + 1 >= majority(); }
+  bool reaches_majority() const { return spare_candidates() >= 0; }
+
+  /// How many of those may be lost, so that a majority stays; below 0: there is none.
+  int spare_candidates() const { return count_reached() + 1 - majority(); }
 
   /// The leader has said that all nodes know of the job's end.
   bool is_done() const { return is_done_; }
 
  private:
-  /// To whom this candidate is bound.
+  /// To whom this candidate is bound: an agent, of which another may serve at the same place later.
   struct promise {
     int to;
+    std::uint64_t life;
     std::int64_t term;
     /// When it was renewed; for itself, until when it holds if it does not lead any more.
     time_point since;
@@ -8809,6 +9374,8 @@ class vote_machine {
 
   ELASTIC_DECL bool may_vote_for(int peer, const candidate_messages::vote& request,
                                  time_point now) const;
+  ELASTIC_DECL bool is_bound_to(int peer) const;
+  std::uint64_t life_of(int peer) const { return others_[static_cast<std::size_t>(peer)].life; }
   /// When the promise is void.
   ELASTIC_DECL time_point freed_at() const;
   ELASTIC_DECL void look_at_promise(time_point now);
@@ -9038,6 +9605,103 @@ ELASTIC_DECL void apply(round_state& state, round_action action, const node_id& 
 
 }  // namespace elastic::detail
 
+// ---- elastic/telemetry/report_exchange.hpp ----
+
+namespace elastic {
+
+/// How much the node that serves a job's rendezvous wants to hear of the others.
+enum class report_demand { nothing, changes, progress };
+inline constexpr std::array<std::string_view, 3> report_demand_names{"nothing", "changes",
+                                                                     "progress"};
+
+/// What a node is to the server of the rendezvous.
+enum class node_presence {
+  /// Connected, and in no round.
+  meeting,
+  /// It waits for the next round, or for others to come to this one.
+  waiting,
+  /// It waits for a place.
+  standing_by,
+  /// In the round that runs.
+  active,
+  /// It is gone without having left, and no other one has come for it.
+  lost,
+};
+inline constexpr std::array<std::string_view, 5> node_presence_names{
+    "meeting", "waiting", "standing by", "active", "lost"};
+
+constexpr std::string_view to_string(node_presence presence) {
+  return node_presence_names[static_cast<std::size_t>(presence)];
+}
+
+/// The nodes of a job as the server of its rendezvous knows them.
+struct job_roster {
+  struct entry {
+    /// Tells it from every other node that the server has known.
+    std::int64_t key = 0;
+    std::string host;
+    /// The host, and what tells agents there apart: "node7_4711_0".
+    std::string name;
+    node_presence presence = node_presence::meeting;
+    /// Its place in the round; -1: none.
+    int group_rank = -1;
+
+    friend bool operator==(const entry&, const entry&) = default;
+  };
+
+  std::int64_t round = 0;
+  /// The round has its nodes.
+  bool is_complete = false;
+  int min_nodes = 1;
+  int max_nodes = 1;
+  /// How many nodes are active, wait or stand by, and are lost: also those for which `nodes` has no
+  /// room.
+  int active = 0;
+  int waiting = 0;
+  int lost = 0;
+  /// Up to `limits::viewed_nodes`.
+  std::vector<entry> nodes = {};
+};
+
+/// What the nodes of a job tell the one that serves its rendezvous, for those who look at the job
+/// there. A rendezvous that has a connection for it carries it; what is in it is not its affair.
+///
+/// Thread-safety: any thread. What is called back must not throw or call the exchange.
+class report_exchange {
+ public:
+  virtual ~report_exchange() = default;
+
+  // ---- of each node -----------------------------------------------------------------------------
+
+  /// The server wants to hear that much from now on. `nothing` also if there is no connection: what
+  /// follows it is told from the beginning.
+  virtual void demanded(report_demand demand) = 0;
+
+  /// The next thing to be sent, up to `limits::node_report_bytes`; empty: nothing for now.
+  virtual std::string next_report() = 0;
+
+  /// Calls this when there may be something to be sent. Empty: nobody is called any more.
+  virtual void on_report(std::function<void()> call) = 0;
+
+  // ---- of the node that serves ------------------------------------------------------------------
+
+  /// @param server     who takes reports and the roster from now on
+  /// @param on_demand  called when `demand` has changed
+  virtual void begin_serving(const void* server, std::function<void()> on_demand) = 0;
+
+  /// No effect if another server has begun meanwhile.
+  virtual void end_serving(const void* server) = 0;
+
+  virtual report_demand demand() const = 0;
+
+  /// What a node has sent. @param node  its key in the roster
+  virtual void reported(std::int64_t node, std::string_view report) = 0;
+
+  virtual void listed(job_roster roster) = 0;
+};
+
+}  // namespace elastic
+
 // ---- elastic/rendezvous/native/rendezvous_message.hpp ----
 
 namespace elastic {
@@ -9077,6 +9741,13 @@ struct hello {
   /// The greatest term of a server that has welcomed this node; 0: none.
   std::int64_t most_term = 0;
   std::optional<former_round> former = {};
+  /// It can tell the server of itself, if that wants to hear it.
+  bool has_reports = false;
+  /// By which it is known also after a restart of its agent; empty: it is of an earlier release,
+  /// and knows no `on_hold`.
+  std::string name = {};
+  /// Whom that server kept out, as far as the node heard.
+  std::vector<detail::exclusion> excluded = {};
 };
 
 /// The only word of a second connection of a node that the server has welcomed: that it ends
@@ -9110,7 +9781,20 @@ struct finished {
   std::int64_t round = 0;
 };
 
-struct leave {};
+/// The round, if the node is in one, ends, and none begins until the node says `resume` or leaves.
+struct pause {
+  std::string why;
+  /// See rendezvous_change.
+  bool saves_first = false;
+};
+
+struct resume {};
+
+struct leave {
+  /// Not 0: the node was called bad, and is not to come back before.
+  duration keep_out{};
+  std::string why = {};
+};
 
 /// The job has ended, for all nodes.
 struct close_job {
@@ -9119,6 +9803,11 @@ struct close_job {
 };
 
 struct ask_status {};
+
+/// What the node tells of itself for those who look at the job.
+struct report {
+  std::string text;
+};
 
 // ---- from the server ------------------------------------------------------------------------
 
@@ -9130,6 +9819,8 @@ struct welcome {
   /// Which of the servers that the job had, one after the other: each has a greater one. 0: a
   /// server that does not take up the job of a former one.
   std::int64_t term = 0;
+  /// It knows what `pause` is.
+  bool pauses = true;
 };
 
 struct refused {
@@ -9155,6 +9846,13 @@ struct placed {
   std::int64_t term = 0;
   /// The rank of the node that hosts the server; -1: it is not in the round.
   int host_rank = -1;
+  /// Who is kept out of the job.
+  std::vector<detail::exclusion> excluded = {};
+};
+
+/// Why a node that joins has to wait, however many nodes there are.
+struct on_hold {
+  std::string why;
 };
 
 /// The round `round` is to end.
@@ -9180,17 +9878,24 @@ struct status {
   bool is_closed = false;
 };
 
+/// How much the server wants to hear of the node from now on; before the first one, nothing.
+struct report_wanted {
+  report_demand demand = report_demand::nothing;
+};
+
 }  // namespace rendezvous_messages
 
 using rendezvous_request = std::variant<
     rendezvous_messages::hello, rendezvous_messages::witness, rendezvous_messages::join,
     rendezvous_messages::keep_alive, rendezvous_messages::failed, rendezvous_messages::finished,
-    rendezvous_messages::leave, rendezvous_messages::close_job, rendezvous_messages::ask_status>;
+    rendezvous_messages::pause, rendezvous_messages::resume, rendezvous_messages::leave,
+    rendezvous_messages::close_job, rendezvous_messages::ask_status, rendezvous_messages::report>;
 
 using rendezvous_answer = std::variant<
     rendezvous_messages::welcome, rendezvous_messages::refused, rendezvous_messages::peers,
-    rendezvous_messages::placed, rendezvous_messages::changed, rendezvous_messages::all_finished,
-    rendezvous_messages::closed, rendezvous_messages::alive, rendezvous_messages::status>;
+    rendezvous_messages::placed, rendezvous_messages::on_hold, rendezvous_messages::changed,
+    rendezvous_messages::all_finished, rendezvous_messages::closed, rendezvous_messages::alive,
+    rendezvous_messages::status, rendezvous_messages::report_wanted>;
 
 /// The message as one JSON object.
 ELASTIC_DECL std::string to_text(const rendezvous_request& message);
@@ -9301,10 +10006,11 @@ class rendezvous_coordinator {
   /// Takes the job up as another server left it. Its newest round ends: each of its nodes counts
   /// as silent from now on, until it joins. Call it first, on a coordinator of which nobody asks
   /// anything but by `hello`.
+  /// @param own_node  the number of the node that ends with this server; 0: none does
   /// @param settings  the job's
   /// @param begin     no round begins before
-  ELASTIC_DECL void inherit(const detail::round_register& kept, const rendezvous_settings& settings,
-                            time_point now, time_point begin);
+  ELASTIC_DECL void inherit(const detail::round_register& kept, std::uint64_t own_node,
+                            const rendezvous_settings& settings, time_point now, time_point begin);
 
   /// What another server needs to know to take the job up, whatever was said to nodes so far.
   ELASTIC_DECL detail::round_register content() const;
@@ -9333,6 +10039,25 @@ class rendezvous_coordinator {
 
   /// The answers since the last call, in their order.
   std::vector<sending> take_answers() { return std::exchange(answers_, {}); }
+
+  // ---- for those who look at the job ------------------------------------------------------------
+
+  /// A node's report. @see job_roster::entry::key
+  struct told_report {
+    std::int64_t node;
+    std::string text;
+  };
+
+  /// Asks each node that can tell of itself for this much from now on.
+  ELASTIC_DECL void demand_reports(report_demand demand);
+
+  /// What nodes have told since the last call; nothing if nothing was asked for.
+  std::vector<told_report> take_reports() { return std::exchange(reports_, {}); }
+
+  ELASTIC_DECL job_roster roster() const;
+
+  /// Another number means that the roster may have changed.
+  std::uint64_t roster_version() const { return roster_version_; }
 
   /// The connections to close since the last call.
   std::vector<connection> take_dropped() { return std::exchange(dropped_, {}); }
@@ -9363,6 +10088,15 @@ class rendezvous_coordinator {
     /// The server is its own.
     bool hosts = false;
     std::optional<rendezvous_messages::former_round> former;
+    /// In the roster.
+    std::int64_t key = 0;
+    bool has_reports = false;
+    /// Why no round is to begin.
+    std::optional<std::string> pause;
+    /// See rendezvous_messages::hello; of an earlier release its host.
+    std::string name;
+    bool knows_hold = false;
+    bool is_kept_out = false;
   };
 
   struct ending {
@@ -9391,7 +10125,7 @@ class rendezvous_coordinator {
   ELASTIC_DECL void begin_at(std::int64_t round);
 
   // What a node that has come back may have missed.
-  ELASTIC_DECL void repeat_news(const node_id& node);
+  ELASTIC_DECL void repeat_news(const node_id& node, time_point now);
 
   // ---- what nodes say -------------------------------------------------------------------------
 
@@ -9401,11 +10135,16 @@ class rendezvous_coordinator {
 
   ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::join& request,
                          time_point now);
+  ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::report& request,
+                         time_point);
   ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::keep_alive&, time_point);
   ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::failed& request,
                          time_point);
   ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::finished& request,
                          time_point);
+  ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::pause& request,
+                         time_point);
+  ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::resume&, time_point now);
   ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::leave&, time_point now);
   ELASTIC_DECL void take(const node_id&, const rendezvous_messages::close_job& request, time_point);
   ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::ask_status&, time_point);
@@ -9426,7 +10165,16 @@ class rendezvous_coordinator {
   ELASTIC_DECL void begin_round();
 
   // Whether the first round has to wait for the end of a former world.
-  ELASTIC_DECL bool is_held(time_point now) const;
+  ELASTIC_DECL bool is_held_by_former(time_point now) const;
+
+  // Whether no round may begin now.
+  bool is_held(time_point now) const { return is_held_by_former(now) || is_paused(); }
+
+  // ---- pauses ---------------------------------------------------------------------------------
+
+  // Whether a node wants no round to begin.
+  bool is_paused() const { return pauses_ > 0 && !ending_; }
+  ELASTIC_DECL void end_pause(const node_id& node, time_point now);
 
   // Those who wait for it know of each other, so that there is no last call.
   ELASTIC_DECL void release(time_point now);
@@ -9434,6 +10182,17 @@ class rendezvous_coordinator {
   // What one node's step makes possible for others.
   ELASTIC_DECL void settle(time_point now);
   ELASTIC_DECL void end_joining(const node_id& node);
+
+  // ---- nodes that are kept out ------------------------------------------------------------------
+
+  ELASTIC_DECL void keep_out(const detail::exclusion& who, time_point now);
+  // Whether a node that joins has to wait until its time is over; then it has no place.
+  ELASTIC_DECL bool stands_aside(const node_id& node, time_point now);
+  // If the job has too few nodes without those that are kept out, and has waited for others, the
+  // one that was excluded first comes back. Result: whether one did.
+  ELASTIC_DECL bool forgive_if_short(time_point now);
+  // Those that wait for a place: who was in the job before comes before strangers.
+  ELASTIC_DECL std::vector<node_id> waiting_nodes() const;
 
   // ---- losses ---------------------------------------------------------------------------------
 
@@ -9447,8 +10206,10 @@ class rendezvous_coordinator {
 
   // The first change of a round is the one that counts: what follows, follows from it.
   ELASTIC_DECL void announce(change_kind kind, std::string what);
+  ELASTIC_DECL void announce(rendezvous_change change);
   ELASTIC_DECL void look_whether_all_finished();
-  ELASTIC_DECL void answer_placed(const node_id& node);
+  ELASTIC_DECL void answer_placed(const node_id& node, time_point now);
+  ELASTIC_DECL void answer_hold(const node_id& node, std::string why);
 
   // From where workers come, for the node that serves their store.
   ELASTIC_DECL void answer_peers(const node_id& node);
@@ -9464,6 +10225,12 @@ class rendezvous_coordinator {
   // The node of rank 0 serves the workers. One on this host reached us without a network and does
   // not know by which address the others reach it; we do, by the way that they came.
   ELASTIC_DECL void choose_master();
+
+  // ---- who is there ---------------------------------------------------------------------------
+
+  ELASTIC_DECL void list(const node_id& node, member& entry);
+  ELASTIC_DECL void note_lost(const node_id& node, const member& entry);
+  ELASTIC_DECL node_presence presence_of(const node_id& node) const;
 
   // ---- time -----------------------------------------------------------------------------------
 
@@ -9484,6 +10251,13 @@ class rendezvous_coordinator {
   std::unordered_map<connection, addresses> ends_;
   /// Those that wait for a place.
   std::set<node_id> joining_;
+  /// How many members want a pause.
+  int pauses_ = 0;
+  detail::exclusion_list excluded_;
+  /// Since when the job has too few nodes without those that are kept out.
+  std::optional<time_point> short_since_;
+  /// The names of those that were in a round.
+  std::set<std::string, std::less<>> known_names_;
   bool settle_all_ = false;
   detail::former_world former_;
   /// The least number of the next round.
@@ -9509,8 +10283,14 @@ class rendezvous_coordinator {
   /// Of the newest round that was complete.
   std::int64_t kept_round_ = -1;
   std::vector<std::uint64_t> kept_members_;
+  std::uint64_t kept_leader_node_ = 0;
   std::uint64_t own_node_ = 0;
   time_point next_ = time_point::max();
+  report_demand demand_ = report_demand::nothing;
+  std::vector<told_report> reports_;
+  std::int64_t last_key_ = 0;
+  std::deque<job_roster::entry> lost_;
+  std::uint64_t roster_version_ = 0;
   std::vector<sending> answers_;
   std::vector<connection> dropped_;
 };
@@ -9525,7 +10305,8 @@ namespace elastic {
 ///
 /// Give it to one server, as its extension.
 /// Thread-safety: as the server's extensions have it.
-class rendezvous_service final : public store_extension {
+class rendezvous_service final : public store_extension,
+                                 public std::enable_shared_from_this<rendezvous_service> {
  public:
   /// What nodes begin with.
   static constexpr std::string_view first_words = "elastic rendezvous\n";
@@ -9538,6 +10319,12 @@ class rendezvous_service final : public store_extension {
   ELASTIC_DECL rendezvous_service(std::shared_ptr<rendezvous_coordinator> job,
                                   std::function<bool(const rendezvous_coordinator&)> may_speak,
                                   logger log, std::shared_ptr<time_source> time);
+
+  ELASTIC_DECL ~rendezvous_service() override;
+
+  /// Has the nodes of this job tell of themselves for those who look at it; call it before `run`,
+  /// on a service that is held by a shared pointer.
+  ELASTIC_DECL void show(std::string run_id, std::shared_ptr<report_exchange> reports);
 
   /// Tells the nodes what they were not told yet, if that may be.
   ELASTIC_DECL void speak();
@@ -9586,6 +10373,10 @@ class rendezvous_service final : public store_extension {
   // What is sent may end connections, which is heard of here again.
   ELASTIC_DECL void deliver(rendezvous_coordinator& job);
 
+  // What nodes have told of themselves, and who is there.
+  ELASTIC_DECL void pass_reports(rendezvous_coordinator& job);
+  ELASTIC_DECL void pass_demand();
+
   // ---- time -----------------------------------------------------------------------------------
 
   ELASTIC_DECL time_point next_deadline() const;
@@ -9598,6 +10389,11 @@ class rendezvous_service final : public store_extension {
   std::unordered_map<connection, node_connection> connections_;
   connection last_ = 0;
   std::int64_t last_term_ = 0;
+  std::string shown_job_;
+  std::shared_ptr<report_exchange> reports_;
+  std::uint64_t listed_version_ = 0;
+  time_point listed_at_ = time_point::min();
+  bool is_listing_due_ = false;
   std::optional<event_flag> earlier_;
   time_point planned_ = time_point::max();
   std::string frame_;
@@ -9630,6 +10426,8 @@ class candidate final : public store_extension {
     std::uint64_t node = 0;
     bool fast_takeover = true;
     std::uint64_t seed = 0;
+    /// What nodes tell of themselves while this one leads; null: nothing is asked for.
+    std::shared_ptr<report_exchange> reports = {};
     std::shared_ptr<time_source> time;
     logger log;
   };
@@ -9836,9 +10634,15 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   /// @param host_grace  how long a server that was reached before may be gone, if another can take
   ///                    up its job
+  /// @param reports     what this node can tell the server of itself; null: nothing
   ELASTIC_DECL rendezvous_link(std::shared_ptr<message_connector> connector,
                                rendezvous_messages::hello greeting, duration host_grace,
-                               std::shared_ptr<time_source> time, logger log);
+                               std::shared_ptr<time_source> time, logger log,
+                               std::shared_ptr<report_exchange> reports = nullptr);
+  ELASTIC_DECL ~rendezvous_link();
+
+  rendezvous_link(const rendezvous_link&) = delete;
+  rendezvous_link& operator=(const rendezvous_link&) = delete;
 
   /// Begins to connect, for at most `patience`.
   ELASTIC_DECL void start(asio::any_io_executor executor, duration patience);
@@ -9866,6 +10670,12 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// This node is between two rounds: what is known of the one that it leaves holds no longer.
   ELASTIC_DECL void begin_join(rendezvous_messages::join wish);
   ELASTIC_DECL void ask_status();
+
+  /// Holds up the job's next round, now and after every reconnect; without a reason no more.
+  ELASTIC_DECL void hold(std::optional<rendezvous_messages::pause> why);
+
+  /// Whether the server knows what that is; not known without a connection.
+  bool can_hold() const { return server_pauses_; }
 
   /// Waits until the workers of this node have to be gone, because the others can go on without it.
   ELASTIC_DECL task<void> wait_for_fence();
@@ -9910,6 +10720,8 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL void take_up(message_channel& channel, const rendezvous_messages::welcome& reply,
                             time_point greeted_at);
 
+  ELASTIC_DECL void say_hold(message_channel& channel) const;
+
   // ---- the conversation -----------------------------------------------------------------------
 
   ELASTIC_DECL task<void> listen();
@@ -9923,13 +10735,19 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL task<void> keep_witness();
   ELASTIC_DECL task<void> attend_witness();
 
+  /// Tells the server of this node, as much as it wants to hear and whenever there is news.
+  ELASTIC_DECL task<void> report();
+  ELASTIC_DECL bool say_reports();
+
   void take(const rendezvous_messages::welcome&) {}
   ELASTIC_DECL void take(const rendezvous_messages::alive&);
   void take(const rendezvous_messages::refused& reply) { known_.refused = reply; }
   void take(const rendezvous_messages::closed& reply) { known_.closed = reply; }
   ELASTIC_DECL void take(const rendezvous_messages::status& reply);
+  ELASTIC_DECL void take(const rendezvous_messages::report_wanted& reply);
   ELASTIC_DECL void take(const rendezvous_messages::peers& reply);
   ELASTIC_DECL void take(const rendezvous_messages::placed& reply);
+  ELASTIC_DECL void take(const rendezvous_messages::on_hold& reply);
   ELASTIC_DECL void take(const rendezvous_messages::changed& reply);
   ELASTIC_DECL void take(const rendezvous_messages::all_finished& reply);
   ELASTIC_DECL void note_lost(std::string why);
@@ -9961,11 +10779,20 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   time_point known_alive_at_;
   std::deque<time_point> unanswered_;
   std::optional<rendezvous_request> standing_request_;
+  /// Whom the server keeps out, for one that comes after it.
+  exclusion_list excluded_;
   bool status_is_due_ = false;
+  /// Why this node holds up the next round.
+  std::optional<rendezvous_messages::pause> hold_;
+  /// It did once, so that the server may not know that this is over.
+  bool has_held_ = false;
+  bool server_pauses_ = false;
   knowledge known_;
   std::string last_problem_;
   int hang_ups_ = 0;
   int silences_ = 0;
+  std::shared_ptr<report_exchange> reports_;
+  std::optional<event_flag> has_report_;
 };
 
 }  // namespace elastic::detail
@@ -10085,6 +10912,9 @@ class c10d_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
   ELASTIC_DECL task<void> exit_barrier() override;
   ELASTIC_DECL task<void> wait_for_fence() override;
+  ELASTIC_DECL void pause(std::string why, bool saves_first) override;
+  ELASTIC_DECL void resume() override;
+  void keep_out(std::string why) override { bad_because_ = std::move(why); }
   ELASTIC_DECL task<int> num_nodes_waiting() override;
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
@@ -10144,6 +10974,8 @@ class c10d_rendezvous final : public rendezvous_handler {
   std::shared_ptr<store> agents_;
   std::string worker_networks_;
   std::int64_t round_ = -1;
+  /// Why this node is not to come back for a while; empty: it may.
+  std::string bad_because_;
 };
 
 }  // namespace elastic
@@ -10924,15 +11756,20 @@ ELASTIC_DECL task<std::shared_ptr<store>> connect_worker_store(
 
 namespace elastic::detail {
 
-/// One signal of a plan.
+/// One act of a plan: a signal, or the beginning or end of a cut.
 struct chaos_step {
+  enum class act { signal, cut, mend };
+
   /// Since the workers first ran.
   duration at{};
   chaos_fault::target of = chaos_fault::target::rank;
   /// The rank or the node; of a random fault a number from which the rank follows.
   std::uint64_t number = 0;
   bool is_any_rank = false;
+  act what = act::signal;
   int signal = 0;
+  /// Of a cut: when it is over.
+  duration until{};
   /// The fault that it belongs to; empty if it only goes on with one.
   std::string fault;
 
@@ -10943,7 +11780,7 @@ struct chaos_step {
   }
 };
 
-/// The signals of a plan in the order of time. A pure value.
+/// The acts of a plan in the order of time. A pure value.
 class chaos_schedule {
  public:
   ELASTIC_DECL explicit chaos_schedule(const chaos_plan& plan);
@@ -10977,38 +11814,57 @@ class chaos_schedule {
 
 namespace elastic {
 
+namespace detail {
+
+class links_cut;
+
+}  // namespace detail
+
 /// Makes the faults of a plan that are meant for this node and its workers, and logs each with what
 /// follows: how long it takes until workers run again.
 ///
-///     auto chaos = std::make_shared<chaos_monkey>(executor, plan, time, log, [] {
-///     std::raise(SIGKILL); }); services.observer = chaos; … co_await race(keep_result(agent.run(),
-///     result), chaos->run(agent));
+///     auto chaos = std::make_shared<chaos_monkey>(executor, plan, services,
+///                                                 [] { std::raise(SIGKILL); });
+///     services.observer = chaos;
+///     … co_await race(keep_result(agent.run(), result), chaos->run(agent));
+///
+/// A cut is that of every TCP connection and port of this process.
 ///
 /// Thread-safety: one strand at a time, on which the agent's observer is called as well.
 class chaos_monkey final : public worker_observer {
  public:
+  /// @param services   those of the agent: time, log, journal, and the observer, which is told the
+  ///                   same
   /// @param kill_node  ends this process as a loss of the node would; needed by faults of nodes
-  /// @param next       is told the same; may be null
   ELASTIC_DECL chaos_monkey(asio::any_io_executor strand, chaos_plan plan,
-                            std::shared_ptr<time_source> time, logger log,
-                            std::function<void()> kill_node,
-                            std::shared_ptr<worker_observer> next = {});
+                            const agent_services& services, std::function<void()> kill_node);
 
   ELASTIC_DECL void started(const started_workers& job) override;
   ELASTIC_DECL void progress(const worker_progress& made) override;
   ELASTIC_DECL void hung(const hung_worker& worker) override;
 
-  /// Waits for the workers to run and makes the faults. Never ends by itself. The agent must
-  /// outlive it.
+  /// Waits for the workers to run and makes the faults; a cut ends with it. Never ends by itself.
+  /// The agent must outlive it.
   /// Errors: none of its own. Cancellation: all types.
   ELASTIC_DECL task<void> run(local_agent& agent);
 
  private:
-  ELASTIC_DECL void carry_out(local_agent& agent, const detail::chaos_step& step);
+  /// The links of this node, while they are cut.
+  struct node_cut {
+    std::unique_ptr<detail::links_cut> links;
+    /// Since the workers first ran.
+    duration until{};
+  };
+
+  ELASTIC_DECL void carry_out(local_agent& agent, const detail::chaos_step& step, node_cut& cut);
+  ELASTIC_DECL void begin(node_cut& cut, const detail::chaos_step& step);
+  ELASTIC_DECL void end(node_cut& cut, const detail::chaos_step& step);
+  ELASTIC_DECL void note(const std::string& text);
 
   chaos_plan plan_;
   std::shared_ptr<time_source> time_;
   logger log_;
+  std::shared_ptr<job_journal> journal_;
   std::function<void()> kill_node_;
   std::shared_ptr<worker_observer> next_;
   event_flag begun_;
@@ -11786,7 +12642,8 @@ namespace elastic {
 
 /// Waits until a file is there by which somebody takes this node out of the job. The kernel tells
 /// of it (inotify), so the file must come to be on this host: no network file system tells of what
-/// another one does.
+/// another one does. In a directory in which every user may make files, such as /tmp, one counts
+/// that belongs to this user or to root; another one is passed over, with a line in the log.
 ///
 /// If its directory goes away, the log says so, and nothing ends the wait any more.
 /// Result: the reason: the file's name, and what stands in it, on one line; or why that cannot be
@@ -11805,6 +12662,12 @@ struct drain_text {
 };
 
 ELASTIC_DECL std::string drain_reason(const std::string& path, const drain_text& content);
+
+/// Whether a drain file counts: whoever may write in its directory may take the node out of the
+/// job, unless that is everybody.
+/// @param owner  the user that the file belongs to; `self` is the one of this process
+/// @param directory_mode  the permissions of its directory
+ELASTIC_DECL bool may_drain(std::uint32_t owner, std::uint32_t self, std::uint32_t directory_mode);
 
 }  // namespace detail
 
@@ -11949,7 +12812,7 @@ class job_journal {
 
 }  // namespace elastic
 
-// ---- elastic/observe/job_view.hpp ----
+// ---- elastic/observe/viewed_worker.hpp ----
 
 namespace elastic {
 
@@ -11957,6 +12820,7 @@ namespace elastic {
 enum class agent_activity {
   starting,
   meeting,
+  paused,
   running,
   stopping,
   restarting,
@@ -11965,23 +12829,13 @@ enum class agent_activity {
   failed,
   stopped,
 };
-inline constexpr std::array<std::string_view, 9> agent_activity_names{
-    "starting",     "rendezvous", "running", "stopping", "restarting",
-    "exit_barrier", "succeeded",  "failed",  "stopped"};
+inline constexpr std::array<std::string_view, 10> agent_activity_names{
+    "starting",   "rendezvous",   "paused",    "running", "stopping",
+    "restarting", "exit_barrier", "succeeded", "failed",  "stopped"};
 
 constexpr std::string_view to_string(agent_activity activity) {
   return agent_activity_names[static_cast<std::size_t>(activity)];
 }
-
-/// What the time of an agent went to. Only `training` is what the job is for.
-enum class time_use { training, rendezvous, start, stop, exit_barrier };
-inline constexpr std::array<std::string_view, 5> time_use_names{"productive", "rendezvous", "start",
-                                                                "stop", "exit_barrier"};
-
-/// Why an attempt ended.
-enum class attempt_end { none, success, failure, hang, membership, request };
-inline constexpr std::array<std::string_view, 6> attempt_end_names{"",     "success",    "failure",
-                                                                   "hang", "membership", "request"};
 
 namespace detail {
 
@@ -11993,19 +12847,7 @@ constexpr double seconds_between(std::int64_t from_us, std::int64_t to_us) {
 
 }  // namespace detail
 
-/// Durations in seconds, counted as Prometheus does.
-struct duration_histogram {
-  static constexpr std::array<double, 12> bounds{0.01, 0.05, 0.1, 0.5,  1,   2.5,
-                                                 5,    10,   30,  120., 600, 1800};
-  /// How many were at most as long as each bound and longer than the one before.
-  std::array<std::int64_t, bounds.size()> counts{};
-  std::int64_t count = 0;
-  double sum = 0;
-
-  ELASTIC_DECL void add(double seconds);
-};
-
-/// A worker of this node in its last attempt.
+/// A worker in the last attempt of its node.
 struct viewed_worker {
   enum class condition { waiting, running, succeeded, failed, hung, stopped };
 
@@ -12028,9 +12870,129 @@ struct viewed_worker {
   std::string text = {};
   /// What a step takes it, smoothed; 0: not known.
   double step_seconds = 0;
+  /// Whether it seems to hold up the others, and why.
+  worker_suspicion suspicion = worker_suspicion::none;
+  std::string suspicion_reason = {};
+
+  bool is_suspected() const {
+    return state == condition::running && suspicion != worker_suspicion::none;
+  }
 };
 inline constexpr std::array<std::string_view, 6> worker_condition_names{
     "waiting", "running", "succeeded", "failed", "hung", "stopped"};
+
+}  // namespace elastic
+
+// ---- elastic/observe/viewed_job.hpp ----
+
+namespace elastic {
+
+namespace detail {
+struct node_report;
+}  // namespace detail
+
+/// A node of the job, as the server of the rendezvous knows it and as it tells of itself.
+struct viewed_node {
+  job_roster::entry entry = {};
+  /// When it became what it is to the server, as far as was seen.
+  std::int64_t since_us = 0;
+  /// It is this one.
+  bool is_own = false;
+  /// The epoch of its journal; 0: it has told nothing.
+  std::int64_t epoch = 0;
+  agent_activity activity = agent_activity::starting;
+  std::string reason = {};
+  std::int64_t round = -1;
+  std::int64_t base_rank = 0;
+  /// By local rank. None of a node that is lost or is this one, and none if there is no room.
+  std::vector<viewed_worker> workers = {};
+
+  /// What it has told within a second.
+  std::int64_t second = 0;
+  int reports = 0;
+  int events = 0;
+};
+
+/// What is new by a node's report.
+struct job_news {
+  /// It is this node's own.
+  bool is_own = false;
+  /// More than steps.
+  bool has_changed = false;
+  bool has_steps = false;
+  /// What is worth a record in this node's journal.
+  std::vector<job_event> events = {};
+};
+
+/// The nodes of a job, on the one that serves its rendezvous: made of the server's roster and of
+/// what nodes report. A plain value without clocks; bounded, whatever it is told.
+///
+/// Thread-safety: one thread at a time.
+class viewed_job {
+ public:
+  /// Whether this node serves the rendezvous; if not, nothing else is known.
+  bool is_known() const { return is_known_; }
+
+  /// Takes who is there. Of nodes that were known before, what they have told stays.
+  ELASTIC_DECL void take(const job_roster& roster, std::int64_t now_us);
+
+  /// Takes what a node tells. One that tells too much, or that is lost, is passed over.
+  /// @param own_epoch  that of this node's journal, by which its own reports are known
+  ELASTIC_DECL job_news take(std::int64_t key, const detail::node_report& report,
+                             std::int64_t own_epoch, std::int64_t now_us);
+
+  /// This node serves no longer.
+  void forget() { *this = viewed_job(); }
+
+  std::int64_t round() const { return roster_.round; }
+  bool is_complete() const { return roster_.is_complete; }
+  int min_nodes() const { return roster_.min_nodes; }
+  int max_nodes() const { return roster_.max_nodes; }
+  int active() const { return roster_.active; }
+  int waiting() const { return roster_.waiting; }
+  int lost() const { return roster_.lost; }
+
+  /// In the order of the roster.
+  const std::vector<viewed_node>& nodes() const { return nodes_; }
+
+ private:
+  ELASTIC_DECL void take_workers(viewed_node& node, const detail::node_report& report,
+                                 std::int64_t now_us, job_news& news);
+
+  bool is_known_ = false;
+  /// Without its nodes.
+  job_roster roster_;
+  std::vector<viewed_node> nodes_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/observe/job_view.hpp ----
+
+namespace elastic {
+
+/// What the time of an agent went to. Only `training` is what the job is for; `rollback` are steps
+/// that had been made before the workers were started again.
+enum class time_use { training, rendezvous, start, stop, exit_barrier, rollback };
+inline constexpr std::array<std::string_view, 6> time_use_names{
+    "productive", "rendezvous", "start", "stop", "exit_barrier", "rollback"};
+
+/// Why an attempt ended.
+enum class attempt_end { none, success, failure, hang, membership, request };
+inline constexpr std::array<std::string_view, 6> attempt_end_names{"",     "success",    "failure",
+                                                                   "hang", "membership", "request"};
+
+/// Durations in seconds, counted as Prometheus does.
+struct duration_histogram {
+  static constexpr std::array<double, 12> bounds{0.01, 0.05, 0.1, 0.5,  1,   2.5,
+                                                 5,    10,   30,  120., 600, 1800};
+  /// How many were at most as long as each bound and longer than the one before.
+  std::array<std::int64_t, bounds.size()> counts{};
+  std::int64_t count = 0;
+  double sum = 0;
+
+  ELASTIC_DECL void add(double seconds);
+};
 
 /// One life of the worker group of this node, or the wait for it.
 struct viewed_attempt {
@@ -12048,6 +13010,9 @@ struct viewed_attempt {
   std::string reason = {};
   /// The first worker of this node that failed.
   std::optional<std::int64_t> failed_rank = {};
+  /// What it left: its error, and the last lines of its stderr. Text of the worker's.
+  std::string cause = {};
+  std::string last_lines = {};
   /// What was decided then.
   std::string decision = {};
   /// From its end until workers ran again; empty: they do not, or not yet.
@@ -12063,6 +13028,13 @@ class job_view {
   /// Takes the next record. One of another epoch begins anew, one that was taken before is passed
   /// over.
   ELASTIC_DECL void take(const journal_record& record);
+
+  /// What the server of the rendezvous knows of the job, if this node has it.
+  viewed_job& whole() { return whole_; }
+  const viewed_job& whole() const { return whole_; }
+  /// Whether another node shows the job as a whole.
+  bool is_shown_elsewhere() const { return is_shown_elsewhere_; }
+  void shown_elsewhere(bool is_shown) { is_shown_elsewhere_ = is_shown; }
 
   /// Takes what a worker of this node reports.
   ELASTIC_DECL void take(const worker_progress& progress, std::int64_t now_us);
@@ -12111,20 +13083,26 @@ class job_view {
   ELASTIC_DECL double median_step_seconds() const;
 
  private:
+  ELASTIC_DECL void show_meeting();
   ELASTIC_DECL void open_attempt(const journal_record& record);
   ELASTIC_DECL void join_round(const journal_record& record);
   ELASTIC_DECL void start_workers(const journal_record& record);
   ELASTIC_DECL void end_worker(const journal_record& record);
   ELASTIC_DECL void note_hung(const journal_record& record);
+  ELASTIC_DECL void suspect(const job_event& event);
   ELASTIC_DECL void note_stopped(const journal_record& record);
   ELASTIC_DECL void end_attempt(const journal_record& record, attempt_end end);
   ELASTIC_DECL void decide(const journal_record& record);
   ELASTIC_DECL void end_agent(const journal_record& record);
   ELASTIC_DECL void use_time(time_use use, std::int64_t now_us);
+  ELASTIC_DECL void note_step(std::int64_t step, std::int64_t now_us);
+  bool is_working() const { return use_ == time_use::training || use_ == time_use::rollback; }
   ELASTIC_DECL viewed_worker* worker_of(const job_event& event);
 
   agent_activity activity_ = agent_activity::starting;
   std::string reason_;
+  /// Why the job pauses, or is about to; empty: it does not.
+  std::string pause_;
   std::int64_t epoch_ = 0;
   std::int64_t sequence_ = 0;
   std::string node_;
@@ -12144,13 +13122,21 @@ class job_view {
   std::int64_t began_us_ = 0;
   time_use use_ = time_use::start;
   std::int64_t use_began_us_ = 0;
+  /// The furthest step of the attempts before the last one, and of that; -1: none.
+  std::int64_t former_step_ = -1;
+  std::int64_t step_ = -1;
   std::array<double, time_use_names.size()> used_{};
   std::array<std::int64_t, attempt_end_names.size()> ends_{};
   std::map<std::string, std::int64_t> exits_;
   duration_histogram rendezvous_;
   duration_histogram starts_;
   duration_histogram stops_;
+  viewed_job whole_;
+  bool is_shown_elsewhere_ = false;
 };
+
+/// The median of what a step takes those of the workers that run and report steps; 0: none does.
+ELASTIC_DECL double median_step_seconds(const std::vector<const viewed_worker*>& workers);
 
 /// A worker that is slower than this times the median is named as a straggler.
 inline constexpr double straggler_ratio = 1.25;
@@ -12164,16 +13150,26 @@ ELASTIC_DECL job_view view_of(const std::vector<journal_record>& records);
 
 namespace elastic {
 
+class job_journal;
+
+namespace detail {
+class report_feed;
+}  // namespace detail
+
 /// The view of a job that runs: add it to the job's journal, and make it the agent's observer.
 /// Who serves HTTP by other means answers from its view by `job_json` and `metrics_text`.
 ///
+/// As what the rendezvous exchanges (`rendezvous_parameters::reports`) it tells the node that
+/// serves the rendezvous of this one, and has on that node the whole job in its view.
+///
 /// Thread-safety: any thread.
-class job_monitor final : public journal_sink, public worker_observer {
+class job_monitor final : public journal_sink, public worker_observer, public report_exchange {
  public:
   /// @param time  null: `system_time`
   /// @param next  is told first whatever the observer is told; may be null
   ELASTIC_DECL explicit job_monitor(std::shared_ptr<time_source> time = {},
                                     std::shared_ptr<worker_observer> next = {});
+  ELASTIC_DECL ~job_monitor() override;
 
   /// What the job is at.
   ELASTIC_DECL job_view view() const;
@@ -12188,12 +13184,43 @@ class job_monitor final : public journal_sink, public worker_observer {
   /// when workers report progress, once a second at most. Empty: nobody is called any more.
   ELASTIC_DECL void on_change(std::function<void()> call);
 
+  /// How often something came that is no record: of other nodes.
+  ELASTIC_DECL std::int64_t changes() const;
+
+  // ---- who looks --------------------------------------------------------------------------------
+
+  /// It is shown from now on: so other nodes tell of theirs. What matters of that becomes a record
+  /// of the journal, if there is one.
+  ELASTIC_DECL void show(std::weak_ptr<job_journal> journal);
+
+  /// Somebody begins or ends to follow the job, or looks at it once.
+  ELASTIC_DECL void begin_following();
+  ELASTIC_DECL void end_following();
+  ELASTIC_DECL void look();
+
+  // ---- what is told -----------------------------------------------------------------------------
+
   ELASTIC_DECL void take(const journal_record& record) override;
   ELASTIC_DECL void started(const started_workers& job) override;
   ELASTIC_DECL void progress(const worker_progress& made) override;
   ELASTIC_DECL void hung(const hung_worker& worker) override;
 
+  ELASTIC_DECL void demanded(report_demand demand) override;
+  ELASTIC_DECL std::string next_report() override;
+  ELASTIC_DECL void on_report(std::function<void()> call) override;
+  ELASTIC_DECL void begin_serving(const void* server, std::function<void()> on_demand) override;
+  ELASTIC_DECL void end_serving(const void* server) override;
+  ELASTIC_DECL report_demand demand() const override;
+  ELASTIC_DECL void reported(std::int64_t node, std::string_view report) override;
+  ELASTIC_DECL void listed(job_roster roster) override;
+
  private:
+  // These have the mutex.
+  ELASTIC_DECL report_demand demand_at(std::int64_t now_us) const;
+  ELASTIC_DECL void pass_demand();
+  ELASTIC_DECL void note_report();
+  ELASTIC_DECL void note_change();
+
   std::shared_ptr<time_source> time_;
   std::shared_ptr<worker_observer> next_;
   mutable std::mutex mutex_;
@@ -12201,6 +13228,22 @@ class job_monitor final : public journal_sink, public worker_observer {
   std::int64_t progress_us_ = 0;
   std::int64_t called_us_ = 0;
   std::function<void()> on_change_;
+  std::int64_t changes_ = 0;
+  // Of this node for the one that serves.
+  report_demand wanted_ = report_demand::nothing;
+  std::unique_ptr<detail::report_feed> feed_;
+  std::function<void()> on_report_;
+  bool is_report_noted_ = false;
+  bool has_progress_ = false;
+  bool reports_to_itself_ = false;
+  // Of the other nodes, if this one serves.
+  bool is_shown_ = false;
+  std::weak_ptr<job_journal> journal_;
+  int followers_ = 0;
+  std::int64_t looked_us_ = 0;
+  const void* server_ = nullptr;
+  std::function<void()> on_demand_;
+  report_demand passed_demand_ = report_demand::nothing;
 };
 
 }  // namespace elastic
@@ -12248,19 +13291,24 @@ struct status_server_options {
   std::shared_ptr<job_journal> journal = {};
   /// What follows that journal, and the workers; must be set.
   std::shared_ptr<job_monitor> monitor = {};
+  /// What the agent offers the output of its workers by; null: it is not shown.
+  std::shared_ptr<output_tails> tails = {};
   /// What clients have to know, 16 to 256 letters, digits and "-._~"; empty: nothing, if only this
   /// host can reach the server, else one that the server makes.
   std::string token = {};
   /// The names of this host that requests may use, besides the one that it has.
   std::vector<std::string> host_names = {};
+  /// Carries out what clients command over a Unix socket, on the server's strand, several at a time
+  /// (see `local_agent::carry_out`); empty: nothing can be commanded.
+  command_handler commands = {};
   /// Null: `system_time`.
   std::shared_ptr<time_source> time = {};
   logger log = {};
 };
 
 /// Shows by HTTP what a job does: a page for people, JSON and a stream of events for what follows
-/// the job, metrics for Prometheus, probes for Kubernetes; docs/observe.md has all of it. It only
-/// reads: no request changes anything.
+/// the job, metrics for Prometheus, probes for Kubernetes; docs/observe.md has all of it. Over TCP
+/// it only shows: no request changes anything. Over a Unix socket this user and root may command.
 ///
 /// It listens from the moment that it is made and answers also before the job begins and while it
 /// waits. The job never waits for a client: connections, requests and answers are bounded, and who
@@ -12292,7 +13340,8 @@ class status_server {
   /// How many clients are connected.
   ELASTIC_DECL std::size_t connections() const;
 
-  /// Listens no more; those who follow events get the last, within `limits::status_farewell`; then
+  /// Listens no more; those who follow events or wait for a command get the last, within
+  /// `limits::status_farewell`; then
   /// everybody is disconnected. Nothing of the server runs when this returns. May be called again.
   ///
   /// Errors: none; what went wrong with the server is logged, for the job is none the worse for it.
@@ -12320,11 +13369,87 @@ namespace elastic {
 /// of the services if they have none, follows it, and becomes their observer, in front of the one
 /// that they have. Call it before the agent is made, and stop the server after its run.
 ///
+/// @param commands  see status_server_options; empty: nothing can be commanded
 /// Result: the server; null if the configuration names no place.
 /// Errors: those of `parse_status_address`, `read_status_token` and `status_server`.
 ELASTIC_DECL std::unique_ptr<status_server> show_job(asio::any_io_executor executor,
                                                      const launch_config& config,
-                                                     agent_services& services);
+                                                     agent_services& services,
+                                                     command_handler commands = {});
+
+}  // namespace elastic
+
+// ---- elastic/launch/kubeflow_progress.hpp ----
+
+// Opt-in: for programs, not for those who embed a job.
+
+namespace elastic {
+
+/// Where Kubeflow Trainer wants to hear how far a job is, by its variables KUBEFLOW_TRAINER_SERVER_
+/// URL, CA_CERT and TOKEN.
+struct kubeflow_server {
+  endpoint at = {};
+  bool uses_tls = true;
+  /// From the first slash of the URL on.
+  std::string target = "/";
+  /// Whom its certificate comes from; empty: whom this system trusts.
+  std::string authorities = {};
+  /// The file of the token, which is read anew for each message; empty: none is sent.
+  std::string token_file = {};
+};
+
+/// Result: none if there is no URL.
+/// Errors: `errc::invalid_argument` if it is not http://HOST[:PORT]/… or https://….
+ELASTIC_DECL std::optional<kubeflow_server> find_kubeflow_server(const environment_map& variables);
+
+/// What it is told; none if this node is not the first of the round, or no worker has reported a
+/// step.
+/// @param metrics  those that rank 0 reported last
+ELASTIC_DECL std::optional<std::string> kubeflow_status(
+    const job_view& view, const std::map<std::string, double>& metrics, std::int64_t now_us);
+
+/// Tells Kubeflow Trainer how far a job is, at most each `limits::kubeflow_pause`: make it the
+/// agent's observer, and its `monitor` a sink of the journal. The job never waits for it.
+///
+/// Thread-safety: one strand at a time, on which the agent's observer is called as well.
+class kubeflow_reporter final : public worker_observer {
+ public:
+  /// @param next  is told first whatever the observer is told; may be null
+  ELASTIC_DECL kubeflow_reporter(asio::any_io_executor strand, kubeflow_server server,
+                                 std::shared_ptr<time_source> time, logger log,
+                                 std::shared_ptr<worker_observer> next = {});
+
+  const std::shared_ptr<job_monitor>& monitor() const { return monitor_; }
+
+  ELASTIC_DECL void started(const started_workers& job) override;
+  ELASTIC_DECL void progress(const worker_progress& made) override;
+  ELASTIC_DECL void hung(const hung_worker& worker) override;
+
+  /// Tells it of progress; never ends by itself. What goes wrong is logged once, and is tried
+  /// again. Cancellation: all types.
+  ELASTIC_DECL task<void> run();
+
+  /// Tells it the last, unless it did not hear what it was told before; takes at most
+  /// `limits::kubeflow_farewell`.
+  /// Errors: none. Cancellation: all types.
+  ELASTIC_DECL task<void> finish();
+
+ private:
+  ELASTIC_DECL task<void> tell(duration patience);
+  ELASTIC_DECL task<void> post(std::string status);
+
+  kubeflow_server server_;
+  std::shared_ptr<time_source> time_;
+  logger log_;
+  std::shared_ptr<job_monitor> monitor_;
+  /// Something was reported that was not told.
+  event_flag changed_;
+  bool is_first_node_ = false;
+  /// Those of rank 0.
+  std::map<std::string, double> metrics_;
+  bool was_heard_ = false;
+  bool is_problem_logged_ = false;
+};
 
 }  // namespace elastic
 
@@ -12419,6 +13544,9 @@ ELASTIC_DECL std::string find_python_with_torch(
 
 /// The same by the file system.
 ELASTIC_DECL std::string find_python_with_torch(std::string_view list);
+
+/// The path of a program in a list such as PATH; as it is, if it names a path or is nowhere there.
+ELASTIC_DECL std::string path_of_program(const std::string& program, std::string_view list);
 
 /// The line that a user needs then. `python`: what ran the workers. `with_torch`: one that has it;
 /// empty if none is known.
@@ -12576,6 +13704,34 @@ ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent, signal_plan p
 
 }  // namespace elastic
 
+// ---- elastic/launch/send_command.hpp ----
+
+// Opt-in: for programs, not for those who embed a job.
+
+namespace elastic {
+
+/// A command, and the job that it is for.
+struct command_call {
+  /// The Unix socket at which the job's status is served.
+  std::string socket;
+  job_command command;
+};
+
+/// Reads what follows `elasticrun drain` and the like: unix:PATH [REASON ...], and of `checkpoint`
+/// --within SECONDS before them.
+/// Result: the command, or why not.
+ELASTIC_DECL std::variant<command_call, early_exit> parse_command_call(
+    job_command::kind what, const std::vector<std::string>& arguments);
+
+/// Has the job carry it out, and waits for what comes of it.
+/// @param out  takes the answer, line end included
+/// Result: what the program exits with: 0; 1 if it was not carried out.
+/// Errors: `errc::connection_failed` if nobody answers, `errc::invalid_argument` if the server
+/// refuses, `errc::protocol_violation` if it is none.
+ELASTIC_DECL task<int> send_command(command_call call, std::function<void(std::string_view)> out);
+
+}  // namespace elastic
+
 // ---- elastic/launch/status_command.hpp ----
 
 // Opt-in: for programs, not for those who embed a job.
@@ -12717,13 +13873,16 @@ ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us);
 /// The view for people, in lines; what is hostile in it may be shown on a terminal.
 ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us);
 
-/// What workers have said since a time, as {"time_us": …, "workers": [[local rank, step, total,
-/// seconds of a step], …]}: short, since it is sent again and again.
+/// What workers have said since a time, as {"time_us": …, "workers": [[rank, step, total, seconds
+/// of a step], …]}: short, since it is sent again and again.
 ELASTIC_DECL std::string progress_json(const job_view& view, std::int64_t since_us,
                                        std::int64_t now_us);
 
 /// Why the workers do not run; empty: they do.
 ELASTIC_DECL std::string why_not_ready(const job_view& view);
+
+/// What is looked at for that, a line each.
+ELASTIC_DECL std::string ready_checks(const job_view& view, std::int64_t now_us);
 
 }  // namespace elastic
 
@@ -12741,7 +13900,8 @@ ELASTIC_DECL metrics_format metrics_format_for(std::string_view accept);
 ELASTIC_DECL std::string_view content_type(metrics_format format);
 
 /// The view as metrics, which docs/observe.md lists. What is true of the job as a whole is only
-/// among those of the node of group rank 0, so that a sum over nodes counts it once.
+/// among those of one node, so that a sum over nodes counts it once: the one that serves the
+/// rendezvous, or else that of group rank 0.
 /// @param now_us  the time of day, in microseconds since 1970
 ELASTIC_DECL std::string metrics_text(const job_view& view, metrics_format format,
                                       std::int64_t now_us);
@@ -13453,7 +14613,7 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   // PyTorch's newer barrier only counts: who has come there is not known, but how many. Nodes of
   // elasticrun say so by themselves, and are not among those that may be silent.
   ELASTIC_DECL task<int> arrived_at_barrier(std::int64_t round);
-  ELASTIC_DECL task<std::int64_t> count_at(std::string key);
+  ELASTIC_DECL task<int> count_at(std::string key);
   ELASTIC_DECL task<bool> has_said_its_end(std::int64_t round, int rank);
 
   // Not part of torchrun's protocol.
@@ -14164,7 +15324,8 @@ class etcd_keys final : public versioned_keys {
 
   /// "<revision of the key>:<revision of etcd at that time>"; the first is 0 for a missing key.
   ELASTIC_DECL static std::string version_of(std::int64_t of_key, std::int64_t of_etcd);
-  ELASTIC_DECL static std::int64_t seen_revision(const std::string& version);
+  /// The first of etcd that came after a version was read.
+  ELASTIC_DECL static std::string next_revision(const std::string& version);
   ELASTIC_DECL static json unchanged(const std::string& key, const std::string& version);
   ELASTIC_DECL static json put_of(const std::string& key, const std::string& value);
   ELASTIC_DECL static json range_of(const std::string& key, const std::string& end = "");
@@ -15482,6 +16643,38 @@ ELASTIC_DECL std::string failure_report(const std::string& name,
 
 }  // namespace elastic
 
+// ---- elastic/agent/standby/impl/standby_starts.ipp ----
+
+#include <numeric>
+
+namespace elastic {
+
+/// Standbys say some of the reasons, and may say a new one each time.
+ELASTIC_DECL void standby_starts::add_cold(const std::string& reason, std::size_t count) {
+  const bool has_room = cold.size() + 1 < most_reasons || cold.count(reason) != 0;
+  cold[has_room ? reason : "of other reasons"] += count;
+}
+
+ELASTIC_DECL void standby_starts::add(const standby_starts& more) {
+  warm += more.warm;
+  for (const auto& [reason, count] : more.cold) add_cold(reason, count);
+}
+
+ELASTIC_DECL std::size_t standby_starts::all_cold() const {
+  return std::accumulate(cold.begin(), cold.end(), std::size_t{0},
+                         [](std::size_t sum, const auto& entry) { return sum + entry.second; });
+}
+
+ELASTIC_DECL std::string standby_starts::text() const {
+  std::string text = warm > 0 ? fmt::format("{} warm", warm) : std::string();
+  for (const auto& [reason, count] : cold) {
+    text += fmt::format("{}{} cold, because {}", text.empty() ? "" : "; ", count, reason);
+  }
+  return text;
+}
+
+}  // namespace elastic
+
 // ---- elastic/agent/impl/run_result.ipp ----
 
 namespace elastic {
@@ -15548,6 +16741,10 @@ ELASTIC_DECL std::string failure_report_json(const run_result& result) {
   report["reason"] = result.reason;
   report["restarts"] = result.restarts;
   report["max_restarts"] = result.max_restarts;
+  if (result.starts.all() > 0) {
+    report["warm_starts"] = result.starts.warm;
+    report["cold_starts"] = result.starts.all_cold();
+  }
   if (const worker_failure* const root = root_cause(result.failures)) {
     report["root_cause"] = root->rank;
   }
@@ -15982,7 +17179,6 @@ ELASTIC_DECL std::optional<std::string> limit_omp_threads(environment_map& varia
 // ---- elastic/contract/impl/function_call.ipp ----
 
 #include <cmath>
-#include <limits>
 
 namespace elastic {
 
@@ -16214,6 +17410,9 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
          "exit_barrier_timeout must not be negative");
   demand(spec.monitor_interval > duration::zero(), "monitor_interval must be over 0");
   demand(spec.preempt_grace >= duration::zero(), "preempt_grace must not be negative");
+  demand(spec.watch_interval == duration::zero() ||
+             spec.watch_interval >= limits::least_watch_interval,
+         "watch_interval must be 0 (never) or 10 ms at least");
   validate(spec.hang_hook);
   validate(spec.node_check);
   const liveness_settings& liveness = spec.liveness;
@@ -16235,6 +17434,13 @@ namespace elastic {
 ELASTIC_DECL task<void> rendezvous_handler::wait_for_fence() {
   event_flag never(co_await asio::this_coro::executor);
   co_await never.wait();
+}
+
+ELASTIC_DECL void rendezvous_handler::pause(std::string, bool) {
+  throw error(errc::invalid_argument,
+              fmt::format("nodes that meet by '{}' cannot pause; those of --rdzv-backend c10d can, "
+                          "without nodes of torchrun",
+                          backend()));
 }
 
 }  // namespace elastic
@@ -16430,6 +17636,69 @@ ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand,
 
 }  // namespace elastic::detail
 
+// ---- elastic/agent/detail/planned_restart.hpp ----
+
+namespace elastic::detail {
+
+/// What is known when a round is to end while the workers of this node run.
+struct planned_restart_view {
+  change_kind why = change_kind::node_waiting;
+  /// By when the workers are to be gone, from now on.
+  duration grace = duration::max();
+  /// Workers that would start again without a standby.
+  std::size_t cold = 0;
+  /// Why no more standbys are made; none if they are.
+  std::optional<std::string> off = {};
+  /// Whether none is to start before the job goes on.
+  bool is_pause = false;
+};
+
+/// How long the workers go on at most until their standbys are ready, and why: half a sentence.
+struct planned_restart {
+  /// If a node waits to join, and if one has left or is lost.
+  static constexpr std::chrono::seconds patience{10};
+  static constexpr std::chrono::seconds patience_lost{2};
+
+  duration within = duration::zero();
+  std::string reason;
+};
+
+/// Decides whether workers that are well go on for a while, so that they start again without their
+/// imports. Pure.
+ELASTIC_DECL planned_restart plan_restart(const planned_restart_view& view);
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/pending_command.hpp ----
+
+namespace elastic::detail {
+
+/// A command that somebody waits for. It is answered once, at the latest when it is forgotten.
+class pending_command {
+ public:
+  using answer_taker = std::function<void(command_outcome)>;
+
+  pending_command(job_command what, answer_taker answer)
+      : what_(std::move(what)), answer_(std::move(answer)) {}
+  pending_command(const pending_command&) = delete;
+  pending_command& operator=(const pending_command&) = delete;
+  ~pending_command() { settle(false, "not carried out: the workers, or the job, ended before"); }
+
+  const job_command& what() const { return what_; }
+
+  void settle(bool is_done, std::string text) {
+    if (!answer_) return;
+    const answer_taker answer = std::exchange(answer_, nullptr);
+    answer(command_outcome{is_done, std::move(text)});
+  }
+
+ private:
+  job_command what_;
+  answer_taker answer_;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/agent/detail/request_inbox.hpp ----
 
 namespace elastic::detail {
@@ -16447,8 +17716,8 @@ struct rank_signal_request {
   std::string reason = {};
 };
 
-using agent_request =
-    std::variant<stop_request, signal_request, rank_signal_request, worker_request>;
+using agent_request = std::variant<stop_request, signal_request, rank_signal_request,
+                                   worker_request, std::shared_ptr<pending_command>>;
 
 /// Carries requests from any thread to the strand of the agent that they are for. Those that come
 /// before the agent runs wait for it; those that come after it are dropped.
@@ -16711,13 +17980,23 @@ class agent_run {
         log_.debug("{}", text);
       } else {
         log_.warning("{}: {}", request.reason, text);
+        if (!entry.end) note_fault(entry, request, text);
       }
     }
   }
 
   /// A request to be passed on to the workers over the control channel.
   void take(const worker_request& request) {
-    if (group_.state() == worker_state::healthy) requests_.push(request);
+    if (group_.state() == worker_state::healthy) requests_.push({request, nullptr});
+  }
+
+  void take(const std::shared_ptr<pending_command>& pending) {
+    switch (pending->what().what) {
+      case job_command::kind::pause: return pause(pending);
+      case job_command::kind::resume: return resume(*pending);
+      case job_command::kind::checkpoint: return ask_for_checkpoint(pending);
+      case job_command::kind::drain: return drain(*pending);
+    }
   }
 
   /// A request to stop. The first is carried out by the coroutine that waits for it.
@@ -16736,6 +18015,8 @@ class agent_run {
       group_.kill();
     } else {
       group_.end_hooks();
+      const bool saves = request.signal == SIGTERM && spec_.preempt_grace > duration::zero();
+      if (request.is_node_bad) stop_others(request.reason, saves);
     }
     stop_requested_.set();
   }
@@ -16749,7 +18030,7 @@ class agent_run {
     std::string breakdown = "unknown error";
     std::exception_ptr failure;
     try {
-      task<run_result> living = with_cleanup(run_attempts(), leave_rendezvous());
+      task<run_result> living = with_cleanup(run_to_stop(), leave_rendezvous());
       co_await race(keep_result(std::move(living), result), kill_at_fence());
     } catch (const std::exception& thrown) {
       failure = std::current_exception();
@@ -16785,6 +18066,101 @@ class agent_run {
     bool is_judged = false;
   };
 
+  /// What workers are to be told, and who waits for what comes of it; null: nobody.
+  struct worker_order {
+    worker_request request;
+    std::shared_ptr<pending_command> asked;
+  };
+
+  // ---- commands ---------------------------------------------------------------------------------
+
+  void ask_for_checkpoint(const std::shared_ptr<pending_command>& pending) {
+    if (group_.state() != worker_state::healthy || stop_) {
+      return pending->settle(false, "no checkpoint: no workers run on this node now");
+    }
+    requests_.push({{worker_request::kind::checkpoint, pending->what().within}, pending});
+  }
+
+  /// Stops the workers of all nodes. Waiting for the next round is then all that the agent does: no
+  /// worker has a peer that stands still, for which it would wait until a time-out ends it.
+  void pause(const std::shared_ptr<pending_command>& pending) {
+    if (stop_) return pending->settle(false, "not paused: this node leaves the job");
+    if (has_paused_ && pause_) {
+      return pending->settle(true, fmt::format("the job is {} already", *pause_));
+    }
+    const std::string why = fmt::format("paused at {} {}", host_name(), pending->what().reason);
+    try {
+      rendezvous_->pause(why, true);
+    } catch (const error& refusal) {
+      return pending->settle(false, fmt::format("not paused: {}", refusal.what()));
+    }
+    has_paused_ = true;
+    note_pause(why);
+    pausing_ = pending;
+    if (group_.running() + group_.starting() == 0) settle_pause();
+  }
+
+  void resume(pending_command& pending) {
+    if (!has_paused_) {
+      return pending.settle(
+          false, pause_ ? fmt::format("not resumed: the job is {}; resume it there", *pause_)
+                        : std::string("not resumed: this node has not paused the job"));
+    }
+    rendezvous_->resume();
+    has_paused_ = false;
+    pause_.reset();
+    job_event event = about(job_event_kind::job_resumed);
+    event.reason = "resumed " + pending.what().reason;
+    log_.warning("the job is {}", event.reason);
+    journal_.record(std::move(event));
+    pausing_.reset();
+    pending.settle(true, "the job goes on: its nodes meet");
+  }
+
+  void note_pause(std::string why) {
+    if (pause_) return;
+    log_.warning("the job is {}", why);
+    job_event event = about(job_event_kind::job_paused);
+    event.reason = why;
+    journal_.record(std::move(event));
+    pause_ = std::move(why);
+  }
+
+  /// No worker of this node runs any more.
+  void settle_pause() {
+    if (pausing_) pausing_->settle(true, "the job is paused: no worker of this node runs");
+    pausing_.reset();
+  }
+
+  /// Workers of other nodes fail when their peers here end. They are stopped before, so that nobody
+  /// is charged with that, and have time to save if those of this node do.
+  void stop_others(const std::string& why, bool saves_first) {
+    if (!attempt_ || attempt_->round.group_world_size < 2 || group_.running() == 0) return;
+    try {
+      rendezvous_->pause(fmt::format("paused while {} leaves: {}", host_name(), why), saves_first);
+    } catch (const error& refusal) {
+      log_.debug("the other nodes are not told that this one leaves: {}", refusal.what());
+    }
+  }
+
+  /// The workers of all nodes are asked at about the same time.
+  task<void> save_before_pause() {
+    const duration within =
+        spec_.preempt_grace > duration::zero() ? spec_.preempt_grace : job_command().within;
+    if (group_.state() == worker_state::healthy) co_await save(within);
+  }
+
+  /// As a drain file does.
+  void drain(pending_command& pending) {
+    if (stop_) return pending.settle(true, "this node leaves the job already");
+    stop_request request;
+    request.reason = "drained " + pending.what().reason;
+    request.escalates = false;
+    request.is_node_bad = true;
+    take(request);
+    pending.settle(true, "this node leaves the job");
+  }
+
   // ---- the journal ------------------------------------------------------------------------------
 
   job_event about(job_event_kind kind) const {
@@ -16795,6 +18171,17 @@ class agent_run {
       event.attempt = restarts_;
     }
     return event;
+  }
+
+  void note_fault(const worker& entry, const rank_signal_request& request,
+                  const std::string& text) {
+    job_event event = about(job_event_kind::fault_injected);
+    event.rank = entry.identity.rank;
+    event.local_rank = entry.identity.local_rank;
+    event.pid = entry.pid;
+    event.signal = request.number;
+    event.reason = fmt::format("{}: {}", request.reason, text);
+    journal_.record(std::move(event));
   }
 
   double seconds_since(time_point then) const {
@@ -16833,6 +18220,11 @@ class agent_run {
     event.seconds = seconds;
     if (kind == job_event_kind::workers_started) {
       for (const worker& entry : group_.workers()) event.pids.push_back(entry.pid);
+      if (standbys_) {
+        event.count = static_cast<std::int64_t>(standbys_->starts().warm);
+        event.reason = standbys_->starts().text();
+        starts_.add(standbys_->starts());
+      }
     }
     journal_.record(std::move(event));
   }
@@ -16862,6 +18254,26 @@ class agent_run {
     journal_.record(std::move(event));
   }
 
+  /// What the worker left whose failure ended the attempt.
+  void note_cause() {
+    if (const rendezvous_change* change = round_end(); change && change->on_other_node) return;
+    const std::optional<worker_failure> failure = group_.first_failure();
+    if (!failure) return;
+    job_event event = about(job_event_kind::failure_described);
+    event.rank = failure->rank;
+    event.local_rank = failure->local_rank;
+    event.pid = failure->pid;
+    if (failure->error) event.reason = failure->error->message;
+    for (const std::string& line : failure->last_stderr) event.lines += line + '\n';
+    // The end says most.
+    if (event.lines.size() > limits::journal_text_bytes) {
+      const std::size_t cut = event.lines.size() - limits::journal_text_bytes;
+      event.lines.erase(0, event.lines.find('\n', cut - 1) + 1);
+    }
+    if (event.reason.empty() && event.lines.empty()) return;
+    journal_.record(std::move(event));
+  }
+
   /// Notes how long it takes to stop the workers that run.
   task<void> stop_in_journal(stop_plan plan, task<void> stopping) {
     const auto& workers = group_.workers();
@@ -16888,6 +18300,26 @@ class agent_run {
 
   // ---- the loop ---------------------------------------------------------------------------------
 
+  /// All nodes may be told to stop at the same time. The one that hosts the rendezvous then may end
+  /// before others have heard of their own request, which is what counts.
+  task<run_result> run_to_stop() {
+    std::optional<run_result> result;
+    std::exception_ptr closed;
+    try {
+      result = co_await run_attempts();
+    } catch (const error& failure) {
+      if (failure.code() != errc::rendezvous_closed) throw;
+      closed = std::current_exception();
+    }
+    if (result) co_return std::move(*result);
+    if (!stop_) {
+      const time_point limit = deadline_after(time_.now(), limits::stop_request_patience);
+      co_await race(time_.sleep_until(limit), stop_requested_.wait());
+    }
+    if (!stop_) std::rethrow_exception(closed);
+    co_return co_await finish_stopped();
+  }
+
   /// The whole life of the job on this node.
   task<run_result> run_attempts() {
     using action = agent_step::action;
@@ -16912,6 +18344,7 @@ class agent_run {
         case action::give_up:
           log_change(*view.after_round);
           co_await stop_usually();
+          note_cause();
           if (!stop_) co_return finish_given_up(*view.after_round);
           break;
         case action::leave_job: co_return co_await leave_job();
@@ -17014,21 +18447,11 @@ class agent_run {
   }
 
   task<void> join_round_and_start() {
-    const time_point began = time_.now();
-    journal_.record(about(job_event_kind::rendezvous_started));
-    std::optional<std::optional<assigned_ranks>> joined;
-    task<void> joining =
-        keep_result(telemetry_.timed("SimpleElasticAgent._rendezvous", join_round()), joined);
-    if (meeting_.empty()) {
-      co_await std::move(joining);
-    } else {
-      co_await race(std::move(joining), report_wait());
-    }
-    if (!joined || !*joined) co_return;
-    const std::optional<assigned_ranks> ranks = **joined;
+    settle_pause();
+    std::optional<assigned_ranks> ranks;
+    co_await race(meet(ranks), make_standbys_ahead());
+    if (!ranks) co_return;
     const rendezvous_round round = attempt_->round;
-    restarts_ = ledger_.failures();
-    note_workers(*ranks, job_event_kind::round_joined, seconds_since(began));
     const time_point starting = time_.now();
     is_stopped_ = false;
     journal_.record(about(job_event_kind::workers_starting));
@@ -17047,6 +18470,30 @@ class agent_run {
               round.group_rank, round.group_world_size, ranks->base_rank,
               ranks->base_rank + spec_.nproc_per_node - 1, ranks->world_size, round.master.address,
               round.master.port);
+  }
+
+  /// The rendezvous. No ranks: the job's restarts are used up.
+  task<void> meet(std::optional<assigned_ranks>& ranks) {
+    if (joins_warm()) {
+      log_.info("this node joins when its standbys are ready, at most {} s from now",
+                standby_plan::join_patience.count());
+      co_await wait_for_standbys(standby_plan::join_patience);
+    }
+    const time_point began = time_.now();
+    journal_.record(about(job_event_kind::rendezvous_started));
+    std::optional<std::optional<assigned_ranks>> joined;
+    task<void> joining =
+        keep_result(telemetry_.timed("SimpleElasticAgent._rendezvous", join_round()), joined);
+    if (meeting_.empty()) {
+      co_await std::move(joining);
+    } else {
+      co_await race(std::move(joining), report_wait());
+    }
+    if (!joined || !*joined) co_return;
+    ranks = **joined;
+    restarts_ = ledger_.failures();
+    pause_.reset();
+    note_workers(*ranks, job_event_kind::round_joined, seconds_since(began));
   }
 
   /// Result: false if the other nodes can go on without this one meanwhile; no worker runs then.
@@ -17072,6 +18519,10 @@ class agent_run {
     const time_point begun = time_.now();
     for (std::chrono::seconds waited(5);; waited += std::chrono::seconds(30)) {
       co_await time_.sleep_until(begun + waited);
+      if (pause_) {
+        log_.warning("the job is {}, for {} s", *pause_, waited.count());
+        continue;
+      }
       log_.warning("waiting for other nodes for {} s: {}", waited.count(), meeting_);
     }
   }
@@ -17109,15 +18560,19 @@ class agent_run {
     telemetry_.set_restarts(ledger_.failures());
   }
 
-  /// A store that is gone, with the node that hosted it, makes the round end soon: then that is
-  /// what counts, and not the store's error.
+  /// A connection that is left from the last round may have broken unseen: so it is tried twice. A
+  /// store that is gone, with the node that hosted it, makes the round end soon: then that is what
+  /// counts, and not the store's error.
   task<assigned_ranks> exchange_ranks_or_wait() {
+    constexpr int tries = 2;
     std::exception_ptr failure;
-    try {
-      co_return co_await exchange_ranks_in_round();
-    } catch (const error& thrown) {
-      if (thrown.code() != errc::connection_failed) throw;
-      failure = std::current_exception();
+    for (int failures = 0; failures < tries; ++failures) {
+      try {
+        co_return co_await exchange_ranks_in_round();
+      } catch (const error& thrown) {
+        if (thrown.code() != errc::connection_failed) throw;
+        failure = std::current_exception();
+      }
     }
     co_await time_.sleep_until(deadline_after(time_.now(), limits::rendezvous_reconnect_timeout));
     std::rethrow_exception(failure);
@@ -17157,9 +18612,9 @@ class agent_run {
   task<void> watch() {
     std::exception_ptr closed;
     try {
-      co_await race(group_.wait_for_outcome(), note_change(), stop_requested_.wait(),
+      co_await race(group_.wait_for_outcome(), until_round_ends(), stop_requested_.wait(),
                     report_state(), pass_on_requests(), group_.watch_uninterruptible(),
-                    keep_standbys());
+                    group_.watch_work(), keep_standbys());
     } catch (const error& failure) {
       if (failure.code() != errc::rendezvous_closed) throw;
       closed = std::current_exception();
@@ -17170,13 +18625,54 @@ class agent_run {
       if (!stop_) std::rethrow_exception(closed);
     }
     if (!stop_) emit_state();
+    if (standbys_ && !stop_ && group_.state() != worker_state::succeeded) standbys_->check();
+  }
+
+  /// Until the round is to end; workers that are well go on until their standbys are ready.
+  task<void> until_round_ends() {
+    co_await note_change();
+    if (!standbys_) co_return;
+    const planned_restart plan =
+        plan_restart({attempt_->change->kind, attempt_->change->grace, standbys_->missing(),
+                      standbys_->off(), attempt_->change->is_pause});
+    if (plan.within == duration::zero()) {
+      log_.debug("the workers are stopped at once: {}", plan.reason);
+      co_return;
+    }
+    log_.info("{}: the workers go on for at most {}, since {}", attempt_->change->what,
+              worker_liveness::text_of(plan.within), plan.reason);
+    standbys_->hurry();
+    co_await wait_for_standbys(plan.within);
+  }
+
+  task<void> wait_for_standbys(duration within) {
+    task<void> ready = standbys_->until_ready();
+    co_await with_deadline(time_, deadline_after(time_.now(), within), std::move(ready));
+  }
+
+  /// This node takes part in its first round only when its standbys are ready.
+  bool joins_warm() const {
+    return standbys_ && spec_.standby.job_may_grow && group_.workers().empty();
+  }
+
+  /// Standbys for workers that are to be started when others have come; ends by cancellation.
+  task<void> make_standbys_ahead() {
+    if (!standbys_) co_await time_.sleep_until(time_point::max());
+    // Most rounds are met sooner, and what is made then only costs their start.
+    if (!joins_warm()) {
+      co_await time_.sleep_until(deadline_after(time_.now(), standby_plan::meeting_patience));
+    }
+    if (group_.workers().empty()) {
+      standbys_->expect(group_.expected_processes(rendezvous_->run_id()));
+    }
+    co_await standbys_->make_ahead();
   }
 
   /// Standbys for the next attempt, if there can be one; ends by cancellation, or by a stop.
   task<void> keep_standbys() {
     if (!standbys_) co_return co_await stop_requested_.wait();
     // Restarts that were used up may be there again when the window has passed.
-    const bool may_change = attempt_->round.group_world_size > 1;
+    const bool may_change = spec_.standby.job_may_grow || attempt_->round.group_world_size > 1;
     const bool is_windowed = spec_.restart.window > duration::zero();
     co_await standbys_->keep_warm(may_change || is_windowed ||
                                   ledger_.has_restart_left(time_.now()));
@@ -17188,12 +18684,13 @@ class agent_run {
     ledger_.reached(group_.furthest_step());
     ledger_.count(change.restarts, time_.now());
     job_event event = about(job_event_kind::round_ended);
-    event.state = journal_name(change.kind);
+    event.state = change.is_pause ? "paused" : journal_name(change.kind);
     event.reason = change.what;
     if (change.on_other_node) event.elsewhere = 1;
     event.restarts = ledger_.failures();
     event.step = group_.furthest_step();
     journal_.record(std::move(event));
+    if (change.is_pause) note_pause(change.what);
     attempt_->change = std::move(change);
   }
 
@@ -17217,17 +18714,22 @@ class agent_run {
   /// Tells the workers what `ask` asked for; ends by cancellation only.
   task<void> pass_on_requests() {
     for (;;) {
-      const worker_request request = co_await requests_.pop();
-      switch (request.what) {
+      const worker_order order = co_await requests_.pop();
+      switch (order.request.what) {
         case worker_request::kind::pause: group_.pause(); break;
         case worker_request::kind::resume: group_.resume(); break;
-        case worker_request::kind::checkpoint: co_await save(request.within); break;
+        case worker_request::kind::checkpoint: co_await save_as_ordered(order); break;
       }
     }
   }
 
+  task<void> save_as_ordered(worker_order order) {
+    const command_outcome outcome = co_await save(order.request.within);
+    if (order.asked) order.asked->settle(outcome.is_done, outcome.text);
+  }
+
   /// Has the workers save a checkpoint, and logs the outcome.
-  task<void> save(duration within) {
+  task<command_outcome> save(duration within) {
     const time_point began = time_.now();
     const checkpoint_outcome outcome = co_await group_.checkpoint(within);
     const duration elapsed = time_.now() - began;
@@ -17237,13 +18739,21 @@ class agent_run {
     event.count = outcome.saved;
     event.seconds = seconds_since(began);
     journal_.record(std::move(event));
+    command_outcome told;
     if (outcome.asked == 0) {
-      log_.info("no worker wants to be asked for a checkpoint");
-      co_return;
+      told.text = "no worker wants to be asked for a checkpoint";
+      log_.info("{}", told.text);
+      co_return told;
     }
-    for (const std::string& problem : outcome.problems) log_.warning("checkpoint: {}", problem);
-    log_.info("checkpoint: saved by {} of {} workers in {}", outcome.saved, outcome.asked,
-              worker_liveness::text_of(elapsed));
+    told.is_done = outcome.saved == outcome.asked;
+    told.text = fmt::format("checkpoint: saved by {} of {} workers in {}", outcome.saved,
+                            outcome.asked, worker_liveness::text_of(elapsed));
+    log_.info("{}", told.text);
+    for (const std::string& problem : outcome.problems) {
+      log_.warning("checkpoint: {}", problem);
+      told.text += "; " + problem;
+    }
+    co_return told;
   }
 
   // ---- the end of an attempt --------------------------------------------------------------------
@@ -17336,9 +18846,12 @@ class agent_run {
 
   /// Ends one attempt and begins the next after a while, unless a stop is requested meanwhile.
   task<void> restart(duration delay) {
+    if (attempt_->change->saves_first) co_await race(save_before_pause(), stop_requested_.wait());
     co_await stop_usually();
+    note_cause();
     if (delay > duration::zero() && !stop_) {
-      co_await race(time_.sleep_until(deadline_after(time_.now(), delay)), stop_requested_.wait());
+      co_await race(time_.sleep_until(deadline_after(time_.now(), delay)), stop_requested_.wait(),
+                    make_standbys_ahead());
     }
     if (!stop_) co_await begin_attempt();
   }
@@ -17423,6 +18936,7 @@ class agent_run {
     run_result result =
         finish(worker_state::stopped, request.reason.empty() ? "stop requested" : request.reason);
     result.stop_signal = request.signal;
+    if (request.is_node_bad) rendezvous_->keep_out(result.reason);
     co_return result;
   }
 
@@ -17430,10 +18944,12 @@ class agent_run {
   task<run_result> leave_job() {
     const std::string reason = *bad_node();
     log_.error("this node leaves the job: {}", reason);
+    stop_others(reason, false);
     co_await stop_workers(usual_stop());
     run_result result = finish(worker_state::failed, reason);
     job_end_.reset();
     result.left_as_bad = true;
+    rendezvous_->keep_out(reason);
     co_return result;
   }
 
@@ -17445,6 +18961,7 @@ class agent_run {
     result.failures = group_.failures(host_name());
     result.max_restarts = spec_.max_restarts;
     result.restarts = restarts_;
+    result.starts = starts_;
     result.reason = std::move(reason);
     return result;
   }
@@ -17516,6 +19033,7 @@ class agent_run {
   }
 
   void report(const run_result& result) {
+    if (standbys_) log_.info("the workers' starts on this node: {}", starts_.text());
     if (result.state != worker_state::stopped) telemetry_.emit_result(result);
     telemetry_.record_workers(group_, result);
     telemetry_.record_agent(group_, result.restarts,
@@ -17531,6 +19049,8 @@ class agent_run {
   agent_services services_;
   /// The launcher of the workers; null: there are to be no standbys.
   std::shared_ptr<standby_set> standbys_;
+  /// Of all attempts; nothing is counted without standbys.
+  standby_starts starts_;
   const logger& log_;
   asio::any_io_executor strand_;
   time_source& time_;
@@ -17554,10 +19074,15 @@ class agent_run {
   event_flag fenced_;
   event_flag stop_requested_;
   std::optional<stop_request> stop_;
+  /// Why the job pauses; none: it does not, as far as is known.
+  std::optional<std::string> pause_;
+  /// The pause is this node's, and who waits for it.
+  bool has_paused_ = false;
+  std::shared_ptr<pending_command> pausing_;
   /// What the check of this node found wrong with it.
   std::optional<std::string> failed_check_;
   /// For the workers. Bounded by the callers of `ask`.
-  mailbox<worker_request> requests_;
+  mailbox<worker_order> requests_;
   /// The job has succeeded without this node.
   bool is_late_ = false;
   /// The job ended by itself, which ends it for the other nodes, too.
@@ -17613,6 +19138,49 @@ ELASTIC_DECL void local_agent::signal_rank(int rank, int number, std::string rea
 }
 
 ELASTIC_DECL void local_agent::ask(worker_request request) { inbox_->push(request); }
+
+namespace detail {
+
+/// The answer to a command, on its way from the agent to who waits for it.
+struct command_reply {
+  explicit command_reply(asio::any_io_executor its_strand)
+      : strand(its_strand), is_there(std::move(its_strand)) {}
+
+  asio::any_io_executor strand;
+  event_flag is_there;
+  command_outcome outcome;
+};
+
+/// On a strand.
+inline task<command_outcome> reply_to(job_command command, std::shared_ptr<request_inbox> inbox) {
+  const asio::any_io_executor strand = co_await asio::this_coro::executor;
+  const auto reply = std::make_shared<command_reply>(strand);
+  const pending_command::answer_taker answer =
+      [weak = std::weak_ptr<command_reply>(reply)](command_outcome outcome) {
+        const auto waiting = weak.lock();
+        if (!waiting) return;
+        asio::post(waiting->strand, [waiting, outcome = std::move(outcome)] {
+          waiting->outcome = outcome;
+          waiting->is_there.set();
+        });
+      };
+  inbox->push(std::make_shared<pending_command>(std::move(command), answer));
+  co_await reply->is_there.wait();
+  co_return reply->outcome;
+}
+
+inline task<command_outcome> reply_on_strand(job_command command,
+                                             std::shared_ptr<request_inbox> inbox) {
+  const auto strand = asio::make_strand(co_await asio::this_coro::executor);
+  task<command_outcome> replying = reply_to(std::move(command), std::move(inbox));
+  co_return co_await asio::co_spawn(strand, std::move(replying), asio::use_awaitable);
+}
+
+}  // namespace detail
+
+ELASTIC_DECL task<command_outcome> local_agent::carry_out(job_command command) {
+  return detail::reply_on_strand(std::move(command), inbox_);
+}
 
 ELASTIC_DECL task<run_result> local_agent::serve(asio::any_io_executor strand) {
   if (!options_.rendezvous) throw error(errc::invalid_argument, "an agent runs once");
@@ -18429,7 +19997,7 @@ ELASTIC_DECL standby_step standby_plan::next(const standby_view& view) const {
                   *view.available / mib, view.size / mib);
   if (view.ready > 0 && *view.available < view.size) return {action::end, {}, shortage};
   const time_point again = deadline_after(view.now, memory_period);
-  if (step.what == action::make) {
+  if (step.what == action::make || step.what == action::make_all) {
     const std::uint64_t count = std::max<std::uint64_t>(view.missing, 1);
     if (*view.available / 2 / count < view.size) return {action::wait, again, shortage};
   } else if (view.ready > 0 && (step.what == action::rest || step.until > again)) {
@@ -18443,11 +20011,17 @@ ELASTIC_DECL standby_step standby_plan::next_but_for_memory(const standby_view& 
   using action = standby_step::action;
   if (off_) return {action::rest, {}, "there are to be none: " + *off_};
   if (!view.may_restart) return {action::rest, {}, "no restart is left"};
-  if (view.missing == 0) return review(view);
-  time_point due = deadline_after(view.launched, delay_);
+  const bool is_working = view.workers == standby_view::stage::work;
+  if (view.missing == 0 && is_working) return review(view);
+  if (view.missing == 0) return {action::rest, {}, "every worker has one"};
+  time_point due = is_working ? deadline_after(view.launched, delay_) : view.now;
   if (died_at_) due = std::max(due, deadline_after(*died_at_, delay_));
-  if (view.now < due) return {action::wait, due, "the workers begin first"};
-  return {action::make, {}, fmt::format("{} workers have none", view.missing)};
+  if (view.now < due && is_working) return {action::wait, due, "the workers begin first"};
+  if (view.now < due) return {action::wait, due, "one has ended"};
+  const bool is_absent = view.workers == standby_view::stage::absence;
+  return {is_absent ? action::make_all : action::make,
+          {},
+          fmt::format("{} workers have none", view.missing)};
 }
 
 /// What is worth a new standby is seen later and later: few scripts import much after their first
@@ -18486,7 +20060,8 @@ inline bool may_change(std::string_view name) {
                                         "ROLE_WORLD_SIZE",
                                         "TORCHELASTIC_USE_AGENT_STORE",
                                         "TORCHELASTIC_TIMER_FILE",
-                                        "NCCL_ASYNC_ERROR_HANDLING"};
+                                        "NCCL_ASYNC_ERROR_HANDLING",
+                                        "TORCH_NCCL_ASYNC_ERROR_HANDLING"};
   return is_of_attempt(name) ||
          std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
@@ -18508,6 +20083,13 @@ ELASTIC_DECL std::string standby_key(const process_spec& spec) {
   return key;
 }
 
+ELASTIC_DECL process_spec without_attempt(process_spec spec) {
+  environment_map variables = environment_from(spec.environment);
+  std::erase_if(variables, [](const auto& entry) { return may_change(entry.first); });
+  spec.environment = environment_entries(variables);
+  return spec;
+}
+
 ELASTIC_DECL std::vector<std::string> standby_environment(const process_spec& spec,
                                                           const standby_task& what) {
   environment_map variables = environment_from(spec.environment);
@@ -18518,8 +20100,8 @@ ELASTIC_DECL std::vector<std::string> standby_environment(const process_spec& sp
   entries = "/proc/self/fd/1";
   if (path && !path->empty()) entries += ":" + *path;
   variables["ELASTIC_STANDBY"] =
-      fmt::format("{}:{}:{}:{}:{}:{}", what.archive_size, what.record.size(), path ? 1 : 0,
-                  what.kind, what.modules, what.name);
+      fmt::format("{}:{}:{}:{}:{}:{}:{}", what.archive_size, what.stands_back ? 1 : 0,
+                  what.record.size(), path ? 1 : 0, what.kind, what.modules, what.name);
   return environment_entries(variables);
 }
 
@@ -18641,10 +20223,11 @@ namespace elastic::detail {
 /// it is told to go, and returns; then the interpreter itself runs the script. Whatever goes wrong,
 /// it ends the process: an exception would let the interpreter go on to the script.
 ///
-/// It follows `import_recorder`. ELASTIC_STANDBY, "SIZE:RECORD:HAD_PATH:KIND:MODULES:NAME", says
-/// what it is to do: SIZE bytes of descriptor 1 are its archive, RECORD bytes of descriptor 2 what
-/// a worker has imported, HAD_PATH is 1 if there was a PYTHONPATH, KIND and NAME are what the
-/// interpreter runs, MODULES are names with commas between, "auto", or empty for a probe.
+/// It follows `import_recorder`. ELASTIC_STANDBY, "SIZE:BACK:RECORD:HAD_PATH:KIND:MODULES:NAME",
+/// says what it is to do: SIZE bytes of descriptor 1 are its archive, BACK is 1 if it is to leave
+/// the processors to others, RECORD bytes of descriptor 2 are what a worker has imported, HAD_PATH
+/// is 1 if there was a PYTHONPATH, KIND and NAME are what the interpreter runs, MODULES are names
+/// with commas between, "auto", or empty for a probe.
 inline constexpr char standby_hook[] = R"python(
 BEFORE = set(sys.modules)
 DEVICES = ("/dev/nvidia", "/dev/kfd", "/dev/dri")
@@ -18683,7 +20266,7 @@ def read_own(name):
 class Priority:
     """While it imports a standby stands back; if memory runs out it goes first."""
 
-    def lower(self):
+    def lower(self, stands_back):
         import time
         self.began = time.monotonic()
         try:
@@ -18692,7 +20275,7 @@ class Priority:
         except OSError:
             self.oom = None  # It may not be changed here.
         try:
-            self.is_nice = read_own("autogroup").endswith("nice 0")
+            self.is_nice = stands_back and read_own("autogroup").endswith("nice 0")
             if self.is_nice:
                 write_own("autogroup", "10")
         except (OSError, ValueError):
@@ -18840,7 +20423,8 @@ def is_copied(variables, own):
     """Whether anything but `own` keeps a dictionary of these variables, or of the rank alone."""
     import gc
     known = {id(each) for each in own}
-    mark = b"RANK" if b"RANK" in variables else next(iter(variables))
+    mark = next((name for name in (b"RANK", b"LOCAL_RANK") if name in variables),
+                next(iter(variables)))
     text, value = os.fsdecode(mark), variables[mark]
     holders = gc.get_objects()
     for at in range(0, len(holders), 10000):
@@ -18904,6 +20488,7 @@ def copy_output(source, begin, target):
 class Standby:
     LARGEST = 1 << 16
     OUTPUT = 1 << 24
+    FRESH = 2  # Seconds for which nothing is looked at again.
 
     def __init__(self):
         import _socket
@@ -18923,9 +20508,10 @@ class Standby:
         os.close(nothing)
 
     def restore_environment(self):
-        size, record_size, had_path, self.kind, self.modules, self.name = (
-            os.environ.pop("ELASTIC_STANDBY").split(":", 5))
+        size, back, record_size, had_path, self.kind, self.modules, self.name = (
+            os.environ.pop("ELASTIC_STANDBY").split(":", 6))
         self.archive_size = int(size)
+        self.stands_back = back == "1"
         self.record_size = int(record_size)
         restore_path(had_path)
         self.variables = os.environ._data
@@ -19019,6 +20605,35 @@ class Standby:
             raise Refusal(f"the script's folder has its own {sorted(hidden)[0]}, which would have "
                           f"been imported instead of the installed one")
 
+    def check_again(self, versions):
+        """Result: why it cannot be used; none if it can."""
+        try:
+            self.check()
+            if versions_of(sys.modules) != versions:
+                raise Refusal("what it imported was changed since")
+        except Refusal as refusal:
+            return refusal
+        return None
+
+    def receive_preparation(self, versions):
+        """Files may be slow to look at: that is done while the workers end, if the agent says that
+        they do."""
+        import time
+        checked = None
+        while True:
+            kind, descriptors = self.receive()
+            if kind != [b"check"]:
+                break
+            problem = self.check_again(versions)
+            checked = time.monotonic()
+        if kind[0] != b"prepare":
+            os._exit(71)
+        if checked is None or time.monotonic() - checked > self.FRESH:
+            problem = self.check_again(versions)
+        if problem:
+            raise problem
+        return kind[1:], descriptors
+
     def receive(self):
         data, ancillary, flags, _ = self.socket.recvmsg(self.LARGEST, 64)
         if not data or flags:
@@ -19067,7 +20682,7 @@ class Standby:
         self.priority = Priority()
         try:
             self.restore_environment()
-            self.priority.lower()
+            self.priority.lower(self.stands_back)
             self.run_hidden()
             self.load()
             self.check_copies()
@@ -19075,13 +20690,8 @@ class Standby:
             versions = versions_of(sys.modules)
             self.priority.raise_processor()
             self.send("ready", "1", str(self.pid), *self.missing[:64])
-            kind, descriptors = self.receive()
-            if kind[0] != b"prepare":
-                os._exit(71)
-            self.check()
-            if versions_of(sys.modules) != versions:
-                raise Refusal("what it imported was changed since")
-            self.change_variables(kind[1:])
+            changes, descriptors = self.receive_preparation(versions)
+            self.change_variables(changes)
             self.priority.raise_memory()
             self.take_streams(descriptors)
         except Refusal as refusal:
@@ -19305,8 +20915,15 @@ struct task_group::state : std::enable_shared_from_this<state> {
     ended.reset();
     auto on_end = [self = shared_from_this(), cancellation = std::move(cancellation),
                    position](std::exception_ptr thrown) { self->note_end(position, thrown); };
-    asio::co_spawn(executor, std::move(work),
-                   asio::bind_cancellation_slot(slot, std::move(on_end)));
+    try {
+      asio::co_spawn(executor, std::move(work),
+                     asio::bind_cancellation_slot(slot, std::move(on_end)));
+    } catch (...) {
+      // Asio calls nobody before it returns, so nobody was told of an end.
+      running.erase(position);
+      if (running.empty()) ended.set();
+      throw;
+    }
   }
 
   void cancel() {
@@ -19508,8 +21125,8 @@ ELASTIC_DECL task<std::unique_ptr<child>> standby_set::launch(process_spec spec)
   launched_ = services_.time->now();
   if (spec.stdin_fd >= 0) co_return co_await launcher->launch(std::move(spec));
   const std::string key = detail::standby_key(spec);
-  const auto [position, is_first] = slots_.try_emplace(key);
-  slot& entry = position->second;
+  slot& entry = slots_.try_emplace(key).first->second;
+  const bool is_first = !std::exchange(entry.was_launched, true);
   entry.spec = spec;
   entry.is_used = true;
   changed_.set();
@@ -19518,7 +21135,9 @@ ELASTIC_DECL task<std::unique_ptr<child>> standby_set::launch(process_spec spec)
   if (!is_recorded) entry.record.reset();
   if (is_recorded && !entry.record) entry.record = std::make_shared<detail::import_record>();
   const auto record = entry.record;
-  std::string reason = plan_.off() ? "there are no standbys" : "no standby was ready";
+  std::string reason = plan_.off() ? "there are no standbys"
+                       : is_first  ? "it is the first start"
+                                   : "no standby was ready";
   discarder used{*this, std::move(entry.standby)};
   if (used.standby) {
     const process_spec made_for = std::move(entry.made_for);
@@ -19529,9 +21148,11 @@ ELASTIC_DECL task<std::unique_ptr<child>> standby_set::launch(process_spec spec)
       services_.log.info("{} starts warm: process {}", name_of(spec), used.standby->pid());
       std::unique_ptr<child> started = std::exchange(used.standby, nullptr)->release();
       note_pid(key, started->pid());
+      ++starts_.warm;
       co_return started;
     }
   }
+  starts_.add_cold(reason);
   note_end();
   if (!is_first) services_.log.info("{} starts cold, because {}", name_of(spec), reason);
   if (record) spec = record->recorded(std::move(spec));
@@ -19611,6 +21232,7 @@ ELASTIC_DECL task<standby_message> standby_set::first_message(detail::standby_pr
 
 ELASTIC_DECL void standby_set::begin_attempt() {
   ++attempt_;
+  starts_ = standby_starts();
   plan_.begin_attempt();
   for (auto& [key, entry] : slots_) entry.is_used = false;
 }
@@ -19618,14 +21240,48 @@ ELASTIC_DECL void standby_set::begin_attempt() {
 // ---- the making of standbys ---------------------------------------------------------------------
 
 ELASTIC_DECL task<void> standby_set::keep_warm(bool may_restart) {
+  stage_ = standby_view::stage::work;
+  return keep(may_restart);
+}
+
+ELASTIC_DECL task<void> standby_set::make_ahead() {
+  stage_ = standby_view::stage::absence;
+  return keep(true);
+}
+
+ELASTIC_DECL void standby_set::hurry() {
+  stage_ = standby_view::stage::last_steps;
+  settled_.reset();
+  changed_.set();
+}
+
+ELASTIC_DECL void standby_set::check() {
+  for (auto& [key, entry] : slots_) {
+    // One that does not hear it finds out later.
+    if (entry.standby) entry.standby->send(standby_check);
+  }
+}
+
+ELASTIC_DECL void standby_set::expect(std::vector<process_spec> specs) {
+  for (process_spec& spec : specs) {
+    if (spec.stdin_fd >= 0) continue;
+    spec = detail::without_attempt(std::move(spec));
+    const auto [position, is_new] = slots_.try_emplace(detail::standby_key(spec));
+    if (is_new) position->second.spec = std::move(spec);
+  }
+  settled_.reset();
+  changed_.set();
+}
+
+ELASTIC_DECL task<void> standby_set::keep(bool may_restart) {
   discard_unused();
   for (auto& [key, entry] : slots_) entry.is_watched = false;
   task_group watches(co_await asio::this_coro::executor);
-  task<void> making = make_all(may_restart, watches);
+  task<void> making = make_forever(may_restart, watches);
   co_await with_cleanup(std::move(making), watches.stop());
 }
 
-ELASTIC_DECL task<void> standby_set::make_all(bool may_restart, task_group& watches) {
+ELASTIC_DECL task<void> standby_set::make_forever(bool may_restart, task_group& watches) {
   for (;;) {
     for (auto& [key, entry] : slots_) {
       if (entry.standby && !std::exchange(entry.is_watched, true)) {
@@ -19677,7 +21333,8 @@ ELASTIC_DECL task<void> standby_set::make_next(bool may_restart) {
   if (view.outdated == 0) plan_.reviewed(view);
   const standby_step step = plan_.next(view);
   services_.log.debug("standbys: {}", step.reason);
-  if (view.missing == 0 || step.what != action::make) {
+  const bool makes_more = step.what == action::make || step.what == action::make_all;
+  if (view.missing == 0 || !makes_more) {
     settled_.set();
   } else {
     settled_.reset();
@@ -19688,6 +21345,7 @@ ELASTIC_DECL task<void> standby_set::make_next(bool may_restart) {
       co_await race(services_.time->sleep_until(step.until), changed_.wait());
       break;
     case action::make: co_await make(key); break;
+    case action::make_all: co_await make_missing(); break;
     case action::end: end_for_memory(step.reason); break;
   }
 }
@@ -19698,6 +21356,7 @@ ELASTIC_DECL standby_view standby_set::look(bool may_restart, std::string& key) 
   view.now = services_.time->now();
   view.launched = launched_;
   view.may_restart = may_restart;
+  view.workers = stage_;
   std::string outdated;
   for (const auto& [candidate, entry] : slots_) {
     if (!entry.standby) {
@@ -19747,6 +21406,14 @@ ELASTIC_DECL task<void> standby_set::make(std::string key) {
   note_end();
 }
 
+ELASTIC_DECL task<void> standby_set::make_missing() {
+  std::vector<task<void>> makings;
+  for (const auto& [key, entry] : slots_) {
+    if (!entry.standby) makings.push_back(make(key));
+  }
+  co_await when_all(std::move(makings));
+}
+
 /// What a worker imported later is no reason to have none.
 ELASTIC_DECL void standby_set::note_refusal(const std::string& reason, bool has_record) {
   if (!has_record) return plan_.give_up(reason);
@@ -19774,6 +21441,8 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   const auto record = slots_.at(key).record;
   if (record && uses_records_) what.record = record->text();
   what.modules = modules_text();
+  what.stands_back = stage_ != standby_view::stage::absence;
+  const std::set<std::string> left_out = plan_.dropped_modules();
   what.kind = command->what == detail::python_command::kind::script   ? "script"
               : command->what == detail::python_command::kind::module ? "module"
                                                                       : "code";
@@ -19794,6 +21463,11 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   const standby_message& message = *answer;
   switch (message.what) {
     case kind::dropped:
+      // Several that are made at once drop the same.
+      if (left_out.count(message.module) == 0 &&
+          plan_.dropped_modules().count(message.module) != 0) {
+        co_return false;
+      }
       if (plan_.dropped(message.module)) {
         services_.log.warning("standbys do not import {}: {}", printable_text(message.module),
                               printable_text(message.reason));
@@ -19831,6 +21505,7 @@ ELASTIC_DECL task<bool> standby_set::is_waiting_kind(process_spec spec) {
   spec.arguments.insert(spec.arguments.end(), {"-c", "pass"});
   detail::standby_task what;
   what.kind = "code";
+  what.stands_back = stage_ != standby_view::stage::absence;
   standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, what);
   const discarder made{*this, std::move(started)};
   std::string problem;
@@ -20081,6 +21756,8 @@ struct process_entry {
   int threads = 1;
   /// In ticks since the start of the machine: with the pid, it names one process for ever.
   std::uint64_t start_time = 0;
+  /// Processor time of all its threads and of the children that it has waited for, in ticks.
+  std::uint64_t processor_ticks = 0;
 
   /// Has ended and only waits for its parent to take note. (One whose first thread alone has
   /// ended looks the same but for its threads.)
@@ -20472,6 +22149,7 @@ ELASTIC_DECL ssize_t tee::read_some() {
   const std::size_t room = finishing_ ? std::min(remaining_, buffer_size()) : buffer_size();
   if (room == 0) return 0;
   const ssize_t size = ::read(pipe_.native_handle(), buffer(), room);
+  if (size > 0) copied_ += static_cast<std::uint64_t>(size);
   if (size > 0 && finishing_) remaining_ -= static_cast<std::size_t>(size);
   // More is coming than a line now and then.
   if (size == static_cast<ssize_t>(small_.size()) && !large_) wants_large_ = true;
@@ -20558,24 +22236,18 @@ ELASTIC_DECL task<void> tee::show(std::string_view bytes) {
 
 }  // namespace elastic::detail
 
-// ---- elastic/process/detail/impl/process_slot.ipp ----
+// ---- elastic/process/detail/file_tail.hpp ----
 
 namespace elastic::detail {
 
-ELASTIC_DECL std::vector<std::string> read_file_tail(const std::string& path) {
-  // A process may have put anything there, a FIFO that nobody writes to included.
-  const unique_fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  struct stat status{};
-  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
-  constexpr auto most = static_cast<off_t>(limits::report_stderr_bytes);
-  const off_t wanted = std::min(status.st_size, most);
-  std::string bytes(static_cast<std::size_t>(wanted), '\0');
-  const ssize_t size = ::pread(file.get(), bytes.data(), bytes.size(), status.st_size - wanted);
-  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
-  line_tail tail;
-  tail.keep(bytes);
-  return tail.lines();
-}
+/// The last lines of a file, as many as a report shows; none if it cannot be read.
+ELASTIC_DECL std::vector<std::string> read_file_tail(const std::string& path);
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/detail/impl/process_slot.ipp ----
+
+namespace elastic::detail {
 
 ELASTIC_DECL process_slot::process_slot(asio::any_io_executor executor, std::size_t place)
     : index(place),
@@ -20811,6 +22483,12 @@ ELASTIC_DECL void process_set::kill() {
 ELASTIC_DECL pid_t process_set::pid(std::size_t index) const {
   const auto slot = find(*state_, index);
   return slot ? slot->pid : 0;
+}
+
+ELASTIC_DECL std::uint64_t process_set::copied(std::size_t index) const {
+  const slot_pointer slot = find(*state_, index);
+  if (!slot) return 0;
+  return (slot->out ? slot->out->copied() : 0) + (slot->err ? slot->err->copied() : 0);
 }
 
 ELASTIC_DECL std::vector<std::string> process_set::tail(std::size_t index) const {
@@ -21262,6 +22940,172 @@ ELASTIC_DECL task<void> hang_hooks::end_processes(state_pointer shared, stop_pla
   } catch (const std::exception& failure) {
     shared->services.log.warning("a hang hook was not ended: {}", failure.what());
   }
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/impl/worker_watch.ipp ----
+
+namespace elastic::detail {
+
+/// Of a processor: less is nothing, this much is work, and as much a median of those who compute.
+inline constexpr double idle_share = 0.02;
+inline constexpr double working_share = 0.2;
+inline constexpr double busy_share = 0.5;
+/// A median of fewer says nothing of any of them.
+inline constexpr std::size_t least_compared = 3;
+/// In periods: how long something is to last until it is told.
+inline constexpr int idle_patience = 6;
+inline constexpr int slow_patience = 12;
+inline constexpr int slow_step_patience = 3;
+
+inline double watched_seconds(duration span) { return std::chrono::duration<double>(span).count(); }
+
+/// 0 of fewer than can be compared.
+inline double median_of_workers(std::vector<double> values) {
+  if (values.size() < least_compared) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// The workers that run, together.
+struct worker_watch::crowd {
+  std::size_t running = 0;
+  std::size_t working = 0;
+  bool reports_steps = false;
+  /// 0: not known.
+  double median_pace = 0;
+  double median_share = 0;
+
+  std::size_t others() const { return running > 0 ? running - 1 : 0; }
+  std::size_t others_working(const record& entry) const { return working - (entry.works ? 1 : 0); }
+};
+
+ELASTIC_DECL std::vector<suspicion_change> worker_watch::look(
+    const std::vector<std::optional<worker_sight>>& sights, time_point now) {
+  const duration span = looked_ ? now - *looked_ : duration::zero();
+  looked_ = now;
+  records_.resize(sights.size());
+  for (std::size_t at = 0; at < sights.size(); ++at) {
+    records_[at].is_compared = false;
+    if (!sights[at]) {
+      records_[at] = {};
+    } else if (records_[at].last && span > duration::zero()) {
+      compare(records_[at], *sights[at], span);
+    }
+  }
+  const crowd others = survey();
+  std::vector<suspicion_change> changes;
+  for (std::size_t at = 0; at < sights.size(); ++at) {
+    record& entry = records_[at];
+    if (!sights[at]) continue;
+    if (entry.is_compared) {
+      count(entry, *sights[at], others, span);
+      const worker_suspicion suspicion = judge(entry, others);
+      if (suspicion != std::exchange(entry.suspicion, suspicion)) {
+        changes.push_back({at, suspicion, reason_of(entry, *sights[at], others)});
+      }
+    }
+    entry.last = sights[at];
+  }
+  return changes;
+}
+
+ELASTIC_DECL void worker_watch::compare(record& entry, const worker_sight& sight, duration span) {
+  const worker_sight& last = *entry.last;
+  entry.is_compared = true;
+  entry.share.reset();
+  if (sight.processor_time && last.processor_time) {
+    // A process that ended may have taken its time with it.
+    const duration used = std::max(*sight.processor_time - *last.processor_time, duration::zero());
+    entry.share = watched_seconds(used) / watched_seconds(span);
+  }
+  const bool has_stepped = sight.step != last.step;
+  entry.works = has_stepped || entry.share.value_or(0) >= working_share;
+  entry.is_active = has_stepped || sight.written != last.written ||
+                    sight.processes != last.processes || entry.share.value_or(1) >= idle_share;
+  if (last.step < 0 || sight.step <= last.step) return;
+  constexpr double weight = 0.3;
+  const double steps = static_cast<double>(sight.step) - static_cast<double>(last.step);
+  const double each = watched_seconds(sight.step_at - last.step_at) / steps;
+  entry.pace = entry.pace > 0 ? weight * each + (1 - weight) * entry.pace : each;
+}
+
+ELASTIC_DECL auto worker_watch::survey() const -> crowd {
+  crowd all;
+  std::vector<double> paces;
+  std::vector<double> shares;
+  for (const record& entry : records_) {
+    if (!entry.is_compared) continue;
+    ++all.running;
+    if (entry.works) ++all.working;
+    if (entry.last->step >= 0) all.reports_steps = true;
+    if (entry.pace > 0) paces.push_back(entry.pace);
+    if (entry.share) shares.push_back(*entry.share);
+  }
+  all.median_pace = median_of_workers(std::move(paces));
+  all.median_share = median_of_workers(std::move(shares));
+  return all;
+}
+
+ELASTIC_DECL void worker_watch::count(record& entry, const worker_sight& sight, const crowd& others,
+                                      duration span) const {
+  const auto lengthen = [span](duration& time, bool holds) {
+    time = holds ? time + span : duration::zero();
+  };
+  const bool uses_nothing = entry.share.value_or(1) < idle_share;
+  lengthen(entry.stopped, sight.stopped != 0 && sight.stopped == entry.last->stopped);
+  lengthen(entry.blocked,
+           sight.blocked != 0 && sight.blocked == entry.last->blocked && uses_nothing);
+  const bool others_work =
+      others.others() > 0 && others.others_working(entry) * 2 >= others.others();
+  // Once it is known to be idle, only what it does itself shows that it is not.
+  const bool is_known = entry.idle >= idle_patience * period_;
+  lengthen(entry.idle, !entry.is_active && (others_work || is_known));
+  bool is_slow = false;
+  if (others.median_pace > 0) {
+    is_slow = entry.pace > straggler_ratio * others.median_pace;
+  } else if (!others.reports_steps && others.median_share >= busy_share && entry.share) {
+    is_slow = *entry.share < others.median_share / 2;
+  }
+  lengthen(entry.slow, is_slow);
+  lengthen(entry.quick, !is_slow);
+}
+
+ELASTIC_DECL worker_suspicion worker_watch::judge(const record& entry, const crowd& others) const {
+  if (entry.stopped > duration::zero()) return worker_suspicion::stopped;
+  if (entry.blocked >= idle_patience * period_) return worker_suspicion::blocked;
+  if (entry.idle >= idle_patience * period_) return worker_suspicion::idle;
+  const int needed = others.median_pace > 0 ? slow_step_patience : slow_patience;
+  const bool was_slow = entry.suspicion == worker_suspicion::slow;
+  const bool is_slow =
+      was_slow ? entry.quick < slow_step_patience * period_ : entry.slow >= needed * period_;
+  return is_slow ? worker_suspicion::slow : worker_suspicion::none;
+}
+
+ELASTIC_DECL std::string worker_watch::reason_of(const record& entry, const worker_sight& sight,
+                                                 const crowd& others) {
+  switch (entry.suspicion) {
+    case worker_suspicion::none: break;
+    case worker_suspicion::stopped:
+      return fmt::format("process {} was stopped, by a signal or a debugger", sight.stopped);
+    case worker_suspicion::blocked:
+      return fmt::format("process {} has been in uninterruptible sleep for {:.0f} s", sight.blocked,
+                         watched_seconds(entry.blocked));
+    case worker_suspicion::idle:
+      return fmt::format("it has done nothing for {:.0f} s, while {} of {} others worked",
+                         watched_seconds(entry.idle), others.others_working(entry),
+                         others.others());
+    case worker_suspicion::slow:
+      if (others.median_pace > 0) {
+        return fmt::format("a step takes it {:.3g} s, {:.2f} times the median", entry.pace,
+                           entry.pace / others.median_pace);
+      }
+      return fmt::format("it got {:.0f} % of a processor, and the median worker {:.0f} %",
+                         entry.share.value_or(0) * 100, others.median_share * 100);
+  }
+  return "it works again";
 }
 
 }  // namespace elastic::detail
@@ -22621,6 +24465,65 @@ ELASTIC_DECL void worker_channels::abandon() {
 
 }  // namespace elastic::detail
 
+// ---- elastic/observe/impl/output_tails.ipp ----
+
+namespace elastic {
+
+ELASTIC_DECL void output_tails::open(asio::any_io_executor executor, source answers) {
+  const std::lock_guard lock(mutex_);
+  executor_ = std::move(executor);
+  source_ = std::move(answers);
+}
+
+ELASTIC_DECL void output_tails::close() {
+  const std::lock_guard lock(mutex_);
+  executor_ = {};
+  source_ = {};
+}
+
+ELASTIC_DECL task<std::optional<output_reader>> output_tails::of(std::int64_t rank) {
+  asio::any_io_executor executor;
+  {
+    const std::lock_guard lock(mutex_);
+    executor = executor_;
+  }
+  if (!executor) co_return std::nullopt;
+  co_return co_await asio::co_spawn(executor, ask(shared_from_this(), rank), asio::use_awaitable);
+}
+
+/// On the agent's strand, on which nothing changes meanwhile.
+ELASTIC_DECL task<std::optional<output_reader>> output_tails::ask(
+    std::shared_ptr<output_tails> self, std::int64_t rank) {
+  source answers;
+  {
+    const std::lock_guard lock(self->mutex_);
+    answers = self->source_;
+  }
+  if (!answers) co_return std::nullopt;
+  co_return answers(rank);
+}
+
+ELASTIC_DECL std::string output_json(std::int64_t rank, const std::vector<output_tail>& tails) {
+  std::string text = fmt::format(R"({{"rank": {}, "streams": [)", rank);
+  bool is_first_tail = true;
+  for (const output_tail& tail : tails) {
+    text += fmt::format(R"({}{{"name": {}, "path": {}, "lines": [)",
+                        std::exchange(is_first_tail, false) ? "" : ", ",
+                        detail::json_string(tail.stream), detail::json_string(tail.path));
+    bool is_first_line = true;
+    for (const std::string_view line : tail.lines) {
+      text += std::exchange(is_first_line, false) ? "" : ", ";
+      const std::string_view begin = line.substr(0, limits::shown_line_bytes);
+      text +=
+          detail::json_string(begin.substr(0, begin.size() - detail::unfinished_character(begin)));
+    }
+    text += "]}";
+  }
+  return text + "]}\n";
+}
+
+}  // namespace elastic
+
 // ---- elastic/agent/detail/uninterruptible_watch.hpp ----
 
 namespace elastic::detail {
@@ -22770,6 +24673,32 @@ ELASTIC_DECL std::string cgroup_path(const std::string& file, std::string_view c
 
 }  // namespace elastic::detail
 
+// ---- elastic/process/detail/tree_usage.hpp ----
+
+namespace elastic::detail {
+
+/// What a process and its descendants have used, and what they are at.
+struct tree_usage {
+  /// Processor time so far, of those that have ended, too, if somebody has waited for them. It may
+  /// go back, when one ends for which nobody has.
+  duration processor_time{};
+  std::size_t processes = 0;
+  /// One that a signal or a debugger has stopped, and one in uninterruptible sleep; 0: none.
+  pid_t stopped = 0;
+  pid_t blocked = 0;
+  /// There are more of them than were to be looked at.
+  bool is_cut = false;
+};
+
+/// Looks at a process and its descendants, without any right over them. Costs some 10 µs for each
+/// process and 5 µs for each thread.
+///
+/// @param most_files  how many files of /proc are read, about: one for each process and thread
+/// Result: empty if there is no such process, it has ended, or /proc does not show it.
+ELASTIC_DECL std::optional<tree_usage> look_at_tree(pid_t root, std::size_t most_files);
+
+}  // namespace elastic::detail
+
 // ---- elastic/agent/impl/worker_group.ipp ----
 
 namespace elastic {
@@ -22814,6 +24743,11 @@ ELASTIC_DECL bool is_due_to_stop(const exit_status& status, int stop_signal) {
   return !signal || *signal == stop_signal || *signal == SIGKILL || *signal == SIGTERM;
 }
 
+/// The path of a file in the log directory; of others nobody knows whether they hang: none.
+inline std::string path_in(const log_layout& layout, const std::string& path) {
+  return layout.enabled() && path.starts_with(layout.root()) ? path : std::string();
+}
+
 }  // namespace detail
 
 ELASTIC_DECL worker_group::worker_group(asio::any_io_executor strand, worker_spec spec,
@@ -22824,11 +24758,19 @@ ELASTIC_DECL worker_group::worker_group(asio::any_io_executor strand, worker_spe
       log_(services.log),
       observer_(services.observer),
       journal_(services.journal),
+      tails_(services.tails),
       outcome_known_(strand),
       time_(services.time),
       channels_(strand, channel_options(services)),
       hooks_(strand, spec_.hang_hook, hook_services(services)),
-      processes_(strand, process_services(services)) {}
+      processes_(strand, process_services(services)) {
+  if (!tails_) return;
+  tails_->open(strand, [this](std::int64_t rank) { return output_of(rank); });
+}
+
+ELASTIC_DECL worker_group::~worker_group() {
+  if (tails_) tails_->close();
+}
 
 ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ranks ranks,
                                             std::string run_id, int restart_count) {
@@ -22841,6 +24783,9 @@ ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ran
   attempt_.restart_count = restart_count;
   attempt_.started = time_->wall_now();
   attempt_.oom_kills = detail::count_oom_kills();
+  attempt_.watch = detail::worker_watch(spec_.watch_interval);
+  attempt_.steps.resize(static_cast<std::size_t>(spec_.nproc_per_node));
+  attempt_.files.resize(static_cast<std::size_t>(spec_.nproc_per_node));
   outcome_known_.reset();
   channels_.open(spec_.nproc_per_node);
   stop_plan at_once;
@@ -22873,6 +24818,104 @@ ELASTIC_DECL task<void> worker_group::watch_uninterruptible() {
   }
 }
 
+ELASTIC_DECL task<void> worker_group::watch_work() {
+  const duration period = spec_.watch_interval;
+  if (period == duration::zero()) {
+    co_await wait_for_outcome();
+    co_return;
+  }
+  for (duration pause = period;;) {
+    co_await time_->sleep_until(deadline_after(time_->now(), pause));
+    const time_point began = time_->now();
+    const sights seen = co_await look_at_workers();
+    for (const detail::suspicion_change& change : attempt_.watch.look(seen, began)) {
+      note_suspicion(change);
+    }
+    // However many processes there are, no more than a hundredth of the time goes to them.
+    constexpr int part = 100;
+    pause = std::max(period, part * (time_->now() - began));
+  }
+}
+
+ELASTIC_DECL auto worker_group::look_at_workers() -> task<sights> {
+  auto executor = co_await asio::this_coro::executor;
+  sights seen(attempt_.workers.size());
+  for (std::size_t slot = 0; slot < attempt_.workers.size(); ++slot) {
+    seen[slot] = look_at_worker(slot);
+    // What else there is to do gets its turn.
+    constexpr std::size_t at_once = 32;
+    if (slot % at_once == at_once - 1) co_await asio::post(executor, asio::use_awaitable);
+  }
+  co_return seen;
+}
+
+ELASTIC_DECL std::optional<detail::worker_sight> worker_group::look_at_worker(std::size_t slot) {
+  const worker& entry = attempt_.workers[slot];
+  if (entry.end || entry.pid == 0) return std::nullopt;
+  detail::worker_sight sight;
+  auto& last = attempt_.steps[slot];
+  sight.step = last.number;
+  sight.step_at = last.at;
+  // Who goes on from step to step needs no further look.
+  if (std::exchange(last.looked, last.number) != last.number) return sight;
+  sight.written = processes_.copied(slot);
+  if (!layout_.may_hang()) {
+    for (const std::string* path : {&attempt_.files[slot].out, &attempt_.files[slot].err}) {
+      std::error_code failure;
+      const std::uintmax_t size = path->empty() ? 0 : std::filesystem::file_size(*path, failure);
+      if (!failure) sight.written += size;
+    }
+  }
+  const std::size_t most_files = limits::watched_files / attempt_.workers.size();
+  const auto usage = detail::look_at_tree(entry.pid, std::max<std::size_t>(most_files, 1));
+  if (!usage) return sight;
+  if (!usage->is_cut) sight.processor_time = usage->processor_time;
+  sight.processes = usage->processes;
+  sight.stopped = usage->stopped;
+  sight.blocked = usage->blocked;
+  return sight;
+}
+
+ELASTIC_DECL std::optional<output_reader> worker_group::output_of(std::int64_t rank) const {
+  const std::int64_t slot = rank - attempt_.base_rank;
+  if (slot < 0 || slot >= static_cast<std::int64_t>(attempt_.files.size())) return std::nullopt;
+  const auto place = static_cast<std::size_t>(slot);
+  const auto of_file = [](std::string stream, const std::string& path) {
+    return output_tail{std::move(stream), path, detail::read_file_tail(path)};
+  };
+  output_reader reader;
+  reader.may_hang = layout_.may_hang();
+  reader.read = [files = attempt_.files[place], of_file,
+                 lines = processes_.tail_reader(place)]() -> std::vector<output_tail> {
+    std::vector<output_tail> tails;
+    if (!files.err.empty()) {
+      tails.push_back(of_file("stderr", files.err));
+    } else {
+      tails.push_back({"stderr", "", lines()});
+    }
+    if (!files.out.empty()) tails.push_back(of_file("stdout", files.out));
+    return tails;
+  };
+  return reader;
+}
+
+ELASTIC_DECL void worker_group::note_suspicion(const detail::suspicion_change& change) {
+  const bool is_none = change.suspicion == worker_suspicion::none;
+  if (is_none ? attempt_.suspected.erase(change.local_rank) == 0
+              : ++attempt_.suspicions > limits::worker_suspicions) {
+    return;
+  }
+  if (!is_none) attempt_.suspected.insert(change.local_rank);
+  const worker& entry = attempt_.workers[change.local_rank];
+  const std::string what =
+      is_none ? "is suspected no more" : fmt::format("seems {}", to_string(change.suspicion));
+  const bool is_last = !is_none && attempt_.suspicions == limits::worker_suspicions;
+  log_.warning("{} rank {} (local rank {}, pid {}) {}: {}{}", entry.identity.role_name,
+               entry.identity.rank, change.local_rank, entry.pid, what, change.reason,
+               is_last ? "; no further one is told in this attempt" : "");
+  note_in_journal(job_event_kind::worker_suspected, entry, change.reason, change.suspicion);
+}
+
 ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) {
   attempt_.stop_signal = plan.signal;
   hooks_.hurry();
@@ -22898,6 +24941,12 @@ ELASTIC_DECL const worker* worker_group::first_failed() const {
     if (!attempt_.workers[index].end->status.success()) return &attempt_.workers[index];
   }
   return nullptr;
+}
+
+ELASTIC_DECL std::optional<worker_failure> worker_group::first_failure() const {
+  const worker* const first = first_failed();
+  if (!first || first->stopped_by_agent) return std::nullopt;
+  return describe(*first, {});
 }
 
 ELASTIC_DECL std::vector<worker_failure> worker_group::failures(const std::string& host) const {
@@ -23044,6 +25093,11 @@ ELASTIC_DECL void worker_group::send_pending_kills() {
 
 ELASTIC_DECL void worker_group::pass_on(int local_rank,
                                         const detail::worker_messages::progress& progress) {
+  auto& last = attempt_.steps.at(static_cast<std::size_t>(local_rank));
+  if (last.number != progress.step) {
+    last.number = progress.step;
+    last.at = time_->now();
+  }
   attempt_.furthest_step = std::max(attempt_.furthest_step.value_or(0), progress.step);
   worker_progress made;
   made.rank = attempt_.base_rank + local_rank;
@@ -23114,21 +25168,43 @@ ELASTIC_DECL std::vector<std::string> worker_group::environment_of(
   return worker_environment(std::move(variables), shown, job, error_file);
 }
 
+ELASTIC_DECL process_spec worker_group::process_of(const worker_identity& identity,
+                                                   const job_context& job,
+                                                   const std::string& error_file) const {
+  process_spec process;
+  process.program = spec_.program;
+  for (const std::string& argument : spec_.arguments) {
+    process.arguments.push_back(detail::substitute_local_rank(argument, identity.local_rank));
+  }
+  process.environment = environment_of(identity, job, error_file);
+  if (!spec_.cpu_affinity.empty()) {
+    process.processors = spec_.cpu_affinity.at(static_cast<std::size_t>(identity.local_rank));
+  }
+  process.ignored_signals = spec_.ignored_signals;
+  process.directory = spec_.directory;
+  return process;
+}
+
+ELASTIC_DECL std::vector<process_spec> worker_group::expected_processes(std::string run_id) const {
+  std::vector<process_spec> processes;
+  if (spec_.function) return processes;
+  const rendezvous_round unknown;
+  const job_context job = make_job_context(spec_, unknown, std::move(run_id), 0);
+  for (const worker_identity& identity : worker_identities(spec_, unknown, assigned_ranks())) {
+    processes.push_back(process_of(identity, job, ""));
+  }
+  return processes;
+}
+
 ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity, const job_context& job,
                                                    worker_output output) {
   const auto slot = static_cast<std::size_t>(identity.local_rank);
   const std::string error_file = layout_.error_file(identity.local_rank);
   supervised_process process;
-  process.process.program = spec_.program;
-  for (const std::string& argument : spec_.arguments) {
-    process.process.arguments.push_back(
-        detail::substitute_local_rank(argument, identity.local_rank));
-  }
-  process.process.environment = environment_of(identity, job, error_file);
-  if (!spec_.cpu_affinity.empty()) process.process.processors = spec_.cpu_affinity.at(slot);
+  process.process = process_of(identity, job, error_file);
   if (spec_.function) give_call(slot, process.process);
-  process.process.ignored_signals = spec_.ignored_signals;
-  process.process.directory = spec_.directory;
+  attempt_.files.at(slot).out = detail::path_in(layout_, output.out.file);
+  attempt_.files.at(slot).err = detail::path_in(layout_, output.err.file);
   process.out = std::move(output.out);
   process.err = std::move(output.err);
   attempt_.workers.at(slot).error_file = error_file;
@@ -23213,7 +25289,7 @@ ELASTIC_DECL detail::attempt_tally worker_group::attempt::tally() const {
 }
 
 ELASTIC_DECL void worker_group::note_in_journal(job_event_kind kind, const worker& entry,
-                                                std::string reason) {
+                                                std::string reason, worker_suspicion suspicion) {
   if (!journal_) return;
   job_event event;
   event.kind = kind;
@@ -23228,6 +25304,7 @@ ELASTIC_DECL void worker_group::note_in_journal(job_event_kind kind, const worke
     if (const auto signal = entry.end->status.signal()) event.signal = *signal;
     event.state = entry.end->status.success() ? "succeeded" : "failed";
   }
+  if (kind == job_event_kind::worker_suspected) event.state = to_string(suspicion);
   journal_->record(std::move(event));
 }
 
@@ -23497,17 +25574,35 @@ ELASTIC_DECL task<void> when_all(std::vector<task<void>> tasks) {
 
 }  // namespace elastic
 
+// ---- elastic/base/detail/nearest_name.hpp ----
+
+namespace elastic::detail {
+
+/// The name that `word` is likely to be meant for: few letters are wrong, or it begins that way.
+/// Result: empty if there is none. Thread-safe.
+ELASTIC_DECL std::string nearest_name(std::string_view word, const std::vector<std::string>& names);
+
+}  // namespace elastic::detail
+
 // ---- elastic/launch/impl/chaos_plan.ipp ----
 
 namespace elastic {
 
 namespace detail {
 
-using chaos_kind_names = std::array<std::pair<std::string_view, chaos_fault::kind>, 3>;
+struct chaos_kind_row {
+  std::string_view name;
+  chaos_fault::kind what;
+  bool is_for_ranks;
+  bool is_for_nodes;
+  bool lasts;
+};
 
-inline constexpr chaos_kind_names chaos_kinds{{{"kill", chaos_fault::kind::kill},
-                                               {"stop", chaos_fault::kind::stop},
-                                               {"slow", chaos_fault::kind::slow}}};
+inline constexpr std::array<chaos_kind_row, 4> chaos_kinds{
+    {{"kill", chaos_fault::kind::kill, true, true, false},
+     {"stop", chaos_fault::kind::stop, true, false, true},
+     {"slow", chaos_fault::kind::slow, true, false, true},
+     {"cut", chaos_fault::kind::cut, false, true, true}}};
 
 [[noreturn]] inline void refuse_fault(std::string_view part, std::string_view allowed) {
   throw error(errc::invalid_argument, fmt::format("'{}': {}", printable_text(part), allowed));
@@ -23559,31 +25654,41 @@ inline chaos_noise parse_noise(std::string_view part, std::string_view rest) {
   return {*number, *gap};
 }
 
+inline constexpr std::string_view allowed_faults =
+    "allowed are kill=rank:R@TIME, kill=node:N@TIME, stop=rank:R@TIME+TIME, "
+    "slow=rank:R@TIME+TIME, cut=node:N@TIME+TIME and random=SEED@TIME, with times such as 500ms, "
+    "20s, 2m and 1h";
+
+[[noreturn]] inline void refuse_kind(std::string_view part, std::string_view kind) {
+  std::vector<std::string> names{"random"};
+  for (const chaos_kind_row& row : chaos_kinds) names.emplace_back(row.name);
+  const std::string nearest = nearest_name(kind, names);
+  refuse_fault(part, (nearest.empty() ? "" : fmt::format("did you mean {}? ", nearest)) +
+                         std::string(allowed_faults));
+}
+
 inline chaos_fault parse_fault(std::string_view part, std::string_view kind,
                                std::string_view rest) {
-  constexpr std::string_view allowed =
-      "allowed are kill=rank:R@TIME, kill=node:N@TIME, stop=rank:R@TIME+TIME, "
-      "slow=rank:R@TIME+TIME and random=SEED@TIME, with times such as 500ms, 20s, 2m and 1h";
-  chaos_fault fault;
-  bool is_known = false;
-  for (const auto& [name, what] : chaos_kinds) {
-    if (name != kind) continue;
-    fault.what = what;
-    is_known = true;
-  }
-  const bool lasts = fault.what != chaos_fault::kind::kill;
+  const auto row = std::find_if(chaos_kinds.begin(), chaos_kinds.end(),
+                                [&](const chaos_kind_row& known) { return known.name == kind; });
+  if (row == chaos_kinds.end()) refuse_kind(part, kind);
   const auto target = cut_at(rest, ':');
   const auto number = cut_at(rest, '@');
-  const auto begin = lasts ? cut_at(rest, '+') : std::optional<std::string_view>();
-  const bool is_node = target == "node";
-  if (!is_known || !number || (target != "rank" && (!is_node || lasts)) || (lasts && !begin)) {
-    refuse_fault(part, allowed);
+  const auto begin = row->lasts ? cut_at(rest, '+') : std::optional<std::string_view>();
+  const bool is_node = target == "node" && row->is_for_nodes;
+  const bool is_rank = target == "rank" && row->is_for_ranks;
+  if (!number || (!is_node && !is_rank) || (row->lasts && !begin)) {
+    refuse_fault(part, allowed_faults);
   }
-  fault.of = is_node ? chaos_fault::target::node : chaos_fault::target::rank;
   const auto value = chaos_number<int>(*number);
-  const auto at = chaos_time(lasts ? *begin : rest);
-  const auto span = lasts ? chaos_time(rest) : duration::zero();
-  if (!value || !at || !span || (lasts && *span == duration::zero())) refuse_fault(part, allowed);
+  const auto at = chaos_time(row->lasts ? *begin : rest);
+  const auto span = row->lasts ? chaos_time(rest) : duration::zero();
+  if (!value || !at || !span || (row->lasts && *span == duration::zero())) {
+    refuse_fault(part, allowed_faults);
+  }
+  chaos_fault fault;
+  fault.what = row->what;
+  fault.of = is_node ? chaos_fault::target::node : chaos_fault::target::rank;
   fault.number = *value;
   fault.at = *at;
   fault.lasts = *span;
@@ -23624,8 +25729,8 @@ ELASTIC_DECL chaos_plan parse_chaos_plan(std::string_view text) {
 
 ELASTIC_DECL std::string to_text(const chaos_fault& fault) {
   std::string text;
-  for (const auto& [name, what] : detail::chaos_kinds) {
-    if (what == fault.what) text = name;
+  for (const detail::chaos_kind_row& row : detail::chaos_kinds) {
+    if (row.what == fault.what) text = row.name;
   }
   text += fmt::format("={}:{}@{}", fault.of == chaos_fault::target::node ? "node" : "rank",
                       fault.number, detail::chaos_time_text(fault.at));
@@ -23782,6 +25887,12 @@ ELASTIC_DECL bool rendezvous_settings::can_grow(int nodes, int most) const {
   return most_of(std::max(nodes, most)) > nodes;
 }
 
+ELASTIC_DECL duration rendezvous_settings::silence() const {
+  constexpr duration longest = std::chrono::hours(10 * 365 * 24);
+  const bool is_longer = keep_alive_interval > longest / std::max(keep_alive_max_attempt, 1);
+  return is_longer ? longest : keep_alive_interval * keep_alive_max_attempt;
+}
+
 ELASTIC_DECL std::vector<int> parse_node_counts(std::string_view text) {
   const auto refuse = [] {
     throw error(errc::invalid_argument,
@@ -23809,16 +25920,6 @@ ELASTIC_DECL std::string node_counts_text(const std::vector<int>& node_counts) {
 }
 
 }  // namespace elastic
-
-// ---- elastic/base/detail/nearest_name.hpp ----
-
-namespace elastic::detail {
-
-/// The name that `word` is likely to be meant for: few letters are wrong, or it begins that way.
-/// Result: empty if there is none. Thread-safe.
-ELASTIC_DECL std::string nearest_name(std::string_view word, const std::vector<std::string>& names);
-
-}  // namespace elastic::detail
 
 // ---- elastic/rendezvous/impl/rendezvous_parameters.ipp ----
 
@@ -23893,9 +25994,30 @@ ELASTIC_DECL void rendezvous_parameters::refuse_choice_of_nodes(std::string_view
                             "--rdzv-backend c10d, without nodes of torchrun, waits",
                             who));
   }
+  if (exclude_for > duration::zero()) {
+    throw error(errc::invalid_argument,
+                fmt::format("--exclude-for: {} remembers no bad node; only --rdzv-backend c10d, "
+                            "without nodes of torchrun, does",
+                            who));
+  }
+}
+
+inline void check_exclusion(const rendezvous_parameters& parameters) {
+  if (!parameters.node_name.empty() && !detail::is_node_name(parameters.node_name)) {
+    throw error(errc::invalid_argument,
+                fmt::format("--node-name '{}': 1 to {} letters, digits and signs of ASCII are "
+                            "needed",
+                            printable_text(parameters.node_name), limits::node_name_bytes));
+  }
+  if (parameters.exclude_for <= limits::exclusion_time) return;
+  throw error(errc::invalid_argument,
+              fmt::format("--exclude-for {}: at most {} seconds are allowed",
+                          std::chrono::duration<double>(parameters.exclude_for).count(),
+                          std::chrono::seconds(limits::exclusion_time).count()));
 }
 
 ELASTIC_DECL rendezvous_settings rendezvous_parameters::settings() const {
+  check_exclusion(*this);
   rendezvous_settings settings;
   settings.min_nodes = min_nodes;
   settings.max_nodes = max_nodes;
@@ -24034,15 +26156,25 @@ class solo_rendezvous final : public fixed_membership {
   std::string run_id() const override { return parameters_.run_id; }
 
   ELASTIC_DECL task<rendezvous_round> next_round() override;
+  ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
   ELASTIC_DECL task<void> exit_barrier() override;
+  ELASTIC_DECL void pause(std::string why, bool saves_first) override;
+  ELASTIC_DECL void resume() override;
   ELASTIC_DECL task<void> shutdown() override;
 
  private:
+  ELASTIC_DECL void note_pause();
+
   rendezvous_parameters parameters_;
   endpoint endpoint_;
   worker_store_host workers_;
   std::unique_ptr<tcp_store_server> server_;
   std::int64_t round_ = 0;
+  /// Why the job pauses.
+  std::optional<std::string> pause_;
+  bool saves_first_ = false;
+  /// A pause begins, or ends. None before somebody waits for it.
+  std::optional<event_flag> pause_changes_;
 };
 
 }  // namespace elastic::detail
@@ -24169,6 +26301,21 @@ ELASTIC_DECL std::vector<int> gpu_nodes(const environment_map& environment,
                                         const std::string& root = "");
 
 }  // namespace elastic::detail
+
+// ---- elastic/launch/detail/monitored_services.hpp ----
+
+namespace elastic {
+
+struct agent_services;
+
+namespace detail {
+
+/// Gives the services a journal and a monitor that follows it, unless they have one.
+ELASTIC_DECL void add_monitor(agent_services& services);
+
+}  // namespace detail
+
+}  // namespace elastic
 
 // ---- elastic/launch/detail/processor_topology.hpp ----
 
@@ -24436,8 +26583,13 @@ ELASTIC_DECL std::unique_ptr<local_agent> make_agent(const launch_config& config
                                  config.signals.preempt.end());
   options.notice =
       limit_omp_threads(workers.environment, workers.nproc_per_node).value_or(std::string());
-  const rendezvous_parameters parameters = detail::rendezvous_of(config, services.log);
+  rendezvous_parameters parameters = detail::rendezvous_of(config, services.log);
+  if (parameters.max_nodes > 1) {
+    detail::add_monitor(services);
+    parameters.reports = services.monitor;
+  }
   options.meeting = detail::meeting_of(parameters);
+  if (parameters.min_nodes < parameters.max_nodes) workers.standby.job_may_grow = true;
   options.rendezvous = backends.make(parameters);
   if (!services.events) {
     services.events = event_handler_registry().make(config.event_log_handler);
@@ -25138,6 +27290,40 @@ ELASTIC_DECL void secure_session::refuse() {
 
 }  // namespace elastic
 
+// ---- elastic/net/detail/cut_links.hpp ----
+
+namespace elastic::detail {
+
+/// Cuts this process off while the object lives, as if its host's cables were pulled: all of its
+/// TCP connections and ports, and those it opens meanwhile. Nothing arrives, nothing leaves, and no
+/// side is told. What is sent waits in the kernel and goes out afterwards, if both sides still have
+/// the connection. Connections of the process to itself go on.
+///
+/// It takes no rights: the kernel signs what leaves, and expects a signature on what arrives
+/// (RFC 2385), so that each side's kernel drops what the other one sends. Several may live at a
+/// time. Thread-safety: any thread.
+class links_cut {
+ public:
+  /// Errors: `errc::not_supported` if the kernel has no such signatures; nothing is cut then.
+  ELASTIC_DECL links_cut();
+  ELASTIC_DECL ~links_cut();
+
+  links_cut(const links_cut&) = delete;
+  links_cut& operator=(const links_cut&) = delete;
+
+  /// How many connections and ports there were.
+  std::size_t count() const { return count_; }
+
+ private:
+  std::size_t count_ = 0;
+};
+
+/// To be called for each TCP socket before it connects or listens, and once it was accepted: it is
+/// cut off, too, if the process is.
+ELASTIC_DECL void join_cut(int fd);
+
+}  // namespace elastic::detail
+
 // ---- elastic/net/impl/tcp_message_channel.ipp ----
 
 namespace elastic {
@@ -25282,6 +27468,7 @@ ELASTIC_DECL task<std::tuple<asio::error_code>> tcp_message_connector::connect_o
   socket.open(end.protocol(), failure);
   if (failure) co_return failure;
   ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
+  detail::join_cut(socket.native_handle());
   system_time time;
   const time_point limit = time.now() + address_patience;
   task<std::tuple<asio::error_code>> connecting = socket.async_connect(end, detail::as_result);
@@ -25316,6 +27503,7 @@ ELASTIC_DECL task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socke
   socket.open(end.protocol(), failure);
   if (failure) co_return failure;
   ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
+  join_cut(socket.native_handle());
   co_return co_await socket.async_connect(end, as_result);
 }
 
@@ -27802,6 +29990,7 @@ ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& at) {
   const int on = 1;
   const int off = 0;
   ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  join_cut(fd);
   if (at.address().is_v6()) {
     // "::" is the whole host, IPv4 included; any other address is only itself.
     const int* only = at.address().is_unspecified() ? &off : &on;
@@ -28018,6 +30207,7 @@ ELASTIC_DECL int tcp_store_server_core::accept_waiting(acceptor& listening) {
       const int on = 1;
       ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
       keep_alive(fd);
+      detail::join_cut(fd);
       serve(connect(fd, from.ss_family == AF_INET6));
       continue;
     }
@@ -28304,6 +30494,8 @@ ELASTIC_DECL task<void> worker_store_host::stop() {
 
 // Opt-in: for messages of the library's own protocols.
 
+#include <initializer_list>
+
 namespace elastic::detail {
 
 /// Reads a message that is one JSON object and comes from outside: each field by its type and
@@ -28333,6 +30525,9 @@ class json_fields {
   /// A field of any type.
   ELASTIC_DECL const nlohmann::json& field(const char* name) const;
 
+  /// Refuses the message if it has a field of another name.
+  ELASTIC_DECL void allow(std::initializer_list<std::string_view> names) const;
+
   /// Refuses the message: "<subject> <why>".
   [[noreturn]] ELASTIC_DECL void refuse(const std::string& why) const;
 
@@ -28340,6 +30535,142 @@ class json_fields {
   std::string subject_;
   std::shared_ptr<const nlohmann::json> json_;
 };
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/detail/impl/exclusion_list.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL void exclusion_list::add(const exclusion& what, time_point now) {
+  const time_point until = deadline_after(now, what.left);
+  const auto known = std::find_if(entries_.begin(), entries_.end(),
+                                  [&](const entry& each) { return each.given.name == what.name; });
+  if (known != entries_.end()) {
+    if (known->until >= until) return;
+    entries_.erase(known);
+  }
+  if (entries_.size() >= limits::excluded_nodes) entries_.erase(entries_.begin());
+  entries_.push_back({what, until});
+}
+
+ELASTIC_DECL std::optional<exclusion> exclusion_list::find(std::string_view name,
+                                                           time_point now) const {
+  for (const entry& each : entries_) {
+    if (each.given.name != name || each.until <= now) continue;
+    exclusion left = each.given;
+    left.left = each.until - now;
+    return left;
+  }
+  return std::nullopt;
+}
+
+ELASTIC_DECL time_point exclusion_list::end_of(std::string_view name) const {
+  for (const entry& each : entries_) {
+    if (each.given.name == name) return each.until;
+  }
+  return time_point::max();
+}
+
+ELASTIC_DECL std::string exclusion_list::first_of(const std::vector<std::string>& names) const {
+  for (const entry& each : entries_) {
+    if (std::find(names.begin(), names.end(), each.given.name) != names.end()) {
+      return each.given.name;
+    }
+  }
+  return {};
+}
+
+ELASTIC_DECL void exclusion_list::forgive(std::string_view name) {
+  std::erase_if(entries_, [&](const entry& each) { return each.given.name == name; });
+}
+
+ELASTIC_DECL void exclusion_list::forget_past(time_point now) {
+  std::erase_if(entries_, [&](const entry& each) { return each.until <= now; });
+}
+
+ELASTIC_DECL std::vector<exclusion> exclusion_list::at(time_point now) const {
+  std::vector<exclusion> left;
+  for (const entry& each : entries_) {
+    if (each.until <= now) continue;
+    left.push_back(each.given);
+    left.back().left = each.until - now;
+  }
+  return left;
+}
+
+ELASTIC_DECL std::vector<exclusion> exclusion_list::in_full() const {
+  std::vector<exclusion> given;
+  for (const entry& each : entries_) given.push_back(each.given);
+  return given;
+}
+
+ELASTIC_DECL std::string short_line(std::string_view text, std::size_t most) {
+  std::string line = printable_line(text);
+  if (line.size() <= most) return line;
+  while (most > 0 && (static_cast<unsigned char>(line[most]) & 0xc0U) == 0x80U) --most;
+  return line.substr(0, most);
+}
+
+ELASTIC_DECL std::string text_of(const std::vector<exclusion>& exclusions) {
+  std::string text;
+  for (const exclusion& each : exclusions) {
+    text +=
+        fmt::format("{} {} {}\n", std::chrono::ceil<std::chrono::milliseconds>(each.left).count(),
+                    each.name, short_line(each.why, limits::exclusion_reason_bytes));
+  }
+  return text;
+}
+
+/// Result: none if the line is none of them.
+inline std::optional<exclusion> read_exclusion(std::string_view line) {
+  std::int64_t milliseconds = 0;
+  const char* const end = line.data() + line.size();
+  const auto [stop, failure] = std::from_chars(line.data(), end, milliseconds);
+  const bool is_time = failure == std::errc() && stop != end && *stop == ' ' && milliseconds > 0 &&
+                       std::chrono::milliseconds(milliseconds) <= limits::exclusion_time;
+  if (!is_time) return std::nullopt;
+  const std::string_view rest(stop + 1, static_cast<std::size_t>(end - stop - 1));
+  const std::size_t blank = rest.find(' ');
+  if (blank == std::string_view::npos || !is_node_name(rest.substr(0, blank))) return std::nullopt;
+  exclusion read;
+  read.name = rest.substr(0, blank);
+  read.left = std::chrono::milliseconds(milliseconds);
+  read.why = short_line(rest.substr(blank + 1), limits::exclusion_reason_bytes);
+  return read;
+}
+
+ELASTIC_DECL std::vector<exclusion> read_exclusions(const json_fields& fields, const char* name) {
+  const std::string text = fields.text(name);
+  std::vector<exclusion> exclusions;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const auto read = read_exclusion(std::string_view(text).substr(begin, end - begin));
+    if (!read) fields.refuse(fmt::format("has \"{}\" with a line that is none of it", name));
+    if (exclusions.size() >= limits::excluded_nodes) {
+      fields.refuse(fmt::format("has over {} \"{}\"", limits::excluded_nodes, name));
+    }
+    exclusions.push_back(*read);
+    begin = end + 1;
+  }
+  return exclusions;
+}
+
+inline bool is_name_letter(char letter) { return letter > ' ' && letter <= '~'; }
+
+ELASTIC_DECL bool is_node_name(std::string_view text) {
+  return !text.empty() && text.size() <= limits::node_name_bytes &&
+         std::all_of(text.begin(), text.end(), is_name_letter);
+}
+
+ELASTIC_DECL std::string as_node_name(std::string_view text) {
+  std::string name(text.substr(0, limits::node_name_bytes));
+  if (name.empty()) name = "_";
+  for (char& letter : name) {
+    if (!is_name_letter(letter)) letter = '_';
+  }
+  return name;
+}
 
 }  // namespace elastic::detail
 
@@ -28450,6 +30781,7 @@ ELASTIC_DECL void add_register(json_object& object, const round_register& value)
       .add("restarts", value.restarts)
       .add("uncertain", value.is_uncertain)
       .add("all_finished", value.all_finished);
+  if (!value.excluded.empty()) object.add("excluded", text_of(value.excluded));
   if (!value.ending) return;
   object.add("end", value.ending->how == job_end::succeeded ? "succeeded" : "failed")
       .add("why", value.ending->why);
@@ -28457,16 +30789,16 @@ ELASTIC_DECL void add_register(json_object& object, const round_register& value)
 
 ELASTIC_DECL round_register read_register(const json_fields& fields) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 2;
-  constexpr int largest_count = std::numeric_limits<int>::max() - 1;
   round_register value;
   value.term = fields.number("written_in", 0, most);
   value.sequence = fields.number("sequence", 0, most);
   value.round = fields.number("round", -1, most);
   value.members = read_numbers(fields, "members", most_register_nodes);
   value.leader_node = read_number(fields, "leader_node");
-  value.restarts = fields.small_number("restarts", 0, largest_count);
+  value.restarts = fields.small_number("restarts", 0, limits::job_restarts);
   value.is_uncertain = fields.flag("uncertain");
   value.all_finished = fields.flag("all_finished");
+  if (fields.has("excluded")) value.excluded = read_exclusions(fields, "excluded");
   if (!fields.has("end")) return value;
   const std::string how = fields.text("end");
   if (how != "succeeded" && how != "failed") {
@@ -28503,7 +30835,11 @@ struct candidate_message_writer {
         .text();
   }
   std::string operator()(const candidate_messages::seek& message) const {
-    return of_candidate_kind("seek").add("run_id", message.run_id).add("list", message.list).text();
+    return of_candidate_kind("seek")
+        .add("run_id", message.run_id)
+        .add("list", message.list)
+        .add("most_term", message.most_term)
+        .text();
   }
   std::string operator()(const candidate_messages::vote& message) const {
     return of_candidate_kind("vote")
@@ -28595,7 +30931,12 @@ ELASTIC_DECL std::optional<candidate_request> parse_candidate_request(std::strin
   const std::string kind = fields.text("kind");
   if (kind == "hello" || kind == "witness") return std::nullopt;
   if (kind == "peer") return read_peer(fields);
-  if (kind == "seek") return messages::seek{fields.text("run_id"), fields.text("list")};
+  if (kind == "seek") {
+    // Terms go on from it, and nodes may not tell greater ones than that.
+    const std::int64_t most_term =
+        fields.number("most_term", 0, limits::rendezvous_told_number / 2);
+    return messages::seek{fields.text("run_id"), fields.text("list"), most_term};
+  }
   if (kind == "vote") {
     return messages::vote{fields.count("term"), fields.flag("try"), fields.flag("fresh")};
   }
@@ -28711,11 +31052,12 @@ ELASTIC_DECL void vote_machine::lost(int peer, time_point now) {
   step(now);
 }
 
-ELASTIC_DECL void vote_machine::entered(int peer, std::uint64_t life, time_point now) {
+ELASTIC_DECL void vote_machine::entered(int peer, std::uint64_t life, time_point now,
+                                        bool is_in_place) {
   other& entry = others_.at(static_cast<std::size_t>(peer));
-  const std::uint64_t former = std::exchange(entry.life, life);
-  const bool is_another = former != 0 && former != life;
-  if (is_another && promise_ && promise_->to == peer) promise_->gone_at = now;
+  const bool shows_end = is_bound_to(peer) && entry.life != life && is_in_place;
+  if (shows_end) promise_->gone_at = now;
+  entry.life = life;
   entry.left_at.reset();
   step(now);
 }
@@ -28739,7 +31081,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::vot
   answer.own_term = term_;
   if (answer.yes && !request.is_try) {
     term_ = std::max(term_, request.term);
-    promise_ = promise{peer, request.term, now};
+    promise_ = promise{peer, life_of(peer), request.term, now};
     if (role_ == vote_role::asks) role_ = vote_role::follows;
     if (!is_blank_) answer.value = value_;
     notes_.push_back(fmt::format("votes for candidate {} in term {}", peer, request.term));
@@ -28761,7 +31103,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::wri
     role_ = vote_role::follows;
     is_resignation_due_ = false;
     term_ = std::max(term_, request.term);
-    promise_ = promise{peer, request.term, now};
+    promise_ = promise{peer, life_of(peer), request.term, now};
     try_at_.reset();
     pause_ = {};
     if (is_blank_ || request.value.is_newer_than(value_)) value_ = request.value;
@@ -28776,7 +31118,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::wri
 ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::resign& request,
                                          time_point now) {
   is_done_ = is_done_ || request.is_done;
-  if (promise_ && promise_->to == peer && promise_->term <= request.term) promise_.reset();
+  if (is_bound_to(peer) && promise_->term <= request.term) promise_.reset();
   step(now);
 }
 
@@ -28812,6 +31154,15 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::ack
     has_begun_ = true;
     notes_.push_back(fmt::format("leads in term {}", term_));
   }
+  step(now);
+}
+
+ELASTIC_DECL void vote_machine::told_term(std::int64_t term, time_point now) {
+  look_at_lease(now);
+  if (term <= term_) return step(now);
+  if (role_ == vote_role::leads) step_down(fmt::format("a node knows of term {}", term), now);
+  if (role_ == vote_role::runs) lose("a node knows of a later term", now);
+  term_ = term;
   step(now);
 }
 
@@ -28881,7 +31232,7 @@ ELASTIC_DECL void vote_machine::plan(time_point now) {
 ELASTIC_DECL bool vote_machine::may_vote_for(int peer, const candidate_messages::vote& request,
                                              time_point now) const {
   if (is_retired_) return false;
-  const bool is_bound = promise_ && promise_->to != peer && chosen_.rules.promises;
+  const bool is_bound = promise_ && !is_bound_to(peer) && chosen_.rules.promises;
   if (is_bound) return false;
   if (!request.is_try && request.term <= term_ && chosen_.rules.terms) return false;
   return may_promise_blank(now) || (is_blank_ && request.is_fresh);
@@ -28891,16 +31242,23 @@ ELASTIC_DECL bool vote_machine::may_promise_blank(time_point now) const {
   return !is_blank_ || now >= started_ + silence() || !chosen_.rules.blank_waits;
 }
 
+ELASTIC_DECL bool vote_machine::is_bound_to(int peer) const {
+  return promise_ && promise_->to == peer && promise_->life == life_of(peer);
+}
+
 ELASTIC_DECL time_point vote_machine::freed_at() const {
   if (promise_->to == chosen_.self) return promise_->since;
   const other& leader = others_.at(static_cast<std::size_t>(promise_->to));
   const time_point silent = promise_->since + silence();
   if (!chosen_.fast_takeover) return silent;
   if (promise_->gone_at) return std::min(silent, *promise_->gone_at + grace());
+  // The connections that end are another agent's.
+  if (!is_bound_to(promise_->to)) return silent;
   if (!leader.lost_at || !leader.left_at) return silent;
   const time_point last = std::max(*leader.lost_at, *leader.left_at);
-  // An end that only one of both connections has is a fault of the network, not of the leader.
-  if (last - std::min(*leader.lost_at, *leader.left_at) > simultaneous) return silent;
+  // An end that only one of both connections has is a fault of the network, not of the leader. But
+  // the kernel may take long for the connections of one that had many nodes.
+  if (last - std::min(*leader.lost_at, *leader.left_at) > grace()) return silent;
   return std::min(silent, last + grace());
 }
 
@@ -28969,7 +31327,10 @@ ELASTIC_DECL void vote_machine::count_tries(time_point now) {
     }
   }
   const bool is_late = now >= answered_by_;
-  if (is_blank_ && blank == chosen_.candidates) return run(true, now);
+  if (is_blank_ && blank == chosen_.candidates) {
+    // All are there, so the first one is: of two that run at once neither might lead.
+    return chosen_.self == 0 ? run(true, now) : lose("the first candidate begins", now);
+  }
   // The others may all be blank, too; then nobody need wait for anything.
   const bool may_be_fresh = is_blank_ && blank + missing == chosen_.candidates;
   if (may_be_fresh && !is_late) return;
@@ -28980,7 +31341,7 @@ ELASTIC_DECL void vote_machine::count_tries(time_point now) {
 ELASTIC_DECL void vote_machine::run(bool is_fresh, time_point now) {
   const auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(now - started_);
   term_ = std::max(term_ + 1, wall_ + elapsed.count());
-  promise_ = promise{chosen_.self, term_, now};
+  promise_ = promise{chosen_.self, life_of(chosen_.self), term_, now};
   is_fresh_ = is_fresh;
   notes_.push_back(fmt::format("runs in term {}", term_));
   ask(false, is_fresh, now);
@@ -29036,9 +31397,11 @@ ELASTIC_DECL void vote_machine::lead(time_point now) {
   if (value_.is_uncertain) {
     notes_.push_back("may not know the newest round: waits until that is over");
   }
-  // The leader before had given up, and its workers were gone, before this one was elected.
+  // The leader that made the round had given up, and its own workers were gone, before this one was
+  // elected. The own node of this one lives by that leader's lease, too, until it is in a new
+  // round.
   std::erase(value_.members, value_.leader_node);
-  value_.leader_node = chosen_.node;
+  value_.leader_node = 0;
   value_.term = term_;
   value_.sequence = 1;
   is_blank_ = false;
@@ -29097,7 +31460,7 @@ ELASTIC_DECL void vote_machine::step_down(std::string why, time_point now) {
   is_resignation_due_ = true;
   // Its own node's workers end first.
   const duration stop = chosen_.rules.own_stop ? grace() / 2 : duration::zero();
-  promise_ = promise{chosen_.self, term_, now + stop};
+  promise_ = promise{chosen_.self, life_of(chosen_.self), term_, now + stop};
 }
 
 ELASTIC_DECL void vote_machine::say_to_asked(const candidate_messages::resign& what) {
@@ -29383,8 +31746,6 @@ inline constexpr std::int64_t last_round = std::numeric_limits<std::int64_t>::ma
 /// A server counts on from the greatest term that it hears.
 inline constexpr std::int64_t last_term = std::numeric_limits<std::int64_t>::max() / 2;
 
-inline constexpr int most_restarts = std::numeric_limits<int>::max() - 1;
-
 inline std::int64_t whole_milliseconds(duration time) {
   return std::chrono::ceil<std::chrono::milliseconds>(time).count();
 }
@@ -29424,6 +31785,20 @@ inline const char* text_of(change_kind kind) {
     case change_kind::worker_failed: return "worker_failed";
   }
   return "";
+}
+
+inline report_demand read_demand(const json_fields& fields) {
+  const std::string demand = fields.text("demand");
+  for (std::size_t at = 0; at < report_demand_names.size(); ++at) {
+    if (demand == report_demand_names[at]) return static_cast<report_demand>(at);
+  }
+  fields.refuse(fmt::format("has an unknown \"demand\": '{:.40}'", demand));
+}
+
+inline std::string read_report(const json_fields& fields) {
+  std::string text = fields.text("text");
+  if (text.size() <= limits::node_report_bytes) return text;
+  fields.refuse(fmt::format("has a report of over {} bytes", limits::node_report_bytes));
 }
 
 inline change_kind read_change_kind(const json_fields& fields) {
@@ -29475,6 +31850,10 @@ json_object& add_node(json_object& object, const Message& message) {
       .add("number", text_of(message.node.number));
 }
 
+inline void add_excluded(json_object& object, const std::vector<exclusion>& excluded) {
+  if (!excluded.empty()) object.add("excluded", text_of(excluded));
+}
+
 /// Says the last round that a node was in; without one, nothing.
 inline void add_former(json_object& object, const rendezvous_messages::hello& message) {
   if (!message.former) return;
@@ -29502,6 +31881,9 @@ struct message_writer {
         .add("hosts", message.hosts)
         .add("most_term", message.most_term);
     add_former(object, message);
+    if (message.has_reports) object.add("reports", true);
+    if (!message.name.empty()) object.add("name", message.name);
+    add_excluded(object, message.excluded);
     if (!settings.node_counts.empty())
       object.add("node_counts", node_counts_text(settings.node_counts));
     if (settings.scale_up_delay > duration::zero()) {
@@ -29528,8 +31910,18 @@ struct message_writer {
   std::string operator()(const rendezvous_messages::finished& message) const {
     return of_kind("finished").add("round", message.round).text();
   }
-  std::string operator()(const rendezvous_messages::leave&) const {
-    return of_kind("leave").text();
+  std::string operator()(const rendezvous_messages::pause& message) const {
+    return of_kind("pause").add("why", message.why).add("saves_first", message.saves_first).text();
+  }
+  std::string operator()(const rendezvous_messages::resume&) const {
+    return of_kind("resume").text();
+  }
+  std::string operator()(const rendezvous_messages::leave& message) const {
+    json_object object = of_kind("leave");
+    if (message.keep_out > duration::zero()) {
+      object.add("keep_out_ms", whole_milliseconds(message.keep_out)).add("why", message.why);
+    }
+    return object.text();
   }
   std::string operator()(const rendezvous_messages::close_job& message) const {
     return of_kind("close").add("end", text_of(message.end)).add("why", message.why).text();
@@ -29537,10 +31929,13 @@ struct message_writer {
   std::string operator()(const rendezvous_messages::ask_status&) const {
     return of_kind("ask_status").text();
   }
+  std::string operator()(const rendezvous_messages::report& message) const {
+    return of_kind("report").add("text", message.text).text();
+  }
 
   std::string operator()(const rendezvous_messages::welcome& message) const {
     json_object object = of_kind("welcome");
-    object.add("resumed", message.resumed).add("term", message.term);
+    object.add("resumed", message.resumed).add("term", message.term).add("pauses", message.pauses);
     return add_patience(object, message.settings).text();
   }
   std::string operator()(const rendezvous_messages::refused& message) const {
@@ -29557,15 +31952,20 @@ struct message_writer {
         .add("restarts", message.restarts)
         .add("term", message.term)
         .add("host_rank", message.host_rank);
+    add_excluded(object, message.excluded);
     return add_master(object, message.master).text();
   }
+  std::string operator()(const rendezvous_messages::on_hold& message) const {
+    return of_kind("on_hold").add("why", message.why).text();
+  }
   std::string operator()(const rendezvous_messages::changed& message) const {
-    return of_kind("changed")
-        .add("round", message.round)
+    json_object object = of_kind("changed");
+    object.add("round", message.round)
         .add("change", text_of(message.what.kind))
         .add("restarts", message.what.restarts)
-        .add("what", message.what.what)
-        .text();
+        .add("what", message.what.what);
+    if (message.what.is_pause) object.add("saves_first", message.what.saves_first);
+    return object.text();
   }
   std::string operator()(const rendezvous_messages::all_finished& message) const {
     return of_kind("all_finished").add("round", message.round).text();
@@ -29581,6 +31981,10 @@ struct message_writer {
         .add("waiting", message.waiting)
         .add("closed", message.is_closed)
         .text();
+  }
+  std::string operator()(const rendezvous_messages::report_wanted& message) const {
+    const auto demand = static_cast<std::size_t>(message.demand);
+    return of_kind("report_wanted").add("demand", report_demand_names[demand]).text();
   }
 };
 
@@ -29603,7 +32007,7 @@ inline rendezvous_messages::former_round read_former(const json_fields& fields) 
   former.world = fields.small_number("world", 1, limits::nodes);
   former.rank = fields.small_number("rank", 0, former.world - 1);
   former.host_rank = fields.small_number("host_rank", -1, former.world - 1);
-  former.restarts = fields.small_number("restarts", 0, most_restarts);
+  former.restarts = fields.small_number("restarts", 0, limits::job_restarts);
   former.until_end = fields.flag("until_end");
   former.server = fields.text("server");
   return former;
@@ -29640,6 +32044,28 @@ inline std::vector<int> read_node_counts(const json_fields& fields,
   return counts;
 }
 
+inline std::vector<exclusion> read_excluded(const json_fields& fields) {
+  if (!fields.has("excluded")) return {};
+  return read_exclusions(fields, "excluded");
+}
+
+inline std::string read_node_name(const json_fields& fields) {
+  if (!fields.has("name")) return {};
+  std::string name = fields.text("name");
+  if (is_node_name(name)) return name;
+  fields.refuse(fmt::format("has a \"name\" that is not made of 1 to {} letters, digits and signs",
+                            limits::node_name_bytes));
+}
+
+inline rendezvous_messages::leave read_leave(const json_fields& fields) {
+  rendezvous_messages::leave message;
+  if (!fields.has("keep_out_ms")) return message;
+  const std::chrono::milliseconds most = limits::exclusion_time;
+  message.keep_out = std::chrono::milliseconds(fields.number("keep_out_ms", 1, most.count()));
+  message.why = short_line(fields.text("why"), limits::exclusion_reason_bytes);
+  return message;
+}
+
 inline rendezvous_messages::hello read_hello(const json_fields& fields) {
   constexpr int most = std::numeric_limits<int>::max();
   rendezvous_messages::hello message;
@@ -29655,8 +32081,11 @@ inline rendezvous_messages::hello read_hello(const json_fields& fields) {
   settings.node_counts = read_node_counts(fields, settings);
   if (fields.has("scale_up_ms")) settings.scale_up_delay = milliseconds(fields, "scale_up_ms");
   message.hosts = fields.has("hosts") && fields.flag("hosts");
+  message.has_reports = fields.has("reports") && fields.flag("reports");
   message.most_term = read_term(fields, "most_term");
   if (fields.has("last_round")) message.former = read_former(fields);
+  message.name = read_node_name(fields);
+  message.excluded = read_excluded(fields);
   read_patience(fields, settings);
   return message;
 }
@@ -29700,9 +32129,18 @@ ELASTIC_DECL rendezvous_request parse_rendezvous_request(std::string_view text) 
     return messages::failed{fields.number("round", 0, detail::last_round), fields.text("what")};
   }
   if (kind == "finished") return messages::finished{fields.number("round", 0, detail::last_round)};
-  if (kind == "leave") return messages::leave{};
+  if (kind == "pause") {
+    messages::pause message{fields.text("why"), fields.flag("saves_first")};
+    if (message.why.size() > limits::pause_text_bytes) {
+      fields.refuse(fmt::format("has a \"why\" of over {} bytes", limits::pause_text_bytes));
+    }
+    return message;
+  }
+  if (kind == "resume") return messages::resume{};
+  if (kind == "leave") return detail::read_leave(fields);
   if (kind == "close") return messages::close_job{detail::read_job_end(fields), fields.text("why")};
   if (kind == "ask_status") return messages::ask_status{};
+  if (kind == "report") return messages::report{detail::read_report(fields)};
   fields.refuse(fmt::format("is of an unknown kind: '{:.40}'", kind));
 }
 
@@ -29714,6 +32152,7 @@ ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text) {
     messages::welcome message;
     message.resumed = fields.flag("resumed");
     message.term = detail::read_term(fields, "term");
+    message.pauses = fields.has("pauses") && fields.flag("pauses");
     detail::read_patience(fields, message.settings);
     return message;
   }
@@ -29726,20 +32165,24 @@ ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text) {
     message.round = fields.number("round", 0, detail::last_round);
     message.world = fields.small_number("world", 1, limits::nodes);
     message.rank = fields.small_number("rank", 0, message.world - 1);
-    message.restarts = fields.small_number("restarts", 0, detail::most_restarts);
+    message.restarts = fields.small_number("restarts", 0, limits::job_restarts);
     message.master = detail::read_master(fields);
     message.term = detail::read_term(fields, "term");
     if (fields.has("host_rank")) {
       message.host_rank = fields.small_number("host_rank", -1, message.world - 1);
     }
+    message.excluded = detail::read_excluded(fields);
     return message;
   }
+  if (kind == "on_hold") return messages::on_hold{fields.text("why")};
   if (kind == "changed") {
     messages::changed message;
     message.round = fields.number("round", 0, detail::last_round);
     message.what.kind = detail::read_change_kind(fields);
-    message.what.restarts = fields.small_number("restarts", 0, detail::most_restarts);
+    message.what.restarts = fields.small_number("restarts", 0, limits::job_restarts);
     message.what.what = fields.text("what");
+    message.what.is_pause = fields.has("saves_first");
+    message.what.saves_first = message.what.is_pause && fields.flag("saves_first");
     return message;
   }
   if (kind == "all_finished") {
@@ -29751,6 +32194,7 @@ ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text) {
     return messages::status{fields.small_number("waiting", 0, limits::nodes),
                             fields.flag("closed")};
   }
+  if (kind == "report_wanted") return messages::report_wanted{detail::read_demand(fields)};
   fields.refuse(fmt::format("is of an unknown kind: '{:.40}'", kind));
 }
 
@@ -29843,16 +32287,19 @@ ELASTIC_DECL rendezvous_coordinator::rendezvous_coordinator(std::string run_id, 
     : run_id_(std::move(run_id)), log_(std::move(log)), term_(term) {}
 
 ELASTIC_DECL void rendezvous_coordinator::inherit(const detail::round_register& kept,
+                                                  std::uint64_t own_node,
                                                   const rendezvous_settings& settings,
                                                   time_point now, time_point begin) {
   settings_ = settings;
   has_settings_ = true;
-  own_node_ = kept.leader_node;
+  own_node_ = own_node;
   kept_round_ = kept.round;
   kept_members_ = kept.members;
+  kept_leader_node_ = kept.leader_node;
   restarts_ = kept.restarts;
   // What nodes tell of a former server is needed only if no server knows it.
   has_made_round_ = kept.round >= 0;
+  for (const detail::exclusion& who : kept.excluded) excluded_.add(who, now);
   if (kept.ending) ending_ = ending{kept.ending->how, kept.ending->why};
   // Who heard of it may have gone; a node that looks for a round must hear of it, too.
   if (kept.all_finished && !ending_) ending_ = ending{job_end::succeeded, "all workers succeeded"};
@@ -29872,9 +32319,10 @@ ELASTIC_DECL detail::round_register rendezvous_coordinator::content() const {
   detail::round_register value;
   value.round = kept_round_;
   value.members = kept_members_;
-  value.leader_node = own_node_;
+  value.leader_node = kept_leader_node_;
   value.restarts = restarts_;
   value.all_finished = all_finished_;
+  value.excluded = excluded_.in_full();
   if (ending_) value.ending = detail::register_ending{ending_->how, ending_->why};
   return value;
 }
@@ -29927,6 +32375,7 @@ ELASTIC_DECL void rendezvous_coordinator::disconnected(connection from, time_poi
 ELASTIC_DECL void rendezvous_coordinator::advance(time_point now) {
   if (now < next_) return;
   for (const node_id& node : overdue_nodes(now)) give_up(node, now);
+  excluded_.forget_past(now);
   settle_all_ = true;
   settle(now);
   plan_next(now);
@@ -29958,11 +32407,18 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
   node.witness_ended_at.reset();
   node.hosts = request.hosts;
   node.former = request.former;
+  node.has_reports = request.has_reports;
+  node.knows_hold = !request.name.empty();
+  node.name = node.knows_hold ? request.name : detail::as_node_name(request.node.host);
   wake_at(now + settings_.silence());
   take_over(request, node, now);
+  list(request.node, node);
   answer(request.node, rendezvous_messages::welcome{!is_new, settings_, term_});
+  if (node.has_reports && demand_ != report_demand::nothing) {
+    answer(request.node, rendezvous_messages::report_wanted{demand_});
+  }
   if (ending_) return answer(request.node, rendezvous_messages::closed{ending_->how, ending_->why});
-  if (!is_new) repeat_news(request.node);
+  if (!is_new) repeat_news(request.node, now);
 }
 
 ELASTIC_DECL void rendezvous_coordinator::welcome_witness(connection from, const node_id& node) {
@@ -29995,6 +32451,11 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
   if (request.settings.keep_alive_interval <= duration::zero()) {
     return std::string("the keep-alive interval must be over 0");
   }
+  const std::int64_t told_round = request.former ? request.former->round : 0;
+  if (std::max(told_round, request.most_term) > limits::rendezvous_told_number) {
+    return fmt::format("this node tells of round {} of server {}, and the largest number is {}",
+                       told_round, request.most_term, limits::rendezvous_told_number);
+  }
   const bool differs = request.settings.min_nodes != settings_.min_nodes ||
                        request.settings.max_nodes != settings_.max_nodes ||
                        request.settings.node_counts != settings_.node_counts;
@@ -30013,6 +32474,7 @@ ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::h
   restarts_ = std::max(restarts_, request.former->restarts);
   begin_at(request.former->round + 1);
   if (has_made_round_) return;
+  for (const detail::exclusion& who : request.excluded) excluded_.add(who, now);
   const duration silence = std::max(settings_.silence(), request.settings.silence());
   former_.told(*request.former, node.ends.here, silence, now);
   wake_at(former_.over_at());
@@ -30037,9 +32499,9 @@ ELASTIC_DECL void rendezvous_coordinator::begin_at(std::int64_t round) {
   if (!state_.complete) state_.round = std::max(state_.round, next_round_);
 }
 
-ELASTIC_DECL void rendezvous_coordinator::repeat_news(const node_id& node) {
+ELASTIC_DECL void rendezvous_coordinator::repeat_news(const node_id& node, time_point now) {
   if (!state_.complete || state_.participants.count(node) == 0) return;
-  if (!members_.at(node).join_deadline && !is_inherited_) answer_placed(node);
+  if (!members_.at(node).join_deadline && !is_inherited_) answer_placed(node, now);
   if (change_) answer(node, rendezvous_messages::changed{state_.round, *change_});
   if (all_finished_) answer(node, rendezvous_messages::all_finished{state_.round});
 }
@@ -30048,6 +32510,12 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
                                                const rendezvous_messages::join& request,
                                                time_point now) {
   member& entry = members_.at(node);
+  // A round that no server can have made.
+  if (request.after > std::max(limits::rendezvous_told_number, state_.round)) {
+    const std::string why =
+        fmt::format("this node tells of round {}, which never was", request.after);
+    return answer(node, rendezvous_messages::refused{false, why});
+  }
   entry.join_timeout = request.timeout;
   entry.join_deadline = now + request.timeout;
   entry.offer = request.offer;
@@ -30055,6 +32523,8 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   joining_.insert(node);
   wake_at(*entry.join_deadline);
   note_account(entry, request.after, now);
+  // Who is in the round was told by its end.
+  if (is_paused() && state_.participants.count(node) == 0) answer_hold(node, "the job pauses");
   if (!state_.complete || state_.participants.count(node) == 0) return step(node, now);
   // A repeated request, if this round is the one that it asked for; but a former server may not
   // have placed it there.
@@ -30089,7 +32559,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   if (const auto missing = missing_participant()) {
     return announce(change_kind::node_lost, fmt::format("node {} is gone", missing->text()));
   }
-  ++restarts_;
+  restarts_ = std::min(restarts_ + 1, limits::job_restarts);
   announce(change_kind::worker_failed, detail::failure_text(node, request.what));
 }
 
@@ -30105,7 +32575,41 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
 }
 
 ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
-                                               const rendezvous_messages::leave&, time_point now) {
+                                               const rendezvous_messages::pause& request,
+                                               time_point) {
+  if (ending_) return;
+  std::optional<std::string>& pause = members_.at(node).pause;
+  if (!pause) ++pauses_;
+  pause = request.why;
+  log_.info("rendezvous of job '{}': {}", run_id_, request.why);
+  rendezvous_change change{change_kind::node_waiting, request.why};
+  change.is_pause = true;
+  change.saves_first = request.saves_first;
+  announce(std::move(change));
+}
+
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
+                                               const rendezvous_messages::resume&, time_point now) {
+  end_pause(node, now);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::end_pause(const node_id& node, time_point now) {
+  std::optional<std::string>& pause = members_.at(node).pause;
+  if (!std::exchange(pause, std::nullopt) || --pauses_ > 0) return;
+  log_.info("rendezvous of job '{}': the pause is over", run_id_);
+  for (const node_id& waiting : joining_) {
+    member& entry = members_.at(waiting);
+    entry.join_deadline = now + entry.join_timeout;
+  }
+  settle_all_ = true;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
+                                               const rendezvous_messages::leave& request,
+                                               time_point now) {
+  if (request.keep_out > duration::zero()) {
+    keep_out({members_.at(node).name, request.keep_out, request.why}, now);
+  }
   drop(*members_.at(node).link);
   remove(node, "left", now);
 }
@@ -30128,6 +32632,13 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
                                                const rendezvous_messages::ask_status&, time_point) {
   answer(node,
          rendezvous_messages::status{static_cast<int>(state_.wait_list.size()), state_.closed});
+}
+
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
+                                               const rendezvous_messages::report& request,
+                                               time_point) {
+  if (demand_ == report_demand::nothing) return;
+  reports_.push_back({members_.at(node).key, request.text});
 }
 
 ELASTIC_DECL node_id rendezvous_coordinator::former_node(std::uint64_t number) {
@@ -30154,13 +32665,14 @@ ELASTIC_DECL void rendezvous_coordinator::recognize(const node_id& node) {
 ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, time_point now) {
   if (is_held(now)) return;
   if (former_.is_known() && !std::exchange(has_released_, true)) release(now);
+  if (stands_aside(node, now)) return;
   for (;;) {
     member& entry = members_.at(node);
     const detail::round_decision decision = detail::decide_join(
         state_, node, settings_, detail::round_rules::direct, now, *entry.join_deadline);
     switch (decision.action) {
       case detail::round_action::wait: return;
-      case detail::round_action::placed: end_joining(node); return answer_placed(node);
+      case detail::round_action::placed: end_joining(node); return answer_placed(node, now);
       case detail::round_action::refuse_closed:
         end_joining(node);
         return answer(node, rendezvous_messages::closed{ending_->how, ending_->why});
@@ -30183,6 +32695,7 @@ ELASTIC_DECL void rendezvous_coordinator::carry_out(detail::round_action action,
   const std::int64_t round = state_.round;
   const bool was_complete = state_.complete;
   detail::apply(state_, action, node, settings_, now);
+  ++roster_version_;
   log_.debug("rendezvous of job '{}', round {}: node {} {}: {}", run_id_, round, node.text(),
              verb_of(action), reason);
   const bool frees_place = action == detail::round_action::leave_round ||
@@ -30196,14 +32709,14 @@ ELASTIC_DECL void rendezvous_coordinator::carry_out(detail::round_action action,
   if (state_.scale_up_at) wake_at(*state_.scale_up_at);
 }
 
-ELASTIC_DECL bool rendezvous_coordinator::is_held(time_point now) const {
+ELASTIC_DECL bool rendezvous_coordinator::is_held_by_former(time_point now) const {
   return !has_made_round_ && !state_.closed && !former_.is_over(now);
 }
 
 ELASTIC_DECL void rendezvous_coordinator::release(time_point now) {
   state_.unknown_nodes = false;
-  for (const node_id& node : joining_) {
-    if (detail::contains(state_, node)) continue;
+  for (const node_id& node : waiting_nodes()) {
+    if (detail::contains(state_, node) || stands_aside(node, now)) continue;
     const bool fits = detail::has_place(state_, settings_, detail::round_rules::direct);
     carry_out(
         fits ? detail::round_action::enter_wait_list : detail::round_action::enter_redundancy_list,
@@ -30222,12 +32735,76 @@ ELASTIC_DECL void rendezvous_coordinator::begin_round() {
 }
 
 ELASTIC_DECL void rendezvous_coordinator::settle(time_point now) {
-  while (std::exchange(settle_all_, false)) {
-    const std::vector<node_id> waiting(joining_.begin(), joining_.end());
-    for (const node_id& node : waiting) {
-      if (joining_.count(node) != 0) step(node, now);
+  do {
+    while (std::exchange(settle_all_, false)) {
+      for (const node_id& node : waiting_nodes()) {
+        if (joining_.count(node) != 0) step(node, now);
+      }
     }
+  } while (forgive_if_short(now));
+}
+
+ELASTIC_DECL std::vector<node_id> rendezvous_coordinator::waiting_nodes() const {
+  std::vector<node_id> waiting(joining_.begin(), joining_.end());
+  std::stable_partition(waiting.begin(), waiting.end(), [this](const node_id& node) {
+    const member& entry = members_.at(node);
+    return entry.former.has_value() || known_names_.contains(entry.name);
+  });
+  return waiting;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::keep_out(const detail::exclusion& who, time_point now) {
+  excluded_.add(who, now);
+  settle_all_ = true;
+  log_.warning("rendezvous of job '{}': node '{}' is kept out for {:g} s: {}", run_id_, who.name,
+               std::chrono::duration<double>(who.left).count(), who.why);
+}
+
+ELASTIC_DECL bool rendezvous_coordinator::stands_aside(const node_id& node, time_point now) {
+  const bool runs = state_.complete && detail::contains(state_, node);
+  member& entry = members_.at(node);
+  std::optional<detail::exclusion> why;
+  if (!runs && !state_.closed && !excluded_.is_empty()) why = excluded_.find(entry.name, now);
+  if (!why) {
+    if (std::exchange(entry.is_kept_out, false)) entry.join_deadline = now + entry.join_timeout;
+    return false;
   }
+  wake_at(now + why->left);
+  if (std::exchange(entry.is_kept_out, true)) return true;
+  const detail::round_decision decision = detail::decide_leave(state_, node);
+  carry_out(decision.action, "is kept out", node, now);
+  answer_hold(node,
+              fmt::format("node '{}' is kept out for {:.0f} s more: {}", why->name,
+                          std::ceil(std::chrono::duration<double>(why->left).count()), why->why));
+  return true;
+}
+
+ELASTIC_DECL bool rendezvous_coordinator::forgive_if_short(time_point now) {
+  if (excluded_.is_empty() && !short_since_) return false;
+  std::vector<std::string> kept;
+  for (const node_id& node : joining_) {
+    if (members_.at(node).is_kept_out) kept.push_back(members_.at(node).name);
+  }
+  const std::size_t ready = joining_.size() - kept.size();
+  const auto least = static_cast<std::size_t>(settings_.min_nodes);
+  const bool has_round = state_.complete || state_.closed || is_held(now);
+  if (has_round || ready >= least || joining_.size() < least) {
+    short_since_.reset();
+    return false;
+  }
+  if (!short_since_) short_since_ = now;
+  const time_point due = *short_since_ + settings_.last_call_timeout;
+  wake_at(due);
+  if (now < due) return false;
+  short_since_.reset();
+  const std::string name = excluded_.first_of(kept);
+  log_.warning(
+      "rendezvous of job '{}': node '{}' comes back before its time: without those that are kept "
+      "out there are {} of at least {} nodes",
+      run_id_, name, ready, least);
+  excluded_.forgive(name);
+  settle_all_ = true;
+  return true;
 }
 
 ELASTIC_DECL void rendezvous_coordinator::end_joining(const node_id& node) {
@@ -30263,7 +32840,9 @@ ELASTIC_DECL void rendezvous_coordinator::give_up(const node_id& node, time_poin
 ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::string_view how,
                                                  time_point now) {
   if (members_.at(node).witness) drop(*members_.at(node).witness);
+  end_pause(node, now);
   const bool has_finished = members_.at(node).has_finished;
+  if (how != "left") note_lost(node, members_.at(node));
   const bool ran = state_.complete && state_.participants.count(node) != 0;
   members_.erase(node);
   joining_.erase(node);
@@ -30284,9 +32863,14 @@ ELASTIC_DECL std::optional<node_id> rendezvous_coordinator::missing_participant(
 }
 
 ELASTIC_DECL void rendezvous_coordinator::announce(change_kind kind, std::string what) {
-  const bool is_ending_well = kind == change_kind::node_waiting && some_finished_;
+  announce(rendezvous_change{kind, std::move(what)});
+}
+
+ELASTIC_DECL void rendezvous_coordinator::announce(rendezvous_change change) {
+  const bool is_ending_well = change.kind == change_kind::node_waiting && some_finished_;
   if (!state_.complete || change_ || is_ending_well) return;
-  change_ = rendezvous_change{kind, std::move(what), restarts_};
+  change.restarts = restarts_;
+  change_ = std::move(change);
   log_.info("rendezvous of job '{}', round {}: {}", run_id_, state_.round, change_->what);
   for (const auto& [node, rank] : state_.participants) {
     answer(node, rendezvous_messages::changed{state_.round, *change_});
@@ -30319,10 +32903,15 @@ ELASTIC_DECL void rendezvous_coordinator::answer_peers(const node_id& node) {
   if (!part.addresses.empty()) answer(node, part);
 }
 
-ELASTIC_DECL void rendezvous_coordinator::answer_placed(const node_id& node) {
+ELASTIC_DECL void rendezvous_coordinator::answer_placed(const node_id& node, time_point now) {
   if (state_.participants.at(node) == 0) answer_peers(node);
-  answer(node, rendezvous_messages::placed{state_.round, state_.participants.at(node), world_,
-                                           master_, round_restarts_, round_term_, host_rank_});
+  answer(node,
+         rendezvous_messages::placed{state_.round, state_.participants.at(node), world_, master_,
+                                     round_restarts_, round_term_, host_rank_, excluded_.at(now)});
+}
+
+ELASTIC_DECL void rendezvous_coordinator::answer_hold(const node_id& node, std::string why) {
+  if (members_.at(node).knows_hold) answer(node, rendezvous_messages::on_hold{std::move(why)});
 }
 
 ELASTIC_DECL void rendezvous_coordinator::answer(const node_id& node, rendezvous_answer what) {
@@ -30338,13 +32927,23 @@ ELASTIC_DECL std::string rendezvous_coordinator::missing_nodes() const {
 
 ELASTIC_DECL void rendezvous_coordinator::note_completion() {
   has_made_round_ = true;
+  // Nobody is missing.
+  if (static_cast<int>(state_.participants.size()) == settings_.max_nodes) lost_.clear();
   world_ = static_cast<int>(state_.participants.size());
   host_rank_ = host_rank();
   round_restarts_ = restarts_;
   round_term_ = term_;
   kept_round_ = state_.round;
   kept_members_.clear();
-  for (const auto& [node, rank] : state_.participants) kept_members_.push_back(node.number.high);
+  if (known_names_.size() > limits::nodes) known_names_.clear();
+  for (const auto& [node, rank] : state_.participants) {
+    kept_members_.push_back(node.number.high);
+    const auto position = members_.find(node);
+    if (position != members_.end()) known_names_.insert(position->second.name);
+  }
+  const auto is_own = [this](std::uint64_t number) { return number == own_node_; };
+  const bool has_own = std::any_of(kept_members_.begin(), kept_members_.end(), is_own);
+  kept_leader_node_ = has_own ? own_node_ : 0;
   if (!state_.redundancy_list.empty()) {
     log_.info("rendezvous of job '{}', round {}: {} nodes are in it, {} stand by", run_id_,
               state_.round, world_, state_.redundancy_list.size());
@@ -30373,18 +32972,88 @@ ELASTIC_DECL void rendezvous_coordinator::choose_master() {
   }
 }
 
+// ---- for those who look at the job --------------------------------------------------------------
+
+ELASTIC_DECL void rendezvous_coordinator::demand_reports(report_demand demand) {
+  if (std::exchange(demand_, demand) == demand) return;
+  for (const auto& [node, entry] : members_) {
+    if (entry.has_reports) answer(node, rendezvous_messages::report_wanted{demand});
+  }
+}
+
+ELASTIC_DECL void rendezvous_coordinator::list(const node_id& node, member& entry) {
+  ++roster_version_;
+  if (entry.key != 0) return;
+  entry.key = ++last_key_;
+  // Who comes to a host comes for one that was lost there.
+  const auto former = std::find_if(lost_.begin(), lost_.end(), [&](const job_roster::entry& gone) {
+    return gone.host == node.host;
+  });
+  if (former != lost_.end()) lost_.erase(former);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::note_lost(const node_id& node, const member& entry) {
+  ++roster_version_;
+  if (entry.key == 0) return;
+  if (lost_.size() >= limits::lost_nodes) lost_.pop_front();
+  lost_.push_back({entry.key, node.host, node.text(), node_presence::lost, -1});
+}
+
+ELASTIC_DECL node_presence rendezvous_coordinator::presence_of(const node_id& node) const {
+  if (state_.participants.count(node) != 0) {
+    return state_.complete ? node_presence::active : node_presence::waiting;
+  }
+  if (state_.wait_list.count(node) != 0) return node_presence::waiting;
+  return state_.redundancy_list.count(node) != 0 ? node_presence::standing_by
+                                                 : node_presence::meeting;
+}
+
+ELASTIC_DECL job_roster rendezvous_coordinator::roster() const {
+  job_roster roster;
+  roster.round = state_.round;
+  roster.is_complete = state_.complete;
+  roster.min_nodes = settings_.min_nodes;
+  roster.max_nodes = settings_.max_nodes;
+  std::vector<job_roster::entry> others;
+  for (const auto& [node, entry] : members_) {
+    // One of a former server's round, that has said nothing yet.
+    if (entry.key == 0) continue;
+    const node_presence presence = presence_of(node);
+    const bool is_active = presence == node_presence::active;
+    if (is_active) ++roster.active;
+    if (presence == node_presence::waiting || presence == node_presence::standing_by) {
+      ++roster.waiting;
+    }
+    const int rank = is_active ? state_.participants.at(node) : -1;
+    (is_active ? roster.nodes : others)
+        .push_back({entry.key, node.host, node.text(), presence, rank});
+  }
+  std::sort(roster.nodes.begin(), roster.nodes.end(),
+            [](const auto& left, const auto& right) { return left.group_rank < right.group_rank; });
+  roster.nodes.insert(roster.nodes.end(), others.begin(), others.end());
+  if (roster.active + roster.waiting < settings_.max_nodes) {
+    roster.lost = static_cast<int>(lost_.size());
+    roster.nodes.insert(roster.nodes.end(), lost_.begin(), lost_.end());
+  }
+  roster.nodes.resize(std::min(roster.nodes.size(), limits::viewed_nodes));
+  return roster;
+}
+
 ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
   next_ = time_point::max();
   for (const auto& [node, entry] : members_) {
     wake_at(lost_at(entry));
-    const bool waits_on = is_held(now) || state_.redundancy_list.count(node) != 0;
+    const bool waits_on =
+        is_held(now) || entry.is_kept_out || state_.redundancy_list.count(node) != 0;
+    if (entry.is_kept_out && joining_.count(node) != 0) wake_at(excluded_.end_of(entry.name));
     if (entry.join_deadline && !waits_on) {
       wake_at(std::max(*entry.join_deadline, now) + duration(1));
     }
   }
   // Nothing happens at the end of a last call that is not waited for.
   if (state_.deadline && state_.unknown_nodes && !is_held(now)) wake_at(*state_.deadline);
-  if (is_held(now)) wake_at(former_.over_at());
+  if (is_held_by_former(now)) wake_at(former_.over_at());
+  if (short_since_) wake_at(*short_since_ + settings_.last_call_timeout);
   // Once it is over, those that could not grow then wait for one more node, not for the time.
   if (state_.scale_up_at && *state_.scale_up_at > now) wake_at(*state_.scale_up_at);
 }
@@ -30423,12 +33092,30 @@ ELASTIC_DECL rendezvous_service::rendezvous_service(
   jobs_.emplace(run_id, std::move(job));
 }
 
+ELASTIC_DECL rendezvous_service::~rendezvous_service() {
+  if (reports_) reports_->end_serving(this);
+}
+
+ELASTIC_DECL void rendezvous_service::show(std::string run_id,
+                                           std::shared_ptr<report_exchange> reports) {
+  shown_job_ = std::move(run_id);
+  reports_ = std::move(reports);
+}
+
 ELASTIC_DECL void rendezvous_service::speak() {
   for (auto& [run_id, job] : jobs_) deliver(*job);
 }
 
 ELASTIC_DECL task<void> rendezvous_service::run() {
-  earlier_.emplace(co_await asio::this_coro::executor);
+  auto executor = co_await asio::this_coro::executor;
+  earlier_.emplace(executor);
+  if (reports_) {
+    reports_->begin_serving(this, [executor, weak = weak_from_this()] {
+      asio::post(executor, [weak] {
+        if (const auto service = weak.lock()) service->pass_demand();
+      });
+    });
+  }
   for (;;) {
     earlier_->reset();
     planned_ = next_deadline();
@@ -30511,6 +33198,7 @@ ELASTIC_DECL std::shared_ptr<rendezvous_coordinator> rendezvous_service::begin_j
       std::chrono::duration_cast<std::chrono::milliseconds>(today).count();
   last_term_ = std::max(last_term_ + 1, milliseconds);
   auto job = std::make_shared<rendezvous_coordinator>(run_id, log_, last_term_);
+  if (run_id == shown_job_) listed_version_ = 0;
   jobs_.emplace(run_id, job);
   return job;
 }
@@ -30526,7 +33214,29 @@ ELASTIC_DECL void rendezvous_service::make_room() {
                           limits::rendezvous_jobs));
 }
 
+ELASTIC_DECL void rendezvous_service::pass_demand() {
+  const auto job = jobs_.find(shown_job_);
+  if (job != jobs_.end()) deliver(*job->second);
+}
+
+ELASTIC_DECL void rendezvous_service::pass_reports(rendezvous_coordinator& job) {
+  if (!reports_ || job.run_id() != shown_job_) return;
+  job.demand_reports(reports_->demand());
+  const bool is_new = job.roster_version() != listed_version_;
+  const time_point now = time_->now();
+  const bool is_early =
+      listed_at_ != time_point::min() && now < listed_at_ + limits::node_report_pause;
+  is_listing_due_ = is_new && is_early;
+  if (is_new && !is_early) {
+    listed_version_ = job.roster_version();
+    listed_at_ = now;
+    reports_->listed(job.roster());
+  }
+  for (const auto& report : job.take_reports()) reports_->reported(report.node, report.text);
+}
+
 ELASTIC_DECL void rendezvous_service::deliver(rendezvous_coordinator& job) {
+  pass_reports(job);
   if (may_speak_ && !may_speak_(job)) return;
   for (const auto& answer : job.take_answers()) {
     const auto to = connections_.find(answer.to);
@@ -30544,11 +33254,17 @@ ELASTIC_DECL void rendezvous_service::deliver(rendezvous_coordinator& job) {
 ELASTIC_DECL time_point rendezvous_service::next_deadline() const {
   time_point next = time_point::max();
   for (const auto& [run_id, job] : jobs_) next = std::min(next, job->next_deadline());
+  if (is_listing_due_ && jobs_.count(shown_job_) != 0) {
+    next = std::min<time_point>(next, listed_at_ + limits::node_report_pause);
+  }
   return next;
 }
 
 ELASTIC_DECL void rendezvous_service::plan(const rendezvous_coordinator& job) {
-  if (earlier_ && job.next_deadline() < planned_) earlier_->set();
+  if (!earlier_) return;
+  if (job.next_deadline() < planned_ || (is_listing_due_ && next_deadline() < planned_)) {
+    earlier_->set();
+  }
 }
 
 }  // namespace elastic
@@ -30799,6 +33515,7 @@ ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::seek&
   const std::string why = objection(request.run_id, request.list);
   if (!why.empty()) return from.say(candidate_messages::rejected{why});
   from.seeks = true;
+  votes_.told_term(request.most_term, chosen_.time->now());
   if (office_ && votes_.serves()) {
     from.say(candidate_messages::leads{votes_.term()});
   } else {
@@ -30945,10 +33662,11 @@ inline task<void> serve(std::shared_ptr<rendezvous_service> office,
 ELASTIC_DECL void candidate::open_office() {
   const time_point now = chosen_.time->now();
   job_ = std::make_shared<rendezvous_coordinator>(chosen_.run_id, chosen_.log, votes_.term());
-  job_->inherit(votes_.value(), chosen_.settings, now, votes_.uncertain_until());
+  job_->inherit(votes_.value(), chosen_.node, chosen_.settings, now, votes_.uncertain_until());
   office_ = std::make_shared<rendezvous_service>(
       job_, [this](const rendezvous_coordinator& job) { return may_speak(job); }, chosen_.log,
       chosen_.time);
+  if (chosen_.reports) office_->show(chosen_.run_id, chosen_.reports);
   office_end_ = std::make_shared<event_flag>(*executor_);
   tasks_->spawn(serve(office_, office_end_));
   for (visitor* const entry : std::vector<visitor*>(visitors_.begin(), visitors_.end())) {
@@ -31018,7 +33736,7 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> leader_connector::connect() 
 ELASTIC_DECL task<std::shared_ptr<message_channel>> leader_connector::connect_again() {
   const auto connector = chosen_.candidates[static_cast<std::size_t>(leader_)];
   const std::shared_ptr<message_channel> channel = co_await connector->connect();
-  const candidate_request question = candidate_messages::seek{chosen_.run_id, chosen_.list};
+  const candidate_request question = candidate_messages::seek{chosen_.run_id, chosen_.list, term_};
   channel->send(candidate_text(question));
   const std::string message = co_await channel->receive();
   const candidate_answer answer = parse_candidate_answer(message);
@@ -31069,7 +33787,7 @@ ELASTIC_DECL void leader_connector::note_refusal(search& of, const std::string& 
 
 ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> of, std::size_t place,
                                                    std::shared_ptr<message_channel> channel) {
-  const candidate_request question = candidate_messages::seek{chosen_.run_id, chosen_.list};
+  const candidate_request question = candidate_messages::seek{chosen_.run_id, chosen_.list, term_};
   constexpr int most_silences = 2;
   try {
     for (int silences = 0; silences < most_silences;) {
@@ -31136,17 +33854,33 @@ namespace elastic::detail {
 ELASTIC_DECL rendezvous_link::rendezvous_link(std::shared_ptr<message_connector> connector,
                                               rendezvous_messages::hello greeting,
                                               duration host_grace,
-                                              std::shared_ptr<time_source> time, logger log)
+                                              std::shared_ptr<time_source> time, logger log,
+                                              std::shared_ptr<report_exchange> reports)
     : connector_(std::move(connector)),
       greeting_(std::move(greeting)),
       host_grace_(host_grace),
       settings_(greeting_.settings),
       time_(std::move(time)),
-      log_(std::move(log)) {}
+      log_(std::move(log)),
+      reports_(std::move(reports)) {
+  greeting_.has_reports = reports_ != nullptr;
+}
+
+ELASTIC_DECL rendezvous_link::~rendezvous_link() {
+  if (reports_) reports_->on_report({});
+}
 
 ELASTIC_DECL void rendezvous_link::start(asio::any_io_executor executor, duration patience) {
   news_.emplace(executor);
   ended_.emplace(executor);
+  has_report_.emplace(executor);
+  if (reports_) {
+    reports_->on_report([executor, weak = weak_from_this()] {
+      asio::post(executor, [weak] {
+        if (const auto link = weak.lock()) link->has_report_->set();
+      });
+    });
+  }
   auto on_end = [self = shared_from_this()](std::exception_ptr failure) {
     self->known_.broken = failure;
     self->notify();
@@ -31206,12 +33940,25 @@ ELASTIC_DECL void rendezvous_link::ask_status() {
   say(rendezvous_messages::ask_status{});
 }
 
+ELASTIC_DECL void rendezvous_link::hold(std::optional<rendezvous_messages::pause> why) {
+  hold_ = std::move(why);
+  has_held_ = has_held_ || hold_;
+  if (is_welcome_) say_hold(*channel_);
+}
+
+ELASTIC_DECL void rendezvous_link::say_hold(message_channel& channel) const {
+  if (!server_pauses_ || !has_held_) return;
+  rendezvous_request word = rendezvous_messages::resume{};
+  if (hold_) word = *hold_;
+  channel.send(elastic::to_text(word));
+}
+
 ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
   for (;;) {
     channel_ = co_await connect_until(deadline);
     std::string why;
     try {
-      co_await race(listen(), keep_alive(), keep_witness());
+      co_await race(listen(), keep_alive(), keep_witness(), report());
     } catch (const error& failure) {
       // A word that makes no sense will make none the next time.
       if (failure.code() == errc::protocol_violation && !known_.closed) throw;
@@ -31220,6 +33967,7 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
     channel_->close();
     channel_.reset();
     is_welcome_ = false;
+    if (reports_) reports_->demanded(report_demand::nothing);
     if (known_.closed) {
       // The job is over; the server may leave before us.
       co_return;
@@ -31298,6 +34046,7 @@ ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<chan
     last_problem_ = failure.what();
   }
   if (!channel) co_return nullptr;
+  greeting_.excluded = excluded_.at(time_->now());
   channel->send(elastic::to_text(rendezvous_request(greeting_)));
   // To find out who leads may have taken long.
   const time_point answer_limit = std::min(deadline, time_->now() + attempt_timeout);
@@ -31367,6 +34116,9 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
     note_lost(is_other_server ? "the server of the rendezvous was started anew"
                               : "this node was given up by the others");
   }
+  server_pauses_ = reply.pauses;
+  // Before a request to join, which could begin the round.
+  say_hold(channel);
   if (standing_request_) channel.send(elastic::to_text(*standing_request_));
   if (status_is_due_) channel.send(elastic::to_text(rendezvous_messages::ask_status{}));
   notify();
@@ -31429,6 +34181,34 @@ ELASTIC_DECL task<void> rendezvous_link::attend_witness() {
   co_await channel->receive();
 }
 
+ELASTIC_DECL task<void> rendezvous_link::report() {
+  if (!reports_) co_await time_->sleep_until(time_point::max());
+  for (;;) {
+    has_report_->reset();
+    if (say_reports()) {
+      const time_point next = time_->now() + limits::node_report_pause;
+      co_await time_->sleep_until(next);
+    } else {
+      co_await has_report_->wait();
+    }
+  }
+}
+
+ELASTIC_DECL bool rendezvous_link::say_reports() {
+  bool has_said = false;
+  for (int part = 0; part < limits::node_reports_per_second / 4; ++part) {
+    std::string text = reports_->next_report();
+    if (text.empty()) break;
+    say(rendezvous_messages::report{std::move(text)});
+    has_said = true;
+  }
+  return has_said;
+}
+
+ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::report_wanted& reply) {
+  if (reports_) reports_->demanded(reply.demand);
+}
+
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::alive&) {
   if (unanswered_.empty()) return;
   known_alive_at_ = unanswered_.front();
@@ -31452,9 +34232,15 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::placed& reply
   if (wish == nullptr || reply.round <= wish->after) return;
   standing_request_.reset();
   known_.placed = reply;
+  excluded_ = {};
+  for (const exclusion& who : reply.excluded) excluded_.add(who, time_->now());
   greeting_.former = rendezvous_messages::former_round{
       reply.term,      reply.round,    reply.rank, reply.world,
       reply.host_rank, reply.restarts, true,       channel_->remote_address()};
+}
+
+ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::on_hold& reply) {
+  log_.warning("this node waits: {}", reply.why);
 }
 
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::changed& reply) {
@@ -31558,7 +34344,9 @@ ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
   if (service) {
     options.extension = std::move(service);
   } else if (protocol == rendezvous_protocol::native) {
-    options.extension = std::make_shared<rendezvous_service>(parameters.log, parameters.time);
+    auto meeting = std::make_shared<rendezvous_service>(parameters.log, parameters.time);
+    if (parameters.reports) meeting->show(parameters.run_id, parameters.reports);
+    options.extension = std::move(meeting);
   }
   server_ = std::make_unique<tcp_store_server>(std::move(executor), std::move(options));
   if (protocol == rendezvous_protocol::native) engine()->set("/" + std::string(native_key), "");
@@ -31702,6 +34490,22 @@ ELASTIC_DECL task<void> c10d_rendezvous::wait_for_fence() {
   return link_ ? link_->wait_for_fence() : rendezvous_handler::wait_for_fence();
 }
 
+ELASTIC_DECL void c10d_rendezvous::pause(std::string why, bool saves_first) {
+  if (!link_ || !link_->is_connected()) {
+    throw error(errc::invalid_argument, "this node has no connection to the rendezvous now");
+  }
+  if (!link_->can_hold()) {
+    throw error(errc::invalid_argument,
+                "the server of the rendezvous is of an earlier release, which cannot pause");
+  }
+  std::string text = detail::short_line(why, limits::pause_text_bytes);
+  link_->hold(rendezvous_messages::pause{std::move(text), saves_first});
+}
+
+ELASTIC_DECL void c10d_rendezvous::resume() {
+  if (link_) link_->hold(std::nullopt);
+}
+
 ELASTIC_DECL task<int> c10d_rendezvous::num_nodes_waiting() {
   if (!link_) co_return 0;
   co_await ask_status();
@@ -31722,7 +34526,9 @@ ELASTIC_DECL task<void> c10d_rendezvous::shutdown() {
       link_->say(rendezvous_messages::close_job{
           job_end::failed, "the node that hosts the rendezvous has left the job"});
     }
-    link_->say(rendezvous_messages::leave{});
+    rendezvous_messages::leave word;
+    if (!bad_because_.empty()) word = {parameters_.exclude_for, bad_because_};
+    link_->say(word);
     co_await link_->stop();
   }
   if (candidate_) co_await retire();
@@ -31742,9 +34548,12 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
   if (!connector_ && has_candidates()) co_await reach_candidates(greeting.node.number.high);
   if (!connector_) co_await reach_endpoint(executor);
   greeting.settings = settings_;
+  greeting.name =
+      detail::as_node_name(parameters_.node_name.empty() ? host_name() : parameters_.node_name);
   greeting.hosts = hosts();
   link_ = std::make_shared<detail::rendezvous_link>(connector_, std::move(greeting), host_grace_,
-                                                    parameters_.time, parameters_.log);
+                                                    parameters_.time, parameters_.log,
+                                                    parameters_.reports);
   link_->start(executor, settings_.join_timeout);
 }
 
@@ -31830,6 +34639,7 @@ ELASTIC_DECL std::shared_ptr<detail::candidate> c10d_rendezvous::make_candidate(
   options.node = node;
   options.fast_takeover = parameters_.yes_or_no("fast_takeover").value_or(true);
   options.seed = node;
+  options.reports = parameters_.reports;
   options.time = parameters_.time;
   options.log = parameters_.log;
   return std::make_shared<detail::candidate>(std::move(options));
@@ -32169,6 +34979,7 @@ ELASTIC_DECL task<void> tcp_store_link::connect(std::vector<asio::ip::tcp::endpo
     socket_.open(address.protocol(), failure);
     if (failure) continue;
     ::fcntl(socket_.native_handle(), F_SETFD, FD_CLOEXEC);
+    join_cut(socket_.native_handle());
     auto [refused] = co_await socket_.async_connect(address, as_result);
     failure = refused;
     if (!failure || failure == asio::error::operation_aborted) break;
@@ -33392,12 +36203,16 @@ ELASTIC_DECL void chaos_schedule::add(const chaos_fault& fault, std::uint64_t nu
   begin.step.signal = fault.what == chaos_fault::kind::kill ? SIGKILL : SIGSTOP;
   begin.step.fault = is_any_rank ? "random" : to_text(fault);
   const duration end = fault.at + fault.lasts;
+  const bool is_cut = fault.what == chaos_fault::kind::cut;
   if (fault.what == chaos_fault::kind::slow) begin.slow_until = end;
+  if (is_cut) begin.step.what = chaos_step::act::cut;
+  if (is_cut) begin.step.until = end;
   entries_.push_back(begin);
-  if (fault.what != chaos_fault::kind::stop) return;
+  if (fault.what != chaos_fault::kind::stop && !is_cut) return;
   entry finish = std::move(begin);
   finish.step.at = end;
   finish.step.signal = SIGCONT;
+  if (is_cut) finish.step.what = chaos_step::act::mend;
   finish.step.fault.clear();
   entries_.push_back(std::move(finish));
 }
@@ -33435,15 +36250,17 @@ ELASTIC_DECL void chaos_schedule::add_random() {
 namespace elastic {
 
 ELASTIC_DECL chaos_monkey::chaos_monkey(asio::any_io_executor strand, chaos_plan plan,
-                                        std::shared_ptr<time_source> time, logger log,
-                                        std::function<void()> kill_node,
-                                        std::shared_ptr<worker_observer> next)
+                                        const agent_services& services,
+                                        std::function<void()> kill_node)
     : plan_(std::move(plan)),
-      time_(std::move(time)),
-      log_(std::move(log)),
+      time_(services.time),
+      log_(services.log),
+      journal_(services.journal),
       kill_node_(std::move(kill_node)),
-      next_(std::move(next)),
-      begun_(std::move(strand)) {}
+      next_(services.observer),
+      begun_(std::move(strand)) {
+  if (!time_) time_ = std::make_shared<system_time>();
+}
 
 ELASTIC_DECL void chaos_monkey::started(const started_workers& job) {
   if (next_) next_->started(job);
@@ -33476,22 +36293,59 @@ ELASTIC_DECL void chaos_monkey::hung(const hung_worker& worker) {
 ELASTIC_DECL task<void> chaos_monkey::run(local_agent& agent) {
   co_await begun_.wait();
   detail::chaos_schedule schedule(plan_);
+  node_cut cut;
   while (const std::optional<detail::chaos_step> step = schedule.next()) {
     co_await time_->sleep_until(deadline_after(begun_at_, step->at));
-    carry_out(agent, *step);
+    carry_out(agent, *step, cut);
   }
   co_await time_->sleep_until(time_point::max());
 }
 
-ELASTIC_DECL void chaos_monkey::carry_out(local_agent& agent, const detail::chaos_step& step) {
+ELASTIC_DECL void chaos_monkey::carry_out(local_agent& agent, const detail::chaos_step& step,
+                                          node_cut& cut) {
+  using act = detail::chaos_step::act;
   const int target = step.target_in(world_.world_size);
+  const bool is_rank = step.of == chaos_fault::target::rank;
   if (!step.fault.empty()) last_fault_ = time_->now();
-  if (step.of == chaos_fault::target::rank) {
+  if (is_rank) {
     agent.signal_rank(target, step.signal, step.fault.empty() ? "" : "chaos: " + step.fault);
-  } else if (target == world_.group_rank) {
-    log_.warning("chaos: {}: this agent is killed", step.fault);
+  } else if (step.what == act::mend) {
+    end(cut, step);
+  } else if (target != world_.group_rank) {
+    return;
+  } else if (step.what == act::cut) {
+    begin(cut, step);
+  } else {
+    note(fmt::format("chaos: {}: this agent is killed", step.fault));
     kill_node_();
   }
+}
+
+ELASTIC_DECL void chaos_monkey::begin(node_cut& cut, const detail::chaos_step& step) {
+  try {
+    cut.links = std::make_unique<detail::links_cut>();
+  } catch (const error& failure) {
+    log_.warning("chaos: {}: not made: {}", step.fault, failure.what());
+    return;
+  }
+  cut.until = std::max(cut.until, step.until);
+  note(fmt::format("chaos: {}: {} connections and ports of this agent are cut", step.fault,
+                   cut.links->count()));
+}
+
+ELASTIC_DECL void chaos_monkey::end(node_cut& cut, const detail::chaos_step& step) {
+  if (!cut.links || step.at < cut.until) return;
+  cut.links.reset();
+  note("chaos: the connections and ports of this agent are whole again");
+}
+
+ELASTIC_DECL void chaos_monkey::note(const std::string& text) {
+  log_.warning("{}", text);
+  if (!journal_) return;
+  job_event event;
+  event.kind = job_event_kind::fault_injected;
+  event.reason = text;
+  journal_->record(std::move(event));
 }
 
 }  // namespace elastic
@@ -33932,6 +36786,7 @@ struct option_target {
   bool no_python = false;
   bool run_path = false;
   bool no_progress = false;
+  bool watch_workers = false;
 };
 
 /// Which texts are values of an option, and what becomes of them.
@@ -34327,6 +37182,8 @@ inline command_line interpret(const scanned_arguments& scanned, const command_li
   config.rendezvous.use_ring = result.io != io_choice::epoll;
   config.guard_file = find_variable(facts.environment, "ELASTIC_GUARD").value_or("");
   config.progress = !target.no_progress;
+  constexpr std::chrono::seconds usual_watch(5);
+  if (target.watch_workers || !config.status.empty()) config.workers.watch_interval = usual_watch;
   settle_nodes(given, config, result.warnings);
   check_workers(given, config);
   check_output(given, config, result.warnings);
@@ -34359,9 +37216,19 @@ namespace elastic {
 
 ELASTIC_DECL const std::vector<command_row>& command_rows() {
   static const std::vector<command_row> rows{
+      {"checkpoint", "[--within SECONDS] unix:PATH [REASON ...]",
+       "Have the workers of a node save a checkpoint now, over the socket of its --status "
+       "unix:PATH, and say what came of it; those that want to be asked."},
+      {"drain", "unix:PATH [REASON ...]",
+       "Take a node out of its job as a drain file does, over the socket of its --status "
+       "unix:PATH; the others go on."},
       {"explain", "LOGDIR|FILE ...",
        "Tell the story of a run from the journal in its log directory: what happened, why, where "
        "the time went, what would have helped."},
+      {"pause", "unix:PATH [REASON ...]",
+       "Have a whole job save, stop its workers and wait, over the socket of a node's --status "
+       "unix:PATH, until resume; its nodes stay met."},
+      {"resume", "unix:PATH [REASON ...]", "Let a job go on that was paused at this node."},
       {"status", "[--watch | --ready] [--json] [--token-file FILE] [PLACE]",
        "Show what a job does that was started with --status PLACE, or that has left a journal in "
        "the log directory PLACE; without one, PET_STATUS is looked at. --watch: anew each second; "
@@ -34596,6 +37463,26 @@ ELASTIC_DECL std::string drain_reason(const std::string& path, const drain_text&
   return text.empty() ? what : fmt::format("{}: {}", what, text);
 }
 
+ELASTIC_DECL bool may_drain(std::uint32_t owner, std::uint32_t self, std::uint32_t directory_mode) {
+  return owner == self || owner == 0 || (directory_mode & S_IWOTH) == 0;
+}
+
+/// Whether the file is there, and by somebody who may take this node out of the job.
+/// @param log  is told once that it is there and does not count
+inline bool is_drained(const std::string& path, const std::string& directory, logger& log) {
+  struct stat file{};
+  struct stat folder{};
+  if (::lstat(path.c_str(), &file) != 0) return false;
+  const bool is_known = ::stat(directory.c_str(), &folder) == 0;
+  if (is_known && may_drain(file.st_uid, ::geteuid(), folder.st_mode)) return true;
+  log.warning(
+      "the drain file {} is passed over: it belongs to user {}, and everybody may make files in "
+      "its directory",
+      in_quotes(path), file.st_uid);
+  log = logger();
+  return false;
+}
+
 inline drain_text read_drain_file(const std::string& path) {
   const auto failed = [] {
     drain_text content;
@@ -34691,8 +37578,8 @@ ELASTIC_DECL task<std::string> wait_for_drain_file(std::string path,
   const std::string name = file.filename().string();
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   detail::name_watch watch(executor, directory, name);
-  struct stat status{};
-  while (::lstat(path.c_str(), &status) != 0) {
+  logger once = log;
+  while (!detail::is_drained(path, directory, once)) {
     if (watch.is_lost()) {
       log.warning("the drain file {} is not waited for any more: its directory is gone",
                   in_quotes(path));
@@ -34757,6 +37644,9 @@ ELASTIC_DECL std::string closing_words(const std::string& name, const run_result
   } else if (result.state == worker_state::failed) {
     words = failure_report(name, result.failures);
   }
+  if (result.starts.all() > 0) {
+    words += fmt::format("Starts of workers on this node: {}\n", result.starts.text());
+  }
   if (!result.log_directory.empty()) words += fmt::format("Logs: {}\n", result.log_directory);
   // Much of it is what workers and other nodes said.
   return printable_text(words);
@@ -34801,7 +37691,8 @@ struct event_field {
 
 inline constexpr event_field<std::string> event_texts[] = {
     {"reason", &job_event::reason},   {"state", &job_event::state}, {"run_id", &job_event::run_id},
-    {"backend", &job_event::backend}, {"role", &job_event::role},
+    {"backend", &job_event::backend}, {"role", &job_event::role},   {"peer", &job_event::peer},
+    {"lines", &job_event::lines},
 };
 
 inline constexpr event_field<std::optional<std::int64_t>> event_numbers[] = {
@@ -34975,6 +37866,146 @@ ELASTIC_DECL void job_journal::tell(journal_sink& sink, const journal_record& re
 
 }  // namespace elastic
 
+// ---- elastic/observe/detail/node_report.hpp ----
+
+namespace elastic::detail {
+
+/// What a node tells of itself, and of those of its workers of which there is something new.
+struct node_report {
+  /// It is the first on this connection: what was told before holds no longer.
+  bool begins = false;
+  /// That of the node's journal.
+  std::int64_t epoch = 0;
+  agent_activity activity = agent_activity::starting;
+  std::string reason = {};
+  std::int64_t round = -1;
+  std::int64_t base_rank = 0;
+  /// How many workers the node has.
+  std::int64_t size = 0;
+  /// What matters to the job.
+  std::vector<journal_record> events = {};
+  /// Without `text`.
+  std::vector<viewed_worker> workers = {};
+};
+
+/// One JSON object. Texts are cut.
+ELASTIC_DECL std::string report_text(const node_report& report);
+
+/// How many bytes a worker, or an event, takes in that.
+ELASTIC_DECL std::size_t report_bytes(const viewed_worker& worker);
+ELASTIC_DECL std::size_t report_bytes(const journal_record& event);
+
+/// Errors: `errc::protocol_violation`, one sentence that says what is wrong with it.
+ELASTIC_DECL node_report parse_node_report(std::string_view text);
+
+}  // namespace elastic::detail
+
+// ---- elastic/observe/impl/viewed_job.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+/// What a node has told, as the journal of this one has it.
+inline job_event told_event(const viewed_node& node, const journal_record& told) {
+  job_event event;
+  event.kind = job_event_kind::node_told;
+  event.peer = node.entry.name.empty() ? told.node : node.entry.name;
+  event.state = to_string(told.event.kind);
+  event.reason = told.event.reason;
+  event.rank = told.event.rank;
+  event.exit_code = told.event.exit_code;
+  event.signal = told.event.signal;
+  return event;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL void viewed_job::take(const job_roster& roster, std::int64_t now_us) {
+  std::map<std::int64_t, viewed_node> known;
+  for (viewed_node& node : nodes_) known.emplace(node.entry.key, std::move(node));
+  nodes_.clear();
+  for (const job_roster::entry& entry : roster.nodes) {
+    if (nodes_.size() >= limits::viewed_nodes) break;
+    viewed_node node;
+    if (const auto before = known.extract(entry.key)) node = std::move(before.mapped());
+    if (node.since_us == 0 || node.entry.presence != entry.presence) node.since_us = now_us;
+    if (entry.presence == node_presence::lost) node.workers.clear();
+    node.entry = entry;
+    nodes_.push_back(std::move(node));
+  }
+  is_known_ = true;
+  roster_ = roster;
+  roster_.nodes.clear();
+}
+
+ELASTIC_DECL job_news viewed_job::take(std::int64_t key, const detail::node_report& report,
+                                       std::int64_t own_epoch, std::int64_t now_us) {
+  auto place = std::find_if(nodes_.begin(), nodes_.end(),
+                            [&](const viewed_node& node) { return node.entry.key == key; });
+  if (place == nodes_.end()) {
+    // The roster that has it comes a moment later.
+    if (nodes_.size() >= limits::viewed_nodes) return {};
+    nodes_.emplace_back().entry.key = key;
+    place = std::prev(nodes_.end());
+  }
+  viewed_node& node = *place;
+  if (node.entry.presence == node_presence::lost) return {};
+  const std::int64_t second = now_us / 1'000'000;
+  if (std::exchange(node.second, second) != second) node.reports = node.events = 0;
+  if (++node.reports > limits::node_reports_per_second) return {};
+  job_news news;
+  news.is_own = own_epoch != 0 && report.epoch == own_epoch;
+  news.has_changed = node.epoch != report.epoch || node.activity != report.activity ||
+                     node.reason != report.reason || node.is_own != news.is_own;
+  node.is_own = news.is_own;
+  node.epoch = report.epoch;
+  node.activity = report.activity;
+  node.reason = report.reason;
+  if (node.is_own) return news;
+  take_workers(node, report, now_us, news);
+  for (const journal_record& told : report.events) {
+    if (++node.events > limits::node_events_per_second) break;
+    news.events.push_back(detail::told_event(node, told));
+  }
+  return news;
+}
+
+ELASTIC_DECL void viewed_job::take_workers(viewed_node& node, const detail::node_report& report,
+                                           std::int64_t now_us, job_news& news) {
+  const auto size = static_cast<std::size_t>(report.size);
+  const bool is_other = report.begins || node.round != report.round ||
+                        node.base_rank != report.base_rank || node.workers.size() != size;
+  node.round = report.round;
+  node.base_rank = report.base_rank;
+  if (is_other) {
+    news.has_changed = true;
+    std::size_t others = 0;
+    node.workers.clear();
+    for (const viewed_node& other : nodes_) others += other.workers.size();
+    if (others + size > limits::viewed_workers) return;
+    node.workers.resize(size);
+    for (std::size_t at = 0; at < size; ++at) {
+      node.workers[at].local_rank = static_cast<std::int64_t>(at);
+      node.workers[at].rank = report.base_rank + static_cast<std::int64_t>(at);
+    }
+  }
+  for (const viewed_worker& told : report.workers) {
+    const auto at = static_cast<std::size_t>(told.local_rank);
+    if (at >= node.workers.size()) continue;
+    viewed_worker& worker = node.workers[at];
+    const std::int64_t rank = worker.rank;
+    news.has_changed = news.has_changed || told.state != worker.state || told.pid != worker.pid;
+    news.has_steps = news.has_steps || told.step != worker.step;
+    const std::int64_t progress_us = told.step == worker.step ? worker.progress_us : now_us;
+    worker = told;
+    worker.rank = rank;
+    worker.progress_us = progress_us;
+  }
+}
+
+}  // namespace elastic
+
 // ---- elastic/observe/impl/job_view.ipp ----
 
 namespace elastic {
@@ -35005,7 +38036,10 @@ ELASTIC_DECL void duration_histogram::add(double seconds) {
 ELASTIC_DECL void job_view::take(const journal_record& record) {
   if (record.epoch == epoch_ && record.sequence <= sequence_) return;
   if (record.epoch != epoch_) {
-    *this = job_view();
+    job_view anew;
+    anew.whole_ = std::move(whole_);
+    anew.is_shown_elsewhere_ = is_shown_elsewhere_;
+    *this = std::move(anew);
     began_us_ = record.time_us;
     use_began_us_ = record.time_us;
   }
@@ -35027,6 +38061,7 @@ ELASTIC_DECL void job_view::take(const journal_record& record) {
     case job_event_kind::workers_started: start_workers(record); break;
     case job_event_kind::worker_ended: end_worker(record); break;
     case job_event_kind::worker_hung: note_hung(record); break;
+    case job_event_kind::worker_suspected: suspect(record.event); break;
     case job_event_kind::workers_judged:
       if (event.state == "succeeded") {
         end_attempt(record, attempt_end::success);
@@ -35034,19 +38069,34 @@ ELASTIC_DECL void job_view::take(const journal_record& record) {
       }
       break;
     case job_event_kind::round_ended:
-      if (event.state != "worker_failed") {
+      if (event.state == "paused") {
+        end_attempt(record, attempt_end::request);
+      } else if (event.state != "worker_failed") {
         end_attempt(record, attempt_end::membership);
       } else {
         end_attempt(record, attempt_end::failure);
       }
       break;
+    case job_event_kind::job_paused:
+      pause_ = event.reason;
+      show_meeting();
+      break;
+    case job_event_kind::job_resumed:
+      pause_.clear();
+      show_meeting();
+      break;
     case job_event_kind::restart_decided:
     case job_event_kind::failure_decided: decide(record); break;
+    case job_event_kind::failure_described:
+      if (attempts_.empty()) break;
+      attempts_.back().cause = event.reason;
+      attempts_.back().last_lines = event.lines;
+      break;
     case job_event_kind::stop_requested: end_attempt(record, attempt_end::request); break;
     case job_event_kind::workers_stopping:
       is_stopping_ = true;
       if (activity_ != agent_activity::finishing) activity_ = agent_activity::stopping;
-      if (use_ == time_use::training) use_time(time_use::stop, record.time_us);
+      if (is_working()) use_time(time_use::stop, record.time_us);
       break;
     case job_event_kind::workers_stopped: note_stopped(record); break;
     case job_event_kind::exit_barrier_started:
@@ -35057,13 +38107,22 @@ ELASTIC_DECL void job_view::take(const journal_record& record) {
     case job_event_kind::agent_ended: end_agent(record); break;
     case job_event_kind::checkpoint_ended:
     case job_event_kind::fence_reached:
-    case job_event_kind::exit_barrier_ended: break;
+    case job_event_kind::fault_injected:
+    case job_event_kind::exit_barrier_ended:
+    case job_event_kind::node_told: break;
   }
+}
+
+/// While the nodes meet; what came before a pause is shown to its end.
+ELASTIC_DECL void job_view::show_meeting() {
+  if (activity_ != agent_activity::meeting && activity_ != agent_activity::paused) return;
+  activity_ = pause_.empty() ? agent_activity::meeting : agent_activity::paused;
+  reason_ = pause_.empty() ? "waiting for the nodes of the next round" : pause_;
 }
 
 ELASTIC_DECL void job_view::open_attempt(const journal_record& record) {
   activity_ = agent_activity::meeting;
-  reason_ = "waiting for the nodes of the next round";
+  show_meeting();
   use_time(time_use::rendezvous, record.time_us);
   will_restart_ = false;
   if (is_open_ && attempts_.back().end == attempt_end::none) return;
@@ -35078,6 +38137,8 @@ ELASTIC_DECL void job_view::join_round(const journal_record& record) {
   if (!is_open_) open_attempt(record);
   if (event.seconds) rendezvous_.add(*event.seconds);
   use_time(time_use::start, record.time_us);
+  pause_.clear();
+  activity_ = agent_activity::meeting;
   reason_ = "starting the workers";
   viewed_attempt& attempt = attempts_.back();
   attempt.round = event.round.value_or(attempt.round);
@@ -35101,6 +38162,7 @@ ELASTIC_DECL void job_view::start_workers(const journal_record& record) {
   if (!is_open_ || workers_.empty()) join_round(record);
   if (event.seconds) starts_.add(*event.seconds);
   use_time(time_use::training, record.time_us);
+  former_step_ = std::max(former_step_, std::exchange(step_, -1));
   activity_ = agent_activity::running;
   reason_.clear();
   is_stopping_ = false;
@@ -35153,6 +38215,17 @@ ELASTIC_DECL void job_view::note_hung(const journal_record& record) {
   end_attempt(record, attempt_end::hang);
 }
 
+ELASTIC_DECL void job_view::suspect(const job_event& event) {
+  viewed_worker* const worker = worker_of(event);
+  if (!worker) return;
+  const auto name =
+      std::find(worker_suspicion_names.begin(), worker_suspicion_names.end(), event.state);
+  if (name == worker_suspicion_names.end()) return;
+  worker->suspicion = static_cast<worker_suspicion>(name - worker_suspicion_names.begin());
+  const bool is_none = worker->suspicion == worker_suspicion::none;
+  worker->suspicion_reason = is_none ? std::string() : event.reason;
+}
+
 /// Those that ended because they were told to have no record of their own.
 ELASTIC_DECL void job_view::note_stopped(const journal_record& record) {
   if (record.event.seconds) stops_.add(*record.event.seconds);
@@ -35179,7 +38252,7 @@ ELASTIC_DECL void job_view::end_attempt(const journal_record& record, attempt_en
   }
   ++ends_[static_cast<std::size_t>(end)];
   if (end == attempt_end::success) return use_time(time_use::exit_barrier, record.time_us);
-  if (use_ == time_use::training) use_time(time_use::stop, record.time_us);
+  if (is_working()) use_time(time_use::stop, record.time_us);
   activity_ = agent_activity::stopping;
   reason_ = attempt.reason;
 }
@@ -35223,9 +38296,19 @@ ELASTIC_DECL std::optional<double> job_view::goodput(std::int64_t now_us) const 
   return seconds(time_use::training, now_us) / whole;
 }
 
+/// What the workers did until their first step went to the same as that.
+ELASTIC_DECL void job_view::note_step(std::int64_t step, std::int64_t now_us) {
+  if (step <= step_) return;
+  const bool is_first = std::exchange(step_, step) < 0;
+  const bool repeats = step < former_step_;
+  if (is_first && repeats && use_ == time_use::training) use_ = time_use::rollback;
+  if (!repeats && use_ == time_use::rollback) use_time(time_use::training, now_us);
+}
+
 ELASTIC_DECL void job_view::take(const worker_progress& progress, std::int64_t now_us) {
   const auto place = static_cast<std::size_t>(progress.local_rank);
   if (progress.local_rank < 0 || place >= workers_.size()) return;
+  note_step(progress.step, now_us);
   viewed_worker& worker = workers_[place];
   const double steps = static_cast<double>(progress.step) - static_cast<double>(worker.step);
   if (worker.step >= 0 && steps > 0) {
@@ -35250,10 +38333,16 @@ ELASTIC_DECL const viewed_worker* job_view::slowest() const {
 }
 
 ELASTIC_DECL double job_view::median_step_seconds() const {
+  std::vector<const viewed_worker*> workers;
+  for (const viewed_worker& worker : workers_) workers.push_back(&worker);
+  return elastic::median_step_seconds(workers);
+}
+
+ELASTIC_DECL double median_step_seconds(const std::vector<const viewed_worker*>& workers) {
   std::vector<double> spans;
-  for (const viewed_worker& worker : workers_) {
-    const bool runs = worker.state == viewed_worker::condition::running;
-    if (runs && worker.step_seconds > 0) spans.push_back(worker.step_seconds);
+  for (const viewed_worker* const worker : workers) {
+    const bool runs = worker->state == viewed_worker::condition::running;
+    if (runs && worker->step_seconds > 0) spans.push_back(worker->step_seconds);
   }
   if (spans.empty()) return 0;
   const auto middle = spans.begin() + static_cast<std::ptrdiff_t>(spans.size() / 2);
@@ -35269,15 +38358,56 @@ ELASTIC_DECL job_view view_of(const std::vector<journal_record>& records) {
 
 }  // namespace elastic
 
+// ---- elastic/observe/detail/report_feed.hpp ----
+
+namespace elastic::detail {
+
+/// What a node has yet to tell the one that shows the job: what is new since it told the last, in
+/// pieces of at most `limits::node_report_bytes`.
+class report_feed {
+ public:
+  /// Nothing was told yet.
+  ELASTIC_DECL void begin();
+
+  /// Takes a record of the node's journal, which may matter to the job.
+  ELASTIC_DECL void note(const journal_record& record);
+
+  /// The next piece, which counts as told; empty: there is nothing new.
+  /// @param has_progress  steps that workers have made are something new
+  ELASTIC_DECL std::string next(const job_view& view, bool has_progress);
+
+ private:
+  /// What was told of a worker.
+  struct told_worker {
+    viewed_worker::condition state = viewed_worker::condition::waiting;
+    std::int64_t pid = 0;
+    std::int64_t step = -1;
+  };
+
+  ELASTIC_DECL bool is_new(std::size_t at, const viewed_worker& worker, bool has_progress) const;
+
+  bool begins_ = true;
+  std::int64_t round_ = -1;
+  std::string head_;
+  std::vector<told_worker> told_;
+  std::deque<journal_record> events_;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/observe/impl/job_monitor.ipp ----
 
 namespace elastic {
 
 ELASTIC_DECL job_monitor::job_monitor(std::shared_ptr<time_source> time,
                                       std::shared_ptr<worker_observer> next)
-    : time_(std::move(time)), next_(std::move(next)) {
+    : time_(std::move(time)),
+      next_(std::move(next)),
+      feed_(std::make_unique<detail::report_feed>()) {
   if (!time_) time_ = std::make_shared<system_time>();
 }
+
+ELASTIC_DECL job_monitor::~job_monitor() = default;
 
 ELASTIC_DECL job_view job_monitor::view() const {
   const std::lock_guard lock(mutex_);
@@ -35302,6 +38432,8 @@ ELASTIC_DECL void job_monitor::on_change(std::function<void()> call) {
 ELASTIC_DECL void job_monitor::take(const journal_record& record) {
   const std::lock_guard lock(mutex_);
   view_.take(record);
+  if (wanted_ != report_demand::nothing) feed_->note(record);
+  note_report();
   if (on_change_) on_change_();
 }
 
@@ -35319,11 +38451,153 @@ ELASTIC_DECL void job_monitor::progress(const worker_progress& made) {
   // A clock that was set back is no reason to be silent.
   if (now >= called_us_ && now - called_us_ < pause_us) return;
   called_us_ = now;
+  has_progress_ = true;
+  if (wanted_ == report_demand::progress) note_report();
   if (on_change_) on_change_();
 }
 
 ELASTIC_DECL void job_monitor::hung(const hung_worker& worker) {
   if (next_) next_->hung(worker);
+}
+
+ELASTIC_DECL std::int64_t job_monitor::changes() const {
+  const std::lock_guard lock(mutex_);
+  return changes_;
+}
+
+ELASTIC_DECL void job_monitor::note_change() {
+  ++changes_;
+  if (on_change_) on_change_();
+}
+
+// ---- this node for the one that serves ----------------------------------------------------------
+
+ELASTIC_DECL void job_monitor::demanded(report_demand demand) {
+  const std::lock_guard lock(mutex_);
+  if (demand == report_demand::nothing) {
+    *feed_ = detail::report_feed();
+    is_report_noted_ = false;
+    reports_to_itself_ = false;
+  }
+  wanted_ = demand;
+  has_progress_ = true;
+  view_.shown_elsewhere(demand != report_demand::nothing && !reports_to_itself_);
+  note_report();
+}
+
+ELASTIC_DECL void job_monitor::note_report() {
+  const bool is_wanted = wanted_ != report_demand::nothing && !reports_to_itself_;
+  if (!is_wanted || !on_report_ || std::exchange(is_report_noted_, true)) return;
+  on_report_();
+}
+
+ELASTIC_DECL std::string job_monitor::next_report() {
+  const std::lock_guard lock(mutex_);
+  is_report_noted_ = false;
+  if (wanted_ == report_demand::nothing || reports_to_itself_) return {};
+  const bool has_progress = wanted_ == report_demand::progress && has_progress_;
+  std::string report = feed_->next(view_, has_progress);
+  if (report.empty()) has_progress_ = false;
+  return report;
+}
+
+ELASTIC_DECL void job_monitor::on_report(std::function<void()> call) {
+  const std::lock_guard lock(mutex_);
+  on_report_ = std::move(call);
+}
+
+// ---- the other nodes, if this one serves --------------------------------------------------------
+
+ELASTIC_DECL void job_monitor::show(std::weak_ptr<job_journal> journal) {
+  const std::lock_guard lock(mutex_);
+  is_shown_ = true;
+  journal_ = std::move(journal);
+  pass_demand();
+}
+
+ELASTIC_DECL void job_monitor::begin_following() {
+  const std::lock_guard lock(mutex_);
+  ++followers_;
+  pass_demand();
+}
+
+ELASTIC_DECL void job_monitor::end_following() {
+  const std::lock_guard lock(mutex_);
+  --followers_;
+  pass_demand();
+}
+
+ELASTIC_DECL void job_monitor::look() {
+  const std::lock_guard lock(mutex_);
+  looked_us_ = now_us();
+  pass_demand();
+}
+
+ELASTIC_DECL report_demand job_monitor::demand_at(std::int64_t now_us) const {
+  constexpr std::int64_t attention_us = 5'000'000;
+  const bool was_looked_at = now_us >= looked_us_ && now_us - looked_us_ < attention_us;
+  if (followers_ > 0 || was_looked_at) return report_demand::progress;
+  return is_shown_ ? report_demand::changes : report_demand::nothing;
+}
+
+ELASTIC_DECL report_demand job_monitor::demand() const {
+  const std::lock_guard lock(mutex_);
+  return demand_at(now_us());
+}
+
+ELASTIC_DECL void job_monitor::pass_demand() {
+  const report_demand demand = demand_at(now_us());
+  if (std::exchange(passed_demand_, demand) != demand && on_demand_) on_demand_();
+}
+
+ELASTIC_DECL void job_monitor::begin_serving(const void* server, std::function<void()> on_demand) {
+  const std::lock_guard lock(mutex_);
+  server_ = server;
+  on_demand_ = std::move(on_demand);
+}
+
+ELASTIC_DECL void job_monitor::end_serving(const void* server) {
+  const std::lock_guard lock(mutex_);
+  if (server_ != server) return;
+  server_ = nullptr;
+  on_demand_ = {};
+  view_.whole().forget();
+  note_change();
+}
+
+ELASTIC_DECL void job_monitor::reported(std::int64_t node, std::string_view report) {
+  detail::node_report told;
+  try {
+    told = detail::parse_node_report(report);
+  } catch (const error&) {
+    // What nobody can read is of a release that we do not know.
+    return;
+  }
+  job_news news;
+  std::shared_ptr<job_journal> journal;
+  {
+    const std::lock_guard lock(mutex_);
+    const std::int64_t now = now_us();
+    news = view_.whole().take(node, told, view_.epoch(), now);
+    journal = journal_.lock();
+    if (news.is_own) {
+      reports_to_itself_ = true;
+      view_.shown_elsewhere(false);
+    }
+    if (news.has_steps) progress_us_ = now;
+    // Who looked once has gone again.
+    pass_demand();
+    if (news.has_changed) ++changes_;
+    if (on_change_) on_change_();
+  }
+  if (!journal) return;
+  for (job_event& event : news.events) journal->record(std::move(event));
+}
+
+ELASTIC_DECL void job_monitor::listed(job_roster roster) {
+  const std::lock_guard lock(mutex_);
+  view_.whole().take(roster, now_us());
+  note_change();
 }
 
 }  // namespace elastic
@@ -35389,6 +38663,13 @@ ELASTIC_DECL std::string to_text(const status_address& address) {
 
 namespace elastic::detail {
 
+/// A connection that was accepted.
+struct accepted_stream {
+  std::unique_ptr<byte_stream> stream;
+  /// The user of the process at the other end of a Unix socket, when it connected; none: TCP.
+  std::optional<std::uint32_t> user = {};
+};
+
 /// Accepts connections at a TCP port, or at a Unix socket in the file system.
 ///
 /// Thread-safety: one strand at a time, that of the executor.
@@ -35418,7 +38699,7 @@ class stream_listener {
   ///
   /// Errors: `errc::connection_failed` if the system has no room for it, or after `close`.
   /// Cancellation: all types.
-  ELASTIC_DECL task<std::unique_ptr<byte_stream>> accept();
+  ELASTIC_DECL task<accepted_stream> accept();
 
   /// Listens no more; the path is removed.
   ELASTIC_DECL void close();
@@ -35460,7 +38741,7 @@ struct http_request_head {
 
 /// Reads one HTTP/1.x request after the other from bytes that arrive in whatever pieces. It is
 /// strict: what could be understood in two ways is refused, chunks among them, and so is what is
-/// larger than it should be. Bodies are skipped: nothing that is served here takes one.
+/// larger than it should be.
 class http_request_parser {
  public:
   enum class state { incomplete, complete, refused };
@@ -35476,6 +38757,7 @@ class http_request_parser {
 
   /// Of a complete request.
   const http_request_head& head() const { return head_; }
+  const std::string& body() const { return body_; }
 
   /// Of one that was refused: the status of the answer, after which the connection ends, and a
   /// sentence that says what was wrong.
@@ -35500,6 +38782,7 @@ class http_request_parser {
   bool has_request_line_ = false;
   bool is_http_1_0_ = false;
   std::size_t body_left_ = 0;
+  std::string body_;
   int refusal_ = 0;
   std::string problem_;
 };
@@ -35561,6 +38844,8 @@ struct status_answer {
   std::vector<std::pair<std::string, std::string>> headers = {};
   /// The body does not end: events follow.
   bool is_stream = false;
+  /// The body is what the worker of this rank wrote last, which is yet to be asked for.
+  std::optional<std::int64_t> output_of_rank = {};
 };
 
 /// What is answered, without I/O.
@@ -35592,6 +38877,36 @@ ELASTIC_DECL event_cursor cursor_of(const http_request_head& request);
 /// @param records  those after the cursor's number, or all if the cursor is of another epoch
 ELASTIC_DECL std::string events_text(const std::vector<journal_record>& records, std::int64_t epoch,
                                      event_cursor& cursor);
+
+}  // namespace elastic::detail
+
+// ---- elastic/observe/detail/command_request.hpp ----
+
+namespace elastic::detail {
+
+/// Who asks a status server for a command, and what that can do.
+struct command_peer {
+  /// The user of the process at the other end of a Unix socket; none: it came by TCP.
+  std::optional<std::uint32_t> user = {};
+  /// The user of this process.
+  std::uint32_t self = 0;
+  /// Whether there is somebody who carries out commands.
+  bool has_handler = false;
+};
+
+/// Whether a path is that of commands, known or not.
+ELASTIC_DECL bool is_command_path(std::string_view path);
+
+/// Reads a command, without I/O. Result: the command, or the answer that says why it is none, or
+/// not for this client.
+/// @param body  empty, or one JSON object: "reason" (text), and of a checkpoint "within" (seconds)
+ELASTIC_DECL std::variant<job_command, status_answer> read_command(const http_request_head& request,
+                                                                   std::string_view body,
+                                                                   const command_peer& peer);
+
+/// What came of it: as JSON, or as text for who wants that.
+ELASTIC_DECL status_answer command_answer(const http_request_head& request,
+                                          const command_outcome& outcome);
 
 }  // namespace elastic::detail
 
@@ -35658,6 +38973,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     options_.monitor->on_change([weak = weak_from_this()] {
       if (const auto core = weak.lock()) core->note_change();
     });
+    options_.monitor->show(options_.journal);
     asio::post(strand_, [self] {
       if (!self->is_stopping_) self->tasks_.spawn(accept_all(self));
     });
@@ -35682,7 +38998,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     self->listener_.close();
     self->changed_.set();
     for (const auto& entry : self->clients_) {
-      if (!entry->follows_events) entry->stream->close();
+      if (!entry->is_busy()) entry->stream->close();
     }
     try {
       if (!self->clients_.empty()) {
@@ -35706,7 +39022,13 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
  private:
   struct client {
     std::unique_ptr<byte_stream> stream;
+    /// See command_peer.
+    std::optional<std::uint32_t> user = {};
     bool follows_events = false;
+    /// It waits for what comes of a command.
+    bool awaits_command = false;
+
+    bool is_busy() const { return follows_events || awaits_command; }
   };
   using self_pointer = std::shared_ptr<status_server_core>;
   using client_pointer = std::shared_ptr<client>;
@@ -35740,9 +39062,9 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
       bool is_admitted = false;
       std::string problem;
       try {
-        std::unique_ptr<byte_stream> stream = co_await self->listener_.accept();
+        accepted_stream accepted = co_await self->listener_.accept();
         if (self->is_stopping_) co_return;
-        self->admit(std::move(stream));
+        self->admit(std::move(accepted));
         is_admitted = true;
       } catch (const std::exception& failure) {
         pass_cancellation();
@@ -35761,17 +39083,18 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   }
 
   /// A client that asks takes the place of one that has kept silent, the longest first.
-  void admit(std::unique_ptr<byte_stream> stream) {
+  void admit(accepted_stream accepted) {
     if (clients_.size() >= limits::status_connections) {
       const auto silent = std::find_if(clients_.begin(), clients_.end(),
-                                       [](const auto& entry) { return !entry->follows_events; });
+                                       [](const auto& entry) { return !entry->is_busy(); });
       if (silent == clients_.end()) return;
       (*silent)->stream->close();
       clients_.erase(silent);
     }
     gone_.reset();
     const auto made = std::make_shared<client>();
-    made->stream = std::move(stream);
+    made->stream = std::move(accepted.stream);
+    made->user = accepted.user;
     clients_.push_back(made);
     connected_ = clients_.size();
     tasks_.spawn(serve_to_end(shared_from_this(), made));
@@ -35833,13 +39156,21 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
                            const http_request_parser& parser) {
     const http_request_head& request = parser.head();
     const bool is_refused = parser.current() == http_request_parser::state::refused;
+    if (!is_refused && is_command_path(request.path)) {
+      co_return co_await answer_command(self, served, parser);
+    }
     status_answer made = is_refused
                              ? refusal_answer(parser.refusal(), parser.problem())
                              : answer_of(request, self->gate_, self->options_.monitor->view(),
                                          self->options_.monitor->now_us());
+    if (request.path == "/api/v1/job" && made.status == 200) self->options_.monitor->look();
     if (made.is_stream && self->followers_ >= limits::status_followers) {
       made = refusal_answer(503, fmt::format("{} viewers follow the events, which is all that may",
                                              limits::status_followers));
+    }
+    if (made.output_of_rank) {
+      task<status_answer> showing = show_output(self, *made.output_of_rank);
+      made = co_await std::move(showing);
     }
     const bool has_body = request.method != "HEAD" || is_refused;
     const bool follows = made.is_stream && has_body;
@@ -35851,6 +39182,87 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     co_await send(self, served, std::move(text));
     if (follows) co_await race(send_events(self, served, cursor), watch_end(served));
     co_return goes_on;
+  }
+
+  /// Result: whether the connection goes on.
+  static task<bool> answer_command(self_pointer self, client_pointer served,
+                                   const http_request_parser& parser) {
+    const http_request_head& request = parser.head();
+    const command_peer peer{served->user, ::geteuid(), bool(self->options_.commands)};
+    const auto read = read_command(request, parser.body(), peer);
+    status_answer made;
+    if (const auto* refused = std::get_if<status_answer>(&read)) {
+      made = *refused;
+    } else if (self->count_commands() >= limits::status_commands) {
+      made = refusal_answer(503, fmt::format("{} commands are carried out, which is all that may",
+                                             limits::status_commands));
+    } else {
+      served->awaits_command = true;
+      const command_outcome outcome = co_await carry_out(self, std::get<job_command>(read));
+      made = command_answer(request, outcome);
+    }
+    std::string text = response_text(made, request.method != "HEAD", request.keeps_connection);
+    co_await send(self, served, std::move(text));
+    served->awaits_command = false;
+    co_return request.keeps_connection;
+  }
+
+  std::size_t count_commands() const {
+    return static_cast<std::size_t>(
+        std::count_if(clients_.begin(), clients_.end(),
+                      [](const client_pointer& entry) { return entry->awaits_command; }));
+  }
+
+  static task<command_outcome> carry_out(self_pointer self, job_command command) {
+    const std::string_view name = to_string(command.what);
+    self->options_.log.info("command {} {}", name, command.reason);
+    command_outcome outcome;
+    try {
+      task<command_outcome> work = self->options_.commands(std::move(command));
+      outcome = co_await std::move(work);
+    } catch (const std::exception& failure) {
+      pass_cancellation();
+      outcome.text = failure.what();
+    }
+    co_return outcome;
+  }
+
+  /// What a worker wrote last, if it can be known soon enough.
+  static task<status_answer> show_output(self_pointer self, std::int64_t rank) {
+    time_source& time = *self->options_.time;
+    const time_point deadline = time.now() + limits::shown_lines_patience;
+    status_answer shown = refusal_answer(503, "the log directory does not answer");
+    task<void> reading = read_output(self, rank, shown);
+    static_cast<void>(co_await with_deadline(time, deadline, std::move(reading)));
+    co_return shown;
+  }
+
+  /// Leaves what is shown as it is if the log directory does not answer.
+  static task<void> read_output(self_pointer self, std::int64_t rank, status_answer& shown) {
+    std::optional<output_reader> reader;
+    if (self->options_.tails) {
+      task<std::optional<output_reader>> asking = self->options_.tails->of(rank);
+      reader = co_await std::move(asking);
+    }
+    if (!reader) {
+      shown = refusal_answer(404, fmt::format("rank {} is no worker of this node", rank));
+      co_return;
+    }
+    std::vector<output_tail> tails;
+    if (!reader->may_hang) {
+      tails = reader->read();
+    } else {
+      // Each of those that hang has a thread, until the file system answers.
+      if (self->hanging_reads_.use_count() > most_hanging_reads) co_return;
+      std::function<std::vector<output_tail>()> work =
+          [read = reader->read, counted = self->hanging_reads_] { return read(); };
+      task<std::vector<output_tail>> running =
+          run_blocking<std::vector<output_tail>>(std::move(work));
+      tails = co_await std::move(running);
+    }
+    shown = {};
+    shown.type = "application/json";
+    shown.body = output_json(rank, tails);
   }
 
   /// Who does not read in time is left.
@@ -35867,12 +39279,16 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   class follower_count {
    public:
     explicit follower_count(status_server_core* core) : core_(core) {
-      if (core_) ++core_->followers_;
+      if (!core_) return;
+      ++core_->followers_;
+      core_->options_.monitor->begin_following();
     }
     follower_count(const follower_count&) = delete;
     follower_count& operator=(const follower_count&) = delete;
     ~follower_count() {
-      if (core_) --core_->followers_;
+      if (!core_) return;
+      --core_->followers_;
+      core_->options_.monitor->end_following();
     }
 
    private:
@@ -35894,12 +39310,15 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   /// What is to be sent waits in the journal alone, so that a slow viewer costs nothing.
   static task<void> send_events(self_pointer self, client_pointer to, event_cursor cursor) {
     constexpr std::chrono::seconds tick(1);
+    constexpr std::chrono::milliseconds short_tick(200);
     time_source& time = *self->options_.time;
     job_monitor& monitor = *self->options_.monitor;
     time_point heartbeat = time.now() + limits::status_heartbeat;
     time_point next_tick = time.now();
     time_point look_again = time_point::max();
     std::int64_t progress_sent_us = monitor.now_us();
+    std::int64_t changes = monitor.changes();
+    time_point next_change = time.now();
     co_await send(self, to, "retry: 1000\n\n");
     for (;;) {
       std::string text = self->new_events(cursor);
@@ -35915,6 +39334,14 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
         look_again = next_tick;
       } else if (has_progress) {
         look_again = next_tick;
+      }
+      const bool has_changed = monitor.changes() != changes;
+      if (has_changed && now >= next_change) {
+        changes = monitor.changes();
+        text += "event: changed\ndata: {}\n\n";
+        next_change = now + short_tick;
+      } else if (has_changed) {
+        look_again = std::min(look_again, next_change);
       }
       if (text.empty() && now >= heartbeat) text = ":\n\n";
       if (!text.empty()) {
@@ -35937,6 +39364,10 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   std::list<client_pointer> clients_;
   std::atomic<std::size_t> connected_ = 0;
   std::atomic<std::size_t> followers_ = 0;
+  /// How many reads of log directories that do not answer may be under way: each has a thread.
+  static constexpr long most_hanging_reads = 4;
+  /// Shared by these, also by those that nobody waits for any more.
+  const std::shared_ptr<const int> hanging_reads_ = std::make_shared<const int>(0);
   std::atomic<bool> is_change_noted_ = false;
   bool is_stopping_ = false;
   bool makes_token_ = false;
@@ -36025,28 +39456,202 @@ namespace elastic {
 
 ELASTIC_DECL std::unique_ptr<status_server> show_job(asio::any_io_executor executor,
                                                      const launch_config& config,
-                                                     agent_services& services) {
+                                                     agent_services& services,
+                                                     command_handler commands) {
   if (config.status.empty()) return nullptr;
   status_server_options options;
   options.address = parse_status_address(config.status);
   if (!config.status_token_file.empty())
     options.token = read_status_token(config.status_token_file);
-  if (!services.journal) {
-    job_journal_options recording;
-    recording.node = host_name();
-    recording.time = services.time;
-    recording.log = services.log;
-    services.journal = std::make_shared<job_journal>(std::move(recording));
-  }
-  options.journal = services.journal;
-  options.monitor = std::make_shared<job_monitor>(services.time, services.observer);
+  agent_services monitored = services;
+  detail::add_monitor(monitored);
+  options.journal = monitored.journal;
+  options.monitor = monitored.monitor;
+  if (!monitored.tails) monitored.tails = std::make_shared<output_tails>();
+  options.tails = monitored.tails;
   options.time = services.time;
   options.log = services.log;
-  const auto monitor = options.monitor;
+  options.commands = std::move(commands);
   auto server = std::make_unique<status_server>(std::move(executor), std::move(options));
-  services.journal->add(monitor);
-  services.observer = monitor;
+  services = std::move(monitored);
   return server;
+}
+
+}  // namespace elastic
+
+// ---- elastic/launch/impl/kubeflow_progress.ipp ----
+
+#include <fmt/chrono.h>
+
+namespace elastic {
+
+namespace detail {
+
+/// Neither a blank nor a line end nor anything else that would become another part of a request.
+inline bool is_visible(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char letter) { return letter > ' ' && letter < '\x7f'; });
+}
+
+/// Errors: `errc::file_access`.
+inline std::string read_kubeflow_token(const std::string& path) {
+  std::ifstream file(path);
+  std::string token(limits::kubeflow_token_bytes, '\0');
+  file.read(token.data(), static_cast<std::streamsize>(token.size()));
+  token.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
+  if (!token.empty() && is_visible(token)) return token;
+  throw error(errc::file_access,
+              fmt::format("the file {}, which KUBEFLOW_TRAINER_SERVER_TOKEN names, has no token",
+                          in_quotes(path)));
+}
+
+inline std::string kubeflow_metric(std::string_view name, const std::string& value) {
+  return fmt::format(R"({{"name": {}, "value": {}}})", json_string(name), json_string(value));
+}
+
+}  // namespace detail
+
+ELASTIC_DECL std::optional<kubeflow_server> find_kubeflow_server(const environment_map& variables) {
+  const std::string url = find_variable(variables, "KUBEFLOW_TRAINER_SERVER_URL").value_or("");
+  if (url.empty()) return std::nullopt;
+  constexpr std::string_view secure = "https://";
+  constexpr std::string_view open = "http://";
+  kubeflow_server server;
+  server.uses_tls = url.starts_with(secure);
+  const std::size_t begin = server.uses_tls ? secure.size() : open.size();
+  const std::size_t slash = url.starts_with(secure) || url.starts_with(open)
+                                ? std::min(url.find('/', begin), url.size())
+                                : begin;
+  const std::string host = slash > begin ? url.substr(begin, slash - begin) : std::string();
+  if (host.empty() || !detail::is_visible(url) || host.find('@') != std::string::npos) {
+    throw error(errc::invalid_argument,
+                fmt::format("KUBEFLOW_TRAINER_SERVER_URL is {}: http://HOST[:PORT]/… or https://… "
+                            "is needed",
+                            in_quotes(url)));
+  }
+  server.at = parse_endpoint(host, server.uses_tls ? 443 : 80);
+  if (slash < url.size()) server.target = url.substr(slash);
+  server.authorities = find_variable(variables, "KUBEFLOW_TRAINER_SERVER_CA_CERT").value_or("");
+  server.token_file = find_variable(variables, "KUBEFLOW_TRAINER_SERVER_TOKEN").value_or("");
+  return server;
+}
+
+ELASTIC_DECL std::optional<std::string> kubeflow_status(
+    const job_view& view, const std::map<std::string, double>& metrics, std::int64_t now_us) {
+  const viewed_worker* const slowest = view.slowest();
+  if (view.group_rank() != 0 || !slowest) return std::nullopt;
+  std::string text = R"({"trainerStatus": {)";
+  const double step = static_cast<double>(slowest->step);
+  const double total = static_cast<double>(slowest->total);
+  if (total > 0) {
+    const double part = std::floor(std::clamp(step / total, 0.0, 1.0) * 100);
+    text += fmt::format(R"("progressPercentage": {:.0f}, )", part);
+    const double median = view.median_step_seconds();
+    const double left = std::max(total - step, 0.0) * median;
+    constexpr double most = 1e9;
+    if (median > 0) {
+      text += fmt::format(R"("estimatedRemainingSeconds": {:.0f}, )", std::min(left, most));
+    }
+  }
+  text += R"("metrics": [)" + detail::kubeflow_metric("step", fmt::format("{}", slowest->step));
+  for (const auto& [name, value] : metrics) {
+    if (name == "step" || !std::isfinite(value)) continue;
+    text += ", " + detail::kubeflow_metric(name, fmt::format("{}", value));
+  }
+  const std::tm when = fmt::gmtime(static_cast<std::time_t>(now_us / 1'000'000));
+  return text + fmt::format(R"(], "lastUpdatedTime": "{:%Y-%m-%dT%H:%M:%SZ}"}}}})", when);
+}
+
+ELASTIC_DECL kubeflow_reporter::kubeflow_reporter(asio::any_io_executor strand,
+                                                  kubeflow_server server,
+                                                  std::shared_ptr<time_source> time, logger log,
+                                                  std::shared_ptr<worker_observer> next)
+    : server_(std::move(server)),
+      time_(std::move(time)),
+      log_(std::move(log)),
+      monitor_(std::make_shared<job_monitor>(time_, std::move(next))),
+      changed_(std::move(strand)) {}
+
+ELASTIC_DECL void kubeflow_reporter::started(const started_workers& job) {
+  monitor_->started(job);
+  is_first_node_ = job.group_rank == 0;
+}
+
+ELASTIC_DECL void kubeflow_reporter::progress(const worker_progress& made) {
+  monitor_->progress(made);
+  if (made.rank == 0) metrics_ = made.metrics;
+  if (is_first_node_) changed_.set();
+}
+
+ELASTIC_DECL void kubeflow_reporter::hung(const hung_worker& worker) { monitor_->hung(worker); }
+
+ELASTIC_DECL task<void> kubeflow_reporter::run() {
+  for (;;) {
+    co_await changed_.wait();
+    co_await tell(limits::kubeflow_pause);
+    co_await time_->sleep_until(deadline_after(time_->now(), limits::kubeflow_pause));
+  }
+}
+
+ELASTIC_DECL task<void> kubeflow_reporter::finish() {
+  if (was_heard_ && changed_.is_set()) co_await tell(limits::kubeflow_farewell);
+}
+
+ELASTIC_DECL task<void> kubeflow_reporter::tell(duration patience) {
+  changed_.reset();
+  const job_view view = monitor_->view();
+  std::optional<std::string> status = kubeflow_status(view, metrics_, monitor_->now_us());
+  if (!status) co_return;
+  std::string problem;
+  try {
+    const time_point deadline = deadline_after(time_->now(), patience);
+    task<void> posting = post(std::move(*status));
+    const bool is_in_time = co_await with_deadline(*time_, deadline, std::move(posting));
+    if (!is_in_time) problem = "it does not answer";
+  } catch (const std::exception& failure) {
+    if (detail::is_cancellation(std::current_exception())) {
+      changed_.set();
+      throw;
+    }
+    problem = failure.what();
+  }
+  was_heard_ = problem.empty();
+  if (was_heard_ || std::exchange(is_problem_logged_, true)) co_return;
+  log_.warning("Kubeflow Trainer cannot be told how far the job is, which is tried again: {}",
+               problem);
+}
+
+ELASTIC_DECL task<void> kubeflow_reporter::post(std::string status) {
+  detail::http_request request;
+  request.method = "POST";
+  request.target = server_.target;
+  request.headers.emplace_back("Content-Type", "application/json");
+  request.headers.emplace_back("Connection", "close");
+  if (!server_.token_file.empty()) {
+    std::function<std::string()> reading = [path = server_.token_file] {
+      return detail::read_kubeflow_token(path);
+    };
+    task<std::string> waiting = detail::run_blocking<std::string>(std::move(reading));
+    const std::string token = co_await std::move(waiting);
+    request.headers.emplace_back("Authorization", "Bearer " + token);
+  }
+  request.body = std::move(status);
+  auto socket = co_await connect_tcp(server_.at);
+  std::unique_ptr<byte_stream> stream;
+  if (server_.uses_tls) {
+    tls_options trust;
+    trust.authorities = server_.authorities;
+    stream = co_await greet_by_tls(std::move(socket), server_.at.host, std::move(trust));
+  } else {
+    stream = std::make_unique<tcp_stream>(std::move(socket));
+  }
+  detail::http_connection connection(std::move(stream), to_text(server_.at));
+  const detail::http_response answer = co_await connection.exchange(std::move(request));
+  if (answer.status >= 200 && answer.status < 300) co_return;
+  constexpr std::size_t shown = 200;
+  throw error(errc::connection_failed, fmt::format("it answered {}: {}", answer.status,
+                                                   printable_text(answer.body.substr(0, shown))));
 }
 
 }  // namespace elastic
@@ -36252,6 +39857,17 @@ ELASTIC_DECL std::string find_python_with_torch(std::string_view list) {
   });
 }
 
+ELASTIC_DECL std::string path_of_program(const std::string& program, std::string_view list) {
+  if (program.find('/') != std::string::npos) return program;
+  while (!list.empty()) {
+    const std::size_t colon = std::min(list.find(':'), list.size());
+    const std::string path = std::string(list.substr(0, colon)) + '/' + program;
+    list.remove_prefix(std::min(colon + 1, list.size()));
+    if (::access(path.c_str(), X_OK) == 0) return path;
+  }
+  return program;
+}
+
 ELASTIC_DECL std::string missing_torch_hint(std::string_view python, std::string_view with_torch) {
   if (with_torch.empty()) {
     return fmt::format(
@@ -36265,6 +39881,8 @@ ELASTIC_DECL std::string missing_torch_hint(std::string_view python, std::string
 }  // namespace elastic
 
 // ---- elastic/launch/impl/preflight.ipp ----
+
+#include <future>
 
 namespace elastic {
 
@@ -36313,6 +39931,20 @@ inline void check_log_directory(const std::string& directory) {
                                              in_quotes(directory), reason));
 }
 
+/// The same where the file system may not answer: what it does not say in time is not waited for,
+/// since who writes there does so on a thread.
+inline void check_remote_log_directory(const std::string& directory) {
+  using check = std::packaged_task<void()>;
+  const auto asking = std::make_shared<check>([directory] { check_log_directory(directory); });
+  std::future<void> answer = asking->get_future();
+  try {
+    start_thread([asking] { (*asking)(); }).detach();
+  } catch (const std::system_error&) {
+    return;
+  }
+  if (answer.wait_for(limits::log_directory_check) == std::future_status::ready) answer.get();
+}
+
 /// A file that can be appended to, or made. A file system that may not answer is not asked: who
 /// writes there does so on a thread.
 inline void check_appendable(const char* what, const std::string& path) {
@@ -36356,7 +39988,11 @@ inline void check_drain_file(const std::string& path) {
 ELASTIC_DECL std::optional<early_exit> check_files(const launch_config& config) {
   try {
     if (!config.script.empty()) detail::check_script(config.script);
-    detail::check_log_directory(config.workers.log_dir);
+    if (detail::may_hang(config.workers.log_dir)) {
+      detail::check_remote_log_directory(config.workers.log_dir);
+    } else {
+      detail::check_log_directory(config.workers.log_dir);
+    }
     detail::check_appendable("journal", config.workers.journal);
     detail::check_appendable("trace", config.trace);
     detail::check_drain_file(config.drain_file);
@@ -36632,6 +40268,94 @@ ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent, signal_plan p
   co_await asio::this_coro::throw_if_cancelled(true);
   if (outcome.failures[0]) std::rethrow_exception(outcome.failures[0]);
   co_return std::move(*result);
+}
+
+}  // namespace elastic
+
+// ---- elastic/launch/impl/send_command.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+inline duration parse_command_time(const std::string& text) {
+  double seconds = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, seconds);
+  const double most = std::chrono::duration<double>(limits::command_time).count();
+  if (failure != std::errc() || stop != end || !(seconds > 0 && seconds <= most)) {
+    throw error(errc::invalid_argument,
+                fmt::format("--within {}: over 0 and at most {} seconds are needed",
+                            in_quotes(text), most));
+  }
+  return std::chrono::duration_cast<duration>(std::chrono::duration<double>(seconds));
+}
+
+inline command_call read_command_call(job_command::kind what,
+                                      const std::vector<std::string>& arguments) {
+  constexpr std::string_view unix_prefix = "unix:";
+  command_call call;
+  call.command.what = what;
+  std::size_t at = 0;
+  if (what == job_command::kind::checkpoint && arguments.size() >= 2 &&
+      arguments[0] == "--within") {
+    call.command.within = parse_command_time(arguments[1]);
+    at = 2;
+  }
+  if (at >= arguments.size() || !arguments[at].starts_with(unix_prefix)) {
+    throw error(errc::invalid_argument,
+                fmt::format("{}: which job? Name the Unix socket that --status was given, as "
+                            "unix:PATH",
+                            to_string(what)));
+  }
+  call.socket = arguments[at].substr(unix_prefix.size());
+  for (++at; at < arguments.size(); ++at) {
+    call.command.reason += (call.command.reason.empty() ? "" : " ") + arguments[at];
+  }
+  if (call.command.reason.size() <= limits::command_reason_bytes) return call;
+  throw error(errc::invalid_argument, fmt::format("{}: the reason has over {} bytes",
+                                                  to_string(what), limits::command_reason_bytes));
+}
+
+inline http_request request_of(const job_command& command) {
+  json_object body;
+  if (!command.reason.empty()) body.add("reason", command.reason);
+  if (command.what == job_command::kind::checkpoint) {
+    body.add("within", std::chrono::duration<double>(command.within).count());
+  }
+  http_request request;
+  request.method = "POST";
+  request.target = fmt::format("/api/v1/commands/{}", to_string(command.what));
+  request.headers.emplace_back("Accept", "text/plain");
+  request.headers.emplace_back("Content-Type", "application/json");
+  request.body = body.text();
+  return request;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL std::variant<command_call, early_exit> parse_command_call(
+    job_command::kind what, const std::vector<std::string>& arguments) {
+  try {
+    return detail::read_command_call(what, arguments);
+  } catch (const error& refusal) {
+    return refuse(refusal.what());
+  }
+}
+
+ELASTIC_DECL task<int> send_command(command_call call, std::function<void(std::string_view)> out) {
+  std::unique_ptr<byte_stream> stream = co_await detail::connect_path(call.socket);
+  detail::http_connection connection(std::move(stream), "localhost");
+  detail::http_request request = detail::request_of(call.command);
+  const detail::http_response answer = co_await connection.exchange(std::move(request));
+  const std::string text = printable_line(answer.body);
+  if (answer.status != 200 && answer.status != 409) {
+    throw error(errc::invalid_argument,
+                fmt::format("{}: the server answers {}: {}", to_string(call.command.what),
+                            answer.status, text));
+  }
+  out(text + "\n");
+  co_return answer.status == 200 ? 0 : 1;
 }
 
 }  // namespace elastic
@@ -37260,8 +40984,6 @@ ELASTIC_DECL std::string span_words(double seconds);
 
 // ---- elastic/observe/impl/explanation.ipp ----
 
-#include <fmt/chrono.h>
-
 namespace elastic {
 
 namespace detail {
@@ -37301,6 +41023,7 @@ inline std::string ranks_text(const job_event& event) {
 inline std::string change_text(const job_event& event) {
   if (event.state == "node_lost") return "a node was lost";
   if (event.state == "node_waiting") return "a node came";
+  if (event.state == "paused") return "the job was paused";
   return "workers failed";
 }
 
@@ -37318,12 +41041,17 @@ inline std::string line_of(const job_event& event) {
                          event.group_rank.value_or(0), event.group_world_size.value_or(1),
                          ranks_text(event), span_words(seconds));
     case kind::workers_started:
-      return fmt::format("attempt {}: the workers run, started in {}", event.attempt.value_or(0),
-                         span_words(seconds));
+      return fmt::format("attempt {}: the workers run, started in {}{}", event.attempt.value_or(0),
+                         span_words(seconds), because(event));
     case kind::worker_ended:
       if (event.state == "succeeded") return "";
       return worker_text(event) + " failed" + because(event);
     case kind::worker_hung: return worker_text(event) + " was hung" + because(event);
+    case kind::worker_suspected:
+      return fmt::format(
+          "{} {}{}", worker_text(event),
+          event.state == "none" ? "is suspected no more" : "seems " + printable_text(event.state),
+          because(event));
     case kind::workers_judged:
       if (event.state != "succeeded") return "";
       return "all workers of this node succeeded";
@@ -37332,14 +41060,18 @@ inline std::string line_of(const job_event& event) {
                          span_words(seconds), because(event));
     case kind::round_ended:
       return fmt::format("the round ended, {}{}", change_text(event), because(event));
+    case kind::job_resumed: return "the job went on" + because(event);
     case kind::restart_decided:
       return fmt::format("restart{}{}", because(event),
                          event.allowed.value_or(0) > 0
                              ? fmt::format(", after {}", span_words(*event.allowed))
                              : std::string());
     case kind::failure_decided: return "the job is given up" + because(event);
+    case kind::failure_described:
+      return event.reason.empty() ? std::string() : worker_text(event) + " left" + because(event);
     case kind::stop_requested: return "a stop was asked for" + because(event);
     case kind::fence_reached: return "the workers were killed" + because(event);
+    case kind::fault_injected: return "a fault was made on purpose" + because(event);
     case kind::workers_stopped:
       return fmt::format("{} worker{} stopped in {}", event.count.value_or(0),
                          event.count == 1 ? " was" : "s were", span_words(seconds));
@@ -37349,6 +41081,11 @@ inline std::string line_of(const job_event& event) {
                          span_words(seconds), because(event));
     case kind::agent_ended:
       return fmt::format("the agent ended, {}{}", printable_text(event.state), because(event));
+    case kind::node_told:
+      return fmt::format("on {}: {}{}{}", printable_text(event.peer), printable_text(event.state),
+                         event.rank ? fmt::format(" of rank {}", *event.rank) : std::string(),
+                         because(event));
+    case kind::job_paused:
     case kind::rendezvous_started:
     case kind::workers_starting:
     case kind::exit_barrier_started:
@@ -37492,7 +41229,7 @@ inline std::string json_list(const std::vector<std::string>& entries) {
   return fmt::format("[{}]", fmt::join(entries, ",\n"));
 }
 
-inline std::string attempt_json(const viewed_attempt& attempt) {
+inline std::string attempt_json(const viewed_attempt& attempt, bool has_lines) {
   json_object json;
   json.add("round", attempt.round).add("attempt", attempt.number);
   json.add("world_size", attempt.world_size).add("nodes", attempt.nodes);
@@ -37500,6 +41237,10 @@ inline std::string attempt_json(const viewed_attempt& attempt) {
   json.add("ended_us", attempt.ended_us).add("end", name_of(attempt.end));
   if (attempt.failed_rank) json.add("failed_rank", *attempt.failed_rank);
   json.add("reason", cut_text(attempt.reason, 400));
+  if (!attempt.cause.empty()) json.add("cause", cut_text(attempt.cause, 400));
+  if (has_lines && !attempt.last_lines.empty()) {
+    json.add("last_lines", cut_text(attempt.last_lines, limits::journal_text_bytes));
+  }
   json.add("decision", cut_text(attempt.decision, 200));
   if (attempt.lost_seconds) json.add("lost_seconds", rounded(*attempt.lost_seconds));
   return json.text();
@@ -37527,6 +41268,10 @@ inline std::string worker_json(const viewed_worker& worker, double median, text_
   if (worker.signal) json.add("signal", *worker.signal);
   if (worker.ended_us > 0) json.add("ended_us", worker.ended_us);
   if (!worker.reason.empty()) json.add("reason", budget.spend(worker.reason, 2048));
+  if (worker.is_suspected()) {
+    json.add("suspicion", to_string(worker.suspicion));
+    json.add("suspicion_reason", budget.spend(worker.suspicion_reason, 256));
+  }
   if (worker.step < 0) return json.text();
   json.add("step", worker.step).add("total", worker.total).add("progress_us", worker.progress_us);
   if (worker.step_seconds > 0) json.add("step_seconds", rounded(worker.step_seconds));
@@ -37535,25 +41280,77 @@ inline std::string worker_json(const viewed_worker& worker, double median, text_
   return json.text();
 }
 
-/// How long the job still takes, if its workers say how many steps there are.
-inline std::optional<double> seconds_left(const job_view& view) {
-  const viewed_worker* const slowest = view.slowest();
-  const double median = view.median_step_seconds();
-  if (!slowest || median <= 0 || slowest->total <= slowest->step) return std::nullopt;
-  return median * (static_cast<double>(slowest->total) - static_cast<double>(slowest->step));
+/// How far all workers are that are known here.
+struct known_progress {
+  /// The furthest behind; null: none reports steps.
+  const viewed_worker* slowest = nullptr;
+  double median_seconds = 0;
+
+  /// How long the job still takes, if its workers say how many steps there are.
+  std::optional<double> seconds_left() const {
+    if (!slowest || median_seconds <= 0 || slowest->total <= slowest->step) return std::nullopt;
+    const double steps = static_cast<double>(slowest->total) - static_cast<double>(slowest->step);
+    return median_seconds * steps;
+  }
+};
+
+inline known_progress progress_of(const job_view& view) {
+  known_progress progress;
+  std::vector<const viewed_worker*> workers;
+  for (const viewed_worker& worker : view.workers()) workers.push_back(&worker);
+  for (const viewed_node& node : view.whole().nodes()) {
+    if (node.entry.presence != node_presence::active) continue;
+    for (const viewed_worker& worker : node.workers) workers.push_back(&worker);
+  }
+  for (const viewed_worker* const worker : workers) {
+    if (worker->step < 0) continue;
+    if (!progress.slowest || worker->step < progress.slowest->step) progress.slowest = worker;
+  }
+  progress.median_seconds = median_step_seconds(workers);
+  return progress;
 }
 
-inline std::string progress_part(const job_view& view) {
+inline std::string progress_part(const known_progress& progress) {
   json_object json;
-  if (const viewed_worker* const slowest = view.slowest()) {
+  if (const viewed_worker* const slowest = progress.slowest) {
     json.add("step", slowest->step).add("total", slowest->total);
     json.add("progress_us", slowest->progress_us);
     if (!slowest->text.empty()) json.add("text", cut_text(slowest->text, 256));
-    const double median = view.median_step_seconds();
-    if (median > 0) json.add("step_seconds", rounded(median));
-    if (const auto left = seconds_left(view)) json.add("seconds_left", rounded(*left));
+    if (progress.median_seconds > 0) json.add("step_seconds", rounded(progress.median_seconds));
+    if (const auto left = progress.seconds_left()) json.add("seconds_left", rounded(*left));
   }
   return json.text();
+}
+
+inline std::string node_json(const viewed_node& node, double median, text_budget& budget) {
+  json_object json;
+  json.add("host", budget.spend(node.entry.host, 256))
+      .add("name", budget.spend(node.entry.name, 300));
+  json.add("presence", to_string(node.entry.presence)).add("group_rank", node.entry.group_rank);
+  json.add("since_us", node.since_us).add("own", node.is_own);
+  if (node.epoch != 0) json.add("state", to_string(node.activity));
+  if (!node.reason.empty()) json.add("reason", budget.spend(node.reason, 240));
+  json.add("base_rank", node.base_rank);
+  std::vector<std::string> workers;
+  for (const viewed_worker& worker : node.workers) {
+    workers.push_back(worker_json(worker, median, budget));
+  }
+  std::string text = json.text();
+  text.pop_back();
+  return fmt::format("{}, \"workers\": {}}}", text, json_list(workers));
+}
+
+inline std::string whole_part(const viewed_job& whole, double median, text_budget& budget) {
+  if (!whole.is_known()) return "null";
+  json_object json;
+  json.add("round", whole.round()).add("complete", whole.is_complete());
+  json.add("min_nodes", whole.min_nodes()).add("max_nodes", whole.max_nodes());
+  json.add("active", whole.active()).add("waiting", whole.waiting()).add("lost", whole.lost());
+  std::vector<std::string> nodes;
+  for (const viewed_node& node : whole.nodes()) nodes.push_back(node_json(node, median, budget));
+  std::string text = json.text();
+  text.pop_back();
+  return fmt::format("{}, \"nodes\": {}}}", text, json_list(nodes));
 }
 
 inline std::string uses_part(const job_view& view, std::int64_t now_us) {
@@ -37600,6 +41397,7 @@ inline std::string attempt_line(const viewed_attempt& attempt, const job_view& v
   }
   if (is_over) line += fmt::format("  {}", name_of(attempt.end));
   if (!attempt.reason.empty()) line += ": " + one_line(attempt.reason, 300);
+  if (!attempt.cause.empty()) line += "; " + one_line(attempt.cause, 300);
   if (attempt.lost_seconds) line += fmt::format("  (lost {})", span_text(*attempt.lost_seconds));
   return line + "\n";
 }
@@ -37611,6 +41409,10 @@ inline std::string worker_line(const viewed_worker& worker, double median) {
   if (median > 0 && worker.step_seconds > median * straggler_ratio) {
     line += fmt::format("  slow: {:.2f} times the median", worker.step_seconds / median);
   }
+  if (worker.is_suspected()) {
+    line += fmt::format("  {}: {}", to_string(worker.suspicion),
+                        one_line(worker.suspicion_reason, 200));
+  }
   if (worker.exit_code) line += fmt::format("  exit code {}", *worker.exit_code);
   if (worker.signal) line += fmt::format("  signal {}", *worker.signal);
   if (!worker.reason.empty()) line += "  " + one_line(worker.reason, 300);
@@ -37621,7 +41423,8 @@ inline bool is_remarkable(const viewed_worker& worker, double median) {
   using condition = viewed_worker::condition;
   const bool is_usual = worker.state == condition::running || worker.state == condition::waiting ||
                         worker.state == condition::succeeded;
-  return !is_usual || (median > 0 && worker.step_seconds > median * straggler_ratio);
+  return !is_usual || worker.is_suspected() ||
+         (median > 0 && worker.step_seconds > median * straggler_ratio);
 }
 
 /// Each of a few workers, else only those of which there is something to be said.
@@ -37644,6 +41447,22 @@ inline std::string workers_text(const job_view& view) {
   return text;
 }
 
+/// Of the other nodes only workers of which there is something to be said.
+inline std::string other_workers_text(const job_view& view) {
+  constexpr int most_lines = 16;
+  const double median = progress_of(view).median_seconds;
+  std::string text;
+  int lines = 0;
+  for (const viewed_node& node : view.whole().nodes()) {
+    for (const viewed_worker& worker : node.workers) {
+      if (!is_remarkable(worker, median) || ++lines > most_lines) continue;
+      text += fmt::format("  {}{}", one_line(node.entry.host, 100), worker_line(worker, median));
+    }
+  }
+  if (lines > most_lines) text += fmt::format("  and {} more\n", lines - most_lines);
+  return text.empty() ? text : "workers of other nodes\n" + text;
+}
+
 inline std::string headline(const job_view& view, std::int64_t now_us) {
   std::string line =
       fmt::format("job {}  {}", one_line(view.run_id(), 200), to_string(view.activity()));
@@ -37660,14 +41479,38 @@ inline std::string headline(const job_view& view, std::int64_t now_us) {
   return line + "\n";
 }
 
+/// "nodes 2 of 2 to 4: node0 node1  lost: node2 (12.0 s ago)"; empty: not known here.
+inline std::string nodes_line_of(const viewed_job& whole, std::int64_t now_us) {
+  if (!whole.is_known()) return {};
+  constexpr std::size_t most_names = 8;
+  const int there = whole.active() + whole.waiting();
+  const std::string most =
+      whole.max_nodes() > whole.min_nodes() ? fmt::format(" to {}", whole.max_nodes()) : "";
+  std::string line = fmt::format("nodes {} of {}{}", there, whole.min_nodes(), most);
+  for (const node_presence presence : {node_presence::active, node_presence::waiting,
+                                       node_presence::standing_by, node_presence::lost}) {
+    std::size_t count = 0;
+    for (const viewed_node& node : whole.nodes()) {
+      if (node.entry.presence != presence || ++count > most_names) continue;
+      line += count > 1 ? " " : fmt::format("  {}: ", to_string(presence));
+      line += one_line(node.entry.name, 100);
+      if (presence != node_presence::lost) continue;
+      line += fmt::format(" ({} ago)", span_text(seconds_between(node.since_us, now_us)));
+    }
+    if (count > most_names) line += fmt::format(" and {} more", count - most_names);
+  }
+  return line + "\n";
+}
+
 inline std::string progress_line_of(const job_view& view) {
-  const viewed_worker* const slowest = view.slowest();
+  const known_progress progress = progress_of(view);
+  const viewed_worker* const slowest = progress.slowest;
   if (!slowest) return {};
   std::string line = fmt::format("step {}", slowest->step);
   if (slowest->total > 0) line += fmt::format(" of {}", slowest->total);
-  const double median = view.median_step_seconds();
+  const double median = progress.median_seconds;
   if (median > 0) line += fmt::format("  {:.3g} s a step", median);
-  if (const auto left = seconds_left(view)) line += fmt::format("  {} left", span_text(*left));
+  if (const auto left = progress.seconds_left()) line += fmt::format("  {} left", span_text(*left));
   if (!slowest->text.empty()) line += "  " + one_line(slowest->text, 200);
   return line + "\n";
 }
@@ -37685,40 +41528,51 @@ ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
   head.add("restarts", view.restarts()).add("max_restarts", view.max_restarts());
   if (const auto part = view.goodput(now_us)) head.add("goodput", detail::rounded(*part));
   std::vector<std::string> attempts;
-  for (const viewed_attempt& attempt : view.attempts()) {
-    attempts.push_back(detail::attempt_json(attempt));
+  constexpr std::size_t with_lines = 8;
+  for (std::size_t at = 0; at < view.attempts().size(); ++at) {
+    const bool has_lines = at + with_lines >= view.attempts().size();
+    attempts.push_back(detail::attempt_json(view.attempts()[at], has_lines));
   }
   std::vector<std::string> workers;
   detail::text_budget budget;
-  const double median = view.median_step_seconds();
+  const detail::known_progress progress = detail::progress_of(view);
   for (const viewed_worker& worker : view.workers()) {
-    workers.push_back(detail::worker_json(worker, median, budget));
+    workers.push_back(detail::worker_json(worker, progress.median_seconds, budget));
   }
+  const std::string whole = detail::whole_part(view.whole(), progress.median_seconds, budget);
   std::string text = head.text();
   text.pop_back();
   return fmt::format(
-      "{},\n\"seconds\": {},\n\"progress\": {},\n\"attempts\": {},\n\"workers\": {}}}\n", text,
-      detail::uses_part(view, now_us), detail::progress_part(view), detail::json_list(attempts),
-      detail::json_list(workers));
+      "{},\n\"seconds\": {},\n\"progress\": {},\n\"attempts\": {},\n\"workers\": {},\n"
+      "\"whole\": {}}}\n",
+      text, detail::uses_part(view, now_us), detail::progress_part(progress),
+      detail::json_list(attempts), detail::json_list(workers), whole);
 }
 
 ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us) {
-  std::string text = detail::headline(view, now_us) + detail::progress_line_of(view);
+  std::string text = detail::headline(view, now_us) + detail::nodes_line_of(view.whole(), now_us) +
+                     detail::progress_line_of(view);
   if (!view.attempts().empty()) text += "attempts (UTC)\n";
   for (const viewed_attempt& attempt : view.attempts()) {
     text += detail::attempt_line(attempt, view, now_us);
   }
   if (!view.workers().empty()) text += "workers of this node\n";
-  return text + detail::workers_text(view);
+  return text + detail::workers_text(view) + detail::other_workers_text(view);
 }
 
 ELASTIC_DECL std::string progress_json(const job_view& view, std::int64_t since_us,
                                        std::int64_t now_us) {
   std::vector<std::string> workers;
-  for (const viewed_worker& worker : view.workers()) {
-    if (worker.step < 0 || worker.progress_us < since_us) continue;
-    workers.push_back(fmt::format("[{},{},{},{}]", worker.local_rank, worker.step, worker.total,
+  const auto add = [&](const viewed_worker& worker) {
+    if (worker.step < 0 || worker.progress_us < since_us) return;
+    workers.push_back(fmt::format("[{},{},{},{}]", worker.rank, worker.step, worker.total,
                                   detail::rounded(worker.step_seconds)));
+  };
+  for (const viewed_worker& worker : view.workers()) add(worker);
+  for (const viewed_node& node : view.whole().nodes()) {
+    if (node.entry.presence == node_presence::active) {
+      std::for_each(node.workers.begin(), node.workers.end(), add);
+    }
   }
   return fmt::format("{{\"time_us\": {}, \"workers\": [{}]}}", now_us, fmt::join(workers, ","));
 }
@@ -37728,6 +41582,32 @@ ELASTIC_DECL std::string why_not_ready(const job_view& view) {
   std::string why(to_string(view.activity()));
   if (!view.reason().empty()) why += ": " + detail::one_line(view.reason(), 300);
   return why;
+}
+
+ELASTIC_DECL std::string ready_checks(const job_view& view, std::int64_t now_us) {
+  using condition = viewed_worker::condition;
+  const auto line = [](bool is_good, std::string_view name, const std::string& what) {
+    return fmt::format("[{}]{} {}\n", is_good ? '+' : '-', name, what);
+  };
+  const std::size_t all = view.workers().size();
+  const auto running =
+      std::count_if(view.workers().begin(), view.workers().end(),
+                    [](const viewed_worker& worker) { return worker.state == condition::running; });
+  const std::string why = why_not_ready(view);
+  const bool has_round = !view.attempts().empty() && view.attempts().back().round >= 0;
+  std::string text = line(why.empty(), "agent", why.empty() ? "running" : why);
+  text += line(has_round, "round",
+               has_round ? fmt::format("{}", view.attempts().back().round) : "none yet");
+  text += line(running > 0 && static_cast<std::size_t>(running) == all, "workers",
+               fmt::format("{} of {} run", running, all));
+  std::string nodes = detail::nodes_line_of(view.whole(), now_us);
+  if (!nodes.empty()) {
+    nodes.pop_back();
+    const viewed_job& whole = view.whole();
+    const bool is_enough = whole.active() + whole.waiting() >= whole.min_nodes();
+    text += line(is_enough, "rendezvous", nodes);
+  }
+  return text + (why.empty() ? "ready\n" : "not ready\n");
 }
 
 }  // namespace elastic
@@ -37822,14 +41702,33 @@ inline void write_state(metrics_writer& to, const job_view& view) {
   to.sample(static_cast<double>(view.attempts().back().round));
 }
 
+/// The node that serves the rendezvous tells it; if it does not show the job, that of group rank 0.
+inline bool tells_of_whole_job(const job_view& view) {
+  return view.whole().is_known() || (view.group_rank() == 0 && !view.is_shown_elsewhere());
+}
+
+inline void write_nodes(metrics_writer& to, const job_view& view) {
+  const viewed_job& whole = view.whole();
+  const bool is_running = view.activity() == agent_activity::running;
+  if (!is_running && !whole.is_known()) return;
+  to.family("elastic_nodes", "gauge", "Nodes of the round that runs, and those beside it.");
+  if (is_running) {
+    to.sample(static_cast<double>(view.attempts().back().nodes), label("state", "active"));
+  } else {
+    to.sample(whole.active(), label("state", "active"));
+  }
+  if (!whole.is_known()) return;
+  to.sample(whole.waiting(), label("state", "waiting"));
+  to.sample(whole.lost(), label("state", "lost"));
+}
+
 inline void write_whole_job(metrics_writer& to, const job_view& view) {
-  if (view.group_rank() != 0) return;
+  if (!tells_of_whole_job(view)) return;
   if (view.activity() == agent_activity::running) {
     to.family("elastic_world_size", "gauge", "Workers of the round.");
     to.sample(static_cast<double>(view.attempts().back().world_size));
-    to.family("elastic_nodes", "gauge", "Nodes of the round.");
-    to.sample(static_cast<double>(view.attempts().back().nodes), label("state", "active"));
   }
+  write_nodes(to, view);
   to.family("elastic_restarts_remaining", "gauge", "How often workers may still fail.");
   to.sample(static_cast<double>(std::max<std::int64_t>(view.max_restarts() - view.restarts(), 0)));
   to.family("elastic_restarts", "counter", "Ends of attempts, by what ended them.");
@@ -37844,8 +41743,8 @@ inline void write_time(metrics_writer& to, const job_view& view, std::int64_t no
   to.family("elastic_productive_seconds", "counter", "Time for which the workers ran.");
   to.sample(view.seconds(time_use::training, now_us));
   to.family("elastic_lost_seconds", "counter", "Time that went to something else.");
-  for (const time_use use :
-       {time_use::rendezvous, time_use::start, time_use::stop, time_use::exit_barrier}) {
+  for (const time_use use : {time_use::rendezvous, time_use::start, time_use::stop,
+                             time_use::exit_barrier, time_use::rollback}) {
     to.sample(view.seconds(use, now_us),
               label("phase", time_use_names[static_cast<std::size_t>(use)]));
   }
@@ -37857,11 +41756,26 @@ inline void write_time(metrics_writer& to, const job_view& view, std::int64_t no
   to.histogram(view.stop_durations());
 }
 
+/// A label for each of many would be a series for each of them.
+inline constexpr std::size_t most_named_ranks = 8;
+
+inline void write_suspicions(metrics_writer& to, const job_view& view) {
+  to.family("elastic_worker_suspected", "gauge", "1 for a rank that seems to hold up the others.");
+  std::size_t named = 0;
+  for (const viewed_worker& worker : view.workers()) {
+    if (!worker.is_suspected()) continue;
+    if (named++ == most_named_ranks) break;
+    to.sample(1,
+              fmt::format(R"({{rank="{}",state="{}"}})", worker.rank, to_string(worker.suspicion)));
+  }
+}
+
 inline void write_workers(metrics_writer& to, const job_view& view) {
   to.family("elastic_worker_exits", "counter", "Ends of workers, by exit code or signal.");
   for (const auto& [code, count] : view.exits()) {
     to.sample(static_cast<double>(count), label("code", code));
   }
+  write_suspicions(to, view);
   const viewed_worker* const slowest = view.slowest();
   if (!slowest) return;
   to.family("elastic_progress_steps", "gauge", "The step of the worker that is furthest behind.");
@@ -37881,12 +41795,10 @@ inline void write_workers(metrics_writer& to, const job_view& view) {
   for (const viewed_worker& worker : view.workers()) {
     if (worker.step_seconds > median * straggler_ratio) slow.push_back(&worker);
   }
-  // A label for each of many would be a series for each of them.
-  constexpr std::size_t most_stragglers = 8;
   std::sort(slow.begin(), slow.end(), [](auto* a, auto* b) {
     return std::pair(-a->step_seconds, a->rank) < std::pair(-b->step_seconds, b->rank);
   });
-  slow.resize(std::min(slow.size(), most_stragglers));
+  slow.resize(std::min(slow.size(), most_named_ranks));
   to.family("elastic_straggler_ratio", "gauge", "How often the median a step takes a slow rank.");
   for (const viewed_worker* const worker : slow) {
     to.sample(worker->step_seconds / median, label("rank", fmt::format("{}", worker->rank)));
@@ -38206,6 +42118,9 @@ class chosen_rendezvous : public rendezvous_handler {
   task<void> exit_barrier() override { return chosen().exit_barrier(); }
 
   ELASTIC_DECL task<void> wait_for_fence() override;
+  ELASTIC_DECL void pause(std::string why, bool saves_first) override;
+  ELASTIC_DECL void resume() override;
+  ELASTIC_DECL void keep_out(std::string why) override;
   ELASTIC_DECL task<int> num_nodes_waiting() override;
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
@@ -39645,16 +43560,17 @@ ELASTIC_DECL task<int> torch_round::arrived_at_barrier(std::int64_t round) {
   const std::string all = prefix(round) + "/torchelastic/agent/terminal_state/" + count_name;
   const std::string own = ended_prefix(round) + count_name;
   // This one first: it never counts more than the other.
-  const std::int64_t replies = co_await count_at(own);
-  const std::int64_t arrived = co_await count_at(all);
-  co_return static_cast<int>(arrived - replies);
+  const int replies = co_await count_at(own);
+  const int arrived = co_await count_at(all);
+  co_return arrived - replies;
 }
 
-ELASTIC_DECL task<std::int64_t> torch_round::count_at(std::string key) {
+ELASTIC_DECL task<int> torch_round::count_at(std::string key) {
   std::vector<std::string> keys(1, key);
   const bool has_begun = co_await agents_->check(std::move(keys));
   if (!has_begun) co_return 0;
-  co_return co_await agents_->add(key, 0);
+  const std::int64_t count = co_await agents_->add(key, 0);
+  co_return static_cast<int>(std::clamp<std::int64_t>(count, 0, limits::nodes));
 }
 
 ELASTIC_DECL task<bool> torch_round::has_said_its_end(std::int64_t round, int rank) {
@@ -41328,7 +45244,7 @@ ELASTIC_DECL task<std::int64_t> etcd_keys::count() {
 ELASTIC_DECL task<void> etcd_keys::wait_for_change(std::string key, std::string version) {
   json watch;
   watch["key"] = detail::to_base64(root_ + key);
-  watch["start_revision"] = std::to_string(seen_revision(version) + 1);
+  watch["start_revision"] = next_revision(version);
   time_source& time = client_->time();
   task<void> waiting = client_->await_event(std::move(watch));
   co_await with_deadline(time, time.now() + longest_watch, std::move(waiting));
@@ -41338,9 +45254,11 @@ ELASTIC_DECL std::string etcd_keys::version_of(std::int64_t of_key, std::int64_t
   return fmt::format("{}:{}", of_key, of_etcd);
 }
 
-ELASTIC_DECL std::int64_t etcd_keys::seen_revision(const std::string& version) {
+ELASTIC_DECL std::string etcd_keys::next_revision(const std::string& version) {
   const std::size_t colon = version.find(':');
-  return colon == std::string::npos ? 0 : std::stoll(version.substr(colon + 1));
+  const std::int64_t seen = colon == std::string::npos ? 0 : std::stoll(version.substr(colon + 1));
+  // Whatever number an etcd tells.
+  return std::to_string(static_cast<std::uint64_t>(seen) + 1);
 }
 
 ELASTIC_DECL auto etcd_keys::unchanged(const std::string& key, const std::string& version) -> json {
@@ -41559,7 +45477,7 @@ ELASTIC_DECL task<void> etcd_v2_keys::wait_for_any_change(std::string version) {
 
 ELASTIC_DECL task<void> etcd_v2_keys::watch(std::string key, std::string version,
                                             std::string scope) {
-  const std::int64_t index = number_of(version.substr(version.find(':') + 1));
+  const auto index = static_cast<std::uint64_t>(number_of(version.substr(version.find(':') + 1)));
   detail::http_request request =
       request_of("GET", key, fmt::format("?wait=true&waitIndex={}{}", index + 1, scope));
   time_source& time = client_->time();
@@ -42572,6 +46490,28 @@ ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand,
 
 }  // namespace elastic::detail
 
+// ---- elastic/agent/detail/impl/planned_restart.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL planned_restart plan_restart(const planned_restart_view& view) {
+  const auto at_once = [](std::string reason) {
+    return planned_restart{duration::zero(), std::move(reason)};
+  };
+  if (view.why == change_kind::worker_failed) return at_once("workers have failed");
+  if (view.is_pause) return at_once("the job pauses");
+  if (view.grace < duration::max()) return at_once("the others may go on without this node");
+  if (view.off) return at_once("there are to be no standbys: " + *view.off);
+  if (view.cold == 0) return at_once("every worker has a standby");
+  const std::string missing =
+      fmt::format("{} of them {} no standby yet", view.cold, view.cold == 1 ? "has" : "have");
+  // Workers whose peers are gone may stand still.
+  if (view.why == change_kind::node_lost) return {planned_restart::patience_lost, missing};
+  return {planned_restart::patience, missing};
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/agent/detail/impl/request_inbox.ipp ----
 
 namespace elastic::detail {
@@ -42595,9 +46535,12 @@ ELASTIC_DECL void request_inbox::open(asio::any_io_executor strand,
 
 ELASTIC_DECL void request_inbox::close() {
   take_ = nullptr;
+  // Whoever waits for one of them is told, without the lock.
+  std::deque<agent_request> forgotten;
   const std::lock_guard lock(mutex_);
   closed_ = true;
   strand_.reset();
+  forgotten.swap(waiting_);
 }
 
 ELASTIC_DECL void request_inbox::deliver() {
@@ -42951,7 +46894,13 @@ ELASTIC_DECL std::optional<process_entry> parse_process_stat(std::string_view te
       !read(field(), entry.session)) {
     return std::nullopt;
   }
-  for (int skipped = 7; skipped < 20; ++skipped) field();
+  for (int skipped = 7; skipped < 14; ++skipped) field();
+  for (int time = 14; time < 18; ++time) {
+    std::uint64_t ticks = 0;
+    if (!read(field(), ticks)) return std::nullopt;
+    entry.processor_ticks += ticks;
+  }
+  for (int skipped = 18; skipped < 20; ++skipped) field();
   if (!read(field(), entry.threads)) return std::nullopt;
   field();
   if (!read(field(), entry.start_time)) return std::nullopt;
@@ -43050,6 +46999,27 @@ ELASTIC_DECL std::vector<pid_t> read_children(pid_t pid) {
     for_each_number(tasks.c_str(), read_list);
   }
   return children;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/detail/impl/file_tail.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::vector<std::string> read_file_tail(const std::string& path) {
+  // A process may have put anything there, a FIFO that nobody writes to included.
+  const unique_fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  struct stat status{};
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  constexpr auto most = static_cast<off_t>(limits::report_stderr_bytes);
+  const off_t wanted = std::min(status.st_size, most);
+  std::string bytes(static_cast<std::size_t>(wanted), '\0');
+  const ssize_t size = ::pread(file.get(), bytes.data(), bytes.size(), status.st_size - wanted);
+  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  line_tail tail;
+  tail.keep(bytes);
+  return tail.lines();
 }
 
 }  // namespace elastic::detail
@@ -43299,6 +47269,50 @@ ELASTIC_DECL std::optional<std::uint64_t> count_oom_kills(const std::string& roo
 
 }  // namespace elastic::detail
 
+// ---- elastic/process/detail/impl/tree_usage.ipp ----
+
+namespace elastic::detail {
+
+inline duration time_of_ticks(std::uint64_t ticks) {
+  static const long per_second = std::max(::sysconf(_SC_CLK_TCK), 1L);
+  const double seconds = static_cast<double>(ticks) / static_cast<double>(per_second);
+  return std::chrono::duration_cast<duration>(std::chrono::duration<double>(seconds));
+}
+
+ELASTIC_DECL std::optional<tree_usage> look_at_tree(pid_t root, std::size_t most_files) {
+  tree_usage usage;
+  std::uint64_t ticks = 0;
+  std::size_t files = 0;
+  // It grows while it is walked. What vanishes meanwhile is passed over.
+  std::vector<pid_t> tree{root};
+  for (std::size_t next = 0; next < tree.size(); ++next) {
+    if (files >= most_files) {
+      usage.is_cut = true;
+      break;
+    }
+    ++files;
+    const std::optional<process_entry> entry = read_process(tree[next]);
+    if (!entry || entry->dead()) continue;
+    ++usage.processes;
+    ticks += entry->processor_ticks;
+    if (entry->state == 'T' || entry->state == 't') usage.stopped = entry->pid;
+    if (entry->state == 'D') usage.blocked = entry->pid;
+    const auto threads = static_cast<std::size_t>(std::max(entry->threads, 1));
+    if (threads > most_files - files) {
+      usage.is_cut = true;
+      continue;
+    }
+    files += threads;
+    const std::vector<pid_t> children = read_children(entry->pid);
+    tree.insert(tree.end(), children.begin(), children.end());
+  }
+  if (usage.processes == 0) return std::nullopt;
+  usage.processor_time = time_of_ticks(ticks);
+  return usage;
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/base/detail/impl/nearest_name.ipp ----
 
 namespace elastic::detail {
@@ -43414,6 +47428,8 @@ ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
     server_ = std::make_unique<tcp_store_server>(executor, options);
   }
   co_await workers_.stop();
+  if (!pause_changes_) pause_changes_.emplace(executor);
+  while (pause_) co_await pause_changes_->wait();
   rendezvous_round round;
   round.round = ++round_ - 1;
   round.agents = std::make_shared<prefix_store>(
@@ -43429,6 +47445,31 @@ ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
   }
   round.restarts = restarts();
   co_return round;
+}
+
+ELASTIC_DECL task<rendezvous_change> solo_rendezvous::wait_for_change() {
+  while (!pause_) co_await pause_changes_->wait();
+  rendezvous_change change{change_kind::node_waiting, *pause_, restarts()};
+  change.is_pause = true;
+  change.saves_first = saves_first_;
+  co_return change;
+}
+
+ELASTIC_DECL void solo_rendezvous::pause(std::string why, bool saves_first) {
+  pause_ = std::move(why);
+  saves_first_ = saves_first;
+  note_pause();
+}
+
+ELASTIC_DECL void solo_rendezvous::resume() {
+  pause_.reset();
+  note_pause();
+}
+
+ELASTIC_DECL void solo_rendezvous::note_pause() {
+  if (!pause_changes_) return;
+  pause_changes_->set();
+  pause_changes_->reset();
 }
 
 ELASTIC_DECL task<void> solo_rendezvous::exit_barrier() { co_return; }
@@ -43609,6 +47650,26 @@ ELASTIC_DECL std::vector<int> gpu_nodes(const environment_map& environment,
     visible_nodes.push_back(index < nodes.size() ? nodes[index] : -1);
   }
   return nodes.empty() ? nodes : visible_nodes;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/launch/detail/impl/monitored_services.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL void add_monitor(agent_services& services) {
+  if (services.monitor) return;
+  if (!services.journal) {
+    job_journal_options recording;
+    recording.node = host_name();
+    recording.time = services.time;
+    recording.log = services.log;
+    services.journal = std::make_shared<job_journal>(std::move(recording));
+  }
+  services.monitor = std::make_shared<job_monitor>(services.time, services.observer);
+  services.journal->add(services.monitor);
+  services.observer = services.monitor;
 }
 
 }  // namespace elastic::detail
@@ -43970,6 +48031,118 @@ ELASTIC_DECL void fork_launcher::take_environment(const process_spec& spec) {
     if (equals == std::string::npos || equals == 0) continue;
     ::setenv(entry.substr(0, equals).c_str(), entry.c_str() + equals + 1, 1);
   }
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/net/detail/impl/cut_links.ipp ----
+
+namespace elastic::detail {
+
+inline std::atomic<int> cuts_of_process{0};
+
+/// What this process signs by. No other one has it: two that are cut off do not meet.
+inline const std::array<std::uint32_t, 4>& cut_key() {
+  static const std::array<std::uint32_t, 4> key = [] {
+    std::random_device device;
+    return std::array<std::uint32_t, 4>{device(), device(), device(), device()};
+  }();
+  return key;
+}
+
+inline int socket_option(int fd, int option) {
+  int value = -1;
+  socklen_t size = sizeof value;
+  return ::getsockopt(fd, SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
+}
+
+inline bool is_tcp(int fd) {
+  const int family = socket_option(fd, SO_DOMAIN);
+  return (family == AF_INET || family == AF_INET6) && socket_option(fd, SO_PROTOCOL) == IPPROTO_TCP;
+}
+
+/// Those of this process. Its standard streams are whoever's that started it.
+inline std::vector<int> tcp_sockets() {
+  std::vector<int> sockets;
+  std::error_code failure;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", failure)) {
+    const std::string name = entry.path().filename();
+    int fd = -1;
+    std::from_chars(name.data(), name.data() + name.size(), fd);
+    if (fd > STDERR_FILENO && is_tcp(fd)) sockets.push_back(fd);
+  }
+  return sockets;
+}
+
+/// All addresses of a family, those of IPv4 as IPv6 writes them, or one of each.
+inline sockaddr_storage any_ipv4() {
+  sockaddr_storage address{};
+  address.ss_family = AF_INET;
+  return address;
+}
+
+inline sockaddr_storage any_ipv6(bool is_mapped) {
+  sockaddr_in6 any{};
+  any.sin6_family = AF_INET6;
+  if (is_mapped) any.sin6_addr.s6_addr[10] = any.sin6_addr.s6_addr[11] = 0xff;
+  sockaddr_storage address{};
+  std::memcpy(&address, &any, sizeof any);
+  return address;
+}
+
+enum class peers { all, one };
+
+/// Sets the key for what goes to these addresses and comes from there, or takes it away.
+inline bool set_key(int fd, const sockaddr_storage& address, peers of, bool is_cut) {
+  tcp_md5sig signature{};
+  signature.tcpm_addr = address;
+  if (of == peers::all) signature.tcpm_flags = TCP_MD5SIG_FLAG_PREFIX;
+  if (is_cut) {
+    signature.tcpm_keylen = sizeof cut_key();
+    std::memcpy(signature.tcpm_key, cut_key().data(), sizeof cut_key());
+  }
+  return ::setsockopt(fd, IPPROTO_TCP, TCP_MD5SIG_EXT, &signature, sizeof signature) == 0;
+}
+
+inline bool set_keys(int fd, bool is_cut) {
+  if (socket_option(fd, SO_DOMAIN) == AF_INET) return set_key(fd, any_ipv4(), peers::all, is_cut);
+  const bool was_set = set_key(fd, any_ipv6(false), peers::all, is_cut);
+  return set_key(fd, any_ipv6(true), peers::all, is_cut) || was_set;
+}
+
+inline void mend(int fd) {
+  set_keys(fd, false);
+  // What was accepted meanwhile has the port's key for its own peer.
+  sockaddr_storage peer{};
+  socklen_t size = sizeof peer;
+  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0) return;
+  set_key(fd, peer, peers::one, false);
+}
+
+ELASTIC_DECL links_cut::links_cut() {
+  ++cuts_of_process;
+  int failure = 0;
+  for (const int fd : tcp_sockets()) {
+    if (set_keys(fd, true)) {
+      ++count_;
+    } else {
+      failure = errno;
+    }
+  }
+  if (failure == 0 || count_ > 0) return;
+  --cuts_of_process;
+  throw error(errc::not_supported,
+              fmt::format("the kernel cannot sign TCP segments (TCP_MD5SIG): {}",
+                          std::generic_category().message(failure)));
+}
+
+ELASTIC_DECL links_cut::~links_cut() {
+  if (--cuts_of_process > 0) return;
+  for (const int fd : tcp_sockets()) mend(fd);
+}
+
+ELASTIC_DECL void join_cut(int fd) {
+  if (cuts_of_process > 0) set_keys(fd, true);
 }
 
 }  // namespace elastic::detail
@@ -44714,6 +48887,17 @@ ELASTIC_DECL const nlohmann::json& json_fields::field(const char* name) const {
   return *position;
 }
 
+ELASTIC_DECL void json_fields::allow(std::initializer_list<std::string_view> names) const {
+  for (const auto& [name, value] : json_->items()) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    std::string allowed;
+    for (const std::string_view each : names) {
+      allowed += fmt::format("{}\"{}\"", allowed.empty() ? "" : ", ", each);
+    }
+    refuse(fmt::format("has a field other than {}", allowed));
+  }
+}
+
 ELASTIC_DECL void json_fields::refuse(const std::string& why) const {
   throw error(errc::protocol_violation, subject_ + " " + why);
 }
@@ -45097,6 +49281,24 @@ inline std::vector<option_row> make_option_rows() {
        .type = text_type(in_config(&launch_config::drain_file)),
        .default_text = "none",
        .is_own = true},
+      {.names = "--exclude-for",
+       .value = "SECONDS",
+       .heading = heading_failure,
+       .help =
+           "How long this node stays out of the job once it was called bad: by a worker, by its "
+           "check, by a drain file or by elasticrun drain. An agent that is started again there "
+           "waits; if there are too few nodes without it, it comes back. At most 30 days; 0: "
+           "not at all. For c10d.",
+       .type =
+           seconds_type(in_config(&launch_config::rendezvous, &rendezvous_parameters::exclude_for)),
+       .is_own = true},
+      {.names = "--node-name",
+       .value = "NAME",
+       .heading = heading_failure,
+       .help = "The name by which this node is known then, and in its journal.",
+       .type = text_type(in_config(&launch_config::rendezvous, &rendezvous_parameters::node_name)),
+       .default_text = "the host's name",
+       .is_own = true},
       {.names = "--node-check",
        .value = "COMMAND",
        .heading = heading_failure,
@@ -45136,6 +49338,15 @@ inline std::vector<option_row> make_option_rows() {
                "time observed times this factor. 0: nothing is learned.",
        .type = factor_type(),
        .is_own = true},
+      {.names = "--watch-workers",
+       .value = nullptr,
+       .heading = heading_failure,
+       .help =
+           "Look at the workers each 5 s, by the steps that they report and in /proc, and say in "
+           "the log and the journal which of them is slow, idle, blocked or stopped. Nothing is "
+           "done about them. --status includes it.",
+       .type = flag_type([](option_target& target) -> bool& { return target.watch_workers; }),
+       .is_own = true},
       {.names = "--hang-hook",
        .value = "COMMAND",
        .heading = heading_failure,
@@ -45170,7 +49381,8 @@ inline std::vector<option_row> make_option_rows() {
        .heading = heading_failure,
        .help = "Disturb the job on purpose, to see it recover: kill=rank:3@20s (20 s after the "
                "workers first ran), stop=rank:2@10s+5s (for 5 s), slow=rank:0@10s+1m (a tenth of "
-               "its speed), kill=node:1@2m (the agent, too), random=7@20s (seed 7, a fault about "
+               "its speed), kill=node:1@2m (the agent, too), cut=node:1@30s+10s (the agent's "
+               "connections, as if its cables were pulled), random=7@20s (seed 7, a fault about "
                "every 20 s), with commas between them. To be given on each node.",
        .type = chaos_type(),
        .default_text = "none",
@@ -45679,6 +49891,7 @@ inline void warn_of_unused(const given_options& given, const launch_config& conf
   }
   if (config.standalone || is_static) warn("--local-addr", "only a rendezvous such as c10d");
   if (config.standalone) warn("--scale-up-delay", "only a job of several nodes");
+  if (config.standalone) warn("--exclude-for", "only a job of several nodes");
   if (!is_static && !config.standalone && rendezvous.max_nodes > 1 && !given.find("--rdzv-id")) {
     warnings.push_back(
         fmt::format("no --rdzv-id is given: any other job without one would meet "
@@ -46495,6 +50708,220 @@ ELASTIC_DECL slurm_words adopt_slurm_step(given_options& given, const command_li
 
 }  // namespace elastic::detail
 
+// ---- elastic/observe/detail/impl/node_report.ipp ----
+
+namespace elastic::detail {
+
+/// Of a reason; in JSON a byte takes up to six.
+inline constexpr std::size_t report_reason_bytes = 240;
+
+inline std::string report_reason(std::string_view text) {
+  text = text.substr(0, report_reason_bytes);
+  return std::string(text.substr(0, text.size() - unfinished_character(text)));
+}
+
+/// Local rank, condition, pid, step, total, seconds of a step, exit code or null, signal or null,
+/// reason.
+inline std::string report_text(const viewed_worker& worker) {
+  const auto optional = [](const std::optional<std::int64_t>& number) {
+    return number ? fmt::format("{}", *number) : std::string("null");
+  };
+  const double seconds = std::isfinite(worker.step_seconds) ? worker.step_seconds : 0;
+  return fmt::format("[{},{},{},{},{},{:.6g},{},{},{}]", worker.local_rank,
+                     static_cast<int>(worker.state), worker.pid, worker.step, worker.total, seconds,
+                     optional(worker.exit_code), optional(worker.signal),
+                     json_string(report_reason(worker.reason)));
+}
+
+inline std::string report_text(const journal_record& event) {
+  journal_record shown = event;
+  shown.event.reason = report_reason(event.event.reason);
+  shown.event.pids.clear();
+  return to_json_line(shown);
+}
+
+template <class Entry>
+std::string report_list(const std::vector<Entry>& entries) {
+  std::string text;
+  for (const Entry& entry : entries) text += (text.empty() ? "" : ",") + report_text(entry);
+  return "[" + text + "]";
+}
+
+/// One of the numbers of a worker, within bounds.
+inline std::int64_t report_number(const json_fields& fields, const nlohmann::json& entry,
+                                  std::size_t at, std::int64_t least, std::int64_t most) {
+  const nlohmann::json& value = entry[at];
+  const bool is_large =
+      value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
+  if (!value.is_number_integer() || is_large || value.get<std::int64_t>() < least ||
+      value.get<std::int64_t>() > most) {
+    fields.refuse(
+        fmt::format("has a worker whose entry {} is no number from {} to {}", at, least, most));
+  }
+  return value.get<std::int64_t>();
+}
+
+inline viewed_worker read_worker(const json_fields& fields, const nlohmann::json& entry,
+                                 std::int64_t size) {
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  constexpr auto least = std::numeric_limits<std::int64_t>::min();
+  constexpr std::size_t entries = 9;
+  if (!entry.is_array() || entry.size() != entries || !entry[8].is_string()) {
+    fields.refuse(fmt::format("has a worker that is no list of {} entries", entries));
+  }
+  const auto number = [&](std::size_t at, std::int64_t from, std::int64_t to) {
+    return report_number(fields, entry, at, from, to);
+  };
+  viewed_worker worker;
+  worker.local_rank = number(0, 0, size - 1);
+  constexpr auto last = static_cast<std::int64_t>(worker_condition_names.size()) - 1;
+  worker.state = static_cast<viewed_worker::condition>(number(1, 0, last));
+  worker.pid = number(2, 0, most);
+  worker.step = number(3, -1, most);
+  worker.total = number(4, 0, most);
+  if (!entry[5].is_number() || !(entry[5].get<double>() >= 0) || entry[5].get<double>() > 1e12) {
+    fields.refuse("has a worker whose steps take no time");
+  }
+  worker.step_seconds = entry[5].get<double>();
+  if (!entry[6].is_null()) worker.exit_code = number(6, least, most);
+  if (!entry[7].is_null()) worker.signal = number(7, least, most);
+  worker.reason = report_reason(entry[8].get<std::string>());
+  return worker;
+}
+
+inline agent_activity read_activity(const json_fields& fields) {
+  const std::string name = fields.text("state");
+  const auto known = std::find(agent_activity_names.begin(), agent_activity_names.end(), name);
+  if (known == agent_activity_names.end()) {
+    fields.refuse(fmt::format("has an unknown \"state\": {}", json_string(name.substr(0, 40))));
+  }
+  return static_cast<agent_activity>(known - agent_activity_names.begin());
+}
+
+inline const nlohmann::json& read_list(const json_fields& fields, const char* name,
+                                       std::size_t most) {
+  const nlohmann::json& list = fields.field(name);
+  if (!list.is_array() || list.size() > most) {
+    fields.refuse(fmt::format("has no list of at most {} \"{}\"", most, name));
+  }
+  return list;
+}
+
+ELASTIC_DECL std::size_t report_bytes(const viewed_worker& worker) {
+  return report_text(worker).size() + 1;
+}
+
+ELASTIC_DECL std::size_t report_bytes(const journal_record& event) {
+  return report_text(event).size() + 1;
+}
+
+ELASTIC_DECL std::string report_text(const node_report& report) {
+  json_object head;
+  head.add("begins", report.begins).add("epoch", report.epoch);
+  head.add("state", to_string(report.activity)).add("reason", report_reason(report.reason));
+  head.add("round", report.round).add("base_rank", report.base_rank).add("size", report.size);
+  std::string text = head.text();
+  text.pop_back();
+  return fmt::format("{}, \"events\": {}, \"workers\": {}}}", text, report_list(report.events),
+                     report_list(report.workers));
+}
+
+ELASTIC_DECL node_report parse_node_report(std::string_view text) {
+  constexpr auto most = std::numeric_limits<std::int64_t>::max() / 2;
+  const json_fields fields("a node's report", text, limits::node_report_bytes);
+  node_report report;
+  report.begins = fields.flag("begins");
+  report.epoch = fields.number("epoch", 0, most);
+  report.activity = read_activity(fields);
+  report.reason = report_reason(fields.text("reason"));
+  report.round = fields.number("round", -1, most);
+  report.base_rank = fields.number("base_rank", 0, most);
+  report.size = fields.number("size", 0, limits::local_world_size);
+  const nlohmann::json& events = read_list(fields, "events", limits::node_events_per_second);
+  for (const nlohmann::json& event : events) {
+    report.events.push_back(
+        parse_journal_line(event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
+  }
+  const nlohmann::json& workers = read_list(fields, "workers", limits::local_world_size);
+  for (const nlohmann::json& worker : workers) {
+    report.workers.push_back(read_worker(fields, worker, report.size));
+  }
+  return report;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/observe/detail/impl/report_feed.ipp ----
+
+namespace elastic::detail {
+
+/// What else fits behind this is told the next time: one worker or event takes less than the rest.
+inline constexpr std::size_t report_room = limits::node_report_bytes - 6 * 1024;
+
+/// Whether the other nodes should hear of it.
+inline bool matters_to_job(const job_event& event) {
+  using kind = job_event_kind;
+  if (event.kind == kind::worker_ended) return event.state != "succeeded" && event.exit_code != 0;
+  return event.kind == kind::worker_hung || event.kind == kind::stop_requested ||
+         event.kind == kind::fence_reached || event.kind == kind::failure_decided ||
+         event.kind == kind::agent_ended;
+}
+
+ELASTIC_DECL void report_feed::begin() {
+  begins_ = true;
+  head_.clear();
+  told_.clear();
+}
+
+ELASTIC_DECL void report_feed::note(const journal_record& record) {
+  if (!matters_to_job(record.event)) return;
+  // The first is the cause, the rest its consequences.
+  if (events_.size() < static_cast<std::size_t>(limits::node_events_per_second) / 2) {
+    events_.push_back(record);
+  }
+}
+
+ELASTIC_DECL bool report_feed::is_new(std::size_t at, const viewed_worker& worker,
+                                      bool has_progress) const {
+  const told_worker& told = told_[at];
+  return told.state != worker.state || told.pid != worker.pid ||
+         (has_progress && told.step != worker.step);
+}
+
+ELASTIC_DECL std::string report_feed::next(const job_view& view, bool has_progress) {
+  node_report report;
+  report.epoch = view.epoch();
+  report.activity = view.activity();
+  report.reason = view.reason();
+  report.round = view.attempts().empty() ? -1 : view.attempts().back().round;
+  report.base_rank = std::max<std::int64_t>(view.base_rank(), 0);
+  report.size = static_cast<std::int64_t>(view.workers().size());
+  const std::string head = report_text(report);
+  const bool is_other = begins_ || report.round != round_ || told_.size() != view.workers().size();
+  if (is_other) told_.assign(view.workers().size(), {});
+  std::size_t size = head.size();
+  while (!events_.empty() && size < report_room) {
+    size += report_bytes(events_.front());
+    report.events.push_back(std::move(events_.front()));
+    events_.pop_front();
+  }
+  for (std::size_t at = 0; at < told_.size() && size < report_room; ++at) {
+    const viewed_worker& worker = view.workers()[at];
+    if (!is_new(at, worker, has_progress)) continue;
+    size += report_bytes(worker);
+    report.workers.push_back(worker);
+    told_[at] = {worker.state, worker.pid, worker.step};
+  }
+  const bool has_news = is_other || head != head_ || !report.events.empty();
+  if (!has_news && report.workers.empty()) return {};
+  report.begins = std::exchange(begins_, false);
+  round_ = report.round;
+  head_ = head;
+  return report_text(report);
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/net/detail/impl/stream_listener.ipp ----
 
 #include <asio/generic/stream_protocol.hpp>
@@ -46635,14 +51062,25 @@ ELASTIC_DECL stream_listener stream_listener::at_path(asio::any_io_executor exec
   return listener;
 }
 
-ELASTIC_DECL task<std::unique_ptr<byte_stream>> stream_listener::accept() {
+/// The user of the process that connected to a Unix socket.
+inline std::optional<std::uint32_t> peer_user(int fd) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return std::nullopt;
+  return peer.uid;
+}
+
+ELASTIC_DECL task<accepted_stream> stream_listener::accept() {
   for (;;) {
     unique_fd fd(
         ::accept4(listening_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (fd) {
       const int on = 1;
       if (port_ != 0) ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-      co_return make_stream(listening_.get_executor(), std::move(fd), family_);
+      accepted_stream accepted;
+      if (family_ == AF_UNIX) accepted.user = peer_user(fd.get());
+      accepted.stream = make_stream(listening_.get_executor(), std::move(fd), family_);
+      co_return accepted;
     }
     const int problem = errno;
     if (problem == EINTR || problem == ECONNABORTED) continue;
@@ -46729,6 +51167,7 @@ ELASTIC_DECL std::size_t http_request_parser::feed(std::string_view bytes) {
       continue;
     }
     const std::size_t size = std::min(body_left_, bytes.size() - taken);
+    body_.append(bytes.substr(taken, size));
     taken += size;
     body_left_ -= size;
     if (body_left_ == 0) state_ = state::complete;
@@ -47044,7 +51483,7 @@ const make = (tag, kind, text) => {
   if (text !== undefined) made.textContent = text;
   return made;
 };
-let job = null, skew = 0, selected = null, cells = null, source = null;
+let job = null, skew = 0, selected = null, cells = null, source = null, ranks = new Map();
 let fetching = false, stale = false, fetched = 0;
 const now = () => Date.now() * 1000 + skew;
 const clock = us => new Date(us / 1000).toLocaleTimeString([], { hour12: false });
@@ -47056,7 +51495,21 @@ const span = seconds => {
 };
 const over = () => ["succeeded", "failed", "stopped"].includes(job.state);
 const last = () => job.attempts[job.attempts.length - 1];
-const slow = worker => worker.ratio > 1.25 && worker.state === "running";
+const slow = worker => worker.state === "running" && (worker.suspicion || worker.ratio > 1.25);
+const lags = worker => worker.suspicion || worker.ratio.toFixed(1) + " × the median";
+
+// Every worker that is known, with its node, by rank.
+function rankAll() {
+  ranks = new Map();
+  const add = (workers, on) => {
+    for (const worker of workers) ranks.set(worker.rank, Object.assign(worker, { on }));
+  };
+  // Those of the round that runs come last: a rank may have been another node's before.
+  const nodes = job.whole ? [...job.whole.nodes].reverse() : [];
+  for (const node of nodes) add(node.workers, node.host);
+  add(job.workers, job.node);
+}
+const workers = () => [...ranks.values()];
 
 function showHead() {
   document.title = job.state + " · " + job.run_id;
@@ -47069,6 +51522,15 @@ function showHead() {
     facts.push(["round", last().round], ["world", last().world_size + " workers"],
       ["node", job.node + " (" + job.group_rank + " of " + last().nodes + ")"]);
   }
+  if (job.whole) {
+    const { active, waiting, lost, min_nodes: min, max_nodes: max } = job.whole;
+    let text = active + waiting + " of " + min + (max > min ? " to " + max : "");
+    if (!job.whole.complete && active + waiting < min) {
+      text += ", " + (min - active - waiting) + " missing";
+    } else if (waiting) text += ", " + waiting + " waiting";
+    if (lost) text += ", " + lost + " lost";
+    facts.push(["nodes", text]);
+  }
   facts.push(["restarts", job.restarts + " of " + job.max_restarts]);
   if (job.goodput !== undefined) facts.push(["goodput", (job.goodput * 100).toFixed(1) + " %"]);
   facts.push(["begun", clock(job.began_us)]);
@@ -47080,7 +51542,7 @@ function showHead() {
 }
 
 function showProgress() {
-  const at = job.progress, slowest = job.workers.filter(w => w.step >= 0)
+  const at = job.progress, slowest = workers().filter(w => w.step >= 0)
     .reduce((a, b) => a && a.step <= b.step ? a : b, null);
   $("progress").hidden = !slowest;
   if (!slowest) return;
@@ -47095,11 +51557,6 @@ function showProgress() {
     }
   }
   if (at.text) text += " · " + at.text;
-  const stragglers = job.workers.filter(slow);
-  if (stragglers.length) {
-    text += " · slow: " + stragglers.slice(0, 8).map(w => "rank " + w.rank + " (" +
-      w.ratio.toFixed(1) + " × the median)").join(", ");
-  }
   $("steps").textContent = text;
 }
 
@@ -47131,6 +51588,7 @@ function showAttempts() {
     let text = started ? " after " + ran : "";
     if (!attempt.end) text = started ? "runs for " + ran : "not yet running";
     if (attempt.reason && attempt.end !== "success") text += ": " + attempt.reason;
+    if (attempt.cause) text += " · " + attempt.cause;
     if (attempt.lost_seconds !== undefined) text += " · lost " + span(attempt.lost_seconds);
     if (attempt.decision) text += " · " + attempt.decision;
     why.append(make("span", "", text));
@@ -47155,7 +51613,17 @@ function layOut() {
       rows.push({ name: at ? "" : name, first: first + at, count: Math.min(fit, count - at) });
     }
   };
-  if (even) {
+  if (job.whole) {
+    for (const node of job.whole.nodes) {
+      const count = node.own ? own : node.workers.length;
+      if (count) {
+        add(node.host, node.own ? job.base_rank : node.base_rank, count);
+        continue;
+      }
+      const since = node.presence === "lost" ? " " + clock(node.since_us) : "";
+      rows.push({ name: node.host, first: -1, count: 0, note: node.presence + since });
+    }
+  } else if (even) {
     for (let node = 0; node < nodes; ++node) {
       add(node === job.group_rank ? "this node" : "node " + node, node * own, own);
     }
@@ -47185,20 +51653,21 @@ function drawGrid() {
     pen.textAlign = "left";
     pen.fillStyle = text;
     pen.font = "12px system-ui, sans-serif";
-    pen.fillText(row.name, 0, y * size + size / 2);
+    pen.fillText(row.name, 0, y * size + size / 2, label - 6);
+    if (row.note) pen.fillText(row.note, label, y * size + size / 2);
     pen.textAlign = "center";
     pen.font = "bold " + (size - 9) + "px system-ui, sans-serif";
     for (let x = 0; x < row.count; ++x) {
-      const worker = job.workers[row.first + x - job.base_rank];
+      const worker = ranks.get(row.first + x);
       const left = label + x * size + 1, top = y * size + 1, side = size - 3;
       if (!worker) {
         pen.strokeStyle = faint;
         pen.strokeRect(left + .5, top + .5, side - 1, side - 1);
       } else {
-        const lags = slow(worker);
-        pen.fillStyle = lags ? lag : colours[worker.state];
+        const late = slow(worker);
+        pen.fillStyle = late ? lag : colours[worker.state];
         pen.fillRect(left, top, side, side);
-        const glyph = lags ? "◧" : glyphs[worker.state];
+        const glyph = late ? "◧" : glyphs[worker.state];
         pen.fillStyle = back;
         if (glyph && size > 14) pen.fillText(glyph, left + side / 2, top + side / 2 + 1);
       }
@@ -47211,26 +51680,30 @@ function drawGrid() {
     }
   });
   const counts = {};
-  for (const worker of job.workers) counts[worker.state] = (counts[worker.state] || 0) + 1;
+  for (const worker of ranks.values()) counts[worker.state] = (counts[worker.state] || 0) + 1;
   const words = Object.entries(counts).map(([state, count]) =>
     count + " " + state + (glyphs[state] ? " " + glyphs[state] : ""));
-  const lagging = job.workers.filter(slow).length;
-  if (lagging) words.push(lagging + " slow ◧");
-  const others = (last() ? last().world_size : 0) - job.workers.length;
+  const lagging = workers().filter(slow);
+  if (lagging.length) {
+    words.push(lagging.length + " slow or stuck ◧: " + lagging.slice(0, 8)
+      .map(w => "rank " + w.rank + " (" + lags(w) + ")").join(", "));
+  }
+  const others = (last() ? last().world_size : 0) - ranks.size;
   if (others > 0) words.push(others + " on other nodes, which show them ▢");
+  if (job.whole && job.whole.lost) words.push(job.whole.lost + " nodes lost");
   $("legend").textContent = words.join(" · ");
   canvas.setAttribute("aria-label", "ranks by nodes: " + words.join(", "));
 }
 
 function showRank() {
   const box = $("rank");
-  const worker = selected === null ? null : job.workers[selected - job.base_rank];
+  const worker = selected === null ? null : ranks.get(selected);
   if (!worker) {
     box.replaceChildren();
     if (selected !== null) box.append(make("p", "", "rank " + selected + " is another node's"));
     return;
   }
-  let head = "rank " + worker.rank + " · " + job.node + " · local " + worker.local_rank;
+  let head = "rank " + worker.rank + " · " + worker.on + " · local " + worker.local_rank;
   if (worker.pid) head += " · pid " + worker.pid;
   head += " · " + worker.state;
   if (worker.exit_code !== undefined) head += " · exit code " + worker.exit_code;
@@ -47239,6 +51712,8 @@ function showRank() {
   const attempt = job.attempts.filter(a => a.failed_rank === worker.rank).pop();
   if (attempt) {
     lines.push(make("p", "", "what ended round " + attempt.round + ": " + attempt.reason));
+    if (attempt.cause) lines.push(make("p", "", attempt.cause));
+    if (attempt.last_lines) lines.push(make("pre", "", attempt.last_lines));
   }
   if (worker.step >= 0) {
     let text = "step " + worker.step + (worker.total ? " of " + worker.total : "");
@@ -47247,13 +51722,39 @@ function showRank() {
     if (worker.progress_us) text += " · said " + span((now() - worker.progress_us) / 1e6) + " ago";
     lines.push(make("p", "", text));
   }
+  if (worker.suspicion) {
+    lines.push(make("p", "mark", "seems " + worker.suspicion + ": " + worker.suspicion_reason));
+  }
   if (worker.text) lines.push(make("p", "", worker.text));
   if (worker.reason) lines.push(make("pre", "", worker.reason));
+  if (wrote.rank === selected) {
+    for (const stream of wrote.streams) {
+      if (!stream.lines.length) continue;
+      lines.push(make("p", "hint", "last lines of " + stream.name + " " + stream.path),
+        make("pre", "", stream.lines.join("\n")));
+    }
+  }
   box.replaceChildren(...lines);
+  askOutput();
+}
+
+let wrote = {}, asking = 0;
+
+async function askOutput() {
+  const rank = selected;
+  if (rank === null || Date.now() - asking < 2000) return;
+  asking = Date.now();
+  try {
+    const answer = await fetch("api/v1/ranks/" + rank + "/output", { cache: "no-store" });
+    if (!answer.ok || rank !== selected) return;
+    wrote = await answer.json();
+    showRank();
+  } catch { /* The next one may come through. */ }
 }
 
 function select(rank) {
   selected = rank;
+  asking = 0;
   drawGrid();
   showRank();
 }
@@ -47268,12 +51769,13 @@ $("grid").addEventListener("click", event => {
 
 $("grid").addEventListener("keydown", event => {
   if (!cells || !cells.rows.length) return;
-  const wide = cells.rows[0].count;
+  const wide = cells.rows[0].count, full = cells.rows.filter(row => row.count);
+  if (!full.length) return;
   const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: wide, ArrowUp: -wide }[event.key];
   if (event.key === "Escape") return select(null);
   if (step === undefined) return;
   event.preventDefault();
-  const first = cells.rows[0].first, end = cells.rows[cells.rows.length - 1];
+  const first = full[0].first, end = full[full.length - 1];
   const most = end.first + end.count - 1;
   const next = selected === null ? job.base_rank : selected + step;
   select(Math.min(most, Math.max(first, next)));
@@ -47282,6 +51784,7 @@ $("grid").addEventListener("keydown", event => {
 // ---- what the agent tells -----------------------------------------------------------------------
 
 function showAll() {
+  rankAll();
   showHead();
   showProgress();
   showAttempts();
@@ -47332,7 +51835,7 @@ function tell(record) {
   const line = make("li");
   line.append(make("time", "", clock(record.time_us)));
   let text = record.kind.replaceAll("_", " ");
-  for (const name of ["round", "rank", "exit_code", "signal", "state"]) {
+  for (const name of ["peer", "round", "rank", "exit_code", "signal", "state"]) {
     if (record[name] !== undefined) text += " · " + name.replace("_", " ") + " " + record[name];
   }
   if (record.seconds !== undefined) text += " · " + span(record.seconds);
@@ -47354,15 +51857,16 @@ function follow() {
     refresh();
   };
   source.addEventListener("reset", refresh);
+  source.addEventListener("changed", refresh);
   source.addEventListener("progress", event => {
-    for (const [local, step, total, seconds] of JSON.parse(event.data).workers) {
-      const worker = job && job.workers[local];
+    for (const [rank, step, total, seconds] of JSON.parse(event.data).workers) {
+      const worker = ranks.get(rank);
       if (!worker) continue;
       Object.assign(worker, { step, total, step_seconds: seconds, progress_us: now() });
       if (job.progress.step_seconds) worker.ratio = seconds / job.progress.step_seconds;
     }
     if (!job) return;
-    const spans = job.workers.map(w => w.step_seconds || 0).filter(s => s > 0);
+    const spans = workers().map(w => w.step_seconds || 0).filter(s => s > 0);
     spans.sort((a, b) => a - b);
     if (spans.length) job.progress.step_seconds = spans[spans.length >> 1];
     showProgress();
@@ -47380,7 +51884,11 @@ function follow() {
   };
 }
 
-setInterval(() => { if (job && !over() && !document.hidden) showAttempts(); }, 1000);
+setInterval(() => {
+  if (!job || over() || document.hidden) return;
+  showAttempts();
+  askOutput();
+}, 1000);
 addEventListener("resize", () => { if (job) drawGrid(); });
 matchMedia("(prefers-color-scheme: dark)")
   .addEventListener("change", () => { if (job) drawGrid(); });
@@ -47402,7 +51910,9 @@ inline std::string_view status_words(int status) {
     case 403: return "Forbidden";
     case 404: return "Not Found";
     case 405: return "Method Not Allowed";
+    case 409: return "Conflict";
     case 413: return "Content Too Large";
+    case 415: return "Unsupported Media Type";
     case 417: return "Expectation Failed";
     case 421: return "Misdirected Request";
     case 431: return "Request Header Fields Too Large";
@@ -47414,6 +51924,21 @@ inline std::string_view status_words(int status) {
 }
 
 inline bool is_probe(std::string_view path) { return path == "/livez" || path == "/readyz"; }
+
+/// The rank in "/api/v1/ranks/3/output"; none: it is another path.
+inline std::optional<std::int64_t> rank_of_output_path(std::string_view path) {
+  constexpr std::string_view begin = "/api/v1/ranks/";
+  constexpr std::string_view end = "/output";
+  if (!path.starts_with(begin) || !path.ends_with(end)) return std::nullopt;
+  if (path.size() < begin.size() + end.size()) return std::nullopt;
+  const std::string_view digits =
+      path.substr(begin.size(), path.size() - begin.size() - end.size());
+  std::int64_t rank = 0;
+  const char* const last = digits.data() + digits.size();
+  const auto [stop, failure] = std::from_chars(digits.data(), last, rank);
+  if (failure != std::errc() || stop != last || rank < 0) return std::nullopt;
+  return rank;
+}
 
 /// What those who may look get; none: there is no such path.
 inline std::optional<status_answer> content_of(const http_request_head& request,
@@ -47440,22 +51965,43 @@ inline std::optional<status_answer> content_of(const http_request_head& request,
   } else if (path == "/api/v1/events") {
     answer.type = "text/event-stream";
     answer.is_stream = true;
+  } else if (const auto rank = rank_of_output_path(path)) {
+    answer.output_of_rank = rank;
   } else {
     return std::nullopt;
   }
   return answer;
 }
 
+/// Whether a query names a parameter, with a value or without.
+inline bool has_parameter(std::string_view query, std::string_view name) {
+  while (!query.empty()) {
+    const std::size_t end = query.find('&');
+    const std::string_view part = query.substr(0, end);
+    if (part.substr(0, part.find('=')) == name) return true;
+    if (end == std::string_view::npos) break;
+    query.remove_prefix(end + 1);
+  }
+  return false;
+}
+
 /// Alive is who answers. Ready is whose workers run; why they do not is for those who may look.
 inline status_answer probe_answer(const http_request_head& request, const job_view& view,
-                                  bool may_look) {
+                                  bool may_look, std::int64_t now_us) {
   status_answer answer;
   answer.body = "ok\n";
-  if (request.path == "/livez") return answer;
+  const bool is_verbose = may_look && has_parameter(request.query, "verbose");
+  if (request.path == "/livez") {
+    if (is_verbose) answer.body = "[+]loop answers\nok\n";
+    return answer;
+  }
   const std::string why = why_not_ready(view);
-  if (why.empty()) return answer;
-  answer.status = 503;
-  answer.body = fmt::format("{}\n", may_look ? std::string_view(why) : to_string(view.activity()));
+  if (!why.empty()) {
+    answer.status = 503;
+    answer.body =
+        fmt::format("{}\n", may_look ? std::string_view(why) : to_string(view.activity()));
+  }
+  if (is_verbose) answer.body = ready_checks(view, now_us);
   return answer;
 }
 
@@ -47487,7 +52033,7 @@ ELASTIC_DECL status_answer answer_of(const http_request_head& request, const sta
   const admission verdict = admission_of(request, gate);
   const bool may_look = verdict == admission::granted || verdict == admission::granted_by_query;
   if (is_probe(request.path) && (may_look || verdict == admission::token_needed)) {
-    return probe_answer(request, view, may_look);
+    return probe_answer(request, view, may_look, now_us);
   }
   if (!may_look) return refused_admission(verdict);
   const std::optional<status_answer> content = content_of(request, view, now_us);
@@ -47550,6 +52096,105 @@ ELASTIC_DECL std::string events_text(const std::vector<journal_record>& records,
 
 }  // namespace elastic::detail
 
+// ---- elastic/observe/detail/impl/command_request.ipp ----
+
+namespace elastic::detail {
+
+inline constexpr std::string_view command_path_prefix = "/api/v1/commands/";
+
+inline std::string known_commands() {
+  std::string names;
+  for (const auto& [kind, name] : job_command_names) {
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  return names;
+}
+
+inline duration read_command_time(const json_fields& fields) {
+  const double seconds = fields.real("within");
+  const double most = std::chrono::duration<double>(limits::command_time).count();
+  // What is no number is neither.
+  if (!(seconds > 0 && seconds <= most)) {
+    fields.refuse(fmt::format("has a \"within\" that is not over 0 and at most {} seconds", most));
+  }
+  return std::chrono::duration_cast<duration>(std::chrono::duration<double>(seconds));
+}
+
+/// Errors: `errc::protocol_violation`.
+inline job_command read_command_body(job_command::kind kind, std::string_view body,
+                                     std::uint32_t user) {
+  job_command command;
+  command.what = kind;
+  command.reason = fmt::format("by user {}", user);
+  if (body.empty()) return command;
+  const json_fields fields("the body", body, limits::http_request_body_bytes);
+  if (kind == job_command::kind::checkpoint) {
+    fields.allow({"reason", "within"});
+    if (fields.has("within")) command.within = read_command_time(fields);
+  } else {
+    fields.allow({"reason"});
+  }
+  if (!fields.has("reason")) return command;
+  const std::string reason = fields.text("reason");
+  if (reason.size() > limits::command_reason_bytes) {
+    fields.refuse(fmt::format("has a \"reason\" of over {} bytes", limits::command_reason_bytes));
+  }
+  const std::string shown = printable_line(reason);
+  if (!shown.empty()) command.reason += ": " + shown;
+  return command;
+}
+
+ELASTIC_DECL bool is_command_path(std::string_view path) {
+  return path.starts_with(command_path_prefix);
+}
+
+ELASTIC_DECL std::variant<job_command, status_answer> read_command(const http_request_head& request,
+                                                                   std::string_view body,
+                                                                   const command_peer& peer) {
+  if (!peer.user) {
+    return refusal_answer(
+        403, "commands are taken over a Unix socket alone, such as that of --status unix:PATH");
+  }
+  if (*peer.user != peer.self && *peer.user != 0) {
+    return refusal_answer(403, fmt::format("commands are taken of user {} and of root, not of "
+                                           "user {}",
+                                           peer.self, *peer.user));
+  }
+  if (request.method != "POST") {
+    status_answer answer = refusal_answer(405, "a command is a POST");
+    answer.headers.emplace_back("Allow", "POST");
+    return answer;
+  }
+  const std::string name = request.path.substr(command_path_prefix.size());
+  const auto kind = job_command_of(name);
+  if (!kind) return refusal_answer(404, "there are these commands: " + known_commands());
+  if (!peer.has_handler) return refusal_answer(501, "this program takes no commands");
+  if (!body.empty() && request.header("content-type") != "application/json") {
+    return refusal_answer(415, "a command's body is of the type application/json");
+  }
+  try {
+    return read_command_body(*kind, body, *peer.user);
+  } catch (const error& refused) {
+    return refusal_answer(400, refused.what());
+  }
+}
+
+ELASTIC_DECL status_answer command_answer(const http_request_head& request,
+                                          const command_outcome& outcome) {
+  status_answer answer;
+  answer.status = outcome.is_done ? 200 : 409;
+  if (request.header("accept") == "text/plain") {
+    answer.body = outcome.text + "\n";
+  } else {
+    answer.type = "application/json";
+    answer.body =
+        json_object().add("done", outcome.is_done).add("text", outcome.text).text() + "\n";
+  }
+  return answer;
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/launch/detail/impl/code_pages.ipp ----
 
 #include <link.h>
@@ -47589,8 +52234,6 @@ ELASTIC_DECL void release_code_pages() {
 
 // ---- elastic/observe/detail/impl/run_story.ipp ----
 
-#include <numeric>
-
 namespace elastic::detail {
 
 ELASTIC_DECL agent_phase phase_after(const job_event& event, agent_phase before) {
@@ -47615,7 +52258,13 @@ ELASTIC_DECL agent_phase phase_after(const job_event& event, agent_phase before)
     case kind::agent_ended: return agent_phase::rest;
     case kind::worker_ended:
     case kind::worker_hung:
-    case kind::checkpoint_ended: break;
+    case kind::fault_injected:
+    case kind::worker_suspected:
+    case kind::failure_described:
+    case kind::job_paused:
+    case kind::job_resumed:
+    case kind::checkpoint_ended:
+    case kind::node_told: break;
   }
   return before;
 }
@@ -48213,17 +52862,23 @@ ELASTIC_DECL void trace_events::end_workers() {
 ELASTIC_DECL void trace_events::mark(const job_event& event) {
   using kind = job_event_kind;
   const bool is_end_of_failed = event.kind == kind::worker_ended && event.state != "succeeded";
-  const bool is_moment = is_end_of_failed || event.kind == kind::worker_hung ||
-                         event.kind == kind::round_ended || event.kind == kind::restart_decided ||
-                         event.kind == kind::failure_decided ||
-                         event.kind == kind::stop_requested || event.kind == kind::fence_reached ||
-                         event.kind == kind::checkpoint_ended || event.kind == kind::agent_ended;
+  const bool is_moment =
+      is_end_of_failed || event.kind == kind::worker_hung || event.kind == kind::worker_suspected ||
+      event.kind == kind::round_ended || event.kind == kind::restart_decided ||
+      event.kind == kind::failure_decided || event.kind == kind::stop_requested ||
+      event.kind == kind::fence_reached || event.kind == kind::fault_injected ||
+      event.kind == kind::checkpoint_ended || event.kind == kind::agent_ended;
   if (!is_moment) return;
   std::string text = std::string(to_string(event.kind));
   std::int64_t thread = 0;
   const bool has_thread = workers_.count(event.local_rank.value_or(-1)) > 0;
-  if (event.rank)
-    text = fmt::format("rank {} {}", *event.rank, is_end_of_failed ? "failed" : "hung");
+  if (event.rank && event.kind != kind::fault_injected) {
+    std::string what = is_end_of_failed ? "failed" : "hung";
+    if (event.kind == kind::worker_suspected) {
+      what = event.state == "none" ? "suspected no more" : event.state;
+    }
+    text = fmt::format("rank {} {}", *event.rank, what);
+  }
   if (event.rank && has_thread) thread = *event.local_rank + 1;
   add({.type = 'i', .thread = thread, .name = text, .about = &event, .reason = event.reason});
 }
@@ -48251,6 +52906,18 @@ ELASTIC_DECL task<rendezvous_change> chosen_rendezvous::report_failure(std::stri
 
 ELASTIC_DECL task<void> chosen_rendezvous::wait_for_fence() {
   return chosen_ ? chosen_->wait_for_fence() : rendezvous_handler::wait_for_fence();
+}
+
+ELASTIC_DECL void chosen_rendezvous::pause(std::string why, bool saves_first) {
+  chosen().pause(std::move(why), saves_first);
+}
+
+ELASTIC_DECL void chosen_rendezvous::resume() {
+  if (chosen_) chosen_->resume();
+}
+
+ELASTIC_DECL void chosen_rendezvous::keep_out(std::string why) {
+  if (chosen_) chosen_->keep_out(std::move(why));
 }
 
 ELASTIC_DECL task<int> chosen_rendezvous::num_nodes_waiting() {
@@ -48435,7 +53102,7 @@ ELASTIC_DECL task<void> etcd_rendezvous_backend::wait_for_change(std::string tok
   json watch;
   watch["key"] = to_base64(root_);
   watch["range_end"] = to_base64(etcd_prefix_end(root_));
-  watch["start_revision"] = std::to_string(etcd_keys::seen_revision(token) + 1);
+  watch["start_revision"] = etcd_keys::next_revision(token);
   co_await client_->await_event(std::move(watch));
 }
 
@@ -49511,7 +54178,10 @@ class torch_state_decoder {
     attributes_ = attributes_of(values_.read(), pickle_global::state, "its value is no state");
     torch_state state;
     state.round = integer(take("round"), "round");
-    if (state.round < 0) refuse_state(fmt::format("its round is {}", state.round));
+    if (state.round < 0 || state.round > limits::rendezvous_told_number) {
+      refuse_state(fmt::format("its round is {}, 0 to {} are allowed", state.round,
+                               limits::rendezvous_told_number));
+    }
     state.complete = boolean("complete");
     state.deadline = optional_time(take("deadline"));
     state.closed = boolean("closed");
