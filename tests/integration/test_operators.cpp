@@ -13,11 +13,13 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -81,10 +83,17 @@ struct operated_job {
                    "--rdzv-conf",     "last_call_timeout=0.5"};
 
   std::string level = "WARNING";
+  bool has_host = false;
 
-  std::unique_ptr<running_program> start(const words& more, const std::string& work) const {
+  /// The first hosts the rendezvous.
+  std::unique_ptr<running_program> start(const words& more, const std::string& work) {
     words command = {ELASTIC_ELASTICRUN};
     command.insert(command.end(), options.begin(), options.end());
+    const bool meets_at_host = !options.empty() && options.back() == "last_call_timeout=0.5" &&
+                               std::count(more.begin(), more.end(), "--rdzv-backend") == 0;
+    if (meets_at_host) {
+      command.back() += std::exchange(has_host, true) ? ",is_host=no" : ",is_host=yes";
+    }
     command.insert(command.end(), more.begin(), more.end());
     const std::string says = "echo \"world $WORLD_SIZE\"; ";
     command.insert(command.end(), {"--no-python", "bash", "-c", says + work});

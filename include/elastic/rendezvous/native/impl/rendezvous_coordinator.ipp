@@ -490,11 +490,14 @@ ELASTIC_DECL void rendezvous_coordinator::settle(time_point now) {
 }
 
 ELASTIC_DECL std::vector<node_id> rendezvous_coordinator::waiting_nodes() const {
-  std::vector<node_id> waiting(joining_.begin(), joining_.end());
-  std::stable_partition(waiting.begin(), waiting.end(), [this](const node_id& node) {
+  std::vector<node_id> waiting;
+  std::vector<node_id> strangers;
+  for (const node_id& node : joining_) {
     const member& entry = members_.at(node);
-    return entry.former.has_value() || known_names_.contains(entry.name);
-  });
+    const bool is_known = entry.former.has_value() || known_names_.contains(entry.name);
+    (is_known ? waiting : strangers).push_back(node);
+  }
+  waiting.insert(waiting.end(), strangers.begin(), strangers.end());
   return waiting;
 }
 
