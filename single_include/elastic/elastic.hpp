@@ -39320,7 +39320,8 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     time_point next_tick = time.now();
     time_point look_again = time_point::max();
     std::int64_t progress_sent_us = monitor.now_us();
-    std::int64_t changes = monitor.changes();
+    // Whoever begins to follow may have looked before the last change.
+    std::int64_t changes = 0;
     time_point next_change = time.now();
     co_await send(self, to, "retry: 1000\n\n");
     for (;;) {
