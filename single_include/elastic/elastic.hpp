@@ -41288,6 +41288,8 @@ inline std::string worker_json(const viewed_worker& worker, double median, text_
 struct known_progress {
   /// The furthest behind; null: none reports steps.
   const viewed_worker* slowest = nullptr;
+  /// The slowest of those that say something; workers of other nodes tell no text.
+  const viewed_worker* speaker = nullptr;
   double median_seconds = 0;
 
   /// How long the job still takes, if its workers say how many steps there are.
@@ -41309,6 +41311,10 @@ inline known_progress progress_of(const job_view& view) {
   for (const viewed_worker* const worker : workers) {
     if (worker->step < 0) continue;
     if (!progress.slowest || worker->step < progress.slowest->step) progress.slowest = worker;
+    const bool speaks = !worker->text.empty();
+    if (speaks && (!progress.speaker || worker->step < progress.speaker->step)) {
+      progress.speaker = worker;
+    }
   }
   progress.median_seconds = median_step_seconds(workers);
   return progress;
@@ -41319,7 +41325,7 @@ inline std::string progress_part(const known_progress& progress) {
   if (const viewed_worker* const slowest = progress.slowest) {
     json.add("step", slowest->step).add("total", slowest->total);
     json.add("progress_us", slowest->progress_us);
-    if (!slowest->text.empty()) json.add("text", cut_text(slowest->text, 256));
+    if (progress.speaker) json.add("text", cut_text(progress.speaker->text, 256));
     if (progress.median_seconds > 0) json.add("step_seconds", rounded(progress.median_seconds));
     if (const auto left = progress.seconds_left()) json.add("seconds_left", rounded(*left));
   }

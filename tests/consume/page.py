@@ -285,7 +285,7 @@ def check_details(browser, text):
                lambda: text + " line at the end" in browser.run(
                    "return [...document.querySelectorAll('#rank pre')]"
                    ".map(part => part.textContent).join()"))
-    check(text in browser.text("#steps"), "progress does not show what a worker says")
+    comes_true("progress shows what a worker says", lambda: text in browser.text("#steps"))
     made = browser.run("return document.querySelectorAll('img, script:not([src])').length")
     check(made == 0, "what a worker said became part of the page")
     check("owned" not in browser.run("return document.title"), "what a worker said was run")
