@@ -305,6 +305,7 @@ class simulated_job {
     parameters.share_worker_store = false;
     parameters.conf["join_timeout"] = std::to_string(join_timeout.count());
     parameters.conf["last_call_timeout"] = "3";
+    parameters.identity = node_id{"host", 1, node.id, {random_.next(), random_.next()}};
     parameters.time = node.clock;
     agent_options options;
     options.workers.program = "worker";

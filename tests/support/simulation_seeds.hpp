@@ -18,6 +18,16 @@ inline std::uint64_t number_from(const char* variable, std::uint64_t fallback) {
   return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
 }
 
+/// Fails if a seed stands for more than one run: what goes wrong could not be shown again.
+template <class Job>
+void check_same_story(std::uint64_t seed, const Job& first) {
+  asio::io_context context;
+  manual_time time(context);
+  Job again(time, seed);
+  time.run(again.run());
+  CHECK(again.notes() == first.notes());
+}
+
 /// Runs the simulation `Job`, made from a clock and a seed, with many seeds, until one of them
 /// goes wrong: then its story is told, and how it is run again. How many, from which on:
 /// ELASTIC_SIMULATION_SEEDS (a quarter of them under a sanitizer), ELASTIC_SIMULATION_FIRST; by
@@ -37,6 +47,7 @@ void run_seeds(const std::string& filter) {
     Job job(time, seed);
     time.run(job.run());
     met += job.had_round() ? 1 : 0;
+    if (seed == first) check_same_story<Job>(seed, job);
     if (job.complaints().empty()) continue;
     for (const std::string& line : job.notes()) UNSCOPED_INFO(line);
     FAIL_CHECK("seed " << seed << ": " << job.complaints().front()

@@ -6,6 +6,7 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/job_secret.hpp>
+#include <elastic/rendezvous/node_id.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 
 #include <functional>
@@ -39,6 +40,9 @@ struct rendezvous_parameters {
   /// By which this node is known to the others, also after a restart of its agent: 1 to
   /// `limits::node_name_bytes` letters, digits and signs of ASCII. Empty: the host's name.
   std::string node_name;
+  /// What tells this agent from the others; none: a new one that nobody else has. Given if the same
+  /// run is to be had again, as its rounds list the nodes by it.
+  std::optional<node_id> identity = {};
   /// How long this node stays out of the job after it was called bad. 0: it may come back at once.
   /// c10d alone takes one.
   duration exclude_for = duration::zero();

@@ -18,7 +18,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -107,7 +106,8 @@ class candidate final : public store_extension {
 
   options chosen_;
   vote_machine votes_;
-  std::set<visitor*> visitors_;
+  // By their coming.
+  std::vector<visitor*> visitors_;
   std::vector<visitor*> peers_;
   std::vector<std::shared_ptr<message_channel>> channels_;
   /// Set when another candidate has come: it can be reached now.

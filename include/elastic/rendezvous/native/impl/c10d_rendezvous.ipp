@@ -210,8 +210,12 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
   auto executor = co_await asio::this_coro::executor;
   rendezvous_messages::hello greeting;
   greeting.run_id = parameters_.run_id;
-  greeting.node = new_node(parameters_.local_addr);
-  greeting.node.number = new_node_number();
+  if (parameters_.identity) {
+    greeting.node = *parameters_.identity;
+  } else {
+    greeting.node = new_node(parameters_.local_addr);
+    greeting.node.number = new_node_number();
+  }
   if (candidate_) greeting.node.number.high = candidate_->node();
   if (!connector_ && has_candidates()) co_await reach_candidates(greeting.node.number.high);
   if (!connector_) co_await reach_endpoint(executor);

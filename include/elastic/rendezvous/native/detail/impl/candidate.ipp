@@ -27,7 +27,7 @@ class candidate::visitor final : public store_extension::conversation {
  public:
   visitor(candidate& of, client& from)
       : of_(of), from_(from), frames_(limits::rendezvous_message_bytes) {
-    of_.visitors_.insert(this);
+    of_.visitors_.push_back(this);
   }
   ~visitor() override {
     node_.reset();
@@ -280,7 +280,7 @@ void candidate::take(visitor& from, const Request& request) {
 }
 
 ELASTIC_DECL void candidate::gone(visitor& from) {
-  visitors_.erase(&from);
+  std::erase(visitors_, &from);
   if (from.index >= 0 && peers_[static_cast<std::size_t>(from.index)] == &from) {
     peers_[static_cast<std::size_t>(from.index)] = nullptr;
     votes_.left(from.index, chosen_.time->now());
@@ -418,7 +418,7 @@ ELASTIC_DECL void candidate::open_office() {
   if (chosen_.reports) office_->show(chosen_.run_id, chosen_.reports);
   office_end_ = std::make_shared<event_flag>(*executor_);
   tasks_->spawn(serve(office_, office_end_));
-  for (visitor* const entry : std::vector<visitor*>(visitors_.begin(), visitors_.end())) {
+  for (visitor* const entry : std::vector<visitor*>(visitors_)) {
     if (entry->seeks && !entry->is_node()) entry->say(candidate_messages::leads{votes_.term()});
   }
 }
@@ -429,7 +429,7 @@ ELASTIC_DECL void candidate::close_office() {
   office_.reset();
   job_.reset();
   // Nodes look for the next leader, and their workers end.
-  for (visitor* const entry : std::vector<visitor*>(visitors_.begin(), visitors_.end())) {
+  for (visitor* const entry : std::vector<visitor*>(visitors_)) {
     if (entry->is_node()) entry->dismiss();
   }
 }
