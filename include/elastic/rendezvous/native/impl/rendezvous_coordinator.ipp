@@ -460,8 +460,18 @@ ELASTIC_DECL bool rendezvous_coordinator::is_held_by_former(time_point now) cons
 
 ELASTIC_DECL void rendezvous_coordinator::release(time_point now) {
   state_.unknown_nodes = false;
+  std::vector<node_id> coming;
   for (const node_id& node : waiting_nodes()) {
     if (detail::contains(state_, node) || stands_aside(node, now)) continue;
+    // It may have been given a place before anybody told of the former server, whose nodes go
+    // first.
+    const detail::round_decision leaving = detail::decide_leave(state_, node);
+    if (leaving.action != detail::round_action::wait) {
+      carry_out(leaving.action, "is placed anew", node, now);
+    }
+    coming.push_back(node);
+  }
+  for (const node_id& node : coming) {
     const bool fits = detail::has_place(state_, settings_, detail::round_rules::direct);
     carry_out(
         fits ? detail::round_action::enter_wait_list : detail::round_action::enter_redundancy_list,
