@@ -144,6 +144,8 @@ ELASTIC_DECL task<void> candidate::run() {
 ELASTIC_DECL task<void> candidate::end_tasks() {
   close_office();
   co_await tasks_->stop();
+  // Those that were spoken over until now.
+  for (auto& channel : channels_) channel.reset();
 }
 
 ELASTIC_DECL auto candidate::begin(client& from) -> std::unique_ptr<conversation> {
