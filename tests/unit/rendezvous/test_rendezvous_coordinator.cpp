@@ -207,6 +207,29 @@ TEST_CASE("coordinator: the first round waits out its last call", "[rendezvous]"
   CHECK(job.told('b') == texts{"round 0: 1 of 2 at a.example, 0 restarts"});
 }
 
+TEST_CASE("coordinator: a node whose time passes in the last call is in the round",
+          "[rendezvous]") {
+  stage job(2, 4);
+  job.settings.keep_alive_interval = 1min;
+  for (const char name : {'a', 'b'}) {
+    job.connect(name);
+    job.ask_join(name, -1, 20s);
+  }
+  job.forget();
+  job.pass(25s);
+  CHECK(job.told('a').empty());
+  // Nothing but the end of the last call is waited for: a silence would end later.
+  CHECK(job.coordinator.next_deadline() == job.now + 5s);
+  SECTION("at its end") {
+    job.pass(5s);
+    CHECK(job.told('a') == texts{"round 0: 0 of 2 at a.example, 0 restarts"});
+  }
+  SECTION("unless the others go") {
+    job.say('b', leave{});
+    CHECK(job.last_told('a').find("refused") != std::string::npos);
+  }
+}
+
 TEST_CASE("coordinator: a node that joins a running round ends it for all, without a last call",
           "[rendezvous]") {
   stage job(2, 3);

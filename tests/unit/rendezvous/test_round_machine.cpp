@@ -227,6 +227,23 @@ TEST_CASE("round: who waited long enough gives its place up, then is refused", "
   }
 }
 
+TEST_CASE("round: who waited long enough stays in the last call, which has its nodes",
+          "[rendezvous]") {
+  const auto settings = sizes(2, 4);
+  round_state state = state_of("ab");
+  state.deadline = noon + 10s;
+  const auto at = [&](elastic::duration after) {
+    return join(state, 'a', settings, round_rules::direct, noon + after, noon - 1s);
+  };
+  CHECK(at(0s) == round_action::wait);
+  CHECK(at(10s) == round_action::placed);
+
+  round_state torch = state_of("ab");
+  torch.deadline = noon + 10s;
+  CHECK(join(torch, 'a', settings, round_rules::torch_2_6, noon, noon - 1s) ==
+        round_action::refuse_timeout);
+}
+
 TEST_CASE("round: a closed one refuses everybody", "[rendezvous]") {
   for (const round_rules rules : all_rules) {
     round_state state = running("a", "b", "c");

@@ -58,6 +58,11 @@ ELASTIC_DECL int size_of(const round_state& state);
 ELASTIC_DECL bool has_place(const round_state& state, const rendezvous_settings& settings,
                             round_rules rules);
 
+/// Whether a node is in a round that has enough nodes and waits for more. By our own rules it stays
+/// then, however long it has waited.
+ELASTIC_DECL bool is_in_last_call(const round_state& state, const node_id& node,
+                                  const rendezvous_settings& settings, round_rules rules);
+
 /// What the next step of a node is that wants to be in a round. To be asked again after each step,
 /// until it is `placed`, refused, or waits.
 ///

@@ -61,6 +61,12 @@ inline round_decision decide_in_complete_round(const round_state& state, const n
           "the round runs with the most nodes that are allowed"};
 }
 
+ELASTIC_DECL bool is_in_last_call(const round_state& state, const node_id& node,
+                                  const rendezvous_settings& settings, round_rules rules) {
+  return rules == round_rules::direct && !state.complete && contains(state, node) &&
+         size_of(state) >= settings.min_nodes;
+}
+
 /// A round that has enough nodes: whether it waits for more.
 inline round_decision decide_completion(const round_state& state,
                                         const rendezvous_settings& settings, round_rules rules,
@@ -90,7 +96,7 @@ ELASTIC_DECL round_decision decide_join(const round_state& state, const node_id&
   }
   const bool is_in = contains(state, node);
   if (state.complete && is_in) return {round_action::placed, "the round is complete"};
-  if (now > deadline) {
+  if (now > deadline && !is_in_last_call(state, node, settings, rules)) {
     if (is_in) return {round_action::leave_round, "waited long enough"};
     if (state.wait_list.count(node) != 0) {
       return {round_action::leave_wait_list, "waited long enough"};

@@ -801,8 +801,10 @@ ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
   next_ = time_point::max();
   for (const auto& [node, entry] : members_) {
     wake_at(lost_at(entry));
-    const bool waits_on =
-        is_held(now) || entry.is_kept_out || state_.redundancy_list.count(node) != 0;
+    const bool is_in_last_call =
+        detail::is_in_last_call(state_, node, settings_, detail::round_rules::direct);
+    const bool stands_by = state_.redundancy_list.count(node) != 0;
+    const bool waits_on = is_held(now) || entry.is_kept_out || is_in_last_call || stands_by;
     if (entry.is_kept_out && joining_.count(node) != 0) wake_at(excluded_.end_of(entry.name));
     if (entry.join_deadline && !waits_on) {
       wake_at(std::max(*entry.join_deadline, now) + duration(1));
