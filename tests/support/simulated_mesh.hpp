@@ -55,6 +55,13 @@ class simulated_mesh {
 
   bool is_served(int place) const { return servers_.count(place) != 0; }
 
+  /// Which node serves at each place.
+  std::map<int, int> serving_nodes() const {
+    std::map<int, int> nodes;
+    for (const auto& [place, one] : servers_) nodes[place] = one->node;
+    return nodes;
+  }
+
   /// The node, if it serves, does so no more.
   void stop(int node) {
     for (auto position = servers_.begin(); position != servers_.end();) {

@@ -18,9 +18,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -52,8 +52,8 @@ constexpr int places = 3;
 class serving_rendezvous final : public rendezvous_handler {
  public:
   serving_rendezvous(std::shared_ptr<rendezvous_handler> inner, simulated_mesh& net, int node,
-                     std::shared_ptr<std::set<int>> leaving)
-      : inner_(std::move(inner)), net_(net), node_(node), leaving_(std::move(leaving)) {}
+                     std::function<void()> on_close)
+      : inner_(std::move(inner)), net_(net), node_(node), on_close_(std::move(on_close)) {}
 
   std::string backend() const override { return inner_->backend(); }
   std::string run_id() const override { return inner_->run_id(); }
@@ -66,10 +66,10 @@ class serving_rendezvous final : public rendezvous_handler {
   task<void> wait_for_fence() override { return inner_->wait_for_fence(); }
   task<int> num_nodes_waiting() override { return inner_->num_nodes_waiting(); }
   task<void> close(job_end how, std::string why) override {
+    on_close_();
     return inner_->close(how, std::move(why));
   }
   task<void> shutdown() override {
-    leaving_->insert(node_);
     co_await inner_->shutdown();
     net_.stop(node_);
   }
@@ -78,7 +78,7 @@ class serving_rendezvous final : public rendezvous_handler {
   std::shared_ptr<rendezvous_handler> inner_;
   simulated_mesh& net_;
   int node_;
-  std::shared_ptr<std::set<int>> leaving_;
+  std::function<void()> on_close_;
 };
 
 class candidates_job : public elastic::test::simulated_job {
@@ -112,11 +112,6 @@ class candidates_job : public elastic::test::simulated_job {
  private:
   std::shared_ptr<rendezvous_handler> make_handler(simulated_node& node,
                                                    rendezvous_parameters parameters) override {
-    const auto is_gone = [this](const auto& other) {
-      return other->crashed || leaving_->count(other->id) != 0;
-    };
-    if (!nodes_.empty() && std::all_of(nodes_.begin(), nodes_.end(), is_gone)) ++jobs_;
-    job_of_[node.id] = jobs_;
     parameters.endpoint = "a:1,b:1,c:1";
     std::vector<c10d_rendezvous::candidate_server> servers;
     for (int place = 0; place < places; ++place) {
@@ -142,23 +137,33 @@ class candidates_job : public elastic::test::simulated_job {
     }
     parameters.log = log_of(node);
     auto inner = std::make_shared<c10d_rendezvous>(std::move(parameters), servers, own);
-    return std::make_shared<serving_rendezvous>(std::move(inner), net_, node.id, leaving_);
+    std::function<void()> on_close = [this] { note_end_of_job(); };
+    return std::make_shared<serving_rendezvous>(std::move(inner), net_, node.id,
+                                                std::move(on_close));
   }
 
   elastic::logger log_of(const simulated_node& node) {
     return elastic::logger(std::make_shared<story>(*this, node.id), elastic::log_level::info);
   }
 
-  // Whoever comes when nobody is left begins another job of that name, and so does one who was cut
-  // off with one who comes later.
-  bool could_know(const simulated_node& node) const override {
-    if (!node.crashed && !first_end_) first_end_ = time_.now();
-    const auto placed = placed_at_.find(node.id);
-    const bool is_late = placed != placed_at_.end() && first_end_ &&
-                         placed->second > *first_end_ + std::chrono::seconds(2);
-    return job_of_.at(node.id) == 0 && !is_late;
+  // The end is decided: of those who serve now, a majority knows it.
+  void note_end_of_job() {
+    if (servers_at_end_.empty()) servers_at_end_ = net_.serving_nodes();
   }
-  void entered_round(const simulated_node& node) override { placed_at_[node.id] = time_.now(); }
+
+  // A majority of those who knew how the job ended told whom they reached, and left. Who was cut
+  // off meanwhile, or comes later, begins another job of that name.
+  void entered_round(const simulated_node& node) override {
+    if (servers_at_end_.empty()) return;
+    const auto servers = net_.serving_nodes();
+    const auto remains = [&servers](const auto& place) {
+      const auto now = servers.find(place.first);
+      return now != servers.end() && now->second == place.second;
+    };
+    const auto left = std::count_if(servers_at_end_.begin(), servers_at_end_.end(), remains);
+    if (left < places / 2 + 1) later_.insert(node.id);
+  }
+  bool could_know(const simulated_node& node) const override { return later_.count(node.id) == 0; }
 
   void cut_for_good(simulated_node& node) override { net_.kill(node.id); }
   void end_troubles() override {
@@ -181,6 +186,7 @@ class candidates_job : public elastic::test::simulated_job {
   }
 
   void passed_barrier(const simulated_node& passed) override {
+    note_end_of_job();
     for (const auto& node : nodes_) {
       const round_name round(*passed.round);
       const bool is_in = node->round && round_name(*node->round) == round;
@@ -204,12 +210,10 @@ class candidates_job : public elastic::test::simulated_job {
     int node_;
   };
 
-  /// Nodes that leave, or have left.
-  std::shared_ptr<std::set<int>> leaving_ = std::make_shared<std::set<int>>();
-  int jobs_ = 0;
-  std::map<int, int> job_of_;
-  mutable std::optional<elastic::time_point> first_end_;
-  std::map<int, elastic::time_point> placed_at_;
+  /// The node that served at each place when the job's end was decided.
+  std::map<int, int> servers_at_end_;
+  /// Nodes of a job after that.
+  std::set<int> later_;
 };
 
 /// The same in a network that also works one way only, and where one end of a connection may hear
