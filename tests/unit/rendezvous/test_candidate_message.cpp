@@ -48,6 +48,7 @@ TEST_CASE("candidate message: what is read is what was written", "[rendezvous]")
   const std::vector<candidate_request> requests = {
       greeting,
       seek{"job", "a:1,b:2", 5},
+      seek{"job", "a:1,b:2", 5, 1, 77},
       vote{5, true, false},
       vote{6, false, true},
       said::write{7, 99, {}},
@@ -65,8 +66,10 @@ TEST_CASE("candidate message: what is read is what was written", "[rendezvous]")
   }
   const std::vector<candidate_answer> answers = {
       rejected{"no"},
-      said::wait{},
-      leads{4},
+      said::wait{1},
+      present{2, 77},
+      accepted{},
+      leads{4, 2},
       grant{3, true, true, true, true, 9, {}},
       grant{3, false, true, false, false, 9, full_register()},
       ack{3, true, 4, 5, 6},

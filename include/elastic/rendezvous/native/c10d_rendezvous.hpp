@@ -110,6 +110,9 @@ class c10d_rendezvous final : public rendezvous_handler {
 
   bool has_candidates() const { return endpoints_.size() > 1; }
   ELASTIC_DECL void check_candidates() const;
+  ELASTIC_DECL task<void> check_addresses() const;
+  // The endpoint that this agent was told to serve; -1: none was named.
+  ELASTIC_DECL int chosen_candidate() const;
   // Serves the first of the endpoints that is this host's and that nobody serves yet.
   ELASTIC_DECL task<void> reach_candidates(std::uint64_t node);
   ELASTIC_DECL std::shared_ptr<detail::candidate> make_candidate(int place, std::uint64_t node);

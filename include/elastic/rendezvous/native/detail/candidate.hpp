@@ -74,6 +74,27 @@ class candidate final : public store_extension {
 
   // ---- who connects to this one -----------------------------------------------------------------
 
+  /// The way to another candidate.
+  struct route {
+    /// While it is connected, and once it takes what this one asks.
+    std::shared_ptr<message_channel> connection;
+    std::shared_ptr<message_channel> channel;
+    /// Set when it has come: it can be reached now.
+    std::unique_ptr<event_flag> arrival;
+    /// The number of the agent that was met at its address last, 0: none was; and that address.
+    std::uint64_t node = 0;
+    std::string address;
+    /// It was met over this connection.
+    bool is_met = false;
+    /// The last that said it were this one while another agent was met here.
+    std::uint64_t stranger = 0;
+    /// It is where the one before it was.
+    bool is_in_place = true;
+    /// Who serves there is to be found out again, now; and until that is known.
+    bool is_to_look = false;
+    bool is_looking = false;
+  };
+
   ELASTIC_DECL void received(visitor& from, std::string_view message);
   ELASTIC_DECL void take(visitor& from, const candidate_messages::peer& request);
   ELASTIC_DECL void take(visitor& from, const candidate_messages::seek& request);
@@ -81,12 +102,29 @@ class candidate final : public store_extension {
   void take(visitor& from, const Request& request);
   ELASTIC_DECL void gone(visitor& from);
   ELASTIC_DECL std::string objection(const std::string& run_id, const std::string& list) const;
+  ELASTIC_DECL std::string objection(const candidate_messages::peer& request) const;
+  ELASTIC_DECL std::string objection_to_second(int index) const;
+  route& route_to(int peer) { return routes_[static_cast<std::size_t>(peer)]; }
+
+  // ---- who is who -------------------------------------------------------------------------------
+  // Who connects says which candidate it is, and is believed if the agent that is met at that
+  // candidate's address says the same: of two with one place only one has the address.
+
+  ELASTIC_DECL bool take(int peer, const candidate_messages::present& said, std::string address);
+  ELASTIC_DECL void check_claim(visitor& from);
+  ELASTIC_DECL void admit(visitor& from);
+  ELASTIC_DECL void look_again(int peer);
+  ELASTIC_DECL void end_look(int peer);
+  ELASTIC_DECL bool is_in_doubt(const visitor& node) const;
+  ELASTIC_DECL void tell_seekers();
 
   // ---- those that this one connects to ----------------------------------------------------------
 
   ELASTIC_DECL task<void> keep_connected(int peer);
   ELASTIC_DECL task<std::shared_ptr<message_channel>> try_connect(int peer);
   ELASTIC_DECL task<void> converse(int peer, std::shared_ptr<message_channel> channel);
+  ELASTIC_DECL void note_rejection(const std::string& why);
+  ELASTIC_DECL bool take_answer(int peer, const candidate_answer& answer, message_channel& from);
 
   // ---- the office -------------------------------------------------------------------------------
 
@@ -109,9 +147,7 @@ class candidate final : public store_extension {
   // By their coming.
   std::vector<visitor*> visitors_;
   std::vector<visitor*> peers_;
-  std::vector<std::shared_ptr<message_channel>> channels_;
-  /// Set when another candidate has come: it can be reached now.
-  std::vector<std::unique_ptr<event_flag>> arrivals_;
+  std::vector<route> routes_;
   /// Since when no majority is reached.
   std::optional<time_point> alone_since_;
   std::shared_ptr<rendezvous_coordinator> job_;

@@ -39,6 +39,9 @@ struct seek {
   std::string list;
   /// The greatest term of a leader that the node met; 0: none.
   std::int64_t most_term = 0;
+  /// The candidate of its agent, and that agent's number; -1: it has none.
+  int index = -1;
+  std::uint64_t node = 0;
 };
 
 struct vote {
@@ -66,17 +69,29 @@ struct resign {
 
 // ---- from who was connected to --------------------------------------------------------------
 
-/// The list, the run id or a setting differs.
+/// The list, the run id or a setting differs, or who connected is not whom it says.
 struct rejected {
   std::string why;
 };
 
+/// The first answer to `peer`: who serves here.
+struct present {
+  int index = 0;
+  std::uint64_t node = 0;
+};
+
+/// The second one: the agent that connected was met at its own address, and may ask now.
+struct accepted {};
+
 /// Does not lead.
-struct wait {};
+struct wait {
+  int index = 0;
+};
 
 /// Leads: the node says its `hello` on this connection.
 struct leads {
   std::int64_t term = 0;
+  int index = 0;
 };
 
 struct grant {
@@ -108,7 +123,8 @@ using candidate_request =
                  candidate_messages::write, candidate_messages::resign>;
 
 using candidate_answer =
-    std::variant<candidate_messages::rejected, candidate_messages::wait, candidate_messages::leads,
+    std::variant<candidate_messages::rejected, candidate_messages::present,
+                 candidate_messages::accepted, candidate_messages::wait, candidate_messages::leads,
                  candidate_messages::grant, candidate_messages::ack>;
 
 /// The message as one JSON object.

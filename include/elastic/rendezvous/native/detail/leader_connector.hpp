@@ -27,8 +27,9 @@ class leader_connector final : public message_connector {
     std::string run_id;
     /// All endpoints, as each candidate has to name them.
     std::string list;
-    /// The candidate of this process; -1: none.
+    /// The candidate of this process, and its number; -1: none.
     int self = -1;
+    std::uint64_t node = 0;
     /// How often a candidate is asked again.
     duration interval{};
     std::shared_ptr<time_source> time;
@@ -39,8 +40,9 @@ class leader_connector final : public message_connector {
 
   std::string name() const override { return chosen_.list; }
 
-  /// Errors: `errc::invalid_argument` if a candidate was given another list, or serves another job,
-  /// before one was found to lead; it is passed over afterwards.
+  /// Errors: `errc::invalid_argument` if a candidate was given another list, serves another job, or
+  /// is met at the address of another one, or if another agent serves in the place of this one's
+  /// candidate, before one was found to lead; such a candidate is passed over afterwards.
   /// Cancellation: all types; until one leads, it is the only end.
   ELASTIC_DECL task<std::shared_ptr<message_channel>> connect() override;
 
@@ -62,6 +64,11 @@ class leader_connector final : public message_connector {
                                                                   std::size_t place);
   ELASTIC_DECL task<void> converse(std::shared_ptr<search> of, std::size_t place,
                                    std::shared_ptr<message_channel> channel);
+
+  ELASTIC_DECL std::string question() const;
+
+  // Why a candidate cannot be the one of this place; empty: it can.
+  ELASTIC_DECL std::string objection(std::size_t place, int index) const;
 
   // A server is not one of this job.
   ELASTIC_DECL void note_refusal(search& of, const std::string& why);

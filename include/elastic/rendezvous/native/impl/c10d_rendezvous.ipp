@@ -11,6 +11,7 @@
 #include <elastic/net/host_name.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/net/tcp_message_channel.hpp>
+#include <elastic/rendezvous/native/detail/candidate_addresses.hpp>
 #include <elastic/rendezvous/native/detail/exclusion_list.hpp>
 #include <elastic/rendezvous/native/rendezvous_service.hpp>
 #include <elastic/rendezvous/node_id.hpp>
@@ -40,6 +41,15 @@ inline std::string text_of(const std::vector<asio::ip::address>& addresses) {
     text += next;
   }
   return text;
+}
+
+/// Names that are not known by then are not compared.
+inline constexpr std::chrono::seconds look_up_patience{2};
+
+inline task<void> look_up(std::shared_ptr<candidate_addresses> of) {
+  for (std::size_t place = 0; place < of->list.size(); ++place) {
+    of->known[place] = co_await resolve_addresses(of->list[place].host);
+  }
 }
 
 /// The setting `worker_networks`, once it is known that it can be used.
@@ -317,11 +327,33 @@ ELASTIC_DECL std::shared_ptr<detail::candidate> c10d_rendezvous::make_candidate(
   return std::make_shared<detail::candidate>(std::move(options));
 }
 
-ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates(std::uint64_t node) {
+ELASTIC_DECL int c10d_rendezvous::chosen_candidate() const {
   const auto setting = parameters_.conf.find("candidate");
-  const bool is_chosen = setting != parameters_.conf.end();
-  int chosen = -1;
-  if (is_chosen && setting->second != "none") chosen = parameters_.whole_number("candidate", 0, 0);
+  if (setting == parameters_.conf.end() || setting->second == "none") return -1;
+  return parameters_.whole_number("candidate", 0, 0);
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::check_addresses() const {
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  const auto of = std::make_shared<detail::candidate_addresses>();
+  of->list = endpoints_;
+  of->known.resize(endpoints_.size());
+  const time_point limit = parameters_.time->now() + detail::look_up_patience;
+  co_await with_deadline(*parameters_.time, limit, detail::look_up(of));
+  std::string why = detail::objection_to(*of);
+  if (!why.empty()) why = fmt::format("--rdzv-endpoint '{}': {}", parameters_.endpoint, why);
+  const std::function<bool(const asio::ip::address&)> is_own =
+      [&executor](const asio::ip::address& address) { return is_local_address(executor, address); };
+  if (why.empty()) {
+    why = detail::objection_to_local_addr(*of, parameters_.local_addr, chosen_candidate(), is_own);
+  }
+  if (!why.empty()) throw error(errc::invalid_argument, why);
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates(std::uint64_t node) {
+  co_await check_addresses();
+  const bool is_chosen = parameters_.conf.count("candidate") != 0;
+  const int chosen = chosen_candidate();
   auto executor = co_await asio::this_coro::executor;
   // An attempt before may have been cut short.
   servers_.clear();
@@ -345,7 +377,10 @@ ELASTIC_DECL void c10d_rendezvous::look_for_leader() {
   for (const candidate_server& server : servers_) options.candidates.push_back(server.connector);
   options.run_id = parameters_.run_id;
   options.list = list_;
-  options.self = candidate_ ? candidate_->place() : -1;
+  if (candidate_) {
+    options.self = candidate_->place();
+    options.node = candidate_->node();
+  }
   options.interval = settings_.keep_alive_interval;
   options.time = parameters_.time;
   options.log = parameters_.log;

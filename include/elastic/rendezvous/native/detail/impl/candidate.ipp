@@ -83,7 +83,9 @@ class candidate::visitor final : public store_extension::conversation {
 
   /// The candidate that it is; -1: none.
   int index = -1;
-  bool seeks = false;
+  /// The one that it says it is, and what a node asks.
+  std::optional<candidate_messages::peer> claim;
+  std::optional<candidate_messages::seek> search;
 
  private:
   void pass_on(std::string_view message) {
@@ -119,7 +121,7 @@ ELASTIC_DECL candidate::candidate(options chosen)
     : chosen_(std::move(chosen)),
       votes_(begin_votes(chosen_)),
       peers_(chosen_.others.size(), nullptr),
-      channels_(chosen_.others.size()) {}
+      routes_(chosen_.others.size()) {}
 
 ELASTIC_DECL candidate::~candidate() = default;
 
@@ -132,9 +134,7 @@ ELASTIC_DECL task<void> candidate::run() {
   earlier_.emplace(executor);
   news_.emplace(executor);
   tasks_.emplace(executor);
-  for (std::size_t peer = 0; peer < chosen_.others.size(); ++peer) {
-    arrivals_.push_back(std::make_unique<event_flag>(executor));
-  }
+  for (route& way : routes_) way.arrival = std::make_unique<event_flag>(executor);
   for (std::size_t peer = 0; peer < chosen_.others.size(); ++peer) {
     if (chosen_.others[peer]) tasks_->spawn(keep_connected(static_cast<int>(peer)));
   }
@@ -145,7 +145,10 @@ ELASTIC_DECL task<void> candidate::end_tasks() {
   close_office();
   co_await tasks_->stop();
   // Those that were spoken over until now.
-  for (auto& channel : channels_) channel.reset();
+  for (route& way : routes_) {
+    way.connection.reset();
+    way.channel.reset();
+  }
 }
 
 ELASTIC_DECL auto candidate::begin(client& from) -> std::unique_ptr<conversation> {
@@ -174,7 +177,8 @@ ELASTIC_DECL task<void> candidate::hand_over(bool is_over) {
   }
   votes_.retire(is_over, time.now());
   settle();
-  const auto channels = channels_;
+  std::vector<std::shared_ptr<message_channel>> channels;
+  for (const route& way : routes_) channels.push_back(way.channel);
   for (const auto& channel : channels) {
     if (!channel) continue;
     try {
@@ -201,11 +205,11 @@ ELASTIC_DECL void candidate::received(visitor& from, std::string_view message) {
   const auto request = parse_candidate_request(message);
   if (request) {
     std::visit([&](const auto& what) { take(from, what); }, *request);
-  } else if (from.seeks && office_ && votes_.serves()) {
+  } else if (from.search && office_ && votes_.serves()) {
     from.enter(office_, message);
   } else {
     // One that asks who leads was sent away before it said so.
-    if (!from.seeks) from.refuse(chosen_.list);
+    if (!from.search) from.refuse(chosen_.list);
     from.dismiss();
   }
   wake();
@@ -225,8 +229,15 @@ ELASTIC_DECL std::string candidate::objection(const std::string& run_id,
       list, chosen_.self, chosen_.list);
 }
 
-ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::peer& request) {
-  std::string why = objection(request.run_id, request.list);
+ELASTIC_DECL std::string candidate::objection(const candidate_messages::peer& request) const {
+  const std::string other_job = objection(request.run_id, request.list);
+  if (!other_job.empty()) return other_job;
+  if (request.node == chosen_.node) {
+    return fmt::format(
+        "--rdzv-endpoint: two of '{}' are the same server, {} by another name: it bears "
+        "no loss of that host",
+        chosen_.list, chosen_.self);
+  }
   const rendezvous_settings& mine = chosen_.settings;
   const rendezvous_settings& theirs = request.settings;
   // As messages have them.
@@ -236,41 +247,44 @@ ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::peer&
   const bool is_alike = rounded(mine.keep_alive_interval) == rounded(theirs.keep_alive_interval) &&
                         mine.keep_alive_max_attempt == theirs.keep_alive_max_attempt &&
                         rounded(mine.reconnect_grace) == rounded(theirs.reconnect_grace);
-  if (why.empty() && request.node == chosen_.node) {
-    why = fmt::format(
-        "--rdzv-endpoint: two of '{}' are the same server, {} by another name: it bears "
-        "no loss of that host",
-        chosen_.list, chosen_.self);
-  }
-  if (why.empty() && !is_alike) {
-    why = fmt::format(
+  if (!is_alike) {
+    return fmt::format(
         "candidate {} has another keep_alive_interval, keep_alive_max_attempt or "
         "reconnect_grace (--rdzv-conf): all candidates need the same",
         chosen_.self);
   }
   const bool is_other =
       request.index < static_cast<int>(peers_.size()) && request.index != chosen_.self;
-  if (why.empty() && !is_other) {
-    why = fmt::format("candidate {} is another agent than the one that says so", request.index);
-  }
+  return is_other ? std::string() : objection_to_second(request.index);
+}
+
+ELASTIC_DECL std::string candidate::objection_to_second(int index) const {
+  return fmt::format(
+      "candidate {} of '{}' is another agent, which is met at its address: each place of the list "
+      "is for one agent (--rdzv-conf candidate)",
+      index, chosen_.list);
+}
+
+ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::peer& request) {
+  if (from.claim || from.search) return from.dismiss();
+  const std::string why = objection(request);
   if (!why.empty()) return from.say(candidate_messages::rejected{why});
-  visitor*& place = peers_[static_cast<std::size_t>(request.index)];
-  visitor* const former = std::exchange(place, &from);
-  from.index = request.index;
-  if (former != nullptr && former != &from) former->dismiss();
-  votes_.entered(request.index, request.node, chosen_.time->now());
-  arrivals_[static_cast<std::size_t>(request.index)]->set();
+  from.claim = request;
+  from.say(candidate_messages::present{chosen_.self, chosen_.node});
+  check_claim(from);
 }
 
 ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::seek& request) {
-  const std::string why = objection(request.run_id, request.list);
+  std::string why = objection(request.run_id, request.list);
+  const bool is_second = request.index == chosen_.self && request.node != chosen_.node;
+  if (why.empty() && is_second) why = objection_to_second(request.index);
   if (!why.empty()) return from.say(candidate_messages::rejected{why});
-  from.seeks = true;
+  from.search = request;
   votes_.told_term(request.most_term, chosen_.time->now());
-  if (office_ && votes_.serves()) {
-    from.say(candidate_messages::leads{votes_.term()});
+  if (office_ && votes_.serves() && !is_in_doubt(from)) {
+    from.say(candidate_messages::leads{votes_.term(), chosen_.self});
   } else {
-    from.say(candidate_messages::wait());
+    from.say(candidate_messages::wait{chosen_.self});
   }
 }
 
@@ -278,6 +292,85 @@ template <class Request>
 void candidate::take(visitor& from, const Request& request) {
   if (from.index >= 0 && peers_[static_cast<std::size_t>(from.index)] == &from) {
     votes_.received(from.index, request, chosen_.time->now());
+  }
+}
+
+// ---- who is who ---------------------------------------------------------------------------------
+
+ELASTIC_DECL void candidate::check_claim(visitor& from) {
+  const candidate_messages::peer& claim = *from.claim;
+  route& way = route_to(claim.index);
+  if (way.node != 0 && way.node == claim.node) return admit(from);
+  if (way.is_met && way.stranger == claim.node) {
+    return from.say(candidate_messages::rejected{objection_to_second(claim.index)});
+  }
+  // It may have been started anew, and the connection to the one before not have ended yet.
+  if (!way.is_met || way.is_to_look) return way.arrival->set();
+  look_again(claim.index);
+}
+
+ELASTIC_DECL void candidate::look_again(int peer) {
+  route& way = route_to(peer);
+  way.is_to_look = true;
+  way.is_looking = true;
+  if (way.connection) way.connection->close();
+}
+
+ELASTIC_DECL void candidate::end_look(int peer) {
+  if (std::exchange(route_to(peer).is_looking, false)) tell_seekers();
+}
+
+ELASTIC_DECL bool candidate::take(int peer, const candidate_messages::present& said,
+                                  std::string address) {
+  if (said.index != peer) {
+    note_rejection(fmt::format(
+        "--rdzv-endpoint '{}': candidate {} is met at the address of candidate {}: two of the "
+        "list are one server, or its --rdzv-conf candidate is wrong",
+        chosen_.list, said.index, peer));
+    return false;
+  }
+  route& way = route_to(peer);
+  if (way.node != said.node) way.is_in_place = way.address == address;
+  way.node = said.node;
+  way.address = std::move(address);
+  way.is_met = true;
+  way.is_looking = false;
+  for (visitor* const entry : std::vector<visitor*>(visitors_)) {
+    if (!entry->claim || entry->claim->index != peer || entry->index >= 0) continue;
+    if (entry->claim->node == said.node) {
+      admit(*entry);
+    } else {
+      way.stranger = entry->claim->node;
+      entry->say(candidate_messages::rejected{objection_to_second(peer)});
+    }
+  }
+  tell_seekers();
+  return true;
+}
+
+ELASTIC_DECL void candidate::admit(visitor& from) {
+  from.index = from.claim->index;
+  visitor*& place = peers_[static_cast<std::size_t>(from.index)];
+  visitor* const former = std::exchange(place, &from);
+  if (former != nullptr) former->dismiss();
+  route& way = route_to(from.index);
+  votes_.entered(from.index, way.node, chosen_.time->now(), way.is_in_place);
+  from.say(candidate_messages::accepted());
+  way.arrival->set();
+}
+
+ELASTIC_DECL bool candidate::is_in_doubt(const visitor& node) const {
+  const int index = node.search->index;
+  if (index < 0 || index == chosen_.self || index >= static_cast<int>(routes_.size())) return false;
+  const route& way = routes_[static_cast<std::size_t>(index)];
+  return (way.is_met || way.is_looking) && way.node != node.search->node;
+}
+
+ELASTIC_DECL void candidate::tell_seekers() {
+  if (!office_ || !votes_.serves()) return;
+  for (visitor* const entry : std::vector<visitor*>(visitors_)) {
+    if (!entry->search || entry->is_node() || is_in_doubt(*entry)) continue;
+    entry->say(candidate_messages::leads{votes_.term(), chosen_.self});
   }
 }
 
@@ -304,8 +397,11 @@ ELASTIC_DECL task<void> candidate::keep_connected(int peer) {
       const time_point begun = chosen_.time->now();
       co_await converse(peer, channel);
       if (chosen_.time->now() - begun > longest_peer_pause) pause = first_peer_pause;
+      if (std::exchange(route_to(peer).is_to_look, false)) continue;
     }
-    event_flag& arrival = *arrivals_[static_cast<std::size_t>(peer)];
+    // Nobody is there.
+    end_look(peer);
+    event_flag& arrival = *route_to(peer).arrival;
     arrival.reset();
     const time_point next = chosen_.time->now() + pause;
     co_await with_deadline(*chosen_.time, next, arrival.wait());
@@ -328,37 +424,56 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> candidate::try_connect(int p
 }
 
 ELASTIC_DECL task<void> candidate::converse(int peer, std::shared_ptr<message_channel> channel) {
-  const auto place = static_cast<std::size_t>(peer);
   const candidate_messages::peer greeting{chosen_.self, chosen_.run_id, chosen_.list, chosen_.node,
                                           chosen_.settings};
   channel->send(candidate_text(candidate_request(greeting)));
-  channels_[place] = channel;
-  votes_.reached(peer, chosen_.time->now());
-  wake();
+  route_to(peer).connection = channel;
   try {
     for (;;) {
       const std::string message = co_await channel->receive();
-      const candidate_answer answer = parse_candidate_answer(message);
-      const time_point now = chosen_.time->now();
-      if (const auto* grant = std::get_if<candidate_messages::grant>(&answer)) {
-        votes_.received(peer, *grant, now);
-      } else if (const auto* ack = std::get_if<candidate_messages::ack>(&answer)) {
-        votes_.received(peer, *ack, now);
-      } else if (const auto* rejected = std::get_if<candidate_messages::rejected>(&answer)) {
-        if (std::exchange(last_rejection_, rejected->why) != rejected->why) {
-          chosen_.log.error("{}", rejected->why);
-        }
-        break;
-      }
+      if (!take_answer(peer, parse_candidate_answer(message), *channel)) break;
       wake();
     }
   } catch (const error& failure) {
     chosen_.log.debug("the connection to candidate {} ended: {}", peer, failure.what());
   }
   channel->close();
-  channels_[place].reset();
-  votes_.lost(peer, chosen_.time->now());
+  route& way = route_to(peer);
+  way.connection.reset();
+  way.is_met = false;
+  const auto former = std::exchange(way.channel, nullptr);
+  if (former) votes_.lost(peer, chosen_.time->now());
+  tell_seekers();
   wake();
+}
+
+ELASTIC_DECL void candidate::note_rejection(const std::string& why) {
+  if (std::exchange(last_rejection_, why) != why) chosen_.log.error("{}", why);
+}
+
+ELASTIC_DECL bool candidate::take_answer(int peer, const candidate_answer& answer,
+                                         message_channel& from) {
+  const time_point now = chosen_.time->now();
+  route& way = route_to(peer);
+  if (const auto* present = std::get_if<candidate_messages::present>(&answer)) {
+    return take(peer, *present, from.remote_address());
+  }
+  if (const auto* rejected = std::get_if<candidate_messages::rejected>(&answer)) {
+    note_rejection(rejected->why);
+    return false;
+  }
+  const bool is_accepted = std::holds_alternative<candidate_messages::accepted>(answer);
+  if (is_accepted && way.is_met && !way.channel) {
+    way.channel = way.connection;
+    votes_.reached(peer, now);
+  }
+  if (!way.channel) return true;
+  if (const auto* grant = std::get_if<candidate_messages::grant>(&answer)) {
+    votes_.received(peer, *grant, now);
+  } else if (const auto* ack = std::get_if<candidate_messages::ack>(&answer)) {
+    votes_.received(peer, *ack, now);
+  }
+  return true;
 }
 
 // ---- the office ---------------------------------------------------------------------------------
@@ -384,7 +499,7 @@ ELASTIC_DECL void candidate::settle() {
     const auto questions = votes_.take_questions();
     const auto replies = votes_.take_replies();
     for (const auto& question : questions) {
-      const auto& channel = channels_[static_cast<std::size_t>(question.to)];
+      const auto& channel = route_to(question.to).channel;
       if (channel) channel->send(candidate_text(question.what));
     }
     for (const auto& reply : replies) {
@@ -420,9 +535,7 @@ ELASTIC_DECL void candidate::open_office() {
   if (chosen_.reports) office_->show(chosen_.run_id, chosen_.reports);
   office_end_ = std::make_shared<event_flag>(*executor_);
   tasks_->spawn(serve(office_, office_end_));
-  for (visitor* const entry : std::vector<visitor*>(visitors_)) {
-    if (entry->seeks && !entry->is_node()) entry->say(candidate_messages::leads{votes_.term()});
-  }
+  tell_seekers();
 }
 
 ELASTIC_DECL void candidate::close_office() {

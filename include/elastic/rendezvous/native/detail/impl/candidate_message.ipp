@@ -35,11 +35,13 @@ struct candidate_message_writer {
         .text();
   }
   std::string operator()(const candidate_messages::seek& message) const {
-    return of_candidate_kind("seek")
-        .add("run_id", message.run_id)
+    json_object object = of_candidate_kind("seek");
+    object.add("run_id", message.run_id)
         .add("list", message.list)
         .add("most_term", message.most_term)
-        .text();
+        .add("index", message.index);
+    if (message.index >= 0) object.add("node", fmt::format("{:016x}", message.node));
+    return object.text();
   }
   std::string operator()(const candidate_messages::vote& message) const {
     return of_candidate_kind("vote")
@@ -63,11 +65,20 @@ struct candidate_message_writer {
   std::string operator()(const candidate_messages::rejected& message) const {
     return of_candidate_kind("rejected").add("why", message.why).text();
   }
-  std::string operator()(const candidate_messages::wait&) const {
-    return of_candidate_kind("wait").text();
+  std::string operator()(const candidate_messages::present& message) const {
+    return of_candidate_kind("present")
+        .add("index", message.index)
+        .add("node", fmt::format("{:016x}", message.node))
+        .text();
+  }
+  std::string operator()(const candidate_messages::accepted&) const {
+    return of_candidate_kind("accepted").text();
+  }
+  std::string operator()(const candidate_messages::wait& message) const {
+    return of_candidate_kind("wait").add("index", message.index).text();
   }
   std::string operator()(const candidate_messages::leads& message) const {
-    return of_candidate_kind("leads").add("term", message.term).text();
+    return of_candidate_kind("leads").add("term", message.term).add("index", message.index).text();
   }
   std::string operator()(const candidate_messages::grant& message) const {
     json_object object = of_candidate_kind("grant");
@@ -100,12 +111,14 @@ struct candidate_fields : json_fields {
   std::int64_t count(const char* name) const {
     return number(name, 0, std::numeric_limits<std::int64_t>::max() / 2);
   }
+
+  int place(int least = 0) const { return small_number("index", least, most_candidates - 1); }
 };
 
 inline candidate_messages::peer read_peer(const candidate_fields& fields) {
   constexpr std::int64_t longest = 1'000'000'000'000;
   candidate_messages::peer message;
-  message.index = fields.small_number("index", 0, most_candidates - 1);
+  message.index = fields.place();
   message.run_id = fields.text("run_id");
   message.list = fields.text("list");
   message.node = read_number(fields, "node");
@@ -114,6 +127,17 @@ inline candidate_messages::peer read_peer(const candidate_fields& fields) {
       std::chrono::milliseconds(fields.number("keep_alive_ms", 0, longest));
   settings.keep_alive_max_attempt = fields.small_number("keep_alive_attempts", 2, 1'000'000);
   settings.reconnect_grace = std::chrono::milliseconds(fields.number("grace_ms", 0, longest));
+  return message;
+}
+
+inline candidate_messages::seek read_seek(const candidate_fields& fields) {
+  candidate_messages::seek message;
+  message.run_id = fields.text("run_id");
+  message.list = fields.text("list");
+  // Terms go on from it, and nodes may not tell greater ones than that.
+  message.most_term = fields.number("most_term", 0, limits::rendezvous_told_number / 2);
+  message.index = fields.place(-1);
+  if (message.index >= 0) message.node = read_number(fields, "node");
   return message;
 }
 
@@ -131,12 +155,7 @@ ELASTIC_DECL std::optional<candidate_request> parse_candidate_request(std::strin
   const std::string kind = fields.text("kind");
   if (kind == "hello" || kind == "witness") return std::nullopt;
   if (kind == "peer") return read_peer(fields);
-  if (kind == "seek") {
-    // Terms go on from it, and nodes may not tell greater ones than that.
-    const std::int64_t most_term =
-        fields.number("most_term", 0, limits::rendezvous_told_number / 2);
-    return messages::seek{fields.text("run_id"), fields.text("list"), most_term};
-  }
+  if (kind == "seek") return read_seek(fields);
   if (kind == "vote") {
     return messages::vote{fields.count("term"), fields.flag("try"), fields.flag("fresh")};
   }
@@ -152,8 +171,10 @@ ELASTIC_DECL candidate_answer parse_candidate_answer(std::string_view text) {
   const candidate_fields fields(text);
   const std::string kind = fields.text("kind");
   if (kind == "rejected") return messages::rejected{fields.text("why")};
-  if (kind == "wait") return messages::wait{};
-  if (kind == "leads") return messages::leads{fields.count("term")};
+  if (kind == "present") return messages::present{fields.place(), read_number(fields, "node")};
+  if (kind == "accepted") return messages::accepted{};
+  if (kind == "wait") return messages::wait{fields.place()};
+  if (kind == "leads") return messages::leads{fields.count("term"), fields.place()};
   if (kind == "grant") {
     messages::grant message;
     message.term = fields.count("term");

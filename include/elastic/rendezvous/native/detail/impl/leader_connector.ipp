@@ -55,13 +55,30 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> leader_connector::connect() 
 ELASTIC_DECL task<std::shared_ptr<message_channel>> leader_connector::connect_again() {
   const auto connector = chosen_.candidates[static_cast<std::size_t>(leader_)];
   const std::shared_ptr<message_channel> channel = co_await connector->connect();
-  const candidate_request question = candidate_messages::seek{chosen_.run_id, chosen_.list, term_};
-  channel->send(candidate_text(question));
+  channel->send(question());
   const std::string message = co_await channel->receive();
   const candidate_answer answer = parse_candidate_answer(message);
   const auto* leads = std::get_if<candidate_messages::leads>(&answer);
   if (leads && leads->term == term_) co_return channel;
   throw error(errc::connection_failed, fmt::format("{} does not lead any more", connector->name()));
+}
+
+ELASTIC_DECL std::string leader_connector::question() const {
+  candidate_messages::seek asked;
+  asked.run_id = chosen_.run_id;
+  asked.list = chosen_.list;
+  asked.index = chosen_.self;
+  asked.node = chosen_.node;
+  asked.most_term = term_;
+  return candidate_text(candidate_request(asked));
+}
+
+ELASTIC_DECL std::string leader_connector::objection(std::size_t place, int index) const {
+  if (index == static_cast<int>(place)) return {};
+  return fmt::format(
+      "--rdzv-endpoint '{}': at {} candidate {} is met, not {}: two of the list are one server, or "
+      "its --rdzv-conf candidate is wrong",
+      chosen_.list, chosen_.candidates[place]->name(), index, place);
 }
 
 ELASTIC_DECL task<void> leader_connector::ask(std::shared_ptr<search> of, std::size_t place) {
@@ -106,11 +123,10 @@ ELASTIC_DECL void leader_connector::note_refusal(search& of, const std::string& 
 
 ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> of, std::size_t place,
                                                    std::shared_ptr<message_channel> channel) {
-  const candidate_request question = candidate_messages::seek{chosen_.run_id, chosen_.list, term_};
   constexpr int most_silences = 2;
   try {
     for (int silences = 0; silences < most_silences;) {
-      channel->send(candidate_text(question));
+      channel->send(question());
       // What is asked is answered at once; then there is news, or it is time to ask again.
       const time_point next = chosen_.time->now() + chosen_.interval;
       ++silences;
@@ -120,10 +136,15 @@ ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> of, s
         silences = 0;
         const candidate_answer answer = parse_candidate_answer(*message);
         const auto* leads = std::get_if<candidate_messages::leads>(&answer);
+        const auto* waits = std::get_if<candidate_messages::wait>(&answer);
         const auto* rejected = std::get_if<candidate_messages::rejected>(&answer);
         if (of->ended.is_set()) continue;
-        if (rejected) {
-          note_refusal(*of, rejected->why);
+        std::string why;
+        if (rejected) why = rejected->why;
+        if (leads) why = objection(place, leads->index);
+        if (waits) why = objection(place, waits->index);
+        if (!why.empty()) {
+          note_refusal(*of, why);
           co_return;
         }
         if (!leads || leads->term < term_) continue;

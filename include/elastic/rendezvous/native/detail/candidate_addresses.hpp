@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/net/endpoint.hpp>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <asio/ip/address.hpp>
+
+namespace elastic::detail {
+
+/// What the endpoints of a list stand for, as far as this host knows.
+struct candidate_addresses {
+  std::vector<endpoint> list;
+  /// Of each; none: not known here.
+  std::vector<std::vector<asio::ip::address>> known;
+};
+
+/// Why a list cannot be used: two of its endpoints are one server. One sentence; empty: it can.
+ELASTIC_DECL std::string objection_to(const candidate_addresses& of);
+
+/// Why this node cannot be known as `local_addr` (--local-addr): that is an endpoint of the list
+/// which this host does not have. One sentence; empty: it can.
+/// @param served  the endpoint that this agent was told to serve; -1: none
+/// @param is_own  whether this host has an address
+ELASTIC_DECL std::string objection_to_local_addr(
+    const candidate_addresses& of, const std::string& local_addr, int served,
+    const std::function<bool(const asio::ip::address&)>& is_own);
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/native/detail/impl/candidate_addresses.ipp>
+#endif

@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// Who is who among the servers of a job: the real candidates, in a network that is not.
+
+#include <elastic/rendezvous/native/detail/candidate.hpp>
+
+#include <elastic/base/error.hpp>
+#include <elastic/rendezvous/native/detail/leader_connector.hpp>
+#include <support/catch.hpp>
+#include <support/log_recorder.hpp>
+#include <support/manual_time.hpp>
+#include <support/simulated_mesh.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace candidate_tests {
+
+using namespace std::chrono_literals;
+using elastic::duration;
+using elastic::errc;
+using elastic::task;
+using elastic::detail::candidate;
+using elastic::detail::leader_connector;
+using elastic::test::log_recorder;
+using elastic::test::manual_time;
+using elastic::test::simulated_mesh;
+
+constexpr const char* list = "a:1,b:1,c:1";
+
+/// Three places, and who serves there. An agent's number is that of its machine and 100.
+class stage {
+ public:
+  explicit stage(manual_time& time) : time_(time), random_(1), net_(time, random_) {}
+
+  std::shared_ptr<elastic::time_source> clock() const {
+    return {&time_, [](elastic::time_source*) {}};
+  }
+
+  std::vector<std::shared_ptr<elastic::message_connector>> connectors(int machine) {
+    std::vector<std::shared_ptr<elastic::message_connector>> ways;
+    for (int place = 0; place < 3; ++place) ways.push_back(net_.connector_of(machine, place));
+    return ways;
+  }
+
+  /// An agent that takes itself for the candidate `self` and serves at `place`.
+  void serve(int machine, int self, int place) {
+    candidate::options options;
+    options.run_id = "job";
+    options.list = list;
+    options.self = self;
+    options.others = connectors(machine);
+    options.others[static_cast<std::size_t>(self)] = nullptr;
+    options.node = 100 + static_cast<std::uint64_t>(machine);
+    options.seed = options.node;
+    options.time = clock();
+    options.log = log(machine).log();
+    net_.serve(place, machine, std::make_shared<candidate>(std::move(options)));
+  }
+
+  /// What a node finds out that looks for the leader, `self` being the candidate of its agent.
+  task<std::string> search(int machine, int self) {
+    leader_connector::options options;
+    options.candidates = connectors(machine);
+    options.run_id = "job";
+    options.list = list;
+    options.self = self;
+    options.node = 100 + static_cast<std::uint64_t>(machine);
+    options.interval = 5s;
+    options.time = clock();
+    leader_connector way(std::move(options));
+    std::string result;
+    try {
+      const auto channel = co_await way.connect();
+      result = fmt::format("candidate {} leads", way.leader());
+      channel->close();
+    } catch (const elastic::error& refused) {
+      CHECK(refused.code() == errc::invalid_argument);
+      result = refused.what();
+    }
+    co_return result;
+  }
+
+  log_recorder& log(int machine) {
+    auto& recorder = logs_[machine];
+    if (!recorder) recorder = std::make_shared<log_recorder>();
+    return *recorder;
+  }
+  std::string logs() const {
+    std::string text;
+    for (const auto& [machine, recorder] : logs_) {
+      text += fmt::format("machine {}:\n{}", machine, recorder->text());
+    }
+    return text;
+  }
+  std::size_t count(std::string_view part) const {
+    std::size_t number = 0;
+    for (const auto& [machine, recorder] : logs_) number += recorder->count(part);
+    return number;
+  }
+
+  task<void> pass(duration span) { co_await time_.sleep_until(time_.now() + span); }
+  void kill(int machine) { net_.kill(machine); }
+  task<void> end() {
+    net_.end();
+    co_await pass(1min);
+  }
+
+ private:
+  manual_time& time_;
+  elastic::detail::random_source random_;
+  simulated_mesh net_;
+  std::map<int, std::shared_ptr<log_recorder>> logs_;
+};
+
+TIME_TEST("candidate: of two agents in one place the second is told so, and disturbs nobody",
+          "[rendezvous]") {
+  stage all(time);
+  for (const int place : {0, 1, 2}) all.serve(place, place, place);
+  co_await all.pass(2s);
+  REQUIRE(all.count("leads in term") == 1);
+  for (const int self : {0, 1, 2}) {
+    const int machine = 10 + self;
+    // It has no address of the list, as with a wrong --rdzv-conf candidate.
+    all.serve(machine, self, machine);
+    const std::string answer = co_await all.search(machine, self);
+    INFO(all.logs());
+    CHECK(answer == fmt::format("candidate {} of 'a:1,b:1,c:1' is another agent, which is met at "
+                                "its address: each place of the list is for one agent "
+                                "(--rdzv-conf candidate)",
+                                self));
+    co_await all.pass(20s);
+    CHECK(all.log(machine).count("is another agent", elastic::log_level::error) == 1);
+  }
+  INFO(all.logs());
+  CHECK(all.count("leads in term") == 1);
+  CHECK(all.count("leads no more") == 0);
+  co_await all.end();
+}
+
+TIME_TEST("candidate: one whose agent is started anew takes part again", "[rendezvous]") {
+  stage all(time);
+  for (const int place : {0, 1, 2}) all.serve(place, place, place);
+  co_await all.pass(2s);
+  for (const int place : {0, 1, 2}) {
+    const std::size_t before = all.count("leads in term");
+    all.kill(place);
+    all.serve(20 + place, place, place);
+    co_await all.pass(60s);
+    INFO(all.logs());
+    CHECK(all.log(20 + place).count("is another agent") == 0);
+    // Not more than one of them led.
+    CHECK(all.count("leads in term") <= before + 1);
+    const std::string answer = co_await all.search(20 + place, place);
+    CHECK(answer.find(" leads") != std::string::npos);
+  }
+  co_await all.end();
+}
+
+TIME_TEST("candidate: two of a list that are one server are refused by whoever looks for a leader",
+          "[rendezvous]") {
+  stage all(time);
+  all.serve(0, 0, 0);
+  all.serve(0, 0, 1);
+  all.serve(2, 2, 2);
+  const std::string answer = co_await all.search(5, -1);
+  CHECK(answer ==
+        "--rdzv-endpoint 'a:1,b:1,c:1': at place 1 candidate 0 is met, not 1: two of the list are "
+        "one server, or its --rdzv-conf candidate is wrong");
+  co_await all.end();
+}
+
+}  // namespace candidate_tests
