@@ -179,4 +179,26 @@ TIME_TEST("candidate: two of a list that are one server are refused by whoever l
   co_await all.end();
 }
 
+TIME_TEST("candidate: the log says now and then that another one is missing", "[rendezvous]") {
+  constexpr const char* line = "candidate 2 of --rdzv-endpoint, place 2, has been missing for 3";
+  stage all(time);
+  all.serve(0, 0, 0);
+  all.serve(1, 1, 1);
+  co_await all.pass(25s);
+  CHECK(all.count("has been missing") == 0);
+  co_await all.pass(10s);
+  INFO(all.logs());
+  CHECK(all.log(0).count(line, elastic::log_level::warning) == 1);
+  CHECK(all.log(0).has("(nobody serves there): the job bears no further loss"));
+  co_await all.pass(9min);
+  CHECK(all.log(0).count("has been missing") == 1);
+  co_await all.pass(2min);
+  CHECK(all.log(0).count("has been missing") == 2);
+  CHECK(all.log(1).count("has been missing") == 2);
+  all.serve(2, 2, 2);
+  co_await all.pass(5s);
+  CHECK(all.log(0).count("place 2, is reached again") == 1);
+  co_await all.end();
+}
+
 }  // namespace candidate_tests

@@ -93,6 +93,11 @@ class candidate final : public store_extension {
     /// Who serves there is to be found out again, now; and until that is known.
     bool is_to_look = false;
     bool is_looking = false;
+    /// Since when it is not reached and why, and when the log says so next.
+    time_point missing_since;
+    std::string problem;
+    time_point next_warning;
+    bool was_warned_of = false;
   };
 
   ELASTIC_DECL void received(visitor& from, std::string_view message);
@@ -123,6 +128,9 @@ class candidate final : public store_extension {
   ELASTIC_DECL task<void> keep_connected(int peer);
   ELASTIC_DECL task<std::shared_ptr<message_channel>> try_connect(int peer);
   ELASTIC_DECL task<void> converse(int peer, std::shared_ptr<message_channel> channel);
+  ELASTIC_DECL void note_missing(route& way, time_point since);
+  ELASTIC_DECL void warn_of_absence(int peer);
+  ELASTIC_DECL void note_return(int peer);
   ELASTIC_DECL void note_rejection(const std::string& why);
   ELASTIC_DECL bool take_answer(int peer, const candidate_answer& answer, message_channel& from);
 

@@ -388,10 +388,15 @@ ELASTIC_DECL void candidate::gone(visitor& from) {
 inline constexpr std::chrono::milliseconds first_peer_pause{20};
 inline constexpr std::chrono::milliseconds longest_peer_pause{500};
 inline constexpr std::chrono::seconds peer_attempt{5};
+/// When the log says that another candidate is not reached, and how often again.
+inline constexpr std::chrono::seconds absence_warning{30};
+inline constexpr std::chrono::minutes absence_reminder{10};
 
 ELASTIC_DECL task<void> candidate::keep_connected(int peer) {
   duration pause = first_peer_pause;
+  note_missing(route_to(peer), chosen_.time->now());
   for (;;) {
+    warn_of_absence(peer);
     const std::shared_ptr<message_channel> channel = co_await try_connect(peer);
     if (channel) {
       const time_point begun = chosen_.time->now();
@@ -416,7 +421,9 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> candidate::try_connect(int p
   try {
     auto connected = co_await with_deadline(*chosen_.time, limit, connector->connect());
     if (connected) channel = std::move(*connected);
+    if (!connected) route_to(peer).problem = "no answer";
   } catch (const error& failure) {
+    route_to(peer).problem = failure.what();
     chosen_.log.debug("candidate {} does not reach candidate {}: {}", chosen_.self, peer,
                       failure.what());
   }
@@ -435,6 +442,7 @@ ELASTIC_DECL task<void> candidate::converse(int peer, std::shared_ptr<message_ch
       wake();
     }
   } catch (const error& failure) {
+    route_to(peer).problem = failure.what();
     chosen_.log.debug("the connection to candidate {} ended: {}", peer, failure.what());
   }
   channel->close();
@@ -442,9 +450,40 @@ ELASTIC_DECL task<void> candidate::converse(int peer, std::shared_ptr<message_ch
   way.connection.reset();
   way.is_met = false;
   const auto former = std::exchange(way.channel, nullptr);
-  if (former) votes_.lost(peer, chosen_.time->now());
+  if (former) {
+    note_missing(way, chosen_.time->now());
+    votes_.lost(peer, chosen_.time->now());
+  }
   tell_seekers();
   wake();
+}
+
+ELASTIC_DECL void candidate::note_missing(route& way, time_point since) {
+  way.missing_since = since;
+  way.next_warning = since + absence_warning;
+}
+
+ELASTIC_DECL void candidate::warn_of_absence(int peer) {
+  route& way = route_to(peer);
+  const time_point now = chosen_.time->now();
+  const bool is_over = votes_.value().ending || votes_.value().all_finished;
+  if (now < way.next_warning || is_over) return;
+  way.next_warning = now + absence_reminder;
+  way.was_warned_of = true;
+  const int spare = votes_.spare_candidates();
+  std::string meaning = "without a majority of the endpoints the job waits";
+  if (spare == 0) meaning = "the job bears no further loss";
+  if (spare > 0) meaning = fmt::format("the job bears the loss of {} more", spare);
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(now - way.missing_since);
+  chosen_.log.warning("candidate {} of --rdzv-endpoint, {}, has been missing for {} s ({}): {}",
+                      peer, chosen_.others[static_cast<std::size_t>(peer)]->name(), seconds.count(),
+                      way.problem, meaning);
+}
+
+ELASTIC_DECL void candidate::note_return(int peer) {
+  if (!std::exchange(route_to(peer).was_warned_of, false)) return;
+  chosen_.log.info("candidate {} of --rdzv-endpoint, {}, is reached again", peer,
+                   chosen_.others[static_cast<std::size_t>(peer)]->name());
 }
 
 ELASTIC_DECL void candidate::note_rejection(const std::string& why) {
@@ -459,6 +498,7 @@ ELASTIC_DECL bool candidate::take_answer(int peer, const candidate_answer& answe
     return take(peer, *present, from.remote_address());
   }
   if (const auto* rejected = std::get_if<candidate_messages::rejected>(&answer)) {
+    way.problem = rejected->why;
     note_rejection(rejected->why);
     return false;
   }
@@ -466,6 +506,7 @@ ELASTIC_DECL bool candidate::take_answer(int peer, const candidate_answer& answe
   if (is_accepted && way.is_met && !way.channel) {
     way.channel = way.connection;
     votes_.reached(peer, now);
+    note_return(peer);
   }
   if (!way.channel) return true;
   if (const auto* grant = std::get_if<candidate_messages::grant>(&answer)) {
