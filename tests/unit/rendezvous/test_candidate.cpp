@@ -179,6 +179,28 @@ TIME_TEST("candidate: two of a list that are one server are refused by whoever l
   co_await all.end();
 }
 
+TIME_TEST("candidate: a node that asks twice hears once who leads, since it says its hello then",
+          "[rendezvous]") {
+  stage all(time);
+  for (const int place : {0, 1, 2}) all.serve(place, place, place);
+  co_await all.pass(2s);
+  const std::string answer = co_await all.search(5, -1);
+  const std::string words = "candidate ";
+  REQUIRE(answer.find(" leads") != std::string::npos);
+  const auto leader = static_cast<std::size_t>(answer.at(words.size()) - '0');
+  const auto ways = all.connectors(5);
+  const auto channel = co_await ways[leader]->connect();
+  const elastic::detail::candidate_request question =
+      elastic::detail::candidate_messages::seek{"job", list};
+  for (int times = 0; times < 2; ++times) channel->send(elastic::detail::candidate_text(question));
+  const std::string first = co_await channel->receive();
+  CHECK(first.find("leads") != std::string::npos);
+  const auto second = co_await with_deadline(time, time.now() + 1s, channel->receive());
+  CHECK_FALSE(second);
+  channel->close();
+  co_await all.end();
+}
+
 TIME_TEST("candidate: the log says now and then that another one is missing", "[rendezvous]") {
   constexpr const char* line = "candidate 2 of --rdzv-endpoint, place 2, has been missing for 3";
   stage all(time);

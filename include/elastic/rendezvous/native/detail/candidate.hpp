@@ -98,6 +98,7 @@ class candidate final : public store_extension {
     std::string problem;
     time_point next_warning;
     bool was_warned_of = false;
+    std::string last_rejection;
   };
 
   ELASTIC_DECL void received(visitor& from, std::string_view message);
@@ -122,6 +123,7 @@ class candidate final : public store_extension {
   ELASTIC_DECL void end_look(int peer);
   ELASTIC_DECL bool is_in_doubt(const visitor& node) const;
   ELASTIC_DECL void tell_seekers();
+  ELASTIC_DECL void tell_leader(visitor& node);
 
   // ---- those that this one connects to ----------------------------------------------------------
 
@@ -131,7 +133,7 @@ class candidate final : public store_extension {
   ELASTIC_DECL void note_missing(route& way, time_point since);
   ELASTIC_DECL void warn_of_absence(int peer);
   ELASTIC_DECL void note_return(int peer);
-  ELASTIC_DECL void note_rejection(const std::string& why);
+  ELASTIC_DECL void note_rejection(int peer, const std::string& why);
   ELASTIC_DECL bool take_answer(int peer, const candidate_answer& answer, message_channel& from);
 
   // ---- the office -------------------------------------------------------------------------------
@@ -166,7 +168,6 @@ class candidate final : public store_extension {
   std::optional<event_flag> earlier_;
   std::optional<event_flag> news_;
   std::optional<task_group> tasks_;
-  std::string last_rejection_;
 };
 
 }  // namespace elastic::detail

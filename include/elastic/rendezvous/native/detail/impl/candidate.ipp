@@ -79,13 +79,13 @@ class candidate::visitor final : public store_extension::conversation {
     pass_on(message);
   }
 
-  bool is_node() const { return node_ != nullptr; }
-
   /// The candidate that it is; -1: none.
   int index = -1;
   /// The one that it says it is, and what a node asks.
   std::optional<candidate_messages::peer> claim;
   std::optional<candidate_messages::seek> search;
+  /// It was told that this one leads, and says its hello next.
+  bool knows_leader = false;
 
  private:
   void pass_on(std::string_view message) {
@@ -281,8 +281,10 @@ ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::seek&
   if (!why.empty()) return from.say(candidate_messages::rejected{why});
   from.search = request;
   votes_.told_term(request.most_term, chosen_.time->now());
+  // It asked once more before it heard.
+  if (from.knows_leader) return;
   if (office_ && votes_.serves() && !is_in_doubt(from)) {
-    from.say(candidate_messages::leads{votes_.term(), chosen_.self});
+    tell_leader(from);
   } else {
     from.say(candidate_messages::wait{chosen_.self});
   }
@@ -323,10 +325,12 @@ ELASTIC_DECL void candidate::end_look(int peer) {
 ELASTIC_DECL bool candidate::take(int peer, const candidate_messages::present& said,
                                   std::string address) {
   if (said.index != peer) {
-    note_rejection(fmt::format(
-        "--rdzv-endpoint '{}': candidate {} is met at the address of candidate {}: two of the "
-        "list are one server, or its --rdzv-conf candidate is wrong",
-        chosen_.list, said.index, peer));
+    note_rejection(
+        peer,
+        fmt::format(
+            "--rdzv-endpoint '{}': candidate {} is met at the address of candidate {}: two of the "
+            "list are one server, or its --rdzv-conf candidate is wrong",
+            chosen_.list, said.index, peer));
     return false;
   }
   route& way = route_to(peer);
@@ -369,9 +373,13 @@ ELASTIC_DECL bool candidate::is_in_doubt(const visitor& node) const {
 ELASTIC_DECL void candidate::tell_seekers() {
   if (!office_ || !votes_.serves()) return;
   for (visitor* const entry : std::vector<visitor*>(visitors_)) {
-    if (!entry->search || entry->is_node() || is_in_doubt(*entry)) continue;
-    entry->say(candidate_messages::leads{votes_.term(), chosen_.self});
+    if (entry->search && !entry->knows_leader && !is_in_doubt(*entry)) tell_leader(*entry);
   }
+}
+
+ELASTIC_DECL void candidate::tell_leader(visitor& node) {
+  node.knows_leader = true;
+  node.say(candidate_messages::leads{votes_.term(), chosen_.self});
 }
 
 ELASTIC_DECL void candidate::gone(visitor& from) {
@@ -486,8 +494,10 @@ ELASTIC_DECL void candidate::note_return(int peer) {
                    chosen_.others[static_cast<std::size_t>(peer)]->name());
 }
 
-ELASTIC_DECL void candidate::note_rejection(const std::string& why) {
-  if (std::exchange(last_rejection_, why) != why) chosen_.log.error("{}", why);
+ELASTIC_DECL void candidate::note_rejection(int peer, const std::string& why) {
+  route& way = route_to(peer);
+  way.problem = why;
+  if (std::exchange(way.last_rejection, why) != why) chosen_.log.error("{}", why);
 }
 
 ELASTIC_DECL bool candidate::take_answer(int peer, const candidate_answer& answer,
@@ -498,8 +508,7 @@ ELASTIC_DECL bool candidate::take_answer(int peer, const candidate_answer& answe
     return take(peer, *present, from.remote_address());
   }
   if (const auto* rejected = std::get_if<candidate_messages::rejected>(&answer)) {
-    way.problem = rejected->why;
-    note_rejection(rejected->why);
+    note_rejection(peer, rejected->why);
     return false;
   }
   const bool is_accepted = std::holds_alternative<candidate_messages::accepted>(answer);
@@ -586,7 +595,7 @@ ELASTIC_DECL void candidate::close_office() {
   job_.reset();
   // Nodes look for the next leader, and their workers end.
   for (visitor* const entry : std::vector<visitor*>(visitors_)) {
-    if (entry->is_node()) entry->dismiss();
+    if (entry->knows_leader) entry->dismiss();
   }
 }
 
