@@ -18,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -98,7 +99,6 @@ class candidate final : public store_extension {
     std::string problem;
     time_point next_warning;
     bool was_warned_of = false;
-    std::string last_rejection;
   };
 
   ELASTIC_DECL void received(visitor& from, std::string_view message);
@@ -158,6 +158,8 @@ class candidate final : public store_extension {
   std::vector<visitor*> visitors_;
   std::vector<visitor*> peers_;
   std::vector<route> routes_;
+  /// What others refused this one for, so as to say it once.
+  std::set<std::string> rejections_;
   /// Since when no majority is reached.
   std::optional<time_point> alone_since_;
   std::shared_ptr<rendezvous_coordinator> job_;

@@ -495,9 +495,10 @@ ELASTIC_DECL void candidate::note_return(int peer) {
 }
 
 ELASTIC_DECL void candidate::note_rejection(int peer, const std::string& why) {
-  route& way = route_to(peer);
-  way.problem = why;
-  if (std::exchange(way.last_rejection, why) != why) chosen_.log.error("{}", why);
+  constexpr std::size_t most_rejections = 16;
+  route_to(peer).problem = why;
+  const bool has_room = rejections_.size() < most_rejections;
+  if (has_room && rejections_.insert(why).second) chosen_.log.error("{}", why);
 }
 
 ELASTIC_DECL bool candidate::take_answer(int peer, const candidate_answer& answer,
