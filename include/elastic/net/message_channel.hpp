@@ -58,6 +58,10 @@ class message_connector {
   /// The other side, for people: "host:port".
   virtual std::string name() const = 0;
 
+  /// Whether who was connected to has shown that it is the one that was looked for. It may have to
+  /// be silent for a while all the same.
+  virtual bool knows_other_side() const { return false; }
+
   /// Whether what was connected to last is a server of this process.
   virtual bool reaches_own_process() const { return false; }
 };

@@ -23,7 +23,7 @@ using elastic::task;
 using elastic::detail::rendezvous_link;
 namespace messages = elastic::rendezvous_messages;
 
-/// Welcomes each hello by the next of `welcomes`, and notes it.
+/// Welcomes each hello by the next of `welcomes`, as long as there is one, and notes it.
 struct servers {
   std::deque<messages::welcome> welcomes;
   /// The first words of what follows a hello: "pause", "resume".
@@ -43,6 +43,7 @@ class server_channel final : public elastic::message_channel {
     if (hello == nullptr) return;
     is_first_ = true;
     servers_.hellos.push_back(*hello);
+    if (servers_.welcomes.empty()) return;
     answer(servers_.welcomes.front());
     servers_.welcomes.pop_front();
   }
@@ -89,6 +90,10 @@ class server_connector final : public elastic::message_connector {
     co_return channels.back();
   }
   std::string name() const override { return "host0:29400"; }
+  bool knows_other_side() const override { return is_leader; }
+
+  /// It was found by asking several servers who leads.
+  bool is_leader = false;
 
   server_channel& first() const {
     for (auto channel = channels.rbegin(); channel != channels.rend(); ++channel) {
@@ -175,6 +180,33 @@ TIME_TEST("rendezvous link: tells a new server whom the former one kept out",
   REQUIRE(job.hellos[1].excluded.size() == 1);
   CHECK(job.hellos[1].excluded[0].name == "gpu7");
   CHECK(job.hellos[1].excluded[0].left < 10s);
+  co_await link->stop();
+}
+
+TIME_TEST("rendezvous link: a leader may be silent for as long as it may lead",
+          "[rendezvous][native]") {
+  servers job;
+  const auto connector = std::make_shared<server_connector>(job);
+  messages::hello greeting;
+  greeting.run_id = "job";
+  auto clock = std::shared_ptr<elastic::time_source>(&time, [](elastic::time_source*) {});
+  auto link = std::make_shared<rendezvous_link>(connector, greeting, 60s, clock, elastic::logger());
+  SECTION("one that was found by asking who leads") {
+    connector->is_leader = true;
+    link->start(co_await asio::this_coro::executor, 600s);
+    co_await time.sleep_until(time.now() + 14s);
+    CHECK(job.hellos.size() == 1);
+    co_await time.sleep_until(time.now() + 60s);
+    CHECK_FALSE(link->known().broken);
+    job.welcomes = {welcome(5, false, 5s)};
+    co_await time.sleep_until(time.now() + 3s);
+    CHECK(link->is_connected());
+  }
+  SECTION("a stranger is given up") {
+    link->start(co_await asio::this_coro::executor, 600s);
+    co_await time.sleep_until(time.now() + 14s);
+    CHECK(link->known().broken);
+  }
   co_await link->stop();
 }
 

@@ -49,6 +49,8 @@ class leader_connector final : public message_connector {
   /// Errors: `errc::connection_failed` if that one does not lead any more.
   ELASTIC_DECL task<std::shared_ptr<message_channel>> connect_again() override;
 
+  bool knows_other_side() const override { return true; }
+
   bool reaches_own_process() const override {
     return leader_ >= 0 && static_cast<int>(leader_) == chosen_.self;
   }

@@ -133,6 +133,9 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// Result: null if this attempt failed.
   ELASTIC_DECL task<channel_pointer> try_connect(time_point deadline);
 
+  // How long the answer to the first word may take.
+  ELASTIC_DECL duration answer_patience() const;
+
   /// Whether the other side answers as a server of the rendezvous does.
   ELASTIC_DECL task<bool> is_welcomed(channel_pointer channel, time_point limit);
   ELASTIC_DECL std::string stranger() const;

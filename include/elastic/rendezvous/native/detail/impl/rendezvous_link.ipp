@@ -217,22 +217,29 @@ ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<chan
   greeting_.excluded = excluded_.at(time_->now());
   channel->send(elastic::to_text(rendezvous_request(greeting_)));
   // To find out who leads may have taken long.
-  const time_point answer_limit = std::min(deadline, time_->now() + attempt_timeout);
+  const time_point answer_limit = std::min(deadline, time_->now() + answer_patience());
   if (co_await is_welcomed(channel, answer_limit)) co_return channel;
   channel->close();
   co_return nullptr;
 }
 
+ELASTIC_DECL duration rendezvous_link::answer_patience() const {
+  // A leader tells nothing that a majority does not have, until it gives up its office.
+  if (!connector_->knows_other_side()) return attempt_timeout;
+  return std::max<duration>(attempt_timeout, settings_.silence());
+}
+
 ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, time_point limit) {
   std::optional<rendezvous_answer> reply;
   const time_point greeted_at = time_->now();
+  const bool is_known = was_connected_ || connector_->knows_other_side();
   try {
     const auto answer = co_await with_deadline(*time_, limit, channel->receive());
     if (answer) reply = parse_rendezvous_answer(*answer);
     if (!answer) {
       last_problem_ = "it accepts connections but does not answer";
       // PyTorch's servers of today ignore what they do not know.
-      if (!was_connected_ && ++silences_ >= most_silences) {
+      if (!is_known && ++silences_ >= most_silences) {
         throw error(errc::protocol_violation, last_problem_);
       }
     }
@@ -243,8 +250,9 @@ ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, ti
       throw error(errc::invalid_argument,
                   fmt::format("{}: {}", connector_->name(), failure.what()));
     }
-    const bool is_sure = failure.code() == errc::protocol_violation || ++hang_ups_ >= most_hang_ups;
-    if (is_sure && !was_connected_) throw error(errc::protocol_violation, stranger());
+    const bool is_garbled = failure.code() == errc::protocol_violation && !was_connected_;
+    const bool hangs_up_always = !is_known && ++hang_ups_ >= most_hang_ups;
+    if (is_garbled || hangs_up_always) throw error(errc::protocol_violation, stranger());
   }
   if (!reply) co_return false;
   if (const auto* refusal = std::get_if<rendezvous_messages::refused>(&*reply)) {
