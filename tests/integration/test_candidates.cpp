@@ -184,19 +184,45 @@ TEST_CASE("candidates: a leader that is stopped hands over in order", "[integrat
   all.check_success();
 }
 
-TEST_CASE("candidates: a node that names one of several endpoints is told so",
+TEST_CASE("candidates: who comes with another list, job or place is told so, and disturbs nobody",
           "[integration][nodes]") {
   const std::string list = free_endpoints(3);
-  const std::string only = list.substr(0, list.find(','));
-  job_of_nodes right("2", {"--rdzv-backend", "c10d", "--rdzv-endpoint", list},
-                     "last_call_timeout=0.3");
-  const auto one = right.node();
-  const auto two = right.node();
-  for (const auto* node : {&one, &two}) (*node)->await_world(2);
-  job_of_nodes wrong("2", {"--rdzv-backend", "c10d", "--rdzv-endpoint", only}, "");
-  wrong.node()->check_failure(2, "this server is one of several");
+  const std::size_t comma = list.find(',');
+  const std::string first = list.substr(0, comma);
+  const std::string rest = list.substr(comma + 1);
+  job_of_nodes right("3", {"--rdzv-backend", "c10d", "--rdzv-endpoint", list}, "");
+  std::vector<std::unique_ptr<node_of_job>> running;
+  for (int node = 0; node < 3; ++node) running.push_back(right.node());
+  for (const auto& node : running) node->await_world(3);
+  struct row {
+    std::string endpoints;
+    std::string run_id;
+    std::string conf;
+    std::string refusal;
+  };
+  const std::vector<row> rows = {
+      {first, "job", "", "this server is one of several"},
+      {rest + "," + first, "job", "", "all nodes need the same one, in the same order"},
+      {rest, "job", "", "all nodes need the same one, in the same order"},
+      {list, "other", "", "serves the job 'job', not 'other': each job needs ports of its own"},
+      {list, "job", "candidate=1", "the address is in use by another program"},
+  };
+  for (const row& entry : rows) {
+    std::vector<std::string> command = {
+        ELASTIC_ELASTICRUN, "--nnodes",  "3",          "--rdzv-backend", "c10d", "--rdzv-endpoint",
+        entry.endpoints,    "--rdzv-id", entry.run_id, "--no-python",    "true"};
+    if (!entry.conf.empty()) command.insert(command.begin() + 7, {"--rdzv-conf", entry.conf});
+    const program_result result = run_program(command);
+    INFO(entry.endpoints << " " << entry.run_id << " " << entry.conf << ": " << result.err);
+    CHECK(result.code == 2);
+    CHECK(result.err.find(entry.refusal) != std::string::npos);
+  }
   right.finish();
-  for (const auto* node : {&one, &two}) (*node)->check_success();
+  for (const auto& node : running) {
+    node->check_success();
+    // Nobody had to meet again.
+    node->await_world(3, 1);
+  }
   right.check_nothing_left();
 }
 
@@ -205,6 +231,7 @@ TEST_CASE("candidates: what a list may not be is refused in one line", "[integra
     std::string endpoints;
     std::string conf;
     std::string refusal;
+    std::string local_addr = "";
   };
   const std::vector<row> rows = {
       {"a:1,,b:1", "", "entry 2 is empty"},
@@ -219,12 +246,18 @@ TEST_CASE("candidates: what a list may not be is refused in one line", "[integra
       {"a:1,b:1,c:1", "dialect=2.6", "agents of torchrun know one endpoint only"},
       {"a:1,b:1,c:1", "reconnect_grace=0.2", "at least 0.3 s"},
       {"a:1,b:1,c:1", "keep_alive_max_attempt=1", "a whole number from 2"},
+      {"127.0.0.1:1,[::ffff:127.0.0.1]:1,c:1", "", "are one server, 127.0.0.1"},
+      {"127.0.0.1:1,192.0.2.1:1,192.0.2.2:1", "", "--local-addr '192.0.2.1' is 192.0.2.1:1",
+       "192.0.2.1"},
   };
   for (const row& entry : rows) {
     std::vector<std::string> command = {
         ELASTIC_ELASTICRUN, "--nnodes",  "2:4", "--rdzv-backend", "c10d", "--rdzv-endpoint",
         entry.endpoints,    "--rdzv-id", "job", "--no-python",    "true"};
     if (!entry.conf.empty()) command.insert(command.begin() + 7, {"--rdzv-conf", entry.conf});
+    if (!entry.local_addr.empty()) {
+      command.insert(command.begin() + 1, {"--local-addr", entry.local_addr});
+    }
     const program_result result = run_program(command);
     INFO(entry.endpoints << " " << entry.conf << ": " << result.err);
     CHECK(result.code == 2);

@@ -124,6 +124,23 @@ CO_TEST("c10d rendezvous: the nodes of one host meet, the first hosts", "[rendez
   co_await all.end();
 }
 
+CO_TEST("c10d rendezvous: each of several servers looks for nodes of torchrun", "[rendezvous]") {
+  job all(3, 3);
+  for (int more = 0; more < 2; ++more) {
+    all.parameters.endpoint += fmt::format(",127.0.0.1:{}", elastic::free_port("127.0.0.1"));
+  }
+  int watches = 0;
+  for (std::size_t index = 0; index < 3; ++index) {
+    all.node(index).meet_beside_torch([&watches](const auto& engine) -> std::shared_ptr<void> {
+      ++watches;
+      return engine;
+    });
+  }
+  co_await all.meet(3);
+  CHECK(watches == 3);
+  co_await all.end();
+}
+
 CO_TEST("c10d rendezvous: failed workers are told to every node, and counted for all",
         "[rendezvous]") {
   job all(2, 2);

@@ -368,6 +368,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates(std::uint64_t node) {
     if (!host_) continue;
     candidate_ = candidate;
     servers_.back().agents = std::make_shared<memory_store>(host_->engine());
+    if (watch_) kept_watch_ = watch_(host_->engine());
   }
   look_for_leader();
 }
