@@ -153,17 +153,24 @@ class candidates_job : public elastic::test::simulated_job {
 
   // A majority of those who knew how the job ended told whom they reached, and left. Who was cut
   // off meanwhile, or comes later, begins another job of that name.
-  void entered_round(const simulated_node& node) override {
-    if (servers_at_end_.empty()) return;
+  bool begins_anew() const {
+    if (servers_at_end_.empty()) return false;
     const auto servers = net_.serving_nodes();
     const auto remains = [&servers](const auto& place) {
       const auto now = servers.find(place.first);
       return now != servers.end() && now->second == place.second;
     };
     const auto left = std::count_if(servers_at_end_.begin(), servers_at_end_.end(), remains);
-    if (left < places / 2 + 1) later_.insert(node.id);
+    return left < places / 2 + 1;
   }
-  bool could_know(const simulated_node& node) const override { return later_.count(node.id) == 0; }
+  void entered_round(const simulated_node& node) override {
+    if (begins_anew()) later_.insert(node.id);
+  }
+  // Who never was in a round hears how the job ends that is there when it is reached again.
+  bool could_know(const simulated_node& node) const override {
+    const bool waited_on = !node.round && begins_anew();
+    return !waited_on && later_.count(node.id) == 0;
+  }
 
   void cut_for_good(simulated_node& node) override { net_.kill(node.id); }
   void end_troubles() override {
