@@ -51,10 +51,16 @@ PATIENCE = 20
 SKIPPED = 77
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+HELD_PORTS = []
+
+
+def reserved_port():
+    """A port at which nobody listens, and which the kernel gives to nobody else meanwhile."""
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("", 0))
+    HELD_PORTS.append(holder)
+    return holder.getsockname()[1]
 
 
 def is_open(port):
@@ -78,7 +84,7 @@ class Browser:
     """One page in headless Chromium."""
 
     def __init__(self, folder):
-        port = free_port()
+        port = reserved_port()
         self.driver = subprocess.Popen(["chromedriver", f"--port={port}"], cwd=folder,
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.base = f"http://127.0.0.1:{port}"
@@ -344,7 +350,7 @@ def main():
             sys.exit(1 if os.environ.get("ELASTIC_NOTHING_MISSING") == "1" else SKIPPED)
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        endpoint = free_port()
+        endpoint = reserved_port()
         meeting = ["--nnodes", "2:3", "--rdzv-id", "job", "--rdzv-backend", "c10d",
                    "--rdzv-endpoint", f"localhost:{endpoint}",
                    "--rdzv-conf", "last_call_timeout=0.2"]

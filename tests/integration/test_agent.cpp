@@ -11,7 +11,6 @@
 #include <elastic/base/scope.hpp>
 #include <elastic/launch/launcher.hpp>
 #include <elastic/launch/run_with_signals.hpp>
-#include <elastic/net/free_port.hpp>
 #include <elastic/observe/job_journal.hpp>
 #include <elastic/observe/journal_sink.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
@@ -22,6 +21,7 @@
 #include <support/log_recorder.hpp>
 #include <support/run_program.hpp>
 #include <support/text.hpp>
+#include <support/reserved_port.hpp>
 
 #include <asio/thread_pool.hpp>
 
@@ -640,7 +640,7 @@ TEST_CASE("agent: a context that is destroyed takes a running job with it",
 /// The nodes of a static job, each an agent of this process.
 struct static_nodes {
   explicit static_nodes(int count, std::vector<std::string> acts) {
-    const std::uint16_t port = free_port("127.0.0.1");
+    const std::uint16_t port = elastic::test::reserved_port();
     for (int rank = 0; rank < count; ++rank) {
       nodes.push_back(std::make_unique<job>(acts, rank + 1));
       launch_config& config = nodes.back()->config;

@@ -3,12 +3,12 @@
 
 // Jobs whose nodes meet at several endpoints: whichever node is lost, the others go on.
 
-#include <elastic/net/free_port.hpp>
 #include <support/catch.hpp>
 #include <support/http_peer.hpp>
 #include <support/job_of_nodes.hpp>
 #include <support/raw_client.hpp>
 #include <support/run_program.hpp>
+#include <support/reserved_port.hpp>
 
 #include <signal.h>
 
@@ -38,7 +38,7 @@ using elastic::test::run_program;
 std::string free_endpoints(int count) {
   std::string list;
   for (int place = 0; place < count; ++place) {
-    list += fmt::format("{}127.0.0.1:{}", place == 0 ? "" : ",", elastic::free_port("127.0.0.1"));
+    list += fmt::format("{}127.0.0.1:{}", place == 0 ? "" : ",", elastic::test::reserved_port());
   }
   return list;
 }

@@ -4,11 +4,11 @@
 // Jobs that are disturbed on purpose (--chaos).
 
 #include <support/catch.hpp>
-#include <elastic/net/free_port.hpp>
 #include <support/elasticrun_stage.hpp>
 #include <support/job_of_nodes.hpp>
 #include <support/leftovers.hpp>
 #include <support/run_program.hpp>
+#include <support/reserved_port.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -68,7 +68,7 @@ TEST_CASE("chaos: a node is killed with all that it runs", "[elasticrun]") {
 // Nodes of this host that meet at a port of it, with this plan.
 std::vector<std::string> meeting(const std::string& plan) {
   return {"--rdzv-backend",  "c10d",
-          "--rdzv-endpoint", fmt::format("localhost:{}", elastic::free_port("127.0.0.1")),
+          "--rdzv-endpoint", fmt::format("localhost:{}", elastic::test::reserved_port()),
           "--max-restarts",  "1000",
           "--chaos",         plan};
 }

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/net/free_port.hpp>
 #include <elastic/process/detail/guard_image.hpp>
 #include <support/catch.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
+#include <support/reserved_port.hpp>
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -549,7 +549,7 @@ TEST_CASE("elasticrun: a password for another backend is in no log and no worker
 
 TEST_CASE("elasticrun: a node that waits alone says for whom, and stops no workers on Ctrl-C",
           "[integration][elasticrun]") {
-  const std::string endpoint = "127.0.0.1:" + std::to_string(elastic::free_port("127.0.0.1"));
+  const std::string endpoint = "127.0.0.1:" + std::to_string(elastic::test::reserved_port());
   elastic::test::running_program job(
       et::elasticrun({"--nnodes", "2:4", "--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint,
                       "--rdzv-id", "lone", "--no-python", "/bin/true"}));

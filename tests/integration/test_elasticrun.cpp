@@ -4,7 +4,6 @@
 // The program as its users meet it: each test leaves no process and no file.
 
 #include <elastic/base/asio.hpp>
-#include <elastic/net/free_port.hpp>
 #include <elastic/process/processor_set.hpp>
 #include <support/catch.hpp>
 #include <support/elasticrun_stage.hpp>
@@ -12,6 +11,7 @@
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 #include <support/text.hpp>
+#include <support/reserved_port.hpp>
 
 #include <algorithm>
 #include <csignal>
@@ -139,7 +139,7 @@ TEST_CASE("elasticrun: the promised environment reaches each worker, on top of i
 TEST_CASE("elasticrun: a static job of one node has the master that was asked for",
           "[integration][elasticrun]") {
   const stage here;
-  const std::string port = std::to_string(elastic::free_port("127.0.0.1"));
+  const std::string port = std::to_string(elastic::test::reserved_port());
   const auto result = here.run({"--master-port", port, "--log-dir", here.logs(), "-r", "1"},
                                stage::puppet({"env"}));
   REQUIRE(result.code == 0);
@@ -637,7 +637,7 @@ TEST_CASE("elasticrun: two static nodes number their workers together and both e
   // Whoever comes first.
   for (const bool master_first : {true, false}) {
     INFO((master_first ? "node 0 first" : "node 1 first"));
-    const std::string port = std::to_string(elastic::free_port("127.0.0.1"));
+    const std::string port = std::to_string(elastic::test::reserved_port());
     const words worker{"/bin/sh", "-c",
                        "echo rank $RANK of $WORLD_SIZE, local $LOCAL_RANK of $LOCAL_WORLD_SIZE, "
                        "node $GROUP_RANK of $GROUP_WORLD_SIZE at $MASTER_ADDR:$MASTER_PORT"};
@@ -691,7 +691,7 @@ print(soft)
 TEST_CASE("elasticrun: a static node that waits for the others can be stopped",
           "[integration][elasticrun]") {
   const stage here;
-  const std::string port = std::to_string(elastic::free_port("127.0.0.1"));
+  const std::string port = std::to_string(elastic::test::reserved_port());
   for (const int rank : {0, 1}) {
     INFO("node " << rank);
     running_program job(stage::command(node_options(here, rank, port), stage::puppet({"hang"})),
@@ -709,7 +709,7 @@ TEST_CASE("elasticrun: a static node that waits for the others can be stopped",
 TEST_CASE("elasticrun: a static node whose others never come gives up",
           "[integration][elasticrun]") {
   const stage here;
-  const std::string port = std::to_string(elastic::free_port("127.0.0.1"));
+  const std::string port = std::to_string(elastic::test::reserved_port());
   for (const int rank : {0, 1}) {
     INFO("node " << rank);
     words options = node_options(here, rank, port);

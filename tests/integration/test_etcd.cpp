@@ -12,6 +12,7 @@
 #include <support/etcd_server.hpp>
 #include <support/job_of_nodes.hpp>
 #include <support/scripted_server.hpp>
+#include <support/reserved_port.hpp>
 #include <unit/rendezvous/backend_conformance.hpp>
 #include <unit/store/store_conformance.hpp>
 
@@ -199,7 +200,7 @@ TEST_CASE("etcd: a member that restarts is ridden out", "[integration][etcd]") {
 
 TEST_CASE("etcd: of several members one is enough", "[integration][etcd]") {
   etcd_server server;
-  const std::uint16_t nobody = elastic::free_port("127.0.0.1");
+  const std::uint16_t nobody = elastic::test::reserved_port();
   job_of_nodes job("2:3", at(fmt::format("127.0.0.1:{},{}", nobody, server.endpoint())), quick);
   elastic::test::check_meeting(job);
 }
@@ -234,7 +235,7 @@ TEST_CASE("etcd: when it hangs for good, agents stop their workers and end",
 
 TEST_CASE("etcd: one that cannot be reached ends the wait with what was tried",
           "[integration][etcd]") {
-  const std::uint16_t nobody = elastic::free_port("127.0.0.1");
+  const std::uint16_t nobody = elastic::test::reserved_port();
   const auto [endpoint, text] = GENERATE_COPY(table<std::string, std::string>(
       {{fmt::format("127.0.0.1:{}", nobody), "Connection refused within 1 s"},
        {"no.such.host.invalid:2379", "the name 'no.such.host.invalid' cannot be resolved"}}));

@@ -11,7 +11,6 @@
 #include <elastic/contract/function_call.hpp>
 #include <elastic/launch/io_choice.hpp>
 #include <elastic/launch/launcher.hpp>
-#include <elastic/net/free_port.hpp>
 #include <elastic/process/detail/fork_launcher.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/rendezvous/torch/detail/pickle_format.hpp>
@@ -23,6 +22,7 @@
 #include <support/log_recorder.hpp>
 #include <support/run_program.hpp>
 #include <support/skip.hpp>
+#include <support/reserved_port.hpp>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -761,7 +761,7 @@ TEST_CASE("functions: each node has the values of its own workers, by rank in th
     one.config.start = method;
     one.config.standalone = false;
     one.config.rendezvous.backend = "c10d";
-    one.config.rendezvous.endpoint = fmt::format("127.0.0.1:{}", free_port("127.0.0.1"));
+    one.config.rendezvous.endpoint = fmt::format("127.0.0.1:{}", elastic::test::reserved_port());
     one.config.rendezvous.run_id = "two nodes";
     one.config.rendezvous.min_nodes = one.config.rendezvous.max_nodes = 2;
     std::map<int, std::string> values;

@@ -5,7 +5,6 @@
 // bounded memory and time.
 
 #include <elastic/base/detail/unique_fd.hpp>
-#include <elastic/net/free_port.hpp>
 #include <elastic/net/message_frame.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/rendezvous/native/rendezvous_service.hpp>
@@ -13,6 +12,7 @@
 #include <support/leftovers.hpp>
 #include <support/running_program.hpp>
 #include <support/skip.hpp>
+#include <support/reserved_port.hpp>
 
 #include <netinet/in.h>
 #include <poll.h>
@@ -183,7 +183,7 @@ TEST_CASE("hostile peers: a job goes on beside thousands, in bounded memory",
   if (!files.are_enough()) return elastic::test::skip("it takes 5,000 file descriptors");
   elastic::test::leftovers left;
   const elastic::test::temporary_directory folder;
-  const std::uint16_t port = elastic::free_port("127.0.0.1");
+  const std::uint16_t port = elastic::test::reserved_port();
   const std::string work = "echo \"$RANK/$WORLD_SIZE port $MASTER_PORT.\"; while [ ! -e " +
                            (folder / "end") + " ]; do sleep 0.1; done; echo done";
   const auto start = [&] {

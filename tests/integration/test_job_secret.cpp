@@ -3,7 +3,6 @@
 
 // Jobs whose agents hold a secret, and who else comes to their ports.
 
-#include <elastic/net/free_port.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
@@ -11,6 +10,7 @@
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 #include <support/text.hpp>
+#include <support/reserved_port.hpp>
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -54,7 +54,7 @@ class stage {
   stage& operator=(const stage&) = delete;
   ~stage() { CHECK(left_.processes().empty()); }
 
-  const std::uint16_t port = elastic::free_port("127.0.0.1");
+  const std::uint16_t port = elastic::test::reserved_port();
   std::string sizes = "2";
   // What a worker does after it has said its place.
   std::string work = "exec sleep 60";

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/net/free_port.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
+#include <support/reserved_port.hpp>
 
 #include <fstream>
 #include <map>
@@ -155,7 +155,7 @@ class mixed_job {
 
   const elastic::test::leftovers left_;
   temporary_directory directory_;
-  std::uint16_t port_ = elastic::free_port("127.0.0.1");
+  std::uint16_t port_ = elastic::test::reserved_port();
   std::string nodes_;
   std::map<std::string, std::string> environment_;
 };

@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/net/free_port.hpp>
 #include <elastic/process/detail/process_tree.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
@@ -8,6 +7,7 @@
 #include <support/running_program.hpp>
 #include <support/skip.hpp>
 #include <support/text.hpp>
+#include <support/reserved_port.hpp>
 
 #include <signal.h>
 #include <unistd.h>
@@ -51,7 +51,7 @@ class job {
   std::vector<std::string> launcher;
   // Where the nodes meet, if it is not at one of them.
   std::vector<std::string> meeting = {"--rdzv-backend", "c10d", "--rdzv-endpoint",
-                                      fmt::format("localhost:{}", elastic::free_port("127.0.0.1"))};
+                                      fmt::format("localhost:{}", elastic::test::reserved_port())};
 
   std::unique_ptr<running_program> start() {
     std::vector<std::string> command = launcher;

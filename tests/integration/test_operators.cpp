@@ -3,12 +3,12 @@
 
 // What those who run a cluster do to a job: its scheduler's variables, signals and files.
 
-#include <elastic/net/free_port.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 #include <support/text.hpp>
+#include <support/reserved_port.hpp>
 
 #include <signal.h>
 #include <unistd.h>
@@ -79,7 +79,7 @@ struct operated_job {
   words options = {"--nnodes",        "1:2",
                    "--rdzv-id",       "job",
                    "--rdzv-backend",  "c10d",
-                   "--rdzv-endpoint", fmt::format("localhost:{}", elastic::free_port("127.0.0.1")),
+                   "--rdzv-endpoint", fmt::format("localhost:{}", elastic::test::reserved_port()),
                    "--rdzv-conf",     "last_call_timeout=0.5"};
 
   std::string level = "WARNING";

@@ -4,7 +4,6 @@
 // Interpreters that wait to become workers, with real ones. Two things must never happen: that a
 // script runs where no worker was started, and that a standby changes how a job ends.
 
-#include <elastic/net/free_port.hpp>
 #include <elastic/process/detail/process_tree.hpp>
 #include <support/catch.hpp>
 #include <support/elasticrun_stage.hpp>
@@ -12,6 +11,7 @@
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 #include <support/text.hpp>
+#include <support/reserved_port.hpp>
 
 #include <algorithm>
 #include <csignal>
@@ -482,7 +482,7 @@ running_program node_of(const standby_job& job, const std::string& endpoint) {
 TEST_CASE("standby: when a node joins all start with what has waited, and none before",
           "[integration][standby]") {
   const standby_job job;
-  const std::string endpoint = fmt::format("localhost:{}", free_port("127.0.0.1"));
+  const std::string endpoint = fmt::format("localhost:{}", elastic::test::reserved_port());
   running_program first = node_of(job, endpoint);
   first.await_out("0 of 1");
   running_program second = node_of(job, endpoint);

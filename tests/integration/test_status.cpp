@@ -3,13 +3,13 @@
 
 // What a job shows while it runs (--status), and what `elasticrun status` makes of it.
 
-#include <elastic/net/free_port.hpp>
 #include <support/catch.hpp>
 #include <support/elasticrun_stage.hpp>
 #include <support/http_peer.hpp>
 #include <support/raw_client.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
+#include <support/reserved_port.hpp>
 
 #include <signal.h>
 
@@ -118,7 +118,7 @@ TEST_CASE("status: a restart, its reason, and the end", "[integration][status]")
 TEST_CASE("status: is alive and not ready while nodes are waited for", "[integration][status]") {
   const elasticrun_stage stage;
   const std::string socket = stage.folder / "socket";
-  const std::string endpoint = fmt::format("localhost:{}", elastic::free_port("127.0.0.1"));
+  const std::string endpoint = fmt::format("localhost:{}", elastic::test::reserved_port());
   running_program run(
       elasticrun_stage::elasticrun({{"--nnodes", "2", "--rdzv-id", "job", "--rdzv-backend", "c10d",
                                      "--rdzv-endpoint", endpoint, "--status", "unix:" + socket},

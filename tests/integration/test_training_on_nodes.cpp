@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/net/free_port.hpp>
 #include <support/catch.hpp>
 #include <support/etcd_server.hpp>
 #include <support/job_of_nodes.hpp>
 #include <support/run_program.hpp>
+#include <support/reserved_port.hpp>
 
 #include <csignal>
 #include <cstddef>
@@ -61,7 +61,7 @@ void check_training(const std::vector<std::string>& meeting, const std::string& 
 }
 
 TEST_CASE("training on nodes: goes on after a worker's death, over c10d", "[integration][nodes]") {
-  const std::string endpoint = fmt::format("localhost:{}", elastic::free_port("127.0.0.1"));
+  const std::string endpoint = fmt::format("localhost:{}", elastic::test::reserved_port());
   const std::string dialect = GENERATE("", ",dialect=2.6", ",dialect=1.13");
   check_training({"--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint}, dialect);
 }
@@ -74,7 +74,7 @@ TEST_CASE("training on nodes: with a secret, goes on after the death of a worker
   const std::string secret = folder / "secret";
   std::ofstream(secret) << "correct-horse-battery-staple";
   std::filesystem::permissions(secret, std::filesystem::perms(0600));
-  const std::string endpoint = fmt::format("localhost:{}", elastic::free_port("127.0.0.1"));
+  const std::string endpoint = fmt::format("localhost:{}", elastic::test::reserved_port());
   job_of_nodes job("2:3", {"--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint},
                    "last_call_timeout=1,secret_file=" + secret);
   job.work = {"env", "GLOO_SOCKET_IFNAME=lo", "OMP_NUM_THREADS=1", python,

@@ -3,13 +3,13 @@
 
 // Real workers that speak with elasticrun over the control channel, in Python.
 
-#include <elastic/net/free_port.hpp>
 #include <elastic/process/detail/process_tree.hpp>
 #include <support/catch.hpp>
 #include <support/elasticrun_stage.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 #include <support/skip.hpp>
+#include <support/reserved_port.hpp>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -415,7 +415,7 @@ words meeting_at(std::uint16_t port, const std::string& sizes) {
 TEST_CASE("worker channel: the other nodes go on without one that is bad",
           "[integration][channel][nodes]") {
   const stage stage;
-  const words options = meeting_at(elastic::free_port("127.0.0.1"), "1:2");
+  const words options = meeting_at(elastic::test::reserved_port(), "1:2");
   const words command = stage.command(options, "one_of_nodes");
   running_program good(command, stage.environment());
   good.await_out("world 1 attempt 0", 2);
@@ -436,7 +436,7 @@ TEST_CASE("worker channel: the other nodes go on without one that is bad",
 TEST_CASE("worker channel: a worker that must not be started again ends the job on all nodes",
           "[integration][channel][nodes]") {
   const stage stage;
-  const words options = meeting_at(elastic::free_port("127.0.0.1"), "2");
+  const words options = meeting_at(elastic::test::reserved_port(), "2");
   const words command = stage.command(options, "one_of_nodes");
   running_program first(command, stage.environment());
   running_program second(command, stage.environment({{"BEHAVIOUR", "final"}}));

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <elastic/net/endpoint.hpp>
-#include <elastic/net/free_port.hpp>
 #include <elastic/process/detail/syscalls.hpp>
 #include <support/catch.hpp>
 #include <support/raw_client.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
+#include <support/reserved_port.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -84,8 +84,8 @@ class etcd_server {
   }
 
   temporary_directory directory_;
-  std::uint16_t port_ = free_port("127.0.0.1");
-  std::uint16_t peer_port_ = free_port("127.0.0.1");
+  std::uint16_t port_ = reserved_port();
+  std::uint16_t peer_port_ = reserved_port();
   std::vector<std::string> options_;
   std::string scheme_;
   std::unique_ptr<running_program> program_;

@@ -85,10 +85,16 @@ def main_of_elasticrun(args=None):
         raise ChildFailedError("elasticrun", {0: failure})
 
 
-def free_port():
-    with socket.socket() as server:
-        server.bind(("localhost", 0))
-        return server.getsockname()[1]
+HELD_PORTS = []
+
+
+def reserved_port():
+    """A port at which nobody listens, and which the kernel gives to nobody else meanwhile."""
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("", 0))
+    HELD_PORTS.append(holder)
+    return holder.getsockname()[1]
 
 
 class Launcher(unittest.TestCase):
@@ -139,7 +145,7 @@ class Launcher(unittest.TestCase):
     def test_a_script_as_before_there_was_a_rendezvous(self):
         self.launch("--nnodes=1", "--nproc-per-node=4", "--monitor-interval=1",
                     "--start-method=spawn", "--master-addr=localhost",
-                    f"--master-port={free_port()}", "--node-rank=0",
+                    f"--master-port={reserved_port()}", "--node-rank=0",
                     self.script, self.target, "--lr", "${local_rank}")
         self.check_world(4)
         for each in self.told().values():
@@ -212,7 +218,7 @@ class Launcher(unittest.TestCase):
 
     def test_a_range_of_nodes_and_quotes_around_settings(self):
         self.launch("--nnodes=1:2", "--nproc-per-node=2", "--rdzv-backend=c10d",
-                    f"--rdzv-endpoint=localhost:{free_port()}", "--rdzv-id=job2",
+                    f"--rdzv-endpoint=localhost:{reserved_port()}", "--rdzv-id=job2",
                     "--rdzv-conf='join_timeout=30,last_call_timeout=1,timeout=5'",
                     self.script, self.target)
         self.check_world(2)
@@ -220,7 +226,7 @@ class Launcher(unittest.TestCase):
     def test_two_agents(self):
         words = [ELASTICRUN] if ELASTICRUN else [sys.executable, "-m", "torch.distributed.run"]
         words += ["--nnodes=2", "--nproc-per-node=2", "--rdzv-backend=c10d", "--rdzv-id=job3",
-                  f"--rdzv-endpoint=localhost:{free_port()}", "--start-method=spawn",
+                  f"--rdzv-endpoint=localhost:{reserved_port()}", "--start-method=spawn",
                   str(self.script), str(self.target)]
         environment = {"PYTHON_EXEC": sys.executable, **os.environ}
         with concurrent.futures.ThreadPoolExecutor() as pool:
@@ -240,7 +246,7 @@ class Launcher(unittest.TestCase):
             self.assertEqual("sum 1\n", log.read_text())
 
     def test_groups_of_pytorch_meet_at_an_address(self):
-        adder, port = self.file("adder.py", ADDER), free_port()
+        adder, port = self.file("adder.py", ADDER), reserved_port()
         out = self.launch("--nnodes=1", "--nproc-per-node=2", "--node-rank=0", "--tee=1",
                           "--master-addr=localhost", f"--master-port={port}", adder,
                           f"tcp://localhost:{port}")

@@ -4,11 +4,11 @@
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/net/free_port.hpp>
 #include <elastic/net/tcp_stream.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/scripted_server.hpp>
+#include <support/reserved_port.hpp>
 
 #include <chrono>
 #include <memory>
@@ -115,7 +115,7 @@ CO_TEST("http connection: a wait that is cancelled leaves nothing", "[net]") {
 }
 
 CO_TEST("tcp stream: says at which addresses nobody answers", "[net]") {
-  const elastic::endpoint nowhere{"127.0.0.1", elastic::free_port("127.0.0.1")};
+  const elastic::endpoint nowhere{"127.0.0.1", elastic::test::reserved_port()};
   std::string problem;
   try {
     co_await elastic::connect_tcp(nowhere);

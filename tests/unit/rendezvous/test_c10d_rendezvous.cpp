@@ -3,12 +3,12 @@
 #include <elastic/rendezvous/native/c10d_rendezvous.hpp>
 
 #include <elastic/base/race.hpp>
-#include <elastic/net/free_port.hpp>
 #include <elastic/net/message_frame.hpp>
 #include <elastic/rendezvous/native/rendezvous_service.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/raw_client.hpp>
+#include <support/reserved_port.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -40,7 +40,7 @@ class job {
     parameters.run_id = "job";
     parameters.min_nodes = min;
     parameters.max_nodes = max;
-    port = elastic::free_port("127.0.0.1");
+    port = elastic::test::reserved_port();
     parameters.endpoint = fmt::format("127.0.0.1:{}", port);
     parameters.conf["last_call_timeout"] = "0.05";
     parameters.conf["join_timeout"] = "20";

@@ -3,7 +3,6 @@
 #include <elastic/rendezvous/torch/dynamic_rendezvous.hpp>
 
 #include <elastic/base/time.hpp>
-#include <elastic/net/free_port.hpp>
 #include <elastic/rendezvous/torch/store_rendezvous_backend.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/tcp_store.hpp>
@@ -11,6 +10,7 @@
 #include <support/catch.hpp>
 #include <support/log_recorder.hpp>
 #include <support/manual_time.hpp>
+#include <support/reserved_port.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -1205,7 +1205,7 @@ TIME_TEST("dynamic rendezvous: who joins later is told where the workers meet by
   state.last_heartbeats[first] = elastic::torch_time{1'000'000h};
   co_await place.put(state);
   // Nobody answers there, so its old keys stay.
-  const std::uint16_t port = elastic::free_port("127.0.0.1");
+  const std::uint16_t port = elastic::test::reserved_port();
   co_await place.agents->set("torch.rendezvous.j.1/MASTER_ADDR", "127.0.0.1");
   co_await place.agents->set("torch.rendezvous.j.1/MASTER_PORT", std::to_string(port));
   const auto b = place.node("b");

@@ -5,11 +5,11 @@
 #include <elastic/base/race.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/base/when_all.hpp>
-#include <elastic/net/free_port.hpp>
 #include <elastic/store/tcp_store.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/log_recorder.hpp>
+#include <support/reserved_port.hpp>
 
 #include <chrono>
 #include <memory>
@@ -164,7 +164,7 @@ CO_TEST("c10d rendezvous: the address of this node is where its workers meet", "
 }
 
 CO_TEST("c10d rendezvous: a second job at the same endpoint is refused", "[rendezvous]") {
-  const std::uint16_t port = elastic::free_port("127.0.0.1");
+  const std::uint16_t port = elastic::test::reserved_port();
   rendezvous_parameters parameters = standalone();
   parameters.endpoint = "127.0.0.1:" + std::to_string(port);
   solo_rendezvous first(parameters);

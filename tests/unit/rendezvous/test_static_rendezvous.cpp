@@ -5,13 +5,13 @@
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/base/when_all.hpp>
-#include <elastic/net/free_port.hpp>
 #include <elastic/store/key_value_engine.hpp>
 #include <elastic/store/tcp_store.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/log_recorder.hpp>
+#include <support/reserved_port.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -89,7 +89,7 @@ TEST_CASE("static rendezvous: what it cannot serve is refused", "[rendezvous]") 
 
 CO_TEST("static rendezvous: the nodes have the ranks that they were given and one store",
         "[rendezvous]") {
-  const std::uint16_t port = elastic::free_port("127.0.0.1");
+  const std::uint16_t port = elastic::test::reserved_port();
   static_rendezvous first(node(0, 2, port));
   static_rendezvous second(node(1, 2, port));
   CHECK(first.backend() == "static");
@@ -143,7 +143,7 @@ task<void> end(static_rendezvous& node, bool& ended) {
 
 CO_TEST("static rendezvous: node 0 serves until the others know that all have come to the end",
         "[rendezvous]") {
-  static_rendezvous first(node(0, 3, elastic::free_port("127.0.0.1")));
+  static_rendezvous first(node(0, 3, elastic::test::reserved_port()));
   const rendezvous_round met = co_await first.next_round();
   auto executor = co_await asio::this_coro::executor;
   // Two nodes by hand: both have come to the barrier, and ask when node 0 has come as the last.
@@ -165,7 +165,7 @@ CO_TEST("static rendezvous: node 0 serves until the others know that all have co
 }
 
 CO_TEST("static rendezvous: nodes that reach the end together all pass it", "[rendezvous]") {
-  const std::uint16_t port = elastic::free_port("127.0.0.1");
+  const std::uint16_t port = elastic::test::reserved_port();
   static_rendezvous first(node(0, 3, port));
   static_rendezvous second(node(1, 3, port));
   static_rendezvous third(node(2, 3, port));
@@ -182,7 +182,7 @@ CO_TEST("static rendezvous: nodes that reach the end together all pass it", "[re
 }
 
 CO_TEST("static rendezvous: a node that comes before node 0 waits for it", "[rendezvous]") {
-  const std::uint16_t port = elastic::free_port("127.0.0.1");
+  const std::uint16_t port = elastic::test::reserved_port();
   static_rendezvous first(node(0, 2, port));
   static_rendezvous second(node(1, 2, port));
   using namespace asio::experimental::awaitable_operators;
@@ -193,7 +193,7 @@ CO_TEST("static rendezvous: a node that comes before node 0 waits for it", "[ren
 }
 
 CO_TEST("static rendezvous: node 0 that never comes ends the wait of the others", "[rendezvous]") {
-  rendezvous_parameters parameters = node(1, 2, elastic::free_port("127.0.0.1"));
+  rendezvous_parameters parameters = node(1, 2, elastic::test::reserved_port());
   parameters.conf["timeout"] = "0.1";
   static_rendezvous second(parameters);
   const auto failure = co_await error_of(second.next_round());
@@ -202,7 +202,7 @@ CO_TEST("static rendezvous: node 0 that never comes ends the wait of the others"
 }
 
 CO_TEST("static rendezvous: the wait for node 0 can be cancelled", "[rendezvous]") {
-  static_rendezvous second(node(1, 2, elastic::free_port("127.0.0.1")));
+  static_rendezvous second(node(1, 2, elastic::test::reserved_port()));
   elastic::system_time time;
   const auto met = co_await elastic::with_deadline(time, time.now() + 50ms, second.next_round());
   CHECK_FALSE(met);
@@ -227,7 +227,7 @@ CO_TEST("static rendezvous: a port in use is named", "[rendezvous]") {
 
 CO_TEST("static rendezvous: a node alone has an empty store at the same port for each round",
         "[rendezvous]") {
-  const std::uint16_t port = elastic::free_port("127.0.0.1");
+  const std::uint16_t port = elastic::test::reserved_port();
   static_rendezvous alone(node(0, 1, port));
   for (int round = 0; round < 20; ++round) {
     const rendezvous_round met = co_await alone.next_round();
@@ -243,7 +243,7 @@ CO_TEST("static rendezvous: a node alone has an empty store at the same port for
 }
 
 CO_TEST("static rendezvous: nobody joins, and a closed one has no further round", "[rendezvous]") {
-  static_rendezvous alone(node(0, 1, elastic::free_port("127.0.0.1")));
+  static_rendezvous alone(node(0, 1, elastic::test::reserved_port()));
   co_await alone.next_round();
   elastic::system_time time;
   const auto change =

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/store/etcd_client.hpp>
 
-#include <elastic/net/free_port.hpp>
 #include <elastic/store/etcd_keys.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/log_recorder.hpp>
 #include <support/scripted_server.hpp>
+#include <support/reserved_port.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -106,7 +106,7 @@ CO_TEST("etcd client: a member that cannot serve is left for another", "[store]"
       GENERATE(std::string(), scripted_server::silence, refusal(14, "etcdserver: no leader", 503));
   scripted_server one({{bad}});
   scripted_server two({{answer("{}")}});
-  const std::uint16_t nobody = elastic::free_port("127.0.0.1");
+  const std::uint16_t nobody = elastic::test::reserved_port();
   const auto client = std::make_shared<etcd_client>(options_for({nobody, one.port(), two.port()}));
   const std::string said = co_await called(client);
   CHECK(said == "{}");
@@ -115,7 +115,7 @@ CO_TEST("etcd client: a member that cannot serve is left for another", "[store]"
 CO_TEST("etcd client: without a member it says what each has said, and then tries once only",
         "[store]") {
   scripted_server one({{refusal(14, "etcdserver: no leader", 503)}});
-  const std::uint16_t nobody = elastic::free_port("127.0.0.1");
+  const std::uint16_t nobody = elastic::test::reserved_port();
   const auto client = std::make_shared<etcd_client>(options_for({nobody, one.port()}));
   elastic::system_time time;
   const auto begin = time.now();
@@ -154,7 +154,7 @@ CO_TEST("etcd client: an absence is told once, at once, and anew after an answer
 }
 
 CO_TEST("etcd client: one that was never reached is told before it is given up", "[store]") {
-  const std::uint16_t nobody = elastic::free_port("127.0.0.1");
+  const std::uint16_t nobody = elastic::test::reserved_port();
   const auto log = std::make_shared<elastic::test::log_recorder>();
   etcd_options options = options_for({nobody, nobody});
   options.log = log->log();

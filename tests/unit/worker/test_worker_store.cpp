@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/net/free_port.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 #include <elastic/worker/worker_store.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
+#include <support/reserved_port.hpp>
 
 #include <chrono>
 #include <memory>
@@ -48,7 +48,7 @@ CO_TEST("worker store: the prefix is that of PyTorch 1.13's workers", "[worker]"
 }
 
 CO_TEST("worker store: if nothing listens, the error names the address", "[worker]") {
-  const std::uint16_t port = elastic::free_port("127.0.0.1");
+  const std::uint16_t port = elastic::test::reserved_port();
   std::string sentence;
   elastic::errc code{};
   try {
