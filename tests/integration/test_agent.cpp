@@ -223,12 +223,16 @@ TEST_CASE("agent: exactly the promised variables reach each worker", "[integrati
 
 TEST_CASE("agent: the master's port serves a store that is new in each attempt",
           "[integration][agent][io]") {
-  auto one = job::of_shell("echo $MASTER_PORT; exit $((1 - TORCHELASTIC_RESTART_COUNT))", 1);
-  one->config.workers.max_restarts = 1;
+  auto one = job::of_shell("echo $MASTER_PORT; exit $((3 - TORCHELASTIC_RESTART_COUNT))", 1);
+  one->config.workers.max_restarts = 3;
   one->config.workers.redirects = stream_selection(std_streams::out);
   CHECK(one->run().state == worker_state::succeeded);
-  CHECK(file_text(one->log_file(0, 0, "stdout.log")) !=
-        file_text(one->log_file(1, 0, "stdout.log")));
+  // Two may happen to have the same.
+  std::set<std::string> ports;
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    ports.insert(file_text(one->log_file(attempt, 0, "stdout.log")));
+  }
+  CHECK(ports.size() > 1);
 }
 
 TEST_CASE("agent: the local rank stands in for its macro in arguments", "[integration][agent]") {

@@ -104,7 +104,7 @@ class marked_sleeps {
   const std::string& mark() const { return mark_; }
 
   /// Waits until there are so many.
-  bool become(std::size_t count, std::chrono::seconds patience = 10s) const {
+  bool become(std::size_t count, std::chrono::seconds patience = 30s) const {
     const auto limit = std::chrono::steady_clock::now() + patience;
     while (alive().size() != count && std::chrono::steady_clock::now() < limit) {
       ::poll(nullptr, 0, 1);
@@ -799,7 +799,7 @@ TEST_CASE("guard: chains that fork without pause do not get away", "[integration
     }
     return count;
   };
-  const auto limit = std::chrono::steady_clock::now() + 10s;
+  const auto limit = std::chrono::steady_clock::now() + 30s;
   // Between two of a chain there may be none to be seen.
   int quiet = 0;
   while (quiet < 20 && std::chrono::steady_clock::now() < limit) {
@@ -952,7 +952,8 @@ TEST_CASE("guard: waits quietly for a process that it may not kill, and says so"
   REQUIRE(test::leftovers::is_guard(entry->parent));
   const long before = switches(entry->parent);
   ::poll(nullptr, 0, 2500);
-  CHECK(switches(entry->parent) - before <= 6);
+  // It looks once a second; as often as before it gave up it would be 125 times.
+  CHECK(switches(entry->parent) - before <= 25);
   ::kill(stuck, SIGKILL);
   CHECK(host.wait() == 0);
 }

@@ -153,7 +153,7 @@ class siege {
   }
 
   void say_anything() const {
-    std::mt19937 random(Catch::rngSeed());
+    std::mt19937 random(1);
     for (int stranger = 0; stranger < 1000; ++stranger) {
       std::string bytes(random() % 300, '\0');
       for (char& byte : bytes) byte = static_cast<char>(random());

@@ -6,8 +6,10 @@
 #include <elastic/observe/journal_reader.hpp>
 #include <support/catch.hpp>
 #include <support/elasticrun_stage.hpp>
+#include <support/raw_client.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
+#include <support/text.hpp>
 
 #include <csignal>
 #include <fstream>
@@ -77,6 +79,11 @@ TEST_CASE("journal: of an agent that is killed the journal and the trace can be 
       here.job({"--trace", trace, "--journal", journal}, {"line", "ready", "hang"}),
       here.environment());
   job.await_out("ready", 2);
+  // Its records are written by another thread.
+  REQUIRE(elastic::test::comes_true([&] {
+    return elastic::test::occurrences(elastic::test::file_text(trace), "\"ph\"") > 5 &&
+           !elastic::test::file_text(journal).empty();
+  }));
   job.signal(SIGKILL);
   CHECK(job.wait().code == -SIGKILL);
   CHECK(here.left.processes_become(0));

@@ -78,7 +78,8 @@ TEST_CASE("kubeflow: it is told how far the job is", "[integration][kubeflow]") 
   run.signal(SIGTERM);
   run.wait();
   const std::string& text = stage.server().out();
-  const auto told = nlohmann::json::parse(text.substr(text.find("told ") + 5), nullptr, false);
+  const std::string first = elastic::test::text_between(text, "told ", "\n");
+  const auto told = nlohmann::json::parse(first, nullptr, false);
   INFO(text);
   REQUIRE(told.is_object());
   const auto& status = told["trainerStatus"];

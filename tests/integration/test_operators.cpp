@@ -83,6 +83,8 @@ struct operated_job {
                    "--rdzv-conf",     "last_call_timeout=0.5"};
 
   std::string level = "WARNING";
+  // What a worker does before it says its world.
+  std::string first_of_all;
   bool has_host = false;
 
   /// The first hosts the rendezvous.
@@ -96,7 +98,7 @@ struct operated_job {
     }
     command.insert(command.end(), more.begin(), more.end());
     const std::string says = "echo \"world $WORLD_SIZE\"; ";
-    command.insert(command.end(), {"--no-python", "bash", "-c", says + work});
+    command.insert(command.end(), {"--no-python", "bash", "-c", first_of_all + says + work});
     return std::make_unique<running_program>(
         command,
         variables{{left.name, left.value}, {"TMPDIR", folder.path()}, {"LOGLEVEL", level}});
@@ -111,7 +113,7 @@ TEST_CASE("operators: a signal ahead of SIGTERM is taken for it, and ends no wor
   operated_job job;
   job.options.clear();
   const auto node = job.start({"--preempt-signal", "USR1"},
-                              "echo $BASHPID; trap 'echo told; exit 0' TERM; "
+                              "trap 'echo told; exit 0' TERM; echo $BASHPID; "
                               "while :; do sleep 60 & wait $!; done");
   node->await_out("world 1\n");
   node->await_out("\n", 2);
@@ -205,7 +207,8 @@ TEST_CASE("operators: a command takes its node out of the job, and the others go
 
 TEST_CASE("operators: a command pauses the whole job, another lets it go on", "[integration]") {
   operated_job job;
-  const std::string work = "trap 'echo told; exit 0' TERM; while :; do sleep 60 & wait $!; done";
+  job.first_of_all = "trap 'echo told; exit 0' TERM; ";
+  const std::string work = "while :; do sleep 60 & wait $!; done";
   const auto host = job.start({}, work);
   host->await_out("world 1\n");
   const std::string socket = "unix:" + (job.folder / "status");
@@ -271,15 +274,15 @@ TEST_CASE("operators: a node that was drained stays out for its time, and then c
   const auto host = job.start({}, work);
   host->await_out("world 1\n");
   const std::string socket = "unix:" + (job.folder / "status");
-  const words bad = {"--node-name", "gpu7", "--exclude-for", "1.5", "--status", socket};
+  const words bad = {"--node-name", "gpu7", "--exclude-for", "3", "--status", socket};
   const auto node = job.start(bad, work);
   host->await_out("world 2\n");
   CHECK(command({"drain", socket, "GPU 3 is hot"}).code == 0);
   CHECK(node->wait().code == 128 + SIGTERM);
-  host->await_err("node 'gpu7' is kept out for 1.5 s: drained by user ");
-  host->await_out("world 1\n", 2);
   const auto again = job.start(bad, work);
   again->await_err("this node waits: node 'gpu7' is kept out for ");
+  host->await_err("node 'gpu7' is kept out for 3 s: drained by user ");
+  host->await_out("world 1\n", 2);
   CHECK(again->out().empty());
   host->await_out("world 2\n", 2);
   again->await_out("world 2\n");
@@ -396,11 +399,11 @@ TEST_CASE("operators: a node that its check calls unfit takes no part", "[integr
                    "the node check failed: exit code 4; it wrote: GPU 3 is lost"},
                row{"/nowhere/check", "the node check failed: exit code 127; it wrote: "},
                row{"echo waiting; (trap '' TERM; setsid sleep 60 & sleep 60)",
-                   "the node check did not end within 0.3 s; it wrote: waiting"},
+                   "the node check did not end within 1 s; it wrote: waiting"},
                row{"head -c 1000000 /dev/zero | tr '\\0' x; echo end; kill -9 $$", "xxxxxxend"});
   CAPTURE(each.check);
   const program_result result = job.start({"--node-check", each.check, "--node-check-timeout",
-                                           has_text(each.check, "waiting") ? "0.3" : "30"},
+                                           has_text(each.check, "waiting") ? "1" : "30"},
                                           "true")
                                     ->wait();
   CAPTURE(result.err);
@@ -437,19 +440,21 @@ TEST_CASE("operators: a job of named sizes runs with these alone, the rest stand
           "[integration]") {
   operated_job job;
   job.level = "DEBUG";
-  const words sizes = {"--nnodes", "1,3"};
   const std::string work = "exec sleep 60";
-  const auto host = job.start(sizes, work);
+  const auto start_at = [&](const std::string& address) {
+    return job.start({"--nnodes", "1,3", "--local-addr", address}, work);
+  };
+  const auto host = start_at("127.0.0.1");
   host->await_out("world 1\n");
-  const auto second = job.start(sizes, work);
+  const auto second = start_at("127.0.0.2");
   host->await_err("stands by");
   CHECK(second->out().empty());
-  const auto third = job.start(sizes, work);
+  const auto third = start_at("127.0.0.3");
   for (const auto* node : {&host, &second, &third}) (*node)->await_out("world 3\n");
   CHECK(occurrences(host->out(), "world") == 2);
   third->signal(SIGKILL);
   CHECK(third->wait().code == -SIGKILL);
-  // Of the two that are left the first in the order of pids goes on, the other one stands by.
+  // Of the two that are left the first in the order of addresses goes on, the other stands by.
   host->await_err("round 2: 1 nodes are in it, 1 stand by");
   host->await_out("world 1\n", 2);
   CHECK(occurrences(second->out(), "world") == 1);

@@ -29,7 +29,7 @@ class freezer {
     if (!made) return;
     thaw();
     // It is in use until what was in it has ended.
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (::rmdir(path_.c_str()) != 0 && std::chrono::steady_clock::now() < limit) {
       std::this_thread::yield();
     }
@@ -38,7 +38,7 @@ class freezer {
   void freeze(pid_t pid) const {
     write("cgroup.procs", std::to_string(pid));
     write("freezer.state", "FROZEN");
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (state() != "FROZEN" && std::chrono::steady_clock::now() < limit) {
       std::this_thread::yield();
     }

@@ -119,10 +119,10 @@ class raw_client {
   int socket_;
 };
 
-/// Waits until `condition()` holds, for at most 10 s. Result: whether it does.
+/// Waits until `condition()` holds, for at most 30 s. Result: whether it does.
 template <class Condition>
 bool comes_true(Condition condition) {
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (!condition() && std::chrono::steady_clock::now() < limit) ::poll(nullptr, 0, 1);
   return condition();
 }

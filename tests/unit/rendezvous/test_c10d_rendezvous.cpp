@@ -42,7 +42,7 @@ class job {
     parameters.max_nodes = max;
     port = elastic::test::reserved_port();
     parameters.endpoint = fmt::format("127.0.0.1:{}", port);
-    parameters.conf["last_call_timeout"] = "0.05";
+    parameters.conf["last_call_timeout"] = "0.3";
     parameters.conf["join_timeout"] = "20";
   }
 

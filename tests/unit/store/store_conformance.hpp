@@ -21,11 +21,11 @@
 #define CHECK_AWAITED(expected, ...) \
   ::elastic::test::check_equal(co_await __VA_ARGS__, expected, #__VA_ARGS__, __LINE__)
 
-// Waits in a coroutine until the condition holds, for at most 10 s, and checks that it does.
-#define CHECK_BECOMES_TRUE(...)                                            \
-  do {                                                                     \
-    ::elastic::test::patience patience;                                    \
-    while (!(__VA_ARGS__) && patience.is_left()) co_await patience.wait(); \
+// Waits in a coroutine until the condition holds, for at most 20 s, and checks that it does.
+#define CHECK_BECOMES_TRUE(...)                                                \
+  do {                                                                         \
+    ::elastic::test::patience patience;                                        \
+    while (!(__VA_ARGS__) && patience.is_left()) co_await patience.wait();     \
     ::elastic::test::check_equal((__VA_ARGS__), true, #__VA_ARGS__, __LINE__); \
   } while (false)
 
@@ -47,7 +47,7 @@ class patience {
 
  private:
   system_time time_;
-  time_point limit_ = time_.now() + std::chrono::seconds(10);
+  time_point limit_ = time_.now() + std::chrono::seconds(20);
 };
 
 using store_keys = std::vector<std::string>;
@@ -133,12 +133,11 @@ inline task<void> check_waits(std::shared_ptr<store> tested) {
   const store_keys two = {"late2", "late", "late3"};
   co_await (tested->wait(two) && set_later(tested, "late3", "") && set_later(tested, "late2", ""));
   const store_keys three = {"late4", "late"};
-  const auto values =
-      co_await (tested->multi_get(three) && set_later(tested, "late4", "v4"));
+  const auto values = co_await (tested->multi_get(three) && set_later(tested, "late4", "v4"));
   CHECK(values == std::vector<std::string>{"v4", "v1"});
   const store_keys same = {"late5"};
-  co_await (tested->wait(same) && tested->wait(same) && tested->wait(same) &&
-            tested->wait(same) && set_later(tested, "late5", "v5"));
+  co_await (tested->wait(same) && tested->wait(same) && tested->wait(same) && tested->wait(same) &&
+            set_later(tested, "late5", "v5"));
 }
 
 /// Waits that are cancelled; the store is as good as before.

@@ -13,6 +13,7 @@
 #include <support/co_test.hpp>
 #include <support/golden_vectors.hpp>
 #include <support/raw_client.hpp>
+#include <support/reserved_port.hpp>
 
 #include "store_conformance.hpp"
 
@@ -132,12 +133,7 @@ TEST_CASE("tcp_store: a wait is cancelled at every moment", "[store]") {
 CO_TEST("tcp_store: connects when the server comes", "[store]") {
   auto executor = co_await asio::this_coro::executor;
   system_time time;
-  std::uint16_t port = 0;
-  {
-    tcp_store_server gone(executor, tcp_store_server_options());
-    port = gone.port();
-    co_await gone.stop();
-  }
+  const std::uint16_t port = test::reserved_port();
   const auto client = client_of(executor, port, generation::torch_2_2);
   const bool too_early = co_await with_deadline(time, time.now() + 100ms, client->connect());
   CHECK_FALSE(too_early);
@@ -559,20 +555,21 @@ CO_TEST("tcp_store: finds out the generation of its server", "[store]") {
     bool hangs_up;
     std::string greeting;
     generation found;
+    bool says_nothing = false;
   } rows[] = {
       {{{true, from_hex(probe), false}, {false, from_hex("00"), false}},
        true,
        probe,
        generation::torch_1_13},
       {{{true, from_hex(probe), false}}, true, check_2_2, generation::torch_2_2},
-      {{{true, from_hex(probe), false}}, false, check_2_2, generation::torch_2_2},
+      {{{true, from_hex(probe), false}}, false, check_2_2, generation::torch_2_2, true},
   };
   for (const auto& row : rows) {
     asio::ip::tcp::acceptor listening(executor, {asio::ip::address_v4::loopback(), 0});
     tcp_store_options options;
     options.port = listening.local_endpoint().port();
     options.generation = generation::probe;
-    options.probe_silence = 50ms;
+    options.probe_silence = row.says_nothing ? 50ms : 30'000ms;
     tcp_store client(executor, options);
     const script second = {{true, from_hex(row.greeting), false}, {false, from_hex("00"), false}};
     const auto serve = [](asio::ip::tcp::acceptor& at, script one, bool close_first,

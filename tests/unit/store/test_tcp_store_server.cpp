@@ -10,6 +10,7 @@
 #include <support/co_test.hpp>
 #include <support/golden_vectors.hpp>
 #include <support/raw_client.hpp>
+#include <support/reserved_port.hpp>
 #include <support/sanitized.hpp>
 
 #include <atomic>
@@ -183,6 +184,7 @@ TEST_CASE("tcp_store_server: listens on every address of a name", "[store]") {
 TEST_CASE("tcp_store_server: listens at some addresses of the host, and at no other", "[store]") {
   on_each_io([](tcp_store_server_options options) {
     options.address = "127.0.0.2";
+    options.port = test::reserved_port();
     // The last is an address of no host.
     for (const char* address : {"127.0.0.3", "::1", "192.0.2.1"}) {
       options.besides.push_back(asio::ip::make_address(address));
@@ -206,7 +208,6 @@ TEST_CASE("tcp_store_server: listens at some addresses of the host, and at no ot
     CHECK(attempt("127.0.0.1") == asio::error::connection_refused);
     // A port that one of them has not free is as good as taken.
     options.address = "127.0.0.4";
-    options.port = server->port();
     CHECK_THROWS_AS(tcp_store_server(context.get_executor(), options), error);
   });
 }
