@@ -111,7 +111,7 @@ class job {
   ~job() { CHECK(left_.processes().empty()); }
 
   std::string endpoint = "10.77.0.1:29411";
-  std::string work = "exec sleep 60";
+  std::string work = "exec sleep 600";
   words options;
 
   std::unique_ptr<running_program> start(int host) {
@@ -197,7 +197,7 @@ TEST_CASE("network: ports are open at the address by which a host is known, and 
   CAPTURE(setting);
   job two(network, "2");
   two.options = {"--rdzv-conf", "last_call_timeout=0.5,listen=" + setting};
-  two.work = "echo \"store $MASTER_ADDR $MASTER_PORT\"; exec sleep 60";
+  two.work = "echo \"store $MASTER_ADDR $MASTER_PORT\"; exec sleep 600";
   const auto host = two.start(1);
   const auto other = two.start(2);
   for (const auto* node : {&host, &other}) (*node)->await_out("store 10.77.0.", 1);
@@ -239,7 +239,7 @@ TEST_CASE("network: with a secret the workers' store takes the round's hosts alo
   job two(network, "2");
   two.options = {"--rdzv-conf",
                  "last_call_timeout=0.5,worker_networks=10.77.0.4/32,secret_file=" + secret};
-  two.work = "echo \"store $MASTER_ADDR $MASTER_PORT\"; " + ask + "; exec sleep 60";
+  two.work = "echo \"store $MASTER_ADDR $MASTER_PORT\"; " + ask + "; exec sleep 600";
   const auto host = two.start(1);
   const auto other = two.start(2);
   for (const auto* node : {&host, &other}) {
@@ -280,6 +280,9 @@ TEST_CASE("network: the others go on without a node whose cable is cut, which st
   lan network(3);
   NEEDS(network)
   job all(network, "2:3");
+  all.options = {"--rdzv-conf",
+                 "last_call_timeout=0.5,keep_alive_interval=0.5,keep_alive_max_attempt=3,"
+                 "host_grace=1"};
   const auto first = all.start(1);
   const auto second = all.start(2);
   const auto third = all.start(3);
@@ -327,7 +330,9 @@ TEST_CASE("network: a job runs if packets are late and lost", "[integration][net
     return elastic::test::skip("this kernel cannot lose packets (tc qdisc netem)");
   }
   job two(network, "2");
-  two.options = {"--max-restarts", "1"};
+  // A node is not taken for lost because a packet was lost a few times.
+  two.options = {"--max-restarts", "1", "--rdzv-conf",
+                 "last_call_timeout=0.5,keep_alive_interval=5,keep_alive_max_attempt=3"};
   two.work = "[ $TORCHELASTIC_RESTART_COUNT$RANK = 01 ] && exit 3; sleep 2";
   const auto host = two.start(1);
   const auto other = two.start(2);
