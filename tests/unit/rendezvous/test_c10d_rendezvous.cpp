@@ -127,7 +127,7 @@ CO_TEST("c10d rendezvous: the nodes of one host meet, the first hosts", "[rendez
 CO_TEST("c10d rendezvous: each of several servers looks for nodes of torchrun", "[rendezvous]") {
   job all(3, 3);
   for (int more = 0; more < 2; ++more) {
-    all.parameters.endpoint += fmt::format(",127.0.0.1:{}", elastic::free_port("127.0.0.1"));
+    all.parameters.endpoint += fmt::format(",127.0.0.1:{}", elastic::test::reserved_port());
   }
   int watches = 0;
   for (std::size_t index = 0; index < 3; ++index) {
