@@ -27,8 +27,8 @@ namespace elastic::test {
 ///     const auto outcome = time.run(join(time));
 ///
 /// Sleepers with the same deadline wake together, in the order in which they went to sleep.
-/// What waits for the outside world (sockets, processes) is not waited for: use it for what waits
-/// for nothing but time and other coroutines. One thread.
+/// What waits for the outside world (sockets, processes) is not waited for, unless `heed_world` was
+/// called: use it for what waits for nothing but time and other coroutines. One thread.
 class manual_time final : public time_source {
  public:
   explicit manual_time(asio::io_context& context)
@@ -48,6 +48,10 @@ class manual_time final : public time_source {
 
   /// The virtual time since the clock was made.
   duration elapsed() const { return elapsed_; }
+
+  /// From now on it stands still until nothing has happened for so long in real time: on a busy
+  /// machine even what this process tells itself through a socket takes a moment.
+  void heed_world(std::chrono::milliseconds quiet) { quiet_ = quiet; }
 
   /// Runs until nothing can run any more and nobody sleeps with a deadline.
   void run() {
@@ -105,8 +109,12 @@ class manual_time final : public time_source {
 
   void run_ready(const ending* until = nullptr) {
     context_.restart();
-    while (!(until && until->ended) && context_.poll_one() != 0) {
+    while (!(until && until->ended) && (context_.poll_one() != 0 || something_happens())) {
     }
+  }
+
+  bool something_happens() {
+    return quiet_.count() > 0 && context_.run_one_for(quiet_) != 0;
   }
 
   // Goes to the next deadline, at most to `end`, and wakes who waits for it.
@@ -123,6 +131,7 @@ class manual_time final : public time_source {
   asio::io_context& context_;
   duration elapsed_{0};
   std::uint64_t next_ = 0;
+  std::chrono::milliseconds quiet_{0};
   ::elastic::detail::waiters<place> sleepers_;
 };
 

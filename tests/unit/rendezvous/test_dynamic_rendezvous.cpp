@@ -1225,6 +1225,8 @@ TIME_TEST("dynamic rendezvous: who joins later is told where the workers meet by
 TIME_TEST("dynamic rendezvous: who joins as rank 0 lets the workers meet where torchrun's do",
           "[rendezvous]") {
   const bool is_served = GENERATE(true, false);
+  // A real store.
+  time.heed_world(std::chrono::milliseconds(20));
   town place(time);
   place.dialect = torch_dialect::torch_2_6;
   place.parameters.max_nodes = 2;
