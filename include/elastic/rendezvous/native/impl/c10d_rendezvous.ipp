@@ -43,6 +43,10 @@ inline std::string text_of(const std::vector<asio::ip::address>& addresses) {
   return text;
 }
 
+/// How long a node tells how the job ends to a server that is not there: a leader is replaced, and a
+/// broken connection is back, within a second of its loss.
+inline constexpr std::chrono::seconds end_patience{3};
+
 /// Names that are not known by then are not compared.
 inline constexpr std::chrono::seconds look_up_patience{2};
 
@@ -192,8 +196,18 @@ ELASTIC_DECL task<int> c10d_rendezvous::num_nodes_waiting() {
 
 ELASTIC_DECL task<void> c10d_rendezvous::close(job_end how, std::string why) {
   is_closing_ = true;
-  if (link_) link_->say(rendezvous_messages::close_job{how, std::move(why)});
-  co_return;
+  if (!link_) co_return;
+  link_->send_until_superseded(rendezvous_messages::close_job{how, std::move(why)});
+  time_source& time = *parameters_.time;
+  const time_point limit = time.now() + detail::end_patience;
+  // Of a success every node of the round was told, so only a server that is there is waited for.
+  const auto is_to_wait = [this] {
+    const auto& known = link_->known();
+    return !known.closed && !known.broken && (link_->is_connected() || !known.all_finished);
+  };
+  while (is_to_wait() && time.now() < limit) {
+    co_await with_deadline(time, limit, link_->news());
+  }
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::shutdown() {

@@ -359,10 +359,10 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   remove(node, "left", now);
 }
 
-ELASTIC_DECL void rendezvous_coordinator::take(const node_id&,
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id& from,
                                                const rendezvous_messages::close_job& request,
                                                time_point) {
-  if (ending_) return;
+  if (ending_) return answer(from, rendezvous_messages::closed{ending_->how, ending_->why});
   ending_ = ending{request.end, request.why};
   state_.closed = true;
   log_.info("rendezvous of job '{}': closed: {}", run_id_, request.why);
