@@ -170,7 +170,12 @@ TEST_CASE("nodes: the rest go on without one whose agent is killed", "[integrati
 TEST_CASE("nodes: a worker that fails on one node starts all of them anew, up to the budget",
           "[integration][nodes][io]") {
   job failing("2");
-  failing.work = "[ $RANK = 3 ] && exit 7; exec sleep 60";
+  // Of a failure before they have workers nodes hear no more than that there is another round.
+  const elastic::test::temporary_directory folder;
+  const std::string begun = folder / "begun.$TORCHELASTIC_RESTART_COUNT";
+  failing.work = "[ $RANK = 0 ] && touch " + begun +
+                 "; [ $RANK = 3 ] || exec sleep 60; while [ ! -e " + begun +
+                 " ]; do sleep 0.01; done; exit 7";
   const auto first = failing.start();
   const auto second = failing.start();
   const program_result one = first->wait();
