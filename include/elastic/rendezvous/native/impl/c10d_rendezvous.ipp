@@ -43,8 +43,8 @@ inline std::string text_of(const std::vector<asio::ip::address>& addresses) {
   return text;
 }
 
-/// How long a node tells how the job ends to a server that is not there: a leader is replaced, and a
-/// broken connection is back, within a second of its loss.
+/// How long a node tells how the job ends to a server that is not there: a leader is replaced, and
+/// a broken connection is back, within a second of its loss.
 inline constexpr std::chrono::seconds end_patience{3};
 
 /// Names that are not known by then are not compared.
