@@ -9,6 +9,7 @@
 #include <support/catch.hpp>
 #include <support/journal_story.hpp>
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,10 +41,14 @@ http_request_head get(std::string target, std::string header = {}, std::string v
   return request;
 }
 
+/// What the server looks at for an answer.
+std::function<job_view()> looking_at(const job_view& view) {
+  return [view] { return view; };
+}
+
 TEST_CASE("status answer: whose output is asked for", "[observe]") {
-  const job_view view;
   const auto asked = [&](std::string path) {
-    const status_answer answer = answer_of(get("/api/v1/ranks/" + path), {}, view, 0);
+    const status_answer answer = answer_of(get("/api/v1/ranks/" + path), {}, looking_at({}), 0);
     CHECK(answer.status == (answer.output_of_rank ? 200 : 404));
     return answer.output_of_rank.value_or(-1);
   };
@@ -168,7 +173,7 @@ TEST_CASE("status gate: who may ask", "[observe]") {
 
 std::string answer_line(const http_request_head& request, const status_gate& gate,
                         const job_view& view) {
-  const status_answer answer = answer_of(request, gate, view, 1'800'000'000'000'000);
+  const status_answer answer = answer_of(request, gate, looking_at(view), 1'800'000'000'000'000);
   return std::to_string(answer.status) + " " + answer.type;
 }
 
@@ -206,7 +211,7 @@ TEST_CASE("status: probes are for everybody, reasons for those who may look", "[
   story.begin().tell(journal_story::of(elastic::job_event_kind::rendezvous_started));
   const job_view view = elastic::view_of(story.records);
   const auto body = [&](const http_request_head& request) {
-    const status_answer answer = answer_of(request, gate, view, story.now_us);
+    const status_answer answer = answer_of(request, gate, looking_at(view), story.now_us);
     return std::to_string(answer.status) + " " + answer.body;
   };
   CHECK(body(get("/livez")) == "200 ok\n");
@@ -227,17 +232,53 @@ TEST_CASE("status: probes are for everybody, reasons for those who may look", "[
   CHECK(body(get("/metrics")).substr(0, 4) == "401 ");
 }
 
+TEST_CASE("status: the job is looked at once, and for nobody who is refused", "[observe]") {
+  status_gate gate;
+  gate.token = token;
+  http_request_head posted = get("/metrics", "authorization", "Bearer " + token);
+  posted.method = "POST";
+  http_request_head of_other_site = get("/metrics", "authorization", "Bearer " + token);
+  of_other_site.headers["sec-fetch-site"] = "cross-site";
+  struct row {
+    http_request_head request;
+    int status;
+    int looks;
+  };
+  const std::vector<row> rows = {{get("/metrics"), 401, 0},
+                                 {get("/api/v1/job"), 401, 0},
+                                 {get("/api/v1/job?token=x" + token), 401, 0},
+                                 {get("/metrics", "host", "evil.example"), 421, 0},
+                                 {posted, 405, 0},
+                                 {of_other_site, 403, 0},
+                                 {get("/livez"), 200, 0},
+                                 {get("/readyz"), 503, 1},
+                                 {get("/nothing", "authorization", "Bearer " + token), 404, 0},
+                                 {get("/page.js", "authorization", "Bearer " + token), 200, 0},
+                                 {get("/api/v1/job", "authorization", "Bearer " + token), 200, 1},
+                                 {get("/metrics", "authorization", "Bearer " + token), 200, 1}};
+  for (const row& entry : rows) {
+    CAPTURE(entry.request.path, entry.request.query, entry.request.headers);
+    int looks = 0;
+    const auto look = [&] {
+      ++looks;
+      return job_view();
+    };
+    CHECK(answer_of(entry.request, gate, look, 0).status == entry.status);
+    CHECK(looks == entry.looks);
+  }
+}
+
 TEST_CASE("status: a token in the query becomes a cookie", "[observe]") {
   status_gate gate;
   gate.token = token;
   gate.cookie = "elastic_status_80";
-  const status_answer answer = answer_of(get("/?token=" + token), gate, {}, 0);
+  const status_answer answer = answer_of(get("/?token=" + token), gate, looking_at({}), 0);
   const std::string text = response_text(answer, true, true);
   CHECK_THAT(text, contains_text("HTTP/1.1 303 See Other\r\n"));
   CHECK_THAT(text, contains_text("\r\nLocation: /\r\n"));
   CHECK_THAT(text, contains_text("\r\nSet-Cookie: elastic_status_80=" + token +
                                  "; Path=/; HttpOnly; SameSite=Lax\r\n"));
-  CHECK(answer_of(get("//evil.example?token=" + token), gate, {}, 0).status == 404);
+  CHECK(answer_of(get("//evil.example?token=" + token), gate, looking_at({}), 0).status == 404);
 }
 
 TEST_CASE("status: every answer forbids what a page does not need", "[observe]") {

@@ -8,6 +8,7 @@
 #include <elastic/observe/job_view.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,9 +30,10 @@ struct status_answer {
 };
 
 /// What is answered, without I/O.
+/// @param view    what the job is at; called once at most, and not for who is refused
 /// @param now_us  the time of day, in microseconds since 1970
 ELASTIC_DECL status_answer answer_of(const http_request_head& request, const status_gate& gate,
-                                     const job_view& view, std::int64_t now_us);
+                                     const std::function<job_view()>& view, std::int64_t now_us);
 
 /// One that says why nothing else is answered.
 ELASTIC_DECL status_answer refusal_answer(int status, std::string_view why);

@@ -285,10 +285,8 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     if (!is_refused && is_command_path(request.path)) {
       co_return co_await answer_command(self, served, parser);
     }
-    status_answer made = is_refused
-                             ? refusal_answer(parser.refusal(), parser.problem())
-                             : answer_of(request, self->gate_, self->options_.monitor->view(),
-                                         self->options_.monitor->now_us());
+    status_answer made = is_refused ? refusal_answer(parser.refusal(), parser.problem())
+                                    : self->answer_request(request);
     if (request.path == "/api/v1/job" && made.status == 200) self->options_.monitor->look();
     if (made.is_stream && self->followers_ >= limits::status_followers) {
       made = refusal_answer(503, fmt::format("{} viewers follow the events, which is all that may",
@@ -308,6 +306,11 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     co_await send(self, served, std::move(text));
     if (follows) co_await race(send_events(self, served, cursor), watch_end(served));
     co_return goes_on;
+  }
+
+  status_answer answer_request(const http_request_head& request) const {
+    const job_monitor& monitor = *options_.monitor;
+    return answer_of(request, gate_, [&] { return monitor.view(); }, monitor.now_us());
   }
 
   /// Result: whether the connection goes on.

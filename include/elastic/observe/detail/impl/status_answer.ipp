@@ -58,7 +58,8 @@ inline std::optional<std::int64_t> rank_of_output_path(std::string_view path) {
 
 /// What those who may look get; none: there is no such path.
 inline std::optional<status_answer> content_of(const http_request_head& request,
-                                               const job_view& view, std::int64_t now_us) {
+                                               const std::function<job_view()>& view,
+                                               std::int64_t now_us) {
   const std::string& path = request.path;
   status_answer answer;
   if (path == "/") {
@@ -73,11 +74,11 @@ inline std::optional<status_answer> content_of(const http_request_head& request,
   } else if (path == "/metrics") {
     const metrics_format format = metrics_format_for(request.header("accept"));
     answer.type = content_type(format);
-    answer.body = metrics_text(view, format, now_us);
+    answer.body = metrics_text(view(), format, now_us);
   } else if (path == "/api/v1/job") {
     const bool is_plain = request.header("accept") == "text/plain";
     if (!is_plain) answer.type = "application/json";
-    answer.body = is_plain ? job_text(view, now_us) : job_json(view, now_us);
+    answer.body = is_plain ? job_text(view(), now_us) : job_json(view(), now_us);
   } else if (path == "/api/v1/events") {
     answer.type = "text/event-stream";
     answer.is_stream = true;
@@ -102,8 +103,9 @@ inline bool has_parameter(std::string_view query, std::string_view name) {
 }
 
 /// Alive is who answers. Ready is whose workers run; why they do not is for those who may look.
-inline status_answer probe_answer(const http_request_head& request, const job_view& view,
-                                  bool may_look, std::int64_t now_us) {
+inline status_answer probe_answer(const http_request_head& request,
+                                  const std::function<job_view()>& job, bool may_look,
+                                  std::int64_t now_us) {
   status_answer answer;
   answer.body = "ok\n";
   const bool is_verbose = may_look && has_parameter(request.query, "verbose");
@@ -111,6 +113,7 @@ inline status_answer probe_answer(const http_request_head& request, const job_vi
     if (is_verbose) answer.body = "[+]loop answers\nok\n";
     return answer;
   }
+  const job_view view = job();
   const std::string why = why_not_ready(view);
   if (!why.empty()) {
     answer.status = 503;
@@ -140,7 +143,7 @@ ELASTIC_DECL status_answer refusal_answer(int status, std::string_view why) {
 }
 
 ELASTIC_DECL status_answer answer_of(const http_request_head& request, const status_gate& gate,
-                                     const job_view& view, std::int64_t now_us) {
+                                     const std::function<job_view()>& view, std::int64_t now_us) {
   if (request.method != "GET" && request.method != "HEAD") {
     status_answer answer = refusal_answer(405, "nothing can be changed here: GET and HEAD only");
     answer.headers.emplace_back("Allow", "GET, HEAD");
