@@ -11,6 +11,7 @@
 #include <support/journal_story.hpp>
 #include <support/raw_client.hpp>
 #include <support/run_program.hpp>
+#include <support/standing_clock.hpp>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -71,8 +72,8 @@ class fast_time final : public elastic::time_source {
 /// A server on a thread of its own, and the job that it shows.
 class stage {
  public:
-  explicit stage(std::string address = "0", bool is_fast = false, std::string token = {},
-                 elastic::command_handler commands = {}) {
+  explicit stage(std::string address = "0", std::shared_ptr<elastic::time_source> time = {},
+                 std::string token = {}, elastic::command_handler commands = {}) {
     elastic::job_journal_options options;
     options.node = "node0";
     journal = std::make_shared<job_journal>(options);
@@ -85,7 +86,7 @@ class stage {
     serving.tails = tails;
     serving.token = std::move(token);
     serving.commands = std::move(commands);
-    if (is_fast) serving.time = std::make_shared<fast_time>();
+    serving.time = std::move(time);
     server.emplace(context_.get_executor(), std::move(serving));
     thread_ = std::thread([this] { context_.run(); });
   }
@@ -93,9 +94,13 @@ class stage {
   stage(const stage&) = delete;
   stage& operator=(const stage&) = delete;
 
+  void begin_stop() {
+    if (std::exchange(is_stopping_, true)) return;
+    asio::co_spawn(context_, server->stop(), [](std::exception_ptr) {});
+  }
   void stop() {
     if (!thread_.joinable()) return;
-    asio::co_spawn(context_, server->stop(), [](std::exception_ptr) {});
+    begin_stop();
     thread_.join();
   }
 
@@ -120,6 +125,7 @@ class stage {
 
  private:
   asio::io_context context_{1};
+  bool is_stopping_ = false;
 
  public:
   std::optional<status_server> server;
@@ -308,7 +314,7 @@ TEST_CASE("status server: followers leave room for a probe", "[observe]") {
 }
 
 TEST_CASE("status server: a slow client is left, by time", "[observe]") {
-  stage shown("0", true);
+  stage shown("0", std::make_shared<fast_time>());
   http_peer peer(shown.port());
   peer.send("GET / HTTP/1.1\r\n");
   CHECK(peer.rest().empty());
@@ -316,7 +322,7 @@ TEST_CASE("status server: a slow client is left, by time", "[observe]") {
 }
 
 TEST_CASE("status server: who follows hears that the server is there", "[observe]") {
-  stage shown("0", true);
+  stage shown("0", std::make_shared<fast_time>());
   const auto peer = follower_of(shown);
   CHECK(peer->read_to("\n\n") == "retry: 1000\n\n");
   CHECK(peer->read_to("\n\n") == ":\n\n");
@@ -324,7 +330,7 @@ TEST_CASE("status server: who follows hears that the server is there", "[observe
 }
 
 TEST_CASE("status server: who follows and does not read is left", "[observe]") {
-  stage shown("0", true);
+  stage shown("0", std::make_shared<fast_time>());
   const auto peer = follower_of(shown);
   const std::string much(2000, 'x');
   CHECK(comes_true([&] {
@@ -401,7 +407,7 @@ std::string posted(http_peer& peer, const std::string& name, const std::string& 
 TEST_CASE("status server: commands are carried out over a Unix socket", "[observe]") {
   const elastic::test::temporary_directory folder;
   const std::string path = folder / "job";
-  stage shown("unix:" + path, false, {}, echo);
+  stage shown("unix:" + path, {}, {}, echo);
   http_peer peer(path);
   const std::string self = std::to_string(::geteuid());
   CHECK_THAT(
@@ -415,7 +421,7 @@ TEST_CASE("status server: commands are carried out over a Unix socket", "[observ
 }
 
 TEST_CASE("status server: over TCP nothing is commanded, whoever asks", "[observe]") {
-  stage shown("0", false, {}, echo);
+  stage shown("0", {}, {}, echo);
   http_peer peer(shown.port());
   const std::string answer = posted(peer, "drain", "");
   CHECK_THAT(answer, contains_text("HTTP/1.1 403 "));
@@ -424,7 +430,7 @@ TEST_CASE("status server: over TCP nothing is commanded, whoever asks", "[observ
 
 TEST_CASE("status server: a log directory that does not answer costs a few threads, and no more",
           "[observe]") {
-  stage shown("0", true);
+  stage shown("0", std::make_shared<fast_time>());
   std::promise<void> answers;
   const std::shared_future<void> answered = answers.get_future().share();
   const auto begun = std::make_shared<std::atomic<int>>(0);
@@ -453,7 +459,8 @@ TEST_CASE("status server: who waits for a command is told what came of it, also 
   const elastic::test::temporary_directory folder;
   const std::string path = folder / "job";
   const auto work = std::make_shared<long_command>();
-  stage shown("unix:" + path, false, {}, [work](elastic::job_command) { return carry_out(work); });
+  stage shown("unix:" + path, std::make_shared<elastic::test::standing_clock>(), {},
+              [work](elastic::job_command) { return carry_out(work); });
   std::vector<std::unique_ptr<http_peer>> waiting;
   for (std::size_t i = 0; i < elastic::limits::status_commands; ++i) {
     waiting.push_back(std::make_unique<http_peer>(path));
@@ -463,9 +470,14 @@ TEST_CASE("status server: who waits for a command is told what came of it, also 
   http_peer more(path);
   CHECK_THAT(posted(more, "drain", ""), contains_text("HTTP/1.1 503 "));
   CHECK_THAT(more.get("/livez"), contains_text(ok));
+  // Who does not wait is let go at once, and nobody else comes.
+  shown.begin_stop();
+  CHECK(more.rest().empty());
+  CHECK(::access(path.c_str(), F_OK) != 0);
   work->may_end = true;
   for (const auto& peer : waiting) {
     CHECK_THAT(peer->answer(), contains_text("\"text\": \"waited\""));
+    CHECK(peer->rest().empty());
   }
   shown.stop();
 }
@@ -525,13 +537,13 @@ TEST_CASE("status server: others need the token that it makes", "[observe]") {
 }
 
 TEST_CASE("status server: a token that was given is demanded of everybody", "[observe]") {
-  stage shown("0", false, "a-token-of-16-letters");
+  stage shown("0", {}, "a-token-of-16-letters");
   CHECK(shown.first_line("/metrics") == "HTTP/1.1 401 Unauthorized");
   CHECK(shown.first_line("/metrics", "Authorization: Bearer a-token-of-16-letters\r\n") == ok);
   CHECK(shown.server->url() == fmt::format("http://127.0.0.1:{}/", shown.port()));
-  const stage open("127.0.0.1:0", false, "a-token-of-16-letters");
+  const stage open("127.0.0.1:0", {}, "a-token-of-16-letters");
   CHECK(open.server->url().find("token") == std::string::npos);
-  CHECK_THROWS_WITH(stage("0", false, "short"), contains_text("16 to 256 letters"));
+  CHECK_THROWS_WITH(stage("0", {}, "short"), contains_text("16 to 256 letters"));
 }
 
 TEST_CASE("status server: ports and addresses that cannot be had", "[observe]") {
