@@ -41,8 +41,10 @@ ELASTIC_DECL std::string drain_reason(const std::string& path, const drain_text&
 /// Whether a drain file counts: whoever may write in its directory may take the node out of the
 /// job, unless that is everybody.
 /// @param owner  the user that the file belongs to; `self` is the one of this process
+/// @param has_other_names  the file is a link to one that is elsewhere, too
 /// @param directory_mode  the permissions of its directory
-ELASTIC_DECL bool may_drain(std::uint32_t owner, std::uint32_t self, std::uint32_t directory_mode);
+ELASTIC_DECL bool may_drain(std::uint32_t owner, bool has_other_names, std::uint32_t self,
+                            std::uint32_t directory_mode);
 
 }  // namespace detail
 

@@ -58,15 +58,19 @@ TEST_CASE("drain file: in a directory of everybody's it has to be the user's or 
   constexpr std::uint32_t other = 1001;
   struct row {
     std::uint32_t owner;
+    bool has_other_names;
     std::uint32_t mode;
     bool counts;
   };
-  const std::vector<row> rows = {{own, 01777, true},   {0, 01777, true},    {other, 01777, false},
-                                 {other, 0777, false}, {other, 0775, true}, {other, 0755, true},
-                                 {own, 0700, true}};
+  const std::vector<row> rows = {
+      {own, false, 01777, true},   {0, false, 01777, true},    {other, false, 01777, false},
+      {other, false, 0777, false}, {other, false, 0775, true}, {other, false, 0755, true},
+      {own, false, 0700, true},    {own, true, 01777, false},  {0, true, 01777, false},
+      {0, true, 0777, false},      {0, true, 0755, true},      {own, true, 0700, true}};
   for (const row& entry : rows) {
-    CAPTURE(entry.owner, entry.mode);
-    CHECK(elastic::detail::may_drain(entry.owner, own, entry.mode) == entry.counts);
+    CAPTURE(entry.owner, entry.has_other_names, entry.mode);
+    CHECK(elastic::detail::may_drain(entry.owner, entry.has_other_names, own, entry.mode) ==
+          entry.counts);
   }
 }
 
@@ -183,6 +187,21 @@ CO_TEST("drain file: another user's in a directory of everybody's is passed over
   task<void> replacing = then(replace);
   co_await elastic::race(stage.wait(), std::move(replacing));
   CHECK(stage.reason == stage.expected("mine"));
+}
+
+CO_TEST("drain file: a link to a file in a directory of everybody's is passed over", "[launch]") {
+  drain_stage stage;
+  const std::string sub = stage.folder / "sub";
+  std::filesystem::create_directory(sub);
+  std::filesystem::permissions(sub,
+                               std::filesystem::perms::all | std::filesystem::perms::sticky_bit);
+  const std::string other = stage.folder / "other";
+  stage.write(other, "not meant for this");
+  stage.path = sub + "/drain";
+  std::filesystem::create_hard_link(other, stage.path);
+  task<void> waiting = warned(stage.log, " and has other names, and everybody may make files");
+  co_await elastic::race(stage.wait(), std::move(waiting));
+  CHECK_FALSE(stage.reason);
 }
 
 CO_TEST("drain file: a link to nothing counts, and says so", "[launch]") {

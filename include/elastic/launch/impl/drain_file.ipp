@@ -41,8 +41,11 @@ ELASTIC_DECL std::string drain_reason(const std::string& path, const drain_text&
   return text.empty() ? what : fmt::format("{}: {}", what, text);
 }
 
-ELASTIC_DECL bool may_drain(std::uint32_t owner, std::uint32_t self, std::uint32_t directory_mode) {
-  return owner == self || owner == 0 || (directory_mode & S_IWOTH) == 0;
+ELASTIC_DECL bool may_drain(std::uint32_t owner, bool has_other_names, std::uint32_t self,
+                            std::uint32_t directory_mode) {
+  if ((directory_mode & S_IWOTH) == 0) return true;
+  // A link to somebody's file can be made by others than its owner.
+  return (owner == self || owner == 0) && !has_other_names;
 }
 
 /// Whether the file is there, and by somebody who may take this node out of the job.
@@ -52,11 +55,12 @@ inline bool is_drained(const std::string& path, const std::string& directory, lo
   struct stat folder{};
   if (::lstat(path.c_str(), &file) != 0) return false;
   const bool is_known = ::stat(directory.c_str(), &folder) == 0;
-  if (is_known && may_drain(file.st_uid, ::geteuid(), folder.st_mode)) return true;
+  const bool has_other_names = !S_ISDIR(file.st_mode) && file.st_nlink != 1;
+  if (is_known && may_drain(file.st_uid, has_other_names, ::geteuid(), folder.st_mode)) return true;
   log.warning(
-      "the drain file {} is passed over: it belongs to user {}, and everybody may make files in "
+      "the drain file {} is passed over: it belongs to user {}{}, and everybody may make files in "
       "its directory",
-      in_quotes(path), file.st_uid);
+      in_quotes(path), file.st_uid, has_other_names ? " and has other names" : "");
   log = logger();
   return false;
 }
