@@ -6,8 +6,13 @@
 #include <support/catch.hpp>
 #include <support/certificates.hpp>
 #include <support/elasticrun_stage.hpp>
+#include <support/raw_client.hpp>
 #include <support/running_program.hpp>
 #include <support/text.hpp>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -25,6 +30,7 @@ namespace {
 namespace kubeflow_tests {
 
 using elastic::test::certificates;
+using elastic::test::comes_true;
 using elastic::test::elasticrun_stage;
 using elastic::test::occurrences;
 using elastic::test::running_program;
@@ -111,6 +117,31 @@ TEST_CASE("kubeflow: that it cannot be told is said once, and costs the job noth
     CHECK(occurrences(run.err(), "Kubeflow") == 1);
   }
   CHECK(occurrences(stage.server().out(), "told") == 0);
+}
+
+TEST_CASE("kubeflow: files that cannot be read hold up nothing", "[integration][kubeflow]") {
+  const certificates made;
+  kubeflow_stage stage(made);
+  const std::string pipe = stage.folder / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  std::string authorities = pipe;
+  std::string token_file = stage.folder / "token";
+  SECTION("the authorities") {}
+  SECTION("the token") {
+    authorities = made.file("ca.pem");
+    token_file = pipe;
+  }
+  running_program run(stage.command(), stage.environment_with(authorities, token_file));
+  // That it can be opened for writing means that somebody reads it.
+  int writing = -1;
+  CHECK(comes_true([&] {
+    writing = ::open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    return writing >= 0;
+  }));
+  run.signal(SIGTERM);
+  run.wait();
+  ::close(writing);
+  CHECK_THAT(run.err(), elastic::test::contains_text("SIGTERM received: stopping the workers"));
 }
 
 }  // namespace kubeflow_tests

@@ -84,6 +84,8 @@ class kubeflow_reporter final : public worker_observer {
   bool is_first_node_ = false;
   /// Those of rank 0.
   std::map<std::string, double> metrics_;
+  /// Shared by a read of its files, also by one that nobody waits for any more.
+  std::shared_ptr<const int> hanging_read_ = std::make_shared<const int>(0);
   bool was_heard_ = false;
   bool is_problem_logged_ = false;
 };

@@ -17,8 +17,9 @@
 namespace elastic {
 
 /// Greets a server by TLS, 1.2 or later, on a connection that was just made, and checks its
-/// certificate. Needs OpenSSL: a build without ELASTIC_HAS_TLS (which the CMake option
-/// ELASTIC_WITH_TLS defines) has the functions all the same, and they refuse.
+/// certificate. The files are read on a thread, since their file system may not answer. Needs
+/// OpenSSL: a build without ELASTIC_HAS_TLS (which the CMake option ELASTIC_WITH_TLS defines) has
+/// the functions all the same, and they refuse.
 ///
 /// @param host  the name or address that its certificate has to be for
 /// Errors: `errc::invalid_argument` if a file cannot be used, the server is not to be trusted, or

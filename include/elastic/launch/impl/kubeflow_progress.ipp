@@ -51,6 +51,14 @@ inline std::string read_kubeflow_token(const std::string& path) {
                           in_quotes(path)));
 }
 
+/// Reads the authorities as well, so that those of a file system that does not answer hang here.
+/// Result: the token; empty if none is sent.
+/// Errors: `errc::file_access`.
+inline std::string read_kubeflow_files(const kubeflow_server& server) {
+  if (!server.authorities.empty()) std::ifstream(server.authorities).get();
+  return server.token_file.empty() ? std::string() : read_kubeflow_token(server.token_file);
+}
+
 inline std::string kubeflow_metric(std::string_view name, const std::string& value) {
   return fmt::format(R"({{"name": {}, "value": {}}})", json_string(name), json_string(value));
 }
@@ -173,14 +181,15 @@ ELASTIC_DECL task<void> kubeflow_reporter::post(std::string status) {
   request.target = server_.target;
   request.headers.emplace_back("Content-Type", "application/json");
   request.headers.emplace_back("Connection", "close");
-  if (!server_.token_file.empty()) {
-    std::function<std::string()> reading = [path = server_.token_file] {
-      return detail::read_kubeflow_token(path);
-    };
-    task<std::string> waiting = detail::run_blocking<std::string>(std::move(reading));
-    const std::string token = co_await std::move(waiting);
-    request.headers.emplace_back("Authorization", "Bearer " + token);
+  if (hanging_read_.use_count() > 1) {
+    throw error(errc::file_access, "the file system of its token or certificates does not answer");
   }
+  std::function<std::string()> reading = [server = server_, counted = hanging_read_] {
+    return detail::read_kubeflow_files(server);
+  };
+  task<std::string> waiting = detail::run_blocking<std::string>(std::move(reading));
+  const std::string token = co_await std::move(waiting);
+  if (!token.empty()) request.headers.emplace_back("Authorization", "Bearer " + token);
   request.body = std::move(status);
   auto socket = co_await connect_tcp(server_.at);
   std::unique_ptr<byte_stream> stream;

@@ -5,11 +5,13 @@
 #include <elastic/net/tls_stream.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/error.hpp>
 
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -52,7 +54,9 @@ class tls_stream final : public byte_stream {
  public:
   static task<std::unique_ptr<tls_stream>> greet(asio::ip::tcp::socket connected, std::string host,
                                                  tls_options options) {
-    std::unique_ptr<tls_stream> made(new tls_stream(std::move(connected), options));
+    const std::function<asio::ssl::context()> reading = [options] { return trusted(options); };
+    asio::ssl::context context = co_await run_blocking<asio::ssl::context>(reading);
+    std::unique_ptr<tls_stream> made(new tls_stream(std::move(connected), std::move(context)));
     made->expect(host);
     auto [failure] =
         co_await made->stream_.async_handshake(asio::ssl::stream_base::client, detail::as_result);
@@ -68,10 +72,7 @@ class tls_stream final : public byte_stream {
     co_return made;
   }
 
-  static void check(const tls_options& options) {
-    asio::ssl::context context(asio::ssl::context::tls_client);
-    prepare(context, options);
-  }
+  static void check(const tls_options& options) { static_cast<void>(trusted(options)); }
 
   task<std::size_t> read_some(asio::mutable_buffer into) override {
     auto [failure, size] = co_await stream_.async_read_some(into, detail::as_result);
@@ -92,11 +93,12 @@ class tls_stream final : public byte_stream {
   }
 
  private:
-  tls_stream(asio::ip::tcp::socket connected, const tls_options& options)
-      : context_(asio::ssl::context::tls_client),
-        stream_(std::move(connected), prepare(context_, options)) {}
+  tls_stream(asio::ip::tcp::socket connected, asio::ssl::context context)
+      : context_(std::move(context)), stream_(std::move(connected), context_) {}
 
-  static asio::ssl::context& prepare(asio::ssl::context& context, const tls_options& options) {
+  /// Reads the files of the options.
+  static asio::ssl::context trusted(const tls_options& options) {
+    asio::ssl::context context(asio::ssl::context::tls_client);
     asio::error_code failure;
     ::SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
     context.set_verify_mode(asio::ssl::verify_peer, failure);
