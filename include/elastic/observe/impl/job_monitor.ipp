@@ -170,6 +170,10 @@ ELASTIC_DECL void job_monitor::begin_serving(const void* server, std::function<v
   const std::lock_guard lock(mutex_);
   server_ = server;
   on_demand_ = std::move(on_demand);
+  // By its keys a server means nodes of its own.
+  if (!view_.whole().is_known()) return;
+  view_.whole().forget();
+  note_change();
 }
 
 ELASTIC_DECL void job_monitor::end_serving(const void* server) {
