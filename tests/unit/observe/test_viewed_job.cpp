@@ -44,8 +44,8 @@ using elastic::viewed_job;
 using elastic::viewed_worker;
 using elastic::detail::node_report;
 using elastic::detail::parse_node_report;
-using elastic::detail::report_text;
 using elastic::detail::report_feed;
+using elastic::detail::report_text;
 using elastic::test::contains_text;
 using elastic::test::journal_story;
 using condition = viewed_worker::condition;
@@ -157,6 +157,11 @@ TEST_CASE("node report: what is none is refused, and named", "[observe]") {
       {with("[]", "[1]"), "a line of the journal"},
       {with("[]", "[" + std::string(40, ' ') + "0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]"),
        "no list of at most 16"},
+      {with("[]", "[" + std::string(14'000, '[') + std::string(14'000, ']') + "]"),
+       "has an event that is nested too deep"},
+      {with("[]", "[{\"seq\": 1, \"more\": " + std::string(14'000, '[') + std::string(14'000, ']') +
+                      "}]"),
+       "has an event that is nested too deep"},
       {std::string(elastic::limits::node_report_bytes + 1, ' '), "bytes long"}};
   for (const row& entry : rows) {
     CAPTURE(entry.text.substr(0, 200));

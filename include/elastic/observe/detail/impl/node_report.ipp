@@ -97,6 +97,18 @@ inline viewed_worker read_worker(const json_fields& fields, const nlohmann::json
   return worker;
 }
 
+inline journal_record read_event(const json_fields& fields, const nlohmann::json& event) {
+  // Lists in lists in lists would take as much of the stack to be written as a line.
+  for (const nlohmann::json& value : event) {
+    if (std::any_of(value.begin(), value.end(),
+                    [](const auto& part) { return part.is_structured(); })) {
+      fields.refuse("has an event that is nested too deep");
+    }
+  }
+  constexpr auto replaced = nlohmann::json::error_handler_t::replace;
+  return parse_journal_line(event.dump(-1, ' ', false, replaced));
+}
+
 inline agent_activity read_activity(const json_fields& fields) {
   const std::string name = fields.text("state");
   const auto known = std::find(agent_activity_names.begin(), agent_activity_names.end(), name);
@@ -146,10 +158,7 @@ ELASTIC_DECL node_report parse_node_report(std::string_view text) {
   report.base_rank = fields.number("base_rank", 0, most);
   report.size = fields.number("size", 0, limits::local_world_size);
   const nlohmann::json& events = read_list(fields, "events", limits::node_events_per_second);
-  for (const nlohmann::json& event : events) {
-    report.events.push_back(
-        parse_journal_line(event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
-  }
+  for (const nlohmann::json& event : events) report.events.push_back(read_event(fields, event));
   const nlohmann::json& workers = read_list(fields, "workers", limits::local_world_size);
   for (const nlohmann::json& worker : workers) {
     report.workers.push_back(read_worker(fields, worker, report.size));
