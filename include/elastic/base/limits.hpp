@@ -238,12 +238,17 @@ inline constexpr std::size_t status_token_bytes = 256;
 inline constexpr std::size_t viewed_attempts = 64;
 inline constexpr std::size_t viewed_exits = 512;
 /// What one node tells in one piece to the one that shows the job, which takes up to twice as much
-/// in a message of the rendezvous; how many pieces in a second, and how many events.
+/// in a message of the rendezvous; how many pieces at a time, and how many events of a second.
 inline constexpr std::size_t node_report_bytes = 30 * 1024;
-inline constexpr int node_reports_per_second = 64;
-inline constexpr int node_events_per_second = 16;
+inline constexpr int node_reports_at_once = 3;
+inline constexpr int node_events_per_second = 8;
 /// How soon a node tells more, and the server of the rendezvous who is there.
 inline constexpr std::chrono::milliseconds node_report_pause{100};
+/// What is heard of a node in a second: several times what it tells, since the network may hold
+/// that up and bring it at once.
+inline constexpr int heard_reports_per_second =
+    4 * node_reports_at_once * static_cast<int>(std::chrono::seconds(1) / node_report_pause);
+inline constexpr int heard_events_per_second = 4 * node_events_per_second;
 /// What is shown of the other nodes of a job: the nodes, and the workers of all of them.
 inline constexpr std::size_t viewed_nodes = 2048;
 inline constexpr std::size_t viewed_workers = 4096;

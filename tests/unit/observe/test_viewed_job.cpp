@@ -156,7 +156,7 @@ TEST_CASE("node report: what is none is refused, and named", "[observe]") {
       {with("[]", "[{}]"), "a line of the journal"},
       {with("[]", "[1]"), "a line of the journal"},
       {with("[]", "[" + std::string(40, ' ') + "0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]"),
-       "no list of at most 16"},
+       "no list of at most 8"},
       {with("[]", "[" + std::string(14'000, '[') + std::string(14'000, ']') + "]"),
        "has an event that is nested too deep"},
       {with("[]", "[{\"seq\": 1, \"more\": " + std::string(14'000, '[') + std::string(14'000, ']') +
@@ -226,8 +226,11 @@ TEST_CASE("report feed: pieces are bounded, whatever workers say", "[observe]") 
     story.end_worker(rank, 1, 0, std::string(3000, rank % 2 == 0 ? '\x01' : '"'));
   }
   job_view view;
-  for (const elastic::journal_record& record : story.records) {
+  for (elastic::journal_record& record : story.records) {
     view.take(record);
+    for (std::string* text : {&record.event.lines, &record.event.state, &record.event.peer}) {
+      *text = std::string(3000, '\x01');
+    }
     feed.note(record);
   }
   std::size_t workers = 0;
@@ -237,8 +240,25 @@ TEST_CASE("report feed: pieces are bounded, whatever workers say", "[observe]") 
     events += piece.events.size();
   }
   CHECK(workers == many);
-  CHECK(events > 0);
-  CHECK(events <= static_cast<std::size_t>(elastic::limits::node_events_per_second));
+  CHECK(events == static_cast<std::size_t>(elastic::limits::node_events_per_second));
+}
+
+TEST_CASE("report feed: tells no more events of a second than are heard of it", "[observe]") {
+  report_feed feed;
+  const job_view view = view_of(journal_story().begin().start(1, 2).records);
+  const auto count_events = [&](std::int64_t at_us) {
+    std::size_t count = 0;
+    for (int i = 0; i < 100; ++i) {
+      elastic::journal_record record = death(1, "again");
+      record.time_us = at_us;
+      feed.note(record);
+      for (const node_report& piece : told_by(feed, view, true)) count += piece.events.size();
+    }
+    return count;
+  };
+  constexpr auto most = static_cast<std::size_t>(elastic::limits::node_events_per_second);
+  CHECK(count_events(now) == most);
+  CHECK(count_events(now + second) == most);
 }
 
 TEST_CASE("viewed job: nodes are what the server says, and what they tell", "[observe]") {
@@ -310,9 +330,14 @@ TEST_CASE("viewed job: is bounded, whatever it is told", "[observe]") {
   job.take(roster(nodes), now);
   CHECK(job.nodes().size() == elastic::limits::viewed_nodes);
   std::size_t workers = 0;
-  for (std::int64_t key = 1; key <= 3000; ++key) job.take(key, report(1000), 7, now);
+  // Those after the fourth have none: the bound is reached, and not passed.
+  for (std::int64_t key = 1; key <= 3000; ++key) job.take(key, report(1024), 7, now);
   for (const elastic::viewed_node& entry : job.nodes()) workers += entry.workers.size();
-  CHECK(workers <= elastic::limits::viewed_workers);
+  static_assert(elastic::limits::viewed_workers == 4 * 1024);
+  CHECK(workers == elastic::limits::viewed_workers);
+  CHECK(job.nodes()[3].workers.size() == 1024);
+  job.take(5, report(1), 7, now + 10 * second);
+  CHECK(job.nodes()[4].workers.empty());
   CHECK(job.nodes().size() == elastic::limits::viewed_nodes);
   // Within a second a node is heard so often.
   node_report told = report(1);
@@ -321,7 +346,7 @@ TEST_CASE("viewed job: is bounded, whatever it is told", "[observe]") {
   for (int count = 0; count < 1000; ++count) {
     events += job.take(1, told, 7, now + second).events.size();
   }
-  CHECK(events == static_cast<std::size_t>(elastic::limits::node_events_per_second));
+  CHECK(events == static_cast<std::size_t>(elastic::limits::heard_events_per_second));
   CHECK(job.take(1, told, 7, now + 2 * second).events.size() == 10);
 }
 

@@ -366,9 +366,12 @@ TIME_TEST("job roster: a node tells what is asked for, in little pieces and not 
   CHECK(connector->heard.size() == 2);
   co_await time.sleep_until(time.now() + elastic::limits::node_report_pause);
   CHECK(connector->heard.back() == "three");
-  // More than goes in one turn goes in several.
+  // More than goes in one turn goes in several, and never more than is heard.
   exchange->to_tell.assign(40, "more");
   exchange->note();
+  co_await time.sleep_until(time.now() + 1s);
+  CHECK(connector->heard.size() > 3);
+  CHECK(connector->heard.size() <= elastic::limits::heard_reports_per_second / 2);
   co_await time.sleep_until(time.now() + 1s);
   CHECK(connector->heard.size() == 43);
   // On another connection it is asked anew.

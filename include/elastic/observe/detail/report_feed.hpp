@@ -43,6 +43,9 @@ class report_feed {
   std::string head_;
   std::vector<told_worker> told_;
   std::deque<journal_record> events_;
+  /// How many mattered in the last second.
+  std::int64_t second_ = 0;
+  int noted_ = 0;
 };
 
 }  // namespace elastic::detail

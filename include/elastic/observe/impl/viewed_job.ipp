@@ -65,7 +65,7 @@ ELASTIC_DECL job_news viewed_job::take(std::int64_t key, const detail::node_repo
   if (node.entry.presence == node_presence::lost) return {};
   const std::int64_t second = now_us / 1'000'000;
   if (std::exchange(node.second, second) != second) node.reports = node.events = 0;
-  if (++node.reports > limits::node_reports_per_second) return {};
+  if (++node.reports > limits::heard_reports_per_second) return {};
   job_news news;
   news.is_own = own_epoch != 0 && report.epoch == own_epoch;
   news.has_changed = node.epoch != report.epoch || node.activity != report.activity ||
@@ -77,7 +77,7 @@ ELASTIC_DECL job_news viewed_job::take(std::int64_t key, const detail::node_repo
   if (node.is_own) return news;
   take_workers(node, report, now_us, news);
   for (const journal_record& told : report.events) {
-    if (++node.events > limits::node_events_per_second) break;
+    if (++node.events > limits::heard_events_per_second) break;
     news.events.push_back(detail::told_event(node, told));
   }
   return news;

@@ -41,10 +41,18 @@ inline std::string report_text(const viewed_worker& worker) {
                      json_string(report_reason(worker.reason)));
 }
 
+/// What the other nodes are to know of it; no more, since each part of a report has its room.
 inline std::string report_text(const journal_record& event) {
-  journal_record shown = event;
+  journal_record shown;
+  shown.sequence = event.sequence;
+  shown.epoch = event.epoch;
+  shown.time_us = event.time_us;
+  shown.node = report_reason(event.node);
+  shown.event.kind = event.event.kind;
   shown.event.reason = report_reason(event.event.reason);
-  shown.event.pids.clear();
+  shown.event.rank = event.event.rank;
+  shown.event.exit_code = event.event.exit_code;
+  shown.event.signal = event.event.signal;
   return to_json_line(shown);
 }
 

@@ -32,10 +32,11 @@ ELASTIC_DECL void report_feed::begin() {
 
 ELASTIC_DECL void report_feed::note(const journal_record& record) {
   if (!matters_to_job(record.event)) return;
+  const std::int64_t second = record.time_us / 1'000'000;
+  if (std::exchange(second_, second) != second) noted_ = 0;
   // The first is the cause, the rest its consequences.
-  if (events_.size() < static_cast<std::size_t>(limits::node_events_per_second) / 2) {
-    events_.push_back(record);
-  }
+  const bool has_room = events_.size() < static_cast<std::size_t>(limits::node_events_per_second);
+  if (++noted_ <= limits::node_events_per_second && has_room) events_.push_back(record);
 }
 
 ELASTIC_DECL bool report_feed::is_new(std::size_t at, const viewed_worker& worker,

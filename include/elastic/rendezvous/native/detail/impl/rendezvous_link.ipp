@@ -372,7 +372,7 @@ ELASTIC_DECL task<void> rendezvous_link::report() {
 
 ELASTIC_DECL bool rendezvous_link::say_reports() {
   bool has_said = false;
-  for (int part = 0; part < limits::node_reports_per_second / 4; ++part) {
+  for (int part = 0; part < limits::node_reports_at_once; ++part) {
     std::string text = reports_->next_report();
     if (text.empty()) break;
     say(rendezvous_messages::report{std::move(text)});
