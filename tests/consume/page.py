@@ -47,7 +47,7 @@ for step in range(100000):
             time.sleep(1000)
     time.sleep(0.1)
 """
-PATIENCE = 20
+PATIENCE = 60
 SKIPPED = 77
 
 

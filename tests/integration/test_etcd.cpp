@@ -77,7 +77,7 @@ CO_TEST("etcd store: refuses what is too large or no number", "[integration][etc
 std::shared_ptr<elastic::detail::etcd_rendezvous_backend> backend_at(const etcd_server& server) {
   return std::make_shared<elastic::detail::etcd_rendezvous_backend>(
       std::make_shared<elastic::etcd_client>(options_for(server)), "/test/rendezvous/",
-      std::make_shared<elastic::etcd_marker>("/test/op/"), 2s);
+      std::make_shared<elastic::etcd_marker>("/test/op/"), 4s);
 }
 
 std::shared_ptr<elastic::rendezvous_backend> v2_backend_at(const etcd_server& server) {
