@@ -73,7 +73,7 @@ program_result run_shell_job(int workers, const std::string& script,
 }
 
 // A worker that only ends when it is told to.
-const std::string wait_for_the_end = "exec sleep 100";
+const std::string wait_for_the_end = "exec sleep 600";
 
 TEST_CASE("errors: the worker that a signal ended is the root cause, its peers are not blamed",
           "[integration]") {
@@ -194,7 +194,7 @@ TEST_CASE("errors: a worker that failed first but was still ending is the root c
       "if [ $RANK = 0 ]; then"
       "  echo '{\"message\": \"I was first\", \"timestamp\": '$(date +%s)'}' "
       "    > $TORCHELASTIC_ERROR_FILE;"
-      "  echo > $MARK; exec sleep 100; "
+      "  echo > $MARK; exec sleep 600; "
       "fi; while [ ! -e $MARK ]; do sleep 0.01; done; echo connection lost >&2; exit 6",
       {{"MARK", directory / "mark"}});
   CHECK(result.code == 1);

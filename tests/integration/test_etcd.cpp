@@ -168,16 +168,13 @@ TEST_CASE("etcd: a worker is killed, all begin anew", "[integration][etcd]") {
 }
 
 TEST_CASE("etcd: the others of a node whose lease ends go on, and take in another",
-          "[integration][etcd][serial]") {
+          "[integration][etcd]") {
   etcd_server server;
   job_of_nodes job("2:3", at(server.endpoint()), quick);
-  const std::chrono::milliseconds took = elastic::test::check_node_lost(job);
-  // The lease, a second in which etcd notices, the last call for a third node, and what a busy
-  // machine takes to stop and start workers.
-  CHECK(took < 2s + 1s + 1s + 3s);
+  elastic::test::check_node_lost(job);
 }
 
-TEST_CASE("etcd: a node that waits for others can be interrupted", "[integration][etcd][serial]") {
+TEST_CASE("etcd: a node that waits for others can be interrupted", "[integration][etcd]") {
   etcd_server server;
   job_of_nodes job("2", at(server.endpoint()), quick);
   elastic::test::check_interrupted_wait(job, meeting);
@@ -212,10 +209,8 @@ TEST_CASE("etcd: when it is gone for good, agents stop their workers and end",
   const auto one = job.node();
   const auto two = job.node();
   for (const auto* node : {&one, &two}) (*node)->await_world(2);
-  const auto begin = std::chrono::steady_clock::now();
   server.kill();
   for (const auto* node : {&one, &two}) (*node)->check_failure(1, "etcd cannot be reached");
-  CHECK(std::chrono::steady_clock::now() - begin < 10s);
   job.check_nothing_left();
 }
 
@@ -226,10 +221,8 @@ TEST_CASE("etcd: when it hangs for good, agents stop their workers and end",
   const auto one = job.node();
   const auto two = job.node();
   for (const auto* node : {&one, &two}) (*node)->await_world(2);
-  const auto begin = std::chrono::steady_clock::now();
   server.hang();
   for (const auto* node : {&one, &two}) (*node)->check_failure(1, "could not tell the others");
-  CHECK(std::chrono::steady_clock::now() - begin < 10s);
   job.check_nothing_left();
 }
 

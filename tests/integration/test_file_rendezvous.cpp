@@ -4,7 +4,6 @@
 #include <support/job_of_nodes.hpp>
 #include <support/run_program.hpp>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -14,7 +13,6 @@
 namespace {
 namespace file_rendezvous_test {
 
-using namespace std::chrono_literals;
 using elastic::test::job_of_nodes;
 using elastic::test::temporary_directory;
 
@@ -44,7 +42,7 @@ TEST_CASE("file rendezvous: the others of a node that is lost go on, and take in
 }
 
 TEST_CASE("file rendezvous: a node that waits for others can be interrupted",
-          "[integration][file][serial]") {
+          "[integration][file]") {
   temporary_directory place;
   job_of_nodes job("2", in(place.path()), quick);
   elastic::test::check_interrupted_wait(job, "meeting in the directory");
@@ -75,10 +73,8 @@ TEST_CASE("file rendezvous: when the directory is gone, agents stop their worker
   const auto one = job.node();
   const auto two = job.node();
   for (const auto* node : {&one, &two}) (*node)->await_world(2);
-  const auto begin = std::chrono::steady_clock::now();
   std::filesystem::rename(place / "job", place / "gone");
   for (const auto* node : {&one, &two}) (*node)->check_failure(1, "the directory '");
-  CHECK(std::chrono::steady_clock::now() - begin < 10s);
   job.check_nothing_left();
 }
 

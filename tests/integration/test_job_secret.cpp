@@ -58,7 +58,7 @@ class stage {
   const std::uint16_t port = elastic::test::reserved_port();
   std::string sizes = "2";
   // What a worker does after it has said its place.
-  std::string work = "exec sleep 60";
+  std::string work = "exec sleep 600";
 
   std::string path(const std::string& name) const { return folder_ / name; }
 

@@ -161,7 +161,7 @@ TEST_CASE("logs: a worker that is not shown is reported with its last words all 
           "[integration][logs]") {
   const t::stage here;
   const auto result = here.run(2, {"--local-ranks-filter", "0"},
-                               "[ $RANK = 0 ] || { echo last words >&2; exit 3; }; exec sleep 60");
+                               "[ $RANK = 0 ] || { echo last words >&2; exit 3; }; exec sleep 600");
   CHECK(result.code == 1);
   CHECK_THAT(result.err, contains_text("last words"));
 }

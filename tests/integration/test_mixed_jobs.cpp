@@ -26,7 +26,7 @@ using elastic::test::temporary_directory;
 class job_node {
  public:
   job_node(std::vector<std::string> command, std::map<std::string, std::string> environment)
-      : program_(with_session(std::move(command)), environment, std::chrono::seconds(90)),
+      : program_(with_session(std::move(command)), environment, std::chrono::seconds(180)),
         group_(program_.pid()) {}
   ~job_node() { ::kill(-group_, SIGKILL); }
   job_node(const job_node&) = delete;

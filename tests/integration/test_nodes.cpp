@@ -44,7 +44,7 @@ class job {
   job& operator=(const job&) = delete;
 
   // What a worker does after it has said its place; it sees its variables.
-  std::string work = "exec sleep 60";
+  std::string work = "exec sleep 600";
   std::vector<std::string> options;
 
   // Stands before the name of the program.
@@ -174,7 +174,7 @@ TEST_CASE("nodes: a worker that fails on one node starts all of them anew, up to
   const elastic::test::temporary_directory folder;
   const std::string begun = folder / "begun.$TORCHELASTIC_RESTART_COUNT";
   failing.work = "[ $RANK = 0 ] && touch " + begun +
-                 "; [ $RANK = 3 ] || exec sleep 60; while [ ! -e " + begun +
+                 "; [ $RANK = 3 ] || exec sleep 600; while [ ! -e " + begun +
                  " ]; do sleep 0.01; done; exit 7";
   const auto first = failing.start();
   const auto second = failing.start();
@@ -267,7 +267,7 @@ TEST_CASE("nodes: if all are stopped, those of other nodes outlive the host of t
   const auto host = stopped.start();
   host->await_out("/1 ", 2);
   stopped.work =
-      "trap 'sleep 1; echo saved; exit 0' TERM; echo ready; while :; do sleep 60 & wait $!; done";
+      "trap 'sleep 1; echo saved; exit 0' TERM; echo ready; while :; do sleep 600 & wait $!; done";
   const auto other = stopped.start();
   other->await_out("ready\n", 2);
   host->signal(SIGTERM);
@@ -290,7 +290,8 @@ TEST_CASE(
   const auto host = left.start();
   host->await_err("serving the store");
   left.work =
-      "trap 'sleep 1.2; echo saved; exit 0' TERM; echo ready; while :; do sleep 60 & wait $!; done";
+      "trap 'sleep 1.2; echo saved; exit 0' TERM; echo ready; "
+      "while :; do sleep 600 & wait $!; done";
   const auto other = left.start();
   host->await_out("/2 ", 2);
   other->await_out("ready\n", 2);

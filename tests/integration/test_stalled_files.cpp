@@ -38,7 +38,7 @@ struct stage : elastic::test::elasticrun_stage {
   static void make(const std::string& file) { std::ofstream(file) << "x"; }
 
   static void await_file(const std::string& file) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (!fs::exists(file)) {
       REQUIRE(std::chrono::steady_clock::now() < deadline);
       std::this_thread::yield();

@@ -67,7 +67,7 @@ TEST_CASE("PyTorch 2.13: our client has every operation at its store", "[integra
   const test::temporary_directory directory;
   const std::string port_file = directory / "port";
   test::running_program server({python, scripts + "torch_store_server.py", port_file},
-                               {{"USE_LIBUV", uses_libuv}}, std::chrono::seconds(90));
+                               {{"USE_LIBUV", uses_libuv}}, std::chrono::seconds(180));
   server.await_out("serving");
   tcp_store_options options;
   options.port = static_cast<std::uint16_t>(std::atoi(test::file_text(port_file).c_str()));

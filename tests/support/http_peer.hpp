@@ -22,7 +22,7 @@
 
 namespace elastic::test {
 
-/// An HTTP client that sends exactly what it is told to, and blocks until it is answered, for 20 s
+/// An HTTP client that sends exactly what it is told to, and blocks until it is answered, for 60 s
 /// at most.
 class http_peer {
  public:
@@ -91,7 +91,7 @@ class http_peer {
 
  private:
   void connect(const sockaddr* at, socklen_t size) {
-    const timeval limit{20, 0};
+    const timeval limit{60, 0};
     ::setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     REQUIRE(::connect(socket_, at, size) == 0);
   }

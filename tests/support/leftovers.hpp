@@ -59,7 +59,7 @@ class leftovers {
 
   /// Waits until there are so many of them, for as long as a test may.
   bool processes_become(std::size_t count) const {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (processes().size() != count) {
       if (std::chrono::steady_clock::now() > deadline) return false;
       std::this_thread::sleep_for(std::chrono::milliseconds(5));

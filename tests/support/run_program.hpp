@@ -27,8 +27,9 @@ namespace elastic::test {
 /// A directory of one test, removed with all that is in it.
 class temporary_directory {
  public:
-  temporary_directory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "elastic_test_XXXXXX").string();
+  temporary_directory() : temporary_directory(std::filesystem::temp_directory_path()) {}
+  explicit temporary_directory(const std::filesystem::path& parent) {
+    std::string pattern = (parent / "elastic_test_XXXXXX").string();
     if (!::mkdtemp(pattern.data())) FAIL("no temporary directory can be made");
     path_ = pattern;
   }
@@ -113,7 +114,7 @@ inline bool read_both(int (&pipes)[2], std::string* (&texts)[2],
 /// output still runs after `limit`: it is then killed.
 inline program_result run_program(std::vector<std::string> command,
                                   const std::map<std::string, std::string>& changes = {},
-                                  std::chrono::seconds limit = std::chrono::seconds(120)) {
+                                  std::chrono::seconds limit = std::chrono::seconds(300)) {
   const auto deadline = std::chrono::steady_clock::now() + limit;
   int out[2];
   int err[2];

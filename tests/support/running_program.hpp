@@ -21,7 +21,7 @@ class running_program {
   /// Starts it with its stdin at /dev/null; `changes` are set in its environment.
   explicit running_program(std::vector<std::string> command,
                            const std::map<std::string, std::string>& changes = {},
-                           std::chrono::seconds limit = std::chrono::seconds(60))
+                           std::chrono::seconds limit = std::chrono::seconds(180))
       : name_(command[0]), limit_(limit) {
     int out[2];
     int err[2];
