@@ -81,6 +81,10 @@ inline constexpr std::int64_t rendezvous_told_number = std::int64_t{1} << 61;
 inline constexpr int job_restarts = std::numeric_limits<int>::max() - 1;
 /// Jobs that meet at one server.
 inline constexpr std::size_t rendezvous_jobs = 1024;
+/// The endpoints of one rendezvous at which an agent may lead it, and the nodes of a job that has
+/// several: what each of those servers writes down is one message.
+inline constexpr int rendezvous_candidates = 9;
+inline constexpr int rendezvous_register_nodes = 3'500;
 /// How long a node looks for a server of the rendezvous that it had reached before.
 inline constexpr std::chrono::milliseconds rendezvous_reconnect_timeout{5000};
 /// How long the last words of a node that leaves the rendezvous may take.

@@ -91,7 +91,7 @@ TEST_CASE("candidate message: the register arrives whole", "[rendezvous]") {
 
 TEST_CASE("candidate message: a register of the most nodes fits into a message", "[rendezvous]") {
   round_register value = full_register();
-  value.members.assign(elastic::detail::most_register_nodes, ~std::uint64_t{0});
+  value.members.assign(elastic::limits::rendezvous_register_nodes, ~std::uint64_t{0});
   grant message{3, false, true, false, false, 9, value};
   CHECK(candidate_text(message).size() < elastic::limits::rendezvous_message_bytes);
 }
@@ -127,7 +127,7 @@ TEST_CASE("candidate message: what breaks the protocol is refused", "[rendezvous
   CHECK(complaint(with("\"succeeded\"", "\"maybe\"")).find("maybe") != std::string::npos);
   CHECK(complaint(with("\"restarts\": 2", "\"restarts\": -2")).find("restarts") !=
         std::string::npos);
-  const std::string many(16 * (elastic::detail::most_register_nodes + 1), '0');
+  const std::string many(16 * (elastic::limits::rendezvous_register_nodes + 1), '0');
   CHECK(complaint(with("\"members\": \"", "\"members\": \"" + many)).find("members") !=
         std::string::npos);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/limits.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/address_filter.hpp>
@@ -45,7 +46,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   using store_watch = std::function<std::shared_ptr<void>(std::shared_ptr<key_value_engine>)>;
 
   /// How many endpoints may be given.
-  static constexpr std::size_t most_endpoints = detail::most_candidates;
+  static constexpr std::size_t most_endpoints = limits::rendezvous_candidates;
 
   /// How a header-only program meets with nodes of torchrun.
   static constexpr std::string_view torch_hint =

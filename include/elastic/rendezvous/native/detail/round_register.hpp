@@ -13,11 +13,6 @@
 
 namespace elastic::detail {
 
-/// The endpoints of one rendezvous at which an agent may lead it.
-inline constexpr int most_candidates = 9;
-/// Nodes of a job that has several of them: what each writes down is one message.
-inline constexpr int most_register_nodes = 3'500;
-
 class json_fields;
 class json_object;
 

@@ -304,9 +304,9 @@ ELASTIC_DECL void c10d_rendezvous::check_candidates() const {
         "several endpoints need a reconnect_grace of at most half of keep_alive_interval times "
         "keep_alive_max_attempt (--rdzv-conf)");
   }
-  if (settings_.max_nodes > detail::most_register_nodes) {
+  if (settings_.max_nodes > limits::rendezvous_register_nodes) {
     refuse(fmt::format("several endpoints serve up to {} nodes (--nnodes)",
-                       detail::most_register_nodes));
+                       limits::rendezvous_register_nodes));
   }
   parameters_.yes_or_no("fast_takeover");
   const auto chosen = parameters_.conf.find("candidate");

@@ -112,7 +112,9 @@ struct candidate_fields : json_fields {
     return number(name, 0, std::numeric_limits<std::int64_t>::max() / 2);
   }
 
-  int place(int least = 0) const { return small_number("index", least, most_candidates - 1); }
+  int place(int least = 0) const {
+    return small_number("index", least, limits::rendezvous_candidates - 1);
+  }
 };
 
 inline candidate_messages::peer read_peer(const candidate_fields& fields) {

@@ -86,7 +86,7 @@ ELASTIC_DECL round_register read_register(const json_fields& fields) {
   value.term = fields.number("written_in", 0, most);
   value.sequence = fields.number("sequence", 0, most);
   value.round = fields.number("round", -1, most);
-  value.members = read_numbers(fields, "members", most_register_nodes);
+  value.members = read_numbers(fields, "members", limits::rendezvous_register_nodes);
   value.leader_node = read_number(fields, "leader_node");
   value.restarts = fields.small_number("restarts", 0, limits::job_restarts);
   value.is_uncertain = fields.flag("uncertain");
