@@ -157,7 +157,9 @@ class rendezvous_handler {
   virtual task<int> num_nodes_waiting() = 0;
 
   /// Closes the rendezvous: the job is over for every node, and later ones are told so.
+  /// May wait until those who tell them have heard it, for a few seconds at most.
   /// @param why  one sentence, for them
+  /// Cancellation: terminal; the job may be closed or not.
   virtual task<void> close(job_end how, std::string why) = 0;
 
   /// Leaves without closing, and ends everything that this handler runs. The last call.
