@@ -74,6 +74,42 @@ copy = [{"RANK": "8"}, {"A": "1"}]
 assert not hook["is_copied"](own, (own,))
 os.environ._data = real
 
+# What imports look for and do not find.
+__import__("email")
+misses = hook["Misses"]()
+finders = list(sys.meta_path)
+with misses:
+    for name in ("no_such_module", "email.no_such_part"):
+        try:
+            __import__(name)
+        except ImportError:
+            pass
+assert sys.meta_path == finders and misses.names == {"no_such_module"}, misses.names
+with tempfile.TemporaryDirectory() as folder:
+    os.mkdir(os.path.join(folder, "package"))
+    with open(os.path.join(folder, "module.py"), "w", encoding="utf-8"):
+        assert hook["names_in"](folder) == {"module"}
+        assert hook["folders_in"](folder) == {"package"}
+
+# A program that is to take this one's place.
+functions = os.execv, os.execve
+stops = []
+end = hook["guard_execution"](lambda: stops.append(1))
+kept = os.execv
+for execute in (os.execv, os.execve, os.execl, os.execvp):
+    try:
+        execute("/no/such/program", *([["x"], {}] if execute == os.execve else [["x"]]))
+    except (OSError, TypeError):
+        pass
+assert len(stops) == 4
+end()
+assert (os.execv, os.execve) == functions
+try:
+    kept("/no/such/program", ["x"])
+except OSError:
+    pass
+assert len(stops) == 4
+
 # An import that opens a device.
 assert hook["opened_device"]() is None
 with tempfile.NamedTemporaryFile(prefix="nvidia") as device:

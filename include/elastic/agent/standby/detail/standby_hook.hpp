@@ -53,6 +53,48 @@ def read_own(name):
         return file.read().strip()
 
 
+def guard_execution(stop):
+    """Has `stop` called before another program is executed in place of this one, until what this
+    returns is called."""
+    functions = {name: getattr(os, name) for name in ("execv", "execve")}
+    is_over = False
+
+    def guarded(function):
+        def execute(*arguments, **named):
+            if not is_over:
+                stop()
+            return function(*arguments, **named)
+        return execute
+
+    def end():
+        nonlocal is_over
+        is_over = True
+        for name, function in functions.items():
+            setattr(os, name, function)
+
+    for name, function in functions.items():
+        setattr(os, name, guarded(function))
+    return end
+
+
+class Misses:
+    """The last finder: notes which modules imports look for and do not find."""
+
+    def __init__(self):
+        self.names = set()
+
+    def find_spec(self, name, path=None, target=None):
+        if path is None:
+            self.names.add(name)
+
+    def __enter__(self):
+        sys.meta_path.append(self)
+
+    def __exit__(self, *_):
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+
+
 class Priority:
     """While it imports a standby stands back; if memory runs out it goes first."""
 
@@ -122,6 +164,11 @@ def names_in(folder):
         elif entry.is_dir() and os.path.isfile(os.path.join(entry.path, "__init__.py")):
             names.add(entry.name)
     return names
+
+
+def folders_in(folder):
+    """They are modules, too, if there are no others of their names."""
+    return {entry.name for entry in os.scandir(folder) if entry.is_dir()}
 
 
 def is_installed(name):
@@ -321,11 +368,14 @@ class Standby:
         self.before = dict(self.variables)
         os.environ._data = os.environb._data = self.asked
         self.folder = os.getcwd()
+        self.loading = None
+        self.misses = Misses()
 
     def run_hidden(self):
         own = set(sys.modules) - BEFORE
         run_hidden()
         self.known = set(sys.modules) - own
+        self.path = list(sys.path)
 
     def send(self, *fields):
         texts = (field.replace("\0", " ").encode("utf-8", "replace") for field in fields)
@@ -342,6 +392,14 @@ class Standby:
             os._exit(0)  # A copy that an import has made.
         self.send("refused", reason)
         os._exit(0)
+
+    def refuse_program(self):
+        """An interpreter that an import executes anew would run the script."""
+        if os.getpid() != self.pid:
+            return  # A child is free to.
+        if self.loading:
+            self.drop(self.loading, "its import executes another program")
+        self.refuse("sitecustomize executes another program")
 
     def load(self):
         self.hidden = script_folder(self.kind, self.name)
@@ -367,8 +425,10 @@ class Standby:
             self.load_recorded(names, packages - set(getattr(sys, "stdlib_module_names", ())))
 
     def load_module(self, name, members, may_lack=False):
+        self.loading = name
         try:
-            __import__(name, None, None, members or ("__name__",))
+            with self.misses:
+                __import__(name, None, None, members or ("__name__",))
         except BaseException as failure:
             # What failed in a worker, too, did it no harm.
             if not (may_lack and isinstance(failure, ImportError)):
@@ -378,6 +438,9 @@ class Standby:
         device = opened_device()
         if device:
             self.drop(name, f"its import opens {device}")
+        if sys.path[:len(self.path)] != self.path:
+            # The interpreter puts the script's folder in front of all, and only then.
+            self.drop(name, "its import puts folders in front of others in sys.path")
         self.priority.raise_if_late()
 
     def load_recorded(self, names, packages):
@@ -406,6 +469,10 @@ class Standby:
         if hidden:
             raise Refusal(f"the script's folder has its own {sorted(hidden)[0]}, which would have "
                           f"been imported instead of the installed one")
+        missed = self.misses.names & (names_in(self.hidden) | folders_in(self.hidden))
+        if missed:
+            raise Refusal(f"the script's folder has {sorted(missed)[0]}, which an import has "
+                          f"looked for before that folder is searched")
 
     def check_again(self, versions):
         """Result: why it cannot be used; none if it can."""
@@ -485,8 +552,10 @@ class Standby:
         try:
             self.restore_environment()
             self.priority.lower(self.stands_back)
+            end_guard = guard_execution(self.refuse_program)
             self.run_hidden()
             self.load()
+            end_guard()
             self.check_copies()
             self.check()
             versions = versions_of(sys.modules)
