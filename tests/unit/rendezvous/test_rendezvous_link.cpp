@@ -29,6 +29,8 @@ struct servers {
   /// The first words of what follows a hello: "pause", "resume".
   std::vector<std::string> words;
   std::vector<messages::hello> hellos;
+  /// Nobody serves any more.
+  bool are_gone = false;
 };
 
 class server_channel final : public elastic::message_channel {
@@ -85,6 +87,7 @@ class server_connector final : public elastic::message_connector {
   explicit server_connector(servers& of) : servers_(of) {}
 
   task<std::shared_ptr<elastic::message_channel>> connect() override {
+    if (servers_.are_gone) throw elastic::error(elastic::errc::connection_failed, "nobody");
     channels.push_back(
         std::make_shared<server_channel>(servers_, co_await asio::this_coro::executor));
     co_return channels.back();
@@ -117,11 +120,13 @@ messages::welcome welcome(std::int64_t term, bool resumed, elastic::duration kee
 }
 
 task<std::shared_ptr<rendezvous_link>> placed_link(std::shared_ptr<server_connector> connector,
-                                                   elastic::test::manual_time& time) {
+                                                   elastic::test::manual_time& time,
+                                                   bool tells_ends = false) {
   messages::hello greeting;
   greeting.run_id = "job";
   auto clock = std::shared_ptr<elastic::time_source>(&time, [](elastic::time_source*) {});
   auto link = std::make_shared<rendezvous_link>(connector, greeting, 60s, clock, elastic::logger());
+  if (tells_ends) link->tell_ends();
   link->start(co_await asio::this_coro::executor, 10s);
   co_await time.sleep_until(time.now() + 1s);
   link->begin_join({});
@@ -208,6 +213,57 @@ TIME_TEST("rendezvous link: a leader may be silent for as long as it may lead",
     CHECK(link->known().broken);
   }
   co_await link->stop();
+}
+
+TIME_TEST("rendezvous link: a connection that breaks alone is there again before any grace",
+          "[rendezvous][native]") {
+  for (const bool tells_ends : {false, true}) {
+    INFO(tells_ends);
+    servers job;
+    job.welcomes = {welcome(5, false, 20s), welcome(5, true, 20s)};
+    for (messages::welcome& each : job.welcomes) each.settings.reconnect_grace = 60ms;
+    const auto connector = std::make_shared<server_connector>(job);
+    const auto link = co_await placed_link(connector, time, tells_ends);
+    REQUIRE(connector->channels.size() == 2);
+    connector->channels[0]->close();
+    co_await time.sleep_until(time.now() + 1s);
+    CHECK_FALSE(link->known().change);
+    CHECK(job.hellos.size() == 2);
+    co_await link->stop();
+  }
+}
+
+TIME_TEST("rendezvous link: tells the end of the other process from that of a connection",
+          "[rendezvous][native]") {
+  struct row {
+    std::string name;
+    bool ends_link;
+    bool ends_witness;
+    bool is_gone;
+    bool are_both_ended;
+  };
+  const std::vector<row> rows = {
+      {"the process is gone", true, true, true, true},
+      {"the link breaks, and nobody answers", true, false, true, false},
+      {"both break, and there is a new one", true, true, false, false},
+      {"the witness breaks", false, true, true, false},
+  };
+  for (const row& entry : rows) {
+    INFO(entry.name);
+    servers job;
+    job.welcomes = {welcome(5, false, 20s), welcome(5, true, 20s)};
+    const auto connector = std::make_shared<server_connector>(job);
+    const auto link = co_await placed_link(connector, time, true);
+    REQUIRE(connector->channels.size() == 2);
+    job.are_gone = entry.is_gone;
+    if (entry.ends_link) connector->channels[0]->close();
+    if (entry.ends_witness) connector->channels[1]->close();
+    const auto begin = time.now();
+    co_await time.sleep_until(begin + 1s);
+    CHECK(link->both_ended_at().has_value() == entry.are_both_ended);
+    if (link->both_ended_at()) CHECK(*link->both_ended_at() == begin);
+    co_await link->stop();
+  }
 }
 
 TIME_TEST("rendezvous link: a round ends with its server, even if the next one knows this node",

@@ -126,6 +126,13 @@ class rendezvous_coordinator {
   std::vector<connection> take_dropped() { return std::exchange(dropped_, {}); }
 
   const detail::round_state& state() const { return state_; }
+
+  /// Whether the node takes part: it has said hello, and was neither lost nor has it left.
+  bool knows(const node_id& node) const { return members_.count(node) != 0; }
+
+  /// Since when no node but `self` has a connection, after one was lost; none if one has, or one
+  /// that had it has ever left in order.
+  ELASTIC_DECL std::optional<time_point> alone_since(const node_id& self) const;
   int restarts() const { return restarts_; }
   std::int64_t term() const { return term_; }
 
@@ -261,6 +268,8 @@ class rendezvous_coordinator {
 
   ELASTIC_DECL std::vector<node_id> overdue_nodes(time_point now) const;
   ELASTIC_DECL time_point lost_at(const member& entry) const;
+  // Of a node without a connection.
+  ELASTIC_DECL static time_point last_end_of(const member& entry);
   ELASTIC_DECL void give_up(const node_id& node, time_point now);
   ELASTIC_DECL void remove(const node_id& node, std::string_view how, time_point now);
   ELASTIC_DECL std::optional<node_id> missing_participant() const;
@@ -348,6 +357,9 @@ class rendezvous_coordinator {
   std::vector<std::uint64_t> kept_members_;
   std::uint64_t kept_leader_node_ = 0;
   std::uint64_t own_node_ = 0;
+  /// When the connections of a node that was given up had ended.
+  std::optional<time_point> last_loss_;
+  bool have_some_left_ = false;
   time_point next_ = time_point::max();
   report_demand demand_ = report_demand::nothing;
   std::vector<told_report> reports_;

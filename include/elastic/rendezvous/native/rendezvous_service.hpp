@@ -19,6 +19,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 namespace elastic {
 
@@ -46,6 +47,12 @@ class rendezvous_service final : public store_extension,
   /// Has the nodes of this job tell of themselves for those who look at it; call it before `run`,
   /// on a service that is held by a shared pointer.
   ELASTIC_DECL void show(std::string run_id, std::shared_ptr<report_exchange> reports);
+
+  /// Has `what` called, on the server's strand, whenever a node has come or gone, or a connection
+  /// of one. Call it before the server runs.
+  void on_change(std::function<void(const rendezvous_coordinator&)> what) {
+    on_change_ = std::move(what);
+  }
 
   /// Tells the nodes what they were not told yet, if that may be.
   ELASTIC_DECL void speak();
@@ -106,6 +113,7 @@ class rendezvous_service final : public store_extension,
   logger log_;
   std::shared_ptr<time_source> time_;
   std::function<bool(const rendezvous_coordinator&)> may_speak_;
+  std::function<void(const rendezvous_coordinator&)> on_change_;
   std::map<std::string, std::shared_ptr<rendezvous_coordinator>, std::less<>> jobs_;
   std::unordered_map<connection, node_connection> connections_;
   connection last_ = 0;

@@ -73,6 +73,12 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   bool is_connected() const { return is_welcome_; }
 
+  /// Whether it ever was.
+  bool was_connected() const { return was_connected_; }
+
+  /// Those of the server, once it has welcomed this node.
+  const rendezvous_settings& settings() const { return settings_; }
+
   /// The address of this node on the way to the server; empty while there is no connection.
   ELASTIC_DECL std::string local_address() const;
 
@@ -99,6 +105,14 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// Waits until the workers of this node have to be gone, because the others can go on without it.
   ELASTIC_DECL task<void> wait_for_fence();
 
+  /// Has `both_ended_at` known, for which a link whose first connection breaks looks for up to an
+  /// eighth of the grace, and at most 50 ms, whether the second one does. Call it before `start`.
+  void tell_ends() { tells_ends_ = true; }
+
+  /// When the other side ended both connections of this node, one soon after the other, as a
+  /// process does that is gone; none if it ended one alone, or there is a connection again.
+  std::optional<time_point> both_ended_at() const { return both_ended_at_; }
+
   /// Why the last attempt to connect failed.
   const std::string& last_problem() const { return last_problem_; }
 
@@ -116,6 +130,8 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// A server that is about to stop hangs up once; one that does not know us, always.
   static constexpr int most_hang_ups = 5;
   static constexpr int most_silences = 2;
+  /// What the system takes to tell of the ends of all connections of a process.
+  static constexpr std::chrono::milliseconds end_skew{50};
 
   // ---- keeping the connection -----------------------------------------------------------------
 
@@ -161,6 +177,10 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL task<void> report();
   ELASTIC_DECL bool say_reports();
 
+  /// Hangs up the second connection after the first.
+  /// Result: whether the other side has ended it as well, if somebody asks.
+  ELASTIC_DECL task<bool> end_witness();
+
   void take(const rendezvous_messages::welcome&) {}
   ELASTIC_DECL void take(const rendezvous_messages::alive&);
   void take(const rendezvous_messages::refused& reply) { known_.refused = reply; }
@@ -194,6 +214,10 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// When the connection ended, and when that counts as the loss of this node.
   std::optional<time_point> ended_at_;
   std::optional<time_point> lost_at_;
+  channel_pointer witness_;
+  std::optional<time_point> witness_ended_at_;
+  std::optional<time_point> both_ended_at_;
+  bool tells_ends_ = false;
   fencing end_;
   /// The others have gone on without this node, until it joins again.
   bool is_given_up_ = false;

@@ -117,6 +117,19 @@ ELASTIC_DECL void rendezvous_coordinator::disconnected(connection from, time_poi
   wake_at(lost_at(gone));
 }
 
+ELASTIC_DECL std::optional<time_point> rendezvous_coordinator::alone_since(
+    const node_id& self) const {
+  // Who left in order never says that others are lost, so that nobody goes on.
+  if (have_some_left_) return std::nullopt;
+  std::optional<time_point> since = last_loss_;
+  for (const auto& [node, entry] : members_) {
+    if (node == self) continue;
+    if (entry.link || entry.witness) return std::nullopt;
+    since = std::max(since.value_or(time_point::min()), last_end_of(entry));
+  }
+  return since;
+}
+
 ELASTIC_DECL void rendezvous_coordinator::advance(time_point now) {
   if (now < next_) return;
   for (const node_id& node : overdue_nodes(now)) give_up(node, now);
@@ -589,8 +602,15 @@ ELASTIC_DECL time_point rendezvous_coordinator::lost_at(const member& entry) con
   return last + settings_.reconnect_grace;
 }
 
+ELASTIC_DECL time_point rendezvous_coordinator::last_end_of(const member& entry) {
+  const time_point first = entry.link_ended_at.value_or(entry.heard);
+  return std::max(first, entry.witness_ended_at.value_or(first));
+}
+
 ELASTIC_DECL void rendezvous_coordinator::give_up(const node_id& node, time_point now) {
   const member& entry = members_.at(node);
+  const time_point ended_at = entry.link ? now : last_end_of(entry);
+  last_loss_ = std::max(last_loss_.value_or(ended_at), ended_at);
   if (entry.link) drop(*entry.link);
   remove(node, entry.link ? "is silent" : "is gone", now);
 }
@@ -601,6 +621,7 @@ ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::strin
   end_pause(node, now);
   const bool has_finished = members_.at(node).has_finished;
   if (how != "left") note_lost(node, members_.at(node));
+  if (how == "left") have_some_left_ = true;
   const bool ran = state_.complete && state_.participants.count(node) != 0;
   members_.erase(node);
   joining_.erase(node);

@@ -63,6 +63,7 @@ ELASTIC_DECL task<void> rendezvous_service::run() {
     co_await with_deadline(*time_, planned_, earlier_->wait());
     for (auto& [run_id, job] : jobs_) {
       job->advance(time_->now());
+      if (on_change_) on_change_(*job);
       deliver(*job);
     }
   }
@@ -93,6 +94,7 @@ ELASTIC_DECL void rendezvous_service::gone(connection id) {
   if (!job) return;
   job->disconnected(id, time_->now());
   plan(*job);
+  if (on_change_) on_change_(*job);
 }
 
 ELASTIC_DECL void rendezvous_service::received(connection id, std::string_view message) {
@@ -111,6 +113,8 @@ ELASTIC_DECL void rendezvous_service::received(connection id, std::string_view m
   }
   const std::shared_ptr<rendezvous_coordinator> job = from.job;
   job->received(id, request, time_->now());
+  const bool is_sign = std::holds_alternative<rendezvous_messages::keep_alive>(request);
+  if (on_change_ && !is_sign) on_change_(*job);
   deliver(*job);
   plan(*job);
 }

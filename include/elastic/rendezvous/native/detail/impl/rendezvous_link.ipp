@@ -73,6 +73,7 @@ ELASTIC_DECL task<void> rendezvous_link::stop() {
   co_await ended_->wait();
   if (channel_) channel_->close();
   channel_.reset();
+  witness_.reset();
   is_welcome_ = false;
 }
 
@@ -138,6 +139,7 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
     if (reports_) reports_->demanded(report_demand::nothing);
     if (known_.closed) {
       // The job is over; the server may leave before us.
+      witness_.reset();
       co_return;
     }
     log_.debug("the connection to the rendezvous at {} broke: {}", connector_->name(), why);
@@ -149,6 +151,8 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
     lost_at_ = now + end_.notice;
     deadline = now + patience();
     notify();
+    const bool have_both_ended = co_await end_witness();
+    if (have_both_ended) both_ended_at_ = now;
   }
 }
 
@@ -283,6 +287,7 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
   was_connected_ = true;
   ended_at_.reset();
   lost_at_.reset();
+  both_ended_at_.reset();
   const bool is_other_server = greeting_.most_term != 0 && reply.term > greeting_.most_term;
   greeting_.most_term = std::max(greeting_.most_term, reply.term);
   // A new server says that it knows this node if its first welcome was lost.
@@ -352,9 +357,34 @@ ELASTIC_DECL task<void> rendezvous_link::keep_witness() {
 
 ELASTIC_DECL task<void> rendezvous_link::attend_witness() {
   const channel_pointer channel = co_await connector_->connect_again();
+  witness_ = channel;
+  witness_ended_at_.reset();
   channel->send(elastic::to_text(rendezvous_messages::witness{greeting_.run_id, greeting_.node}));
-  // Nothing is said there; its end is an error.
-  co_await channel->receive();
+  try {
+    // Nothing is said there; its end is an error.
+    co_await channel->receive();
+  } catch (const error&) {
+    witness_.reset();
+    witness_ended_at_ = time_->now();
+    throw;
+  }
+}
+
+ELASTIC_DECL task<bool> rendezvous_link::end_witness() {
+  const channel_pointer channel = std::exchange(witness_, nullptr);
+  // Who does not ask connects again at once.
+  if (!tells_ends_) co_return false;
+  const duration skew = std::min<duration>(end_skew, settings_.reconnect_grace / 8);
+  if (!channel) co_return witness_ended_at_ && *witness_ended_at_ + skew >= *ended_at_;
+  const time_point limit = *ended_at_ + skew;
+  bool has_ended = false;
+  try {
+    co_await with_deadline(*time_, limit, channel->receive());
+  } catch (const error&) {
+    has_ended = true;
+  }
+  channel->close();
+  co_return has_ended;
 }
 
 ELASTIC_DECL task<void> rendezvous_link::report() {
