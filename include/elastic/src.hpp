@@ -227,8 +227,12 @@
 #include <elastic/rendezvous/native/impl/rendezvous_host.ipp>
 #include <elastic/rendezvous/native/impl/rendezvous_message.ipp>
 #include <elastic/rendezvous/native/impl/rendezvous_service.ipp>
+#include <elastic/rendezvous/torch/detail/impl/agent_links.ipp>
 #include <elastic/rendezvous/torch/detail/impl/dynamic_options.ipp>
+#include <elastic/rendezvous/torch/detail/impl/host_loss.ipp>
 #include <elastic/rendezvous/torch/detail/impl/job_failures.ipp>
+#include <elastic/rendezvous/torch/detail/impl/link_network.ipp>
+#include <elastic/rendezvous/torch/detail/impl/link_offer.ipp>
 #include <elastic/rendezvous/torch/detail/impl/mixed_rendezvous.ipp>
 #include <elastic/rendezvous/torch/detail/impl/pickle_format.ipp>
 #include <elastic/rendezvous/torch/detail/impl/pickle_reader.ipp>

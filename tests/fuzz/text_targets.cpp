@@ -20,6 +20,7 @@
 #include <elastic/observe/explanation.hpp>
 #include <elastic/observe/journal_record.hpp>
 #include <elastic/observe/merged_trace.hpp>
+#include <elastic/rendezvous/torch/detail/link_offer.hpp>
 
 #include <string>
 #include <variant>
@@ -99,6 +100,12 @@ void slurm_hosts(std::string_view input) {
   }
 }
 
+/// What a place says of where the agents of a round connect.
+void link_offer_text(std::string_view input) {
+  const elastic::detail::link_offer offer = elastic::detail::parse_link_offer(input);
+  require(elastic::detail::parse_link_offer(to_text(offer)) == offer, "an offer has one meaning");
+}
+
 /// A journal that somebody else may have written, as `explain` and `trace` show it.
 void journal_text(std::string_view input) {
   const std::vector<journal_contents> journals{parse_journal(input)};
@@ -130,7 +137,7 @@ std::vector<target> text_targets() {
       {"line_prefix", line_prefix},   {"endpoint_text", endpoint_text},
       {"arguments", arguments},       {"chaos_text", chaos_text},
       {"journal_line", journal_line}, {"journal_text", journal_text},
-      {"slurm_hosts", slurm_hosts},
+      {"slurm_hosts", slurm_hosts},   {"link_offer_text", link_offer_text},
   };
 }
 

@@ -170,8 +170,15 @@ TEST_CASE("etcd: a worker is killed, all begin anew", "[integration][etcd]") {
 TEST_CASE("etcd: the others of a node whose lease ends go on, and take in another",
           "[integration][etcd]") {
   etcd_server server;
-  job_of_nodes job("2:3", at(server.endpoint()), quick);
+  // The agents of a round would know sooner.
+  job_of_nodes job("2:3", at(server.endpoint()), quick + ",links=no");
   elastic::test::check_node_lost(job);
+}
+
+TEST_CASE("etcd: whichever agent is killed, nobody waits for its lease", "[integration][etcd]") {
+  etcd_server server;
+  job_of_nodes job("1:3", at(server.endpoint()), elastic::test::long_lease);
+  elastic::test::check_agents_killed(job);
 }
 
 TEST_CASE("etcd: a node that waits for others can be interrupted", "[integration][etcd]") {

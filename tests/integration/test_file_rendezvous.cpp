@@ -41,6 +41,13 @@ TEST_CASE("file rendezvous: the others of a node that is lost go on, and take in
   elastic::test::check_node_lost(job);
 }
 
+TEST_CASE("file rendezvous: whichever agent is killed, nobody waits for its lease",
+          "[integration][file]") {
+  temporary_directory place;
+  job_of_nodes job("1:3", in(place.path()), elastic::test::long_lease);
+  elastic::test::check_agents_killed(job);
+}
+
 TEST_CASE("file rendezvous: a node that waits for others can be interrupted",
           "[integration][file]") {
   temporary_directory place;

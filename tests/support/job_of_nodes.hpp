@@ -7,6 +7,7 @@
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <map>
@@ -195,6 +196,33 @@ inline void check_node_lost(job_of_nodes& job) {
   late->await_world(3);
   job.finish();
   for (const auto* node : {&one, &two, &late}) (*node)->check_success();
+  job.check_nothing_left();
+}
+
+/// Longer than `check_agents_killed` may take.
+inline const std::string long_lease =
+    "last_call_timeout=80,keep_alive_interval=25,keep_alive_max_attempt=4";
+
+/// Three nodes of which all but one are killed, one after the other, first that of group rank 0.
+/// The settings are those of `long_lease`.
+inline void check_agents_killed(job_of_nodes& job) {
+  std::vector<std::unique_ptr<node_of_job>> nodes;
+  for (int more = 0; more < 3; ++more) nodes.push_back(job.node());
+  for (const auto& node : nodes) node->await_world(3);
+  for (int size = 3; size > 1; --size) {
+    for (const auto& node : nodes) (*node)->await_err(fmt::format(" of {}, ranks", size));
+    const std::string words = fmt::format(": node {} of {},", size == 3 ? 0 : 1, size);
+    const auto is_next = [&](const auto& node) {
+      return (*node)->err().find(words) != std::string::npos;
+    };
+    const auto next = std::find_if(nodes.begin(), nodes.end(), is_next);
+    REQUIRE(next != nodes.end());
+    (*next)->lose();
+    nodes.erase(next);
+    for (const auto& node : nodes) node->await_world(size - 1);
+  }
+  job.finish();
+  for (const auto& node : nodes) node->check_success();
   job.check_nothing_left();
 }
 

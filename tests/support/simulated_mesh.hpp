@@ -78,6 +78,18 @@ class simulated_mesh {
     }
   }
 
+  /// Nobody is served at the place any more, once those who are were sent what they were told.
+  void close(int place) {
+    const auto position = servers_.find(place);
+    if (position == servers_.end()) return;
+    const auto ended = position->second;
+    servers_.erase(position);
+    for (const auto& one : std::vector(pipes_)) {
+      if (one->at == ended) one->end.hang_up();
+    }
+    ended->cancel.emit(asio::cancellation_type::terminal);
+  }
+
   void end() {
     for (const auto& one : std::vector(pipes_)) one->cut();
     pipes_.clear();
@@ -96,10 +108,21 @@ class simulated_mesh {
     for (auto* nodes : {&parted_, &muted_, &deaf_}) nodes->erase(node);
     for (const auto& one : std::vector(pipes_)) one->deliver_later();
   }
+  /// Nobody gets a new connection from the node or to it.
+  void bar(int node) { barred_.insert(node); }
   /// All connections of the node break; every end is told.
   void reset(int node) {
     for (const auto& one : std::vector(pipes_)) {
       if (one->touches(node)) one->break_off();
+    }
+  }
+  /// The same, at both ends in one moment; what no way is left for breaks nowhere.
+  void reset_both_ends(int node) {
+    for (const auto& one : std::vector(pipes_)) {
+      const bool has_ways = has_way(one->node, one->at->node) && has_way(one->at->node, one->node);
+      if (!one->touches(node) || !has_ways) continue;
+      one->cut();
+      forget(*one);
     }
   }
   /// One of the connections of the node breaks at one end; the other end is told later.
@@ -350,6 +373,8 @@ class simulated_mesh {
       const auto position = servers_.find(place);
       if (position == servers_.end()) co_return nullptr;
       const auto to = position->second;
+      const bool is_barred = barred_.count(node) + barred_.count(to->node) != 0;
+      if (is_barred && to->node != node) co_return nullptr;
       const bool has_ways = has_way(node, to->node) && has_way(to->node, node);
       if (has_ways && dead_.count(node) == 0) co_return to;
       co_await time_.sleep_until(time_.now() + retransmission);
@@ -365,6 +390,7 @@ class simulated_mesh {
   std::map<int, std::shared_ptr<server>> servers_;
   std::vector<std::shared_ptr<pipe>> pipes_;
   std::set<int> parted_;
+  std::set<int> barred_;
   std::set<int> muted_;
   std::set<int> deaf_;
   std::set<int> dead_;

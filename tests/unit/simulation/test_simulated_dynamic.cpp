@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 
 // Jobs whose nodes meet as torchrun's do: each takes its own steps in a state that all share. The
-// agents and their rendezvous are the real ones; the place of the state, the way to it and the
-// clocks are not.
+// agents and their rendezvous are the real ones; the place of the state, the ways to it and between
+// the nodes, and the clocks are not.
 //
 //   ELASTIC_SIMULATION_SEEDS=10000 ELASTIC_SIMULATION_FIRST=1 unit_tests "simulation: *"
 
@@ -11,7 +11,9 @@
 #include <elastic/rendezvous/torch/torch_dialect.hpp>
 #include <elastic/rendezvous/torch/torch_state.hpp>
 #include <support/catch.hpp>
+#include <support/mesh_links.hpp>
 #include <support/simulated_job.hpp>
+#include <support/simulated_mesh.hpp>
 #include <support/simulated_place.hpp>
 #include <support/simulation_seeds.hpp>
 
@@ -40,6 +42,7 @@ using elastic::torch_state;
 using elastic::test::fake_process;
 using elastic::test::manual_time;
 using elastic::test::round_name;
+using elastic::test::simulated_mesh;
 using elastic::test::simulated_node;
 using elastic::test::simulated_place;
 
@@ -63,10 +66,12 @@ class dynamic_job final : public elastic::test::simulated_job {
         place_(time, random_, manner_, dialect_, silence,
                [this](int node, const torch_state& before, const torch_state& after) {
                  if (!over_) judge(node, before, after);
-               }) {
-    note(fmt::format("{} to {} nodes, {} restarts, dialect {}, place {}", plan_.min_nodes,
+               }),
+        mesh_(time, random_),
+        are_linked_(random_.below(3) != 0) {
+    note(fmt::format("{} to {} nodes, {} restarts, dialect {}, place {}{}", plan_.min_nodes,
                      plan_.max_nodes, plan_.max_restarts, to_text(dialect_),
-                     static_cast<int>(manner_)));
+                     static_cast<int>(manner_), are_linked_ ? ", linked" : ""));
     if (random_.below(2) == 0) place_.lose_one_in(1 + random_.below(50));
   }
 
@@ -92,6 +97,11 @@ class dynamic_job final : public elastic::test::simulated_job {
     options.backend = place_.backend_of(node.id, node.clock);
     options.agents = place_.store_of(node.id);
     options.node = name;
+    // Now and then one of an earlier release.
+    const bool is_linked = are_linked_ && random_.below(20) != 0;
+    if (is_linked) {
+      options.links = std::make_shared<elastic::test::mesh_links>(mesh_, node.id, last_place_);
+    }
     return std::make_shared<elastic::dynamic_rendezvous>(std::move(options));
   }
 
@@ -99,18 +109,21 @@ class dynamic_job final : public elastic::test::simulated_job {
 
   duration skew() { return std::chrono::seconds(random_.below(2'000'000)) - 1'000'000s; }
 
-  int kinds_of_trouble() const override { return 6; }
+  int kinds_of_trouble() const override { return 9; }
   task<void> trouble(simulated_node& node, duration span) override {
-    switch (random_.below(6)) {
+    switch (random_.below(9)) {
       case 0:
         note(fmt::format("node {} is cut off", node.id));
         place_.part(node.id);
         spawn(check_has_stopped(node));
         // At times for longer than its workers may go on.
         if (random_.below(3) == 0) span *= 4;
+        if (random_.below(2) == 0) part_nodes(node, span);
         co_await time_.sleep_until(time_.now() + span);
         note(fmt::format("node {} is reached again", node.id));
         place_.mend(node.id);
+        if (!node.crashed) mesh_.mend(node.id);
+        all_disturbed(0s);
         ++mends_[node.id];
         disturbed(node.id, 0s);
         break;
@@ -122,12 +135,34 @@ class dynamic_job final : public elastic::test::simulated_job {
       case 2:
         note("the place stalls");
         place_.stall(span / 4);
-        for (const auto& one : nodes_) disturbed(one->id, span / 4);
+        all_disturbed(span / 4);
         break;
       case 3:
         note("the place hangs up on everybody");
         for (const auto& one : nodes_) place_.refuse(one->id, span / 8);
-        for (const auto& one : nodes_) disturbed(one->id, span / 8);
+        all_disturbed(span / 8);
+        break;
+      case 4:
+        note(fmt::format("node {} loses its connections to others", node.id));
+        // A node whose two connections end at once takes that for the death of the other one: so
+        // both ends have to be told, as the design has it.
+        mesh_.reset_both_ends(node.id);
+        all_disturbed(0s);
+        break;
+      case 5:
+        note(fmt::format("one end of a connection of node {} breaks", node.id));
+        mesh_.break_one_end(node.id, span / 4);
+        all_disturbed(silence);
+        break;
+      case 6:
+        note(fmt::format("node {} is cut off from the others, not from the place", node.id));
+        if (random_.below(3) == 0) span *= 4;
+        part_nodes(node, span);
+        all_disturbed(span);
+        co_await time_.sleep_until(time_.now() + span);
+        note(fmt::format("node {} is connected again", node.id));
+        if (!node.crashed) mesh_.mend(node.id);
+        all_disturbed(0s);
         break;
       default:
         note(fmt::format("the clock of node {} is set", node.id));
@@ -140,12 +175,35 @@ class dynamic_job final : public elastic::test::simulated_job {
     until = std::max(until, time_.now() + span);
   }
 
-  void cut_for_good(simulated_node& node) override { place_.kill(node.id); }
+  void part_nodes(simulated_node& node, duration span) {
+    mesh_.part(node.id);
+    apart_until_ = std::max(apart_until_, time_.now() + span);
+  }
+
+  void all_disturbed(duration span) {
+    for (const auto& one : nodes_) disturbed(one->id, span);
+  }
+
+  void cut_for_good(simulated_node& node) override {
+    place_.kill(node.id);
+    // A host without power tells nobody.
+    if (random_.below(3) == 0) {
+      mesh_.part(node.id);
+    } else {
+      mesh_.kill(node.id);
+    }
+  }
   void end_troubles() override {
     place_.heal();
-    for (const auto& one : nodes_) disturbed(one->id, 0s);
+    for (const auto& one : nodes_) {
+      if (!one->crashed) mesh_.mend(one->id);
+    }
+    all_disturbed(0s);
   }
-  void close_up() override { place_.end(); }
+  void close_up() override {
+    place_.end();
+    mesh_.end();
+  }
 
   // Whether its silence may have been long enough to be given up, or to have given up.
   bool was_disturbed(int node) const {
@@ -256,7 +314,9 @@ class dynamic_job final : public elastic::test::simulated_job {
 
   void note_failure(const simulated_node& node) override {
     const bool is_late = node.failure.rfind("no place in a round of 'job'", 0) == 0;
-    if (is_late || was_cut_off(node.id) || place_.state().closed) return;
+    const bool is_apart = node.failure.find("cannot connect to each other") != std::string::npos &&
+                          time_.now() <= apart_until_ + last_breath;
+    if (is_late || is_apart || was_cut_off(node.id) || place_.state().closed) return;
     complain(fmt::format("node {} fails: {}", node.id, node.failure));
   }
 
@@ -266,9 +326,14 @@ class dynamic_job final : public elastic::test::simulated_job {
   const simulated_place::manner manner_;
   const torch_dialect dialect_;
   simulated_place place_;
+  simulated_mesh mesh_;
+  const bool are_linked_;
+  std::shared_ptr<std::uint16_t> last_place_ = std::make_shared<std::uint16_t>(0);
   std::map<int, node_id> names_;
   std::map<node_id, int> ids_;
   std::map<int, time_point> disturbed_until_;
+  /// Until when nodes cannot reach each other.
+  time_point apart_until_;
   /// How often each was reached again.
   std::map<int, int> mends_;
   /// When the last round with each node was complete.

@@ -9,6 +9,7 @@
 #include <elastic/rendezvous/detail/listen_point.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/store/store_extension.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 
 #include <cstdint>
@@ -53,12 +54,14 @@ class worker_store_host {
   /// @param reachable  a numeric address of this host
   /// @param meeting    whose addresses of this host are opened, too; without a host: none
   /// @param is_alone   no other host takes part: nobody but this one is let in
+  /// @param besides    a further protocol on the same port; empty: none
   /// With `ports::kept` the one before must have been stopped; if another program has taken its
   /// port meanwhile, any port will do.
   /// Errors: `errc::connection_failed`, naming the address.
   /// Cancellation: all types; nothing is served then.
   ELASTIC_DECL task<master_endpoint> serve(std::string reachable, bool is_alone,
-                                           meeting_place meeting);
+                                           meeting_place meeting,
+                                           std::shared_ptr<store_extension> besides = nullptr);
 
   /// Lets workers in from these addresses, and turns others away: for a job with a secret, whose
   /// workers wait until this is called. Does nothing if no store is served.

@@ -143,6 +143,7 @@ inline std::vector<std::string> known_settings() {
           "host_grace",
           "candidate",
           "fast_takeover",
+          "links",
           "timeout",
           "is_host",
           "listen",

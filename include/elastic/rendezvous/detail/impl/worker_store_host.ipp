@@ -26,8 +26,9 @@ ELASTIC_DECL worker_store_host::worker_store_host(const rendezvous_parameters& p
       log_(parameters.log),
       look_up_(std::move(names)) {}
 
-ELASTIC_DECL task<master_endpoint> worker_store_host::serve(std::string reachable, bool is_alone,
-                                                            meeting_place meeting) {
+ELASTIC_DECL task<master_endpoint> worker_store_host::serve(
+    std::string reachable, bool is_alone, meeting_place meeting,
+    std::shared_ptr<store_extension> besides) {
   master_endpoint at;
   at.address = address_.empty() ? reachable : address_;
   at.served_by_agent = share_;
@@ -40,6 +41,7 @@ ELASTIC_DECL task<master_endpoint> worker_store_host::serve(std::string reachabl
   options.address = std::move(point.address);
   options.besides = std::move(point.besides);
   options.use_ring = use_ring_;
+  options.extension = std::move(besides);
   options.waits_for_filter = has_secret_ && !is_alone;
   options.log = log_;
   server_ = listen(co_await asio::this_coro::executor, std::move(options));

@@ -155,6 +155,7 @@ inline task<std::shared_ptr<rendezvous_handler>> make_etcd_v3(rendezvous_paramet
   const auto keys = std::make_shared<etcd_keys>(client, root + "store/", marker);
   std::vector<std::string> towards = hosts_of(client->options().members);
   dynamic_rendezvous_options options = co_await dynamic_options(parameters, std::move(towards));
+  options.links = chosen_links(options);
   options.agents = std::make_shared<versioned_store>(keys);
   options.backend = std::make_shared<etcd_rendezvous_backend>(
       client, root + "rendezvous/", marker, parameters.settings().silence(), options.dialect);
@@ -199,6 +200,7 @@ inline task<std::shared_ptr<rendezvous_handler>> make_etcd_v2(rendezvous_paramet
   const std::optional<torch_dialect> written =
       co_await keyed_rendezvous_backend::seen_dialect(states, parameters.run_id);
   if (written && dialect == "auto") options.dialect = *written;
+  options.links = chosen_links(options);
   options.agents = std::make_shared<versioned_store>(keys);
   options.backend =
       std::make_shared<keyed_rendezvous_backend>(states, parameters.run_id, options.dialect);
@@ -393,6 +395,8 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(
                          "heartbeat_timeout",
                          "keep_alive_interval",
                          "keep_alive_max_attempt",
+                         "links",
+                         "reconnect_grace",
                          "lease_ttl",
                          "read_timeout",
                          "timeout",
@@ -408,6 +412,7 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(
                          "password_file",
                          "etcd_prefix",
                          "dialect"});
+  detail::check_links(parameters);
   const std::string dialect = detail::conf_text(parameters, "dialect", "auto");
   if (dialect != "auto") parse_torch_dialect(dialect);
   parameters = detail::with_password(detail::with_lease(std::move(parameters)));

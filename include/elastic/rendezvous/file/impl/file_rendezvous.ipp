@@ -28,6 +28,7 @@ ELASTIC_DECL task<std::shared_ptr<rendezvous_handler>> make_file(rendezvous_para
   co_await keys->prepare();
   std::vector<std::string> towards;
   dynamic_rendezvous_options options = co_await dynamic_options(parameters, std::move(towards));
+  options.links = chosen_links(options);
   options.agents = std::make_shared<versioned_store>(keys);
   options.backend = std::make_shared<keyed_rendezvous_backend>(keys, "rendezvous", options.dialect);
   parameters.log.info("meeting in the directory '{}'", directory);
@@ -47,9 +48,10 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_file_rendezvous(
   }
   parameters.endpoint = std::filesystem::absolute(parameters.endpoint).lexically_normal().string();
   parameters.settings();
+  detail::check_links(parameters);
   parameters.check_conf({"listen", "join_timeout", "last_call_timeout", "close_timeout",
                          "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
-                         "read_timeout", "timeout"});
+                         "read_timeout", "timeout", "links", "reconnect_grace"});
   const std::string backend = parameters.backend;
   const std::string run_id = parameters.run_id;
   const auto make = [parameters] { return detail::make_file(parameters); };
