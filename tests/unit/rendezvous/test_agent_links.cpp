@@ -405,12 +405,12 @@ task<void> meet_strangers(manual_time& time) {
   elastic::rendezvous_messages::hello greeting;
   greeting.run_id = "job";
   greeting.node = {"host1", 1, 0};
-  elastic::rendezvous_messages::witness second;
-  second.run_id = "job";
-  second.node = greeting.node;
+  elastic::rendezvous_messages::witness spy;
+  spy.run_id = "job";
+  spy.node = greeting.node;
   const std::vector<std::string> words = {"", "{}", "no message at all",
                                           elastic::to_text(elastic::rendezvous_request(greeting)),
-                                          elastic::to_text(elastic::rendezvous_request(second))};
+                                          elastic::to_text(elastic::rendezvous_request(spy))};
   for (const std::string& word : words) {
     INFO(word);
     const auto channel = co_await all.mesh().connector_of(7, 1)->connect();
