@@ -323,6 +323,19 @@ TEST_CASE("coordinator: a pause ends the round for all, and none begins before i
   CHECK(job.told('c') == texts{"round 1: 2 of 3 at a.example, 0 restarts"});
 }
 
+TEST_CASE("coordinator: a pause ends a round that some have finished, and not one that all have",
+          "[rendezvous]") {
+  stage job(1, 2);
+  job.gather("ab");
+  job.say('a', finished{0});
+  const bool are_all_done = GENERATE(true, false);
+  if (are_all_done) job.say('b', finished{0});
+  job.forget();
+  job.say('b', pause{"paused at b"});
+  const texts change{"round 0 changes: paused at b (0 restarts)"};
+  for (const char name : {'a', 'b'}) CHECK(job.told(name) == (are_all_done ? texts{} : change));
+}
+
 TEST_CASE("coordinator: a pause ends with the node that wanted it", "[rendezvous]") {
   stage job(1, 3);
   job.gather("abc");

@@ -646,7 +646,8 @@ ELASTIC_DECL void rendezvous_coordinator::announce(change_kind kind, std::string
 }
 
 ELASTIC_DECL void rendezvous_coordinator::announce(rendezvous_change change) {
-  const bool is_ending_well = change.kind == change_kind::node_waiting && some_finished_;
+  const bool is_in_vain = change.kind == change_kind::node_waiting && !change.is_pause;
+  const bool is_ending_well = all_finished_ || (some_finished_ && is_in_vain);
   if (!state_.complete || change_ || is_ending_well) return;
   change.restarts = restarts_;
   change_ = std::move(change);
