@@ -193,6 +193,29 @@ TIME_TEST("agent channel: who does not save in time is stopped all the same", "[
   CHECK(stage.is_clean());
 }
 
+TIME_TEST("agent channel: what workers were to be asked when they ended, the next ones are not",
+          "[agent]") {
+  agent_stage stage(time);
+  stage.workers.max_restarts = 1;
+  stage.start();
+  co_await stage.quiet();
+  peer zero(stage.worker(0), true);
+  co_await stage.quiet();
+  // The second waits for the first.
+  stage.agent().ask({worker_request::kind::checkpoint, 1h});
+  stage.agent().ask({worker_request::kind::checkpoint, 1h});
+  co_await stage.quiet();
+  CHECK(zero.hears("\"checkpoint\""));
+  stage.worker(1).exit(1);
+  co_await stage.quiet();
+  REQUIRE(stage.launcher->started.size() == 4);
+  CHECK_FALSE(stage.log->has("no worker wants to be asked for a checkpoint"));
+  stage.worker(2).exit(0);
+  stage.worker(3).exit(0);
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::succeeded);
+}
+
 TIME_TEST("agent channel: a second request to stop waits for no checkpoint", "[agent]") {
   agent_stage stage(time);
   stage.workers.preempt_grace = 1h;

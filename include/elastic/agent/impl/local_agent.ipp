@@ -829,6 +829,8 @@ class agent_run {
       if (failure.code() != errc::rendezvous_closed) throw;
       closed = std::current_exception();
     }
+    // They were for these workers, not for the next.
+    requests_.clear();
     if (closed) {
       // All nodes may be told to stop, and the one that hosts the rendezvous be the first to end.
       co_await stop_usually();

@@ -29,6 +29,9 @@ class mailbox {
     }
   }
 
+  /// Drops what was pushed and not yet popped.
+  void clear() { values_.clear(); }
+
   /// The oldest value not yet popped; waits for one if there is none.
   ///
   /// Cancellation: all types; throws `operation_aborted`, no value is lost. So does the end of the
