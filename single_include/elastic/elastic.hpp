@@ -1256,6 +1256,10 @@ inline constexpr std::int64_t rendezvous_told_number = std::int64_t{1} << 61;
 inline constexpr int job_restarts = std::numeric_limits<int>::max() - 1;
 /// Jobs that meet at one server.
 inline constexpr std::size_t rendezvous_jobs = 1024;
+/// The endpoints of one rendezvous at which an agent may lead it, and the nodes of a job that has
+/// several: what each of those servers writes down is one message.
+inline constexpr int rendezvous_candidates = 9;
+inline constexpr int rendezvous_register_nodes = 3'500;
 /// How long a node looks for a server of the rendezvous that it had reached before.
 inline constexpr std::chrono::milliseconds rendezvous_reconnect_timeout{5000};
 /// How long the last words of a node that leaves the rendezvous may take.
@@ -1413,12 +1417,17 @@ inline constexpr std::size_t status_token_bytes = 256;
 inline constexpr std::size_t viewed_attempts = 64;
 inline constexpr std::size_t viewed_exits = 512;
 /// What one node tells in one piece to the one that shows the job, which takes up to twice as much
-/// in a message of the rendezvous; how many pieces in a second, and how many events.
+/// in a message of the rendezvous; how many pieces at a time, and how many events of a second.
 inline constexpr std::size_t node_report_bytes = 30 * 1024;
-inline constexpr int node_reports_per_second = 64;
-inline constexpr int node_events_per_second = 16;
+inline constexpr int node_reports_at_once = 3;
+inline constexpr int node_events_per_second = 8;
 /// How soon a node tells more, and the server of the rendezvous who is there.
 inline constexpr std::chrono::milliseconds node_report_pause{100};
+/// What is heard of a node in a second: several times what it tells, since the network may hold
+/// that up and bring it at once.
+inline constexpr int heard_reports_per_second =
+    4 * node_reports_at_once * static_cast<int>(std::chrono::seconds(1) / node_report_pause);
+inline constexpr int heard_events_per_second = 4 * node_events_per_second;
 /// What is shown of the other nodes of a job: the nodes, and the workers of all of them.
 inline constexpr std::size_t viewed_nodes = 2048;
 inline constexpr std::size_t viewed_workers = 4096;
@@ -2387,7 +2396,9 @@ class rendezvous_handler {
   virtual task<int> num_nodes_waiting() = 0;
 
   /// Closes the rendezvous: the job is over for every node, and later ones are told so.
+  /// May wait until those who tell them have heard it, for a few seconds at most.
   /// @param why  one sentence, for them
+  /// Cancellation: terminal; the job may be closed or not.
   virtual task<void> close(job_end how, std::string why) = 0;
 
   /// Leaves without closing, and ends everything that this handler runs. The last call.
@@ -6242,6 +6253,61 @@ class job_secret {
 
 }  // namespace elastic
 
+// ---- elastic/rendezvous/node_id.hpp ----
+
+#include <compare>
+
+namespace elastic {
+
+/// What tells an agent from every other one: 128 random bits, made once in its life. Who knows it
+/// can take the agent's place, so no message or log for people shows it.
+struct node_number {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+
+  friend auto operator<=>(const node_number&, const node_number&) = default;
+  friend bool operator==(const node_number&, const node_number&) = default;
+};
+
+/// Names one agent in a rendezvous. The order is that by which the nodes of a round get their
+/// ranks, on every node the same.
+struct node_id {
+  /// The name or address of the machine; compared byte by byte.
+  std::string host;
+  /// The process of the agent.
+  std::int64_t pid = 0;
+  /// Tells the agents of one process apart, from 0.
+  std::int64_t local_id = 0;
+  /// Two containers may have the rest in common. 0 in a state that agents of PyTorch share, which
+  /// has no room for it.
+  node_number number = {};
+
+  friend auto operator<=>(const node_id&, const node_id&) = default;
+  friend bool operator==(const node_id&, const node_id&) = default;
+
+  /// "host_pid_localid", as messages show it: without what makes it unique.
+  ELASTIC_DECL std::string text() const;
+
+  /// "host_pid_localid" with all of `local_id`, as the name of a key.
+  ELASTIC_DECL std::string key() const;
+};
+
+/// A number that no other agent has: from the kernel's source of randomness.
+/// Errors: what `std::random_device` throws if there is no such source.
+ELASTIC_DECL node_number new_node_number();
+
+/// A new name, without a number, for an agent of this process: each of its handlers is a node of
+/// its own.
+/// @param host  what the user calls this host; empty: its own name
+ELASTIC_DECL node_id new_node(const std::string& host);
+
+/// The same where only the first three members can be told to others: 40 random bits behind the
+/// local id tell it from one of another container. `text()` leaves them out.
+/// Errors: those of `new_node_number`.
+ELASTIC_DECL node_id new_unnumbered_node(const std::string& host);
+
+}  // namespace elastic
+
 // ---- elastic/rendezvous/rendezvous_settings.hpp ----
 
 namespace elastic {
@@ -6311,6 +6377,9 @@ struct rendezvous_parameters {
   /// By which this node is known to the others, also after a restart of its agent: 1 to
   /// `limits::node_name_bytes` letters, digits and signs of ASCII. Empty: the host's name.
   std::string node_name;
+  /// What tells this agent from the others; none: a new one that nobody else has. Given if the same
+  /// run is to be had again, as its rounds list the nodes by it.
+  std::optional<node_id> identity = {};
   /// How long this node stays out of the job after it was called bad. 0: it may come back at once.
   /// c10d alone takes one.
   duration exclude_for = duration::zero();
@@ -6832,6 +6901,10 @@ class message_connector {
 
   /// The other side, for people: "host:port".
   virtual std::string name() const = 0;
+
+  /// Whether who was connected to has shown that it is the one that was looked for. It may have to
+  /// be silent for a while all the same.
+  virtual bool knows_other_side() const { return false; }
 
   /// Whether what was connected to last is a server of this process.
   virtual bool reaches_own_process() const { return false; }
@@ -7788,6 +7861,57 @@ ELASTIC_DECL task<listen_point> find_listen_point(std::string host);
 
 }  // namespace elastic::detail
 
+// ---- elastic/store/store_extension.hpp ----
+
+namespace elastic {
+
+/// A further protocol on the port of a store server, for clients that begin with its greeting.
+/// PyTorch's clients never meet it, and PyTorch's servers hang up on the greeting.
+///
+/// Thread-safety: the server calls everything on its strand, and is to be called there.
+class store_extension {
+ public:
+  /// One client, as the extension sees it. Lives as long as the conversation with it.
+  class client {
+   public:
+    /// Sends bytes to it, in order; never waits.
+    virtual void send(std::string_view bytes) = 0;
+
+    /// Disconnects it once what was sent has left.
+    virtual void hang_up() = 0;
+
+    /// The two ends of the connection; a default one if the system does not tell.
+    virtual asio::ip::tcp::endpoint here() const = 0;
+    virtual asio::ip::tcp::endpoint there() const = 0;
+
+   protected:
+    ~client() = default;
+  };
+
+  /// What the extension keeps for one client; destroyed when the connection is gone.
+  class conversation {
+   public:
+    virtual ~conversation() = default;
+
+    /// Bytes that have arrived, in whatever pieces.
+    /// Errors: `error`, whose sentence is what the server's log says; the client is disconnected.
+    virtual void received(std::string_view bytes) = 0;
+  };
+
+  virtual ~store_extension() = default;
+
+  /// The first bytes of its clients. The first of them is none of the store's: 32 or above.
+  virtual std::string_view greeting() const = 0;
+
+  /// Runs as long as the server does, on its strand; cancelled when it stops.
+  virtual task<void> run() = 0;
+
+  /// A client has sent the greeting.
+  virtual std::unique_ptr<conversation> begin(client& from) = 0;
+};
+
+}  // namespace elastic
+
 // ---- elastic/store/detail/client_count.hpp ----
 
 #include <atomic>
@@ -8301,57 +8425,6 @@ class key_value_engine {
 // ---- queues ---------------------------------------------------------------------------------
 
 // ---- telling --------------------------------------------------------------------------------
-
-}  // namespace elastic
-
-// ---- elastic/store/store_extension.hpp ----
-
-namespace elastic {
-
-/// A further protocol on the port of a store server, for clients that begin with its greeting.
-/// PyTorch's clients never meet it, and PyTorch's servers hang up on the greeting.
-///
-/// Thread-safety: the server calls everything on its strand, and is to be called there.
-class store_extension {
- public:
-  /// One client, as the extension sees it. Lives as long as the conversation with it.
-  class client {
-   public:
-    /// Sends bytes to it, in order; never waits.
-    virtual void send(std::string_view bytes) = 0;
-
-    /// Disconnects it once what was sent has left.
-    virtual void hang_up() = 0;
-
-    /// The two ends of the connection; a default one if the system does not tell.
-    virtual asio::ip::tcp::endpoint here() const = 0;
-    virtual asio::ip::tcp::endpoint there() const = 0;
-
-   protected:
-    ~client() = default;
-  };
-
-  /// What the extension keeps for one client; destroyed when the connection is gone.
-  class conversation {
-   public:
-    virtual ~conversation() = default;
-
-    /// Bytes that have arrived, in whatever pieces.
-    /// Errors: `error`, whose sentence is what the server's log says; the client is disconnected.
-    virtual void received(std::string_view bytes) = 0;
-  };
-
-  virtual ~store_extension() = default;
-
-  /// The first bytes of its clients. The first of them is none of the store's: 32 or above.
-  virtual std::string_view greeting() const = 0;
-
-  /// Runs as long as the server does, on its strand; cancelled when it stops.
-  virtual task<void> run() = 0;
-
-  /// A client has sent the greeting.
-  virtual std::unique_ptr<conversation> begin(client& from) = 0;
-};
 
 }  // namespace elastic
 
@@ -8883,12 +8956,14 @@ class worker_store_host {
   /// @param reachable  a numeric address of this host
   /// @param meeting    whose addresses of this host are opened, too; without a host: none
   /// @param is_alone   no other host takes part: nobody but this one is let in
+  /// @param besides    a further protocol on the same port; empty: none
   /// With `ports::kept` the one before must have been stopped; if another program has taken its
   /// port meanwhile, any port will do.
   /// Errors: `errc::connection_failed`, naming the address.
   /// Cancellation: all types; nothing is served then.
   ELASTIC_DECL task<master_endpoint> serve(std::string reachable, bool is_alone,
-                                           meeting_place meeting);
+                                           meeting_place meeting,
+                                           std::shared_ptr<store_extension> besides = nullptr);
 
   /// Lets workers in from these addresses, and turns others away: for a job with a secret, whose
   /// workers wait until this is called. Does nothing if no store is served.
@@ -8998,11 +9073,6 @@ ELASTIC_DECL bool is_node_name(std::string_view text);
 
 namespace elastic::detail {
 
-/// The endpoints of one rendezvous at which an agent may lead it.
-inline constexpr int most_candidates = 9;
-/// Nodes of a job that has several of them: what each writes down is one message.
-inline constexpr int most_register_nodes = 3'500;
-
 class json_fields;
 class json_object;
 
@@ -9087,6 +9157,9 @@ struct seek {
   std::string list;
   /// The greatest term of a leader that the node met; 0: none.
   std::int64_t most_term = 0;
+  /// The candidate of its agent, and that agent's number; -1: it has none.
+  int index = -1;
+  std::uint64_t node = 0;
 };
 
 struct vote {
@@ -9114,17 +9187,29 @@ struct resign {
 
 // ---- from who was connected to --------------------------------------------------------------
 
-/// The list, the run id or a setting differs.
+/// The list, the run id or a setting differs, or who connected is not whom it says.
 struct rejected {
   std::string why;
 };
 
+/// The first answer to `peer`: who serves here.
+struct present {
+  int index = 0;
+  std::uint64_t node = 0;
+};
+
+/// The second one: the agent that connected was met at its own address, and may ask now.
+struct accepted {};
+
 /// Does not lead.
-struct wait {};
+struct wait {
+  int index = 0;
+};
 
 /// Leads: the node says its `hello` on this connection.
 struct leads {
   std::int64_t term = 0;
+  int index = 0;
 };
 
 struct grant {
@@ -9156,7 +9241,8 @@ using candidate_request =
                  candidate_messages::write, candidate_messages::resign>;
 
 using candidate_answer =
-    std::variant<candidate_messages::rejected, candidate_messages::wait, candidate_messages::leads,
+    std::variant<candidate_messages::rejected, candidate_messages::present,
+                 candidate_messages::accepted, candidate_messages::wait, candidate_messages::leads,
                  candidate_messages::grant, candidate_messages::ack>;
 
 /// The message as one JSON object.
@@ -9444,61 +9530,6 @@ class vote_machine {
 
 }  // namespace elastic::detail
 
-// ---- elastic/rendezvous/node_id.hpp ----
-
-#include <compare>
-
-namespace elastic {
-
-/// What tells an agent from every other one: 128 random bits, made once in its life. Who knows it
-/// can take the agent's place, so no message or log for people shows it.
-struct node_number {
-  std::uint64_t high = 0;
-  std::uint64_t low = 0;
-
-  friend auto operator<=>(const node_number&, const node_number&) = default;
-  friend bool operator==(const node_number&, const node_number&) = default;
-};
-
-/// Names one agent in a rendezvous. The order is that by which the nodes of a round get their
-/// ranks, on every node the same.
-struct node_id {
-  /// The name or address of the machine; compared byte by byte.
-  std::string host;
-  /// The process of the agent.
-  std::int64_t pid = 0;
-  /// Tells the agents of one process apart, from 0.
-  std::int64_t local_id = 0;
-  /// Two containers may have the rest in common. 0 in a state that agents of PyTorch share, which
-  /// has no room for it.
-  node_number number = {};
-
-  friend auto operator<=>(const node_id&, const node_id&) = default;
-  friend bool operator==(const node_id&, const node_id&) = default;
-
-  /// "host_pid_localid", as messages show it: without what makes it unique.
-  ELASTIC_DECL std::string text() const;
-
-  /// "host_pid_localid" with all of `local_id`, as the name of a key.
-  ELASTIC_DECL std::string key() const;
-};
-
-/// A number that no other agent has: from the kernel's source of randomness.
-/// Errors: what `std::random_device` throws if there is no such source.
-ELASTIC_DECL node_number new_node_number();
-
-/// A new name, without a number, for an agent of this process: each of its handlers is a node of
-/// its own.
-/// @param host  what the user calls this host; empty: its own name
-ELASTIC_DECL node_id new_node(const std::string& host);
-
-/// The same where only the first three members can be told to others: 40 random bits behind the
-/// local id tell it from one of another container. `text()` leaves them out.
-/// Errors: those of `new_node_number`.
-ELASTIC_DECL node_id new_unnumbered_node(const std::string& host);
-
-}  // namespace elastic
-
 // ---- elastic/rendezvous/detail/round_state.hpp ----
 
 namespace elastic::detail {
@@ -9515,6 +9546,9 @@ struct round_state {
   bool closed = false;
   /// The nodes of this round are not known beforehand, so it has a last call once it has enough.
   bool unknown_nodes = true;
+  /// Every node that is expected is in this round, as far as the one that looks at it knows: it
+  /// needs no last call, once it has enough.
+  bool all_are_there = false;
   /// The end of the last call.
   std::optional<time_point> deadline = std::nullopt;
   /// When a running round ends for those that stand by and make a larger one possible.
@@ -9580,6 +9614,11 @@ ELASTIC_DECL int size_of(const round_state& state);
 /// Whether a place is neither taken nor promised.
 ELASTIC_DECL bool has_place(const round_state& state, const rendezvous_settings& settings,
                             round_rules rules);
+
+/// Whether a node is in a round that has enough nodes and waits for more. By our own rules it stays
+/// then, however long it has waited.
+ELASTIC_DECL bool is_in_last_call(const round_state& state, const node_id& node,
+                                  const rendezvous_settings& settings, round_rules rules);
 
 /// What the next step of a node is that wants to be in a round. To be asked again after each step,
 /// until it is `placed`, refused, or waits.
@@ -10063,6 +10102,13 @@ class rendezvous_coordinator {
   std::vector<connection> take_dropped() { return std::exchange(dropped_, {}); }
 
   const detail::round_state& state() const { return state_; }
+
+  /// Whether the node takes part: it has said hello, and was neither lost nor has it left.
+  bool knows(const node_id& node) const { return members_.count(node) != 0; }
+
+  /// Since when no node but `self` has a connection, after one was lost; none if one has, or one
+  /// that had it has ever left in order.
+  ELASTIC_DECL std::optional<time_point> alone_since(const node_id& self) const;
   int restarts() const { return restarts_; }
   std::int64_t term() const { return term_; }
 
@@ -10198,6 +10244,8 @@ class rendezvous_coordinator {
 
   ELASTIC_DECL std::vector<node_id> overdue_nodes(time_point now) const;
   ELASTIC_DECL time_point lost_at(const member& entry) const;
+  // Of a node without a connection.
+  ELASTIC_DECL static time_point last_end_of(const member& entry);
   ELASTIC_DECL void give_up(const node_id& node, time_point now);
   ELASTIC_DECL void remove(const node_id& node, std::string_view how, time_point now);
   ELASTIC_DECL std::optional<node_id> missing_participant() const;
@@ -10285,6 +10333,9 @@ class rendezvous_coordinator {
   std::vector<std::uint64_t> kept_members_;
   std::uint64_t kept_leader_node_ = 0;
   std::uint64_t own_node_ = 0;
+  /// When the connections of a node that was given up had ended.
+  std::optional<time_point> last_loss_;
+  bool have_some_left_ = false;
   time_point next_ = time_point::max();
   report_demand demand_ = report_demand::nothing;
   std::vector<told_report> reports_;
@@ -10325,6 +10376,12 @@ class rendezvous_service final : public store_extension,
   /// Has the nodes of this job tell of themselves for those who look at it; call it before `run`,
   /// on a service that is held by a shared pointer.
   ELASTIC_DECL void show(std::string run_id, std::shared_ptr<report_exchange> reports);
+
+  /// Has `what` called, on the server's strand, whenever a node has come or gone, or a connection
+  /// of one. Call it before the server runs.
+  void on_change(std::function<void(const rendezvous_coordinator&)> what) {
+    on_change_ = std::move(what);
+  }
 
   /// Tells the nodes what they were not told yet, if that may be.
   ELASTIC_DECL void speak();
@@ -10385,6 +10442,7 @@ class rendezvous_service final : public store_extension,
   logger log_;
   std::shared_ptr<time_source> time_;
   std::function<bool(const rendezvous_coordinator&)> may_speak_;
+  std::function<void(const rendezvous_coordinator&)> on_change_;
   std::map<std::string, std::shared_ptr<rendezvous_coordinator>, std::less<>> jobs_;
   std::unordered_map<connection, node_connection> connections_;
   connection last_ = 0;
@@ -10455,6 +10513,32 @@ class candidate final : public store_extension {
 
   // ---- who connects to this one -----------------------------------------------------------------
 
+  /// The way to another candidate.
+  struct route {
+    /// While it is connected, and once it takes what this one asks.
+    std::shared_ptr<message_channel> connection;
+    std::shared_ptr<message_channel> channel;
+    /// Set when it has come: it can be reached now.
+    std::unique_ptr<event_flag> arrival;
+    /// The number of the agent that was met at its address last, 0: none was; and that address.
+    std::uint64_t node = 0;
+    std::string address;
+    /// It was met over this connection.
+    bool is_met = false;
+    /// The last that said it were this one while another agent was met here.
+    std::uint64_t stranger = 0;
+    /// It is where the one before it was.
+    bool is_in_place = true;
+    /// Who serves there is to be found out again, now; and until that is known.
+    bool is_to_look = false;
+    bool is_looking = false;
+    /// Since when it is not reached and why, and when the log says so next.
+    time_point missing_since;
+    std::string problem;
+    time_point next_warning;
+    bool was_warned_of = false;
+  };
+
   ELASTIC_DECL void received(visitor& from, std::string_view message);
   ELASTIC_DECL void take(visitor& from, const candidate_messages::peer& request);
   ELASTIC_DECL void take(visitor& from, const candidate_messages::seek& request);
@@ -10462,12 +10546,33 @@ class candidate final : public store_extension {
   void take(visitor& from, const Request& request);
   ELASTIC_DECL void gone(visitor& from);
   ELASTIC_DECL std::string objection(const std::string& run_id, const std::string& list) const;
+  ELASTIC_DECL std::string objection(const candidate_messages::peer& request) const;
+  ELASTIC_DECL std::string objection_to_second(int index) const;
+  route& route_to(int peer) { return routes_[static_cast<std::size_t>(peer)]; }
+
+  // ---- who is who -------------------------------------------------------------------------------
+  // Who connects says which candidate it is, and is believed if the agent that is met at that
+  // candidate's address says the same: of two with one place only one has the address.
+
+  ELASTIC_DECL bool take(int peer, const candidate_messages::present& said, std::string address);
+  ELASTIC_DECL void check_claim(visitor& from);
+  ELASTIC_DECL void admit(visitor& from);
+  ELASTIC_DECL void look_again(int peer);
+  ELASTIC_DECL void end_look(int peer);
+  ELASTIC_DECL bool is_in_doubt(const visitor& node) const;
+  ELASTIC_DECL void tell_seekers();
+  ELASTIC_DECL void tell_leader(visitor& node);
 
   // ---- those that this one connects to ----------------------------------------------------------
 
   ELASTIC_DECL task<void> keep_connected(int peer);
   ELASTIC_DECL task<std::shared_ptr<message_channel>> try_connect(int peer);
   ELASTIC_DECL task<void> converse(int peer, std::shared_ptr<message_channel> channel);
+  ELASTIC_DECL void note_missing(route& way, time_point since);
+  ELASTIC_DECL void warn_of_absence(int peer);
+  ELASTIC_DECL void note_return(int peer);
+  ELASTIC_DECL void note_rejection(int peer, const std::string& why);
+  ELASTIC_DECL bool take_answer(int peer, const candidate_answer& answer, message_channel& from);
 
   // ---- the office -------------------------------------------------------------------------------
 
@@ -10487,11 +10592,12 @@ class candidate final : public store_extension {
 
   options chosen_;
   vote_machine votes_;
-  std::set<visitor*> visitors_;
+  // By their coming.
+  std::vector<visitor*> visitors_;
   std::vector<visitor*> peers_;
-  std::vector<std::shared_ptr<message_channel>> channels_;
-  /// Set when another candidate has come: it can be reached now.
-  std::vector<std::unique_ptr<event_flag>> arrivals_;
+  std::vector<route> routes_;
+  /// What others refused this one for, so as to say it once.
+  std::set<std::string> rejections_;
   /// Since when no majority is reached.
   std::optional<time_point> alone_since_;
   std::shared_ptr<rendezvous_coordinator> job_;
@@ -10502,7 +10608,6 @@ class candidate final : public store_extension {
   std::optional<event_flag> earlier_;
   std::optional<event_flag> news_;
   std::optional<task_group> tasks_;
-  std::string last_rejection_;
 };
 
 }  // namespace elastic::detail
@@ -10522,8 +10627,9 @@ class leader_connector final : public message_connector {
     std::string run_id;
     /// All endpoints, as each candidate has to name them.
     std::string list;
-    /// The candidate of this process; -1: none.
+    /// The candidate of this process, and its number; -1: none.
     int self = -1;
+    std::uint64_t node = 0;
     /// How often a candidate is asked again.
     duration interval{};
     std::shared_ptr<time_source> time;
@@ -10534,13 +10640,16 @@ class leader_connector final : public message_connector {
 
   std::string name() const override { return chosen_.list; }
 
-  /// Errors: `errc::invalid_argument` if a candidate was given another list, or serves another job,
-  /// before one was found to lead; it is passed over afterwards.
+  /// Errors: `errc::invalid_argument` if a candidate was given another list, serves another job, or
+  /// is met at the address of another one, or if another agent serves in the place of this one's
+  /// candidate, before one was found to lead; such a candidate is passed over afterwards.
   /// Cancellation: all types; until one leads, it is the only end.
   ELASTIC_DECL task<std::shared_ptr<message_channel>> connect() override;
 
   /// Errors: `errc::connection_failed` if that one does not lead any more.
   ELASTIC_DECL task<std::shared_ptr<message_channel>> connect_again() override;
+
+  bool knows_other_side() const override { return true; }
 
   bool reaches_own_process() const override {
     return leader_ >= 0 && static_cast<int>(leader_) == chosen_.self;
@@ -10557,6 +10666,11 @@ class leader_connector final : public message_connector {
                                                                   std::size_t place);
   ELASTIC_DECL task<void> converse(std::shared_ptr<search> of, std::size_t place,
                                    std::shared_ptr<message_channel> channel);
+
+  ELASTIC_DECL std::string question() const;
+
+  // Why a candidate cannot be the one of this place; empty: it can.
+  ELASTIC_DECL std::string objection(std::size_t place, int index) const;
 
   // A server is not one of this job.
   ELASTIC_DECL void note_refusal(search& of, const std::string& why);
@@ -10654,6 +10768,12 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   bool is_connected() const { return is_welcome_; }
 
+  /// Whether it ever was.
+  bool was_connected() const { return was_connected_; }
+
+  /// Those of the server, once it has welcomed this node.
+  const rendezvous_settings& settings() const { return settings_; }
+
   /// The address of this node on the way to the server; empty while there is no connection.
   ELASTIC_DECL std::string local_address() const;
 
@@ -10680,6 +10800,14 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// Waits until the workers of this node have to be gone, because the others can go on without it.
   ELASTIC_DECL task<void> wait_for_fence();
 
+  /// Has `both_ended_at` known, for which a link whose first connection breaks looks for up to an
+  /// eighth of the grace, and at most 50 ms, whether the second one does. Call it before `start`.
+  void tell_ends() { tells_ends_ = true; }
+
+  /// When the other side ended both connections of this node, one soon after the other, as a
+  /// process does that is gone; none if it ended one alone, or there is a connection again.
+  std::optional<time_point> both_ended_at() const { return both_ended_at_; }
+
   /// Why the last attempt to connect failed.
   const std::string& last_problem() const { return last_problem_; }
 
@@ -10697,6 +10825,8 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// A server that is about to stop hangs up once; one that does not know us, always.
   static constexpr int most_hang_ups = 5;
   static constexpr int most_silences = 2;
+  /// What the system takes to tell of the ends of all connections of a process.
+  static constexpr std::chrono::milliseconds end_skew{50};
 
   // ---- keeping the connection -----------------------------------------------------------------
 
@@ -10713,6 +10843,9 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   /// Result: null if this attempt failed.
   ELASTIC_DECL task<channel_pointer> try_connect(time_point deadline);
+
+  // How long the answer to the first word may take.
+  ELASTIC_DECL duration answer_patience() const;
 
   /// Whether the other side answers as a server of the rendezvous does.
   ELASTIC_DECL task<bool> is_welcomed(channel_pointer channel, time_point limit);
@@ -10738,6 +10871,10 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// Tells the server of this node, as much as it wants to hear and whenever there is news.
   ELASTIC_DECL task<void> report();
   ELASTIC_DECL bool say_reports();
+
+  /// Hangs up the second connection after the first.
+  /// Result: whether the other side has ended it as well, if somebody asks.
+  ELASTIC_DECL task<bool> end_witness();
 
   void take(const rendezvous_messages::welcome&) {}
   ELASTIC_DECL void take(const rendezvous_messages::alive&);
@@ -10772,6 +10909,10 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// When the connection ended, and when that counts as the loss of this node.
   std::optional<time_point> ended_at_;
   std::optional<time_point> lost_at_;
+  channel_pointer witness_;
+  std::optional<time_point> witness_ended_at_;
+  std::optional<time_point> both_ended_at_;
+  bool tells_ends_ = false;
   fencing end_;
   /// The others have gone on without this node, until it joins again.
   bool is_given_up_ = false;
@@ -10867,7 +11008,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   using store_watch = std::function<std::shared_ptr<void>(std::shared_ptr<key_value_engine>)>;
 
   /// How many endpoints may be given.
-  static constexpr std::size_t most_endpoints = detail::most_candidates;
+  static constexpr std::size_t most_endpoints = limits::rendezvous_candidates;
 
   /// How a header-only program meets with nodes of torchrun.
   static constexpr std::string_view torch_hint =
@@ -10932,6 +11073,9 @@ class c10d_rendezvous final : public rendezvous_handler {
 
   bool has_candidates() const { return endpoints_.size() > 1; }
   ELASTIC_DECL void check_candidates() const;
+  ELASTIC_DECL task<void> check_addresses() const;
+  // The endpoint that this agent was told to serve; -1: none was named.
+  ELASTIC_DECL int chosen_candidate() const;
   // Serves the first of the endpoints that is this host's and that nobody serves yet.
   ELASTIC_DECL task<void> reach_candidates(std::uint64_t node);
   ELASTIC_DECL std::shared_ptr<detail::candidate> make_candidate(int place, std::uint64_t node);
@@ -12666,8 +12810,10 @@ ELASTIC_DECL std::string drain_reason(const std::string& path, const drain_text&
 /// Whether a drain file counts: whoever may write in its directory may take the node out of the
 /// job, unless that is everybody.
 /// @param owner  the user that the file belongs to; `self` is the one of this process
+/// @param has_other_names  the file is a link to one that is elsewhere, too
 /// @param directory_mode  the permissions of its directory
-ELASTIC_DECL bool may_drain(std::uint32_t owner, std::uint32_t self, std::uint32_t directory_mode);
+ELASTIC_DECL bool may_drain(std::uint32_t owner, bool has_other_names, std::uint32_t self,
+                            std::uint32_t directory_mode);
 
 }  // namespace detail
 
@@ -13447,6 +13593,8 @@ class kubeflow_reporter final : public worker_observer {
   bool is_first_node_ = false;
   /// Those of rank 0.
   std::map<std::string, double> metrics_;
+  /// Shared by a read of its files, also by one that nobody waits for any more.
+  std::shared_ptr<const int> hanging_read_ = std::make_shared<const int>(0);
   bool was_heard_ = false;
   bool is_problem_logged_ = false;
 };
@@ -13798,8 +13946,9 @@ struct tls_options {
 namespace elastic {
 
 /// Greets a server by TLS, 1.2 or later, on a connection that was just made, and checks its
-/// certificate. Needs OpenSSL: a build without ELASTIC_HAS_TLS (which the CMake option
-/// ELASTIC_WITH_TLS defines) has the functions all the same, and they refuse.
+/// certificate. The files are read on a thread, since their file system may not answer. Needs
+/// OpenSSL: a build without ELASTIC_HAS_TLS (which the CMake option ELASTIC_WITH_TLS defines) has
+/// the functions all the same, and they refuse.
 ///
 /// @param host  the name or address that its certificate has to be for
 /// Errors: `errc::invalid_argument` if a file cannot be used, the server is not to be trusted, or
@@ -14114,9 +14263,13 @@ class job_failures {
     bool is_joint = false;
     /// How often workers of the job have failed before this round.
     int restarts = 0;
+    /// Whether their agents connect to each other: all of them offer it, and count together.
+    bool is_linked = false;
   };
 
-  ELASTIC_DECL job_failures(std::shared_ptr<store> agents, const std::string& run_id);
+  /// @param offers_links  whether this node can connect to others; it says so
+  ELASTIC_DECL job_failures(std::shared_ptr<store> agents, const std::string& run_id,
+                            bool offers_links = false);
 
   /// Says that this node is one of elasticrun: before it takes a place in its first round.
   /// Cancellation: all types; it may or may not have been said.
@@ -14145,6 +14298,7 @@ class job_failures {
  private:
   inline static const std::string restarts_key = "elastic/restarts";
   inline static const std::string each_for_itself = "each for itself";
+  inline static const std::string linked_word = " linked";
 
   /// The key's text; empty if there is none.
   ELASTIC_DECL task<std::string> stored();
@@ -14156,10 +14310,14 @@ class job_failures {
   ELASTIC_DECL std::vector<std::string> keys_of(const std::map<node_id, int>& members,
                                                 bool first_only) const;
   ELASTIC_DECL task<agreement> decided(std::map<node_id, int> members);
+  ELASTIC_DECL task<bool> all_offer_links(std::vector<std::string> keys);
   ELASTIC_DECL static agreement parse(std::string_view text);
+  // Agents connect only to those that speak as they do.
+  ELASTIC_DECL static std::string link_offer_text();
 
   std::shared_ptr<store> agents_;
   std::string prefix_;
+  bool offers_links_;
   bool is_introduced_ = false;
 };
 
@@ -14511,6 +14669,15 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   /// @param rejoins  it goes on to the next round
   ELASTIC_DECL task<view> leave(bool rejoins);
 
+  /// These nodes of a round are gone and have no workers any more: while it is complete they are
+  /// dead for this node, whatever the place tells of them.
+  ELASTIC_DECL void give_up(std::int64_t round, std::set<node_id> nodes);
+
+  bool has_given_up(const node_id& node) const { return given_up_.count(node) != 0; }
+
+  /// Takes those out of the state, if they are in that round.
+  ELASTIC_DECL task<void> remove_given_up();
+
   /// Waits until the state may have changed, at most until `deadline`.
   ELASTIC_DECL task<void> wait_for_change(std::string token, time_point deadline);
 
@@ -14605,6 +14772,7 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   ELASTIC_DECL static std::vector<node_id> missing(const torch_state& stored,
                                                    const std::set<node_id>& living);
   ELASTIC_DECL round_state translated(const torch_state& stored) const;
+  ELASTIC_DECL bool is_given_up(const torch_state& stored, const node_id& node) const;
 
   // Nodes that wait at the exit barrier are silent, and not dead for those that are in the round.
   ELASTIC_DECL task<std::vector<node_id>> without_ended(std::vector<node_id> silent,
@@ -14650,6 +14818,9 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   std::optional<own_deadline> own_deadline_;
   torch_time heartbeat_{};
   std::optional<task_group> heartbeats_;
+  /// Those that are gone, of one round.
+  std::set<node_id> given_up_;
+  std::int64_t given_up_round_ = -1;
   bool spares_ended_ = false;
   bool is_closed_ = false;
   bool was_reached_ = false;
@@ -14664,6 +14835,13 @@ namespace elastic {
 
 class tcp_store;
 
+namespace detail {
+
+class agent_links;
+class link_network;
+
+}  // namespace detail
+
 /// What a dynamic_rendezvous is made from.
 struct dynamic_rendezvous_options {
   rendezvous_parameters parameters;
@@ -14676,15 +14854,18 @@ struct dynamic_rendezvous_options {
   node_id node;
   /// A numeric address of this host that the other nodes can reach.
   std::string address = "127.0.0.1";
+  /// How the agents of a round connect to each other, if all of them can; null: this one does not.
+  std::shared_ptr<detail::link_network> links;
 };
 
 /// A rendezvous without a server that decides, as torchrun's: nodes share one state and each takes
 /// its own steps in it, by the rules of torchrun, whose nodes may be among them.
 ///
 /// A node that is silent for `keep_alive_interval` x `keep_alive_max_attempt` is lost; no clock of
-/// another node counts. In a round of nodes of elasticrun alone failures of workers are counted
-/// for the job, and its nodes agree on the count. In one with nodes of torchrun each node counts
-/// those of its own workers, as these do.
+/// another node counts. If the agents of a round are connected (`links`), one that dies, and
+/// workers that fail, are known to all at once. In a round of nodes of elasticrun alone failures of
+/// workers are counted for the job, and its nodes agree on the count. In one with nodes of torchrun
+/// each node counts those of its own workers, as these do.
 ///
 /// Thread-safety: one strand at a time.
 /// Source: torch.distributed.elastic.rendezvous.dynamic_rendezvous.
@@ -14712,10 +14893,15 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   inline static const std::string failed_word = "failed: ";
   inline static const std::string succeeded_word = "succeeded: ";
+  /// Under the prefix of a round, and not part of torchrun's protocol: where the agents connect,
+  /// and by the rank of who says so, that the node of rank 0 is lost.
+  inline static const std::string links_key = "elastic/links";
+  inline static const std::string claim_prefix = "elastic/lost/";
   /// How long the node of rank 0 has to say where it serves the workers of a round: PyTorch's
   /// agents of 2.6 and newer may say so in the first round only.
   static constexpr std::chrono::seconds master_patience{5};
   static constexpr std::chrono::seconds second_look{2};
+  static constexpr int most_refusals = 3;
 
   // Agents of before 2.4 do not serve the workers' store.
   ELASTIC_DECL static rendezvous_parameters with_sharing(rendezvous_parameters parameters,
@@ -14732,6 +14918,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   // ---- joining --------------------------------------------------------------------------------
 
+  ELASTIC_DECL task<void> meet();
   ELASTIC_DECL task<void> join();
 
   // When time alone makes a difference.
@@ -14747,6 +14934,44 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   // None if the round is to end already.
   ELASTIC_DECL task<std::optional<rendezvous_round>> placed_round();
+
+  // ---- the connections of the agents ------------------------------------------------------------
+
+  struct linked_round {
+    std::int64_t round = -1;
+    int rank = 0;
+    /// None if they were not connected.
+    std::map<node_id, int> members = {};
+    std::shared_ptr<store> agents = nullptr;
+  };
+
+  // Those of the former round, whose nodes know each other: no last call for others.
+  ELASTIC_DECL bool are_all_there(const detail::round_state& state) const;
+
+  // Connects this node with the others of its round.
+  // Result: false if the round is to end already.
+  ELASTIC_DECL task<bool> link_up();
+  ELASTIC_DECL task<void> connect_agents();
+  // Throws if the node of rank 0 will not take this one in, however often they meet.
+  ELASTIC_DECL void count_refusals();
+  ELASTIC_DECL task<void> part_links();
+
+  // Between two rounds: takes those out of the former one whose loss its connections tell.
+  ELASTIC_DECL task<void> follow_losses();
+  ELASTIC_DECL task<void> follow_members();
+  ELASTIC_DECL task<void> follow_host();
+
+  // Says, and waits until all others have said, that the node of rank 0 is lost.
+  ELASTIC_DECL static task<void> claim_host_loss(linked_round of);
+  ELASTIC_DECL static task<void> await_claims(linked_round of);
+  ELASTIC_DECL static node_id host_of(const linked_round& of);
+  ELASTIC_DECL task<void> await_claims_against_host();
+
+  // What the connections tell of the round.
+  ELASTIC_DECL task<void> note_linked_change();
+  ELASTIC_DECL task<void> note_linked_failure(std::string what);
+  ELASTIC_DECL task<void> note_told(rendezvous_change told);
+  ELASTIC_DECL task<void> note_any_change();
 
   // How often workers of the job have failed before this round, as the node of rank 0 says: one
   // that fails early in the round changes it for nobody. Result: false if the round is to end
@@ -14853,6 +15078,14 @@ class dynamic_rendezvous final : public rendezvous_handler {
   int restarts_ = 0;
   int own_failures_ = 0;
   detail::torch_exit exit_;
+  std::shared_ptr<detail::link_network> network_;
+  /// Of the round that this node is in, or left last.
+  std::shared_ptr<detail::agent_links> links_;
+  bool is_linked_ = false;
+  /// In how many rounds, one after the other, this node was not taken in.
+  int refusals_ = 0;
+  /// What this node was in before it began to meet.
+  linked_round former_;
 };
 
 }  // namespace elastic
@@ -17770,6 +18003,9 @@ class mailbox {
     }
   }
 
+  /// Drops what was pushed and not yet popped.
+  void clear() { values_.clear(); }
+
   /// The oldest value not yet popped; waits for one if there is none.
   ///
   /// Cancellation: all types; throws `operation_aborted`, no value is lost. So does the end of the
@@ -18619,6 +18855,8 @@ class agent_run {
       if (failure.code() != errc::rendezvous_closed) throw;
       closed = std::current_exception();
     }
+    // They were for these workers, not for the next.
+    requests_.clear();
     if (closed) {
       // All nodes may be told to stop, and the one that hosts the rendezvous be the first to end.
       co_await stop_usually();
@@ -20263,6 +20501,46 @@ def read_own(name):
     with open("/proc/self/" + name) as file:
         return file.read().strip()
 
+def guard_execution(stop):
+    """Has `stop` called before another program is executed in place of this one, until what this
+    returns is called."""
+    functions = {name: getattr(os, name) for name in ("execv", "execve")}
+    is_over = False
+
+    def guarded(function):
+        def execute(*arguments, **named):
+            if not is_over:
+                stop()
+            return function(*arguments, **named)
+        return execute
+
+    def end():
+        nonlocal is_over
+        is_over = True
+        for name, function in functions.items():
+            setattr(os, name, function)
+
+    for name, function in functions.items():
+        setattr(os, name, guarded(function))
+    return end
+
+class Misses:
+    """The last finder: notes which modules imports look for and do not find."""
+
+    def __init__(self):
+        self.names = set()
+
+    def find_spec(self, name, path=None, target=None):
+        if path is None:
+            self.names.add(name)
+
+    def __enter__(self):
+        sys.meta_path.append(self)
+
+    def __exit__(self, *_):
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+
 class Priority:
     """While it imports a standby stands back; if memory runs out it goes first."""
 
@@ -20330,6 +20608,10 @@ def names_in(folder):
         elif entry.is_dir() and os.path.isfile(os.path.join(entry.path, "__init__.py")):
             names.add(entry.name)
     return names
+
+def folders_in(folder):
+    """They are modules, too, if there are no others of their names."""
+    return {entry.name for entry in os.scandir(folder) if entry.is_dir()}
 
 def is_installed(name):
     top = name.split(".")[0]
@@ -20519,11 +20801,14 @@ class Standby:
         self.before = dict(self.variables)
         os.environ._data = os.environb._data = self.asked
         self.folder = os.getcwd()
+        self.loading = None
+        self.misses = Misses()
 
     def run_hidden(self):
         own = set(sys.modules) - BEFORE
         run_hidden()
         self.known = set(sys.modules) - own
+        self.path = list(sys.path)
 
     def send(self, *fields):
         texts = (field.replace("\0", " ").encode("utf-8", "replace") for field in fields)
@@ -20540,6 +20825,14 @@ class Standby:
             os._exit(0)  # A copy that an import has made.
         self.send("refused", reason)
         os._exit(0)
+
+    def refuse_program(self):
+        """An interpreter that an import executes anew would run the script."""
+        if os.getpid() != self.pid:
+            return  # A child is free to.
+        if self.loading:
+            self.drop(self.loading, "its import executes another program")
+        self.refuse("sitecustomize executes another program")
 
     def load(self):
         self.hidden = script_folder(self.kind, self.name)
@@ -20565,8 +20858,10 @@ class Standby:
             self.load_recorded(names, packages - set(getattr(sys, "stdlib_module_names", ())))
 
     def load_module(self, name, members, may_lack=False):
+        self.loading = name
         try:
-            __import__(name, None, None, members or ("__name__",))
+            with self.misses:
+                __import__(name, None, None, members or ("__name__",))
         except BaseException as failure:
             # What failed in a worker, too, did it no harm.
             if not (may_lack and isinstance(failure, ImportError)):
@@ -20576,6 +20871,9 @@ class Standby:
         device = opened_device()
         if device:
             self.drop(name, f"its import opens {device}")
+        if sys.path[:len(self.path)] != self.path:
+            # The interpreter puts the script's folder in front of all, and only then.
+            self.drop(name, "its import puts folders in front of others in sys.path")
         self.priority.raise_if_late()
 
     def load_recorded(self, names, packages):
@@ -20604,6 +20902,10 @@ class Standby:
         if hidden:
             raise Refusal(f"the script's folder has its own {sorted(hidden)[0]}, which would have "
                           f"been imported instead of the installed one")
+        missed = self.misses.names & (names_in(self.hidden) | folders_in(self.hidden))
+        if missed:
+            raise Refusal(f"the script's folder has {sorted(missed)[0]}, which an import has "
+                          f"looked for before that folder is searched")
 
     def check_again(self, versions):
         """Result: why it cannot be used; none if it can."""
@@ -20683,8 +20985,10 @@ class Standby:
         try:
             self.restore_environment()
             self.priority.lower(self.stands_back)
+            end_guard = guard_execution(self.refuse_program)
             self.run_hidden()
             self.load()
+            end_guard()
             self.check_copies()
             self.check()
             versions = versions_of(sys.modules)
@@ -25873,6 +26177,52 @@ ELASTIC_DECL job_secret job_secret::read(const std::string& path) {
 
 }  // namespace elastic
 
+// ---- elastic/rendezvous/impl/node_id.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+inline constexpr int local_id_random_bits = 40;
+
+}  // namespace detail
+
+ELASTIC_DECL std::string node_id::text() const {
+  const std::int64_t count = local_id >> detail::local_id_random_bits;
+  return fmt::format("{}_{}_{}", host, pid, count > 0 ? count - 1 : local_id);
+}
+
+ELASTIC_DECL std::string node_id::key() const {
+  return fmt::format("{}_{}_{}", host, pid, local_id);
+}
+
+ELASTIC_DECL node_number new_node_number() {
+  std::random_device device;
+  const auto next = [&device] {
+    const std::uint64_t high = device();
+    return high << 32 | device();
+  };
+  node_number number;
+  number.high = next();
+  number.low = next();
+  return number;
+}
+
+ELASTIC_DECL node_id new_node(const std::string& host) {
+  static std::atomic<std::int64_t> next = 0;
+  return {host.empty() ? host_name() : host, ::getpid(), next++, {}};
+}
+
+ELASTIC_DECL node_id new_unnumbered_node(const std::string& host) {
+  constexpr std::int64_t end = std::int64_t{1} << detail::local_id_random_bits;
+  node_id node = new_node(host);
+  const auto random = static_cast<std::int64_t>(new_node_number().low % end);
+  node.local_id = (node.local_id + 1) * end + random;
+  return node;
+}
+
+}  // namespace elastic
+
 // ---- elastic/rendezvous/impl/rendezvous_settings.ipp ----
 
 namespace elastic {
@@ -26048,6 +26398,7 @@ inline std::vector<std::string> known_settings() {
           "host_grace",
           "candidate",
           "fast_takeover",
+          "links",
           "timeout",
           "is_host",
           "listen",
@@ -30409,8 +30760,9 @@ ELASTIC_DECL worker_store_host::worker_store_host(const rendezvous_parameters& p
       log_(parameters.log),
       look_up_(std::move(names)) {}
 
-ELASTIC_DECL task<master_endpoint> worker_store_host::serve(std::string reachable, bool is_alone,
-                                                            meeting_place meeting) {
+ELASTIC_DECL task<master_endpoint> worker_store_host::serve(
+    std::string reachable, bool is_alone, meeting_place meeting,
+    std::shared_ptr<store_extension> besides) {
   master_endpoint at;
   at.address = address_.empty() ? reachable : address_;
   at.served_by_agent = share_;
@@ -30423,6 +30775,7 @@ ELASTIC_DECL task<master_endpoint> worker_store_host::serve(std::string reachabl
   options.address = std::move(point.address);
   options.besides = std::move(point.besides);
   options.use_ring = use_ring_;
+  options.extension = std::move(besides);
   options.waits_for_filter = has_secret_ && !is_alone;
   options.log = log_;
   server_ = listen(co_await asio::this_coro::executor, std::move(options));
@@ -30793,7 +31146,7 @@ ELASTIC_DECL round_register read_register(const json_fields& fields) {
   value.term = fields.number("written_in", 0, most);
   value.sequence = fields.number("sequence", 0, most);
   value.round = fields.number("round", -1, most);
-  value.members = read_numbers(fields, "members", most_register_nodes);
+  value.members = read_numbers(fields, "members", limits::rendezvous_register_nodes);
   value.leader_node = read_number(fields, "leader_node");
   value.restarts = fields.small_number("restarts", 0, limits::job_restarts);
   value.is_uncertain = fields.flag("uncertain");
@@ -30835,11 +31188,13 @@ struct candidate_message_writer {
         .text();
   }
   std::string operator()(const candidate_messages::seek& message) const {
-    return of_candidate_kind("seek")
-        .add("run_id", message.run_id)
+    json_object object = of_candidate_kind("seek");
+    object.add("run_id", message.run_id)
         .add("list", message.list)
         .add("most_term", message.most_term)
-        .text();
+        .add("index", message.index);
+    if (message.index >= 0) object.add("node", fmt::format("{:016x}", message.node));
+    return object.text();
   }
   std::string operator()(const candidate_messages::vote& message) const {
     return of_candidate_kind("vote")
@@ -30863,11 +31218,20 @@ struct candidate_message_writer {
   std::string operator()(const candidate_messages::rejected& message) const {
     return of_candidate_kind("rejected").add("why", message.why).text();
   }
-  std::string operator()(const candidate_messages::wait&) const {
-    return of_candidate_kind("wait").text();
+  std::string operator()(const candidate_messages::present& message) const {
+    return of_candidate_kind("present")
+        .add("index", message.index)
+        .add("node", fmt::format("{:016x}", message.node))
+        .text();
+  }
+  std::string operator()(const candidate_messages::accepted&) const {
+    return of_candidate_kind("accepted").text();
+  }
+  std::string operator()(const candidate_messages::wait& message) const {
+    return of_candidate_kind("wait").add("index", message.index).text();
   }
   std::string operator()(const candidate_messages::leads& message) const {
-    return of_candidate_kind("leads").add("term", message.term).text();
+    return of_candidate_kind("leads").add("term", message.term).add("index", message.index).text();
   }
   std::string operator()(const candidate_messages::grant& message) const {
     json_object object = of_candidate_kind("grant");
@@ -30900,12 +31264,16 @@ struct candidate_fields : json_fields {
   std::int64_t count(const char* name) const {
     return number(name, 0, std::numeric_limits<std::int64_t>::max() / 2);
   }
+
+  int place(int least = 0) const {
+    return small_number("index", least, limits::rendezvous_candidates - 1);
+  }
 };
 
 inline candidate_messages::peer read_peer(const candidate_fields& fields) {
   constexpr std::int64_t longest = 1'000'000'000'000;
   candidate_messages::peer message;
-  message.index = fields.small_number("index", 0, most_candidates - 1);
+  message.index = fields.place();
   message.run_id = fields.text("run_id");
   message.list = fields.text("list");
   message.node = read_number(fields, "node");
@@ -30914,6 +31282,17 @@ inline candidate_messages::peer read_peer(const candidate_fields& fields) {
       std::chrono::milliseconds(fields.number("keep_alive_ms", 0, longest));
   settings.keep_alive_max_attempt = fields.small_number("keep_alive_attempts", 2, 1'000'000);
   settings.reconnect_grace = std::chrono::milliseconds(fields.number("grace_ms", 0, longest));
+  return message;
+}
+
+inline candidate_messages::seek read_seek(const candidate_fields& fields) {
+  candidate_messages::seek message;
+  message.run_id = fields.text("run_id");
+  message.list = fields.text("list");
+  // Terms go on from it, and nodes may not tell greater ones than that.
+  message.most_term = fields.number("most_term", 0, limits::rendezvous_told_number / 2);
+  message.index = fields.place(-1);
+  if (message.index >= 0) message.node = read_number(fields, "node");
   return message;
 }
 
@@ -30931,12 +31310,7 @@ ELASTIC_DECL std::optional<candidate_request> parse_candidate_request(std::strin
   const std::string kind = fields.text("kind");
   if (kind == "hello" || kind == "witness") return std::nullopt;
   if (kind == "peer") return read_peer(fields);
-  if (kind == "seek") {
-    // Terms go on from it, and nodes may not tell greater ones than that.
-    const std::int64_t most_term =
-        fields.number("most_term", 0, limits::rendezvous_told_number / 2);
-    return messages::seek{fields.text("run_id"), fields.text("list"), most_term};
-  }
+  if (kind == "seek") return read_seek(fields);
   if (kind == "vote") {
     return messages::vote{fields.count("term"), fields.flag("try"), fields.flag("fresh")};
   }
@@ -30952,8 +31326,10 @@ ELASTIC_DECL candidate_answer parse_candidate_answer(std::string_view text) {
   const candidate_fields fields(text);
   const std::string kind = fields.text("kind");
   if (kind == "rejected") return messages::rejected{fields.text("why")};
-  if (kind == "wait") return messages::wait{};
-  if (kind == "leads") return messages::leads{fields.count("term")};
+  if (kind == "present") return messages::present{fields.place(), read_number(fields, "node")};
+  if (kind == "accepted") return messages::accepted{};
+  if (kind == "wait") return messages::wait{fields.place()};
+  if (kind == "leads") return messages::leads{fields.count("term"), fields.place()};
   if (kind == "grant") {
     messages::grant message;
     message.term = fields.count("term");
@@ -31478,52 +31854,6 @@ ELASTIC_DECL void vote_machine::say_to_all(const candidate_messages::resign& wha
 
 }  // namespace elastic::detail
 
-// ---- elastic/rendezvous/impl/node_id.ipp ----
-
-namespace elastic {
-
-namespace detail {
-
-inline constexpr int local_id_random_bits = 40;
-
-}  // namespace detail
-
-ELASTIC_DECL std::string node_id::text() const {
-  const std::int64_t count = local_id >> detail::local_id_random_bits;
-  return fmt::format("{}_{}_{}", host, pid, count > 0 ? count - 1 : local_id);
-}
-
-ELASTIC_DECL std::string node_id::key() const {
-  return fmt::format("{}_{}_{}", host, pid, local_id);
-}
-
-ELASTIC_DECL node_number new_node_number() {
-  std::random_device device;
-  const auto next = [&device] {
-    const std::uint64_t high = device();
-    return high << 32 | device();
-  };
-  node_number number;
-  number.high = next();
-  number.low = next();
-  return number;
-}
-
-ELASTIC_DECL node_id new_node(const std::string& host) {
-  static std::atomic<std::int64_t> next = 0;
-  return {host.empty() ? host_name() : host, ::getpid(), next++, {}};
-}
-
-ELASTIC_DECL node_id new_unnumbered_node(const std::string& host) {
-  constexpr std::int64_t end = std::int64_t{1} << detail::local_id_random_bits;
-  node_id node = new_node(host);
-  const auto random = static_cast<std::int64_t>(new_node_number().low % end);
-  node.local_id = (node.local_id + 1) * end + random;
-  return node;
-}
-
-}  // namespace elastic
-
 // ---- elastic/rendezvous/detail/impl/round_machine.ipp ----
 
 namespace elastic::detail {
@@ -31578,10 +31908,17 @@ inline round_decision decide_in_complete_round(const round_state& state, const n
           "the round runs with the most nodes that are allowed"};
 }
 
+ELASTIC_DECL bool is_in_last_call(const round_state& state, const node_id& node,
+                                  const rendezvous_settings& settings, round_rules rules) {
+  return rules == round_rules::direct && !state.complete && contains(state, node) &&
+         size_of(state) >= settings.min_nodes;
+}
+
 /// A round that has enough nodes: whether it waits for more.
 inline round_decision decide_completion(const round_state& state,
                                         const rendezvous_settings& settings, round_rules rules,
                                         time_point now) {
+  if (state.all_are_there) return {round_action::complete_round, "nobody else is expected"};
   if (rules == round_rules::direct && !state.unknown_nodes) {
     const bool all_here = state.wait_list.empty() &&
                           (state.redundancy_list.empty() || size_of(state) == settings.max_nodes);
@@ -31607,7 +31944,7 @@ ELASTIC_DECL round_decision decide_join(const round_state& state, const node_id&
   }
   const bool is_in = contains(state, node);
   if (state.complete && is_in) return {round_action::placed, "the round is complete"};
-  if (now > deadline) {
+  if (now > deadline && !is_in_last_call(state, node, settings, rules)) {
     if (is_in) return {round_action::leave_round, "waited long enough"};
     if (state.wait_list.count(node) != 0) {
       return {round_action::leave_wait_list, "waited long enough"};
@@ -32372,6 +32709,19 @@ ELASTIC_DECL void rendezvous_coordinator::disconnected(connection from, time_poi
   wake_at(lost_at(gone));
 }
 
+ELASTIC_DECL std::optional<time_point> rendezvous_coordinator::alone_since(
+    const node_id& self) const {
+  // Who left in order never says that others are lost, so that nobody goes on.
+  if (have_some_left_) return std::nullopt;
+  std::optional<time_point> since = last_loss_;
+  for (const auto& [node, entry] : members_) {
+    if (node == self) continue;
+    if (entry.link || entry.witness) return std::nullopt;
+    since = std::max(since.value_or(time_point::min()), last_end_of(entry));
+  }
+  return since;
+}
+
 ELASTIC_DECL void rendezvous_coordinator::advance(time_point now) {
   if (now < next_) return;
   for (const node_id& node : overdue_nodes(now)) give_up(node, now);
@@ -32614,10 +32964,10 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   remove(node, "left", now);
 }
 
-ELASTIC_DECL void rendezvous_coordinator::take(const node_id&,
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id& from,
                                                const rendezvous_messages::close_job& request,
                                                time_point) {
-  if (ending_) return;
+  if (ending_) return answer(from, rendezvous_messages::closed{ending_->how, ending_->why});
   ending_ = ending{request.end, request.why};
   state_.closed = true;
   log_.info("rendezvous of job '{}': closed: {}", run_id_, request.why);
@@ -32715,8 +33065,18 @@ ELASTIC_DECL bool rendezvous_coordinator::is_held_by_former(time_point now) cons
 
 ELASTIC_DECL void rendezvous_coordinator::release(time_point now) {
   state_.unknown_nodes = false;
+  std::vector<node_id> coming;
   for (const node_id& node : waiting_nodes()) {
     if (detail::contains(state_, node) || stands_aside(node, now)) continue;
+    // It may have been given a place before anybody told of the former server, whose nodes go
+    // first.
+    const detail::round_decision leaving = detail::decide_leave(state_, node);
+    if (leaving.action != detail::round_action::wait) {
+      carry_out(leaving.action, "is placed anew", node, now);
+    }
+    coming.push_back(node);
+  }
+  for (const node_id& node : coming) {
     const bool fits = detail::has_place(state_, settings_, detail::round_rules::direct);
     carry_out(
         fits ? detail::round_action::enter_wait_list : detail::round_action::enter_redundancy_list,
@@ -32834,8 +33194,15 @@ ELASTIC_DECL time_point rendezvous_coordinator::lost_at(const member& entry) con
   return last + settings_.reconnect_grace;
 }
 
+ELASTIC_DECL time_point rendezvous_coordinator::last_end_of(const member& entry) {
+  const time_point first = entry.link_ended_at.value_or(entry.heard);
+  return std::max(first, entry.witness_ended_at.value_or(first));
+}
+
 ELASTIC_DECL void rendezvous_coordinator::give_up(const node_id& node, time_point now) {
   const member& entry = members_.at(node);
+  const time_point ended_at = entry.link ? now : last_end_of(entry);
+  last_loss_ = std::max(last_loss_.value_or(ended_at), ended_at);
   if (entry.link) drop(*entry.link);
   remove(node, entry.link ? "is silent" : "is gone", now);
 }
@@ -32846,6 +33213,7 @@ ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::strin
   end_pause(node, now);
   const bool has_finished = members_.at(node).has_finished;
   if (how != "left") note_lost(node, members_.at(node));
+  if (how == "left") have_some_left_ = true;
   const bool ran = state_.complete && state_.participants.count(node) != 0;
   members_.erase(node);
   joining_.erase(node);
@@ -32870,7 +33238,8 @@ ELASTIC_DECL void rendezvous_coordinator::announce(change_kind kind, std::string
 }
 
 ELASTIC_DECL void rendezvous_coordinator::announce(rendezvous_change change) {
-  const bool is_ending_well = change.kind == change_kind::node_waiting && some_finished_;
+  const bool is_in_vain = change.kind == change_kind::node_waiting && !change.is_pause;
+  const bool is_ending_well = all_finished_ || (some_finished_ && is_in_vain);
   if (!state_.complete || change_ || is_ending_well) return;
   change.restarts = restarts_;
   change_ = std::move(change);
@@ -33046,8 +33415,10 @@ ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
   next_ = time_point::max();
   for (const auto& [node, entry] : members_) {
     wake_at(lost_at(entry));
-    const bool waits_on =
-        is_held(now) || entry.is_kept_out || state_.redundancy_list.count(node) != 0;
+    const bool is_in_last_call =
+        detail::is_in_last_call(state_, node, settings_, detail::round_rules::direct);
+    const bool stands_by = state_.redundancy_list.count(node) != 0;
+    const bool waits_on = is_held(now) || entry.is_kept_out || is_in_last_call || stands_by;
     if (entry.is_kept_out && joining_.count(node) != 0) wake_at(excluded_.end_of(entry.name));
     if (entry.join_deadline && !waits_on) {
       wake_at(std::max(*entry.join_deadline, now) + duration(1));
@@ -33125,6 +33496,7 @@ ELASTIC_DECL task<void> rendezvous_service::run() {
     co_await with_deadline(*time_, planned_, earlier_->wait());
     for (auto& [run_id, job] : jobs_) {
       job->advance(time_->now());
+      if (on_change_) on_change_(*job);
       deliver(*job);
     }
   }
@@ -33155,6 +33527,7 @@ ELASTIC_DECL void rendezvous_service::gone(connection id) {
   if (!job) return;
   job->disconnected(id, time_->now());
   plan(*job);
+  if (on_change_) on_change_(*job);
 }
 
 ELASTIC_DECL void rendezvous_service::received(connection id, std::string_view message) {
@@ -33173,6 +33546,8 @@ ELASTIC_DECL void rendezvous_service::received(connection id, std::string_view m
   }
   const std::shared_ptr<rendezvous_coordinator> job = from.job;
   job->received(id, request, time_->now());
+  const bool is_sign = std::holds_alternative<rendezvous_messages::keep_alive>(request);
+  if (on_change_ && !is_sign) on_change_(*job);
   deliver(*job);
   plan(*job);
 }
@@ -33281,7 +33656,7 @@ class candidate::visitor final : public store_extension::conversation {
  public:
   visitor(candidate& of, client& from)
       : of_(of), from_(from), frames_(limits::rendezvous_message_bytes) {
-    of_.visitors_.insert(this);
+    of_.visitors_.push_back(this);
   }
   ~visitor() override {
     node_.reset();
@@ -33333,11 +33708,13 @@ class candidate::visitor final : public store_extension::conversation {
     pass_on(message);
   }
 
-  bool is_node() const { return node_ != nullptr; }
-
   /// The candidate that it is; -1: none.
   int index = -1;
-  bool seeks = false;
+  /// The one that it says it is, and what a node asks.
+  std::optional<candidate_messages::peer> claim;
+  std::optional<candidate_messages::seek> search;
+  /// It was told that this one leads, and says its hello next.
+  bool knows_leader = false;
 
  private:
   void pass_on(std::string_view message) {
@@ -33373,7 +33750,7 @@ ELASTIC_DECL candidate::candidate(options chosen)
     : chosen_(std::move(chosen)),
       votes_(begin_votes(chosen_)),
       peers_(chosen_.others.size(), nullptr),
-      channels_(chosen_.others.size()) {}
+      routes_(chosen_.others.size()) {}
 
 ELASTIC_DECL candidate::~candidate() = default;
 
@@ -33386,9 +33763,7 @@ ELASTIC_DECL task<void> candidate::run() {
   earlier_.emplace(executor);
   news_.emplace(executor);
   tasks_.emplace(executor);
-  for (std::size_t peer = 0; peer < chosen_.others.size(); ++peer) {
-    arrivals_.push_back(std::make_unique<event_flag>(executor));
-  }
+  for (route& way : routes_) way.arrival = std::make_unique<event_flag>(executor);
   for (std::size_t peer = 0; peer < chosen_.others.size(); ++peer) {
     if (chosen_.others[peer]) tasks_->spawn(keep_connected(static_cast<int>(peer)));
   }
@@ -33398,6 +33773,11 @@ ELASTIC_DECL task<void> candidate::run() {
 ELASTIC_DECL task<void> candidate::end_tasks() {
   close_office();
   co_await tasks_->stop();
+  // Those that were spoken over until now.
+  for (route& way : routes_) {
+    way.connection.reset();
+    way.channel.reset();
+  }
 }
 
 ELASTIC_DECL auto candidate::begin(client& from) -> std::unique_ptr<conversation> {
@@ -33426,7 +33806,8 @@ ELASTIC_DECL task<void> candidate::hand_over(bool is_over) {
   }
   votes_.retire(is_over, time.now());
   settle();
-  const auto channels = channels_;
+  std::vector<std::shared_ptr<message_channel>> channels;
+  for (const route& way : routes_) channels.push_back(way.channel);
   for (const auto& channel : channels) {
     if (!channel) continue;
     try {
@@ -33453,11 +33834,11 @@ ELASTIC_DECL void candidate::received(visitor& from, std::string_view message) {
   const auto request = parse_candidate_request(message);
   if (request) {
     std::visit([&](const auto& what) { take(from, what); }, *request);
-  } else if (from.seeks && office_ && votes_.serves()) {
+  } else if (from.search && office_ && votes_.serves()) {
     from.enter(office_, message);
   } else {
     // One that asks who leads was sent away before it said so.
-    if (!from.seeks) from.refuse(chosen_.list);
+    if (!from.search) from.refuse(chosen_.list);
     from.dismiss();
   }
   wake();
@@ -33477,8 +33858,15 @@ ELASTIC_DECL std::string candidate::objection(const std::string& run_id,
       list, chosen_.self, chosen_.list);
 }
 
-ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::peer& request) {
-  std::string why = objection(request.run_id, request.list);
+ELASTIC_DECL std::string candidate::objection(const candidate_messages::peer& request) const {
+  const std::string other_job = objection(request.run_id, request.list);
+  if (!other_job.empty()) return other_job;
+  if (request.node == chosen_.node) {
+    return fmt::format(
+        "--rdzv-endpoint: two of '{}' are the same server, {} by another name: it bears "
+        "no loss of that host",
+        chosen_.list, chosen_.self);
+  }
   const rendezvous_settings& mine = chosen_.settings;
   const rendezvous_settings& theirs = request.settings;
   // As messages have them.
@@ -33488,41 +33876,46 @@ ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::peer&
   const bool is_alike = rounded(mine.keep_alive_interval) == rounded(theirs.keep_alive_interval) &&
                         mine.keep_alive_max_attempt == theirs.keep_alive_max_attempt &&
                         rounded(mine.reconnect_grace) == rounded(theirs.reconnect_grace);
-  if (why.empty() && request.node == chosen_.node) {
-    why = fmt::format(
-        "--rdzv-endpoint: two of '{}' are the same server, {} by another name: it bears "
-        "no loss of that host",
-        chosen_.list, chosen_.self);
-  }
-  if (why.empty() && !is_alike) {
-    why = fmt::format(
+  if (!is_alike) {
+    return fmt::format(
         "candidate {} has another keep_alive_interval, keep_alive_max_attempt or "
         "reconnect_grace (--rdzv-conf): all candidates need the same",
         chosen_.self);
   }
   const bool is_other =
       request.index < static_cast<int>(peers_.size()) && request.index != chosen_.self;
-  if (why.empty() && !is_other) {
-    why = fmt::format("candidate {} is another agent than the one that says so", request.index);
-  }
+  return is_other ? std::string() : objection_to_second(request.index);
+}
+
+ELASTIC_DECL std::string candidate::objection_to_second(int index) const {
+  return fmt::format(
+      "candidate {} of '{}' is another agent, which is met at its address: each place of the list "
+      "is for one agent (--rdzv-conf candidate)",
+      index, chosen_.list);
+}
+
+ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::peer& request) {
+  if (from.claim || from.search) return from.dismiss();
+  const std::string why = objection(request);
   if (!why.empty()) return from.say(candidate_messages::rejected{why});
-  visitor*& place = peers_[static_cast<std::size_t>(request.index)];
-  visitor* const former = std::exchange(place, &from);
-  from.index = request.index;
-  if (former != nullptr && former != &from) former->dismiss();
-  votes_.entered(request.index, request.node, chosen_.time->now());
-  arrivals_[static_cast<std::size_t>(request.index)]->set();
+  from.claim = request;
+  from.say(candidate_messages::present{chosen_.self, chosen_.node});
+  check_claim(from);
 }
 
 ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::seek& request) {
-  const std::string why = objection(request.run_id, request.list);
+  std::string why = objection(request.run_id, request.list);
+  const bool is_second = request.index == chosen_.self && request.node != chosen_.node;
+  if (why.empty() && is_second) why = objection_to_second(request.index);
   if (!why.empty()) return from.say(candidate_messages::rejected{why});
-  from.seeks = true;
+  from.search = request;
   votes_.told_term(request.most_term, chosen_.time->now());
-  if (office_ && votes_.serves()) {
-    from.say(candidate_messages::leads{votes_.term()});
+  // It asked once more before it heard.
+  if (from.knows_leader) return;
+  if (office_ && votes_.serves() && !is_in_doubt(from)) {
+    tell_leader(from);
   } else {
-    from.say(candidate_messages::wait());
+    from.say(candidate_messages::wait{chosen_.self});
   }
 }
 
@@ -33533,8 +33926,93 @@ void candidate::take(visitor& from, const Request& request) {
   }
 }
 
+// ---- who is who ---------------------------------------------------------------------------------
+
+ELASTIC_DECL void candidate::check_claim(visitor& from) {
+  const candidate_messages::peer& claim = *from.claim;
+  route& way = route_to(claim.index);
+  if (way.node != 0 && way.node == claim.node) return admit(from);
+  if (way.is_met && way.stranger == claim.node) {
+    return from.say(candidate_messages::rejected{objection_to_second(claim.index)});
+  }
+  // It may have been started anew, and the connection to the one before not have ended yet.
+  if (!way.is_met || way.is_to_look) return way.arrival->set();
+  look_again(claim.index);
+}
+
+ELASTIC_DECL void candidate::look_again(int peer) {
+  route& way = route_to(peer);
+  way.is_to_look = true;
+  way.is_looking = true;
+  if (way.connection) way.connection->close();
+}
+
+ELASTIC_DECL void candidate::end_look(int peer) {
+  if (std::exchange(route_to(peer).is_looking, false)) tell_seekers();
+}
+
+ELASTIC_DECL bool candidate::take(int peer, const candidate_messages::present& said,
+                                  std::string address) {
+  if (said.index != peer) {
+    note_rejection(
+        peer,
+        fmt::format(
+            "--rdzv-endpoint '{}': candidate {} is met at the address of candidate {}: two of the "
+            "list are one server, or its --rdzv-conf candidate is wrong",
+            chosen_.list, said.index, peer));
+    return false;
+  }
+  route& way = route_to(peer);
+  if (way.node != said.node) way.is_in_place = way.address == address;
+  way.node = said.node;
+  way.address = std::move(address);
+  way.is_met = true;
+  way.is_looking = false;
+  for (visitor* const entry : std::vector<visitor*>(visitors_)) {
+    if (!entry->claim || entry->claim->index != peer || entry->index >= 0) continue;
+    if (entry->claim->node == said.node) {
+      admit(*entry);
+    } else {
+      way.stranger = entry->claim->node;
+      entry->say(candidate_messages::rejected{objection_to_second(peer)});
+    }
+  }
+  tell_seekers();
+  return true;
+}
+
+ELASTIC_DECL void candidate::admit(visitor& from) {
+  from.index = from.claim->index;
+  visitor*& place = peers_[static_cast<std::size_t>(from.index)];
+  visitor* const former = std::exchange(place, &from);
+  if (former != nullptr) former->dismiss();
+  route& way = route_to(from.index);
+  votes_.entered(from.index, way.node, chosen_.time->now(), way.is_in_place);
+  from.say(candidate_messages::accepted());
+  way.arrival->set();
+}
+
+ELASTIC_DECL bool candidate::is_in_doubt(const visitor& node) const {
+  const int index = node.search->index;
+  if (index < 0 || index == chosen_.self || index >= static_cast<int>(routes_.size())) return false;
+  const route& way = routes_[static_cast<std::size_t>(index)];
+  return (way.is_met || way.is_looking) && way.node != node.search->node;
+}
+
+ELASTIC_DECL void candidate::tell_seekers() {
+  if (!office_ || !votes_.serves()) return;
+  for (visitor* const entry : std::vector<visitor*>(visitors_)) {
+    if (entry->search && !entry->knows_leader && !is_in_doubt(*entry)) tell_leader(*entry);
+  }
+}
+
+ELASTIC_DECL void candidate::tell_leader(visitor& node) {
+  node.knows_leader = true;
+  node.say(candidate_messages::leads{votes_.term(), chosen_.self});
+}
+
 ELASTIC_DECL void candidate::gone(visitor& from) {
-  visitors_.erase(&from);
+  std::erase(visitors_, &from);
   if (from.index >= 0 && peers_[static_cast<std::size_t>(from.index)] == &from) {
     peers_[static_cast<std::size_t>(from.index)] = nullptr;
     votes_.left(from.index, chosen_.time->now());
@@ -33547,17 +34025,25 @@ ELASTIC_DECL void candidate::gone(visitor& from) {
 inline constexpr std::chrono::milliseconds first_peer_pause{20};
 inline constexpr std::chrono::milliseconds longest_peer_pause{500};
 inline constexpr std::chrono::seconds peer_attempt{5};
+/// When the log says that another candidate is not reached, and how often again.
+inline constexpr std::chrono::seconds absence_warning{30};
+inline constexpr std::chrono::minutes absence_reminder{10};
 
 ELASTIC_DECL task<void> candidate::keep_connected(int peer) {
   duration pause = first_peer_pause;
+  note_missing(route_to(peer), chosen_.time->now());
   for (;;) {
+    warn_of_absence(peer);
     const std::shared_ptr<message_channel> channel = co_await try_connect(peer);
     if (channel) {
       const time_point begun = chosen_.time->now();
       co_await converse(peer, channel);
       if (chosen_.time->now() - begun > longest_peer_pause) pause = first_peer_pause;
+      if (std::exchange(route_to(peer).is_to_look, false)) continue;
     }
-    event_flag& arrival = *arrivals_[static_cast<std::size_t>(peer)];
+    // Nobody is there.
+    end_look(peer);
+    event_flag& arrival = *route_to(peer).arrival;
     arrival.reset();
     const time_point next = chosen_.time->now() + pause;
     co_await with_deadline(*chosen_.time, next, arrival.wait());
@@ -33572,7 +34058,9 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> candidate::try_connect(int p
   try {
     auto connected = co_await with_deadline(*chosen_.time, limit, connector->connect());
     if (connected) channel = std::move(*connected);
+    if (!connected) route_to(peer).problem = "no answer";
   } catch (const error& failure) {
+    route_to(peer).problem = failure.what();
     chosen_.log.debug("candidate {} does not reach candidate {}: {}", chosen_.self, peer,
                       failure.what());
   }
@@ -33580,37 +34068,92 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> candidate::try_connect(int p
 }
 
 ELASTIC_DECL task<void> candidate::converse(int peer, std::shared_ptr<message_channel> channel) {
-  const auto place = static_cast<std::size_t>(peer);
   const candidate_messages::peer greeting{chosen_.self, chosen_.run_id, chosen_.list, chosen_.node,
                                           chosen_.settings};
   channel->send(candidate_text(candidate_request(greeting)));
-  channels_[place] = channel;
-  votes_.reached(peer, chosen_.time->now());
-  wake();
+  route_to(peer).connection = channel;
   try {
     for (;;) {
       const std::string message = co_await channel->receive();
-      const candidate_answer answer = parse_candidate_answer(message);
-      const time_point now = chosen_.time->now();
-      if (const auto* grant = std::get_if<candidate_messages::grant>(&answer)) {
-        votes_.received(peer, *grant, now);
-      } else if (const auto* ack = std::get_if<candidate_messages::ack>(&answer)) {
-        votes_.received(peer, *ack, now);
-      } else if (const auto* rejected = std::get_if<candidate_messages::rejected>(&answer)) {
-        if (std::exchange(last_rejection_, rejected->why) != rejected->why) {
-          chosen_.log.error("{}", rejected->why);
-        }
-        break;
-      }
+      if (!take_answer(peer, parse_candidate_answer(message), *channel)) break;
       wake();
     }
   } catch (const error& failure) {
+    route_to(peer).problem = failure.what();
     chosen_.log.debug("the connection to candidate {} ended: {}", peer, failure.what());
   }
   channel->close();
-  channels_[place].reset();
-  votes_.lost(peer, chosen_.time->now());
+  route& way = route_to(peer);
+  way.connection.reset();
+  way.is_met = false;
+  const auto former = std::exchange(way.channel, nullptr);
+  if (former) {
+    note_missing(way, chosen_.time->now());
+    votes_.lost(peer, chosen_.time->now());
+  }
+  tell_seekers();
   wake();
+}
+
+ELASTIC_DECL void candidate::note_missing(route& way, time_point since) {
+  way.missing_since = since;
+  way.next_warning = since + absence_warning;
+}
+
+ELASTIC_DECL void candidate::warn_of_absence(int peer) {
+  route& way = route_to(peer);
+  const time_point now = chosen_.time->now();
+  const bool is_over = votes_.value().ending || votes_.value().all_finished;
+  if (now < way.next_warning || is_over) return;
+  way.next_warning = now + absence_reminder;
+  way.was_warned_of = true;
+  const int spare = votes_.spare_candidates();
+  std::string meaning = "without a majority of the endpoints the job waits";
+  if (spare == 0) meaning = "the job bears no further loss";
+  if (spare > 0) meaning = fmt::format("the job bears the loss of {} more", spare);
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(now - way.missing_since);
+  chosen_.log.warning("candidate {} of --rdzv-endpoint, {}, has been missing for {} s ({}): {}",
+                      peer, chosen_.others[static_cast<std::size_t>(peer)]->name(), seconds.count(),
+                      way.problem, meaning);
+}
+
+ELASTIC_DECL void candidate::note_return(int peer) {
+  if (!std::exchange(route_to(peer).was_warned_of, false)) return;
+  chosen_.log.info("candidate {} of --rdzv-endpoint, {}, is reached again", peer,
+                   chosen_.others[static_cast<std::size_t>(peer)]->name());
+}
+
+ELASTIC_DECL void candidate::note_rejection(int peer, const std::string& why) {
+  constexpr std::size_t most_rejections = 16;
+  route_to(peer).problem = why;
+  const bool has_room = rejections_.size() < most_rejections;
+  if (has_room && rejections_.insert(why).second) chosen_.log.error("{}", why);
+}
+
+ELASTIC_DECL bool candidate::take_answer(int peer, const candidate_answer& answer,
+                                         message_channel& from) {
+  const time_point now = chosen_.time->now();
+  route& way = route_to(peer);
+  if (const auto* present = std::get_if<candidate_messages::present>(&answer)) {
+    return take(peer, *present, from.remote_address());
+  }
+  if (const auto* rejected = std::get_if<candidate_messages::rejected>(&answer)) {
+    note_rejection(peer, rejected->why);
+    return false;
+  }
+  const bool is_accepted = std::holds_alternative<candidate_messages::accepted>(answer);
+  if (is_accepted && way.is_met && !way.channel) {
+    way.channel = way.connection;
+    votes_.reached(peer, now);
+    note_return(peer);
+  }
+  if (!way.channel) return true;
+  if (const auto* grant = std::get_if<candidate_messages::grant>(&answer)) {
+    votes_.received(peer, *grant, now);
+  } else if (const auto* ack = std::get_if<candidate_messages::ack>(&answer)) {
+    votes_.received(peer, *ack, now);
+  }
+  return true;
 }
 
 // ---- the office ---------------------------------------------------------------------------------
@@ -33636,7 +34179,7 @@ ELASTIC_DECL void candidate::settle() {
     const auto questions = votes_.take_questions();
     const auto replies = votes_.take_replies();
     for (const auto& question : questions) {
-      const auto& channel = channels_[static_cast<std::size_t>(question.to)];
+      const auto& channel = route_to(question.to).channel;
       if (channel) channel->send(candidate_text(question.what));
     }
     for (const auto& reply : replies) {
@@ -33672,9 +34215,7 @@ ELASTIC_DECL void candidate::open_office() {
   if (chosen_.reports) office_->show(chosen_.run_id, chosen_.reports);
   office_end_ = std::make_shared<event_flag>(*executor_);
   tasks_->spawn(serve(office_, office_end_));
-  for (visitor* const entry : std::vector<visitor*>(visitors_.begin(), visitors_.end())) {
-    if (entry->seeks && !entry->is_node()) entry->say(candidate_messages::leads{votes_.term()});
-  }
+  tell_seekers();
 }
 
 ELASTIC_DECL void candidate::close_office() {
@@ -33683,8 +34224,8 @@ ELASTIC_DECL void candidate::close_office() {
   office_.reset();
   job_.reset();
   // Nodes look for the next leader, and their workers end.
-  for (visitor* const entry : std::vector<visitor*>(visitors_.begin(), visitors_.end())) {
-    if (entry->is_node()) entry->dismiss();
+  for (visitor* const entry : std::vector<visitor*>(visitors_)) {
+    if (entry->knows_leader) entry->dismiss();
   }
 }
 
@@ -33739,13 +34280,30 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> leader_connector::connect() 
 ELASTIC_DECL task<std::shared_ptr<message_channel>> leader_connector::connect_again() {
   const auto connector = chosen_.candidates[static_cast<std::size_t>(leader_)];
   const std::shared_ptr<message_channel> channel = co_await connector->connect();
-  const candidate_request question = candidate_messages::seek{chosen_.run_id, chosen_.list, term_};
-  channel->send(candidate_text(question));
+  channel->send(question());
   const std::string message = co_await channel->receive();
   const candidate_answer answer = parse_candidate_answer(message);
   const auto* leads = std::get_if<candidate_messages::leads>(&answer);
   if (leads && leads->term == term_) co_return channel;
   throw error(errc::connection_failed, fmt::format("{} does not lead any more", connector->name()));
+}
+
+ELASTIC_DECL std::string leader_connector::question() const {
+  candidate_messages::seek asked;
+  asked.run_id = chosen_.run_id;
+  asked.list = chosen_.list;
+  asked.index = chosen_.self;
+  asked.node = chosen_.node;
+  asked.most_term = term_;
+  return candidate_text(candidate_request(asked));
+}
+
+ELASTIC_DECL std::string leader_connector::objection(std::size_t place, int index) const {
+  if (index == static_cast<int>(place)) return {};
+  return fmt::format(
+      "--rdzv-endpoint '{}': at {} candidate {} is met, not {}: two of the list are one server, or "
+      "its --rdzv-conf candidate is wrong",
+      chosen_.list, chosen_.candidates[place]->name(), index, place);
 }
 
 ELASTIC_DECL task<void> leader_connector::ask(std::shared_ptr<search> of, std::size_t place) {
@@ -33790,11 +34348,10 @@ ELASTIC_DECL void leader_connector::note_refusal(search& of, const std::string& 
 
 ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> of, std::size_t place,
                                                    std::shared_ptr<message_channel> channel) {
-  const candidate_request question = candidate_messages::seek{chosen_.run_id, chosen_.list, term_};
   constexpr int most_silences = 2;
   try {
     for (int silences = 0; silences < most_silences;) {
-      channel->send(candidate_text(question));
+      channel->send(question());
       // What is asked is answered at once; then there is news, or it is time to ask again.
       const time_point next = chosen_.time->now() + chosen_.interval;
       ++silences;
@@ -33804,10 +34361,15 @@ ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> of, s
         silences = 0;
         const candidate_answer answer = parse_candidate_answer(*message);
         const auto* leads = std::get_if<candidate_messages::leads>(&answer);
+        const auto* waits = std::get_if<candidate_messages::wait>(&answer);
         const auto* rejected = std::get_if<candidate_messages::rejected>(&answer);
         if (of->ended.is_set()) continue;
-        if (rejected) {
-          note_refusal(*of, rejected->why);
+        std::string why;
+        if (rejected) why = rejected->why;
+        if (leads) why = objection(place, leads->index);
+        if (waits) why = objection(place, waits->index);
+        if (!why.empty()) {
+          note_refusal(*of, why);
           co_return;
         }
         if (!leads || leads->term < term_) continue;
@@ -33908,6 +34470,7 @@ ELASTIC_DECL task<void> rendezvous_link::stop() {
   co_await ended_->wait();
   if (channel_) channel_->close();
   channel_.reset();
+  witness_.reset();
   is_welcome_ = false;
 }
 
@@ -33973,6 +34536,7 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
     if (reports_) reports_->demanded(report_demand::nothing);
     if (known_.closed) {
       // The job is over; the server may leave before us.
+      witness_.reset();
       co_return;
     }
     log_.debug("the connection to the rendezvous at {} broke: {}", connector_->name(), why);
@@ -33984,6 +34548,8 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
     lost_at_ = now + end_.notice;
     deadline = now + patience();
     notify();
+    const bool have_both_ended = co_await end_witness();
+    if (have_both_ended) both_ended_at_ = now;
   }
 }
 
@@ -34052,22 +34618,29 @@ ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<chan
   greeting_.excluded = excluded_.at(time_->now());
   channel->send(elastic::to_text(rendezvous_request(greeting_)));
   // To find out who leads may have taken long.
-  const time_point answer_limit = std::min(deadline, time_->now() + attempt_timeout);
+  const time_point answer_limit = std::min(deadline, time_->now() + answer_patience());
   if (co_await is_welcomed(channel, answer_limit)) co_return channel;
   channel->close();
   co_return nullptr;
 }
 
+ELASTIC_DECL duration rendezvous_link::answer_patience() const {
+  // A leader tells nothing that a majority does not have, until it gives up its office.
+  if (!connector_->knows_other_side()) return attempt_timeout;
+  return std::max<duration>(attempt_timeout, settings_.silence());
+}
+
 ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, time_point limit) {
   std::optional<rendezvous_answer> reply;
   const time_point greeted_at = time_->now();
+  const bool is_known = was_connected_ || connector_->knows_other_side();
   try {
     const auto answer = co_await with_deadline(*time_, limit, channel->receive());
     if (answer) reply = parse_rendezvous_answer(*answer);
     if (!answer) {
       last_problem_ = "it accepts connections but does not answer";
       // PyTorch's servers of today ignore what they do not know.
-      if (!was_connected_ && ++silences_ >= most_silences) {
+      if (!is_known && ++silences_ >= most_silences) {
         throw error(errc::protocol_violation, last_problem_);
       }
     }
@@ -34078,8 +34651,9 @@ ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, ti
       throw error(errc::invalid_argument,
                   fmt::format("{}: {}", connector_->name(), failure.what()));
     }
-    const bool is_sure = failure.code() == errc::protocol_violation || ++hang_ups_ >= most_hang_ups;
-    if (is_sure && !was_connected_) throw error(errc::protocol_violation, stranger());
+    const bool is_garbled = failure.code() == errc::protocol_violation && !was_connected_;
+    const bool hangs_up_always = !is_known && ++hang_ups_ >= most_hang_ups;
+    if (is_garbled || hangs_up_always) throw error(errc::protocol_violation, stranger());
   }
   if (!reply) co_return false;
   if (const auto* refusal = std::get_if<rendezvous_messages::refused>(&*reply)) {
@@ -34110,6 +34684,7 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
   was_connected_ = true;
   ended_at_.reset();
   lost_at_.reset();
+  both_ended_at_.reset();
   const bool is_other_server = greeting_.most_term != 0 && reply.term > greeting_.most_term;
   greeting_.most_term = std::max(greeting_.most_term, reply.term);
   // A new server says that it knows this node if its first welcome was lost.
@@ -34179,9 +34754,34 @@ ELASTIC_DECL task<void> rendezvous_link::keep_witness() {
 
 ELASTIC_DECL task<void> rendezvous_link::attend_witness() {
   const channel_pointer channel = co_await connector_->connect_again();
+  witness_ = channel;
+  witness_ended_at_.reset();
   channel->send(elastic::to_text(rendezvous_messages::witness{greeting_.run_id, greeting_.node}));
-  // Nothing is said there; its end is an error.
-  co_await channel->receive();
+  try {
+    // Nothing is said there; its end is an error.
+    co_await channel->receive();
+  } catch (const error&) {
+    witness_.reset();
+    witness_ended_at_ = time_->now();
+    throw;
+  }
+}
+
+ELASTIC_DECL task<bool> rendezvous_link::end_witness() {
+  const channel_pointer channel = std::exchange(witness_, nullptr);
+  // Who does not ask connects again at once.
+  if (!tells_ends_) co_return false;
+  const duration skew = std::min<duration>(end_skew, settings_.reconnect_grace / 8);
+  if (!channel) co_return witness_ended_at_ && *witness_ended_at_ + skew >= *ended_at_;
+  const time_point limit = *ended_at_ + skew;
+  bool has_ended = false;
+  try {
+    co_await with_deadline(*time_, limit, channel->receive());
+  } catch (const error&) {
+    has_ended = true;
+  }
+  channel->close();
+  co_return has_ended;
 }
 
 ELASTIC_DECL task<void> rendezvous_link::report() {
@@ -34199,7 +34799,7 @@ ELASTIC_DECL task<void> rendezvous_link::report() {
 
 ELASTIC_DECL bool rendezvous_link::say_reports() {
   bool has_said = false;
-  for (int part = 0; part < limits::node_reports_per_second / 4; ++part) {
+  for (int part = 0; part < limits::node_reports_at_once; ++part) {
     std::string text = reports_->next_report();
     if (text.empty()) break;
     say(rendezvous_messages::report{std::move(text)});
@@ -34359,6 +34959,30 @@ ELASTIC_DECL task<void> rendezvous_host::stop() { co_await server_->stop(); }
 
 }  // namespace elastic
 
+// ---- elastic/rendezvous/native/detail/candidate_addresses.hpp ----
+
+namespace elastic::detail {
+
+/// What the endpoints of a list stand for, as far as this host knows.
+struct candidate_addresses {
+  std::vector<endpoint> list;
+  /// Of each; none: not known here.
+  std::vector<std::vector<asio::ip::address>> known;
+};
+
+/// Why a list cannot be used: two of its endpoints are one server. One sentence; empty: it can.
+ELASTIC_DECL std::string objection_to(const candidate_addresses& of);
+
+/// Why this node cannot be known as `local_addr` (--local-addr): that is an endpoint of the list
+/// which this host does not have. One sentence; empty: it can.
+/// @param served  the endpoint that this agent was told to serve; -1: none
+/// @param is_own  whether this host has an address
+ELASTIC_DECL std::string objection_to_local_addr(
+    const candidate_addresses& of, const std::string& local_addr, int served,
+    const std::function<bool(const asio::ip::address&)>& is_own);
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/native/impl/c10d_rendezvous.ipp ----
 
 namespace elastic {
@@ -34375,6 +34999,19 @@ inline std::string text_of(const std::vector<asio::ip::address>& addresses) {
     text += next;
   }
   return text;
+}
+
+/// How long a node tells how the job ends to a server that is not there: a leader is replaced, and
+/// a broken connection is back, within a second of its loss.
+inline constexpr std::chrono::seconds end_patience{3};
+
+/// Names that are not known by then are not compared.
+inline constexpr std::chrono::seconds look_up_patience{2};
+
+inline task<void> look_up(std::shared_ptr<candidate_addresses> of) {
+  for (std::size_t place = 0; place < of->list.size(); ++place) {
+    of->known[place] = co_await resolve_addresses(of->list[place].host);
+  }
 }
 
 /// The setting `worker_networks`, once it is known that it can be used.
@@ -34517,8 +35154,18 @@ ELASTIC_DECL task<int> c10d_rendezvous::num_nodes_waiting() {
 
 ELASTIC_DECL task<void> c10d_rendezvous::close(job_end how, std::string why) {
   is_closing_ = true;
-  if (link_) link_->say(rendezvous_messages::close_job{how, std::move(why)});
-  co_return;
+  if (!link_) co_return;
+  link_->send_until_superseded(rendezvous_messages::close_job{how, std::move(why)});
+  time_source& time = *parameters_.time;
+  const time_point limit = time.now() + detail::end_patience;
+  // Of a success every node of the round was told, so only a server that is there is waited for.
+  const auto is_to_wait = [this] {
+    const auto& known = link_->known();
+    return !known.closed && !known.broken && (link_->is_connected() || !known.all_finished);
+  };
+  while (is_to_wait() && time.now() < limit) {
+    co_await with_deadline(time, limit, link_->news());
+  }
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::shutdown() {
@@ -34545,8 +35192,12 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
   auto executor = co_await asio::this_coro::executor;
   rendezvous_messages::hello greeting;
   greeting.run_id = parameters_.run_id;
-  greeting.node = new_node(parameters_.local_addr);
-  greeting.node.number = new_node_number();
+  if (parameters_.identity) {
+    greeting.node = *parameters_.identity;
+  } else {
+    greeting.node = new_node(parameters_.local_addr);
+    greeting.node.number = new_node_number();
+  }
   if (candidate_) greeting.node.number.high = candidate_->node();
   if (!connector_ && has_candidates()) co_await reach_candidates(greeting.node.number.high);
   if (!connector_) co_await reach_endpoint(executor);
@@ -34611,9 +35262,9 @@ ELASTIC_DECL void c10d_rendezvous::check_candidates() const {
         "several endpoints need a reconnect_grace of at most half of keep_alive_interval times "
         "keep_alive_max_attempt (--rdzv-conf)");
   }
-  if (settings_.max_nodes > detail::most_register_nodes) {
+  if (settings_.max_nodes > limits::rendezvous_register_nodes) {
     refuse(fmt::format("several endpoints serve up to {} nodes (--nnodes)",
-                       detail::most_register_nodes));
+                       limits::rendezvous_register_nodes));
   }
   parameters_.yes_or_no("fast_takeover");
   const auto chosen = parameters_.conf.find("candidate");
@@ -34648,11 +35299,33 @@ ELASTIC_DECL std::shared_ptr<detail::candidate> c10d_rendezvous::make_candidate(
   return std::make_shared<detail::candidate>(std::move(options));
 }
 
-ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates(std::uint64_t node) {
+ELASTIC_DECL int c10d_rendezvous::chosen_candidate() const {
   const auto setting = parameters_.conf.find("candidate");
-  const bool is_chosen = setting != parameters_.conf.end();
-  int chosen = -1;
-  if (is_chosen && setting->second != "none") chosen = parameters_.whole_number("candidate", 0, 0);
+  if (setting == parameters_.conf.end() || setting->second == "none") return -1;
+  return parameters_.whole_number("candidate", 0, 0);
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::check_addresses() const {
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  const auto of = std::make_shared<detail::candidate_addresses>();
+  of->list = endpoints_;
+  of->known.resize(endpoints_.size());
+  const time_point limit = parameters_.time->now() + detail::look_up_patience;
+  co_await with_deadline(*parameters_.time, limit, detail::look_up(of));
+  std::string why = detail::objection_to(*of);
+  if (!why.empty()) why = fmt::format("--rdzv-endpoint '{}': {}", parameters_.endpoint, why);
+  const std::function<bool(const asio::ip::address&)> is_own =
+      [&executor](const asio::ip::address& address) { return is_local_address(executor, address); };
+  if (why.empty()) {
+    why = detail::objection_to_local_addr(*of, parameters_.local_addr, chosen_candidate(), is_own);
+  }
+  if (!why.empty()) throw error(errc::invalid_argument, why);
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates(std::uint64_t node) {
+  co_await check_addresses();
+  const bool is_chosen = parameters_.conf.count("candidate") != 0;
+  const int chosen = chosen_candidate();
   auto executor = co_await asio::this_coro::executor;
   // An attempt before may have been cut short.
   servers_.clear();
@@ -34667,6 +35340,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates(std::uint64_t node) {
     if (!host_) continue;
     candidate_ = candidate;
     servers_.back().agents = std::make_shared<memory_store>(host_->engine());
+    if (watch_) kept_watch_ = watch_(host_->engine());
   }
   look_for_leader();
 }
@@ -34676,7 +35350,10 @@ ELASTIC_DECL void c10d_rendezvous::look_for_leader() {
   for (const candidate_server& server : servers_) options.candidates.push_back(server.connector);
   options.run_id = parameters_.run_id;
   options.list = list_;
-  options.self = candidate_ ? candidate_->place() : -1;
+  if (candidate_) {
+    options.self = candidate_->place();
+    options.node = candidate_->node();
+  }
   options.interval = settings_.keep_alive_interval;
   options.time = parameters_.time;
   options.log = parameters_.log;
@@ -37466,8 +38143,11 @@ ELASTIC_DECL std::string drain_reason(const std::string& path, const drain_text&
   return text.empty() ? what : fmt::format("{}: {}", what, text);
 }
 
-ELASTIC_DECL bool may_drain(std::uint32_t owner, std::uint32_t self, std::uint32_t directory_mode) {
-  return owner == self || owner == 0 || (directory_mode & S_IWOTH) == 0;
+ELASTIC_DECL bool may_drain(std::uint32_t owner, bool has_other_names, std::uint32_t self,
+                            std::uint32_t directory_mode) {
+  if ((directory_mode & S_IWOTH) == 0) return true;
+  // A link to somebody's file can be made by others than its owner.
+  return (owner == self || owner == 0) && !has_other_names;
 }
 
 /// Whether the file is there, and by somebody who may take this node out of the job.
@@ -37477,11 +38157,12 @@ inline bool is_drained(const std::string& path, const std::string& directory, lo
   struct stat folder{};
   if (::lstat(path.c_str(), &file) != 0) return false;
   const bool is_known = ::stat(directory.c_str(), &folder) == 0;
-  if (is_known && may_drain(file.st_uid, ::geteuid(), folder.st_mode)) return true;
+  const bool has_other_names = !S_ISDIR(file.st_mode) && file.st_nlink != 1;
+  if (is_known && may_drain(file.st_uid, has_other_names, ::geteuid(), folder.st_mode)) return true;
   log.warning(
-      "the drain file {} is passed over: it belongs to user {}, and everybody may make files in "
+      "the drain file {} is passed over: it belongs to user {}{}, and everybody may make files in "
       "its directory",
-      in_quotes(path), file.st_uid);
+      in_quotes(path), file.st_uid, has_other_names ? " and has other names" : "");
   log = logger();
   return false;
 }
@@ -37956,7 +38637,7 @@ ELASTIC_DECL job_news viewed_job::take(std::int64_t key, const detail::node_repo
   if (node.entry.presence == node_presence::lost) return {};
   const std::int64_t second = now_us / 1'000'000;
   if (std::exchange(node.second, second) != second) node.reports = node.events = 0;
-  if (++node.reports > limits::node_reports_per_second) return {};
+  if (++node.reports > limits::heard_reports_per_second) return {};
   job_news news;
   news.is_own = own_epoch != 0 && report.epoch == own_epoch;
   news.has_changed = node.epoch != report.epoch || node.activity != report.activity ||
@@ -37968,7 +38649,7 @@ ELASTIC_DECL job_news viewed_job::take(std::int64_t key, const detail::node_repo
   if (node.is_own) return news;
   take_workers(node, report, now_us, news);
   for (const journal_record& told : report.events) {
-    if (++node.events > limits::node_events_per_second) break;
+    if (++node.events > limits::heard_events_per_second) break;
     news.events.push_back(detail::told_event(node, told));
   }
   return news;
@@ -38394,6 +39075,9 @@ class report_feed {
   std::string head_;
   std::vector<told_worker> told_;
   std::deque<journal_record> events_;
+  /// How many mattered in the last second.
+  std::int64_t second_ = 0;
+  int noted_ = 0;
 };
 
 }  // namespace elastic::detail
@@ -38557,6 +39241,10 @@ ELASTIC_DECL void job_monitor::begin_serving(const void* server, std::function<v
   const std::lock_guard lock(mutex_);
   server_ = server;
   on_demand_ = std::move(on_demand);
+  // By its keys a server means nodes of its own.
+  if (!view_.whole().is_known()) return;
+  view_.whole().forget();
+  note_change();
 }
 
 ELASTIC_DECL void job_monitor::end_serving(const void* server) {
@@ -38852,9 +39540,10 @@ struct status_answer {
 };
 
 /// What is answered, without I/O.
+/// @param view    what the job is at; called once at most, and not for who is refused
 /// @param now_us  the time of day, in microseconds since 1970
 ELASTIC_DECL status_answer answer_of(const http_request_head& request, const status_gate& gate,
-                                     const job_view& view, std::int64_t now_us);
+                                     const std::function<job_view()>& view, std::int64_t now_us);
 
 /// One that says why nothing else is answered.
 ELASTIC_DECL status_answer refusal_answer(int status, std::string_view why);
@@ -39162,10 +39851,8 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     if (!is_refused && is_command_path(request.path)) {
       co_return co_await answer_command(self, served, parser);
     }
-    status_answer made = is_refused
-                             ? refusal_answer(parser.refusal(), parser.problem())
-                             : answer_of(request, self->gate_, self->options_.monitor->view(),
-                                         self->options_.monitor->now_us());
+    status_answer made = is_refused ? refusal_answer(parser.refusal(), parser.problem())
+                                    : self->answer_request(request);
     if (request.path == "/api/v1/job" && made.status == 200) self->options_.monitor->look();
     if (made.is_stream && self->followers_ >= limits::status_followers) {
       made = refusal_answer(503, fmt::format("{} viewers follow the events, which is all that may",
@@ -39185,6 +39872,11 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     co_await send(self, served, std::move(text));
     if (follows) co_await race(send_events(self, served, cursor), watch_end(served));
     co_return goes_on;
+  }
+
+  status_answer answer_request(const http_request_head& request) const {
+    const job_monitor& monitor = *options_.monitor;
+    return answer_of(request, gate_, [&] { return monitor.view(); }, monitor.now_us());
   }
 
   /// Result: whether the connection goes on.
@@ -39510,6 +40202,14 @@ inline std::string read_kubeflow_token(const std::string& path) {
                           in_quotes(path)));
 }
 
+/// Reads the authorities as well, so that those of a file system that does not answer hang here.
+/// Result: the token; empty if none is sent.
+/// Errors: `errc::file_access`.
+inline std::string read_kubeflow_files(const kubeflow_server& server) {
+  if (!server.authorities.empty()) std::ifstream(server.authorities).get();
+  return server.token_file.empty() ? std::string() : read_kubeflow_token(server.token_file);
+}
+
 inline std::string kubeflow_metric(std::string_view name, const std::string& value) {
   return fmt::format(R"({{"name": {}, "value": {}}})", json_string(name), json_string(value));
 }
@@ -39632,14 +40332,15 @@ ELASTIC_DECL task<void> kubeflow_reporter::post(std::string status) {
   request.target = server_.target;
   request.headers.emplace_back("Content-Type", "application/json");
   request.headers.emplace_back("Connection", "close");
-  if (!server_.token_file.empty()) {
-    std::function<std::string()> reading = [path = server_.token_file] {
-      return detail::read_kubeflow_token(path);
-    };
-    task<std::string> waiting = detail::run_blocking<std::string>(std::move(reading));
-    const std::string token = co_await std::move(waiting);
-    request.headers.emplace_back("Authorization", "Bearer " + token);
+  if (hanging_read_.use_count() > 1) {
+    throw error(errc::file_access, "the file system of its token or certificates does not answer");
   }
+  std::function<std::string()> reading = [server = server_, counted = hanging_read_] {
+    return detail::read_kubeflow_files(server);
+  };
+  task<std::string> waiting = detail::run_blocking<std::string>(std::move(reading));
+  const std::string token = co_await std::move(waiting);
+  if (!token.empty()) request.headers.emplace_back("Authorization", "Bearer " + token);
   request.body = std::move(status);
   auto socket = co_await connect_tcp(server_.at);
   std::unique_ptr<byte_stream> stream;
@@ -40603,7 +41304,9 @@ class tls_stream final : public byte_stream {
  public:
   static task<std::unique_ptr<tls_stream>> greet(asio::ip::tcp::socket connected, std::string host,
                                                  tls_options options) {
-    std::unique_ptr<tls_stream> made(new tls_stream(std::move(connected), options));
+    const std::function<asio::ssl::context()> reading = [options] { return trusted(options); };
+    asio::ssl::context context = co_await run_blocking<asio::ssl::context>(reading);
+    std::unique_ptr<tls_stream> made(new tls_stream(std::move(connected), std::move(context)));
     made->expect(host);
     auto [failure] =
         co_await made->stream_.async_handshake(asio::ssl::stream_base::client, detail::as_result);
@@ -40619,10 +41322,7 @@ class tls_stream final : public byte_stream {
     co_return made;
   }
 
-  static void check(const tls_options& options) {
-    asio::ssl::context context(asio::ssl::context::tls_client);
-    prepare(context, options);
-  }
+  static void check(const tls_options& options) { static_cast<void>(trusted(options)); }
 
   task<std::size_t> read_some(asio::mutable_buffer into) override {
     auto [failure, size] = co_await stream_.async_read_some(into, detail::as_result);
@@ -40643,11 +41343,12 @@ class tls_stream final : public byte_stream {
   }
 
  private:
-  tls_stream(asio::ip::tcp::socket connected, const tls_options& options)
-      : context_(asio::ssl::context::tls_client),
-        stream_(std::move(connected), prepare(context_, options)) {}
+  tls_stream(asio::ip::tcp::socket connected, asio::ssl::context context)
+      : context_(std::move(context)), stream_(std::move(connected), context_) {}
 
-  static asio::ssl::context& prepare(asio::ssl::context& context, const tls_options& options) {
+  /// Reads the files of the options.
+  static asio::ssl::context trusted(const tls_options& options) {
+    asio::ssl::context context(asio::ssl::context::tls_client);
     asio::error_code failure;
     ::SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
     context.set_verify_mode(asio::ssl::verify_peer, failure);
@@ -42592,6 +43293,12 @@ namespace elastic::detail {
 ELASTIC_DECL task<dynamic_rendezvous_options> dynamic_options(rendezvous_parameters parameters,
                                                               std::vector<std::string> towards);
 
+/// Errors: `errc::invalid_argument` for what the settings say of the connections of the agents.
+ELASTIC_DECL void check_links(const rendezvous_parameters& parameters);
+
+/// How its agents connect; null if the setting `links` says no.
+ELASTIC_DECL std::shared_ptr<link_network> chosen_links(const dynamic_rendezvous_options& options);
+
 }  // namespace elastic::detail
 
 // ---- elastic/rendezvous/etcd/impl/etcd_rendezvous.ipp ----
@@ -42715,6 +43422,7 @@ inline task<std::shared_ptr<rendezvous_handler>> make_etcd_v3(rendezvous_paramet
   const auto keys = std::make_shared<etcd_keys>(client, root + "store/", marker);
   std::vector<std::string> towards = hosts_of(client->options().members);
   dynamic_rendezvous_options options = co_await dynamic_options(parameters, std::move(towards));
+  options.links = chosen_links(options);
   options.agents = std::make_shared<versioned_store>(keys);
   options.backend = std::make_shared<etcd_rendezvous_backend>(
       client, root + "rendezvous/", marker, parameters.settings().silence(), options.dialect);
@@ -42759,6 +43467,7 @@ inline task<std::shared_ptr<rendezvous_handler>> make_etcd_v2(rendezvous_paramet
   const std::optional<torch_dialect> written =
       co_await keyed_rendezvous_backend::seen_dialect(states, parameters.run_id);
   if (written && dialect == "auto") options.dialect = *written;
+  options.links = chosen_links(options);
   options.agents = std::make_shared<versioned_store>(keys);
   options.backend =
       std::make_shared<keyed_rendezvous_backend>(states, parameters.run_id, options.dialect);
@@ -42953,6 +43662,8 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(
                          "heartbeat_timeout",
                          "keep_alive_interval",
                          "keep_alive_max_attempt",
+                         "links",
+                         "reconnect_grace",
                          "lease_ttl",
                          "read_timeout",
                          "timeout",
@@ -42968,6 +43679,7 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(
                          "password_file",
                          "etcd_prefix",
                          "dialect"});
+  detail::check_links(parameters);
   const std::string dialect = detail::conf_text(parameters, "dialect", "auto");
   if (dialect != "auto") parse_torch_dialect(dialect);
   parameters = detail::with_password(detail::with_lease(std::move(parameters)));
@@ -42999,6 +43711,7 @@ ELASTIC_DECL task<std::shared_ptr<rendezvous_handler>> make_file(rendezvous_para
   co_await keys->prepare();
   std::vector<std::string> towards;
   dynamic_rendezvous_options options = co_await dynamic_options(parameters, std::move(towards));
+  options.links = chosen_links(options);
   options.agents = std::make_shared<versioned_store>(keys);
   options.backend = std::make_shared<keyed_rendezvous_backend>(keys, "rendezvous", options.dialect);
   parameters.log.info("meeting in the directory '{}'", directory);
@@ -43018,9 +43731,10 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_file_rendezvous(
   }
   parameters.endpoint = std::filesystem::absolute(parameters.endpoint).lexically_normal().string();
   parameters.settings();
+  detail::check_links(parameters);
   parameters.check_conf({"listen", "join_timeout", "last_call_timeout", "close_timeout",
                          "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
-                         "read_timeout", "timeout"});
+                         "read_timeout", "timeout", "links", "reconnect_grace"});
   const std::string backend = parameters.backend;
   const std::string run_id = parameters.run_id;
   const auto make = [parameters] { return detail::make_file(parameters); };
@@ -43062,13 +43776,17 @@ ELASTIC_DECL counted_failures counted_failures::parse(std::string_view text) {
               fmt::format("the store says '{:.100}' where it counts failures of the job", text));
 }
 
-ELASTIC_DECL job_failures::job_failures(std::shared_ptr<store> agents, const std::string& run_id)
-    : agents_(std::move(agents)), prefix_(fmt::format("torch.rendezvous.{}.elastic/", run_id)) {}
+ELASTIC_DECL job_failures::job_failures(std::shared_ptr<store> agents, const std::string& run_id,
+                                        bool offers_links)
+    : agents_(std::move(agents)),
+      prefix_(fmt::format("torch.rendezvous.{}.elastic/", run_id)),
+      offers_links_(offers_links) {}
 
 ELASTIC_DECL task<void> job_failures::introduce(node_id self) {
   if (is_introduced_) co_return;
   const std::string key = key_of(self);
-  const std::string text = "1";
+  // Earlier releases only look whether there is something.
+  const std::string text = offers_links_ ? link_offer_text() : "1";
   co_await agents_->set(key, text);
   is_introduced_ = true;
 }
@@ -43079,6 +43797,7 @@ ELASTIC_DECL auto job_failures::agree(std::shared_ptr<store> agents, std::map<no
   if (rank == 0) {
     const agreement mine = co_await decided(std::move(members));
     std::string text = mine.is_joint ? std::to_string(mine.restarts) : each_for_itself;
+    if (mine.is_linked) text += linked_word;
     co_await agents->set(key, std::move(text));
     co_return mine;
   }
@@ -43141,19 +43860,34 @@ ELASTIC_DECL std::vector<std::string> job_failures::keys_of(const std::map<node_
 ELASTIC_DECL auto job_failures::decided(std::map<node_id, int> members) -> task<agreement> {
   agreement made;
   std::vector<std::string> all = keys_of(members, false);
-  made.is_joint = co_await agents_->check(std::move(all));
+  made.is_joint = co_await agents_->check(all);
   if (!made.is_joint) co_return made;
   const counted_failures so_far = co_await counted();
   made.restarts = so_far.restarts;
+  if (offers_links_ && all.size() > 1) made.is_linked = co_await all_offer_links(std::move(all));
   co_return made;
+}
+
+ELASTIC_DECL task<bool> job_failures::all_offer_links(std::vector<std::string> keys) {
+  const std::vector<std::string> texts = co_await agents_->multi_get(std::move(keys));
+  const std::string wanted = link_offer_text();
+  co_return std::all_of(texts.begin(), texts.end(),
+                        [&](const std::string& text) { return text == wanted; });
+}
+
+ELASTIC_DECL std::string job_failures::link_offer_text() {
+  return fmt::format("links {}", rendezvous_messages::hello::current_version);
 }
 
 ELASTIC_DECL auto job_failures::parse(std::string_view text) -> agreement {
   agreement made;
   if (text == each_for_itself) return made;
-  const char* const end = text.data() + text.size();
-  const auto [stop, failure] = std::from_chars(text.data(), end, made.restarts);
-  made.is_joint = failure == std::errc() && stop == end && made.restarts >= 0;
+  const std::string_view number = text.substr(0, text.find(linked_word));
+  made.is_linked = number.size() + linked_word.size() == text.size();
+  const bool is_whole = made.is_linked || number.size() == text.size();
+  const char* const end = number.data() + number.size();
+  const auto [stop, failure] = std::from_chars(number.data(), end, made.restarts);
+  made.is_joint = is_whole && failure == std::errc() && stop == end && made.restarts >= 0;
   if (made.is_joint) return made;
   throw error(
       errc::protocol_violation,
@@ -43439,6 +44173,27 @@ ELASTIC_DECL auto torch_round::leave(bool rejoins) -> task<view> {
   }
 }
 
+ELASTIC_DECL void torch_round::give_up(std::int64_t round, std::set<node_id> nodes) {
+  given_up_round_ = round;
+  given_up_ = std::move(nodes);
+}
+
+ELASTIC_DECL task<void> torch_round::remove_given_up() {
+  view current = co_await look();
+  for (;;) {
+    const bool is_named = std::any_of(given_up_.begin(), given_up_.end(), [&](const node_id& node) {
+      return is_given_up(current.stored, node);
+    });
+    if (!is_named) co_return;
+    current = co_await write(std::move(current));
+  }
+}
+
+ELASTIC_DECL bool torch_round::is_given_up(const torch_state& stored, const node_id& node) const {
+  return stored.complete && stored.round == given_up_round_ && given_up_.count(node) != 0 &&
+         stored.participants.count(node) != 0;
+}
+
 ELASTIC_DECL task<void> torch_round::wait_for_change(std::string token, time_point deadline) {
   try {
     task<void> waiting = backend_->wait_for_change(std::move(token));
@@ -43514,6 +44269,10 @@ ELASTIC_DECL auto torch_round::take_in(std::optional<stored_state> stored) -> ta
   std::erase(silent, node_);
   if (!silent.empty() && current.state.complete && spares_ended_) {
     silent = co_await without_ended(std::move(silent), current.state);
+  }
+  for (const node_id& node : given_up_) {
+    const bool is_silent = std::count(silent.begin(), silent.end(), node) != 0;
+    if (!is_silent && is_given_up(current.stored, node)) silent.push_back(node);
   }
   for (const node_id& node : silent) remove_dead_node(current, node);
   current.dead = std::move(silent);
@@ -43672,6 +44431,262 @@ ELASTIC_DECL task<void> torch_round::beat() {
 
 }  // namespace elastic::detail
 
+// ---- elastic/rendezvous/torch/detail/link_network.hpp ----
+
+namespace elastic::detail {
+
+/// How the agents of a round reach each other.
+///
+/// Thread-safety: one strand at a time.
+class link_network {
+ public:
+  virtual ~link_network() = default;
+
+  /// Opens a port of this node; one at a time.
+  /// Result: where the other nodes reach it.
+  /// Errors: `errc::connection_failed`. Cancellation: all types; nothing is open then.
+  virtual task<endpoint> serve(std::shared_ptr<store_extension> what) = 0;
+
+  /// Closes it, once everybody was sent what they were told.
+  virtual task<void> stop() = 0;
+
+  virtual std::shared_ptr<message_connector> connector_to(endpoint at) = 0;
+
+  /// This node's own address, for people.
+  virtual std::string address() const = 0;
+};
+
+/// By TCP, at the address by which this node's workers are found.
+class tcp_link_network final : public link_network {
+ public:
+  /// @param address  a numeric address of this host that the others can reach
+  ELASTIC_DECL tcp_link_network(rendezvous_parameters parameters, std::string address);
+
+  ELASTIC_DECL task<endpoint> serve(std::shared_ptr<store_extension> what) override;
+  ELASTIC_DECL task<void> stop() override;
+  ELASTIC_DECL std::shared_ptr<message_connector> connector_to(endpoint at) override;
+  std::string address() const override { return known_as_; }
+
+ private:
+  std::string address_;
+  std::string known_as_;
+  worker_store_host host_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/torch/detail/link_offer.hpp ----
+
+namespace elastic::detail {
+
+/// Where the agents of a round connect to that of group rank 0, as it says where they meet.
+struct link_offer {
+  static constexpr std::size_t password_letters = 32;
+
+  endpoint at;
+  /// Hexadecimal. Only who can read the place where the nodes meet knows it.
+  std::string password;
+
+  friend bool operator==(const link_offer&, const link_offer&) = default;
+};
+
+/// "<password> <host>:<port>".
+ELASTIC_DECL std::string to_text(const link_offer& offer);
+
+/// Errors: `errc::protocol_violation`, quoting at most 100 bytes of the address.
+ELASTIC_DECL link_offer parse_link_offer(std::string_view text);
+
+/// A password that nobody can guess.
+/// Errors: those of `new_node_number`.
+ELASTIC_DECL std::string new_link_password();
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/torch/detail/agent_links.hpp ----
+
+namespace elastic {
+
+class rendezvous_coordinator;
+
+}  // namespace elastic
+
+namespace elastic::detail {
+
+class rendezvous_link;
+
+/// The connections of the agents of one round, all of which go to the node of group rank 0, its
+/// host: so that losses and failures are known at once, wherever the nodes have met. It is a
+/// rendezvous of its own, by the protocol of our own server, whose only round has these nodes.
+///
+/// Thread-safety: one strand at a time, that of the executor.
+class agent_links final : public std::enable_shared_from_this<agent_links> {
+ public:
+  struct options {
+    std::shared_ptr<link_network> network;
+    node_id self;
+    /// The nodes of the round with their ranks.
+    std::map<node_id, int> members;
+    rendezvous_settings settings;
+    /// Where the nodes have met, for people.
+    std::string place;
+    std::shared_ptr<time_source> time;
+    logger log;
+  };
+
+  ELASTIC_DECL agent_links(asio::any_io_executor executor, options with);
+  ELASTIC_DECL ~agent_links();
+
+  // ---- the beginning --------------------------------------------------------------------------
+
+  /// Serves the others, and connects this node, which has group rank 0.
+  /// Errors: those of `link_network::serve`. Cancellation: all types; call `part` then.
+  ELASTIC_DECL task<link_offer> host();
+
+  /// Begins to connect to the host, which is tried for twice as long as a node may be silent.
+  ELASTIC_DECL void connect(link_offer offer);
+
+  /// Waits until all nodes of the round are connected, or there is a `change`.
+  /// Errors: `errc::connection_failed` if the host cannot be reached, with a sentence that names
+  /// both addresses. Cancellation: all types.
+  ELASTIC_DECL task<void> wait_for_all();
+
+  /// Whether all were.
+  ELASTIC_DECL bool are_complete() const;
+
+  /// Whether the host did not take this node in.
+  ELASTIC_DECL bool was_refused() const;
+
+  /// That, in a sentence.
+  ELASTIC_DECL std::string refusal() const;
+
+  // ---- the round ------------------------------------------------------------------------------
+
+  /// What ended the round, as far as the connections tell; `restarts` is free.
+  ELASTIC_DECL std::optional<rendezvous_change> change() const;
+
+  /// Waits for that; for ever if the host has left in order.
+  ELASTIC_DECL task<rendezvous_change> wait_for_change();
+
+  /// Workers of this node have failed: tells all.
+  /// Result: the change that counts; none if the host has left in order.
+  ELASTIC_DECL task<std::optional<rendezvous_change>> report_failure(std::string what);
+
+  /// The workers of this node have succeeded: who goes now is not lost.
+  ELASTIC_DECL void say_finished();
+
+  /// Waits until the workers of this node have to be gone, as far as the connections tell.
+  ELASTIC_DECL task<void> wait_for_fence();
+
+  // ---- who is lost ----------------------------------------------------------------------------
+
+  /// At the host: the nodes that are gone, and have no workers any more.
+  const std::set<node_id>& gone() const { return gone_; }
+
+  /// Waits until there are more than `count` of them.
+  ELASTIC_DECL task<void> wait_for_more_gone(std::size_t count);
+
+  /// At others: waits until the host has ended both connections, and did not leave in order.
+  /// Result: when they ended.
+  ELASTIC_DECL task<time_point> wait_for_host_loss();
+
+  /// How long a node whose connections ended has to come back: the host goes by its own setting.
+  ELASTIC_DECL duration grace() const;
+
+  // ---- the end --------------------------------------------------------------------------------
+
+  /// Leaves in order: nobody takes this node for lost.
+  ELASTIC_DECL task<void> part();
+
+ private:
+  /// What the coordinator, which is the server's, tells of the nodes.
+  struct observation {
+    std::optional<time_point> alone_since;
+    std::set<node_id> gone;
+    friend bool operator==(const observation&, const observation&) = default;
+  };
+
+  bool is_host() const { return members_.at(self_) == 0; }
+  ELASTIC_DECL static observation observe(const rendezvous_coordinator& job,
+                                          const std::map<node_id, int>& members,
+                                          const node_id& self);
+  ELASTIC_DECL void take(observation seen);
+  ELASTIC_DECL task<void> wait_while_not_alone();
+  // When the host, which has lost all others, ends the round.
+  ELASTIC_DECL time_point alone_notice() const;
+  // Waits until there may be a change.
+  ELASTIC_DECL task<void> news();
+  ELASTIC_DECL task<void> say_farewell();
+  [[noreturn]] ELASTIC_DECL void throw_unreachable() const;
+
+  const asio::any_io_executor executor_;
+  const std::shared_ptr<link_network> network_;
+  const node_id self_;
+  const std::map<node_id, int> members_;
+  rendezvous_settings settings_;
+  const std::string place_;
+  const std::shared_ptr<time_source> time_;
+  const logger log_;
+  endpoint at_;
+  std::shared_ptr<rendezvous_link> link_;
+  bool serves_ = false;
+  event_flag observed_;
+  std::optional<time_point> alone_since_;
+  std::set<node_id> gone_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/torch/detail/host_loss.hpp ----
+
+namespace elastic::detail {
+
+/// What a node of a round knows of the loss of the node of group rank 0, through which the agents
+/// of the round are connected. The node runs no worker of the round any more.
+struct host_loss {
+  /// When that node ended both connections; none: it did not, or left in order.
+  std::optional<time_point> ended_at = std::nullopt;
+  /// This node has said so where all meet.
+  bool is_claimed = false;
+  /// When this node saw that all others of the round have.
+  std::optional<time_point> all_claimed_at = std::nullopt;
+  /// How long a node whose connections ended has to come back.
+  duration grace{};
+
+  /// Processes take their time to be gone, and systems to tell of an end.
+  static constexpr std::chrono::milliseconds shortest_grace{250};
+};
+
+enum class host_loss_action {
+  /// Nothing is known but what the place tells of that node's signs of life.
+  leave_to_place,
+  /// Say that it is lost.
+  claim,
+  wait_for_claims,
+  wait_until,
+  /// Take it out of the round, without waiting for its lease.
+  go_on,
+};
+
+struct host_loss_decision {
+  host_loss_action action;
+  std::string_view reason;
+  /// Of `wait_until`.
+  time_point until = time_point::max();
+};
+
+/// What a node does next about the node of group rank 0.
+ELASTIC_DECL host_loss_decision decide_host_loss(const host_loss& loss, time_point now);
+
+/// When the workers of the node of group rank 0 have to be gone, because all others may go on
+/// without it; `time_point::max()`: they may not.
+/// @param alone_since  when the last connection to another node ended
+/// @param claimed_at   when it saw that all others claim that it is lost
+/// @param grace        how long a node whose connections ended has to come back
+ELASTIC_DECL time_point host_fence(std::optional<time_point> alone_since,
+                                   std::optional<time_point> claimed_at, duration grace);
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/torch/impl/dynamic_rendezvous.ipp ----
 
 namespace elastic {
@@ -43686,7 +44701,8 @@ ELASTIC_DECL dynamic_rendezvous::dynamic_rendezvous(dynamic_rendezvous_options o
       shared_(std::make_shared<detail::torch_round>(parameters_.run_id, std::move(options.node),
                                                     settings_, dialect_, std::move(options.backend),
                                                     agents_, parameters_.time, parameters_.log)),
-      failures_(agents_, parameters_.run_id) {}
+      failures_(agents_, parameters_.run_id, options.links != nullptr),
+      network_(std::move(options.links)) {}
 
 ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::next_round() {
   auto executor = co_await asio::this_coro::executor;
@@ -43702,10 +44718,14 @@ ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::next_round() {
     change_.reset();
     exit_ = {};
     counting_.reset();
+    former_ = {round_, rank_, members_, round_agents_};
+    if (!links_ || !links_->are_complete()) former_.members.clear();
+    shared_->give_up(round_, {});
     members_.clear();
     shared_->spare_ended(false);
-    co_await with_rollback(join(), try_to_leave(give_up_any_place()));
+    co_await with_rollback(meet(), try_to_leave(give_up_any_place()));
     std::optional<rendezvous_round> round = co_await placed_round();
+    count_refusals();
     if (round) {
       co_await shared_->refresh_sign();
       co_return std::move(*round);
@@ -43716,12 +44736,18 @@ ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::next_round() {
 }
 
 ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::wait_for_change() {
-  if (!change_) co_await race(note_change(), give_up_in_time());
+  if (!change_) co_await race(note_any_change(), give_up_in_time());
   co_return *change_;
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::wait_for_fence() {
-  co_await shared_->sign().wait_for_kill();
+  const std::shared_ptr<detail::agent_links> links = links_;
+  if (links && links->are_complete()) {
+    co_await race(shared_->sign().wait_for_kill(), links->wait_for_fence(),
+                  await_claims_against_host());
+  } else {
+    co_await shared_->sign().wait_for_kill();
+  }
   // Of a job that was closed nobody goes on.
   if (shared_->is_closed()) co_await parameters_.time->sleep_until(time_point::max());
 }
@@ -43775,6 +44801,10 @@ ELASTIC_DECL task<void> dynamic_rendezvous::note_failure(std::string what) {
     std::optional<rendezvous_change> detected = co_await explained_change_of(current);
     if (detected) note(std::move(*detected));
   }
+  if (!change_ && links_ && links_->are_complete()) {
+    // The node of rank 0 may stand still.
+    co_await race(note_linked_failure(what), note_change());
+  }
   if (!change_) {
     rendezvous_change failed = co_await count_failure(std::move(what));
     note(std::move(failed));
@@ -43791,6 +44821,7 @@ ELASTIC_DECL void dynamic_rendezvous::note(rendezvous_change detected) {
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::exit_barrier() {
+  if (links_ && links_->are_complete()) links_->say_finished();
   const std::function<task<void>()> announce = [this] {
     return shared_->tell_ended(round_, rank_);
   };
@@ -43822,6 +44853,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::close(job_end how, std::string why) 
 ELASTIC_DECL task<void> dynamic_rendezvous::shutdown() {
   shared_->hurry();
   co_await shared_->stop_heartbeats();
+  co_await part_links();
   co_await workers_.stop();
   co_await try_to_leave(depart());
 }
@@ -43840,6 +44872,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::join() {
   co_await with_deadline(*parameters_.time, deadline, std::move(introduction));
   std::string_view logged_reason;
   for (;;) {
+    current.state.all_are_there = are_all_there(current.state);
     const detail::round_decision next = detail::decide_join(
         current.state, shared_->node(), settings_, rules_of(dialect_), now(), deadline);
     if (logged_reason != next.reason) {
@@ -43922,12 +44955,204 @@ ELASTIC_DECL task<std::optional<rendezvous_round>> dynamic_rendezvous::placed_ro
   }
   const bool has_count = co_await agree_on_restarts();
   if (!has_count) co_return std::nullopt;
+  const bool is_connected = co_await link_up();
+  if (!is_connected) co_return std::nullopt;
   round.restarts = restarts_;
   if (gathers()) co_return round;
   const std::optional<master_endpoint> master = co_await shared_master(round.master);
   if (!master) co_return std::nullopt;
   round.master = *master;
   co_return round;
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::meet() {
+  if (!former_.members.empty()) {
+    co_await race(join(), follow_losses());
+  } else {
+    co_await join();
+  }
+  co_await part_links();
+}
+
+ELASTIC_DECL bool dynamic_rendezvous::are_all_there(const detail::round_state& state) const {
+  const bool has_others = !state.wait_list.empty() || !state.redundancy_list.empty();
+  if (former_.members.empty() || has_others) return false;
+  return std::all_of(former_.members.begin(), former_.members.end(), [&](const auto& member) {
+    return detail::contains(state, member.first) || shared_->has_given_up(member.first);
+  });
+}
+
+ELASTIC_DECL task<bool> dynamic_rendezvous::link_up() {
+  if (!is_linked_) co_return true;
+  detail::agent_links::options options;
+  options.network = network_;
+  options.self = shared_->node();
+  options.members = members_;
+  options.settings = settings_;
+  options.place = fmt::format("'{}' (rendezvous '{}')", parameters_.endpoint, parameters_.backend);
+  options.time = parameters_.time;
+  options.log = parameters_.log;
+  links_ =
+      std::make_shared<detail::agent_links>(co_await asio::this_coro::executor, std::move(options));
+  co_await agree_or_change(connect_agents());
+  co_return !change_;
+}
+
+ELASTIC_DECL void dynamic_rendezvous::count_refusals() {
+  refusals_ = links_ && links_->was_refused() ? refusals_ + 1 : 0;
+  // Once it may be that a node has left the round that this one saw.
+  if (refusals_ == most_refusals) throw error(errc::invalid_argument, links_->refusal());
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::connect_agents() {
+  const std::shared_ptr<detail::agent_links> links = links_;
+  const std::string key = links_key;
+  if (rank_ == 0) {
+    detail::link_offer offer = co_await links->host();
+    const std::string text = detail::to_text(offer);
+    co_await round_agents_->set(key, text);
+  } else {
+    const std::string text = co_await round_agents_->get(key);
+    links->connect(detail::parse_link_offer(text));
+  }
+  co_await links->wait_for_all();
+  const std::optional<rendezvous_change> told = links->change();
+  if (told) co_await note_told(*told);
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::part_links() {
+  const std::shared_ptr<detail::agent_links> links = std::move(links_);
+  links_.reset();
+  is_linked_ = false;
+  if (links) co_await links->part();
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::follow_losses() {
+  try {
+    if (former_.rank == 0) {
+      co_await follow_members();
+    } else {
+      co_await follow_host();
+    }
+  } catch (const error& failure) {
+    parameters_.log.debug("rendezvous '{}', round {}: waiting for leases: {}", run_id(),
+                          former_.round, failure.what());
+  }
+  co_await parameters_.time->sleep_until(time_point::max());
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::follow_members() {
+  const std::shared_ptr<detail::agent_links> links = links_;
+  for (std::size_t count = 0;; count = links->gone().size()) {
+    co_await links->wait_for_more_gone(count);
+    shared_->give_up(former_.round, links->gone());
+    co_await shared_->remove_given_up();
+  }
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::follow_host() {
+  const std::shared_ptr<detail::agent_links> links = links_;
+  detail::host_loss loss;
+  loss.ended_at = co_await links->wait_for_host_loss();
+  loss.grace = links->grace();
+  for (;;) {
+    const detail::host_loss_decision next = detail::decide_host_loss(loss, now());
+    parameters_.log.debug("rendezvous '{}', round {}: the node of rank 0 is gone: {}", run_id(),
+                          former_.round, next.reason);
+    switch (next.action) {
+      case detail::host_loss_action::leave_to_place:
+        co_await parameters_.time->sleep_until(time_point::max());
+        break;
+      case detail::host_loss_action::claim:
+        co_await claim_host_loss(former_);
+        loss.is_claimed = true;
+        break;
+      case detail::host_loss_action::wait_for_claims:
+        co_await await_claims(former_);
+        loss.all_claimed_at = now();
+        break;
+      case detail::host_loss_action::wait_until:
+        co_await parameters_.time->sleep_until(next.until);
+        break;
+      case detail::host_loss_action::go_on:
+        shared_->give_up(former_.round, {host_of(former_)});
+        co_await shared_->remove_given_up();
+        co_await parameters_.time->sleep_until(time_point::max());
+    }
+  }
+}
+
+ELASTIC_DECL node_id dynamic_rendezvous::host_of(const linked_round& of) {
+  const auto host = std::find_if(of.members.begin(), of.members.end(),
+                                 [](const auto& member) { return member.second == 0; });
+  return host->first;
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::claim_host_loss(linked_round of) {
+  const std::string key = claim_prefix + std::to_string(of.rank);
+  const std::string text = "1";
+  co_await of.agents->set(key, text);
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::await_claims(linked_round of) {
+  std::vector<std::string> keys;
+  for (const auto& [node, rank] : of.members) {
+    if (rank != 0) keys.push_back(claim_prefix + std::to_string(rank));
+  }
+  co_await of.agents->wait(std::move(keys));
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::await_claims_against_host() {
+  linked_round current{round_, rank_, members_, round_agents_};
+  if (rank_ != 0) co_await parameters_.time->sleep_until(time_point::max());
+  for (;;) {
+    try {
+      co_await await_claims(current);
+      // Before workers die of it, which is no failure of theirs.
+      const bool is_in_round = round_ == current.round && !members_.empty();
+      if (is_in_round && !shared_->is_closed()) {
+        note(change(change_kind::node_lost, "all other nodes have lost this one"));
+      }
+      co_return;
+    } catch (const error&) {
+      // Whether the place can be reached is judged by others.
+    }
+    co_await parameters_.time->sleep_until(now() + second_look);
+  }
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::note_any_change() {
+  if (links_ && links_->are_complete()) {
+    co_await race(note_change(), note_linked_change());
+  } else {
+    co_await note_change();
+  }
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::note_linked_change() {
+  const std::shared_ptr<detail::agent_links> links = links_;
+  rendezvous_change told = co_await links->wait_for_change();
+  co_await note_told(std::move(told));
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::note_linked_failure(std::string what) {
+  const std::shared_ptr<detail::agent_links> links = links_;
+  std::optional<rendezvous_change> told = co_await links->report_failure(std::move(what));
+  if (told) co_await note_told(std::move(*told));
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::note_told(rendezvous_change told) {
+  told.restarts = restarts_;
+  if (told.kind == change_kind::worker_failed) {
+    // All who hear of it count it once, so that it is counted whoever dies.
+    std::optional<counted_failures> counted;
+    task<void> count = keep(failures_.count(round_, told.what), counted);
+    co_await with_deadline(*parameters_.time, now() + second_look, std::move(count));
+    ++told.restarts;
+    told.on_other_node = detail::is_on_other_node(shared_->node(), told.what);
+    if (counted && counted->round == round_) told = failure_of(*counted);
+  }
+  note(std::move(told));
 }
 
 ELASTIC_DECL task<bool> dynamic_rendezvous::agree_on_restarts() {
@@ -43944,6 +45169,7 @@ ELASTIC_DECL task<bool> dynamic_rendezvous::agree_on_restarts() {
   }
   counting_ = agreed->is_joint ? counting::together : counting::alone;
   restarts_ = agreed->is_joint ? agreed->restarts : own_failures_;
+  is_linked_ = agreed->is_linked;
   co_return true;
 }
 
@@ -44056,7 +45282,7 @@ ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::earlier_ma
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::agree_or_change(task<void> agreeing) {
-  co_await race(std::move(agreeing), note_change());
+  co_await race(std::move(agreeing), note_any_change());
 }
 
 ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::explained_change_of(
@@ -48914,6 +50140,53 @@ ELASTIC_DECL void json_fields::refuse(const std::string& why) const {
 
 }  // namespace elastic::detail
 
+// ---- elastic/rendezvous/native/detail/impl/candidate_addresses.ipp ----
+
+namespace elastic::detail {
+
+inline bool has_address(const std::vector<asio::ip::address>& of,
+                        const asio::ip::address& address) {
+  return std::any_of(of.begin(), of.end(), [&](const asio::ip::address& each) {
+    return plain_address(each) == plain_address(address);
+  });
+}
+
+ELASTIC_DECL std::string objection_to(const candidate_addresses& of) {
+  for (std::size_t second = 0; second < of.list.size(); ++second) {
+    for (std::size_t first = 0; first < second; ++first) {
+      if (of.list[first].port != of.list[second].port) continue;
+      for (const asio::ip::address& address : of.known[second]) {
+        if (!has_address(of.known[first], address)) continue;
+        return fmt::format("{} and {} are one server, {}: each endpoint needs a host of its own",
+                           to_text(of.list[first]), to_text(of.list[second]),
+                           plain_address(address).to_string());
+      }
+    }
+  }
+  return {};
+}
+
+ELASTIC_DECL std::string objection_to_local_addr(
+    const candidate_addresses& of, const std::string& local_addr, int served,
+    const std::function<bool(const asio::ip::address&)>& is_own) {
+  asio::error_code not_an_address;
+  const asio::ip::address literal = asio::ip::make_address(local_addr, not_an_address);
+  for (std::size_t place = 0; place < of.list.size(); ++place) {
+    const std::vector<asio::ip::address>& known = of.known[place];
+    const bool is_named =
+        of.list[place].host == local_addr || (!not_an_address && has_address(known, literal));
+    if (!is_named || known.empty() || static_cast<int>(place) == served) continue;
+    if (std::any_of(known.begin(), known.end(), is_own)) continue;
+    return fmt::format(
+        "--local-addr '{}' is {}, which is another host: leave it out, or name an address of this "
+        "one",
+        local_addr, to_text(of.list[place]));
+  }
+  return {};
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/launch/detail/single_option_types.hpp ----
 
 // The types that one option alone has.
@@ -50743,10 +52016,18 @@ inline std::string report_text(const viewed_worker& worker) {
                      json_string(report_reason(worker.reason)));
 }
 
+/// What the other nodes are to know of it; no more, since each part of a report has its room.
 inline std::string report_text(const journal_record& event) {
-  journal_record shown = event;
+  journal_record shown;
+  shown.sequence = event.sequence;
+  shown.epoch = event.epoch;
+  shown.time_us = event.time_us;
+  shown.node = report_reason(event.node);
+  shown.event.kind = event.event.kind;
   shown.event.reason = report_reason(event.event.reason);
-  shown.event.pids.clear();
+  shown.event.rank = event.event.rank;
+  shown.event.exit_code = event.event.exit_code;
+  shown.event.signal = event.event.signal;
   return to_json_line(shown);
 }
 
@@ -50799,6 +52080,18 @@ inline viewed_worker read_worker(const json_fields& fields, const nlohmann::json
   return worker;
 }
 
+inline journal_record read_event(const json_fields& fields, const nlohmann::json& event) {
+  // Lists in lists in lists would take as much of the stack to be written as a line.
+  for (const nlohmann::json& value : event) {
+    if (std::any_of(value.begin(), value.end(),
+                    [](const auto& part) { return part.is_structured(); })) {
+      fields.refuse("has an event that is nested too deep");
+    }
+  }
+  constexpr auto replaced = nlohmann::json::error_handler_t::replace;
+  return parse_journal_line(event.dump(-1, ' ', false, replaced));
+}
+
 inline agent_activity read_activity(const json_fields& fields) {
   const std::string name = fields.text("state");
   const auto known = std::find(agent_activity_names.begin(), agent_activity_names.end(), name);
@@ -50848,10 +52141,7 @@ ELASTIC_DECL node_report parse_node_report(std::string_view text) {
   report.base_rank = fields.number("base_rank", 0, most);
   report.size = fields.number("size", 0, limits::local_world_size);
   const nlohmann::json& events = read_list(fields, "events", limits::node_events_per_second);
-  for (const nlohmann::json& event : events) {
-    report.events.push_back(
-        parse_journal_line(event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
-  }
+  for (const nlohmann::json& event : events) report.events.push_back(read_event(fields, event));
   const nlohmann::json& workers = read_list(fields, "workers", limits::local_world_size);
   for (const nlohmann::json& worker : workers) {
     report.workers.push_back(read_worker(fields, worker, report.size));
@@ -50885,10 +52175,11 @@ ELASTIC_DECL void report_feed::begin() {
 
 ELASTIC_DECL void report_feed::note(const journal_record& record) {
   if (!matters_to_job(record.event)) return;
+  const std::int64_t second = record.time_us / 1'000'000;
+  if (std::exchange(second_, second) != second) noted_ = 0;
   // The first is the cause, the rest its consequences.
-  if (events_.size() < static_cast<std::size_t>(limits::node_events_per_second) / 2) {
-    events_.push_back(record);
-  }
+  const bool has_room = events_.size() < static_cast<std::size_t>(limits::node_events_per_second);
+  if (++noted_ <= limits::node_events_per_second && has_room) events_.push_back(record);
 }
 
 ELASTIC_DECL bool report_feed::is_new(std::size_t at, const viewed_worker& worker,
@@ -51952,7 +53243,8 @@ inline std::optional<std::int64_t> rank_of_output_path(std::string_view path) {
 
 /// What those who may look get; none: there is no such path.
 inline std::optional<status_answer> content_of(const http_request_head& request,
-                                               const job_view& view, std::int64_t now_us) {
+                                               const std::function<job_view()>& view,
+                                               std::int64_t now_us) {
   const std::string& path = request.path;
   status_answer answer;
   if (path == "/") {
@@ -51967,11 +53259,11 @@ inline std::optional<status_answer> content_of(const http_request_head& request,
   } else if (path == "/metrics") {
     const metrics_format format = metrics_format_for(request.header("accept"));
     answer.type = content_type(format);
-    answer.body = metrics_text(view, format, now_us);
+    answer.body = metrics_text(view(), format, now_us);
   } else if (path == "/api/v1/job") {
     const bool is_plain = request.header("accept") == "text/plain";
     if (!is_plain) answer.type = "application/json";
-    answer.body = is_plain ? job_text(view, now_us) : job_json(view, now_us);
+    answer.body = is_plain ? job_text(view(), now_us) : job_json(view(), now_us);
   } else if (path == "/api/v1/events") {
     answer.type = "text/event-stream";
     answer.is_stream = true;
@@ -51996,8 +53288,9 @@ inline bool has_parameter(std::string_view query, std::string_view name) {
 }
 
 /// Alive is who answers. Ready is whose workers run; why they do not is for those who may look.
-inline status_answer probe_answer(const http_request_head& request, const job_view& view,
-                                  bool may_look, std::int64_t now_us) {
+inline status_answer probe_answer(const http_request_head& request,
+                                  const std::function<job_view()>& job, bool may_look,
+                                  std::int64_t now_us) {
   status_answer answer;
   answer.body = "ok\n";
   const bool is_verbose = may_look && has_parameter(request.query, "verbose");
@@ -52005,6 +53298,7 @@ inline status_answer probe_answer(const http_request_head& request, const job_vi
     if (is_verbose) answer.body = "[+]loop answers\nok\n";
     return answer;
   }
+  const job_view view = job();
   const std::string why = why_not_ready(view);
   if (!why.empty()) {
     answer.status = 503;
@@ -52034,7 +53328,7 @@ ELASTIC_DECL status_answer refusal_answer(int status, std::string_view why) {
 }
 
 ELASTIC_DECL status_answer answer_of(const http_request_head& request, const status_gate& gate,
-                                     const job_view& view, std::int64_t now_us) {
+                                     const std::function<job_view()>& view, std::int64_t now_us) {
   if (request.method != "GET" && request.method != "HEAD") {
     status_answer answer = refusal_answer(405, "nothing can be changed here: GET and HEAD only");
     answer.headers.emplace_back("Allow", "GET, HEAD");
@@ -53956,6 +55250,370 @@ ELASTIC_DECL task<dynamic_rendezvous_options> dynamic_options(rendezvous_paramet
   if (!stays_here) options.address = co_await reachable_address(std::move(towards));
   options.parameters = std::move(parameters);
   co_return options;
+}
+
+ELASTIC_DECL void check_links(const rendezvous_parameters& parameters) {
+  const bool are_linked = parameters.yes_or_no("links").value_or(true);
+  if (!are_linked || parameters.settings().reconnect_grace >= host_loss::shortest_grace) return;
+  throw error(errc::invalid_argument,
+              "--rdzv-conf reconnect_grace: at least 0.25 s, or links=no, by which agents do not "
+              "connect to each other");
+}
+
+ELASTIC_DECL std::shared_ptr<link_network> chosen_links(const dynamic_rendezvous_options& options) {
+  if (!options.parameters.yes_or_no("links").value_or(true)) return nullptr;
+  return std::make_shared<tcp_link_network>(options.parameters, options.address);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/torch/detail/impl/link_network.ipp ----
+
+namespace elastic::detail {
+
+inline rendezvous_parameters with_store_of_agents(rendezvous_parameters parameters) {
+  parameters.share_worker_store = true;
+  return parameters;
+}
+
+ELASTIC_DECL tcp_link_network::tcp_link_network(rendezvous_parameters parameters,
+                                                std::string address)
+    : address_(std::move(address)),
+      known_as_(parameters.local_addr.empty() ? address_ : parameters.local_addr),
+      host_(with_store_of_agents(std::move(parameters))) {}
+
+ELASTIC_DECL task<endpoint> tcp_link_network::serve(std::shared_ptr<store_extension> what) {
+  const meeting_place nowhere;
+  const master_endpoint at =
+      co_await host_.serve(address_, is_loopback(address_), nowhere, std::move(what));
+  co_return endpoint{at.address, at.port};
+}
+
+ELASTIC_DECL task<void> tcp_link_network::stop() { return host_.stop(); }
+
+ELASTIC_DECL std::shared_ptr<message_connector> tcp_link_network::connector_to(endpoint at) {
+  return std::make_shared<tcp_message_connector>(std::move(at),
+                                                 std::string(rendezvous_service::first_words),
+                                                 limits::rendezvous_message_bytes);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/torch/detail/impl/link_offer.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::string to_text(const link_offer& offer) {
+  return fmt::format("{} {}", offer.password, elastic::to_text(offer.at));
+}
+
+ELASTIC_DECL link_offer parse_link_offer(std::string_view text) {
+  constexpr std::size_t letters = link_offer::password_letters;
+  constexpr std::size_t most_bytes = limits::host_name_bytes + std::size_t{8};
+  const auto is_digit = [](char letter) {
+    return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'f');
+  };
+  const std::string_view place = text.substr(std::min(text.size(), letters + 1));
+  const bool has_password = text.size() > letters && text[letters] == ' ' &&
+                            std::all_of(text.begin(), text.begin() + letters, is_digit);
+  if (has_password && !place.empty() && place.size() <= most_bytes) {
+    try {
+      link_offer offer{parse_endpoint(place, 0), std::string(text.substr(0, letters))};
+      if (offer.at.port != 0 && !offer.at.host.empty()) return offer;
+    } catch (const error&) {
+      // Said below.
+    }
+  }
+  // What is not understood may have the password in it.
+  const std::string told = has_password ? fmt::format("'{:.100}'", place) : "no address";
+  throw error(errc::protocol_violation,
+              fmt::format("the node of rank 0 told {} as where the agents connect", told));
+}
+
+ELASTIC_DECL std::string new_link_password() {
+  const node_number number = new_node_number();
+  return fmt::format("{:016x}{:016x}", number.high, number.low);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/torch/detail/impl/agent_links.ipp ----
+
+namespace elastic::detail {
+
+/// Whether the host did not take this node in.
+inline bool is_refusal(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const error& thrown) {
+    return thrown.code() == errc::invalid_argument;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+ELASTIC_DECL agent_links::agent_links(asio::any_io_executor executor, options with)
+    : executor_(std::move(executor)),
+      network_(std::move(with.network)),
+      self_(std::move(with.self)),
+      members_(std::move(with.members)),
+      settings_(with.settings),
+      place_(std::move(with.place)),
+      time_(std::move(with.time)),
+      log_(std::move(with.log)),
+      observed_(executor_) {
+  settings_.min_nodes = settings_.max_nodes = static_cast<int>(members_.size());
+  settings_.node_counts.clear();
+}
+
+ELASTIC_DECL agent_links::~agent_links() = default;
+
+ELASTIC_DECL task<link_offer> agent_links::host() {
+  link_offer offer;
+  offer.password = new_link_password();
+  // Its log would show the password.
+  const auto job = std::make_shared<rendezvous_coordinator>(offer.password);
+  const auto speaks = [](const rendezvous_coordinator&) { return true; };
+  auto service = std::make_shared<rendezvous_service>(job, speaks, logger(), time_);
+  // It runs on the server's strand.
+  service->on_change([self = weak_from_this(), executor = executor_, members = members_,
+                      node = self_,
+                      last = observation()](const rendezvous_coordinator& of) mutable {
+    const observation seen = observe(of, members, node);
+    if (seen == last) return;
+    last = seen;
+    asio::post(executor, [self, seen] {
+      if (const auto links = self.lock()) links->take(seen);
+    });
+  });
+  serves_ = true;
+  offer.at = co_await network_->serve(std::move(service));
+  connect(offer);
+  // So that nobody else decides how many there are.
+  while (!link_->is_connected() && !link_->known().broken) co_await link_->news();
+  co_return offer;
+}
+
+ELASTIC_DECL void agent_links::connect(link_offer offer) {
+  at_ = offer.at;
+  rendezvous_messages::hello greeting;
+  greeting.run_id = std::move(offer.password);
+  greeting.node = self_;
+  greeting.settings = settings_;
+  greeting.hosts = is_host();
+  const duration look_again = fencing::of_end(settings_.reconnect_grace).notice;
+  link_ = std::make_shared<rendezvous_link>(network_->connector_to(at_), std::move(greeting),
+                                            look_again, time_, log_);
+  // A host that is lost is known by then, also where nodes only look now and then.
+  link_->tell_ends();
+  link_->start(executor_, settings_.silence() * 2);
+  rendezvous_messages::join wish;
+  wish.timeout = settings_.join_timeout;
+  link_->begin_join(std::move(wish));
+}
+
+ELASTIC_DECL task<void> agent_links::wait_for_all() {
+  while (!link_->known().placed && !change()) {
+    if (link_->known().broken && !link_->was_connected()) throw_unreachable();
+    co_await link_->news();
+  }
+}
+
+ELASTIC_DECL bool agent_links::are_complete() const {
+  return link_ && link_->known().placed.has_value();
+}
+
+ELASTIC_DECL bool agent_links::was_refused() const {
+  const bool has_ended = link_ && link_->known().broken && !link_->was_connected();
+  return has_ended && is_refusal(link_->known().broken);
+}
+
+ELASTIC_DECL duration agent_links::grace() const {
+  return std::max(settings_.reconnect_grace, link_->settings().reconnect_grace);
+}
+
+ELASTIC_DECL std::optional<rendezvous_change> agent_links::change() const {
+  if (!link_) return std::nullopt;
+  const auto& known = link_->known();
+  if (known.change) return known.change;
+  if (known.all_finished) return std::nullopt;
+  const std::string host = to_text(at_);
+  rendezvous_change lost;
+  lost.kind = change_kind::node_lost;
+  const time_point now = time_->now();
+  if (now >= alone_notice()) {
+    // Also if they had finished: they may go on without this node all the same.
+    const time_point fence = host_fence(alone_since_, std::nullopt, settings_.reconnect_grace);
+    lost.what = "the connections to all other nodes were lost";
+    lost.grace = std::max(fence - now, duration::zero());
+    return lost;
+  }
+  if (known.refused) {
+    lost.what = fmt::format("the nodes of the round did not connect: {}", known.refused->why);
+    return lost;
+  }
+  if (known.closed && !known.placed) {
+    lost.what = fmt::format("the node of rank 0 at {} has left the round", host);
+    return lost;
+  }
+  if (!known.broken || known.closed) return std::nullopt;
+  if (!link_->was_connected() && !was_refused()) return std::nullopt;
+  lost.what = link_->was_connected()
+                  ? fmt::format("the connection to the node of rank 0 at {} was lost", host)
+                  : refusal();
+  return lost;
+}
+
+ELASTIC_DECL task<rendezvous_change> agent_links::wait_for_change() {
+  for (;;) {
+    std::optional<rendezvous_change> told = change();
+    if (told) co_return std::move(*told);
+    co_await news();
+  }
+}
+
+ELASTIC_DECL task<std::optional<rendezvous_change>> agent_links::report_failure(std::string what) {
+  rendezvous_messages::failed report;
+  report.round = link_->known().placed->round;
+  report.what = std::move(what);
+  link_->send_until_superseded(std::move(report));
+  while (!change() && !link_->known().closed) co_await news();
+  co_return change();
+}
+
+ELASTIC_DECL time_point agent_links::alone_notice() const {
+  if (!alone_since_) return time_point::max();
+  return *alone_since_ + fencing::of_end(settings_.reconnect_grace).notice;
+}
+
+ELASTIC_DECL task<void> agent_links::news() {
+  const time_point notice = alone_notice();
+  const bool is_over = time_->now() >= notice;
+  const time_point limit = is_over ? time_point::max() : notice;
+  co_await race(link_->news(), observed_.wait(), time_->sleep_until(limit));
+}
+
+ELASTIC_DECL void agent_links::say_finished() {
+  rendezvous_messages::finished word;
+  word.round = link_->known().placed->round;
+  link_->send_until_superseded(word);
+}
+
+ELASTIC_DECL task<void> agent_links::wait_for_fence() {
+  const auto kept = shared_from_this();
+  co_await race(link_->wait_for_fence(), wait_while_not_alone());
+}
+
+ELASTIC_DECL task<void> agent_links::wait_while_not_alone() {
+  for (;;) {
+    const time_point limit = host_fence(alone_since_, std::nullopt, settings_.reconnect_grace);
+    if (time_->now() >= limit) co_return;
+    co_await race(time_->sleep_until(limit), observed_.wait());
+  }
+}
+
+ELASTIC_DECL task<void> agent_links::wait_for_more_gone(std::size_t count) {
+  while (gone_.size() <= count) co_await observed_.wait();
+}
+
+ELASTIC_DECL task<time_point> agent_links::wait_for_host_loss() {
+  for (;;) {
+    const bool is_over = link_->known().broken && !link_->known().closed;
+    if (!is_host() && is_over && link_->both_ended_at()) co_return *link_->both_ended_at();
+    co_await link_->news();
+  }
+}
+
+ELASTIC_DECL std::string agent_links::refusal() const {
+  // What it says of that may have the password in it.
+  return fmt::format(
+      "the node of rank 0 at {} does not take this one in: it counts other nodes, or is of another "
+      "release",
+      to_text(at_));
+}
+
+ELASTIC_DECL task<void> agent_links::part() {
+  if (link_) {
+    co_await say_farewell();
+    co_await link_->stop();
+  }
+  if (std::exchange(serves_, false)) co_await network_->stop();
+}
+
+ELASTIC_DECL task<void> agent_links::say_farewell() {
+  if (!is_host()) {
+    link_->say(rendezvous_messages::leave{});
+    co_return;
+  }
+  rendezvous_messages::close_job word;
+  word.end = job_end::succeeded;
+  word.why = "the node of rank 0 has left the round";
+  link_->say(word);
+  const time_point limit = time_->now() + limits::rendezvous_leave_timeout;
+  // What it hears, the others were sent.
+  while (!link_->known().closed && !link_->known().broken && time_->now() < limit) {
+    co_await race(link_->news(), time_->sleep_until(limit));
+  }
+}
+
+ELASTIC_DECL auto agent_links::observe(const rendezvous_coordinator& job,
+                                       const std::map<node_id, int>& members, const node_id& self)
+    -> observation {
+  observation seen;
+  // Those of a round that never was complete may still come.
+  if (!job.state().complete) return seen;
+  seen.alone_since = job.alone_since(self);
+  for (const auto& [node, rank] : members) {
+    if (!job.knows(node)) seen.gone.insert(node);
+  }
+  return seen;
+}
+
+ELASTIC_DECL void agent_links::take(observation seen) {
+  alone_since_ = seen.alone_since;
+  gone_ = std::move(seen.gone);
+  observed_.set();
+  observed_.reset();
+}
+
+ELASTIC_DECL void agent_links::throw_unreachable() const {
+  throw error(
+      errc::connection_failed,
+      fmt::format("this node ({} at {}) and the node of rank 0 at {} have both met at {}, "
+                  "but cannot connect to each other: {}",
+                  self_.text(), network_->address(), to_text(at_), place_, link_->last_problem()));
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/torch/detail/impl/host_loss.ipp ----
+
+namespace elastic::detail {
+
+/// By how much later one end may hear that a connection has ended than the other.
+inline constexpr std::chrono::milliseconds end_skew{50};
+
+ELASTIC_DECL host_loss_decision decide_host_loss(const host_loss& loss, time_point now) {
+  if (!loss.ended_at) {
+    return {host_loss_action::leave_to_place, "the connections to it have not both ended"};
+  }
+  if (!loss.is_claimed) return {host_loss_action::claim, "both connections to it have ended"};
+  if (!loss.all_claimed_at) {
+    return {host_loss_action::wait_for_claims, "others may still be connected with it"};
+  }
+  const duration others_go_on = fencing::of_end(loss.grace).others_go_on;
+  const time_point until =
+      std::max(*loss.ended_at + others_go_on + end_skew, *loss.all_claimed_at + others_go_on);
+  if (now < until) return {host_loss_action::wait_until, "its workers may still run", until};
+  return {host_loss_action::go_on, "everybody has lost it, and its workers are gone"};
+}
+
+ELASTIC_DECL time_point host_fence(std::optional<time_point> alone_since,
+                                   std::optional<time_point> claimed_at, duration grace) {
+  // Who claims waits from then on, not from the end of the connections.
+  const time_point of_claims = claimed_at.value_or(time_point::max());
+  if (!alone_since) return of_claims;
+  return std::min(*alone_since + fencing::of_end(grace).kill, of_claims);
 }
 
 }  // namespace elastic::detail
