@@ -73,10 +73,13 @@ class fake_rendezvous final : public rendezvous_handler {
 
   /// What `pause` throws.
   std::exception_ptr pause_failure;
+  /// Whether the server has not heard of a pause yet.
+  bool is_pause_under_way = false;
 
   void pause(std::string why, bool saves_first) override {
     if (pause_failure) std::rethrow_exception(pause_failure);
     notes->push_back("pause: " + why);
+    if (is_pause_under_way) return;
     what = rendezvous_change{change_kind::node_waiting, std::move(why)};
     what.is_pause = true;
     what.saves_first = saves_first;

@@ -7,6 +7,7 @@
 #include <support/catch.hpp>
 #include <support/manual_time.hpp>
 
+#include <chrono>
 #include <csignal>
 #include <exception>
 #include <memory>
@@ -117,6 +118,55 @@ TIME_TEST("agent commands: a paused job can be drained", "[agent]") {
   co_await stage.end();
   CHECK(stage.result().state == worker_state::stopped);
   CHECK(drained.text() == "done: this node leaves the job");
+}
+
+TIME_TEST(
+    "agent commands: what is to be asked of workers that are being stopped is asked of nobody",
+    "[agent]") {
+  agent_stage stage(time);
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(0).on_signal = stage.worker(1).on_signal = test::fake_process::ignore_all();
+  stage.rendezvous->change();
+  co_await stage.quiet();
+  const asked_command asked(stage, job_command::kind::checkpoint);
+  co_await stage.quiet();
+  CHECK(asked.text().empty());
+  co_await stage.pass(std::chrono::minutes(1));
+  CHECK(stage.launcher->started.size() == 4);
+  CHECK(asked.text() == "not done: not carried out: the workers, or the job, ended before");
+  stage.worker(2).exit(0);
+  stage.worker(3).exit(0);
+  co_await stage.end();
+}
+
+TIME_TEST("agent commands: a pause that crosses the end of the job has not paused it", "[agent]") {
+  agent_stage stage(time);
+  stage.rendezvous->on_round = [&stage](int) { stage.rendezvous->group_world_size = 1; };
+  stage.rendezvous->is_pause_under_way = true;
+  stage.start();
+  co_await stage.quiet();
+  // The other node has not ended yet.
+  stage.rendezvous->group_world_size = 2;
+  stage.worker(0).exit(0);
+  stage.worker(1).exit(0);
+  co_await stage.quiet();
+  const asked_command paused(stage, job_command::kind::pause);
+  co_await stage.quiet();
+  CHECK(paused.text().empty());
+  stage.rendezvous->what = {elastic::change_kind::node_lost, "node b is gone"};
+  const bool ends = GENERATE(true, false);
+  if (ends) stage.agent().stop({});
+  if (!ends) stage.rendezvous->change();
+  co_await stage.quiet();
+  if (ends) {
+    CHECK(paused.text() == "not done: not carried out: the workers, or the job, ended before");
+    co_return;
+  }
+  CHECK(paused.text() == "done: the job is paused: no worker of this node runs");
+  stage.worker(2).exit(0);
+  stage.worker(3).exit(0);
+  co_await stage.end();
 }
 
 TIME_TEST("agent commands: nodes that cannot pause say so, and go on", "[agent]") {
