@@ -18333,7 +18333,8 @@ class agent_run {
     has_paused_ = true;
     note_pause(why);
     pausing_ = pending;
-    if (group_.running() + group_.starting() == 0) settle_pause();
+    // If it waits for the others to succeed, they may do so before they hear of it.
+    if (group_.running() + group_.starting() == 0 && !is_at_exit_barrier_) settle_pause();
   }
 
   void resume(pending_command& pending) {
@@ -19009,6 +19010,7 @@ class agent_run {
     const time_point deadline = deadline_after(began, spec_.exit_barrier_timeout);
     journal_.record(about(job_event_kind::exit_barrier_started));
     bool has_passed = false;
+    is_at_exit_barrier_ = true;
     try {
       task<void> barrier = rendezvous_->exit_barrier();
       task<void> waiting =
@@ -19017,9 +19019,11 @@ class agent_run {
     } catch (const error& failure) {
       if (failure.code() == errc::rendezvous_closed) throw;
       log_.warning("cannot wait for the other agents at the end: {}", failure.what());
+      is_at_exit_barrier_ = false;
       note_exit_barrier("failed", failure.what(), began);
       co_return;
     }
+    is_at_exit_barrier_ = false;
     note_exit_barrier(has_passed                  ? "passed"
                       : attempt_->change || stop_ ? "changed"
                                                   : "timed_out",
@@ -19086,6 +19090,7 @@ class agent_run {
   task<void> restart(duration delay) {
     if (attempt_->change->saves_first) co_await race(save_before_pause(), stop_requested_.wait());
     co_await stop_usually();
+    requests_.clear();
     note_cause();
     if (delay > duration::zero() && !stop_) {
       co_await race(time_.sleep_until(deadline_after(time_.now(), delay)), stop_requested_.wait(),
@@ -19317,6 +19322,7 @@ class agent_run {
   /// The pause is this node's, and who waits for it.
   bool has_paused_ = false;
   std::shared_ptr<pending_command> pausing_;
+  bool is_at_exit_barrier_ = false;
   /// What the check of this node found wrong with it.
   std::optional<std::string> failed_check_;
   /// For the workers. Bounded by the callers of `ask`.
