@@ -4,9 +4,9 @@
 #include "commands.hpp"
 
 #include <elastic/contract/environment.hpp>
+#include <elastic/launch/detail/send_command.hpp>
+#include <elastic/launch/detail/status_command.hpp>
 #include <elastic/launch/early_exit.hpp>
-#include <elastic/launch/send_command.hpp>
-#include <elastic/launch/status_command.hpp>
 #include <elastic/observe/explanation.hpp>
 #include <elastic/observe/journal_reader.hpp>
 #include <elastic/observe/merged_trace.hpp>
@@ -26,6 +26,8 @@
 #include <fmt/format.h>
 
 namespace {
+
+namespace detail = elastic::detail;
 
 using strings = std::vector<std::string>;
 
@@ -93,16 +95,16 @@ int run_to_end(elastic::task<int> work) {
 void show(std::string_view text) { print(std::string(text)); }
 
 int show_status(const strings& arguments) {
-  const auto parsed = elastic::parse_status_command(arguments, elastic::environment_from(environ));
+  const auto parsed = detail::parse_status_command(arguments, elastic::environment_from(environ));
   if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return leave(*exit);
-  return run_to_end(elastic::run_status_command(std::get<elastic::status_query>(parsed), show));
+  return run_to_end(detail::run_status_command(std::get<detail::status_query>(parsed), show));
 }
 
 template <elastic::job_command::kind what>
 int send(const strings& arguments) {
-  const auto parsed = elastic::parse_command_call(what, arguments);
+  const auto parsed = detail::parse_command_call(what, arguments);
   if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return leave(*exit);
-  return run_to_end(elastic::send_command(std::get<elastic::command_call>(parsed), show));
+  return run_to_end(detail::send_command(std::get<detail::command_call>(parsed), show));
 }
 
 /// Another command is another line, and one in `command_rows`.
@@ -121,7 +123,7 @@ const std::map<std::string_view, int (*)(const strings&)>& functions() {
 
 }  // namespace
 
-int run_command(const elastic::command_row& command, const strings& arguments) {
+int run_command(const detail::command_row& command, const strings& arguments) {
   const std::string usage =
       fmt::format("Usage: elasticrun {} {}\n\n{}\n", command.word, command.arguments, command.help);
   if (!arguments.empty() && (arguments.front() == "--help" || arguments.front() == "-h")) {

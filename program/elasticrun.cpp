@@ -7,28 +7,29 @@
 //   build/release/elasticrun --help
 //
 // A program of your own that launches jobs is put together from the same parts: what to run (here
-// from the command line), an agent that runs it, and what becomes of its result.
+// from the command line), an agent that runs it, and what becomes of its result. What is of use to
+// elasticrun alone is in elastic::detail.
 
 #include "commands.hpp"
 
 #include <elastic/elastic.hpp>
-#include <elastic/launch/chaos.hpp>
 #include <elastic/launch/command_line.hpp>
-#include <elastic/launch/command_word.hpp>
 #include <elastic/launch/console_log.hpp>
 #include <elastic/launch/default_python.hpp>
+#include <elastic/launch/detail/chaos.hpp>
+#include <elastic/launch/detail/command_word.hpp>
+#include <elastic/launch/detail/kubeflow_progress.hpp>
+#include <elastic/launch/detail/lean_observer.hpp>
+#include <elastic/launch/detail/missing_torch.hpp>
+#include <elastic/launch/detail/progress_bar.hpp>
 #include <elastic/launch/drain_file.hpp>
 #include <elastic/launch/early_exit.hpp>
 #include <elastic/launch/io_choice.hpp>
 #include <elastic/launch/job_outcome.hpp>
 #include <elastic/launch/job_status.hpp>
-#include <elastic/launch/kubeflow_progress.hpp>
-#include <elastic/launch/lean_observer.hpp>
 #include <elastic/launch/machine.hpp>
-#include <elastic/launch/missing_torch.hpp>
 #include <elastic/launch/preflight.hpp>
 #include <elastic/launch/program_setup.hpp>
-#include <elastic/launch/progress_bar.hpp>
 #include <elastic/launch/run_with_signals.hpp>
 #include <elastic/observe/job_journal.hpp>
 #include <elastic/observe/trace_file.hpp>
@@ -52,6 +53,8 @@
 
 namespace {
 
+namespace detail = elastic::detail;
+
 int leave(const elastic::early_exit& exit) {
   std::fputs(exit.text.c_str(), exit.to_stderr ? stderr : stdout);
   return exit.code;
@@ -62,7 +65,7 @@ elastic::command_line_facts look_around() {
   facts.environment = elastic::environment_from(environ);
   facts.processors = elastic::count_processors();
   facts.python = elastic::default_python();
-  facts.accelerators = elastic::count_accelerators(elastic::list_devices(), facts.environment);
+  facts.accelerators = elastic::count_accelerators(facts.environment);
   return facts;
 }
 
@@ -135,7 +138,7 @@ elastic::task<elastic::run_result> run_job(elastic::launch_config config,
     *target = agent;
     co_return co_await run_agent(*agent, config, services.log);
   }
-  const auto chaos = std::make_shared<elastic::chaos_monkey>(
+  const auto chaos = std::make_shared<detail::chaos_monkey>(
       co_await asio::this_coro::executor, config.chaos, services, [] { std::raise(SIGKILL); });
   services.observer = chaos;
   const std::shared_ptr<elastic::local_agent> agent =
@@ -147,10 +150,10 @@ elastic::task<elastic::run_result> run_job(elastic::launch_config config,
 }
 
 /// Where Kubeflow Trainer wants to hear of the job; none if there is no such place, or it is wrong.
-std::optional<elastic::kubeflow_server> look_for_kubeflow(const elastic::launch_config& config,
-                                                          const elastic::logger& log) {
+std::optional<detail::kubeflow_server> look_for_kubeflow(const elastic::launch_config& config,
+                                                         const elastic::logger& log) {
   try {
-    return elastic::find_kubeflow_server(config.workers.environment);
+    return detail::find_kubeflow_server(config.workers.environment);
   } catch (const std::exception& failure) {
     log.warning("Kubeflow Trainer is not told how far the job is: {}", failure.what());
     return std::nullopt;
@@ -158,7 +161,7 @@ std::optional<elastic::kubeflow_server> look_for_kubeflow(const elastic::launch_
 }
 
 elastic::task<elastic::run_result> report(elastic::task<elastic::run_result> running,
-                                          std::shared_ptr<elastic::kubeflow_reporter> reporter) {
+                                          std::shared_ptr<detail::kubeflow_reporter> reporter) {
   elastic::run_result result;
   co_await elastic::race(keep(std::move(running), result), reporter->run());
   co_return result;
@@ -170,7 +173,7 @@ elastic::task<elastic::run_result> run_reported_job(elastic::launch_config confi
                                                     commanded_agent target) {
   const auto server = look_for_kubeflow(config, services.log);
   if (!server) co_return co_await run_job(config, services, target);
-  const auto reporter = std::make_shared<elastic::kubeflow_reporter>(
+  const auto reporter = std::make_shared<detail::kubeflow_reporter>(
       co_await asio::this_coro::executor, *server, std::make_shared<elastic::system_time>(),
       services.log, services.observer);
   services.observer = reporter;
@@ -215,19 +218,19 @@ elastic::task<int> run(const elastic::launch_config& config, elastic::logger log
   const std::string terminal =
       elastic::find_variable(config.workers.environment, "TERM").value_or("");
   std::shared_ptr<elastic::worker_observer> progress;
-  if (config.progress && elastic::progress_bar::can_show(STDERR_FILENO, terminal)) {
-    progress = std::make_shared<elastic::progress_bar>(std::make_shared<elastic::system_time>());
+  if (config.progress && detail::progress_bar::can_show(STDERR_FILENO, terminal)) {
+    progress = std::make_shared<detail::progress_bar>(std::make_shared<elastic::system_time>());
   }
-  services.observer = std::make_shared<elastic::lean_observer>(progress);
+  services.observer = std::make_shared<detail::lean_observer>(progress);
   const elastic::run_result result = co_await run_traced_job(config, services);
   log.info("{}: {}", to_string(result.state), result.reason);
   std::fputs(elastic::closing_words(config.name, result).c_str(), stderr);
-  if (elastic::is_torch_missing(result)) {
+  if (detail::is_torch_missing(result)) {
     const std::string path =
         elastic::find_variable(config.workers.environment, "PATH").value_or("");
-    const std::string with_torch = elastic::find_python_with_torch(path + ":/usr/bin");
-    const std::string python = elastic::path_of_program(config.workers.program, path);
-    std::fputs(elastic::missing_torch_hint(python, with_torch).c_str(), stderr);
+    const std::string with_torch = detail::find_python_with_torch(path + ":/usr/bin");
+    const std::string python = detail::path_of_program(config.workers.program, path);
+    std::fputs(detail::missing_torch_hint(python, with_torch).c_str(), stderr);
   }
   elastic::leave_error_file(config.workers.environment, elastic::launcher_error_text(result), log);
   co_return elastic::exit_code(result);
@@ -255,7 +258,7 @@ int run_to_end(const elastic::launch_config& config, const elastic::logger& log)
 int main(int count, char** values) {
   elastic::set_up_program();
   const std::vector<std::string> arguments(values + (count > 0 ? 1 : 0), values + count);
-  if (const auto* command = elastic::find_command(arguments, elastic::is_script)) {
+  if (const auto* command = detail::find_command(arguments, detail::is_script)) {
     return run_command(*command, {arguments.begin() + 1, arguments.end()});
   }
   const auto parsed = elastic::parse_command_line(arguments, look_around());
@@ -272,7 +275,7 @@ int main(int count, char** values) {
   for (const std::string& warning : warnings) log.warning("{}", warning);
   for (const std::string& note : notes) log.info("{}", note);
   if (log.enabled(elastic::log_level::info)) {
-    log.info("{}", elastic::describe(elastic::find_io(io)));
+    log.info("{}", elastic::describe_io(io));
   }
   try {
     return run_to_end(config, log);

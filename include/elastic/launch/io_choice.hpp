@@ -5,7 +5,6 @@
 // Opt-in: for programs, not for those who embed a job.
 
 #include <elastic/base/config.hpp>
-#include <elastic/base/detail/ring.hpp>
 #include <elastic/launch/early_exit.hpp>
 
 #include <optional>
@@ -23,19 +22,9 @@ enum class io_choice {
   epoll,
 };
 
-/// The I/O that a program gets.
-struct io_in_use {
-  /// "io_uring" or "epoll".
-  std::string name;
-  /// Why it is not io_uring; empty if it is, or was not asked for.
-  std::string why_not;
-};
-
-/// Finds out what I/O a choice leads to on this machine, by making a ring and giving it up.
-ELASTIC_DECL io_in_use find_io(io_choice choice);
-
-/// "I/O: io_uring", or what is used instead of it and why.
-ELASTIC_DECL std::string describe(const io_in_use& io);
+/// What I/O a choice leads to on this machine: "I/O: io_uring", or what is used instead of it and
+/// why. Finds it out by making a ring and giving it up.
+ELASTIC_DECL std::string describe_io(io_choice choice);
 
 /// What --version prints: "elasticrun 0.1.0 (I/O: io_uring)".
 ELASTIC_DECL early_exit show_version(io_choice choice);

@@ -63,14 +63,14 @@ struct launch_config {
   /// The file whose appearance takes this node out of the job (see wait_for_drain_file); empty:
   /// none does.
   std::string drain_file;
-  /// Whether a program that can shows how far the job is (see progress_bar).
+  /// Whether a program that can shows how far the job is.
   bool progress = true;
   /// Where it shows what the job does, as `parse_status_address` reads it (see show_job); empty:
   /// nowhere.
   std::string status;
   /// A file with what others have to know who look there; empty: see status_server_options.
   std::string status_token_file;
-  /// Faults that such a program makes on purpose (see chaos_monkey).
+  /// Faults that elasticrun makes on purpose.
   chaos_plan chaos;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/launch/command_word.hpp>
+#include <elastic/launch/detail/command_word.hpp>
 
-#include <elastic/launch/send_command.hpp>
-#include <elastic/launch/status_command.hpp>
+#include <elastic/launch/detail/send_command.hpp>
+#include <elastic/launch/detail/status_command.hpp>
 #include <support/catch.hpp>
 #include <support/run_program.hpp>
 
@@ -20,7 +20,8 @@ using strings = std::vector<std::string>;
 
 std::string word_of(const strings& arguments, const std::string& script = "") {
   const auto is_script = [&](const std::string& name) { return name == script; };
-  const elastic::command_row* const row = elastic::find_command(arguments, is_script);
+  const elastic::detail::command_row* const row =
+      elastic::detail::find_command(arguments, is_script);
   return row ? row->word : "";
 }
 
@@ -53,18 +54,18 @@ TEST_CASE("command word: what Python could run is a script", "[launch]") {
   std::filesystem::create_directory(folder / "package");
   std::ofstream(folder / "package/__main__.py") << "";
   std::ofstream(folder / "file") << "";
-  CHECK(elastic::is_script(folder / "file"));
-  CHECK(elastic::is_script(folder / "package"));
-  CHECK_FALSE(elastic::is_script(folder / "empty"));
-  CHECK_FALSE(elastic::is_script(folder / "missing"));
+  CHECK(elastic::detail::is_script(folder / "file"));
+  CHECK(elastic::detail::is_script(folder / "package"));
+  CHECK_FALSE(elastic::detail::is_script(folder / "empty"));
+  CHECK_FALSE(elastic::detail::is_script(folder / "missing"));
 }
 
 TEST_CASE("command call: which job, and why", "[launch]") {
   using kind = elastic::job_command::kind;
   const auto parsed = [](kind what, const strings& arguments) {
-    const auto read = elastic::parse_command_call(what, arguments);
+    const auto read = elastic::detail::parse_command_call(what, arguments);
     if (const auto* exit = std::get_if<elastic::early_exit>(&read)) return exit->text;
-    const auto& call = std::get<elastic::command_call>(read);
+    const auto& call = std::get<elastic::detail::command_call>(read);
     return call.socket + "|" + call.command.reason + "|" +
            std::to_string(call.command.within / std::chrono::milliseconds(1));
   };
@@ -92,14 +93,14 @@ TEST_CASE("status command: no log directory tells whether workers run", "[launch
   for (const std::string& place : {std::string("9400"), std::string("host:9400"),
                                    std::string("http://host:9400/"), std::string("unix:/s")}) {
     CAPTURE(place);
-    const auto parsed = elastic::parse_status_command({"--ready", place}, {});
-    CHECK(std::holds_alternative<elastic::status_query>(parsed));
+    const auto parsed = elastic::detail::parse_status_command({"--ready", place}, {});
+    CHECK(std::holds_alternative<elastic::detail::status_query>(parsed));
   }
-  CHECK(std::holds_alternative<elastic::status_query>(
-      elastic::parse_status_command({folder.path()}, {})));
+  CHECK(std::holds_alternative<elastic::detail::status_query>(
+      elastic::detail::parse_status_command({folder.path()}, {})));
   for (const auto& parsed :
-       {elastic::parse_status_command({"--ready", folder.path()}, {}),
-        elastic::parse_status_command({"--ready"}, {{"PET_STATUS", folder.path()}})}) {
+       {elastic::detail::parse_status_command({"--ready", folder.path()}, {}),
+        elastic::detail::parse_status_command({"--ready"}, {{"PET_STATUS", folder.path()}})}) {
     REQUIRE(std::holds_alternative<elastic::early_exit>(parsed));
     const auto& exit = std::get<elastic::early_exit>(parsed);
     CHECK(exit.code == 2);

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/launch/kubeflow_progress.hpp>
+#include <elastic/launch/detail/kubeflow_progress.hpp>
 
 #include <elastic/base/error.hpp>
 #include <elastic/observe/job_view.hpp>
@@ -16,11 +16,11 @@
 
 namespace kubeflow_progress_tests {
 
-using elastic::find_kubeflow_server;
 using elastic::job_view;
-using elastic::kubeflow_server;
-using elastic::kubeflow_status;
 using elastic::worker_progress;
+using elastic::detail::find_kubeflow_server;
+using elastic::detail::kubeflow_server;
+using elastic::detail::kubeflow_status;
 using elastic::test::journal_story;
 
 std::optional<kubeflow_server> server_of(const std::string& url) {

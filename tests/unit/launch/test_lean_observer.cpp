@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/launch/lean_observer.hpp>
+#include <elastic/launch/detail/lean_observer.hpp>
 
 #include <elastic/launch/detail/code_pages.hpp>
 
@@ -13,9 +13,9 @@
 namespace lean_observer_tests {
 
 using elastic::hung_worker;
-using elastic::lean_observer;
 using elastic::started_workers;
 using elastic::worker_progress;
+using elastic::detail::lean_observer;
 
 // Of files, in kB: code and constants mostly.
 long resident_file_memory() {

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/launch/detail/device_listing.hpp>
 #include <elastic/launch/machine.hpp>
 #include <support/catch.hpp>
 
@@ -15,8 +16,8 @@ namespace machine_test {
 
 using names = std::vector<std::string>;
 
-elastic::device_listing amd(int gpus) {
-  elastic::device_listing listing;
+elastic::detail::device_listing amd(int gpus) {
+  elastic::detail::device_listing listing;
   listing.devices = {"kfd", "null"};
   for (int i = 0; i < gpus; ++i) {
     listing.render_nodes.push_back({"renderD" + std::to_string(128 + i), "0x1002"});
@@ -40,14 +41,14 @@ TEST_CASE("machine: NVIDIA GPUs are counted by their numbered device files", "[l
       {{"nvidia0", "nvidia1", "nvidia10", "nvidia2x"}, 3},
   };
   for (const row& each : rows) {
-    elastic::device_listing listing;
+    elastic::detail::device_listing listing;
     listing.devices = each.devices;
-    CHECK(elastic::count_accelerators(listing, {}) == each.count);
+    CHECK(elastic::detail::count_accelerators(listing, {}) == each.count);
   }
 }
 
 TEST_CASE("machine: CUDA_VISIBLE_DEVICES hides GPUs as the driver reads it", "[launch]") {
-  elastic::device_listing four;
+  elastic::detail::device_listing four;
   four.devices = {"nvidia0", "nvidia1", "nvidia2", "nvidia3"};
   struct row {
     const char* list;
@@ -81,17 +82,18 @@ TEST_CASE("machine: CUDA_VISIBLE_DEVICES hides GPUs as the driver reads it", "[l
   };
   for (const row& each : rows) {
     INFO("CUDA_VISIBLE_DEVICES=" << each.list);
-    CHECK(elastic::count_accelerators(four, {{"CUDA_VISIBLE_DEVICES", each.list}}) == each.count);
+    CHECK(elastic::detail::count_accelerators(four, {{"CUDA_VISIBLE_DEVICES", each.list}}) ==
+          each.count);
   }
 }
 
 TEST_CASE("machine: AMD GPUs are render nodes of that vendor if there is a kfd", "[launch]") {
   auto listing = machine_test::amd(3);
-  CHECK(elastic::count_accelerators(listing, {}) == 3);
+  CHECK(elastic::detail::count_accelerators(listing, {}) == 3);
   listing.render_nodes.push_back({"renderD140", "0x8086"});
-  CHECK(elastic::count_accelerators(listing, {}) == 3);
+  CHECK(elastic::detail::count_accelerators(listing, {}) == 3);
   listing.devices = {"null"};
-  CHECK(elastic::count_accelerators(listing, {}) == 0);
+  CHECK(elastic::detail::count_accelerators(listing, {}) == 0);
 }
 
 TEST_CASE("machine: AMD's variables hide GPUs one after the other", "[launch]") {
@@ -107,14 +109,15 @@ TEST_CASE("machine: AMD's variables hide GPUs one after the other", "[launch]") 
       {{{"ROCR_VISIBLE_DEVICES", "2,3"}, {"HIP_VISIBLE_DEVICES", "0,1,2"}}, 2},
   };
   for (const row& each : rows) {
-    CHECK(elastic::count_accelerators(machine_test::amd(4), each.environment) == each.count);
+    CHECK(elastic::detail::count_accelerators(machine_test::amd(4), each.environment) ==
+          each.count);
   }
 }
 
 TEST_CASE("machine: NVIDIA goes before AMD", "[launch]") {
   auto listing = machine_test::amd(4);
   listing.devices.push_back("nvidia0");
-  CHECK(elastic::count_accelerators(listing, {}) == 1);
+  CHECK(elastic::detail::count_accelerators(listing, {}) == 1);
 }
 
 TEST_CASE("machine: this one has a processor and a /dev with the null device", "[launch]") {
@@ -128,7 +131,7 @@ TEST_CASE("machine: this one has a processor and a /dev with the null device", "
   REQUIRE(::sched_setaffinity(0, sizeof single, &single) == 0);
   CHECK(elastic::count_processors() == 1);
   REQUIRE(::sched_setaffinity(0, sizeof before, &before) == 0);
-  const auto listing = elastic::list_devices();
+  const auto listing = elastic::detail::list_devices();
   CHECK(std::find(listing.devices.begin(), listing.devices.end(), "null") != listing.devices.end());
 }
 

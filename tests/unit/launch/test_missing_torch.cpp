@@ -3,7 +3,7 @@
 
 #include <elastic/agent/run_result.hpp>
 #include <elastic/agent/worker_failure.hpp>
-#include <elastic/launch/missing_torch.hpp>
+#include <elastic/launch/detail/missing_torch.hpp>
 
 #include <support/catch.hpp>
 
@@ -15,13 +15,13 @@ namespace {
 
 TEST_CASE("missing torch: seen by the end of a worker's stderr", "[launch]") {
   elastic::run_result result;
-  CHECK_FALSE(elastic::is_torch_missing(result));
+  CHECK_FALSE(elastic::detail::is_torch_missing(result));
   result.failures.resize(2);
   result.failures[1].last_stderr = {"    import torchvision",
                                     "ModuleNotFoundError: No module named 'torchvision'"};
-  CHECK_FALSE(elastic::is_torch_missing(result));
+  CHECK_FALSE(elastic::detail::is_torch_missing(result));
   result.failures[1].last_stderr.push_back("ModuleNotFoundError: No module named 'torch'");
-  CHECK(elastic::is_torch_missing(result));
+  CHECK(elastic::detail::is_torch_missing(result));
 }
 
 TEST_CASE("missing torch: the first Python of PATH that has it", "[launch]") {
@@ -40,26 +40,27 @@ TEST_CASE("missing torch: the first Python of PATH that has it", "[launch]") {
     const auto entry = folders.find(folder);
     return entry == folders.end() ? std::vector<std::string>() : entry->second;
   };
-  CHECK(elastic::find_python_with_torch("/venv/bin::.:/usr/bin:/opt/bin", files_of) ==
+  CHECK(elastic::detail::find_python_with_torch("/venv/bin::.:/usr/bin:/opt/bin", files_of) ==
         "/usr/bin/python3");
-  CHECK(elastic::find_python_with_torch("/opt/bin:/usr/bin", files_of) == "/opt/bin/python3");
-  CHECK(elastic::find_python_with_torch("/venv/bin:", files_of).empty());
-  CHECK(elastic::find_python_with_torch("", files_of).empty());
-  CHECK(elastic::find_python_with_torch("/no/such/folder").empty());
+  CHECK(elastic::detail::find_python_with_torch("/opt/bin:/usr/bin", files_of) ==
+        "/opt/bin/python3");
+  CHECK(elastic::detail::find_python_with_torch("/venv/bin:", files_of).empty());
+  CHECK(elastic::detail::find_python_with_torch("", files_of).empty());
+  CHECK(elastic::detail::find_python_with_torch("/no/such/folder").empty());
 }
 
 TEST_CASE("missing torch: the Python is named by its path", "[launch]") {
-  CHECK(elastic::path_of_program("sh", "/nowhere:/bin:/usr/bin") == "/bin/sh");
-  CHECK(elastic::path_of_program("sh", "") == "sh");
-  CHECK(elastic::path_of_program("bin/python3", "/usr/bin") == "bin/python3");
-  CHECK(elastic::path_of_program("no-such-program", "/bin") == "no-such-program");
+  CHECK(elastic::detail::path_of_program("sh", "/nowhere:/bin:/usr/bin") == "/bin/sh");
+  CHECK(elastic::detail::path_of_program("sh", "") == "sh");
+  CHECK(elastic::detail::path_of_program("bin/python3", "/usr/bin") == "bin/python3");
+  CHECK(elastic::detail::path_of_program("no-such-program", "/bin") == "no-such-program");
 }
 
 TEST_CASE("missing torch: one line names both", "[launch]") {
-  CHECK(elastic::missing_torch_hint("/venv/bin/python3", "/usr/bin/python3") ==
+  CHECK(elastic::detail::missing_torch_hint("/venv/bin/python3", "/usr/bin/python3") ==
         "The workers were run by /venv/bin/python3, which has no torch; /usr/bin/python3 has: set "
         "PYTHON_EXEC=/usr/bin/python3\n");
-  CHECK(elastic::missing_torch_hint("python3", "") ==
+  CHECK(elastic::detail::missing_torch_hint("python3", "") ==
         "The workers were run by python3, which has no torch; PYTHON_EXEC names another\n");
 }
 

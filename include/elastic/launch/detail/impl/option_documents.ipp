@@ -6,7 +6,7 @@
 
 #include <elastic/base/assert.hpp>
 #include <elastic/base/version.hpp>
-#include <elastic/launch/command_word.hpp>
+#include <elastic/launch/detail/command_word.hpp>
 #include <elastic/launch/detail/option_help.hpp>
 #include <elastic/launch/detail/option_row.hpp>
 

@@ -4,7 +4,7 @@
 
 #include <elastic/launch/detail/option_help.hpp>
 
-#include <elastic/launch/command_word.hpp>
+#include <elastic/launch/detail/command_word.hpp>
 #include <elastic/launch/detail/option_row.hpp>
 
 #include <algorithm>

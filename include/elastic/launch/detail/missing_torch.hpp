@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Opt-in: for programs, not for those who embed a job.
-
 #include <elastic/agent/run_result.hpp>
 #include <elastic/base/config.hpp>
 
@@ -12,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// Whether a worker failed because its Python has no torch.
 ELASTIC_DECL bool is_torch_missing(const run_result& result);
@@ -33,8 +31,8 @@ ELASTIC_DECL std::string path_of_program(const std::string& program, std::string
 /// empty if none is known.
 ELASTIC_DECL std::string missing_torch_hint(std::string_view python, std::string_view with_torch);
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/launch/impl/missing_torch.ipp>
+#include <elastic/launch/detail/impl/missing_torch.ipp>
 #endif

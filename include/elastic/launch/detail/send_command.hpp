@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Opt-in: for programs, not for those who embed a job.
-
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/launch/early_exit.hpp>
@@ -15,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// A command, and the job that it is for.
 struct command_call {
@@ -37,8 +35,8 @@ ELASTIC_DECL std::variant<command_call, early_exit> parse_command_call(
 /// refuses, `errc::protocol_violation` if it is none.
 ELASTIC_DECL task<int> send_command(command_call call, std::function<void(std::string_view)> out);
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/launch/impl/send_command.ipp>
+#include <elastic/launch/detail/impl/send_command.ipp>
 #endif

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Opt-in: for programs, not for those who embed a job.
-
 #include <elastic/base/config.hpp>
 
 #include <functional>
@@ -11,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// A word that has elasticrun do something else than run a job.
 struct command_row {
@@ -34,8 +32,8 @@ ELASTIC_DECL const command_row* find_command(
 /// Whether Python could run what has this name: a file, or a directory with a __main__.py.
 ELASTIC_DECL bool is_script(const std::string& name);
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/launch/impl/command_word.ipp>
+#include <elastic/launch/detail/impl/command_word.ipp>
 #endif

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/launch/command_word.hpp>
+#include <elastic/launch/detail/command_word.hpp>
 
 #include <filesystem>
 #include <system_error>
 
-namespace elastic {
+namespace elastic::detail {
 
 ELASTIC_DECL const std::vector<command_row>& command_rows() {
   static const std::vector<command_row> rows{
@@ -53,4 +53,4 @@ ELASTIC_DECL bool is_script(const std::string& name) {
   return fs::exists(fs::path(name) / "__main__.py", failure);
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail

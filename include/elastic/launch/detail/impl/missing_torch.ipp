@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/launch/missing_torch.hpp>
+#include <elastic/launch/detail/missing_torch.hpp>
 
 #include <elastic/agent/worker_failure.hpp>
 
@@ -15,9 +15,7 @@
 
 #include <fmt/format.h>
 
-namespace elastic {
-
-namespace detail {
+namespace elastic::detail {
 
 inline constexpr std::string_view no_torch = "No module named 'torch'";
 
@@ -25,16 +23,13 @@ inline bool contains(const std::vector<std::string>& values, const std::string& 
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-}  // namespace detail
-
 ELASTIC_DECL bool is_torch_missing(const run_result& result) {
-  return std::any_of(result.failures.begin(), result.failures.end(),
-                     [](const worker_failure& failure) {
-                       return std::any_of(failure.last_stderr.begin(), failure.last_stderr.end(),
-                                          [](const std::string& line) {
-                                            return line.find(detail::no_torch) != std::string::npos;
-                                          });
-                     });
+  return std::any_of(
+      result.failures.begin(), result.failures.end(), [](const worker_failure& failure) {
+        return std::any_of(
+            failure.last_stderr.begin(), failure.last_stderr.end(),
+            [](const std::string& line) { return line.find(no_torch) != std::string::npos; });
+      });
 }
 
 ELASTIC_DECL std::string find_python_with_torch(
@@ -45,14 +40,14 @@ ELASTIC_DECL std::string find_python_with_torch(
     const std::string folder(list.substr(0, colon));
     list.remove_prefix(std::min(colon + 1, list.size()));
     const std::string python = folder + "/python3";
-    if (!folder.starts_with('/') || !detail::contains(files_of(folder), python)) continue;
+    if (!folder.starts_with('/') || !contains(files_of(folder), python)) continue;
     // PREFIX/bin/python3 has its packages in PREFIX/lib/python3.11/site-packages.
     const std::string prefix = folder.substr(0, folder.rfind('/'));
     for (const std::string& version : files_of(prefix + "/lib")) {
       if (!version.starts_with(prefix + "/lib/python3")) continue;
       for (const char* packages : {"/site-packages", "/dist-packages"}) {
         const std::string where = version + packages;
-        if (detail::contains(files_of(where), where + "/torch")) return python;
+        if (contains(files_of(where), where + "/torch")) return python;
       }
     }
   }
@@ -92,4 +87,4 @@ ELASTIC_DECL std::string missing_torch_hint(std::string_view python, std::string
       with_torch);
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail

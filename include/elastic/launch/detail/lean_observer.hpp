@@ -2,14 +2,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Opt-in: for programs, not for those who embed a job.
-
 #include <elastic/base/config.hpp>
 #include <elastic/telemetry/worker_observer.hpp>
 
 #include <memory>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// Gives back the memory of the code that only started the job, when the workers of the first
 /// attempt run: most of what a launcher holds while it waits is never run again.
@@ -29,8 +27,8 @@ class lean_observer final : public worker_observer {
   bool is_lean_ = false;
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/launch/impl/lean_observer.ipp>
+#include <elastic/launch/detail/impl/lean_observer.ipp>
 #endif

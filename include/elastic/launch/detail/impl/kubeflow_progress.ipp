@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/launch/kubeflow_progress.hpp>
+#include <elastic/launch/detail/kubeflow_progress.hpp>
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/blocking.hpp>
@@ -28,9 +28,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-namespace elastic {
-
-namespace detail {
+namespace elastic::detail {
 
 /// Neither a blank nor a line end nor anything else that would become another part of a request.
 inline bool is_visible(std::string_view text) {
@@ -63,8 +61,6 @@ inline std::string kubeflow_metric(std::string_view name, const std::string& val
   return fmt::format(R"({{"name": {}, "value": {}}})", json_string(name), json_string(value));
 }
 
-}  // namespace detail
-
 ELASTIC_DECL std::optional<kubeflow_server> find_kubeflow_server(const environment_map& variables) {
   const std::string url = find_variable(variables, "KUBEFLOW_TRAINER_SERVER_URL").value_or("");
   if (url.empty()) return std::nullopt;
@@ -77,7 +73,7 @@ ELASTIC_DECL std::optional<kubeflow_server> find_kubeflow_server(const environme
                                 ? std::min(url.find('/', begin), url.size())
                                 : begin;
   const std::string host = slash > begin ? url.substr(begin, slash - begin) : std::string();
-  if (host.empty() || !detail::is_visible(url) || host.find('@') != std::string::npos) {
+  if (host.empty() || !is_visible(url) || host.find('@') != std::string::npos) {
     throw error(errc::invalid_argument,
                 fmt::format("KUBEFLOW_TRAINER_SERVER_URL is {}: http://HOST[:PORT]/… or https://… "
                             "is needed",
@@ -107,10 +103,10 @@ ELASTIC_DECL std::optional<std::string> kubeflow_status(
       text += fmt::format(R"("estimatedRemainingSeconds": {:.0f}, )", std::min(left, most));
     }
   }
-  text += R"("metrics": [)" + detail::kubeflow_metric("step", fmt::format("{}", slowest->step));
+  text += R"("metrics": [)" + kubeflow_metric("step", fmt::format("{}", slowest->step));
   for (const auto& [name, value] : metrics) {
     if (name == "step" || !std::isfinite(value)) continue;
-    text += ", " + detail::kubeflow_metric(name, fmt::format("{}", value));
+    text += ", " + kubeflow_metric(name, fmt::format("{}", value));
   }
   const std::tm when = fmt::gmtime(static_cast<std::time_t>(now_us / 1'000'000));
   return text + fmt::format(R"(], "lastUpdatedTime": "{:%Y-%m-%dT%H:%M:%SZ}"}}}})", when);
@@ -163,7 +159,7 @@ ELASTIC_DECL task<void> kubeflow_reporter::tell(duration patience) {
     const bool is_in_time = co_await with_deadline(*time_, deadline, std::move(posting));
     if (!is_in_time) problem = "it does not answer";
   } catch (const std::exception& failure) {
-    if (detail::is_cancellation(std::current_exception())) {
+    if (is_cancellation(std::current_exception())) {
       changed_.set();
       throw;
     }
@@ -176,7 +172,7 @@ ELASTIC_DECL task<void> kubeflow_reporter::tell(duration patience) {
 }
 
 ELASTIC_DECL task<void> kubeflow_reporter::post(std::string status) {
-  detail::http_request request;
+  http_request request;
   request.method = "POST";
   request.target = server_.target;
   request.headers.emplace_back("Content-Type", "application/json");
@@ -185,9 +181,9 @@ ELASTIC_DECL task<void> kubeflow_reporter::post(std::string status) {
     throw error(errc::file_access, "the file system of its token or certificates does not answer");
   }
   std::function<std::string()> reading = [server = server_, counted = hanging_read_] {
-    return detail::read_kubeflow_files(server);
+    return read_kubeflow_files(server);
   };
-  task<std::string> waiting = detail::run_blocking<std::string>(std::move(reading));
+  task<std::string> waiting = run_blocking<std::string>(std::move(reading));
   const std::string token = co_await std::move(waiting);
   if (!token.empty()) request.headers.emplace_back("Authorization", "Bearer " + token);
   request.body = std::move(status);
@@ -200,12 +196,12 @@ ELASTIC_DECL task<void> kubeflow_reporter::post(std::string status) {
   } else {
     stream = std::make_unique<tcp_stream>(std::move(socket));
   }
-  detail::http_connection connection(std::move(stream), to_text(server_.at));
-  const detail::http_response answer = co_await connection.exchange(std::move(request));
+  http_connection connection(std::move(stream), to_text(server_.at));
+  const http_response answer = co_await connection.exchange(std::move(request));
   if (answer.status >= 200 && answer.status < 300) co_return;
   constexpr std::size_t shown = 200;
   throw error(errc::connection_failed, fmt::format("it answered {}: {}", answer.status,
                                                    printable_text(answer.body.substr(0, shown))));
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail

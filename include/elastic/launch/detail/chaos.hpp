@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Opt-in: for programs, not for those who embed a job.
-
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/agent/local_agent.hpp>
 #include <elastic/base/config.hpp>
@@ -20,13 +18,9 @@
 #include <optional>
 #include <string>
 
-namespace elastic {
-
-namespace detail {
+namespace elastic::detail {
 
 class links_cut;
-
-}  // namespace detail
 
 /// Makes the faults of a plan that are meant for this node and its workers, and logs each with what
 /// follows: how long it takes until workers run again.
@@ -59,14 +53,14 @@ class chaos_monkey final : public worker_observer {
  private:
   /// The links of this node, while they are cut.
   struct node_cut {
-    std::unique_ptr<detail::links_cut> links;
+    std::unique_ptr<links_cut> links;
     /// Since the workers first ran.
     duration until{};
   };
 
-  ELASTIC_DECL void carry_out(local_agent& agent, const detail::chaos_step& step, node_cut& cut);
-  ELASTIC_DECL void begin(node_cut& cut, const detail::chaos_step& step);
-  ELASTIC_DECL void end(node_cut& cut, const detail::chaos_step& step);
+  ELASTIC_DECL void carry_out(local_agent& agent, const chaos_step& step, node_cut& cut);
+  ELASTIC_DECL void begin(node_cut& cut, const chaos_step& step);
+  ELASTIC_DECL void end(node_cut& cut, const chaos_step& step);
   ELASTIC_DECL void note(const std::string& text);
 
   chaos_plan plan_;
@@ -82,8 +76,8 @@ class chaos_monkey final : public worker_observer {
   std::optional<time_point> last_fault_;
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/launch/impl/chaos.ipp>
+#include <elastic/launch/detail/impl/chaos.ipp>
 #endif

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/launch/send_command.hpp>
+#include <elastic/launch/detail/send_command.hpp>
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/json_object.hpp>
@@ -22,9 +22,7 @@
 
 #include <fmt/format.h>
 
-namespace elastic {
-
-namespace detail {
+namespace elastic::detail {
 
 inline duration parse_command_time(const std::string& text) {
   double seconds = 0;
@@ -80,22 +78,20 @@ inline http_request request_of(const job_command& command) {
   return request;
 }
 
-}  // namespace detail
-
 ELASTIC_DECL std::variant<command_call, early_exit> parse_command_call(
     job_command::kind what, const std::vector<std::string>& arguments) {
   try {
-    return detail::read_command_call(what, arguments);
+    return read_command_call(what, arguments);
   } catch (const error& refusal) {
     return refuse(refusal.what());
   }
 }
 
 ELASTIC_DECL task<int> send_command(command_call call, std::function<void(std::string_view)> out) {
-  std::unique_ptr<byte_stream> stream = co_await detail::connect_path(call.socket);
-  detail::http_connection connection(std::move(stream), "localhost");
-  detail::http_request request = detail::request_of(call.command);
-  const detail::http_response answer = co_await connection.exchange(std::move(request));
+  std::unique_ptr<byte_stream> stream = co_await connect_path(call.socket);
+  http_connection connection(std::move(stream), "localhost");
+  http_request request = request_of(call.command);
+  const http_response answer = co_await connection.exchange(std::move(request));
   const std::string text = printable_line(answer.body);
   if (answer.status != 200 && answer.status != 409) {
     throw error(errc::invalid_argument,
@@ -106,4 +102,4 @@ ELASTIC_DECL task<int> send_command(command_call call, std::function<void(std::s
   co_return answer.status == 200 ? 0 : 1;
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail

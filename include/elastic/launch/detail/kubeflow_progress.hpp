@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Opt-in: for programs, not for those who embed a job.
-
 #include <elastic/base/config.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/log.hpp>
@@ -20,7 +18,7 @@
 #include <optional>
 #include <string>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// Where Kubeflow Trainer wants to hear how far a job is, by its variables KUBEFLOW_TRAINER_SERVER_
 /// URL, CA_CERT and TOKEN.
@@ -90,8 +88,8 @@ class kubeflow_reporter final : public worker_observer {
   bool is_problem_logged_ = false;
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/launch/impl/kubeflow_progress.ipp>
+#include <elastic/launch/detail/impl/kubeflow_progress.ipp>
 #endif

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/launch/chaos.hpp>
+#include <elastic/launch/detail/chaos.hpp>
 
 #include <elastic/base/error.hpp>
 #include <elastic/net/detail/cut_links.hpp>
@@ -15,7 +15,7 @@
 
 #include <fmt/format.h>
 
-namespace elastic {
+namespace elastic::detail {
 
 ELASTIC_DECL chaos_monkey::chaos_monkey(asio::any_io_executor strand, chaos_plan plan,
                                         const agent_services& services,
@@ -60,18 +60,18 @@ ELASTIC_DECL void chaos_monkey::hung(const hung_worker& worker) {
 
 ELASTIC_DECL task<void> chaos_monkey::run(local_agent& agent) {
   co_await begun_.wait();
-  detail::chaos_schedule schedule(plan_);
+  chaos_schedule schedule(plan_);
   node_cut cut;
-  while (const std::optional<detail::chaos_step> step = schedule.next()) {
+  while (const std::optional<chaos_step> step = schedule.next()) {
     co_await time_->sleep_until(deadline_after(begun_at_, step->at));
     carry_out(agent, *step, cut);
   }
   co_await time_->sleep_until(time_point::max());
 }
 
-ELASTIC_DECL void chaos_monkey::carry_out(local_agent& agent, const detail::chaos_step& step,
+ELASTIC_DECL void chaos_monkey::carry_out(local_agent& agent, const chaos_step& step,
                                           node_cut& cut) {
-  using act = detail::chaos_step::act;
+  using act = chaos_step::act;
   const int target = step.target_in(world_.world_size);
   const bool is_rank = step.of == chaos_fault::target::rank;
   if (!step.fault.empty()) last_fault_ = time_->now();
@@ -89,9 +89,9 @@ ELASTIC_DECL void chaos_monkey::carry_out(local_agent& agent, const detail::chao
   }
 }
 
-ELASTIC_DECL void chaos_monkey::begin(node_cut& cut, const detail::chaos_step& step) {
+ELASTIC_DECL void chaos_monkey::begin(node_cut& cut, const chaos_step& step) {
   try {
-    cut.links = std::make_unique<detail::links_cut>();
+    cut.links = std::make_unique<links_cut>();
   } catch (const error& failure) {
     log_.warning("chaos: {}: not made: {}", step.fault, failure.what());
     return;
@@ -101,7 +101,7 @@ ELASTIC_DECL void chaos_monkey::begin(node_cut& cut, const detail::chaos_step& s
                    cut.links->count()));
 }
 
-ELASTIC_DECL void chaos_monkey::end(node_cut& cut, const detail::chaos_step& step) {
+ELASTIC_DECL void chaos_monkey::end(node_cut& cut, const chaos_step& step) {
   if (!cut.links || step.at < cut.until) return;
   cut.links.reset();
   note("chaos: the connections and ports of this agent are whole again");
@@ -116,4 +116,4 @@ ELASTIC_DECL void chaos_monkey::note(const std::string& text) {
   journal_->record(std::move(event));
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/launch/lean_observer.hpp>
+#include <elastic/launch/detail/lean_observer.hpp>
 
 #include <elastic/launch/detail/code_pages.hpp>
 
 #include <utility>
 
-namespace elastic {
+namespace elastic::detail {
 
 ELASTIC_DECL lean_observer::lean_observer(std::shared_ptr<worker_observer> next)
     : next_(std::move(next)) {}
@@ -16,7 +16,7 @@ ELASTIC_DECL lean_observer::lean_observer(std::shared_ptr<worker_observer> next)
 ELASTIC_DECL void lean_observer::started(const started_workers& job) {
   if (next_) next_->started(job);
   if (std::exchange(is_lean_, true)) return;
-  detail::release_code_pages();
+  release_code_pages();
 }
 
 ELASTIC_DECL void lean_observer::progress(const worker_progress& made) {
@@ -27,4 +27,4 @@ ELASTIC_DECL void lean_observer::hung(const hung_worker& worker) {
   if (next_) next_->hung(worker);
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Opt-in: for programs, not for those who embed a job.
-
 #include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/launch/detail/progress_line.hpp>
@@ -13,7 +11,7 @@
 #include <memory>
 #include <string_view>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// Shows how far a job is in the last row of a terminal, from the first worker's report on. All
 /// output, the workers' own too, scrolls in the rows above it: the terminal is told to leave the
@@ -48,15 +46,15 @@ class progress_bar final : public worker_observer {
   ELASTIC_DECL void write(std::string_view bytes);
 
   std::shared_ptr<time_source> time_;
-  detail::console_target terminal_;
-  detail::progress_line line_;
+  console_target terminal_;
+  progress_line line_;
   time_point drawn_{};
   /// How many rows the terminal had when it was told; 0: it was not.
   int rows_ = 0;
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/launch/impl/progress_bar.ipp>
+#include <elastic/launch/detail/impl/progress_bar.ipp>
 #endif

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/launch/progress_bar.hpp>
+#include <elastic/launch/detail/progress_bar.hpp>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-namespace elastic {
+namespace elastic::detail {
 
 ELASTIC_DECL progress_bar::progress_bar(std::shared_ptr<time_source> time, int descriptor)
     : time_(std::move(time)), terminal_(descriptor) {}
@@ -77,4 +77,4 @@ ELASTIC_DECL void progress_bar::write(std::string_view bytes) {
   }
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail

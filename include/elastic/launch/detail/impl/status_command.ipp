@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/launch/status_command.hpp>
+#include <elastic/launch/detail/status_command.hpp>
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
@@ -28,9 +28,7 @@
 
 #include <fmt/format.h>
 
-namespace elastic {
-
-namespace detail {
+namespace elastic::detail {
 
 inline void read_http_place(std::string_view rest, status_query& query) {
   const std::size_t slash = rest.find('/');
@@ -190,12 +188,10 @@ inline task<shown_status> status_for(status_query query) {
   co_return status_of_journals(query, microseconds_now(system_time()));
 }
 
-}  // namespace detail
-
 ELASTIC_DECL std::variant<status_query, early_exit> parse_status_command(
     const std::vector<std::string>& arguments, const environment_map& environment) {
   try {
-    return detail::read_status_query(arguments, environment);
+    return read_status_query(arguments, environment);
   } catch (const error& refusal) {
     return refuse(refusal.what());
   }
@@ -205,9 +201,9 @@ ELASTIC_DECL task<int> run_status_command(status_query query,
                                           std::function<void(std::string_view)> out) {
   system_time time;
   for (bool is_first = true;; is_first = false) {
-    std::optional<detail::shown_status> shown;
+    std::optional<shown_status> shown;
     try {
-      shown = co_await detail::status_for(query);
+      shown = co_await status_for(query);
     } catch (const error& failure) {
       // Who watches has seen it before.
       if (is_first || failure.code() != errc::connection_failed) throw;
@@ -225,4 +221,4 @@ ELASTIC_DECL task<int> run_status_command(status_query query,
   }
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail

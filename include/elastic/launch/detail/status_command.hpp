@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Opt-in: for programs, not for those who embed a job.
-
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/contract/environment.hpp>
@@ -16,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// What `elasticrun status` is to show.
 struct status_query {
@@ -50,8 +48,8 @@ ELASTIC_DECL std::variant<status_query, early_exit> parse_status_command(
 ELASTIC_DECL task<int> run_status_command(status_query query,
                                           std::function<void(std::string_view)> out);
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/launch/impl/status_command.ipp>
+#include <elastic/launch/detail/impl/status_command.ipp>
 #endif
