@@ -23,8 +23,8 @@
 // The nodes are handlers of one process, each with a connection of its own.
 
 #include <elastic/base/limits.hpp>
+#include <elastic/net/detail/tcp_message_channel.hpp>
 #include <elastic/net/endpoint_list.hpp>
-#include <elastic/net/tcp_message_channel.hpp>
 #include <elastic/rendezvous/native/c10d_rendezvous.hpp>
 #include <elastic/rendezvous/native/detail/candidate.hpp>
 #include <elastic/rendezvous/native/rendezvous_host.hpp>
@@ -164,7 +164,7 @@ int serve_candidate(const std::string& list, int place, int nodes) {
   options.list = list;
   options.self = place;
   for (const auto& at : endpoints) {
-    options.others.push_back(std::make_shared<elastic::tcp_message_connector>(
+    options.others.push_back(std::make_shared<elastic::detail::tcp_message_connector>(
         at, std::string(elastic::rendezvous_service::first_words),
         elastic::limits::rendezvous_message_bytes));
   }

@@ -41,15 +41,16 @@ LAYERS = {
 SHARED = {
     "agent": ["line_template"],
     "base": ["base64", "blocking", "json_fields", "json_object", "json_text", "mailbox",
-             "mount_table", "nearest_name", "random", "ring", "unique_fd"],
+             "mount_table", "named_factories", "nearest_name", "random", "ring", "unique_fd"],
     "contract": ["call_memfd", "macros", "visible_devices"],
     "health": ["control_message", "line_intake", "worker_channels",
                "worker_channels_options", "worker_liveness"],
-    "net": ["cut_links", "http_connection", "stream_listener"],
+    "net": ["byte_stream", "cut_links", "http_connection", "message_frame", "secure_session",
+            "stream_listener", "tcp_message_channel", "tcp_stream", "tls_stream"],
     "process": ["console_target", "console_writer", "core_file", "file_tail", "fork_launcher",
                 "memory_room", "oom_kills", "process_tree", "signal_number", "tree_usage"],
     "rendezvous": ["gather", "master_keys", "solo_rendezvous"],
-    "store": ["key_watch"],
+    "store": ["key_watch", "leased_keys"],
 }
 
 # A header with this line is not in its module's umbrella: who wants it includes it by name.

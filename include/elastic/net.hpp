@@ -3,7 +3,6 @@
 #pragma once
 
 #include <elastic/net/address_filter.hpp>
-#include <elastic/net/byte_stream.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/endpoint_list.hpp>
 #include <elastic/net/free_port.hpp>
@@ -12,7 +11,3 @@
 #include <elastic/net/keep_alive.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/net/message_channel.hpp>
-#include <elastic/net/message_frame.hpp>
-#include <elastic/net/secure_session.hpp>
-#include <elastic/net/tcp_message_channel.hpp>
-#include <elastic/net/tcp_stream.hpp>

@@ -79,8 +79,8 @@
 #include <elastic/launch/detail/impl/chaos_schedule.ipp>
 #include <elastic/launch/detail/impl/code_pages.ipp>
 #include <elastic/launch/detail/impl/command_word.ipp>
-#include <elastic/launch/detail/impl/given_options.ipp>
 #include <elastic/launch/detail/impl/device_listing.ipp>
+#include <elastic/launch/detail/impl/given_options.ipp>
 #include <elastic/launch/detail/impl/gpu_nodes.ipp>
 #include <elastic/launch/detail/impl/kubeflow_progress.ipp>
 #include <elastic/launch/detail/impl/lean_observer.ipp>
@@ -119,7 +119,12 @@
 #include <elastic/net/detail/impl/cut_links.ipp>
 #include <elastic/net/detail/impl/http_connection.ipp>
 #include <elastic/net/detail/impl/http_response_parser.ipp>
+#include <elastic/net/detail/impl/message_frame.ipp>
+#include <elastic/net/detail/impl/secure_session.ipp>
 #include <elastic/net/detail/impl/stream_listener.ipp>
+#include <elastic/net/detail/impl/tcp_message_channel.ipp>
+#include <elastic/net/detail/impl/tcp_stream.ipp>
+#include <elastic/net/detail/impl/tls_stream.ipp>
 #include <elastic/net/impl/address_filter.ipp>
 #include <elastic/net/impl/endpoint.ipp>
 #include <elastic/net/impl/endpoint_list.ipp>
@@ -128,11 +133,6 @@
 #include <elastic/net/impl/job_secret.ipp>
 #include <elastic/net/impl/keep_alive.ipp>
 #include <elastic/net/impl/local_address.ipp>
-#include <elastic/net/impl/message_frame.ipp>
-#include <elastic/net/impl/secure_session.ipp>
-#include <elastic/net/impl/tcp_message_channel.ipp>
-#include <elastic/net/impl/tcp_stream.ipp>
-#include <elastic/net/impl/tls_stream.ipp>
 #include <elastic/observe/detail/impl/advice.ipp>
 #include <elastic/observe/detail/impl/command_request.ipp>
 #include <elastic/observe/detail/impl/http_request_parser.ipp>

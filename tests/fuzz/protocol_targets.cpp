@@ -7,9 +7,9 @@
 
 #include <elastic/base/limits.hpp>
 #include <elastic/net/detail/http_response_parser.hpp>
+#include <elastic/net/detail/message_frame.hpp>
+#include <elastic/net/detail/secure_session.hpp>
 #include <elastic/net/job_secret.hpp>
-#include <elastic/net/message_frame.hpp>
-#include <elastic/net/secure_session.hpp>
 #include <elastic/observe/detail/command_request.hpp>
 #include <elastic/observe/detail/http_request_parser.hpp>
 #include <elastic/observe/detail/node_report.hpp>
@@ -278,7 +278,7 @@ void store_operations(std::string_view input) {
 // ---- the rendezvous -----------------------------------------------------------------------------
 
 void rendezvous_requests(std::string_view input) {
-  frame_reader frames(limits::rendezvous_message_bytes);
+  detail::frame_reader frames(limits::rendezvous_message_bytes);
   cutter parts(input);
   const std::size_t piece = 1 + parts.number(31);
   while (!parts.is_empty()) {
@@ -482,9 +482,10 @@ const job_secret& test_secret() {
 // Bytes of somebody who has no secret: nobody believes them, and little is answered.
 void secure_stranger(std::string_view input) {
   cutter parts(input);
-  const session_role role = parts.number(1) == 0 ? session_role::client : session_role::server;
+  const detail::session_role role =
+      parts.number(1) == 0 ? detail::session_role::client : detail::session_role::server;
   const std::size_t piece = 1 + parts.number(63);
-  secure_session session(test_secret(), role);
+  detail::secure_session session(test_secret(), role);
   session.send("nobody else may read this");
   std::size_t answered = session.take_output().size();
   std::string plain;
@@ -505,8 +506,9 @@ void secure_stranger(std::string_view input) {
 // the beginning of what the other said, or an error.
 void secure_changed(std::string_view input) {
   cutter parts(input);
-  secure_session ends[2] = {secure_session(test_secret(), session_role::client),
-                            secure_session(test_secret(), session_role::server)};
+  detail::secure_session ends[2] = {
+      detail::secure_session(test_secret(), detail::session_role::client),
+      detail::secure_session(test_secret(), detail::session_role::server)};
   std::string heard[2];
   const std::string said[2] = {std::string(parts.bytes(parts.number(80))),
                                std::string(parts.bytes(parts.number(80)))};

@@ -5,7 +5,7 @@
 // bounded memory and time.
 
 #include <elastic/base/detail/unique_fd.hpp>
-#include <elastic/net/message_frame.hpp>
+#include <elastic/net/detail/message_frame.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/rendezvous/native/rendezvous_service.hpp>
 #include <support/catch.hpp>
@@ -93,10 +93,10 @@ std::string words_of_agent() {
   hello.settings.min_nodes = 1;
   hello.settings.max_nodes = 2;
   std::string words(elastic::rendezvous_service::first_words);
-  elastic::append_frame(words, elastic::to_text(elastic::rendezvous_request(hello)));
+  elastic::detail::append_frame(words, elastic::to_text(elastic::rendezvous_request(hello)));
   // It takes no place: it leaves in the same breath.
   const elastic::rendezvous_request leave = elastic::rendezvous_messages::leave{};
-  elastic::append_frame(words, elastic::to_text(leave));
+  elastic::detail::append_frame(words, elastic::to_text(leave));
   return words;
 }
 

@@ -4,8 +4,8 @@
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/net/detail/message_frame.hpp>
 #include <elastic/net/message_channel.hpp>
-#include <elastic/net/message_frame.hpp>
 
 #include <memory>
 #include <string>
@@ -25,7 +25,7 @@ class simulated_channel final : public message_channel {
   void send(std::string message) override {
     if (!pipe_->is_open) return;
     std::string frame;
-    append_frame(frame, message);
+    detail::append_frame(frame, message);
     pipe_->to_server.push_back(std::move(frame));
     pipe_->deliver_later();
   }

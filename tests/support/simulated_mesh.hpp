@@ -8,8 +8,8 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/net/detail/message_frame.hpp>
 #include <elastic/net/message_channel.hpp>
-#include <elastic/net/message_frame.hpp>
 #include <elastic/store/key_value_engine.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/store_extension.hpp>
@@ -263,7 +263,7 @@ class simulated_mesh {
     const std::string server_address = "127.0.0.1";
     std::deque<std::string> to_server;
     std::deque<std::string> to_client;
-    frame_reader frames{limits::rendezvous_message_bytes};
+    detail::frame_reader frames{limits::rendezvous_message_bytes};
   };
 
   using channel = simulated_channel<pipe>;

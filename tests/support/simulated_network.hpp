@@ -7,8 +7,8 @@
 #include <elastic/base/race.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/net/detail/message_frame.hpp>
 #include <elastic/net/message_channel.hpp>
-#include <elastic/net/message_frame.hpp>
 #include <elastic/process/detail/syscalls.hpp>
 #include <elastic/rendezvous/native/rendezvous_service.hpp>
 #include <elastic/store/memory_store.hpp>
@@ -265,7 +265,7 @@ class simulated_network {
       client_closed = true;
       deliver_later();
     }
-    frame_reader frames{limits::rendezvous_message_bytes};
+    detail::frame_reader frames{limits::rendezvous_message_bytes};
   };
 
   using channel = simulated_channel<pipe>;

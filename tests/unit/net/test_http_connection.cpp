@@ -4,7 +4,7 @@
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/net/tcp_stream.hpp>
+#include <elastic/net/detail/tcp_stream.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/scripted_server.hpp>
@@ -31,8 +31,8 @@ const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 task<std::unique_ptr<http_connection>> connect_to(std::uint16_t port) {
   elastic::endpoint at{"127.0.0.1", port};
-  auto socket = co_await elastic::connect_tcp(at);
-  auto stream = std::make_unique<elastic::tcp_stream>(std::move(socket));
+  auto socket = co_await elastic::detail::connect_tcp(at);
+  auto stream = std::make_unique<elastic::detail::tcp_stream>(std::move(socket));
   co_return std::make_unique<http_connection>(std::move(stream), elastic::to_text(at));
 }
 
@@ -118,7 +118,7 @@ CO_TEST("tcp stream: says at which addresses nobody answers", "[net]") {
   const elastic::endpoint nowhere{"127.0.0.1", elastic::test::reserved_port()};
   std::string problem;
   try {
-    co_await elastic::connect_tcp(nowhere);
+    co_await elastic::detail::connect_tcp(nowhere);
   } catch (const error& failure) {
     CHECK(failure.code() == errc::connection_failed);
     problem = failure.what();

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/base/error.hpp>
-#include <elastic/net/tcp_message_channel.hpp>
+#include <elastic/net/detail/tcp_message_channel.hpp>
 
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
@@ -15,11 +15,11 @@
 
 namespace message_channel_tests {
 
-using elastic::append_frame;
 using elastic::errc;
-using elastic::frame_reader;
 using elastic::message_channel;
 using elastic::task;
+using elastic::detail::append_frame;
+using elastic::detail::frame_reader;
 
 TEST_CASE("frames: messages come out as they went in, in whatever pieces", "[net]") {
   std::string stream;
@@ -52,7 +52,8 @@ struct meeting {
 
   task<void> open(std::string greeting) {
     const std::uint16_t port = acceptor.local_endpoint().port();
-    elastic::tcp_message_connector connector({"127.0.0.1", port}, std::move(greeting), 1024);
+    elastic::detail::tcp_message_connector connector({"127.0.0.1", port}, std::move(greeting),
+                                                     1024);
     channel = co_await connector.connect();
     peer = co_await acceptor.async_accept(asio::use_awaitable);
   }
@@ -136,7 +137,7 @@ CO_TEST("message channel: an address that nobody serves is named", "[net]") {
                                    {asio::ip::address_v4::loopback(), 0});
     port = closed.local_endpoint().port();
   }
-  elastic::tcp_message_connector connector({"127.0.0.1", port}, "", 1024);
+  elastic::detail::tcp_message_connector connector({"127.0.0.1", port}, "", 1024);
   std::string why;
   try {
     co_await connector.connect();

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/net/detail/secure_session.hpp>
 #include <elastic/net/job_secret.hpp>
-#include <elastic/net/secure_session.hpp>
 #include <support/catch.hpp>
 #include <support/run_program.hpp>
 
@@ -25,8 +25,8 @@ namespace secure_session_tests {
 
 using elastic::errc;
 using elastic::job_secret;
-using elastic::secure_session;
-using elastic::session_role;
+using elastic::detail::secure_session;
+using elastic::detail::session_role;
 
 const std::string bytes_of_a = "0123456789abcdef0123456789abcdef";
 const std::string bytes_of_b = "fedcba9876543210fedcba9876543210";
@@ -136,15 +136,15 @@ TEST_CASE("secure session: a server answers a client without a secret that one i
   const outcome result = take(server, "elastic rendezvous\n");
   CHECK(result.failure == errc::protocol_violation);
   const std::string answer = server.take_output();
-  CHECK(elastic::is_secret_needed(answer));
-  CHECK(!elastic::is_secret_needed(elastic::no_secret_alert().substr(0, 3)));
+  CHECK(elastic::detail::is_secret_needed(answer));
+  CHECK(!elastic::detail::is_secret_needed(elastic::detail::no_secret_alert().substr(0, 3)));
 }
 
 TEST_CASE("secure session: a client tells who has no secret", "[net][tls]") {
-  const std::string answer =
-      GENERATE(as<std::string>(), std::string(elastic::no_secret_alert()), "\x02", "HTTP/1.1 400");
+  const std::string answer = GENERATE(
+      as<std::string>(), std::string(elastic::detail::no_secret_alert()), "\x02", "HTTP/1.1 400");
   secure_session client(job_secret(bytes_of_a), session_role::client);
-  CHECK(elastic::is_secure_greeting(client.take_output()));
+  CHECK(elastic::detail::is_secure_greeting(client.take_output()));
   const outcome result = take(client, answer);
   CHECK(result.failure == errc::invalid_argument);
   CHECK(result.why == "this node has a secret (--rdzv-conf secret_file), the other side has none");

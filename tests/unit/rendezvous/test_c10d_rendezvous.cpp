@@ -3,7 +3,7 @@
 #include <elastic/rendezvous/native/c10d_rendezvous.hpp>
 
 #include <elastic/base/race.hpp>
-#include <elastic/net/message_frame.hpp>
+#include <elastic/net/detail/message_frame.hpp>
 #include <elastic/rendezvous/native/rendezvous_service.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
@@ -337,7 +337,7 @@ task<std::string> said_to(asio::any_io_executor executor, std::uint16_t port, st
 
 std::string framed(const std::string& text) {
   std::string frame;
-  elastic::append_frame(frame, text);
+  elastic::detail::append_frame(frame, text);
   return frame;
 }
 

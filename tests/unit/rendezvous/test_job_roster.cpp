@@ -12,7 +12,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/task_group.hpp>
-#include <elastic/net/message_frame.hpp>
+#include <elastic/net/detail/message_frame.hpp>
 #include <support/catch.hpp>
 #include <support/manual_time.hpp>
 
@@ -234,7 +234,7 @@ class caller final : public elastic::store_extension::client {
   asio::ip::tcp::endpoint there() const override { return {}; }
   void say(const elastic::rendezvous_request& what) {
     std::string frame;
-    elastic::append_frame(frame, elastic::to_text(what));
+    elastic::detail::append_frame(frame, elastic::to_text(what));
     conversation_->received(frame);
   }
   std::string heard;

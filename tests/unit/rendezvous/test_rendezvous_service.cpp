@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/rendezvous/native/rendezvous_service.hpp>
 
-#include <elastic/net/message_frame.hpp>
+#include <elastic/net/detail/message_frame.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <support/catch.hpp>
 
@@ -29,7 +29,7 @@ class caller final : public elastic::store_extension::client {
 
   void say(const rendezvous_request& what) {
     std::string frame;
-    elastic::append_frame(frame, elastic::to_text(what));
+    elastic::detail::append_frame(frame, elastic::to_text(what));
     conversation_->received(frame);
   }
   void hello_of(const std::string& run_id) { say(greeting(run_id)); }

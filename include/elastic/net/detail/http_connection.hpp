@@ -6,7 +6,7 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
-#include <elastic/net/byte_stream.hpp>
+#include <elastic/net/detail/byte_stream.hpp>
 #include <elastic/net/detail/http_response_parser.hpp>
 
 #include <array>

@@ -12,7 +12,7 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/base/task_group.hpp>
-#include <elastic/net/byte_stream.hpp>
+#include <elastic/net/detail/byte_stream.hpp>
 #include <elastic/net/detail/stream_listener.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/observe/detail/command_request.hpp>

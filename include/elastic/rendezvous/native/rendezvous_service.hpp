@@ -7,7 +7,7 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/net/message_frame.hpp>
+#include <elastic/net/detail/message_frame.hpp>
 #include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
 #include <elastic/store/store_extension.hpp>
 
@@ -76,7 +76,7 @@ class rendezvous_service final : public store_extension,
    private:
     rendezvous_service& of_;
     connection id_;
-    frame_reader frames_;
+    detail::frame_reader frames_;
   };
 
   struct node_connection {

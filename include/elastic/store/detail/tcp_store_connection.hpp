@@ -4,8 +4,8 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/net/detail/secure_session.hpp>
 #include <elastic/net/job_secret.hpp>
-#include <elastic/net/secure_session.hpp>
 #include <elastic/store/detail/tcp_store_budget.hpp>
 #include <elastic/store/detail/tcp_store_session.hpp>
 #include <elastic/store/key_value_engine.hpp>

@@ -5,8 +5,8 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/net/detail/secure_session.hpp>
 #include <elastic/net/job_secret.hpp>
-#include <elastic/net/secure_session.hpp>
 #include <elastic/store/detail/tcp_store_protocol.hpp>
 
 #include <cstddef>

@@ -5,9 +5,9 @@
 #include <elastic/store/etcd_client.hpp>
 
 #include <elastic/base/asio.hpp>
-#include <elastic/net/byte_stream.hpp>
-#include <elastic/net/tcp_stream.hpp>
-#include <elastic/net/tls_stream.hpp>
+#include <elastic/net/detail/byte_stream.hpp>
+#include <elastic/net/detail/tcp_stream.hpp>
+#include <elastic/net/detail/tls_stream.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -24,7 +24,7 @@ ELASTIC_DECL etcd_refusal::etcd_refusal(errc code, const std::string& sentence, 
 
 ELASTIC_DECL etcd_client::etcd_client(etcd_options options) : options_(std::move(options)) {
   idle_.resize(options_.members.size());
-  if (options_.uses_tls) check_tls_options(options_.tls);
+  if (options_.uses_tls) detail::check_tls_options(options_.tls);
 }
 
 ELASTIC_DECL std::string etcd_client::name() const {
@@ -241,12 +241,12 @@ ELASTIC_DECL void etcd_client::keep(std::size_t member,
 ELASTIC_DECL task<std::unique_ptr<detail::http_connection>> etcd_client::connect(
     std::size_t member) {
   const endpoint at = options_.members[member];
-  asio::ip::tcp::socket socket = co_await connect_tcp(at);
-  std::unique_ptr<byte_stream> stream;
+  asio::ip::tcp::socket socket = co_await detail::connect_tcp(at);
+  std::unique_ptr<detail::byte_stream> stream;
   if (options_.uses_tls) {
-    stream = co_await greet_by_tls(std::move(socket), at.host, options_.tls);
+    stream = co_await detail::greet_by_tls(std::move(socket), at.host, options_.tls);
   } else {
-    stream = std::make_unique<tcp_stream>(std::move(socket));
+    stream = std::make_unique<detail::tcp_stream>(std::move(socket));
   }
   co_return std::make_unique<detail::http_connection>(std::move(stream), elastic::to_text(at));
 }

@@ -5,7 +5,7 @@
 #include <elastic/store/tcp_store.hpp>
 
 #include <elastic/base/asio.hpp>
-#include <elastic/net/secure_session.hpp>
+#include <elastic/net/detail/secure_session.hpp>
 #include <elastic/store/detail/store_keys.hpp>
 
 #include <algorithm>
@@ -169,7 +169,7 @@ ELASTIC_DECL task<void> tcp_store::confirm(lease& on) {
 
 ELASTIC_DECL void tcp_store::throw_no_store(char reply) const {
   // The first byte of the answer by which a server with a secret turns others away.
-  if (reply == secret_needed_alert().front()) {
+  if (reply == detail::secret_needed_alert().front()) {
     throw error(errc::invalid_argument,
                 fmt::format("{}: {}", where(), detail::own_secret_is_missing));
   }

@@ -13,8 +13,8 @@
 #include <elastic/base/race.hpp>
 #include <elastic/launch/early_exit.hpp>
 #include <elastic/net/detail/http_connection.hpp>
-#include <elastic/net/tcp_stream.hpp>
-#include <elastic/net/tls_stream.hpp>
+#include <elastic/net/detail/tcp_stream.hpp>
+#include <elastic/net/detail/tls_stream.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -11,7 +11,7 @@
 #include <elastic/base/time.hpp>
 #include <elastic/net/detail/http_connection.hpp>
 #include <elastic/net/detail/stream_listener.hpp>
-#include <elastic/net/tcp_stream.hpp>
+#include <elastic/net/detail/tcp_stream.hpp>
 #include <elastic/observe/job_document.hpp>
 #include <elastic/observe/job_view.hpp>
 #include <elastic/observe/journal_reader.hpp>

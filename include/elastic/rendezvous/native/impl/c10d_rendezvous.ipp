@@ -8,9 +8,9 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/net/detail/tcp_message_channel.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/net/local_address.hpp>
-#include <elastic/net/tcp_message_channel.hpp>
 #include <elastic/rendezvous/native/detail/candidate_addresses.hpp>
 #include <elastic/rendezvous/native/detail/exclusion_list.hpp>
 #include <elastic/rendezvous/native/rendezvous_service.hpp>
@@ -267,9 +267,9 @@ ELASTIC_DECL task<void> c10d_rendezvous::reach_endpoint(asio::any_io_executor ex
 
 ELASTIC_DECL std::shared_ptr<message_connector> c10d_rendezvous::connector_to(
     const endpoint& at) const {
-  return std::make_shared<tcp_message_connector>(at, std::string(rendezvous_service::first_words),
-                                                 limits::rendezvous_message_bytes,
-                                                 parameters_.secret);
+  return std::make_shared<detail::tcp_message_connector>(
+      at, std::string(rendezvous_service::first_words), limits::rendezvous_message_bytes,
+      parameters_.secret);
 }
 
 ELASTIC_DECL std::shared_ptr<store> c10d_rendezvous::store_at(asio::any_io_executor executor,

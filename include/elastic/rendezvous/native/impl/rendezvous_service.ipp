@@ -187,7 +187,7 @@ ELASTIC_DECL void rendezvous_service::deliver(rendezvous_coordinator& job) {
     const auto to = connections_.find(answer.to);
     if (to == connections_.end()) continue;
     frame_.clear();
-    append_frame(frame_, to_text(answer.what));
+    detail::append_frame(frame_, to_text(answer.what));
     to->second.peer->send(frame_);
   }
   for (const connection id : job.take_dropped()) {

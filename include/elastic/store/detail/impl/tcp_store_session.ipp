@@ -6,7 +6,7 @@
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
-#include <elastic/net/secure_session.hpp>
+#include <elastic/net/detail/secure_session.hpp>
 
 #include <algorithm>
 #include <cstring>

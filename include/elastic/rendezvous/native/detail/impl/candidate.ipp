@@ -9,7 +9,7 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/base/scope.hpp>
-#include <elastic/net/message_frame.hpp>
+#include <elastic/net/detail/message_frame.hpp>
 #include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 

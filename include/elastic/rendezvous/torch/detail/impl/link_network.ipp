@@ -5,8 +5,8 @@
 #include <elastic/rendezvous/torch/detail/link_network.hpp>
 
 #include <elastic/base/limits.hpp>
+#include <elastic/net/detail/tcp_message_channel.hpp>
 #include <elastic/net/local_address.hpp>
-#include <elastic/net/tcp_message_channel.hpp>
 #include <elastic/rendezvous/native/rendezvous_service.hpp>
 
 #include <utility>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/net/tcp_message_channel.hpp>
+#include <elastic/net/detail/tcp_message_channel.hpp>
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
@@ -20,7 +20,7 @@
 
 #include <fmt/format.h>
 
-namespace elastic {
+namespace elastic::detail {
 
 ELASTIC_DECL tcp_message_channel::tcp_message_channel(asio::ip::tcp::socket connected,
                                                       std::size_t bound,
@@ -51,8 +51,7 @@ ELASTIC_DECL void tcp_message_channel::send_bytes(std::string_view bytes) {
 ELASTIC_DECL task<std::string> tcp_message_channel::receive() {
   for (;;) {
     if (const auto message = in_.next()) co_return std::string(*message);
-    auto [failure, size] =
-        co_await socket_.async_read_some(asio::buffer(piece_), detail::as_result);
+    auto [failure, size] = co_await socket_.async_read_some(asio::buffer(piece_), as_result);
     if (failure == asio::error::operation_aborted && socket_.is_open()) {
       throw std::system_error(failure);
     }
@@ -65,7 +64,7 @@ ELASTIC_DECL void tcp_message_channel::take_in(std::string_view bytes) {
   if (!secure_) {
     in_.append(bytes);
     if (std::exchange(has_heard_, true) || !is_secret_needed(bytes)) return;
-    throw error(errc::invalid_argument, std::string(detail::own_secret_is_missing));
+    throw error(errc::invalid_argument, std::string(own_secret_is_missing));
   }
   std::string plain;
   secure_->received(bytes, plain);
@@ -130,7 +129,7 @@ ELASTIC_DECL std::string tcp_message_connector::name() const { return to_text(at
 
 ELASTIC_DECL task<std::shared_ptr<message_channel>> tcp_message_connector::connect() {
   auto executor = co_await asio::this_coro::executor;
-  const auto addresses = co_await detail::resolve_addresses(at_.host);
+  const auto addresses = co_await resolve_addresses(at_.host);
   if (addresses.empty()) {
     throw error(errc::connection_failed, fmt::format("the name '{}' cannot be resolved", at_.host));
   }
@@ -162,10 +161,10 @@ ELASTIC_DECL task<std::tuple<asio::error_code>> tcp_message_connector::connect_o
   socket.open(end.protocol(), failure);
   if (failure) co_return failure;
   ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
-  detail::join_cut(socket.native_handle());
+  join_cut(socket.native_handle());
   system_time time;
   const time_point limit = time.now() + address_patience;
-  task<std::tuple<asio::error_code>> connecting = socket.async_connect(end, detail::as_result);
+  task<std::tuple<asio::error_code>> connecting = socket.async_connect(end, as_result);
   co_await with_deadline(time, limit, keep_failure(std::move(connecting), failure));
   const bool is_late = failure == asio::error::operation_aborted && time.now() >= limit;
   co_return is_late ? asio::error::make_error_code(asio::error::timed_out) : failure;
@@ -182,4 +181,4 @@ ELASTIC_DECL std::shared_ptr<message_channel> tcp_message_connector::converse(
   return channel;
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/net/message_frame.hpp>
+#include <elastic/net/detail/message_frame.hpp>
 
 #include <elastic/base/error.hpp>
 
@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-namespace elastic {
+namespace elastic::detail {
 
 ELASTIC_DECL void append_frame(std::string& out, std::string_view message) {
   const auto size = static_cast<std::uint32_t>(message.size());
@@ -43,4 +43,4 @@ ELASTIC_DECL std::optional<std::string_view> frame_reader::next() {
   return rest.substr(header, size);
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/net/tls_stream.hpp>
+#include <elastic/net/detail/tls_stream.hpp>
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/blocking.hpp>
@@ -22,11 +22,9 @@
 #include <asio/ssl.hpp>
 #endif
 
-namespace elastic {
+namespace elastic::detail {
 
 #if defined(ELASTIC_HAS_TLS)
-
-namespace detail {
 
 /// The file of the certificates that this system trusts, if OpenSSL does not look for it itself: it
 /// knows the place of the distribution that it was built for, and a program that carries it runs on
@@ -59,7 +57,7 @@ class tls_stream final : public byte_stream {
     std::unique_ptr<tls_stream> made(new tls_stream(std::move(connected), std::move(context)));
     made->expect(host);
     auto [failure] =
-        co_await made->stream_.async_handshake(asio::ssl::stream_base::client, detail::as_result);
+        co_await made->stream_.async_handshake(asio::ssl::stream_base::client, as_result);
     if (failure == asio::error::operation_aborted) throw std::system_error(failure);
     if (failure && is_broken(failure)) {
       throw error(errc::connection_failed,
@@ -75,15 +73,14 @@ class tls_stream final : public byte_stream {
   static void check(const tls_options& options) { static_cast<void>(trusted(options)); }
 
   task<std::size_t> read_some(asio::mutable_buffer into) override {
-    auto [failure, size] = co_await stream_.async_read_some(into, detail::as_result);
+    auto [failure, size] = co_await stream_.async_read_some(into, as_result);
     if (failure == asio::error::eof || failure == asio::ssl::error::stream_truncated) co_return 0;
     throw_if(failure);
     co_return size;
   }
 
   task<void> write(std::string bytes) override {
-    auto [failure, size] =
-        co_await asio::async_write(stream_, asio::buffer(bytes), detail::as_result);
+    auto [failure, size] = co_await asio::async_write(stream_, asio::buffer(bytes), as_result);
     throw_if(failure);
   }
 
@@ -158,22 +155,15 @@ class tls_stream final : public byte_stream {
   asio::ssl::stream<asio::ip::tcp::socket> stream_;
 };
 
-}  // namespace detail
-
 ELASTIC_DECL task<std::unique_ptr<byte_stream>> greet_by_tls(asio::ip::tcp::socket connected,
                                                              std::string host,
                                                              tls_options options) {
-  co_return co_await detail::tls_stream::greet(std::move(connected), std::move(host),
-                                               std::move(options));
+  co_return co_await tls_stream::greet(std::move(connected), std::move(host), std::move(options));
 }
 
-ELASTIC_DECL void check_tls_options(const tls_options& options) {
-  detail::tls_stream::check(options);
-}
+ELASTIC_DECL void check_tls_options(const tls_options& options) { tls_stream::check(options); }
 
 #else
-
-namespace detail {
 
 [[noreturn]] inline void throw_no_tls() {
   throw error(errc::invalid_argument,
@@ -181,15 +171,13 @@ namespace detail {
               "which needs OpenSSL)");
 }
 
-}  // namespace detail
-
 ELASTIC_DECL task<std::unique_ptr<byte_stream>> greet_by_tls(asio::ip::tcp::socket, std::string,
                                                              tls_options) {
-  detail::throw_no_tls();
+  throw_no_tls();
 }
 
-ELASTIC_DECL void check_tls_options(const tls_options&) { detail::throw_no_tls(); }
+ELASTIC_DECL void check_tls_options(const tls_options&) { throw_no_tls(); }
 
 #endif
 
-}  // namespace elastic
+}  // namespace elastic::detail

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/net/secure_session.hpp>
+#include <elastic/net/detail/secure_session.hpp>
 
 #include <elastic/base/error.hpp>
 
@@ -20,9 +20,7 @@
 #include <openssl/ssl.h>
 #endif
 
-namespace elastic {
-
-namespace detail {
+namespace elastic::detail {
 
 // A TLS record begins with its type and the version's first byte.
 inline constexpr char alert_record = 0x15;
@@ -35,31 +33,27 @@ inline constexpr int insufficient_security = 71;
 inline constexpr std::string_view secret_needed_record("\x15\x03\x03\x00\x02\x02\x46", 7);
 inline constexpr std::string_view no_secret_record("\x15\x03\x03\x00\x02\x02\x47", 7);
 
-}  // namespace detail
+ELASTIC_DECL std::string_view no_secret_alert() { return no_secret_record; }
 
-ELASTIC_DECL std::string_view no_secret_alert() { return detail::no_secret_record; }
-
-ELASTIC_DECL std::string_view secret_needed_alert() { return detail::secret_needed_record; }
+ELASTIC_DECL std::string_view secret_needed_alert() { return secret_needed_record; }
 
 ELASTIC_DECL bool is_secure_greeting(std::string_view bytes) {
   return bytes.size() >= 2 && may_be_secure_greeting(bytes);
 }
 
 ELASTIC_DECL bool may_be_secure_greeting(std::string_view bytes) {
-  constexpr std::array<char, 2> greeting = {detail::handshake_record, detail::record_version};
+  constexpr std::array<char, 2> greeting = {handshake_record, record_version};
   const std::size_t known = std::min(bytes.size(), greeting.size());
   return bytes.substr(0, known) == std::string_view(greeting.data(), known);
 }
 
 ELASTIC_DECL bool is_secret_needed(std::string_view bytes) {
   // As the length of a message these bytes are over every bound.
-  return bytes.size() >= 4 && bytes[0] == detail::alert_record &&
-         bytes[1] == detail::record_version && bytes[3] == 0;
+  return bytes.size() >= 4 && bytes[0] == alert_record && bytes[1] == record_version &&
+         bytes[3] == 0;
 }
 
 #if defined(ELASTIC_HAS_TLS)
-
-namespace detail {
 
 inline constexpr std::string_view psk_identity = "elastic agent 1";
 inline constexpr std::size_t psk_bytes = 32;
@@ -161,8 +155,6 @@ ELASTIC_DECL std::shared_ptr<const job_secret_state> make_job_secret_state(std::
   return state;
 }
 
-}  // namespace detail
-
 struct secure_session::engine {
   struct deleter {
     void operator()(SSL* freed) const { ::SSL_free(freed); }
@@ -177,7 +169,7 @@ struct secure_session::engine {
     if (connection == nullptr || in == nullptr || out == nullptr) {
       ::BIO_free(in);
       ::BIO_free(out);
-      detail::throw_no_openssl();
+      throw_no_openssl();
     }
     ::SSL_set_bio(connection.get(), in, out);
     if (role == session_role::client) {
@@ -221,7 +213,7 @@ ELASTIC_DECL void secure_session::received(std::string_view bytes, std::string& 
   if (!std::exchange(has_heard_, true)) check_first(bytes);
   std::size_t written = 0;
   BIO* in = ::SSL_get_rbio(engine_->connection.get());
-  if (::BIO_write_ex(in, bytes.data(), bytes.size(), &written) != 1) detail::throw_no_openssl();
+  if (::BIO_write_ex(in, bytes.data(), bytes.size(), &written) != 1) throw_no_openssl();
   if (!is_ready_) shake_hands();
   if (is_ready_) read_all(plain);
 }
@@ -257,13 +249,13 @@ ELASTIC_DECL std::string secure_session::take_output() {
 
 // What is no TLS is not given to OpenSSL, so that the answer to it is always the same.
 ELASTIC_DECL void secure_session::check_first(std::string_view bytes) {
-  if (bytes[0] == detail::handshake_record) return;
+  if (bytes[0] == handshake_record) return;
   if (role_ == session_role::server) {
-    alert_ = detail::secret_needed_record;
+    alert_ = secret_needed_record;
     throw error(errc::protocol_violation, "it has no secret, and this job has one");
   }
-  if (bytes[0] == detail::alert_record) return;
-  throw error(errc::invalid_argument, std::string(detail::peer_has_no_secret));
+  if (bytes[0] == alert_record) return;
+  throw error(errc::invalid_argument, std::string(peer_has_no_secret));
 }
 
 ELASTIC_DECL void secure_session::shake_hands() {
@@ -291,8 +283,8 @@ ELASTIC_DECL void secure_session::refuse() {
     throw error(errc::protocol_violation,
                 fmt::format("it does not hold this job's secret (TLS: {})", text));
   }
-  if (ERR_GET_REASON(failure) == SSL_AD_REASON_OFFSET + detail::insufficient_security) {
-    throw error(errc::invalid_argument, std::string(detail::peer_has_no_secret));
+  if (ERR_GET_REASON(failure) == SSL_AD_REASON_OFFSET + insufficient_security) {
+    throw error(errc::invalid_argument, std::string(peer_has_no_secret));
   }
   throw error(errc::invalid_argument,
               fmt::format("the secret of this node (--rdzv-conf secret_file) is not that of the "
@@ -302,8 +294,6 @@ ELASTIC_DECL void secure_session::refuse() {
 
 #else
 
-namespace detail {
-
 struct job_secret_state {};
 
 ELASTIC_DECL std::shared_ptr<const job_secret_state> make_job_secret_state(std::string_view) {
@@ -311,8 +301,6 @@ ELASTIC_DECL std::shared_ptr<const job_secret_state> make_job_secret_state(std::
               "a job's secret cannot be used: this program was built without TLS "
               "(ELASTIC_WITH_TLS, which needs OpenSSL)");
 }
-
-}  // namespace detail
 
 // There is no secret to make a session of.
 struct secure_session::engine {};
@@ -333,4 +321,4 @@ ELASTIC_DECL void secure_session::refuse() {
 
 #endif
 
-}  // namespace elastic
+}  // namespace elastic::detail

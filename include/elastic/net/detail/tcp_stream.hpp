@@ -4,7 +4,7 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
-#include <elastic/net/byte_stream.hpp>
+#include <elastic/net/detail/byte_stream.hpp>
 #include <elastic/net/endpoint.hpp>
 
 #include <cstddef>
@@ -15,14 +15,10 @@
 #include <asio/buffer.hpp>
 #include <asio/ip/tcp.hpp>
 
-namespace elastic {
-
-namespace detail {
+namespace elastic::detail {
 
 ELASTIC_DECL task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socket& socket,
                                                             asio::ip::tcp::endpoint end);
-
-}  // namespace detail
 
 /// Connects to a port of a host, at the first of its addresses if that succeeds.
 ///
@@ -45,8 +41,8 @@ class tcp_stream final : public byte_stream {
   asio::ip::tcp::socket socket_;
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/net/impl/tcp_stream.ipp>
+#include <elastic/net/detail/impl/tcp_stream.ipp>
 #endif

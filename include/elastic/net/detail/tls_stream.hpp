@@ -2,11 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Opt-in: for etcd.
-
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
-#include <elastic/net/byte_stream.hpp>
+#include <elastic/net/detail/byte_stream.hpp>
 #include <elastic/net/tls_options.hpp>
 
 #include <memory>
@@ -14,7 +12,7 @@
 
 #include <asio/ip/tcp.hpp>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// Greets a server by TLS, 1.2 or later, on a connection that was just made, and checks its
 /// certificate. The files are read on a thread, since their file system may not answer. Needs
@@ -32,8 +30,8 @@ ELASTIC_DECL task<std::unique_ptr<byte_stream>> greet_by_tls(asio::ip::tcp::sock
 /// Errors: `errc::invalid_argument`, also if the build has no TLS.
 ELASTIC_DECL void check_tls_options(const tls_options& options);
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/net/impl/tls_stream.ipp>
+#include <elastic/net/detail/impl/tls_stream.ipp>
 #endif

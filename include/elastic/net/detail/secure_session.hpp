@@ -9,16 +9,12 @@
 #include <string>
 #include <string_view>
 
-namespace elastic {
-
-namespace detail {
+namespace elastic::detail {
 
 inline constexpr std::string_view peer_has_no_secret =
     "this node has a secret (--rdzv-conf secret_file), the other side has none";
 inline constexpr std::string_view own_secret_is_missing =
     "the other side has a secret, this node has none (--rdzv-conf secret_file)";
-
-}  // namespace detail
 
 /// Which end of a connection this is: who connected, or who was connected to.
 enum class session_role { client, server };
@@ -87,8 +83,8 @@ ELASTIC_DECL bool may_be_secure_greeting(std::string_view bytes);
 /// needed.
 ELASTIC_DECL bool is_secret_needed(std::string_view bytes);
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/net/impl/secure_session.ipp>
+#include <elastic/net/detail/impl/secure_session.ipp>
 #endif

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/net/tcp_stream.hpp>
+#include <elastic/net/detail/tcp_stream.hpp>
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
@@ -15,9 +15,7 @@
 
 #include <fmt/format.h>
 
-namespace elastic {
-
-namespace detail {
+namespace elastic::detail {
 
 ELASTIC_DECL task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socket& socket,
                                                             asio::ip::tcp::endpoint end) {
@@ -30,11 +28,9 @@ ELASTIC_DECL task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socke
   co_return co_await socket.async_connect(end, as_result);
 }
 
-}  // namespace detail
-
 ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint to) {
   auto executor = co_await asio::this_coro::executor;
-  const auto addresses = co_await detail::resolve_addresses(to.host);
+  const auto addresses = co_await resolve_addresses(to.host);
   if (addresses.empty()) {
     throw error(errc::connection_failed, fmt::format("the name '{}' cannot be resolved", to.host));
   }
@@ -42,7 +38,7 @@ ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint to) {
   std::string tried;
   for (const auto& address : addresses) {
     const asio::ip::tcp::endpoint end(address, to.port);
-    auto [failure] = co_await detail::connect_one(socket, end);
+    auto [failure] = co_await connect_one(socket, end);
     if (!failure) {
       asio::error_code ignored;
       socket.set_option(asio::ip::tcp::no_delay(true), ignored);
@@ -57,15 +53,14 @@ ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint to) {
 }
 
 ELASTIC_DECL task<std::size_t> tcp_stream::read_some(asio::mutable_buffer into) {
-  auto [failure, size] = co_await socket_.async_read_some(into, detail::as_result);
+  auto [failure, size] = co_await socket_.async_read_some(into, as_result);
   if (failure == asio::error::eof) co_return 0;
   throw_if(failure);
   co_return size;
 }
 
 ELASTIC_DECL task<void> tcp_stream::write(std::string bytes) {
-  auto [failure, size] =
-      co_await asio::async_write(socket_, asio::buffer(bytes), detail::as_result);
+  auto [failure, size] = co_await asio::async_write(socket_, asio::buffer(bytes), as_result);
   throw_if(failure);
 }
 
@@ -82,4 +77,4 @@ ELASTIC_DECL void tcp_stream::throw_if(asio::error_code failure) const {
   throw error(errc::connection_failed, fmt::format("the connection broke: {}", failure.message()));
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail

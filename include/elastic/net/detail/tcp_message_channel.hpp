@@ -5,11 +5,11 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/net/detail/message_frame.hpp>
+#include <elastic/net/detail/secure_session.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/job_secret.hpp>
 #include <elastic/net/message_channel.hpp>
-#include <elastic/net/message_frame.hpp>
-#include <elastic/net/secure_session.hpp>
 
 #include <array>
 #include <cstddef>
@@ -21,7 +21,7 @@
 
 #include <asio/ip/tcp.hpp>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// Messages over a TCP connection. Made by `tcp_message_connector`.
 class tcp_message_channel final : public message_channel,
@@ -80,8 +80,8 @@ class tcp_message_connector final : public message_connector {
   std::optional<job_secret> secret_;
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/net/impl/tcp_message_channel.ipp>
+#include <elastic/net/detail/impl/tcp_message_channel.ipp>
 #endif

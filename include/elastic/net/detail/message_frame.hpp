@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// Appends a message as it goes over a stream: its length, 4 bytes with the least first, and its
 /// bytes.
@@ -35,8 +35,8 @@ class frame_reader {
   std::size_t taken_ = 0;
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/net/impl/message_frame.ipp>
+#include <elastic/net/detail/impl/message_frame.ipp>
 #endif

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <string>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// A connection over which bytes go both ways.
 ///
@@ -29,4 +29,4 @@ class byte_stream {
   virtual void close() = 0;
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail
