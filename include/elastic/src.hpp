@@ -36,10 +36,10 @@
 #include <elastic/agent/standby/detail/impl/import_record.ipp>
 #include <elastic/agent/standby/detail/impl/python_command.ipp>
 #include <elastic/agent/standby/detail/impl/standby_environment.ipp>
+#include <elastic/agent/standby/detail/impl/standby_message.ipp>
+#include <elastic/agent/standby/detail/impl/standby_plan.ipp>
 #include <elastic/agent/standby/detail/impl/standby_process.ipp>
 #include <elastic/agent/standby/detail/impl/stored_archive.ipp>
-#include <elastic/agent/standby/impl/standby_message.ipp>
-#include <elastic/agent/standby/impl/standby_plan.ipp>
 #include <elastic/agent/standby/impl/standby_set.ipp>
 #include <elastic/agent/standby/impl/standby_starts.ipp>
 #include <elastic/agent/standby/impl/warm_standby.ipp>

@@ -6,7 +6,7 @@
 #include "target.hpp"
 
 #include <elastic/agent/detail/line_template.hpp>
-#include <elastic/agent/standby/standby_message.hpp>
+#include <elastic/agent/standby/detail/standby_message.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/contract/error_file.hpp>
 #include <elastic/contract/function_call.hpp>
@@ -35,8 +35,8 @@ namespace {
 
 /// A standby, whose imports may say anything in its name.
 void standby_said(std::string_view input) {
-  const standby_message message = parse_standby_message(input);
-  require(bytes_of(message) == input, "what a standby says has one form");
+  const detail::standby_message message = detail::parse_standby_message(input);
+  require(detail::bytes_of(message) == input, "what a standby says has one form");
 }
 
 void control_line(std::string_view input) {

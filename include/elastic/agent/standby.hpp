@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/standby/standby_message.hpp>
-#include <elastic/agent/standby/standby_plan.hpp>
 #include <elastic/agent/standby/standby_set.hpp>
 #include <elastic/agent/standby/standby_starts.hpp>
 #include <elastic/agent/standby/warm_standby.hpp>

@@ -5,8 +5,8 @@
 // them.
 
 #include <elastic/agent/detail/planned_restart.hpp>
-#include <elastic/agent/standby/standby_message.hpp>
-#include <elastic/agent/standby/standby_plan.hpp>
+#include <elastic/agent/standby/detail/standby_message.hpp>
+#include <elastic/agent/standby/detail/standby_plan.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/observe/job_journal.hpp>
 #include <support/agent_stage.hpp>
@@ -81,9 +81,9 @@ class standby_stage : public agent_stage {
           static_cast<ssize_t>(bytes.size()));
   }
   void be_ready(std::size_t index) {
-    standby_message message;
+    detail::standby_message message;
     message.pid = worker(index).pid;
-    say(index, bytes_of(message));
+    say(index, detail::bytes_of(message));
   }
 
   void hang_up(std::size_t index) {
@@ -174,7 +174,7 @@ TIME_TEST("agent: a node that is bound to be missed joins when its standbys are 
     stage.worker(1).exit(0);
   }
   SECTION("they are not in time") {
-    co_await stage.pass(standby_plan::join_patience - 1ms);
+    co_await stage.pass(detail::standby_plan::join_patience - 1ms);
     CHECK(stage.story() == "start 0, end 0: SIGKILL, start 1");
     co_await stage.pass(1ms);
     co_await stage.quiet();
@@ -192,7 +192,7 @@ TIME_TEST("agent: while the others are waited for standbys are made, also for th
   standby_stage stage(time);
   stage.rendezvous->hold_at = 0;
   stage.start();
-  co_await stage.pass(standby_plan::meeting_patience - 1ms);
+  co_await stage.pass(detail::standby_plan::meeting_patience - 1ms);
   CHECK(stage.started() == 0);
   co_await stage.pass(1ms);
   co_await stage.quiet();
@@ -219,7 +219,7 @@ TIME_TEST("agent: standbys are made during the wait before a restart", "[agent][
   co_await stage.quiet();
   stage.worker(0).exit(1);
   co_await stage.quiet();
-  co_await stage.pass(standby_plan::meeting_patience);
+  co_await stage.pass(detail::standby_plan::meeting_patience);
   co_await stage.quiet();
   REQUIRE(stage.started() == 2);
   stage.be_ready(1);

@@ -4,9 +4,9 @@
 #include <elastic/agent/standby/detail/import_record.hpp>
 #include <elastic/agent/standby/detail/python_command.hpp>
 #include <elastic/agent/standby/detail/standby_environment.hpp>
+#include <elastic/agent/standby/detail/standby_message.hpp>
+#include <elastic/agent/standby/detail/standby_plan.hpp>
 #include <elastic/agent/standby/detail/stored_archive.hpp>
-#include <elastic/agent/standby/standby_message.hpp>
-#include <elastic/agent/standby/standby_plan.hpp>
 #include <elastic/agent/standby/standby_starts.hpp>
 #include <elastic/agent/standby/warm_standby.hpp>
 #include <elastic/agent/worker_spec.hpp>
@@ -32,14 +32,14 @@ namespace standby_test {
 using namespace std::chrono_literals;
 using namespace std::string_literals;
 using words = std::vector<std::string>;
-using action = standby_step::action;
+using action = detail::standby_step::action;
 
 constexpr time_point start{std::chrono::hours(1)};
 
 /// What the plan says `after` the workers' start.
-standby_step step_of(const standby_plan& plan, duration after, std::size_t missing = 2,
-                     bool may_restart = true) {
-  standby_view view;
+detail::standby_step step_of(const detail::standby_plan& plan, duration after,
+                             std::size_t missing = 2, bool may_restart = true) {
+  detail::standby_view view;
   view.now = start + after;
   view.launched = start;
   view.missing = missing;
@@ -51,7 +51,7 @@ standby_step step_of(const standby_plan& plan, duration after, std::size_t missi
 
 TEST_CASE("standby_plan: the first is made after the delay, as long as one is missing",
           "[standby]") {
-  const standby_plan plan(10s);
+  const detail::standby_plan plan(10s);
   CHECK(step_of(plan, 0s).what == action::wait);
   CHECK(step_of(plan, 0s).until == start + 10s);
   CHECK(step_of(plan, 9999ms).what == action::wait);
@@ -59,17 +59,17 @@ TEST_CASE("standby_plan: the first is made after the delay, as long as one is mi
   CHECK(step_of(plan, 10s, 0).what == action::rest);
   CHECK(step_of(plan, 10s, 2, false).what == action::rest);
   CHECK(step_of(plan, 10s, 2, false).reason == "no restart is left");
-  CHECK(step_of(standby_plan(duration::max()), 10000h).what == action::wait);
+  CHECK(step_of(detail::standby_plan(duration::max()), 10000h).what == action::wait);
 }
 
 TEST_CASE("standby_plan: what the workers do decides how soon, and how many at once", "[standby]") {
   struct row {
-    standby_view::stage workers;
+    detail::standby_view::stage workers;
     std::size_t missing;
     bool has_died;
     action what;
   };
-  using stage = standby_view::stage;
+  using stage = detail::standby_view::stage;
   const row table[] = {
       {stage::work, 2, false, action::wait},        {stage::last_steps, 2, false, action::make},
       {stage::absence, 2, false, action::make_all}, {stage::last_steps, 0, false, action::rest},
@@ -78,9 +78,9 @@ TEST_CASE("standby_plan: what the workers do decides how soon, and how many at o
   };
   for (const row& entry : table) {
     CAPTURE(static_cast<int>(entry.workers), entry.missing, entry.has_died);
-    standby_plan plan(10s);
+    detail::standby_plan plan(10s);
     if (entry.has_died) plan.died("x", start);
-    standby_view view;
+    detail::standby_view view;
     view.now = start + 1s;
     view.launched = start;
     view.workers = entry.workers;
@@ -97,9 +97,9 @@ TEST_CASE("standby_plan: what the workers do decides how soon, and how many at o
 }
 
 TEST_CASE("standby_plan: for many at once there has to be memory for all", "[standby]") {
-  const standby_plan plan(10s);
-  standby_view view;
-  view.workers = standby_view::stage::absence;
+  const detail::standby_plan plan(10s);
+  detail::standby_view view;
+  view.workers = detail::standby_view::stage::absence;
   view.missing = 4;
   view.size = 100;
   view.available = 800;
@@ -129,7 +129,7 @@ TEST_CASE(
     "standby_plan: after a death the next one is made a delay later, the third in a row is "
     "the last",
     "[standby]") {
-  standby_plan plan(10s);
+  detail::standby_plan plan(10s);
   plan.died("a", start + 20s);
   CHECK(step_of(plan, 29s).until == start + 30s);
   CHECK(step_of(plan, 30s).what == action::make);
@@ -146,7 +146,7 @@ TEST_CASE(
 
 TEST_CASE("standby_plan: a refusal for the same reason in another attempt is the last",
           "[standby]") {
-  standby_plan plan(10s);
+  detail::standby_plan plan(10s);
   plan.refused("x", 1);
   plan.refused("x", 1);
   plan.refused("y", 2);
@@ -158,7 +158,7 @@ TEST_CASE("standby_plan: a refusal for the same reason in another attempt is the
 }
 
 TEST_CASE("standby_plan: the tenth that ends while it waits is the last", "[standby]") {
-  standby_plan plan(10s);
+  detail::standby_plan plan(10s);
   for (int loss = 1; loss < limits::standby_losses; ++loss) {
     plan.lost("a", start + 20s * loss);
     CHECK(step_of(plan, 20s * loss).until == start + 20s * loss + 10s);
@@ -169,7 +169,7 @@ TEST_CASE("standby_plan: the tenth that ends while it waits is the last", "[stan
 }
 
 TEST_CASE("standby_plan: a module is dropped once", "[standby]") {
-  standby_plan plan(10s);
+  detail::standby_plan plan(10s);
   CHECK(plan.dropped("a"));
   CHECK(plan.dropped("b"));
   CHECK(plan.dropped_modules() == std::set<std::string>{"a", "b"});
@@ -180,27 +180,27 @@ TEST_CASE("standby_plan: a module is dropped once", "[standby]") {
 
 // ---- what is said -------------------------------------------------------------------------------
 
-standby_message ready(pid_t pid, words missing = {}) {
-  standby_message message;
+detail::standby_message ready(pid_t pid, words missing = {}) {
+  detail::standby_message message;
   message.pid = pid;
   message.missing = std::move(missing);
   return message;
 }
 
 TEST_CASE("standby_message: each kind is read as it was written", "[standby]") {
-  standby_message dropped;
-  dropped.what = standby_message::kind::dropped;
+  detail::standby_message dropped;
+  dropped.what = detail::standby_message::kind::dropped;
   dropped.module = "torch";
   dropped.reason = "its import failed: \xff\n";
-  standby_message refused;
-  refused.what = standby_message::kind::refused;
-  standby_message prepared;
-  prepared.what = standby_message::kind::prepared;
-  for (const standby_message& message :
+  detail::standby_message refused;
+  refused.what = detail::standby_message::kind::refused;
+  detail::standby_message prepared;
+  prepared.what = detail::standby_message::kind::prepared;
+  for (const detail::standby_message& message :
        {ready(1), ready(4194304, {"a", "b.c"}), dropped, refused, prepared}) {
-    CHECK(parse_standby_message(bytes_of(message)) == message);
+    CHECK(detail::parse_standby_message(detail::bytes_of(message)) == message);
   }
-  CHECK(bytes_of(ready(7, {"a"})) == "ready\0001\0007\0a"s);
+  CHECK(detail::bytes_of(ready(7, {"a"})) == "ready\0001\0007\0a"s);
 }
 
 TEST_CASE("standby_message: anything else is refused", "[standby]") {
@@ -224,13 +224,13 @@ TEST_CASE("standby_message: anything else is refused", "[standby]") {
                                std::string(limits::standby_message_bytes + 1, 'x')};
   for (const std::string& text : texts) {
     INFO(text.substr(0, 40));
-    CHECK_THROWS_AS(parse_standby_message(text), error);
+    CHECK_THROWS_AS(detail::parse_standby_message(text), error);
   }
 }
 
 TEST_CASE("standby_message: a preparation names what changes", "[standby]") {
-  CHECK(preparation_of({}) == "prepare");
-  CHECK(preparation_of({{"A", "1=\n"}, {"B", std::nullopt}, {"C", ""}}) ==
+  CHECK(detail::preparation_of({}) == "prepare");
+  CHECK(detail::preparation_of({{"A", "1=\n"}, {"B", std::nullopt}, {"C", ""}}) ==
         "prepare\0+A=1=\n\0-B\0+C="s);
 }
 
@@ -299,7 +299,7 @@ TEST_CASE("standby_environment: what it lacks is set, what is gone is removed", 
       worker({"A=1", "MASTER_PORT=1", "RANK=0", "NCCL_ASYNC_ERROR_HANDLING=1"});
   const process_spec to = worker({"A=1", "MASTER_PORT=1", "RANK=2"});
   CHECK(detail::standby_changes(from, to) ==
-        std::vector<variable_change>{
+        std::vector<detail::variable_change>{
             {"MASTER_PORT", "1"}, {"RANK", "2"}, {"NCCL_ASYNC_ERROR_HANDLING", std::nullopt}});
 }
 

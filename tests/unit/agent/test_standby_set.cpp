@@ -3,7 +3,7 @@
 
 // A set of standbys whose processes are the test: it holds the other ends of their sockets.
 
-#include <elastic/agent/standby/standby_message.hpp>
+#include <elastic/agent/standby/detail/standby_message.hpp>
 #include <elastic/agent/standby/standby_set.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
@@ -38,9 +38,9 @@ using namespace std::string_literals;
 using detail::unique_fd;
 
 std::string ready_of(pid_t pid) {
-  standby_message message;
+  detail::standby_message message;
   message.pid = pid;
-  return bytes_of(message);
+  return detail::bytes_of(message);
 }
 
 process_spec worker(const std::string& port) {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/standby/detail/standby_message.hpp>
+#include <elastic/agent/standby/detail/standby_plan.hpp>
 #include <elastic/agent/standby/detail/standby_process.hpp>
-#include <elastic/agent/standby/standby_message.hpp>
-#include <elastic/agent/standby/standby_plan.hpp>
 #include <elastic/agent/standby/standby_starts.hpp>
 #include <elastic/agent/standby/warm_standby.hpp>
 #include <elastic/base/config.hpp>
@@ -180,7 +180,7 @@ class standby_set final : public process_launcher {
   ELASTIC_DECL task<void> make_next(bool may_restart);
   ELASTIC_DECL task<void> make(std::string key);
   ELASTIC_DECL task<void> make_missing();
-  ELASTIC_DECL standby_view look(bool may_restart, std::string& key) const;
+  ELASTIC_DECL detail::standby_view look(bool may_restart, std::string& key) const;
   ELASTIC_DECL std::uint64_t size_of_one() const;
   ELASTIC_DECL void end_for_memory(const std::string& reason);
   ELASTIC_DECL void note_end();
@@ -190,8 +190,8 @@ class standby_set final : public process_launcher {
 
   // Whether a standby of this interpreter would wait: one that runs no script does.
   ELASTIC_DECL task<bool> is_waiting_kind(process_spec spec);
-  ELASTIC_DECL task<standby_message> first_message(detail::standby_process& standby,
-                                                   duration within);
+  ELASTIC_DECL task<detail::standby_message> first_message(detail::standby_process& standby,
+                                                           duration within);
   ELASTIC_DECL std::string modules_text() const;
 
   // Result: why it did not become the process; empty: it did.
@@ -200,10 +200,10 @@ class standby_set final : public process_launcher {
 
   warm_standby terms_;
   standby_set_services services_;
-  standby_plan plan_;
+  detail::standby_plan plan_;
   int attempt_ = 0;
   standby_starts starts_;
-  standby_view::stage stage_ = standby_view::stage::work;
+  detail::standby_view::stage stage_ = detail::standby_view::stage::work;
   time_point launched_;
   /// By what they have in common with their standbys.
   std::map<std::string, slot> slots_;

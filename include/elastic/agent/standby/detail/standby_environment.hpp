@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/standby/standby_message.hpp>
+#include <elastic/agent/standby/detail/standby_message.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/process/process_spec.hpp>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <elastic/agent/standby/detail/standby_environment.hpp>
-#include <elastic/agent/standby/standby_message.hpp>
+#include <elastic/agent/standby/detail/standby_message.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/task.hpp>

@@ -141,16 +141,16 @@ inline std::vector<int> streams_of(const process_spec& spec) {
 ELASTIC_DECL task<std::string> standby_set::hand_over(detail::standby_process& standby,
                                                       process_spec from, process_spec to,
                                                       std::string record_place) {
-  using kind = standby_message::kind;
+  using kind = detail::standby_message::kind;
   const std::vector<int> streams = detail::streams_of(to);
   if (streams.empty()) co_return "a standard stream of this program is closed";
   if (!standby.is_silent()) co_return "its standby has ended";
-  std::vector<variable_change> changes = detail::standby_changes(from, to);
+  std::vector<detail::variable_change> changes = detail::standby_changes(from, to);
   if (!record_place.empty()) changes.push_back({"ELASTIC_IMPORTS", std::move(record_place)});
-  const std::string preparation = preparation_of(changes);
+  const std::string preparation = detail::preparation_of(changes);
   std::string problem = standby.send(preparation, streams);
   if (!problem.empty()) co_return problem;
-  standby_message answer;
+  detail::standby_message answer;
   try {
     answer = co_await first_message(standby, limits::standby_reply);
   } catch (const std::exception& failure) {
@@ -167,13 +167,13 @@ ELASTIC_DECL task<std::string> standby_set::hand_over(detail::standby_process& s
     co_return "its standby broke the protocol";
   }
   // From here on it is the worker: until then the script has not begun.
-  co_return standby.send(standby_go);
+  co_return standby.send(detail::standby_go);
 }
 
-ELASTIC_DECL task<standby_message> standby_set::first_message(detail::standby_process& standby,
-                                                              duration within) {
+ELASTIC_DECL task<detail::standby_message> standby_set::first_message(
+    detail::standby_process& standby, duration within) {
   const time_point deadline = deadline_after(services_.time->now(), within);
-  std::optional<standby_message> message =
+  std::optional<detail::standby_message> message =
       co_await with_deadline(*services_.time, deadline, standby.next_message());
   if (message) co_return std::move(*message);
   throw error(errc::timed_out, "it said nothing in time");
@@ -189,17 +189,17 @@ ELASTIC_DECL void standby_set::begin_attempt() {
 // ---- the making of standbys ---------------------------------------------------------------------
 
 ELASTIC_DECL task<void> standby_set::keep_warm(bool may_restart) {
-  stage_ = standby_view::stage::work;
+  stage_ = detail::standby_view::stage::work;
   return keep(may_restart);
 }
 
 ELASTIC_DECL task<void> standby_set::make_ahead() {
-  stage_ = standby_view::stage::absence;
+  stage_ = detail::standby_view::stage::absence;
   return keep(true);
 }
 
 ELASTIC_DECL void standby_set::hurry() {
-  stage_ = standby_view::stage::last_steps;
+  stage_ = detail::standby_view::stage::last_steps;
   settled_.reset();
   changed_.set();
 }
@@ -207,7 +207,7 @@ ELASTIC_DECL void standby_set::hurry() {
 ELASTIC_DECL void standby_set::check() {
   for (auto& [key, entry] : slots_) {
     // One that does not hear it finds out later.
-    if (entry.standby) entry.standby->send(standby_check);
+    if (entry.standby) entry.standby->send(detail::standby_check);
   }
 }
 
@@ -275,12 +275,12 @@ ELASTIC_DECL void standby_set::discard_unused() {
 }
 
 ELASTIC_DECL task<void> standby_set::make_next(bool may_restart) {
-  using action = standby_step::action;
+  using action = detail::standby_step::action;
   changed_.reset();
   std::string key;
-  const standby_view view = look(may_restart, key);
+  const detail::standby_view view = look(may_restart, key);
   if (view.outdated == 0) plan_.reviewed(view);
-  const standby_step step = plan_.next(view);
+  const detail::standby_step step = plan_.next(view);
   services_.log.debug("standbys: {}", step.reason);
   const bool makes_more = step.what == action::make || step.what == action::make_all;
   if (view.missing == 0 || !makes_more) {
@@ -300,8 +300,8 @@ ELASTIC_DECL task<void> standby_set::make_next(bool may_restart) {
 }
 
 /// @param key  the slot that is next to get a standby
-ELASTIC_DECL standby_view standby_set::look(bool may_restart, std::string& key) const {
-  standby_view view;
+ELASTIC_DECL detail::standby_view standby_set::look(bool may_restart, std::string& key) const {
+  detail::standby_view view;
   view.now = services_.time->now();
   view.launched = launched_;
   view.may_restart = may_restart;
@@ -378,7 +378,7 @@ ELASTIC_DECL void standby_set::note_end() {
 }
 
 ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
-  using kind = standby_message::kind;
+  using kind = detail::standby_message::kind;
   const process_spec spec = slots_.at(key).spec;
   const auto command = detail::parse_python_command(spec.arguments);
   if (!command) {
@@ -390,7 +390,7 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   const auto record = slots_.at(key).record;
   if (record && uses_records_) what.record = record->text();
   what.modules = modules_text();
-  what.stands_back = stage_ != standby_view::stage::absence;
+  what.stands_back = stage_ != detail::standby_view::stage::absence;
   const std::set<std::string> left_out = plan_.dropped_modules();
   what.kind = command->what == detail::python_command::kind::script   ? "script"
               : command->what == detail::python_command::kind::module ? "module"
@@ -398,7 +398,7 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   what.name = command->name;
   standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, what);
   discarder made{*this, std::move(started)};
-  std::optional<standby_message> answer;
+  std::optional<detail::standby_message> answer;
   std::exception_ptr failure;
   try {
     answer = co_await first_message(*made.standby, limits::standby_import);
@@ -409,7 +409,7 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
     co_await end_of(made.standby);
     std::rethrow_exception(failure);
   }
-  const standby_message& message = *answer;
+  const detail::standby_message& message = *answer;
   switch (message.what) {
     case kind::dropped:
       // Several that are made at once drop the same.
@@ -454,15 +454,16 @@ ELASTIC_DECL task<bool> standby_set::is_waiting_kind(process_spec spec) {
   spec.arguments.insert(spec.arguments.end(), {"-c", "pass"});
   detail::standby_task what;
   what.kind = "code";
-  what.stands_back = stage_ != standby_view::stage::absence;
+  what.stands_back = stage_ != detail::standby_view::stage::absence;
   standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, what);
   const discarder made{*this, std::move(started)};
   std::string problem;
   try {
-    const standby_message message = co_await first_message(*made.standby, limits::standby_probe);
-    if (message.what == standby_message::kind::refused) {
+    const detail::standby_message message =
+        co_await first_message(*made.standby, limits::standby_probe);
+    if (message.what == detail::standby_message::kind::refused) {
       problem = "it refuses: " + printable_text(message.reason);
-    } else if (message.what != standby_message::kind::ready) {
+    } else if (message.what != detail::standby_message::kind::ready) {
       problem = "it breaks the protocol";
     } else if (message.pid != made.standby->pid()) {
       problem = "the interpreter is not the process that is started";

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/standby/standby_message.hpp>
+#include <elastic/agent/standby/detail/standby_message.hpp>
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
@@ -15,9 +15,7 @@
 
 #include <fmt/format.h>
 
-namespace elastic {
-
-namespace detail {
+namespace elastic::detail {
 
 inline constexpr char standby_version[] = "1";
 
@@ -59,14 +57,12 @@ inline standby_message ready_standby(std::vector<std::string> fields) {
   return message;
 }
 
-}  // namespace detail
-
 ELASTIC_DECL standby_message parse_standby_message(std::string_view bytes) {
   using kind = standby_message::kind;
-  if (bytes.size() > limits::standby_message_bytes) detail::refuse_standby_message("is too long");
-  std::vector<std::string> fields = detail::standby_fields(bytes);
+  if (bytes.size() > limits::standby_message_bytes) refuse_standby_message("is too long");
+  std::vector<std::string> fields = standby_fields(bytes);
   const std::string name = fields[0];
-  if (name == "ready") return detail::ready_standby(std::move(fields));
+  if (name == "ready") return ready_standby(std::move(fields));
   standby_message message;
   if (name == "prepared" && fields.size() == 1) {
     message.what = kind::prepared;
@@ -78,7 +74,7 @@ ELASTIC_DECL standby_message parse_standby_message(std::string_view bytes) {
     message.module = std::move(fields[1]);
     message.reason = std::move(fields[2]);
   } else {
-    detail::refuse_standby_message("is of no known kind");
+    refuse_standby_message("is of no known kind");
   }
   return message;
 }
@@ -103,7 +99,7 @@ ELASTIC_DECL std::string bytes_of(const standby_message& message) {
       break;
     case kind::ready:
       bytes = "ready";
-      add(detail::standby_version);
+      add(standby_version);
       add(std::to_string(message.pid));
       for (const std::string& name : message.missing) add(name);
       break;
@@ -122,4 +118,4 @@ ELASTIC_DECL std::string preparation_of(const std::vector<variable_change>& chan
   return bytes;
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail

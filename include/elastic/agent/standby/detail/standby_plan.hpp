@@ -13,7 +13,7 @@
 #include <set>
 #include <string>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// What a `standby_set` knows when it chooses its next step.
 struct standby_view {
@@ -124,8 +124,8 @@ class standby_plan {
   std::optional<std::string> off_;
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/standby/impl/standby_plan.ipp>
+#include <elastic/agent/standby/detail/impl/standby_plan.ipp>
 #endif

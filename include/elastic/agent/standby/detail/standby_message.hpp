@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace elastic {
+namespace elastic::detail {
 
 // What an agent and a standby say to each other, over a socket that keeps messages apart. A message
 // is fields with a zero byte between, since variables of the environment may hold any other byte.
@@ -76,8 +76,8 @@ inline constexpr std::string_view standby_check = "check";
 /// The agent's last word.
 inline constexpr std::string_view standby_go = "go";
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/agent/standby/impl/standby_message.ipp>
+#include <elastic/agent/standby/detail/impl/standby_message.ipp>
 #endif

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/standby/standby_plan.hpp>
+#include <elastic/agent/standby/detail/standby_plan.hpp>
 
 #include <elastic/base/limits.hpp>
 
@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-namespace elastic {
+namespace elastic::detail {
 
 ELASTIC_DECL void standby_plan::begin_attempt() {
   const duration first = std::max<duration>(delay_, std::chrono::seconds(1));
@@ -107,4 +107,4 @@ ELASTIC_DECL standby_step standby_plan::review(const standby_view& view) const {
   return {action::make, {}, fmt::format("{} workers have imported more since", *view.outdated)};
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail
