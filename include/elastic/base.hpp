@@ -8,7 +8,6 @@
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/log.hpp>
-#include <elastic/base/named_factories.hpp>
 #include <elastic/base/printable_text.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/base/scope.hpp>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <elastic/store/key_value_engine.hpp>
-#include <elastic/store/leased_keys.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/prefix_store.hpp>
 #include <elastic/store/store.hpp>

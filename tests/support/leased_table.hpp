@@ -7,7 +7,7 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/launch/machine.hpp>
-#include <elastic/store/leased_keys.hpp>
+#include <elastic/store/detail/leased_keys.hpp>
 #include <elastic/store/store.hpp>
 #include <support/manual_time.hpp>
 
@@ -125,7 +125,7 @@ class leased_table {
 };
 
 /// One node's way to the table, which can be cut.
-class leased_table_keys final : public leased_keys {
+class leased_table_keys final : public detail::leased_keys {
  public:
   explicit leased_table_keys(std::shared_ptr<leased_table> table) : table_(std::move(table)) {}
 

@@ -4,12 +4,12 @@
 
 #include <elastic/agent/logs_specs.hpp>
 #include <elastic/base/config.hpp>
-#include <elastic/base/named_factories.hpp>
+#include <elastic/base/detail/named_factories.hpp>
 
 namespace elastic {
 
 /// The logs_specs by name: that of this library, and those that you add.
-class logs_specs_registry : public named_factories<logs_specs> {
+class logs_specs_registry : public detail::named_factories<logs_specs> {
  public:
   /// Knows "default".
   ELASTIC_DECL logs_specs_registry();

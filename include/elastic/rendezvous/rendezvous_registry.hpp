@@ -3,7 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
-#include <elastic/base/named_factories.hpp>
+#include <elastic/base/detail/named_factories.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 
@@ -23,7 +23,7 @@ namespace elastic {
 ///     #include <elastic/rendezvous/file.hpp>    add_file_rendezvous(registry);
 ///     #include <elastic/rendezvous/torch.hpp>   add_torch_rendezvous(registry);  // with torchrun
 class rendezvous_registry
-    : public named_factories<rendezvous_handler, const rendezvous_parameters&> {
+    : public detail::named_factories<rendezvous_handler, const rendezvous_parameters&> {
  public:
   ELASTIC_DECL rendezvous_registry();
 

@@ -7,8 +7,8 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/net/detail/http_connection.hpp>
+#include <elastic/store/detail/leased_keys.hpp>
 #include <elastic/store/etcd_client.hpp>
-#include <elastic/store/leased_keys.hpp>
 #include <elastic/store/versioned_keys.hpp>
 
 #include <chrono>
@@ -36,7 +36,7 @@ enum class etcd_v2_form {
 /// Errors: those of `etcd_client`; `errc::not_supported` if there is no v2 API.
 /// Thread-safety: one strand at a time.
 /// Source: torch.distributed.elastic.rendezvous, `EtcdStore` and `EtcdRendezvousBackend`.
-class etcd_v2_keys final : public leased_keys {
+class etcd_v2_keys final : public detail::leased_keys {
  public:
   /// @param directory  "/torch/elastic/store"
   /// @param life       how long a key is kept after its last change, in seconds; 0: for ever

@@ -3,13 +3,13 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
-#include <elastic/base/named_factories.hpp>
+#include <elastic/base/detail/named_factories.hpp>
 #include <elastic/telemetry/event_handler.hpp>
 
 namespace elastic {
 
 /// The event handlers by name: those of this library, and those that you add.
-class event_handler_registry : public named_factories<event_handler> {
+class event_handler_registry : public detail::named_factories<event_handler> {
  public:
   /// Knows torchrun's names: "null" and "dynamic_rendezvous", which discard every event there as
   /// here, and "console", which writes to stderr.

@@ -9,7 +9,7 @@
 #include <elastic/base/task_group.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/rendezvous/detail/life_sign.hpp>
-#include <elastic/store/leased_keys.hpp>
+#include <elastic/store/detail/leased_keys.hpp>
 
 #include <functional>
 #include <memory>

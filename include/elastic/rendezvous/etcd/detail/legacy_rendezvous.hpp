@@ -14,7 +14,7 @@
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 #include <elastic/rendezvous/torch/detail/torch_exit.hpp>
 #include <elastic/rendezvous/torch/torch_dialect.hpp>
-#include <elastic/store/leased_keys.hpp>
+#include <elastic/store/detail/leased_keys.hpp>
 #include <elastic/store/store.hpp>
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 #include <elastic/rendezvous/etcd/detail/legacy_machine.hpp>
 #include <elastic/rendezvous/etcd/detail/legacy_state.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
-#include <elastic/store/leased_keys.hpp>
+#include <elastic/store/detail/leased_keys.hpp>
 
 #include <chrono>
 #include <memory>

@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// Makes things of one kind by name: what registries have in common.
 ///
@@ -52,4 +52,4 @@ class named_factories {
   std::map<std::string, factory> factories_;
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail

@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// A place whose keys stand in directories and may end by themselves, as those of etcd's v2 API do.
 /// A key names its directories: "v_1/rank_0".
@@ -42,4 +42,4 @@ class leased_keys : public versioned_keys {
   virtual task<void> wait_for_any_change(std::string version) = 0;
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail
