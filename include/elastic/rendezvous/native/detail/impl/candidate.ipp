@@ -61,7 +61,7 @@ class candidate::visitor final : public store_extension::conversation {
                            "job has to name: {}",
                            list)};
     std::string frame;
-    append_frame(frame, to_text(rendezvous_answer(refusal)));
+    append_frame(frame, elastic::to_text(rendezvous_answer(refusal)));
     from_.send(frame);
   }
 
