@@ -14,7 +14,20 @@
 namespace elastic {
 
 namespace detail {
+
 struct node_report;
+
+/// What is new by a node's report.
+struct job_news {
+  /// It is this node's own.
+  bool is_own = false;
+  /// More than steps.
+  bool has_changed = false;
+  bool has_steps = false;
+  /// What is worth a record in this node's journal.
+  std::vector<job_event> events = {};
+};
+
 }  // namespace detail
 
 /// A node of the job, as the server of the rendezvous knows it and as it tells of itself.
@@ -39,17 +52,6 @@ struct viewed_node {
   int events = 0;
 };
 
-/// What is new by a node's report.
-struct job_news {
-  /// It is this node's own.
-  bool is_own = false;
-  /// More than steps.
-  bool has_changed = false;
-  bool has_steps = false;
-  /// What is worth a record in this node's journal.
-  std::vector<job_event> events = {};
-};
-
 /// The nodes of a job, on the one that serves its rendezvous: made of the server's roster and of
 /// what nodes report. A plain value without clocks; bounded, whatever it is told.
 ///
@@ -64,8 +66,8 @@ class viewed_job {
 
   /// Takes what a node tells. One that tells too much, or that is lost, is passed over.
   /// @param own_epoch  that of this node's journal, by which its own reports are known
-  ELASTIC_DECL job_news take(std::int64_t key, const detail::node_report& report,
-                             std::int64_t own_epoch, std::int64_t now_us);
+  ELASTIC_DECL detail::job_news take(std::int64_t key, const detail::node_report& report,
+                                     std::int64_t own_epoch, std::int64_t now_us);
 
   /// This node serves no longer.
   void forget() { *this = viewed_job(); }
@@ -83,7 +85,7 @@ class viewed_job {
 
  private:
   ELASTIC_DECL void take_workers(viewed_node& node, const detail::node_report& report,
-                                 std::int64_t now_us, job_news& news);
+                                 std::int64_t now_us, detail::job_news& news);
 
   bool is_known_ = false;
   /// Without its nodes.

@@ -8,25 +8,26 @@
 
 namespace elastic {
 
-enum class event_source { agent, worker };
-
-/// The worker that an event is about.
-struct event_worker {
-  int pid = 0;
-  int global_rank = 0;
-  int local_rank = 0;
-  int role_rank = 0;
-  int role_world_size = 0;
-  /// As Python's subprocess tells an end: negative for a signal. Of a worker that has failed only.
-  std::optional<int> exit_code;
-};
-
 /// Something that happened to a worker or an agent, in torchelastic's terms
 /// (torch.distributed.elastic.events, as recorded by its agent).
 struct event {
+  enum class origin { agent, worker };
+
+  /// The worker that an event is about.
+  struct worker_part {
+    int pid = 0;
+    int global_rank = 0;
+    int local_rank = 0;
+    int role_rank = 0;
+    int role_world_size = 0;
+    /// As Python's subprocess tells an end: negative for a signal. Of a worker that has failed
+    /// only.
+    std::optional<int> exit_code;
+  };
+
   /// "torchelastic.worker.status.SUCCEEDED" and the like, for agents too.
   std::string name;
-  event_source source = event_source::agent;
+  origin source = origin::agent;
   std::string run_id;
   std::string role;
   std::string hostname;
@@ -46,10 +47,8 @@ struct event {
   std::optional<std::string> raw_error;
   /// In milliseconds, of something that an agent did.
   std::optional<double> duration_ms;
-
-  using worker_part = event_worker;
   /// Of a worker only.
-  std::optional<event_worker> worker;
+  std::optional<worker_part> worker;
 };
 
 }  // namespace elastic

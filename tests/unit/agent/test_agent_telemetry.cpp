@@ -203,10 +203,10 @@ TIME_TEST("agent telemetry: an agent that is stopped has failed, its workers wer
   const auto ends = events->ends();
   REQUIRE(ends.size() == 3);
   CHECK(ends[0].name == "torchelastic.worker.status.TERMINATED");
-  CHECK(ends[0].source == elastic::event_source::worker);
+  CHECK(ends[0].source == elastic::event::origin::worker);
   CHECK_FALSE(ends[0].raw_error);
   CHECK(ends[2].name == "torchelastic.worker.status.FAILED");
-  CHECK(ends[2].source == elastic::event_source::agent);
+  CHECK(ends[2].source == elastic::event::origin::agent);
   CHECK(ends[2].raw_error == "SIGINT received");
 }
 

@@ -20,7 +20,7 @@ elastic::event event_of_line(const std::string& line) {
   elastic::event happened;
   happened.name = root["name"];
   happened.source =
-      root["source"] == "AGENT" ? elastic::event_source::agent : elastic::event_source::worker;
+      root["source"] == "AGENT" ? elastic::event::origin::agent : elastic::event::origin::worker;
   happened.run_id = outer["run_id"];
   happened.role = outer["role"];
   happened.hostname = outer["hostname"];
@@ -37,8 +37,8 @@ elastic::event event_of_line(const std::string& line) {
   }
   happened.entry_point = inner["entry_point"];
   if (outer["raw_error"].is_string()) happened.raw_error = outer["raw_error"].get<std::string>();
-  if (happened.source == elastic::event_source::worker) {
-    elastic::event_worker worker;
+  if (happened.source == elastic::event::origin::worker) {
+    elastic::event::worker_part worker;
     worker.pid = std::stoi(outer["worker_id"].get<std::string>());
     worker.global_rank = outer["global_rank"];
     worker.local_rank = inner["local_rank"][0];

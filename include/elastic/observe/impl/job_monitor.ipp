@@ -193,7 +193,7 @@ ELASTIC_DECL void job_monitor::reported(std::int64_t node, std::string_view repo
     // What nobody can read is of a release that we do not know.
     return;
   }
-  job_news news;
+  detail::job_news news;
   std::shared_ptr<job_journal> journal;
   {
     const std::lock_guard lock(mutex_);

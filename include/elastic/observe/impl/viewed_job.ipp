@@ -51,8 +51,8 @@ ELASTIC_DECL void viewed_job::take(const job_roster& roster, std::int64_t now_us
   roster_.nodes.clear();
 }
 
-ELASTIC_DECL job_news viewed_job::take(std::int64_t key, const detail::node_report& report,
-                                       std::int64_t own_epoch, std::int64_t now_us) {
+ELASTIC_DECL detail::job_news viewed_job::take(std::int64_t key, const detail::node_report& report,
+                                               std::int64_t own_epoch, std::int64_t now_us) {
   auto place = std::find_if(nodes_.begin(), nodes_.end(),
                             [&](const viewed_node& node) { return node.entry.key == key; });
   if (place == nodes_.end()) {
@@ -66,7 +66,7 @@ ELASTIC_DECL job_news viewed_job::take(std::int64_t key, const detail::node_repo
   const std::int64_t second = now_us / 1'000'000;
   if (std::exchange(node.second, second) != second) node.reports = node.events = 0;
   if (++node.reports > limits::heard_reports_per_second) return {};
-  job_news news;
+  detail::job_news news;
   news.is_own = own_epoch != 0 && report.epoch == own_epoch;
   news.has_changed = node.epoch != report.epoch || node.activity != report.activity ||
                      node.reason != report.reason || node.is_own != news.is_own;
@@ -84,7 +84,7 @@ ELASTIC_DECL job_news viewed_job::take(std::int64_t key, const detail::node_repo
 }
 
 ELASTIC_DECL void viewed_job::take_workers(viewed_node& node, const detail::node_report& report,
-                                           std::int64_t now_us, job_news& news) {
+                                           std::int64_t now_us, detail::job_news& news) {
   const auto size = static_cast<std::size_t>(report.size);
   const bool is_other = report.begins || node.round != report.round ||
                         node.base_rank != report.base_rank || node.workers.size() != size;

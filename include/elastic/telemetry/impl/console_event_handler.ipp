@@ -65,7 +65,7 @@ ELASTIC_DECL std::string to_json_line(const event& happened) {
       detail::event_number(happened.duration_ms));
   return fmt::format("{{\"name\": {}, \"source\": \"{}\", \"timestamp\": 0, \"metadata\": {{{}}}}}",
                      text(happened.name),
-                     happened.source == event_source::agent ? "AGENT" : "WORKER", metadata);
+                     happened.source == event::origin::agent ? "AGENT" : "WORKER", metadata);
 }
 
 ELASTIC_DECL void console_event_handler::record(const event& happened) {

@@ -61,7 +61,7 @@ ELASTIC_DECL event agent_telemetry::event_of_worker(const worker& entry, std::st
                                                     int restarts) const {
   event happened = common(std::move(state), restarts, entry.identity.group_rank,
                           entry.identity.group_world_size);
-  happened.source = event_source::worker;
+  happened.source = event::origin::worker;
   event::worker_part part;
   part.pid = entry.pid;
   part.global_rank = entry.identity.rank;
@@ -129,7 +129,7 @@ ELASTIC_DECL std::string agent_telemetry::hung_error(const std::string& reason) 
 }
 
 /// Source: torch.distributed.elastic.multiprocessing.errors (2.13), `ProcessFailure`.
-ELASTIC_DECL std::string agent_telemetry::error_without_file(const event_worker& failed) {
+ELASTIC_DECL std::string agent_telemetry::error_without_file(const event::worker_part& failed) {
   if (failed.exit_code.value_or(-1) < 0) return R"({"message": "<NONE>"})";
   return R"({"message": "<NONE>", "errorTraits": {"category": "system_terminated_error", )"
          R"("retryability": "False"}})";
