@@ -125,14 +125,21 @@ class simulated_mesh {
       forget(*one);
     }
   }
-  /// One of the connections of the node breaks at one end; the other end is told later.
+  /// One of the node's connections to another one breaks at one end; the other end is told later.
+  ///
+  /// Never both of the same two nodes at once: that is what tells the end of a process from that of
+  /// a connection.
   void break_one_end(int node, duration later) {
-    std::vector<std::shared_ptr<pipe>> those;
+    std::vector<std::shared_ptr<pipe>> breakable;
     for (const auto& one : pipes_) {
-      if (one->touches(node)) those.push_back(one);
+      const bool is_within_a_host = one->node == one->at->node;
+      const auto safe = safe_from_.find({one->node, one->at->node});
+      const bool is_safe = safe == safe_from_.end() || safe->second <= time_.now();
+      if (one->touches(node) && !is_within_a_host && is_safe) breakable.push_back(one);
     }
-    if (those.empty()) return;
-    const auto broken = those[random_.below(those.size())];
+    if (breakable.empty()) return;
+    const auto broken = breakable[random_.below(breakable.size())];
+    safe_from_[{broken->node, broken->at->node}] = time_.now() + later + std::chrono::seconds(1);
     const bool is_at_client = random_.below(2) == 0;
     if (is_at_client) {
       broken->close_client();
@@ -394,6 +401,8 @@ class simulated_mesh {
   std::set<int> muted_;
   std::set<int> deaf_;
   std::set<int> dead_;
+  /// From when on another connection of two nodes may break at one end.
+  std::map<std::pair<int, int>, time_point> safe_from_;
 };
 
 }  // namespace elastic::test
