@@ -29,13 +29,17 @@ def public_types(text):
     """The types that a header defines in namespace elastic itself, not in a namespace in it."""
     names = set()
     inner = None
+    before = ""
     for line in text.splitlines():
         if opened := INNER.match(line):
             inner = opened[1]
-        elif inner and line.startswith(f"}}  // namespace {inner}"):
+        elif inner and (line.startswith(f"}}  // namespace {inner}") or
+                        re.match(r"\w.*;$", before) and line == "}"):
             inner = None
+        before = line
         found = TYPE.match(line)
-        is_forward = line.rstrip().endswith(";") and not line.startswith("using")
+        is_forward = (line.rstrip().endswith(";") and not line.startswith("using") and
+                      "{" not in line)
         if found and not inner and not is_forward:
             names.add(found[1])
     return names
