@@ -14,6 +14,7 @@ end it is compared, for each agent that has lived, with what that agent said of 
 import argparse
 import collections
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -28,6 +29,11 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+import waiting
+from ports import reserved_port
+
 WORKER = f"""\
 import os, signal, sys, time
 sys.path.insert(0, {str(ROOT / "python")!r})
@@ -44,18 +50,8 @@ WORKERS = 3
 PATIENCE = 120
 HANG_AFTER = 10
 
-
-def comes_true(what, condition):
-    """Waits for a condition; its first result that is true."""
-    limit = time.monotonic() + PATIENCE
-    while True:
-        with contextlib.suppress(OSError, ValueError):
-            result = condition()
-            if result:
-                return result
-        if time.monotonic() > limit:
-            sys.exit(f"chaos_run.py: waited {PATIENCE} s in vain until {what}")
-        time.sleep(0.2)
+comes_true = functools.partial(waiting.comes_true, patience=PATIENCE, pause=0.2,
+                               passing=(OSError, ValueError))
 
 
 class Agent:
@@ -135,9 +131,7 @@ class Job:
     def __init__(self, elasticrun, folder, seed, lives):
         self.elasticrun, self.folder = elasticrun, folder
         self.random = random.Random(seed)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = reserved_port()
         self.script = folder / "worker.py"
         self.script.write_text(WORKER)
         self.lives = lives

@@ -15,6 +15,7 @@ protocol. On the way, whether the metrics that examples/observe and docs/observe
 import argparse
 import base64
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -30,6 +31,11 @@ import urllib.error
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+import waiting
+from ports import reserved_port
+
 HOSTILE = "<img src=x onerror=document.title='owned'></pre><script>document.title='owned'</script>"
 FRIENDLY = "loss 0.31"
 # Hangs, once, if the second argument names a file that has its rank.
@@ -47,37 +53,14 @@ for step in range(100000):
             time.sleep(1000)
     time.sleep(0.1)
 """
-PATIENCE = 60
 SKIPPED = 77
 
-
-HELD_PORTS = []
-
-
-def reserved_port():
-    """A port at which nobody listens, and which the kernel gives to nobody else meanwhile."""
-    holder = socket.socket()
-    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    holder.bind(("", 0))
-    HELD_PORTS.append(holder)
-    return holder.getsockname()[1]
+comes_true = functools.partial(waiting.comes_true, patience=60)
 
 
 def is_open(port):
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def comes_true(what, condition):
-    """Waits for a condition; its first result that is true."""
-    limit = time.monotonic() + PATIENCE
-    while True:
-        result = condition()
-        if result:
-            return result
-        if time.monotonic() > limit:
-            sys.exit(f"page.py: waited {PATIENCE} s in vain until {what}; at last: {result!r}")
-        time.sleep(0.02)
 
 
 class Browser:

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <support/catch.hpp>
+#include <support/job_of_nodes.hpp>
 #include <support/leftovers.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
@@ -9,7 +10,6 @@
 #include <fstream>
 #include <map>
 #include <memory>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -18,54 +18,9 @@
 // Jobs whose nodes are of elasticrun and of the real torchrun.
 namespace {
 
+using elastic::test::node_of_job;
 using elastic::test::program_result;
-using elastic::test::running_program;
 using elastic::test::temporary_directory;
-
-// One node of a job, and all of its processes: a worker of torchrun outlives its agent.
-class job_node {
- public:
-  job_node(std::vector<std::string> command, std::map<std::string, std::string> environment)
-      : program_(with_session(std::move(command)), environment, std::chrono::seconds(180)),
-        group_(program_.pid()) {}
-  ~job_node() { ::kill(-group_, SIGKILL); }
-  job_node(const job_node&) = delete;
-  job_node& operator=(const job_node&) = delete;
-
-  running_program* operator->() { return &program_; }
-
-  // As if the host had lost its power.
-  void lose() { ::kill(-group_, SIGKILL); }
-
-  // Its workers add in a world of so many.
-  void await_world(int size, int times = 1) {
-    program_.await_out(fmt::format("adds with {},", size), times);
-  }
-
-  // The process of its worker, once that adds.
-  pid_t worker() {
-    static const std::regex line(R"(adds with .*, pid (\d+);)");
-    const std::string out = program_.out();
-    std::smatch match;
-    REQUIRE(std::regex_search(out, match, line));
-    return std::stoi(match[1]);
-  }
-
-  void check_success() {
-    const program_result result = program_.wait();
-    INFO(result.out << result.err);
-    CHECK(result.code == 0);
-  }
-
- private:
-  static std::vector<std::string> with_session(std::vector<std::string> command) {
-    command.insert(command.begin(), "setsid");
-    return command;
-  }
-
-  running_program program_;
-  pid_t group_;
-};
 
 // A job of several nodes on this host.
 class mixed_job {
@@ -80,7 +35,7 @@ class mixed_job {
   }
 
   // `conf` is added to the settings of the rendezvous; `first` makes its ranks the lowest.
-  std::unique_ptr<job_node> elasticrun(const std::string& conf, bool first = false) {
+  std::unique_ptr<node_of_job> elasticrun(const std::string& conf, bool first = false) {
     std::vector<std::string> command = {
         ELASTIC_ELASTICRUN, "--nnodes",  nodes_,  "--rdzv-backend", "c10d", "--rdzv-endpoint",
         endpoint(),         "--rdzv-id", "mixed", "--max-restarts", "5",    "--log-dir",
@@ -92,7 +47,7 @@ class mixed_job {
   }
 
   // 1.13.1 under Python 3.11 fails with its own default of no redirection and no tee.
-  std::unique_ptr<job_node> torchrun() {
+  std::unique_ptr<node_of_job> torchrun() {
     return start({environment_.at("PYTHON_EXEC"),
                   "-m",
                   "torch.distributed.run",
@@ -119,10 +74,10 @@ class mixed_job {
   }
 
   // The same by the static rendezvous, where the node of rank 0 serves.
-  std::unique_ptr<job_node> static_elasticrun(int rank) {
+  std::unique_ptr<node_of_job> static_elasticrun(int rank) {
     return start_static({ELASTIC_ELASTICRUN, "--log-dir", directory_ / "logs"}, rank);
   }
-  std::unique_ptr<job_node> static_torchrun(int rank) {
+  std::unique_ptr<node_of_job> static_torchrun(int rank) {
     return start_static({environment_.at("PYTHON_EXEC"), "-m", "torch.distributed.run", "--log_dir",
                          directory_ / "torch_logs"},
                         rank);
@@ -134,7 +89,7 @@ class mixed_job {
   void check_nothing_left() const { CHECK(left_.processes().empty()); }
 
  private:
-  std::unique_ptr<job_node> start_static(std::vector<std::string> command, int rank) {
+  std::unique_ptr<node_of_job> start_static(std::vector<std::string> command, int rank) {
     for (const std::string& word :
          {std::string("--nnodes"), nodes_, std::string("--node_rank"), std::to_string(rank),
           std::string("--master_addr"), std::string("127.0.0.1"), std::string("--master_port"),
@@ -144,10 +99,10 @@ class mixed_job {
     return start(std::move(command));
   }
 
-  std::unique_ptr<job_node> start(std::vector<std::string> command) {
+  std::unique_ptr<node_of_job> start(std::vector<std::string> command) {
     command.push_back(ELASTIC_SOURCE_DIR "/tests/integration/python/torch_mixed_worker.py");
     command.push_back(stop_file());
-    return std::make_unique<job_node>(std::move(command), environment_);
+    return std::make_unique<node_of_job>(std::move(command), environment_, "adds");
   }
 
   std::string endpoint() const { return fmt::format("localhost:{}", port_); }
@@ -198,7 +153,7 @@ TEST_CASE("mixed job: two nodes of each kind", "[integration][mixed]") {
   if (elastic::test::torch_python().empty()) return;
   const bool we_serve = GENERATE(true, false);
   mixed_job job("4");
-  std::vector<std::unique_ptr<job_node>> nodes;
+  std::vector<std::unique_ptr<node_of_job>> nodes;
   if (we_serve) {
     nodes.push_back(job.elasticrun("dialect=1.13"));
     (*nodes[0])->await_err(serving);
@@ -356,8 +311,8 @@ TEST_CASE("mixed job: with torchrun 2.13 workers are killed, all begin anew",
   // Whichever of the two has rank 0: it says where the workers meet.
   const bool first = GENERATE(true, false);
   mixed_job job("2", python);
-  std::unique_ptr<job_node> ours;
-  std::unique_ptr<job_node> theirs;
+  std::unique_ptr<node_of_job> ours;
+  std::unique_ptr<node_of_job> theirs;
   if (we_serve) {
     ours = job.elasticrun("dialect=2.6", first);
     (*ours)->await_err(serving);
@@ -384,7 +339,7 @@ TEST_CASE("mixed job: with torchrun 2.13 by the static rendezvous", "[integratio
   const bool we_are_first = GENERATE(true, false);
   mixed_job job("2", python);
   const int rank = we_serve ? 0 : 1;
-  std::unique_ptr<job_node> ours;
+  std::unique_ptr<node_of_job> ours;
   if (we_are_first) ours = job.static_elasticrun(rank);
   const auto theirs = job.static_torchrun(1 - rank);
   if (!ours) {

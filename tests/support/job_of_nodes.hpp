@@ -21,11 +21,15 @@
 
 namespace elastic::test {
 
-/// One node of a job, and all of its processes. It is killed with its object.
+/// One node of a job, and all of its processes: a worker of torchrun outlives its agent. It is
+/// killed with its object.
 class node_of_job {
  public:
-  node_of_job(std::vector<std::string> command, std::map<std::string, std::string> environment)
-      : program_(with_session(std::move(command)), environment, std::chrono::seconds(180)),
+  /// @param work  what its workers do in their line "works with WORLD_SIZE, …, pid PID;"
+  node_of_job(std::vector<std::string> command, std::map<std::string, std::string> environment,
+              std::string work = "works")
+      : work_(std::move(work)),
+        program_(with_session(std::move(command)), environment, std::chrono::seconds(180)),
         group_(program_.pid()) {}
   ~node_of_job() { lose(); }
   node_of_job(const node_of_job&) = delete;
@@ -38,12 +42,12 @@ class node_of_job {
 
   /// Waits until its worker has begun so often in a world of so many.
   void await_world(int size, int times = 1) {
-    program_.await_out(fmt::format("works with {},", size), times);
+    program_.await_out(fmt::format("{} with {},", work_, size), times);
   }
 
   /// The process of its worker, the latest one.
   pid_t worker() const {
-    static const std::regex line(R"(works with \d+, pid (\d+);)");
+    const std::regex line(work_ + R"( with .*, pid (\d+);)");
     std::string out = const_cast<running_program&>(program_).out();
     pid_t latest = -1;
     std::smatch match;
@@ -75,6 +79,7 @@ class node_of_job {
     return command;
   }
 
+  const std::string work_;
   running_program program_;
   pid_t group_;
 };

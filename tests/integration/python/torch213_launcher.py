@@ -14,7 +14,6 @@ import io
 import json
 import os
 import pathlib
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,10 @@ import unittest.mock
 
 import torch.distributed.run as launch
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+
+from ports import reserved_port
 
 PROGRAM = sys.argv.pop(1) if __name__ == "__main__" else "torchrun"
 ELASTICRUN = None if PROGRAM == "torchrun" else PROGRAM
@@ -83,18 +86,6 @@ def main_of_elasticrun(args=None):
     if result.returncode != 0:
         failure = ProcessFailure(local_rank=0, pid=0, exitcode=result.returncode, error_file="")
         raise ChildFailedError("elasticrun", {0: failure})
-
-
-HELD_PORTS = []
-
-
-def reserved_port():
-    """A port at which nobody listens, and which the kernel gives to nobody else meanwhile."""
-    holder = socket.socket()
-    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    holder.bind(("", 0))
-    HELD_PORTS.append(holder)
-    return holder.getsockname()[1]
 
 
 class Launcher(unittest.TestCase):

@@ -5,6 +5,7 @@
 #include <elastic/contract/detail/visible_devices.hpp>
 #include <support/agent_stage.hpp>
 #include <support/catch.hpp>
+#include <support/error_of.hpp>
 #include <support/fake_launcher.hpp>
 #include <support/log_recorder.hpp>
 #include <support/manual_time.hpp>
@@ -19,7 +20,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -39,6 +39,7 @@ using elastic::worker_group;
 using elastic::worker_identity;
 using elastic::worker_spec;
 using elastic::worker_state;
+using elastic::test::error_of;
 using elastic::test::fake_launcher;
 using elastic::test::fake_process;
 using elastic::test::manual_time;
@@ -96,16 +97,6 @@ class group_stage {
  private:
   std::optional<worker_group> group_;
 };
-
-template <class T>
-task<std::error_code> error_of(task<T> work) {
-  try {
-    co_await std::move(work);
-  } catch (const std::system_error& failure) {
-    co_return failure.code();
-  }
-  co_return std::error_code();
-}
 
 // ---- who they are ------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@
 #include <elastic/rendezvous/native/rendezvous_service.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
+#include <support/error_of.hpp>
 #include <support/raw_client.hpp>
 #include <support/reserved_port.hpp>
 
@@ -31,6 +32,7 @@ using elastic::rendezvous_change;
 using elastic::rendezvous_parameters;
 using elastic::rendezvous_round;
 using elastic::task;
+using elastic::test::error_of;
 
 /// Nodes of one job on this host, each a handler, which meet at a port that was free.
 class job {
@@ -80,16 +82,6 @@ class job {
   std::uint16_t port;
   std::vector<std::unique_ptr<c10d_rendezvous>> nodes;
 };
-
-template <class T>
-task<std::error_code> error_of(task<T> work) {
-  try {
-    co_await std::move(work);
-  } catch (const std::system_error& failure) {
-    co_return failure.code();
-  }
-  co_return std::error_code();
-}
 
 task<std::string> message_of(task<rendezvous_round> work) {
   try {

@@ -11,15 +11,14 @@
 #include <support/log_recorder.hpp>
 #include <support/manual_time.hpp>
 #include <support/reserved_port.hpp>
+#include <support/task_outcome.hpp>
 
 #include <chrono>
 #include <cstddef>
-#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -37,51 +36,9 @@ using elastic::task;
 using elastic::torch_dialect;
 using elastic::torch_state;
 using elastic::test::manual_time;
-
-// A coroutine that a test looks at: what it has come to, and how to cancel it.
-template <class T>
-struct outcome {
-  bool ended = false;
-  std::optional<T> value;
-  std::exception_ptr failure;
-  asio::cancellation_signal cancel;
-
-  // The code of the error by which it ended.
-  std::error_code code() const {
-    try {
-      if (failure) std::rethrow_exception(failure);
-    } catch (const std::system_error& thrown) {
-      return thrown.code();
-    }
-    return {};
-  }
-  std::string what() const {
-    try {
-      if (failure) std::rethrow_exception(failure);
-    } catch (const std::exception& thrown) {
-      return thrown.what();
-    }
-    return "";
-  }
-};
-
-template <class T>
-std::shared_ptr<outcome<T>> start(manual_time& time, task<T> work) {
-  auto result = std::make_shared<outcome<T>>();
-  asio::co_spawn(time.context(), std::move(work),
-                 asio::bind_cancellation_slot(result->cancel.slot(),
-                                              [result](std::exception_ptr failure, T value) {
-                                                result->ended = true;
-                                                result->failure = failure;
-                                                if (!failure) result->value = std::move(value);
-                                              }));
-  return result;
-}
-
-task<bool> passed(task<void> barrier) {
-  co_await std::move(barrier);
-  co_return true;
-}
+using elastic::test::passed;
+using elastic::test::start;
+using elastic::test::task_outcome;
 
 // Nodes whose state is in one table; each is named by a letter.
 class town {
@@ -193,7 +150,7 @@ task<void> shut(std::vector<node_pointer> nodes) {
 // The nodes as members of one round.
 task<std::vector<node_pointer>> met_nodes(town& place, std::vector<std::string> names) {
   std::vector<node_pointer> nodes;
-  std::vector<std::shared_ptr<outcome<rendezvous_round>>> rounds;
+  std::vector<std::shared_ptr<task_outcome<rendezvous_round>>> rounds;
   for (const std::string& name : names) {
     nodes.push_back(place.node(name));
     rounds.push_back(start(place.time, nodes.back()->next_round()));
@@ -211,7 +168,7 @@ TIME_TEST("dynamic rendezvous: a round is complete at the most nodes, ranks are 
   town place(time);
   place.parameters.max_nodes = 3;
   std::map<std::string, node_pointer> nodes;
-  std::map<std::string, std::shared_ptr<outcome<rendezvous_round>>> rounds;
+  std::map<std::string, std::shared_ptr<task_outcome<rendezvous_round>>> rounds;
   for (const std::string name : {"c", "a", "b"}) {
     nodes[name] = place.node(name);
     rounds[name] = start(time, nodes[name]->next_round());
@@ -750,7 +707,7 @@ TIME_TEST("dynamic rendezvous: a round whose nodes are all dead makes way", "[re
 
 // All nodes as members of their next round, which meets when its last call is over.
 task<std::vector<rendezvous_round>> met_again(town& place, std::vector<node_pointer> nodes) {
-  std::vector<std::shared_ptr<outcome<rendezvous_round>>> starts;
+  std::vector<std::shared_ptr<task_outcome<rendezvous_round>>> starts;
   for (const node_pointer& node : nodes) starts.push_back(start(place.time, node->next_round()));
   co_await place.pass(place.parameters.settings().last_call_timeout + 2s);
   std::vector<rendezvous_round> rounds;
@@ -823,7 +780,7 @@ TIME_TEST("dynamic rendezvous: failures at the same time count once", "[rendezvo
   town place(time);
   const std::vector<std::string> names = {"a", "b", "c"};
   const std::vector<node_pointer> nodes = co_await met_nodes(place, names);
-  std::vector<std::shared_ptr<outcome<rendezvous_change>>> changes;
+  std::vector<std::shared_ptr<task_outcome<rendezvous_change>>> changes;
   for (const node_pointer& node : nodes) {
     changes.push_back(start(time, node->report_failure("a rank ended: exit code 1")));
   }
@@ -914,8 +871,8 @@ struct mixed_round {
   const elastic::node_id torch{GENERATE("A", "aa", "t"), 7, 0};
   node_pointer a = place_.node("a");
   node_pointer b = place_.node("b");
-  std::shared_ptr<outcome<rendezvous_round>> first;
-  std::shared_ptr<outcome<rendezvous_round>> second;
+  std::shared_ptr<task_outcome<rendezvous_round>> first;
+  std::shared_ptr<task_outcome<rendezvous_round>> second;
   int beats = 0;
 };
 
@@ -1100,7 +1057,7 @@ TIME_TEST("dynamic rendezvous: all pass the exit barrier when the last one has c
   place.dialect = GENERATE(torch_dialect::torch_1_13, torch_dialect::torch_2_0);
   const std::vector<std::string> names = {"a", "b", "c"};
   const auto nodes = co_await met_nodes(place, names);
-  std::vector<std::shared_ptr<outcome<bool>>> barriers;
+  std::vector<std::shared_ptr<task_outcome<bool>>> barriers;
   for (const auto& node : nodes) {
     for (const auto& barrier : barriers) CHECK_FALSE(barrier->ended);
     barriers.push_back(start(time, passed(node->exit_barrier())));

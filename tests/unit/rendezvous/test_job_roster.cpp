@@ -9,12 +9,12 @@
 #include <elastic/rendezvous/native/rendezvous_service.hpp>
 #include <elastic/telemetry/report_exchange.hpp>
 
-#include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/task_group.hpp>
 #include <elastic/net/detail/message_frame.hpp>
 #include <support/catch.hpp>
 #include <support/manual_time.hpp>
+#include <support/scripted_channel.hpp>
 
 #include <chrono>
 #include <deque>
@@ -288,10 +288,10 @@ TIME_TEST("job roster: the service tells of its own job, and not again and again
 // ---- the node -----------------------------------------------------------------------------------
 
 /// Welcomes the node, asks for reports, and hears them.
-class server_channel final : public elastic::message_channel {
+class server_channel final : public elastic::test::scripted_channel {
  public:
   server_channel(texts& heard, asio::any_io_executor executor)
-      : heard_(heard), changed_(executor) {}
+      : scripted_channel(std::move(executor)), heard_(heard) {}
 
   void send(std::string message) override {
     const elastic::rendezvous_request request = elastic::parse_rendezvous_request(message);
@@ -302,34 +302,9 @@ class server_channel final : public elastic::message_channel {
     answer(welcome{});
     answer(report_wanted{report_demand::changes});
   }
-  task<std::string> receive() override {
-    while (answers_.empty() && !has_ended_) {
-      changed_.reset();
-      co_await changed_.wait();
-    }
-    if (answers_.empty()) throw elastic::error(elastic::errc::connection_failed, "it broke");
-    std::string text = std::move(answers_.front());
-    answers_.pop_front();
-    co_return text;
-  }
-  task<void> flush() override { co_return; }
-  void close() override {
-    has_ended_ = true;
-    changed_.set();
-  }
-  std::string local_address() const override { return "10.0.0.2"; }
-  std::string remote_address() const override { return "10.0.0.1"; }
 
  private:
-  void answer(const elastic::rendezvous_answer& what) {
-    answers_.push_back(elastic::to_text(what));
-    changed_.set();
-  }
-
   texts& heard_;
-  std::deque<std::string> answers_;
-  elastic::event_flag changed_;
-  bool has_ended_ = false;
 };
 
 class server_connector final : public elastic::message_connector {

@@ -8,14 +8,13 @@
 #include <support/leased_table.hpp>
 #include <support/log_recorder.hpp>
 #include <support/manual_time.hpp>
+#include <support/task_outcome.hpp>
 
 #include <chrono>
-#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -34,51 +33,9 @@ using elastic::detail::legacy_status;
 using elastic::test::leased_table;
 using elastic::test::leased_table_keys;
 using elastic::test::manual_time;
-
-// A coroutine that a test looks at: what it has come to, and how to cancel it.
-template <class T>
-struct outcome {
-  bool ended = false;
-  std::optional<T> value;
-  std::exception_ptr failure;
-  asio::cancellation_signal cancel;
-
-  // The code of the error by which it ended.
-  std::error_code code() const {
-    try {
-      if (failure) std::rethrow_exception(failure);
-    } catch (const std::system_error& thrown) {
-      return thrown.code();
-    }
-    return {};
-  }
-  std::string what() const {
-    try {
-      if (failure) std::rethrow_exception(failure);
-    } catch (const std::exception& thrown) {
-      return thrown.what();
-    }
-    return "";
-  }
-};
-
-template <class T>
-std::shared_ptr<outcome<T>> start(manual_time& time, task<T> work) {
-  auto result = std::make_shared<outcome<T>>();
-  asio::co_spawn(time.context(), std::move(work),
-                 asio::bind_cancellation_slot(result->cancel.slot(),
-                                              [result](std::exception_ptr failure, T value) {
-                                                result->ended = true;
-                                                result->failure = failure;
-                                                if (!failure) result->value = std::move(value);
-                                              }));
-  return result;
-}
-
-task<bool> passed(task<void> barrier) {
-  co_await std::move(barrier);
-  co_return true;
-}
+using elastic::test::passed;
+using elastic::test::start;
+using elastic::test::task_outcome;
 
 // A node, and its way to the others.
 struct node {

@@ -5,11 +5,11 @@
 #include <elastic/base/error.hpp>
 #include <support/catch.hpp>
 #include <support/manual_time.hpp>
+#include <support/scripted_channel.hpp>
 
 #include <chrono>
 #include <deque>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -33,9 +33,10 @@ struct servers {
   bool are_gone = false;
 };
 
-class server_channel final : public elastic::message_channel {
+class server_channel final : public elastic::test::scripted_channel {
  public:
-  server_channel(servers& of, asio::any_io_executor executor) : servers_(of), changed_(executor) {}
+  server_channel(servers& of, asio::any_io_executor executor)
+      : scripted_channel(std::move(executor)), servers_(of) {}
 
   void send(std::string message) override {
     const elastic::rendezvous_request request = elastic::parse_rendezvous_request(message);
@@ -49,37 +50,12 @@ class server_channel final : public elastic::message_channel {
     answer(servers_.welcomes.front());
     servers_.welcomes.pop_front();
   }
-  task<std::string> receive() override {
-    while (answers_.empty() && !has_ended_) {
-      changed_.reset();
-      co_await changed_.wait();
-    }
-    if (answers_.empty()) throw elastic::error(elastic::errc::connection_failed, "it broke");
-    std::string text = std::move(answers_.front());
-    answers_.pop_front();
-    co_return text;
-  }
-  task<void> flush() override { co_return; }
-  void close() override {
-    has_ended_ = true;
-    changed_.set();
-  }
-  std::string local_address() const override { return "10.0.0.2"; }
-  std::string remote_address() const override { return "10.0.0.1"; }
-
-  void answer(const elastic::rendezvous_answer& what) {
-    answers_.push_back(elastic::to_text(what));
-    changed_.set();
-  }
   /// Not a witness.
   bool is_first() const { return is_first_; }
 
  private:
   servers& servers_;
-  std::deque<std::string> answers_;
-  elastic::event_flag changed_;
   bool is_first_ = false;
-  bool has_ended_ = false;
 };
 
 class server_connector final : public elastic::message_connector {

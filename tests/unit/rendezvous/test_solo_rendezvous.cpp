@@ -8,6 +8,8 @@
 #include <elastic/store/tcp_store.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
+#include <support/error_of.hpp>
+#include <support/fixed_rendezvous.hpp>
 #include <support/log_recorder.hpp>
 #include <support/reserved_port.hpp>
 
@@ -15,7 +17,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,9 @@ using elastic::rendezvous_parameters;
 using elastic::rendezvous_round;
 using elastic::task;
 using elastic::detail::solo_rendezvous;
+using elastic::test::client_of;
+using elastic::test::error_of;
+using elastic::test::refusal_of;
 
 rendezvous_parameters standalone() {
   rendezvous_parameters parameters;
@@ -36,45 +40,17 @@ rendezvous_parameters standalone() {
   return parameters;
 }
 
-/// The code with which it is refused; none where it is made.
-std::error_code refusal_of(const rendezvous_parameters& parameters) {
-  try {
-    solo_rendezvous made(parameters);
-    return {};
-  } catch (const elastic::error& refusal) {
-    return refusal.code();
-  }
-}
-
-/// The code of the error with which a task ends; none where it succeeds.
-template <class T>
-task<std::error_code> error_of(task<T> work) {
-  try {
-    co_await std::move(work);
-  } catch (const std::system_error& failure) {
-    co_return failure.code();
-  }
-  co_return std::error_code();
-}
-
-elastic::tcp_store_options client_of(const elastic::master_endpoint& master) {
-  elastic::tcp_store_options options;
-  options.host = master.address;
-  options.port = master.port;
-  return options;
-}
-
 TEST_CASE("c10d rendezvous: what it cannot serve is refused", "[rendezvous]") {
-  CHECK_FALSE(refusal_of(standalone()));
+  CHECK_FALSE(refusal_of<solo_rendezvous>(standalone()));
   rendezvous_parameters bad = standalone();
   bad.run_id.clear();
-  CHECK(refusal_of(bad) == errc::invalid_argument);
+  CHECK(refusal_of<solo_rendezvous>(bad) == errc::invalid_argument);
   bad = standalone();
   bad.max_nodes = 2;
-  CHECK(refusal_of(bad) == errc::invalid_argument);
+  CHECK(refusal_of<solo_rendezvous>(bad) == errc::invalid_argument);
   bad = standalone();
   bad.endpoint = "localhost:65536";
-  CHECK(refusal_of(bad) == errc::invalid_argument);
+  CHECK(refusal_of<solo_rendezvous>(bad) == errc::invalid_argument);
 }
 
 CO_TEST("c10d rendezvous: each round serves the workers a store of its own", "[rendezvous]") {

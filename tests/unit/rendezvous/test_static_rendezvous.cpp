@@ -10,6 +10,8 @@
 #include <elastic/store/tcp_store_server.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
+#include <support/error_of.hpp>
+#include <support/fixed_rendezvous.hpp>
 #include <support/log_recorder.hpp>
 #include <support/reserved_port.hpp>
 
@@ -18,7 +20,6 @@
 #include <exception>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,9 @@ using elastic::rendezvous_parameters;
 using elastic::rendezvous_round;
 using elastic::task;
 using elastic::detail::static_rendezvous;
+using elastic::test::client_of;
+using elastic::test::error_of;
+using elastic::test::refusal_of;
 
 /// One of `nodes` nodes that meet at a port of this host.
 rendezvous_parameters node(int rank, int nodes, std::uint16_t port) {
@@ -42,48 +46,22 @@ rendezvous_parameters node(int rank, int nodes, std::uint16_t port) {
   return parameters;
 }
 
-std::error_code refusal_of(const rendezvous_parameters& parameters) {
-  try {
-    static_rendezvous made(parameters);
-    return {};
-  } catch (const elastic::error& refusal) {
-    return refusal.code();
-  }
-}
-
-template <class T>
-task<std::error_code> error_of(task<T> work) {
-  try {
-    co_await std::move(work);
-  } catch (const std::system_error& failure) {
-    co_return failure.code();
-  }
-  co_return std::error_code();
-}
-
-elastic::tcp_store_options client_of(const elastic::master_endpoint& master) {
-  elastic::tcp_store_options options;
-  options.host = master.address;
-  options.port = master.port;
-  return options;
-}
-
 TEST_CASE("static rendezvous: what it cannot serve is refused", "[rendezvous]") {
-  CHECK_FALSE(refusal_of(node(0, 1, 29500)));
-  CHECK_FALSE(refusal_of(node(2, 3, 29500)));
-  CHECK(refusal_of(node(3, 3, 29500)) == errc::invalid_argument);
-  CHECK(refusal_of(node(-1, 3, 29500)) == errc::invalid_argument);
+  CHECK_FALSE(refusal_of<static_rendezvous>(node(0, 1, 29500)));
+  CHECK_FALSE(refusal_of<static_rendezvous>(node(2, 3, 29500)));
+  CHECK(refusal_of<static_rendezvous>(node(3, 3, 29500)) == errc::invalid_argument);
+  CHECK(refusal_of<static_rendezvous>(node(-1, 3, 29500)) == errc::invalid_argument);
   rendezvous_parameters bad = node(0, 3, 29500);
   bad.min_nodes = 1;
-  CHECK(refusal_of(bad) == errc::invalid_argument);
+  CHECK(refusal_of<static_rendezvous>(bad) == errc::invalid_argument);
   bad = node(0, 1, 29500);
   bad.endpoint = "host:port";
-  CHECK(refusal_of(bad) == errc::invalid_argument);
+  CHECK(refusal_of<static_rendezvous>(bad) == errc::invalid_argument);
   for (const char* seconds : {"", "soon", "0", "-1", "1e9", "nan", "5s"}) {
     CAPTURE(seconds);
     bad = node(0, 1, 29500);
     bad.conf["timeout"] = seconds;
-    CHECK(refusal_of(bad) == errc::invalid_argument);
+    CHECK(refusal_of<static_rendezvous>(bad) == errc::invalid_argument);
   }
 }
 

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/error.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/store/tcp_store.hpp>
+
+#include <system_error>
+
+namespace elastic::test {
+
+/// The code with which a rendezvous of these parameters is refused; none if it is made.
+template <class Rendezvous>
+std::error_code refusal_of(const rendezvous_parameters& parameters) {
+  try {
+    Rendezvous made(parameters);
+    return {};
+  } catch (const error& refusal) {
+    return refusal.code();
+  }
+}
+
+/// What a worker connects to the store of its round with.
+inline tcp_store_options client_of(const master_endpoint& master) {
+  tcp_store_options options;
+  options.host = master.address;
+  options.port = master.port;
+  return options;
+}
+
+}  // namespace elastic::test

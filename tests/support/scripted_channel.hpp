@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/error.hpp>
+#include <elastic/base/event_flag.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/net/message_channel.hpp>
+#include <elastic/rendezvous/native/rendezvous_message.hpp>
+
+#include <deque>
+#include <string>
+#include <utility>
+
+namespace elastic::test {
+
+/// The end that a node has of a connection to the server of a rendezvous, which a test plays: it
+/// says what `send` does with a message of the node's, and answers.
+class scripted_channel : public message_channel {
+ public:
+  explicit scripted_channel(asio::any_io_executor executor) : changed_(std::move(executor)) {}
+
+  task<std::string> receive() override {
+    while (answers_.empty() && !has_ended_) {
+      changed_.reset();
+      co_await changed_.wait();
+    }
+    if (answers_.empty()) throw error(errc::connection_failed, "it broke");
+    std::string text = std::move(answers_.front());
+    answers_.pop_front();
+    co_return text;
+  }
+  task<void> flush() override { co_return; }
+  void close() override {
+    has_ended_ = true;
+    changed_.set();
+  }
+  std::string local_address() const override { return "10.0.0.2"; }
+  std::string remote_address() const override { return "10.0.0.1"; }
+
+  /// What the node receives next.
+  void answer(const rendezvous_answer& what) {
+    answers_.push_back(to_text(what));
+    changed_.set();
+  }
+
+ private:
+  std::deque<std::string> answers_;
+  event_flag changed_;
+  bool has_ended_ = false;
+};
+
+}  // namespace elastic::test
