@@ -32,7 +32,7 @@ LAYERS = {
     "worker": ["base", "contract", "store", "health"],
     "agent": ["base", "net", "contract", "telemetry", "observe", "process", "store", "health",
               "rendezvous"],
-    "launch": ["base", "net", "contract", "telemetry", "observe", "process", "rendezvous",
+    "launch": ["base", "net", "contract", "telemetry", "observe", "process", "store", "rendezvous",
                "worker", "agent"],
 }
 

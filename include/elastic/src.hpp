@@ -267,6 +267,7 @@
 #include <elastic/store/impl/key_value_engine.ipp>
 #include <elastic/store/impl/memory_store.ipp>
 #include <elastic/store/impl/prefix_store.ipp>
+#include <elastic/store/impl/store_meter.ipp>
 #include <elastic/store/impl/tcp_store.ipp>
 #include <elastic/store/impl/tcp_store_server.ipp>
 #include <elastic/store/impl/versioned_store.ipp>

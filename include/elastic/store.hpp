@@ -7,6 +7,7 @@
 #include <elastic/store/prefix_store.hpp>
 #include <elastic/store/store.hpp>
 #include <elastic/store/store_extension.hpp>
+#include <elastic/store/store_meter.hpp>
 #include <elastic/store/tcp_store.hpp>
 #include <elastic/store/tcp_store_bounds.hpp>
 #include <elastic/store/tcp_store_generation.hpp>

@@ -102,6 +102,7 @@ TEST_CASE("status: a restart, its reason, and the end", "[integration][status]")
   CHECK(nlohmann::json::parse(ask(stage, {"--json", place}).out)["restarts"] == 1);
   CHECK_THAT(http_peer(port).get("/metrics"),
              contains_text("elastic_restarts_total{cause=\"failure\"} 1\n"));
+  CHECK_THAT(http_peer(port).get("/metrics"), contains_text("\nelastic_store_keys 0\n"));
   run.signal(SIGTERM);
   CHECK(run.wait().code == 128 + SIGTERM);
   CHECK_THAT(follower.rest(), contains_text("\"kind\": \"agent_ended\""));

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -51,6 +52,10 @@ class job_monitor final : public journal_sink, public worker_observer, public re
   /// Calls this, which must not throw or call the monitor, from any thread: after each record, and
   /// when workers report progress, once a second at most. Empty: nobody is called any more.
   ELASTIC_DECL void on_change(std::function<void()> call);
+
+  /// Asks this, from any thread, for what the stores of this node are used for, whenever the view
+  /// is wanted. It must not throw or call the monitor. Empty: nobody is asked any more.
+  ELASTIC_DECL void measure_stores(std::function<std::optional<viewed_stores>()> ask);
 
   /// How often something came that is no record: of other nodes.
   ELASTIC_DECL std::int64_t changes() const;
@@ -96,6 +101,7 @@ class job_monitor final : public journal_sink, public worker_observer, public re
   std::int64_t progress_us_ = 0;
   std::int64_t called_us_ = 0;
   std::function<void()> on_change_;
+  std::function<std::optional<viewed_stores>()> stores_;
   std::int64_t changes_ = 0;
   // Of this node for the one that serves.
   report_demand wanted_ = report_demand::nothing;

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace elastic {
@@ -67,6 +68,12 @@ struct viewed_attempt {
   std::optional<double> lost_seconds = {};
 };
 
+/// What the stores that a node serves were asked for, by operation, and the keys that they hold.
+struct viewed_stores {
+  std::map<std::string, std::uint64_t> requests;
+  std::int64_t keys = 0;
+};
+
 /// What a job is at, as one agent sees it: made of the records of its journal, and of what workers
 /// report. A plain value without clocks; bounded, whatever it is told.
 ///
@@ -83,6 +90,10 @@ class job_view {
   /// Whether another node shows the job as a whole.
   bool is_shown_elsewhere() const { return is_shown_elsewhere_; }
   void shown_elsewhere(bool is_shown) { is_shown_elsewhere_ = is_shown; }
+
+  /// Empty: this node serves none, or nobody counts.
+  const std::optional<viewed_stores>& stores() const { return stores_; }
+  void show(viewed_stores stores) { stores_ = std::move(stores); }
 
   /// Takes what a worker of this node reports.
   ELASTIC_DECL void take(const worker_progress& progress, std::int64_t now_us);
@@ -181,6 +192,7 @@ class job_view {
   duration_histogram stops_;
   viewed_job whole_;
   bool is_shown_elsewhere_ = false;
+  std::optional<viewed_stores> stores_;
 };
 
 /// The median of what a step takes those of the workers that run and report steps; 0: none does.

@@ -20,6 +20,7 @@
 namespace elastic {
 
 class report_exchange;
+class store_meter;
 
 /// What a rendezvous handler is made from: what the user asked for, and the services it may use.
 struct rendezvous_parameters {
@@ -65,6 +66,9 @@ struct rendezvous_parameters {
   /// What this node and the others tell each other for those who look at the job; null: nothing.
   /// c10d alone carries it.
   std::shared_ptr<report_exchange> reports = {};
+
+  /// Counts what the stores that this node serves are asked for; null: nobody does.
+  std::shared_ptr<store_meter> meter = {};
 
   std::shared_ptr<time_source> time = std::make_shared<system_time>();
   logger log;

@@ -17,9 +17,12 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace elastic {
+
+class store_meter;
 
 /// The table behind a store, with the operations of PyTorch's TCPStore: values, queues, and who
 /// waits for a key or watches it. Does no I/O; `memory_store` and `tcp_store_server` are two ways
@@ -59,6 +62,11 @@ class key_value_engine {
 
   /// @param max_bytes  the most that keys and values may take together
   ELASTIC_DECL explicit key_value_engine(std::size_t max_bytes = limits::store_total_bytes);
+
+  /// Has clients of the servers of this table counted; before it is served by any.
+  void count_by(std::shared_ptr<store_meter> meter) { meter_ = std::move(meter); }
+  /// Null: nobody counts.
+  store_meter* meter() const { return meter_.get(); }
 
   key_value_engine(const key_value_engine&) = delete;
   key_value_engine& operator=(const key_value_engine&) = delete;
@@ -202,6 +210,7 @@ class key_value_engine {
   std::size_t bytes_ = 0;
   std::size_t queued_items_ = 0;
   const std::size_t max_bytes_;
+  std::shared_ptr<store_meter> meter_;
 };
 
 // ---- values ---------------------------------------------------------------------------------

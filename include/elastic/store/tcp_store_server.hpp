@@ -38,6 +38,8 @@
 
 namespace elastic {
 
+class store_meter;
+
 namespace detail {
 class ring;
 }  // namespace detail
@@ -63,6 +65,8 @@ struct tcp_store_server_options {
   logger log;
   /// The table to serve, which others may share; empty: one of its own.
   std::shared_ptr<key_value_engine> engine;
+  /// Counts what clients ask for; null: nobody does.
+  std::shared_ptr<store_meter> meter;
   /// A further protocol on the same port; empty: none.
   std::shared_ptr<store_extension> extension;
   /// Empty: the clocks of the machine.

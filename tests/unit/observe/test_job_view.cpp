@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/observe/job_document.hpp>
 #include <elastic/observe/job_metrics.hpp>
+#include <elastic/observe/job_monitor.hpp>
 #include <elastic/observe/job_view.hpp>
 
 #include <elastic/base/limits.hpp>
@@ -10,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -344,6 +346,21 @@ TEST_CASE("metrics: both formats", "[observe]") {
     CHECK_THAT(open, contains_text(fmt::format("\n{}\n", line)));
     CHECK_THAT(text, contains_text(fmt::format("\n{}\n", line)));
   }
+}
+
+TEST_CASE("metrics: what the stores of the node are used for, if it serves some", "[observe]") {
+  elastic::job_monitor monitor;
+  const auto text = [&monitor] {
+    return elastic::metrics_text(monitor.view(), metrics_format::text, 0);
+  };
+  CHECK(text().find("elastic_store") == std::string::npos);
+  std::optional<elastic::viewed_stores> use;
+  monitor.measure_stores([&use] { return use; });
+  CHECK(text().find("elastic_store") == std::string::npos);
+  use = elastic::viewed_stores{{{"get", 7}, {"set", 2}}, 3};
+  CHECK_THAT(text(), contains_text("elastic_store_requests_total{op=\"get\"} 7\n"
+                                   "elastic_store_requests_total{op=\"set\"} 2\n"));
+  CHECK_THAT(text(), contains_text("\nelastic_store_keys 3\n"));
 }
 
 TEST_CASE("metrics: what is the job's is told by one node", "[observe]") {

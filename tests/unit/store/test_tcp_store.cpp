@@ -6,6 +6,7 @@
 #include <elastic/base/race.hpp>
 #include <elastic/base/task_group.hpp>
 #include <elastic/net/job_secret.hpp>
+#include <elastic/store/store_meter.hpp>
 #include <elastic/store/tcp_store.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 
@@ -219,6 +220,28 @@ CO_TEST("tcp_store: a broken connection fails its operation, the next one connec
   CHECK_AWAITED("w", client->get("k"));
   client->close();
   co_await server.stop();
+}
+
+CO_TEST("tcp_store: what the clients of several servers ask for is counted together", "[store]") {
+  auto executor = co_await asio::this_coro::executor;
+  const auto meter = std::make_shared<store_meter>();
+  CHECK(meter->keys() == std::nullopt);
+  for (const std::int64_t keys : {1, 1}) {
+    tcp_store_server_options options;
+    options.meter = meter;
+    tcp_store_server server(executor, options);
+    const auto client = client_of(executor, server.port(), generation::torch_2_2);
+    co_await client->set("k", "v");
+    CHECK_AWAITED("v", client->get("k"));
+    CHECK(meter->keys() == keys);
+    client->close();
+    co_await server.stop();
+  }
+  CHECK(meter->keys() == 0);
+  const auto requests = meter->requests();
+  CHECK(requests.at("set") == 2);
+  CHECK(requests.at("get") == 2);
+  CHECK(requests.count("append") == 0);
 }
 
 CO_TEST("tcp_store: a connection that was cut while it was idle is made anew", "[store]") {

@@ -4,14 +4,21 @@
 
 #include <elastic/base/config.hpp>
 
+#include <memory>
+
 namespace elastic {
 
+class job_monitor;
+class store_meter;
 struct agent_services;
 
 namespace detail {
 
 /// Gives the services a journal and a monitor that follows it, unless they have one.
 ELASTIC_DECL void add_monitor(agent_services& services);
+
+/// What counts the use of the stores of this node, for the monitor's view.
+ELASTIC_DECL std::shared_ptr<store_meter> measure_stores(job_monitor& monitor);
 
 }  // namespace detail
 

@@ -186,6 +186,7 @@ ELASTIC_DECL std::unique_ptr<local_agent> make_agent(const launch_config& config
     detail::add_monitor(services);
     parameters.reports = services.monitor;
   }
+  if (services.monitor) parameters.meter = detail::measure_stores(*services.monitor);
   options.meeting = detail::meeting_of(parameters);
   if (parameters.min_nodes < parameters.max_nodes) workers.standby.job_may_grow = true;
   options.rendezvous = backends.make(parameters);

@@ -204,6 +204,16 @@ inline void write_workers(metrics_writer& to, const job_view& view) {
   }
 }
 
+inline void write_stores(metrics_writer& to, const job_view& view) {
+  if (!view.stores()) return;
+  to.family("elastic_store_requests", "counter", "What clients of the node's stores asked for.");
+  for (const auto& [operation, count] : view.stores()->requests) {
+    to.sample(static_cast<double>(count), label("op", operation));
+  }
+  to.family("elastic_store_keys", "gauge", "Keys in the stores that the node serves.");
+  to.sample(static_cast<double>(view.stores()->keys));
+}
+
 }  // namespace detail
 
 ELASTIC_DECL metrics_format metrics_format_for(std::string_view accept) {
@@ -225,6 +235,7 @@ ELASTIC_DECL std::string metrics_text(const job_view& view, metrics_format forma
   detail::write_whole_job(writer, view);
   detail::write_time(writer, view, now_us);
   detail::write_workers(writer, view);
+  detail::write_stores(writer, view);
   return writer.take();
 }
 

@@ -27,7 +27,15 @@ ELASTIC_DECL job_monitor::~job_monitor() = default;
 
 ELASTIC_DECL job_view job_monitor::view() const {
   const std::lock_guard lock(mutex_);
-  return view_;
+  job_view view = view_;
+  if (!stores_) return view;
+  if (auto stores = stores_()) view.show(std::move(*stores));
+  return view;
+}
+
+ELASTIC_DECL void job_monitor::measure_stores(std::function<std::optional<viewed_stores>()> ask) {
+  const std::lock_guard lock(mutex_);
+  stores_ = std::move(ask);
 }
 
 ELASTIC_DECL std::int64_t job_monitor::progress_us() const {

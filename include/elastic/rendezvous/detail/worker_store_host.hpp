@@ -86,6 +86,7 @@ class worker_store_host {
   ports choice_;
   std::uint16_t kept_port_ = 0;
   logger log_;
+  std::shared_ptr<store_meter> meter_;
   look_up look_up_;
   /// What names stood for, of those that were found.
   std::map<std::string, listen_point> known_;

@@ -44,6 +44,11 @@ enum class store_op : std::uint8_t {
   unknown,
 };
 
+inline constexpr std::size_t store_ops = static_cast<std::size_t>(store_op::unknown) + 1;
+
+/// "set", "compare_set", ..., as metrics have it.
+ELASTIC_DECL std::string_view name_of(store_op operation);
+
 inline constexpr std::uint32_t validate_magic = 0x3C85F7CE;
 /// The key that counts the processes of a group, the only one without "/" before it.
 inline constexpr std::string_view workers_key = "init/";

@@ -12,6 +12,7 @@
 #include <elastic/net/local_address.hpp>
 #include <elastic/store/detail/tcp_store_reactor_connection.hpp>
 #include <elastic/store/detail/tcp_store_ring_connection.hpp>
+#include <elastic/store/store_meter.hpp>
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -120,6 +121,10 @@ ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor 
       disconnected_(strand_),
       tasks_(strand_) {
   if (!options_.engine) options_.engine = std::make_shared<key_value_engine>();
+  if (options_.meter) {
+    options_.engine->count_by(options_.meter);
+    options_.meter->add(options_.engine);
+  }
   if (!options_.time) options_.time = std::make_shared<system_time>();
   if (options_.use_ring) make_ring();
   if (options_.address.empty()) options_.address = every_address();

@@ -8,8 +8,10 @@
 #include <elastic/net/host_name.hpp>
 #include <elastic/observe/job_journal.hpp>
 #include <elastic/observe/job_monitor.hpp>
+#include <elastic/store/store_meter.hpp>
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace elastic::detail {
@@ -26,6 +28,16 @@ ELASTIC_DECL void add_monitor(agent_services& services) {
   services.monitor = std::make_shared<job_monitor>(services.time, services.observer);
   services.journal->add(services.monitor);
   services.observer = services.monitor;
+}
+
+ELASTIC_DECL std::shared_ptr<store_meter> measure_stores(job_monitor& monitor) {
+  auto meter = std::make_shared<store_meter>();
+  monitor.measure_stores([meter]() -> std::optional<viewed_stores> {
+    const auto keys = meter->keys();
+    if (!keys) return std::nullopt;
+    return viewed_stores{meter->requests(), *keys};
+  });
+  return meter;
 }
 
 }  // namespace elastic::detail

@@ -52,6 +52,7 @@ ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
     options.use_ring = parameters_.use_ring;
     options.secret = parameters_.secret;
     options.log = parameters_.log;
+    options.meter = parameters_.meter;
     server_ = std::make_unique<tcp_store_server>(executor, options);
   }
   co_await workers_.stop();

@@ -130,6 +130,7 @@ ELASTIC_DECL task<void> static_rendezvous::connect() {
     options.port = endpoint_.port;
     options.use_ring = parameters_.use_ring;
     options.log = parameters_.log;
+    options.meter = parameters_.meter;
     options.engine = table;
     server_ = std::make_unique<tcp_store_server>(executor, options);
     agents_ = std::make_shared<memory_store>(table);

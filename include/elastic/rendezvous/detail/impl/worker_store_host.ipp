@@ -24,6 +24,7 @@ ELASTIC_DECL worker_store_host::worker_store_host(const rendezvous_parameters& p
                   parameters.conf.find("secret_file") != parameters.conf.end()),
       choice_(choice),
       log_(parameters.log),
+      meter_(parameters.meter),
       look_up_(std::move(names)) {}
 
 ELASTIC_DECL task<master_endpoint> worker_store_host::serve(
@@ -44,6 +45,7 @@ ELASTIC_DECL task<master_endpoint> worker_store_host::serve(
   options.extension = std::move(besides);
   options.waits_for_filter = has_secret_ && !is_alone;
   options.log = log_;
+  options.meter = meter_;
   server_ = listen(co_await asio::this_coro::executor, std::move(options));
   at.port = server_->port();
   if (choice_ == ports::kept) kept_port_ = at.port;

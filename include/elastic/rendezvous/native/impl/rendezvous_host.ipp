@@ -60,6 +60,7 @@ ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
   options.secret = parameters.secret;
   options.log = parameters.log;
   options.time = parameters.time;
+  options.meter = parameters.meter;
   if (service) {
     options.extension = std::move(service);
   } else if (protocol == rendezvous_protocol::native) {

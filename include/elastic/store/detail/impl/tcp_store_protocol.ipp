@@ -10,6 +10,15 @@
 
 namespace elastic::detail {
 
+ELASTIC_DECL std::string_view name_of(store_op operation) {
+  constexpr std::array<std::string_view, store_ops> names{
+      "validate",  "set",         "compare_set", "get",        "add",       "check",
+      "wait",      "num_keys",    "watch_key",   "erase",      "append",    "multi_get",
+      "multi_set", "cancel_wait", "ping",        "queue_push", "queue_pop", "queue_length",
+      "list_keys", "barrier",     "unknown"};
+  return names.at(static_cast<std::size_t>(operation));
+}
+
 inline constexpr std::array<store_op, 9> ops_of_1_13 = {
     store_op::set,  store_op::compare_set, store_op::get,       store_op::add,  store_op::check,
     store_op::wait, store_op::num_keys,    store_op::watch_key, store_op::erase};

@@ -7,6 +7,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/net/detail/secure_session.hpp>
+#include <elastic/store/store_meter.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -208,7 +209,9 @@ ELASTIC_DECL store_op tcp_store_session::legacy_operation_of(char byte) {
 
 ELASTIC_DECL bool tcp_store_session::execute_guarded(const store_request& request) {
   try {
-    return execute(request);
+    const bool is_done = execute(request);
+    if (is_done && engine_->meter() != nullptr) engine_->meter()->count(request.op);
+    return is_done;
   } catch (const error& refused) {
     fail(refused.what());
     return false;
