@@ -225,6 +225,11 @@ TEST_CASE("standby_set: whatever a standby does instead leads to a cold start", 
     job.launch("2");
     job.hang_up(2);
   }
+  SECTION("it ends meanwhile, and what it has forked keeps its socket") {
+    job.launch("2");
+    job.launcher->started[2]->exit(0);
+    job.pass();
+  }
   SECTION("it says nothing") {
     job.launch("2");
     job.pass(limits::standby_reply - 1ms);
@@ -318,6 +323,11 @@ TEST_CASE("standby_set: one that ends while it waits is replaced", "[standby]") 
   REQUIRE(job.set.ready() == 1);
   SECTION("it ends") {
     job.sockets[2].reset();
+    job.launcher->started[2]->end(exit_status::signalled(SIGKILL));
+    job.pass();
+    CHECK(ends == std::vector<std::string>{"SIGKILL"});
+  }
+  SECTION("it ends, and what it has forked keeps its socket") {
     job.launcher->started[2]->end(exit_status::signalled(SIGKILL));
     job.pass();
     CHECK(ends == std::vector<std::string>{"SIGKILL"});

@@ -52,10 +52,11 @@ class standby_process {
   /// Result: what is wrong; empty: it was sent.
   ELASTIC_DECL std::string send(std::string_view bytes, const std::vector<int>& descriptors = {});
 
-  /// Whether it has neither ended nor said anything that was not read.
+  /// Whether it has neither closed its socket nor said anything that was not read.
   ELASTIC_DECL bool is_silent();
 
-  /// Until it is no longer silent. Cancellation: all types; throws `operation_aborted`.
+  /// Until it is no longer silent, or has ended. One at a time, and not beside `next_message` and
+  /// `wait`. Cancellation: all types; throws `operation_aborted`.
   ELASTIC_DECL task<void> until_heard();
 
   ELASTIC_DECL void kill() noexcept;

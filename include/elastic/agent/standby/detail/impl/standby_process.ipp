@@ -10,6 +10,7 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/base/race.hpp>
 
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -60,6 +61,12 @@ ELASTIC_DECL standby_process::standby_process(const asio::any_io_executor& execu
                                               unique_fd socket, std::unique_ptr<child> process)
     : socket_(executor, socket.release()), process_(std::move(process)) {}
 
+inline task<void> wait_for_input(asio::posix::stream_descriptor& socket) {
+  co_await socket.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+}
+
+inline task<void> wait_for_end(child& process) { co_await process.wait(); }
+
 ELASTIC_DECL task<standby_message> standby_process::next_message() {
   std::string bytes(limits::standby_message_bytes + 1, '\0');
   for (;;) {
@@ -72,8 +79,8 @@ ELASTIC_DECL task<standby_message> standby_process::next_message() {
       size = ::recvmsg(socket_.native_handle(), &packet, MSG_DONTWAIT);
     } while (size < 0 && errno == EINTR);
     if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-      co_await socket_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
-      continue;
+      co_await until_heard();
+      if (!is_silent()) continue;
     }
     if (size <= 0) throw error(errc::protocol_violation, "it ended without a word");
     // Descriptors that are attached have no room, and are closed by the kernel.
@@ -120,7 +127,8 @@ ELASTIC_DECL bool standby_process::is_silent() {
 }
 
 ELASTIC_DECL task<void> standby_process::until_heard() {
-  co_await socket_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+  // What an import has forked may keep the other end of the socket.
+  co_await race(wait_for_input(socket_), wait_for_end(*process_));
 }
 
 ELASTIC_DECL void standby_process::kill() noexcept {
