@@ -205,7 +205,7 @@ def main():
     print("\n".join(missing), end="\n" if missing else "")
     if missing or arguments.check:
         return bool(missing)
-    builder = Builder(arguments.build)
+    builder = Builder(arguments.build.resolve())
     needless = 0
     for rule, file, text, instead, simulations in RULES:
         if arguments.only not in rule:
