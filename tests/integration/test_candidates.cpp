@@ -3,6 +3,8 @@
 
 // Jobs whose nodes meet at several endpoints: whichever node is lost, the others go on.
 
+#include <elastic/rendezvous/native/detail/candidate_marker.hpp>
+
 #include <support/catch.hpp>
 #include <support/http_peer.hpp>
 #include <support/job_of_nodes.hpp>
@@ -46,9 +48,9 @@ std::string free_endpoints(int count) {
 /// A job at three endpoints, and who of its nodes leads.
 class job {
  public:
-  explicit job(const std::string& sizes)
-      : nodes_(sizes, {"--rdzv-backend", "c10d", "--rdzv-endpoint", free_endpoints(3)},
-               "last_call_timeout=0.5") {}
+  explicit job(const std::string& sizes, const std::string& conf = "")
+      : nodes_(sizes, {"--rdzv-backend", "c10d", "--rdzv-endpoint", endpoints_},
+               "last_call_timeout=0.5" + conf) {}
 
   void start(int count) {
     for (int more = 0; more < count; ++more) running_.push_back(nodes_.node());
@@ -75,6 +77,22 @@ class job {
     return newest;
   }
 
+  bool says(const std::string& words) {
+    const auto does = [&words](auto& node) {
+      return (*node)->err().find(words) != std::string::npos;
+    };
+    return std::any_of(running_.begin(), running_.end(), does);
+  }
+
+  /// Of the candidates, those whose agents were killed and did not end in order.
+  int count_killed() const {
+    int killed = 0;
+    for (int place = 0; place < 3; ++place) {
+      killed += elastic::detail::candidate_marker("job", endpoints_, place).exists() ? 1 : 0;
+    }
+    return killed;
+  }
+
   std::unique_ptr<node_of_job> take(std::size_t place) {
     auto node = std::move(running_[place]);
     running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(place));
@@ -88,6 +106,7 @@ class job {
   }
 
  private:
+  const std::string endpoints_ = free_endpoints(3);
   job_of_nodes nodes_;
   std::vector<std::unique_ptr<node_of_job>> running_;
 };
@@ -112,6 +131,24 @@ TEST_CASE("candidates: whoever leads is lost, and the others go on", "[integrati
   all.start(1);
   all.await_world(4, 1);
   all.check_success();
+}
+
+TEST_CASE("candidates: all are killed and started again, and wait until the former world is over",
+          "[integration][nodes]") {
+  job all("3", ",keep_alive_interval=1,keep_alive_max_attempt=3");
+  all.start(3);
+  all.await_world(3);
+  for (int node = 0; node < 3; ++node) {
+    const auto killed = all.take(0);
+    killed->lose();
+    (*killed)->wait();
+  }
+  CHECK(all.count_killed() == 3);
+  all.start(3);
+  all.await_world(3);
+  CHECK(all.says("may not know the newest round"));
+  all.check_success();
+  CHECK(all.count_killed() == 0);
 }
 
 /// The port of "Status: http://127.0.0.1:PORT/".

@@ -44,6 +44,8 @@ class candidate final : public store_extension {
     rendezvous_settings settings;
     /// The number of this agent's node.
     std::uint64_t node = 0;
+    /// Another agent served here before, and was killed.
+    bool has_restarted = false;
     bool fast_takeover = true;
     std::uint64_t seed = 0;
     /// What nodes tell of themselves while this one leads; null: nothing is asked for.

@@ -324,7 +324,7 @@ ELASTIC_DECL void c10d_rendezvous::check_candidates() const {
 }
 
 ELASTIC_DECL std::shared_ptr<detail::candidate> c10d_rendezvous::make_candidate(
-    int place, std::uint64_t node) {
+    int place, std::uint64_t node, bool has_restarted) {
   detail::candidate::options options;
   options.run_id = parameters_.run_id;
   options.list = list_;
@@ -333,6 +333,7 @@ ELASTIC_DECL std::shared_ptr<detail::candidate> c10d_rendezvous::make_candidate(
   options.others[static_cast<std::size_t>(place)] = nullptr;
   options.settings = settings_;
   options.node = node;
+  options.has_restarted = has_restarted;
   options.fast_takeover = parameters_.yes_or_no("fast_takeover").value_or(true);
   options.seed = node;
   options.reports = parameters_.reports;
@@ -376,11 +377,16 @@ ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates(std::uint64_t node) {
     servers_.push_back({connector_to(at), store_at(executor, at)});
     if (host_ || (is_chosen && static_cast<int>(place) != chosen)) continue;
     const std::optional<bool> decided = is_chosen ? std::optional(true) : std::nullopt;
-    auto candidate = make_candidate(static_cast<int>(place), node);
+    const detail::candidate_marker marker(parameters_.run_id, list_, static_cast<int>(place));
+    const bool has_restarted = marker.exists();
+    auto candidate = make_candidate(static_cast<int>(place), node, has_restarted);
     host_ = co_await rendezvous_host::try_host(at, decided, parameters_,
                                                rendezvous_protocol::native, candidate);
     if (!host_) continue;
     candidate_ = candidate;
+    marker.leave();
+    marker_ = marker;
+    marked_until_ = parameters_.time->now() + (has_restarted ? settings_.silence() : duration(0));
     servers_.back().agents = std::make_shared<memory_store>(host_->engine());
     if (watch_) kept_watch_ = watch_(host_->engine());
   }
@@ -407,6 +413,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::retire() {
   const bool is_over =
       is_closing_ || (link_ && (link_->known().closed || link_->known().all_finished));
   co_await candidate_->retire(is_over);
+  if (marker_ && parameters_.time->now() >= marked_until_) marker_->remove();
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::join() {

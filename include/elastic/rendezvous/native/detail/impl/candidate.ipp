@@ -110,6 +110,7 @@ inline vote_machine begin_votes(const candidate::options& chosen) {
   options.candidates = static_cast<int>(chosen.others.size());
   options.settings = chosen.settings;
   options.node = chosen.node;
+  options.has_restarted = chosen.has_restarted;
   options.fast_takeover = chosen.fast_takeover;
   options.seed = chosen.seed;
   const auto today = chosen.time->wall_now().time_since_epoch();

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/native/detail/candidate_marker.hpp>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+/// FNV-1a, as every build has to have it.
+inline std::uint64_t marker_hash(std::string_view text) {
+  std::uint64_t sum = 14695981039346656037U;
+  for (const char letter : text) {
+    sum ^= static_cast<unsigned char>(letter);
+    sum *= 1099511628211U;
+  }
+  return sum;
+}
+
+ELASTIC_DECL candidate_marker::candidate_marker(std::string_view run_id, std::string_view list,
+                                                int place)
+    : path_(fmt::format("/dev/shm/elastic-candidate-{}-{:016x}", ::geteuid(),
+                        marker_hash(fmt::format("{}\n{}\n{}", run_id, list, place)))) {}
+
+ELASTIC_DECL bool candidate_marker::exists() const {
+  struct stat about{};
+  // Somebody else's is none.
+  return ::lstat(path_.c_str(), &about) == 0 && S_ISREG(about.st_mode) &&
+         about.st_uid == ::geteuid();
+}
+
+ELASTIC_DECL void candidate_marker::leave() const {
+  constexpr int flags = O_CREAT | O_WRONLY | O_NOFOLLOW | O_CLOEXEC;
+  const int descriptor = ::open(path_.c_str(), flags, 0600);
+  if (descriptor >= 0) ::close(descriptor);
+}
+
+ELASTIC_DECL void candidate_marker::remove() const { ::unlink(path_.c_str()); }
+
+}  // namespace elastic::detail

@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/rendezvous/native/detail/candidate_marker.hpp>
+
+#include <support/catch.hpp>
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+namespace candidate_marker_tests {
+
+using elastic::detail::candidate_marker;
+
+TEST_CASE("candidate marker: shows that one was left in this place of the job, and no other",
+          "[rendezvous]") {
+  const std::string job = "job of " + std::to_string(::getpid());
+  const candidate_marker first(job, "a:1,b:1", 0);
+  REQUIRE_FALSE(first.exists());
+  first.leave();
+  first.leave();
+  CHECK(candidate_marker(job, "a:1,b:1", 0).exists());
+  CHECK_FALSE(candidate_marker(job, "a:1,b:1", 1).exists());
+  CHECK_FALSE(candidate_marker(job, "a:1,b:2", 0).exists());
+  CHECK_FALSE(candidate_marker(job + " two", "a:1,b:1", 0).exists());
+  first.remove();
+  first.remove();
+  CHECK_FALSE(first.exists());
+}
+
+TEST_CASE("candidate marker: what is not a file of this user's is none", "[rendezvous]") {
+  const candidate_marker marker("job of " + std::to_string(::getpid()), "a:1", 0);
+  std::filesystem::create_symlink("/dev/null", marker.path());
+  CHECK_FALSE(marker.exists());
+  marker.leave();
+  CHECK_FALSE(marker.exists());
+  marker.remove();
+}
+
+}  // namespace candidate_marker_tests
