@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The elastic authors
 # SPDX-License-Identifier: MIT
-"""Trains with DDP for ever; says after its first step when it came how far."""
+"""Trains with DDP for ever; says after its first step when it came how far. Rank 0 notes in a
+second file, if there is one, when each step was done."""
 import time
 stamps = [("statement", time.monotonic_ns())]
 import os
@@ -21,6 +22,8 @@ model = DistributedDataParallel(torch.nn.Linear(64, 64))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 stamp("model")
 steps = 0
+is_noted = len(sys.argv) > 2 and dist.get_rank() == 0
+step_file = open(sys.argv[2], "ab", buffering=0) if is_noted else None
 while True:
     optimizer.zero_grad()
     model(torch.ones(8, 64)).sum().backward()
@@ -30,4 +33,6 @@ while True:
         stamp("step")
         with open(sys.argv[1], "a", encoding="ascii") as file:
             file.write("".join(f"{what} {os.getpid()} {ns}\n" for what, ns in stamps))
+    if step_file:
+        step_file.write(time.monotonic_ns().to_bytes(8, "little"))
     time.sleep(0.01)
