@@ -94,10 +94,10 @@ def contenders(arguments, workers, program, restarts=0):
     return {name: [str(word) for word in command] for name, command in found.items()}
 
 
-def start(command):
+def start(command, **variables):
     """Starts a command with its output discarded; the pid."""
     nowhere = os.open(os.devnull, os.O_RDWR)
-    environment = dict(os.environ, OMP_NUM_THREADS="1")
+    environment = dict(os.environ, OMP_NUM_THREADS="1", **variables)
     actions = [(os.POSIX_SPAWN_DUP2, nowhere, fd) for fd in (0, 1, 2)]
     pid = os.posix_spawnp(command[0], command, environment, file_actions=actions)
     os.close(nowhere)
@@ -134,7 +134,8 @@ def free_endpoints(count):
 
 def find_leader(endpoints, run_id):
     """Which of a job's servers leads it: its place in the list; None: nobody does now."""
-    question = json.dumps({"kind": "seek", "run_id": run_id, "list": endpoints}).encode()
+    question = json.dumps({"kind": "seek", "run_id": run_id, "list": endpoints, "most_term": 0,
+                           "index": -1}).encode()
     greeting = b"elastic rendezvous\n" + struct.pack("<I", len(question))
     for place, endpoint in enumerate(endpoints.split(",")):
         host, port = endpoint.split(":")
@@ -144,7 +145,7 @@ def find_leader(endpoints, run_id):
                 size, = struct.unpack("<I", server.recv(4, socket.MSG_WAITALL))
                 if json.loads(server.recv(size, socket.MSG_WAITALL))["kind"] == "leads":
                     return place
-        except OSError:
+        except (OSError, struct.error):  # the latter if it hangs up
             continue
     return None
 
@@ -156,21 +157,29 @@ class Stamps:
         self.directory = tempfile.TemporaryDirectory(prefix="elastic_benchmark_")
         self.path = os.path.join(self.directory.name, "stamps")
         self.seen = 0
+        self.waiting = []
         open(self.path, "w").close()
+
+    def read(self):
+        """What came since the last time, as (kind, pid, ns)."""
+        with open(self.path) as file:
+            file.seek(self.seen)
+            text = file.read()
+        whole = text[:text.rfind("\n") + 1]
+        self.seen += len(whole)
+        lines = (line.split() for line in whole.splitlines())
+        return [(kind, int(pid), int(nanoseconds)) for kind, pid, nanoseconds in lines]
 
     def take(self, kind, count, seconds=60):
         """The next `count` stamps of a kind, as (pid, ns); what comes between is dropped."""
         taken = []
         deadline = time.monotonic() + seconds
         while len(taken) < count:
-            lines = open(self.path).read().splitlines()
-            for line in lines[self.seen:]:
-                self.seen += 1
-                what, pid, nanoseconds = line.split()
+            self.waiting += self.read()
+            while self.waiting and len(taken) < count:
+                what, pid, nanoseconds = self.waiting.pop(0)
                 if what == kind:
-                    taken.append((int(pid), int(nanoseconds)))
-                if len(taken) == count:
-                    break
+                    taken.append((pid, nanoseconds))
             if len(taken) < count:
                 if time.monotonic() > deadline:
                     sys.exit(f"only {len(taken)} of {count} {kind} stamps came")
@@ -179,14 +188,15 @@ class Stamps:
 
     def forget(self):
         """Drops what is there."""
-        self.seen = len(open(self.path).read().splitlines())
+        self.waiting.clear()
+        self.read()
 
 
-def describe_machine(arguments):
+def describe_machine(arguments, how=None):
     model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo")
                   if line.startswith("model name")), "unknown processor")
     print(f"{os.cpu_count()} x {model}, Linux {platform.release()}, load "
-          f"{os.getloadavg()[0]:.2f}; {arguments.runs} runs of each, in turns\n")
+          f"{os.getloadavg()[0]:.2f}; {how or f'{arguments.runs} runs of each, in turns'}\n")
 
 
 def row(name, values, base):

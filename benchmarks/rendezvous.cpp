@@ -15,10 +15,6 @@
 //                                         place when it listens
 //   rendezvous meet-candidates ENDPOINTS NODES
 //                                         as meet, at several servers
-//   rendezvous outlive ENDPOINTS NODES    prints a line when the nodes have met, and another one
-//                                         when they have met again: the nanoseconds, by the
-//                                         monotonic clock, at which the first and the last of them
-//                                         knew its place
 //
 // The nodes are handlers of one process, each with a connection of its own.
 
@@ -189,33 +185,6 @@ elastic::rendezvous_parameters parameters_at(const std::string& list, int nodes)
   return parameters;
 }
 
-task<void> meet_again_and_again(elastic::c10d_rendezvous& node, counter& placed) {
-  for (;;) {
-    co_await node.next_round();
-    ++placed.count;
-    co_await node.wait_for_change();
-  }
-}
-
-int outlive(const elastic::rendezvous_parameters& parameters) {
-  const int nodes = parameters.max_nodes;
-  asio::io_context context{1};
-  std::vector<std::unique_ptr<elastic::c10d_rendezvous>> all;
-  counter placed;
-  for (int node = 0; node < nodes; ++node) {
-    all.push_back(std::make_unique<elastic::c10d_rendezvous>(parameters));
-    asio::co_spawn(context, meet_again_and_again(*all.back(), placed), asio::detached);
-  }
-  run_until(context, placed, nodes);
-  std::puts("met");
-  std::fflush(stdout);
-  const auto now = [] { return static_cast<double>(clock_type::now().time_since_epoch().count()); };
-  run_until(context, placed, nodes + 1);
-  const double first = now();
-  run_until(context, placed, 2 * nodes);
-  print_and_exit(first, now());
-}
-
 // ---- the least that it can cost -------------------------------------------------------------
 
 struct bare_peer {
@@ -322,9 +291,6 @@ int main(int count, char** words) {
   }
   if (what == "meet-candidates" && count == 4) {
     return meet(parameters_at(words[2], std::atoi(words[3])));
-  }
-  if (what == "outlive" && count == 4) {
-    return outlive(parameters_at(words[2], std::atoi(words[3])));
   }
   if (what == "meet-bare" && count == 4) {
     return meet_bare(std::atoi(words[2]), std::atoi(words[3]));

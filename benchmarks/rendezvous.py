@@ -7,7 +7,7 @@ writes N answers.
 
 Server and nodes are one process each, on the same processors; each node is a handler with a
 connection of its own. The servers take turns; medians are printed. Then the same at three servers
-of which one leads, and how long after its SIGKILL the nodes know their places in the next round.
+of which one leads. What its death costs: nodes.py.
 """
 
 import argparse
@@ -62,18 +62,28 @@ class Candidates:
 
     def __init__(self, program, nodes):
         self.endpoints = free_endpoints(3)
-        self.servers = [Server(program, "candidate", self.endpoints, str(place), str(nodes))
-                        for place in range(3)]
+        self.words = [(program, "candidate", self.endpoints, str(place), str(nodes))
+                      for place in range(3)]
+        self.servers = [Server(*words) for words in self.words]
+        self.lost = None
+        self.await_leader()
+
+    def await_leader(self):
         while find_leader(self.endpoints, "job") is None:
             time.sleep(0.01)
 
     def kill_leader(self):
         """Result: the moment of it."""
-        leader = self.servers.pop(find_leader(self.endpoints, "job"))
+        self.lost = find_leader(self.endpoints, "job")
+        leader = self.servers[self.lost]
         began = time.monotonic_ns()
         leader.process.kill()
         leader.process.communicate()
         return began
+
+    def restart(self):
+        """Starts the one again that was killed."""
+        self.servers[self.lost] = Server(*self.words[self.lost])
 
     def stop(self):
         for server in self.servers:
@@ -88,41 +98,22 @@ def meet_at_candidates(program, nodes):
     return [float(word) for word in done.stdout.split()]
 
 
-def outlive(program, nodes):
-    """Milliseconds from the death of the leading server until the first and the last node know
-    their places."""
-    servers = Candidates(program, nodes)
-    with subprocess.Popen([str(program), "outlive", servers.endpoints, str(nodes)],
-                          stdout=subprocess.PIPE, text=True) as crowd:
-        crowd.stdout.readline()
-        time.sleep(0.5)
-        began = servers.kill_leader()
-        times = [(float(word) - began) / 1e6 for word in crowd.stdout.readline().split()]
-    servers.stop()
-    return times
-
-
 def print_candidates(arguments):
-    print("\n| nodes | one server | three | ratio | all leave and meet again: one | three | "
-          "the leader is killed: the first is placed | worst | the last | worst |")
-    print("| --- " * 10 + "|")
+    print("\n| nodes | one server | three | ratio | all leave and meet again: one | three |")
+    print("| --- " * 6 + "|")
     for nodes in (int(word) for word in arguments.candidates.split(",")):
-        one, three, after = [], [], []
+        one, three = [], []
         server = Server(arguments.program, "serve", "ring")
         for _ in range(arguments.rounds):
             one.append(meet(arguments.program, server, "meet", nodes))
             three.append(meet_at_candidates(arguments.program, nodes))
-            after.append(outlive(arguments.program, nodes))
         server.stop()
         first, again = zip(*one)
         first_of_three, again_of_three = zip(*three)
-        first_after, last_after = zip(*after)
         middle = statistics.median
         print(f"| {nodes} | {middle(first):.2f} | {middle(first_of_three):.2f} | "
               f"{middle(first_of_three) / middle(first):.2f} | {middle(again):.1f} | "
-              f"{middle(again_of_three):.1f} | {middle(first_after):.0f} | "
-              f"{max(first_after):.0f} | "
-              f"{middle(last_after):.0f} | {max(last_after):.0f} |", flush=True)
+              f"{middle(again_of_three):.1f} |", flush=True)
     print(f"\nload {os.getloadavg()[0]:.2f}")
 
 
