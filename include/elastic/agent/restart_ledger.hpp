@@ -46,6 +46,10 @@ class restart_ledger {
   /// The furthest step that a worker of this attempt has reported; none if none did.
   void reached(std::optional<std::int64_t> step) { reached_ = step; }
 
+  /// Whether workers have failed and progress is asked for (`restart_terms::while_progress`), but
+  /// no attempt has reported a step: nothing ends a loop of failures then but their number.
+  bool lacks_steps() const { return terms_.while_progress > 0 && failures_ > 0 && !furthest_; }
+
   /// How often workers of the job have failed.
   int failures() const { return failures_; }
 

@@ -354,6 +354,25 @@ TIME_TEST("agent channel: attempts that come no further are the last ones after 
   CHECK(result.is_hopeless);
   CHECK(elastic::exit_code(result) == 93);
   CHECK_THAT(result.reason, contains_text("2 attempts in a row came no further than step 7"));
+  CHECK_FALSE(stage.log->has("has reported a step"));
+}
+
+TIME_TEST("agent channel: that no worker reports the steps that are asked for is said once",
+          "[agent]") {
+  agent_stage stage(time);
+  stage.workers.max_restarts = 2;
+  stage.workers.restart.while_progress = 1;
+  stage.start();
+  co_await stage.quiet();
+  for (const std::size_t attempt : {0, 1, 2}) {
+    CHECK(stage.log->count("no worker of this node has reported a step") == (attempt > 0 ? 1 : 0));
+    stage.worker(2 * attempt).exit(3);
+    co_await stage.quiet();
+  }
+  co_await stage.end();
+  CHECK(stage.result().state == worker_state::failed);
+  CHECK(stage.log->count("no worker of this node has reported a step",
+                         elastic::log_level::warning) == 1);
 }
 
 TIME_TEST("agent channel: a bad node leaves the job, which goes on without it", "[agent]") {

@@ -169,6 +169,22 @@ TEST_CASE("restart ledger: failures without a new step are the last after so man
   }
 }
 
+TEST_CASE("restart ledger: it lacks steps from the first failure to the first step", "[agent]") {
+  for (const int asked : {0, 2}) {
+    restart_terms terms;
+    terms.while_progress = asked;
+    restart_ledger ledger(no_limit, terms);
+    ledger.started(start);
+    CHECK_FALSE(ledger.lacks_steps());
+    ledger.failed(start);
+    CHECK(ledger.lacks_steps() == (asked > 0));
+    ledger.started(start);
+    ledger.reached(1);
+    ledger.failed(start);
+    CHECK_FALSE(ledger.lacks_steps());
+  }
+}
+
 TEST_CASE("restart ledger: without the rule no progress is needed", "[agent]") {
   restart_ledger ledger(no_limit, restart_terms{});
   for (int round = 0; round < 5; ++round) {

@@ -896,6 +896,7 @@ class agent_run {
   void take_change(rendezvous_change change) {
     ledger_.reached(group_.furthest_step());
     ledger_.count(change.restarts, time_.now());
+    note_missing_steps();
     job_event event = about(job_event_kind::round_ended);
     event.state = change.is_pause ? "paused" : journal_name(change.kind);
     event.reason = change.what;
@@ -905,6 +906,15 @@ class agent_run {
     journal_.record(std::move(event));
     if (change.is_pause) note_pause(change.what);
     attempt_->change = std::move(change);
+  }
+
+  /// Says once that this node cannot tell whether the job gets on.
+  void note_missing_steps() {
+    if (!ledger_.lacks_steps() || std::exchange(are_missing_steps_noted_, true)) return;
+    log_.warning(
+        "--restart-while-progress {}: no worker of this node has reported a step, so that this "
+        "node cannot tell whether the job gets on",
+        spec_.restart.while_progress);
   }
 
   /// The periodic state metrics; without a handler for them it waits for ever.
@@ -1279,6 +1289,7 @@ class agent_run {
   agent_telemetry telemetry_;
   /// Of the failures of the job's workers, on all nodes.
   restart_ledger ledger_;
+  bool are_missing_steps_noted_ = false;
   /// None before the first round, and after the last.
   std::optional<attempt> attempt_;
   /// How often workers had failed when those of the last attempt were started.
