@@ -32,9 +32,9 @@ struct checkpoint {
   duration within{};
 };
 
-/// Do nothing until `resume`; no heartbeat is expected meanwhile.
-struct pause {};
-struct resume {};
+/// Do nothing until `resume_work`; no heartbeat is expected meanwhile.
+struct pause_work {};
+struct resume_work {};
 
 /// You are being stopped: a signal comes now, SIGKILL after `grace` (0: not known).
 struct stop {
@@ -44,8 +44,8 @@ struct stop {
 }  // namespace control_messages
 
 /// What the agent says.
-using agent_message =
-    std::variant<control_messages::welcome, control_messages::refused, control_messages::checkpoint,
-                 control_messages::pause, control_messages::resume, control_messages::stop>;
+using agent_message = std::variant<control_messages::welcome, control_messages::refused,
+                                   control_messages::checkpoint, control_messages::pause_work,
+                                   control_messages::resume_work, control_messages::stop>;
 
 }  // namespace elastic

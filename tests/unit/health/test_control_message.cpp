@@ -114,8 +114,8 @@ TEST_CASE("control message: what the agent says arrives", "[health]") {
   CHECK(heard(messages::stop{5s}).grace == 5s);
   CHECK(heard(messages::stop{}).grace == 0s);
   CHECK(heard(messages::stop{elastic::duration::max()}).grace == 0s);
-  heard(messages::pause());
-  heard(messages::resume());
+  heard(messages::pause_work());
+  heard(messages::resume_work());
   CHECK(heard(messages::welcome()).version == 1);
 }
 

@@ -201,7 +201,7 @@ TIME_TEST("worker channel: a worker hears what it is to do, and answers", "[work
   co_await stage.quiet();
   stage.agent->announce_stop(7s);
   const auto paused = next_of(zero);
-  REQUIRE((paused && std::holds_alternative<messages::pause>(*paused)));
+  REQUIRE((paused && std::holds_alternative<messages::pause_work>(*paused)));
   const auto asked = next_of(zero);
   REQUIRE((asked && std::holds_alternative<messages::checkpoint>(*asked)));
   CHECK(std::get<messages::checkpoint>(*asked).within == 30s);

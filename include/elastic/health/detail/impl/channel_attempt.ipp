@@ -355,12 +355,12 @@ ELASTIC_DECL void channel_attempt::ended(int local_rank) {
 
 ELASTIC_DECL void channel_attempt::pause() {
   for (place& one : places) one.liveness.pause(time().now());
-  send_all(agent_message(control_messages::pause()));
+  send_all(agent_message(control_messages::pause_work()));
 }
 
 ELASTIC_DECL void channel_attempt::resume() {
   for (place& one : places) one.liveness.resume(time().now());
-  send_all(agent_message(control_messages::resume()));
+  send_all(agent_message(control_messages::resume_work()));
   for (std::size_t rank = 0; rank < places.size(); ++rank) look_again(static_cast<int>(rank));
 }
 

@@ -97,8 +97,12 @@ struct control_writer {
     return fmt::format(R"({{"kind": "checkpoint", "id": {}, "within": {}}})", said.id,
                        bounded_seconds(said.within));
   }
-  std::string operator()(const control_messages::pause&) const { return R"({"kind": "pause"})"; }
-  std::string operator()(const control_messages::resume&) const { return R"({"kind": "resume"})"; }
+  std::string operator()(const control_messages::pause_work&) const {
+    return R"({"kind": "pause"})";
+  }
+  std::string operator()(const control_messages::resume_work&) const {
+    return R"({"kind": "resume"})";
+  }
   std::string operator()(const control_messages::stop& said) const {
     const double grace = in_seconds(said.grace);
     if (grace <= 0 || grace > most_control_seconds) return R"({"kind": "stop"})";
@@ -182,8 +186,8 @@ ELASTIC_DECL std::optional<agent_message> parse_agent_message(std::string_view l
     return messages::checkpoint{fields.number("id", 0, most_control_number),
                                 fields.seconds("within")};
   }
-  if (kind == "pause") return messages::pause{};
-  if (kind == "resume") return messages::resume{};
+  if (kind == "pause") return messages::pause_work{};
+  if (kind == "resume") return messages::resume_work{};
   if (kind == "stop") {
     messages::stop said;
     said.grace = fields.seconds_or_none("grace").value_or(duration::zero());
