@@ -549,7 +549,7 @@ TEST_CASE("status server: a token that was given is demanded of everybody", "[ob
 TEST_CASE("status server: ports and addresses that cannot be had", "[observe]") {
   stage shown;
   const std::string taken = fmt::format("127.0.0.1:{}", shown.port());
-  CHECK_THROWS_WITH(stage(taken), contains_text("cannot listen at " + taken + ": it is in use"));
+  CHECK_THROWS_WITH(stage(taken), "cannot listen at " + taken + ": it is in use");
   CHECK_THROWS_WITH(stage("192.0.2.1:0"), contains_text("this is not an address of this host"));
 }
 

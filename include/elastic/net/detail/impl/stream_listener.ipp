@@ -94,10 +94,10 @@ inline bool is_left_socket(const std::string& path, const sockaddr_un& address) 
   return ::connect(probe.get(), at, sizeof address) != 0 && errno == ECONNREFUSED;
 }
 
-[[noreturn]] inline void refuse_place(const std::string& place, int failure) {
+[[noreturn]] inline void refuse_place(const std::string& place, int failure,
+                                      std::string_view taken = "it is in use") {
   if (failure == EADDRINUSE) {
-    throw error(errc::address_in_use,
-                fmt::format("cannot listen at {}: it is in use, or the file exists", place));
+    throw error(errc::address_in_use, fmt::format("cannot listen at {}: {}", place, taken));
   }
   if (failure == EADDRNOTAVAIL) {
     throw error(errc::invalid_argument,
@@ -154,7 +154,9 @@ ELASTIC_DECL stream_listener stream_listener::at_path(asio::any_io_executor exec
     if (is_left) ::unlink(path.c_str());
     bound = ::bind(fd.get(), at, sizeof address);
   }
-  if (bound != 0 || ::listen(fd.get(), SOMAXCONN) != 0) refuse_place(place, errno);
+  if (bound != 0 || ::listen(fd.get(), SOMAXCONN) != 0) {
+    refuse_place(place, errno, "it is in use, or the file exists");
+  }
   stream_listener listener(std::move(executor), fd.get(), AF_UNIX);
   fd.release();
   listener.path_ = path;
