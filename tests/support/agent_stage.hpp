@@ -158,7 +158,7 @@ class agent_stage {
     if (failure_) std::rethrow_exception(failure_);
     return *result_;
   }
-  /// The code of the error by which it ended; none where it had a result.
+  /// The code of the error by which it ended; none if it had a result.
   std::error_code failure() const {
     if (!ended_) throw std::logic_error("the agent still runs");
     try {

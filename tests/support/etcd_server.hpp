@@ -22,7 +22,7 @@
 namespace elastic::test {
 
 /// An etcd of Debian's package etcd-server on this host, with a directory of its own that is gone
-/// with it. It fails the test where there is none.
+/// with it. It fails the test if there is none.
 class etcd_server {
  public:
   /// @param options  further ones of etcd's command line

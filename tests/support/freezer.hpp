@@ -16,7 +16,7 @@
 namespace elastic::test {
 
 /// A freezer cgroup (of version 1): what is frozen in it sleeps uninterruptibly and outlives even
-/// SIGKILL, as a process does that waits for a device. Not `made` where none can be.
+/// SIGKILL, as a process does that waits for a device. Not `made` if none can be.
 class freezer {
  public:
   freezer() : path_(fmt::format("/sys/fs/cgroup/freezer/elastic_test_{}", ::getpid())) {

@@ -16,7 +16,7 @@
 
 namespace elastic::test {
 
-/// A memory cgroup of either version. Not `made` where none can be.
+/// A memory cgroup of either version. Not `made` if none can be.
 class memory_cgroup {
  public:
   explicit memory_cgroup(std::size_t limit) {
