@@ -20,6 +20,8 @@ Each part is measured so many times (--parts), with that many nodes:
                the other nodes (the median of them), and until all run again
   join-N       a node joins running ones, until all run in the larger world; it is killed, until the
                others run in the smaller one
+  paired-N     one endpoint, in turns with --before, an older elasticrun: the last node starts, a
+               worker is killed, an agent is; the median of the ratios
 
 A job lives on: who was killed is started again, and the next round begins when all nodes are in one
 world. A round that takes longer than half a minute counts as hung, and ends its job. --jobs are
@@ -51,7 +53,7 @@ from contenders import (Stamps, describe_machine, end, find_leader, find_torches
 
 PARTS = ("leader-3=200,leader-8=200,leader-32=200,crowd-1000=200,return-3=200,return-8=200,"
          "etcd-3=200,directory-3=200,round-8=200,idle-3=30,torchrun-3=3,death-2=10,death-8=10,"
-         "death-32=10,join-3=10")
+         "death-32=10,join-3=10,paired-8=100")
 LAST_CALL = "0.3"
 PATIENCE = 30
 NAME = "ELASTIC_BENCHMARK_NODE"
@@ -69,7 +71,8 @@ class Hung(Exception):
 class Job:
     """Nodes of one job, by number; with several endpoints the first of them serve these."""
 
-    def __init__(self, arguments, sizes, backend="c10d", endpoint=None, endpoints=1):
+    def __init__(self, arguments, sizes, backend="c10d", endpoint=None, endpoints=1,
+                 launcher=None):
         self.stamps = Stamps()
         self.candidates = endpoints if endpoints > 1 else 0
         self.endpoints = endpoint or free_endpoints(endpoints)
@@ -77,9 +80,9 @@ class Job:
         self.id = f"benchmark-{os.getpid()}-{time.monotonic_ns()}"
         program = [arguments.build / "tests" / "puppet", "stamp", self.stamps.path, "hang"]
         self.words = [str(word) for word in (
-            arguments.build / "elasticrun", "--nnodes", sizes, "--rdzv-backend", backend,
-            "--rdzv-endpoint", self.endpoints, "--rdzv-id", self.id, "--max-restarts", "100000",
-            "--rdzv-conf", "CONF", "--no-python", *program)]
+            launcher or arguments.build / "elasticrun", "--nnodes", sizes, "--rdzv-backend",
+            backend, "--rdzv-endpoint", self.endpoints, "--rdzv-id", self.id, "--max-restarts",
+            "100000", "--rdzv-conf", "CONF", "--no-python", *program)]
         self.nodes = {}
         self.members = {}
 
@@ -164,6 +167,19 @@ class Job:
         self.await_world(count)
         return (first - began) / 1e6
 
+    def start_last(self, count):
+        """Starts nodes until there are so many. Result: ms from the start of the last one until all
+        work."""
+        for node in range(count - 1):
+            self.add(node)
+            if node == 0:
+                self.await_host()
+        settle()
+        began = time.monotonic_ns()
+        self.add(count - 1)
+        _, finish = self.await_world(count)
+        return (finish - began) / 1e6
+
     def restart(self):
         """Kills a worker. Result: ms until all work again."""
         self.stamps.read()
@@ -172,11 +188,17 @@ class Job:
         _, last = self.await_world(len(self.nodes))
         return (last - began) / 1e6
 
-    def end(self):
+    def stop(self):
+        """Ends all nodes."""
         for pid in self.nodes.values():
             os.kill(pid, signal.SIGTERM)
         for pid in self.nodes.values():
             end(pid)
+        self.nodes.clear()
+        self.stamps.read()
+
+    def end(self):
+        self.stop()
         self.stamps.directory.cleanup()
 
 
@@ -210,21 +232,21 @@ def etcd():
 # ---- rounds of a job ----------------------------------------------------------------------------
 
 
-def settle():
-    time.sleep(random.uniform(0.1, 0.3))
+def settle(least=0.1):
+    time.sleep(random.uniform(least, 2 * least + 0.1))
 
 
-def measure(rounds, names, begin, of_round):
-    """Figures by name: in each round those of one after the other. `begin` makes the job of a name;
-    the same for all if it takes none."""
+def measure(rounds, names, begin, of_round, least=0.1):
+    """Figures by name: in each round those of one after the other, after at least so many seconds.
+    `begin` makes the job of a name."""
     results = {name: [] for name in names}
     jobs = {}
-    for _ in range(rounds):
-        for name in names:
+    for number in range(rounds):
+        for name in names if number % 2 == 0 else reversed(names):
             try:
                 if name not in jobs:
                     jobs[name] = begin(name)
-                settle()
+                settle(least)
                 results[name].append(of_round(jobs[name], name))
             except Hung as why:
                 print(f"{name}: {why}", file=sys.stderr)
@@ -268,7 +290,8 @@ def measure_leader(arguments, count, rounds):
         others = [node for node in range(count) if node != leading]
         return job.lose(leading if name == "the leading agent" else random.choice(others))
 
-    return measure(rounds, ("the leading agent", "another agent"), Shared(make), lose)
+    # Until the one that was started again is a voter.
+    return measure(rounds, ("the leading agent", "another agent"), Shared(make), lose, 0.3)
 
 
 def measure_place(arguments, count, rounds, backend, endpoint):
@@ -516,6 +539,38 @@ def print_join(arguments, count, rounds):
     yield line(f"{count + 1} nodes, an agent is killed: the {count} others work", losses)
 
 
+def print_paired(arguments, count, rounds):
+    if not arguments.before:
+        yield "left out, for want of --before: one endpoint, beside an older elasticrun"
+        return
+    launchers = {"now": arguments.build / "elasticrun", "before": pathlib.Path(arguments.before)}
+
+    def make(sizes):
+        return lambda name: Job(arguments, sizes, launcher=launchers[name])
+
+    def make_full(sizes):
+        return lambda name: make(sizes)(name).fill(count)
+
+    def start_last(job, _name):
+        milliseconds = job.start_last(count)
+        job.stop()
+        return milliseconds
+
+    figures = (
+        ("the last one starts: all work", make(str(count)), start_last),
+        ("a worker dies: all work again", make_full(str(count)), lambda job, _name: job.restart()),
+        ("an agent is killed: the first of the others works", make_full(f"1:{count}"),
+         lambda job, _name: job.lose(count - 1)))
+    for text, begin, of_round in figures:
+        results = measure(rounds, tuple(launchers), begin, of_round)
+        for name, times in results.items():
+            yield line(f"{count} nodes, 1 endpoint, {name}, {text}", times)
+        ratios = [now / before for now, before in zip(*results.values()) if now and before]
+        yield (f"{text}: median ratio {statistics.median(ratios):.3f}, quartiles "
+               f"{share(ratios, 0.25):.3f} - {share(ratios, 0.75):.3f}, {len(ratios)} pairs "
+               "(bound 1.05)")
+
+
 def lose_host_of_torchrun(arguments, python, count, patience=60):
     """Result: ms until the first worker of a new world, or None, and s until each of the other
     agents had ended."""
@@ -525,10 +580,10 @@ def lose_host_of_torchrun(arguments, python, count, patience=60):
     agents = []
     for node in range(count):
         agents.append(start([str(word) for word in (
-            python, "-m", "torch.distributed.run", "--nnodes", f"1:{count}", "--rdzv_backend",
-            "c10d", "--rdzv_endpoint", endpoint, "--rdzv_id", "benchmark", "--rdzv_conf",
-            f"last_call_timeout=10,is_host={int(node == 0)}", "--max_restarts", "100",
-            "--monitor_interval", "0.1", "--no_python", *program)], **{NAME: str(node)}))
+            python, pathlib.Path(__file__).with_name("torchrun_113.py"), "--nnodes", f"1:{count}",
+            "--rdzv_backend", "c10d", "--rdzv_endpoint", endpoint, "--rdzv_id", "benchmark",
+            "--rdzv_conf", f"last_call_timeout=10,is_host={int(node == 0)}", "--max_restarts",
+            "100", "--monitor_interval", "0.1", "--no_python", *program)], **{NAME: str(node)}))
     workers = [pid for pid, _ in stamps.take("start", count, 120)]
     settle()
     began = time.monotonic_ns()
@@ -578,14 +633,15 @@ def parts_of(arguments):
 
 
 def main():
-    arguments = parse_arguments(__doc__.splitlines()[0], runs=0, parts=PARTS, jobs=1)
+    arguments = parse_arguments(__doc__.splitlines()[0], runs=0, parts=PARTS, jobs=1,
+                                before="")
     describe_machine(arguments, f"{arguments.jobs} jobs at a time")
     print("| ms | n | median | quartiles | 95 % | worst | bounds | load |")
     print("| --- " * 8 + "|", flush=True)
     of = {"leader": print_leader, "crowd": print_crowd, "return": print_return,
           "etcd": print_etcd, "directory": print_directory, "round": print_round,
           "idle": print_idle, "torchrun": print_torchrun, "death": print_death,
-          "join": print_join}
+          "join": print_join, "paired": print_paired}
     for what, count, rounds in parts_of(arguments):
         began = time.monotonic()
         for text in of[what](arguments, count, rounds):
