@@ -4,6 +4,7 @@
 
 #include <support/catch.hpp>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -33,6 +34,11 @@ TEST_CASE("candidate marker: what is not a file of this user's is none", "[rende
   const candidate_marker marker("job of " + std::to_string(::getpid()), "a:1", 0);
   std::filesystem::create_symlink("/dev/null", marker.path());
   CHECK_FALSE(marker.exists());
+  marker.leave();
+  CHECK_FALSE(marker.exists());
+  marker.remove();
+  // Opening it would wait for a reader.
+  REQUIRE(::mkfifo(marker.path().c_str(), 0666) == 0);
   marker.leave();
   CHECK_FALSE(marker.exists());
   marker.remove();

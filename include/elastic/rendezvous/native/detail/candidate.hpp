@@ -68,9 +68,12 @@ class candidate final : public store_extension {
   /// Before the server stops, and after this agent's node has left: has another one lead. If the
   /// job is over, stays until every node was told, for at most two times the silence.
   ///
+  /// @return whether no node can have workers any more, as far as this one knows: the job is over,
+  ///         which all were told, or no round was made
+  ///
   /// Thread-safety: any strand.
   /// Cancellation: all types.
-  ELASTIC_DECL task<void> retire(bool is_over);
+  ELASTIC_DECL task<bool> retire(bool is_over);
 
  private:
   class visitor;
@@ -146,9 +149,10 @@ class candidate final : public store_extension {
   ELASTIC_DECL void close_office();
   // Whether a majority has what the job's nodes are about to be told.
   ELASTIC_DECL bool may_speak(const rendezvous_coordinator& job);
-  // When it may leave a job that is over, as far as is known now.
+  // Whether everybody knows that the job is over, as far as is known now, and when it may leave.
+  ELASTIC_DECL bool is_free() const;
   ELASTIC_DECL time_point free_at() const;
-  ELASTIC_DECL task<void> hand_over(bool is_over);
+  ELASTIC_DECL task<bool> hand_over(bool is_over);
   ELASTIC_DECL task<void> end_tasks();
 
   // Has everything looked at again, soon.

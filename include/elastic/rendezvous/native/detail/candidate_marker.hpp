@@ -9,9 +9,9 @@
 
 namespace elastic::detail {
 
-/// Tells an agent whether another one on this host was killed that served the same candidate of the
-/// same job: an empty file in /dev/shm, which never hangs and outlives a process, a container that
-/// is started again in its pod, and no boot.
+/// Tells an agent that another one on this host served the same candidate of the same job, and
+/// left while nodes may have had workers, or was killed: an empty file in /dev/shm, which never
+/// hangs and outlives a process, a container that is started again in its pod, and no boot.
 ///
 /// Where there can be none, the agent is taken for the first.
 class candidate_marker {
@@ -24,7 +24,7 @@ class candidate_marker {
 
   ELASTIC_DECL void leave() const;
 
-  /// The agent ends in order: nothing of the job is left on this host.
+  /// No node of the job can have workers any more.
   ELASTIC_DECL void remove() const;
 
   const std::string& path() const { return path_; }

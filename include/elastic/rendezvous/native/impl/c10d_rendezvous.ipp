@@ -412,8 +412,8 @@ ELASTIC_DECL void c10d_rendezvous::look_for_leader() {
 ELASTIC_DECL task<void> c10d_rendezvous::retire() {
   const bool is_over =
       is_closing_ || (link_ && (link_->known().closed || link_->known().all_finished));
-  co_await candidate_->retire(is_over);
-  if (marker_ && parameters_.time->now() >= marked_until_) marker_->remove();
+  const bool is_quiet = co_await candidate_->retire(is_over);
+  if (marker_ && is_quiet && parameters_.time->now() >= marked_until_) marker_->remove();
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::join() {

@@ -156,18 +156,18 @@ ELASTIC_DECL auto candidate::begin(client& from) -> std::unique_ptr<conversation
   return std::make_unique<visitor>(*this, from);
 }
 
-ELASTIC_DECL task<void> candidate::retire(bool is_over) {
+ELASTIC_DECL task<bool> candidate::retire(bool is_over) {
   std::optional<asio::any_io_executor> executor;
   {
     const std::lock_guard lock(executor_access_);
     executor = executor_;
   }
-  if (!executor) co_return;
-  task<void> leaving = hand_over(is_over);
-  co_await asio::co_spawn(*executor, std::move(leaving), asio::use_awaitable);
+  if (!executor) co_return true;
+  task<bool> leaving = hand_over(is_over);
+  co_return co_await asio::co_spawn(*executor, std::move(leaving), asio::use_awaitable);
 }
 
-ELASTIC_DECL task<void> candidate::hand_over(bool is_over) {
+ELASTIC_DECL task<bool> candidate::hand_over(bool is_over) {
   time_source& time = *chosen_.time;
   const time_point limit = time.now() + 2 * chosen_.settings.silence();
   while (is_over) {
@@ -176,6 +176,7 @@ ELASTIC_DECL task<void> candidate::hand_over(bool is_over) {
     news_->reset();
     co_await with_deadline(time, next, news_->wait());
   }
+  const bool is_quiet = is_over ? is_free() : votes_.value().round < 0;
   votes_.retire(is_over, time.now());
   settle();
   std::vector<std::shared_ptr<message_channel>> channels;
@@ -189,11 +190,15 @@ ELASTIC_DECL task<void> candidate::hand_over(bool is_over) {
       // It is gone itself.
     }
   }
+  co_return is_quiet;
+}
+
+ELASTIC_DECL bool candidate::is_free() const {
+  return office_ ? job_->is_idle() && votes_.is_kept() : votes_.is_done();
 }
 
 ELASTIC_DECL time_point candidate::free_at() const {
-  const bool is_free = office_ ? job_->is_idle() && votes_.is_kept() : votes_.is_done();
-  if (is_free) return time_point::min();
+  if (is_free()) return time_point::min();
   // Without a majority it can tell nobody anything.
   constexpr int patience = 4;
   if (!alone_since_) return time_point::max();

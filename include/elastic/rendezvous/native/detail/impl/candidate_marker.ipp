@@ -37,7 +37,8 @@ ELASTIC_DECL bool candidate_marker::exists() const {
 }
 
 ELASTIC_DECL void candidate_marker::leave() const {
-  constexpr int flags = O_CREAT | O_WRONLY | O_NOFOLLOW | O_CLOEXEC;
+  // What is there already is left alone: it may be a pipe of somebody else's.
+  constexpr int flags = O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC;
   const int descriptor = ::open(path_.c_str(), flags, 0600);
   if (descriptor >= 0) ::close(descriptor);
 }
