@@ -23,6 +23,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <asio/cancellation_signal.hpp>
 
@@ -108,6 +109,9 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// Has `both_ended_at` known, for which a link whose first connection breaks looks for up to an
   /// eighth of the grace, and at most 50 ms, whether the second one does. Call it before `start`.
   void tell_ends() { tells_ends_ = true; }
+
+  /// What messages call the other side instead of "the rendezvous at …". Call it before `start`.
+  void call_server(std::string text) { server_ = std::move(text); }
 
   /// When the other side ended both connections of this node, one soon after the other, as a
   /// process does that is gone; none if it ended one alone, or there is a connection again.
@@ -199,6 +203,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL void notify();
 
   std::shared_ptr<message_connector> connector_;
+  std::string server_;
   rendezvous_messages::hello greeting_;
   duration host_grace_;
   /// The server's, once it has welcomed this node.

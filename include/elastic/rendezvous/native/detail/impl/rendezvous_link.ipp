@@ -25,6 +25,7 @@ ELASTIC_DECL rendezvous_link::rendezvous_link(std::shared_ptr<message_connector>
                                               std::shared_ptr<time_source> time, logger log,
                                               std::shared_ptr<report_exchange> reports)
     : connector_(std::move(connector)),
+      server_("the rendezvous at " + connector_->name()),
       greeting_(std::move(greeting)),
       host_grace_(host_grace),
       settings_(greeting_.settings),
@@ -142,7 +143,7 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
       witness_.reset();
       co_return;
     }
-    log_.debug("the connection to the rendezvous at {} broke: {}", connector_->name(), why);
+    log_.debug("the connection to {} broke: {}", server_, why);
     const time_point now = time_->now();
     ended_at_ = now;
     const duration grace = settings_.reconnect_grace;
@@ -165,7 +166,7 @@ ELASTIC_DECL auto rendezvous_link::connect_until(time_point deadline) -> task<ch
     if (channel) co_return channel;
     const time_point now = time_->now();
     if (lost_at_ && now >= *lost_at_) {
-      note_lost(fmt::format("the connection to the rendezvous at {} was lost", connector_->name()));
+      note_lost(fmt::format("the connection to {} was lost", server_));
       lost_at_.reset();
     }
     if (now >= deadline) throw error(errc::connection_failed, absence());
@@ -189,20 +190,18 @@ ELASTIC_DECL duration rendezvous_link::patience() const {
 
 ELASTIC_DECL void rendezvous_link::warn_of_absence() const {
   if (!was_connected_) {
-    return log_.warning("waiting for the rendezvous at {} ({})", connector_->name(), last_problem_);
+    return log_.warning("waiting for {} ({})", server_, last_problem_);
   }
-  log_.warning("the rendezvous at {} is gone ({}): waiting up to {} s for its return",
-               connector_->name(), last_problem_,
+  log_.warning("{} is gone ({}): waiting up to {} s for its return", server_, last_problem_,
                std::chrono::duration<double>(patience()).count());
 }
 
 ELASTIC_DECL std::string rendezvous_link::absence() const {
   if (!was_connected_) {
-    return fmt::format("could not reach the rendezvous at {}: {}", connector_->name(),
-                       last_problem_);
+    return fmt::format("could not reach {}: {}", server_, last_problem_);
   }
-  return fmt::format("lost the rendezvous at {}, and nobody served it again within {} s{}: {}",
-                     connector_->name(), std::chrono::duration<double>(patience()).count(),
+  return fmt::format("lost {}, and nobody served it again within {} s{}: {}", server_,
+                     std::chrono::duration<double>(patience()).count(),
                      greeting_.most_term > 0 ? " (--rdzv-conf host_grace)" : "", last_problem_);
 }
 
@@ -324,7 +323,7 @@ ELASTIC_DECL task<void> rendezvous_link::keep_alive() {
     const bool is_lost = time_->now() >= known_alive_at_ + patience;
     if (is_lost) {
       if (greeting_.former) greeting_.former->until_end = false;
-      note_lost(fmt::format("the rendezvous at {} does not answer", connector_->name()));
+      note_lost(fmt::format("{} does not answer", server_));
     }
     const bool has_workers = known_.placed && !known_.all_finished;
     const time_point limit = is_lost && has_workers ? fence() : known_alive_at_ + patience;
@@ -347,8 +346,7 @@ ELASTIC_DECL task<void> rendezvous_link::keep_witness() {
     try {
       co_await attend_witness();
     } catch (const error& failure) {
-      log_.debug("a second connection to the rendezvous at {}: {}", connector_->name(),
-                 failure.what());
+      log_.debug("a second connection to {}: {}", server_, failure.what());
     }
     const time_point next_try = time_->now() + pause;
     co_await time_->sleep_until(next_try);

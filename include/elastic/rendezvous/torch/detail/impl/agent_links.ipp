@@ -85,6 +85,7 @@ ELASTIC_DECL void agent_links::connect(link_offer offer) {
   const duration look_again = fencing::of_end(settings_.reconnect_grace).notice;
   link_ = std::make_shared<rendezvous_link>(network_->connector_to(at_), std::move(greeting),
                                             look_again, time_, log_);
+  link_->call_server("the node of group rank 0 at " + to_text(at_));
   // A host that is lost is known by then, also where nodes only look now and then.
   link_->tell_ends();
   link_->start(executor_, settings_.silence() * 2);
