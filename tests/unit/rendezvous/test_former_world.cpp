@@ -95,6 +95,25 @@ TEST_CASE("former world: over when each of its nodes is accounted for, or can be
   }
 }
 
+TEST_CASE("former world: a node that stood by knows that there may have been a round",
+          "[rendezvous]") {
+  former_world alone;
+  alone.told_server(5, silence, begin);
+  CHECK(alone.is_known());
+  CHECK_FALSE(alone.is_over(begin + silence - 1ns));
+  CHECK(alone.is_over(begin + silence));
+
+  // Those of the round are there, too; unless it was that of a server before.
+  for (const std::int64_t term : {5, 6}) {
+    former_world both;
+    both.told_server(term, silence, begin);
+    const former_round only = place(5, 7, 0, 1, -1);
+    both.told(only, "10.0.0.1", silence, begin);
+    both.joined(only);
+    CHECK(both.is_over(begin) == (term == 5));
+  }
+}
+
 TEST_CASE("former world: counts from the first word of it, and never ends early for a bare round",
           "[rendezvous]") {
   former_world world;

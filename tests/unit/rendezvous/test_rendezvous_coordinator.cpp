@@ -80,6 +80,8 @@ class stage {
   std::vector<elastic::detail::exclusion> excluded;
   /// What nodes say of the last server that they were with.
   std::map<char, former_round> former;
+  /// The terms of servers that have welcomed nodes without placing them.
+  std::map<char, std::int64_t> most_terms;
   /// Whose own the server is.
   char host = '-';
 
@@ -100,6 +102,7 @@ class stage {
       greeting.most_term = former.at(name).term;
       greeting.excluded = excluded;
     }
+    if (most_terms.count(name) != 0) greeting.most_term = most_terms.at(name);
     say(name, greeting);
   }
 
@@ -1134,6 +1137,29 @@ TEST_CASE(
   job.rejoin("h");
   CHECK(job.last_told('a') == "round 5: 0 of 2 at a.example, 2 restarts");
   CHECK(job.last_told('h') == "round 5: 1 of 2 at a.example, 2 restarts");
+}
+
+TEST_CASE("coordinator: a node that stood by at a former server holds the first round, too",
+          "[rendezvous]") {
+  stage job(1, 2);
+  job.most_terms['s'] = 900;
+  job.gather("sh");
+  CHECK(job.last_told('h') == "welcome");
+  job.pass(15s - 1ns);
+  CHECK(job.last_told('h').empty());
+  job.pass(1ns);
+  CHECK(job.last_told('h') == "round 0: 0 of 2 at h.example, 0 restarts");
+}
+
+TEST_CASE("coordinator: a node that takes up its connection to this server holds up nobody",
+          "[rendezvous]") {
+  stage job(2, 2);
+  job.gather("a");
+  job.cut('a');
+  // The server's own term.
+  job.most_terms['a'] = 1000;
+  job.gather("ab");
+  CHECK(job.last_told('b') == "round 0: 1 of 2 at a.example, 0 restarts");
 }
 
 TEST_CASE("coordinator: the join timeout runs out only when no former world is waited for",

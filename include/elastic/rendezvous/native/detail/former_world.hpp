@@ -28,6 +28,10 @@ class former_world {
   ELASTIC_DECL void told(const rendezvous_messages::former_round& place, std::string_view here,
                          duration silence, time_point now);
 
+  /// A node says hello that was with a server of this term, in none of whose rounds it was: one may
+  /// have been made without it.
+  ELASTIC_DECL void told_server(std::int64_t term, duration silence, time_point now);
+
   /// A node joins that says no more than that it was in a round.
   ELASTIC_DECL void told_round(std::int64_t round, duration silence, time_point now);
 
@@ -39,7 +43,7 @@ class former_world {
   void host_joined() { has_host_joined_ = true; }
 
   /// Whether there was such a world, as far as anybody told.
-  bool is_known() const { return newest_.round >= 0; }
+  bool is_known() const { return newest_.round >= 0 || server_term_ > 0; }
 
   /// Whether no worker of it can be left. Also true if it is not known.
   ELASTIC_DECL bool is_over(time_point now) const;
@@ -52,6 +56,8 @@ class former_world {
 
   /// Of the newest round that was told.
   rendezvous_messages::former_round newest_{.round = -1, .world = 0};
+  /// Of the newest server that was told.
+  std::int64_t server_term_ = 0;
   bool was_last_ = false;
   bool was_served_here_ = false;
   std::set<int> joined_ranks_;

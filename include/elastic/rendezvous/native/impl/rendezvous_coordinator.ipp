@@ -226,15 +226,21 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
 
 ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::hello& request,
                                                     const member& node, time_point now) {
+  const bool had_server = request.most_term != 0 && request.most_term != term_;
   // The clock of this host may be behind that of the former one.
   if (request.most_term > term_) term_ = request.most_term + 1;
-  if (!request.former) return;
-  restarts_ = std::max(restarts_, request.former->restarts);
-  begin_at(request.former->round + 1);
+  if (request.former) {
+    restarts_ = std::max(restarts_, request.former->restarts);
+    begin_at(request.former->round + 1);
+  }
   if (has_made_round_) return;
-  for (const detail::exclusion& who : request.excluded) excluded_.add(who, now);
   const duration silence = std::max(settings_.silence(), request.settings.silence());
-  former_.told(*request.former, node.ends.here, silence, now);
+  if (request.former) {
+    for (const detail::exclusion& who : request.excluded) excluded_.add(who, now);
+    former_.told(*request.former, node.ends.here, silence, now);
+  }
+  // Of several servers the register tells which rounds there were.
+  if (had_server && !has_settings_) former_.told_server(request.most_term, silence, now);
   wake_at(former_.over_at());
 }
 

@@ -4,6 +4,7 @@
 
 #include <elastic/rendezvous/native/detail/former_world.hpp>
 
+#include <algorithm>
 #include <tuple>
 
 namespace elastic::detail {
@@ -26,6 +27,11 @@ ELASTIC_DECL void former_world::told(const rendezvous_messages::former_round& pl
   was_served_here_ = was_served_here_ && place.server == here;
 }
 
+ELASTIC_DECL void former_world::told_server(std::int64_t term, duration silence, time_point now) {
+  if (!is_known()) over_at_ = now + silence;
+  server_term_ = std::max(server_term_, term);
+}
+
 ELASTIC_DECL void former_world::told_round(std::int64_t round, duration silence, time_point now) {
   rendezvous_messages::former_round place;
   place.round = round;
@@ -43,7 +49,7 @@ ELASTIC_DECL bool former_world::is_over(time_point now) const {
 }
 
 ELASTIC_DECL bool former_world::is_accounted_for() const {
-  if (!was_last_ || !was_served_here_) return false;
+  if (!was_last_ || !was_served_here_ || newest_.term < server_term_) return false;
   const bool host_took_part = newest_.host_rank >= 0;
   if (host_took_part && !has_host_joined_) return false;
   for (int rank = 0; rank < newest_.world; ++rank) {
