@@ -159,8 +159,9 @@ class Network:
 
     def reset(self, host):
         """Each of the host's connections to others ends by a reset."""
-        subprocess.run([*self.on(host), "ss", "-K", "dst", "10.79.0.0/24", "and", "not", "dst",
-                        self.address(host)], check=True, stdout=subprocess.DEVNULL)
+        others = ["dst", "10.79.0.0/24", "and", "not", "dst", self.address(host)]
+        subprocess.run([*self.on(host), "ss", "-t", "-K", *others], check=True,
+                       stdout=subprocess.DEVNULL)
 
 
 def ip(words):
