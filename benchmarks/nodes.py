@@ -291,7 +291,7 @@ def measure_leader(arguments, count, rounds):
         return job.lose(leading if name == "the leading agent" else random.choice(others))
 
     # Until the one that was started again is a voter.
-    return measure(rounds, ("the leading agent", "another agent"), Shared(make), lose, 0.3)
+    return measure(rounds, ("the leading agent", "another agent"), Shared(make), lose, 0.4)
 
 
 def measure_place(arguments, count, rounds, backend, endpoint):
@@ -429,7 +429,7 @@ def print_crowd(arguments, count, rounds):
                           stdout=subprocess.PIPE, text=True) as crowd:
         crowd.stdout.readline()
         for _ in range(rounds):
-            settle()
+            settle(0.6)  # as with agents
             began = servers.kill_leader()
             first, last = ((int(word) - began) / 1e6 for word in crowd.stdout.readline().split())
             firsts.append(first)
