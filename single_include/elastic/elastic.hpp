@@ -512,25 +512,26 @@ class process_launcher {
 
 namespace elastic {
 
-enum class event_source { agent, worker };
-
-/// The worker that an event is about.
-struct event_worker {
-  int pid = 0;
-  int global_rank = 0;
-  int local_rank = 0;
-  int role_rank = 0;
-  int role_world_size = 0;
-  /// As Python's subprocess tells an end: negative for a signal. Of a worker that has failed only.
-  std::optional<int> exit_code;
-};
-
 /// Something that happened to a worker or an agent, in torchelastic's terms
 /// (torch.distributed.elastic.events, as recorded by its agent).
 struct event {
+  enum class origin { agent, worker };
+
+  /// The worker that an event is about.
+  struct worker_part {
+    int pid = 0;
+    int global_rank = 0;
+    int local_rank = 0;
+    int role_rank = 0;
+    int role_world_size = 0;
+    /// As Python's subprocess tells an end: negative for a signal. Of a worker that has failed
+    /// only.
+    std::optional<int> exit_code;
+  };
+
   /// "torchelastic.worker.status.SUCCEEDED" and the like, for agents too.
   std::string name;
-  event_source source = event_source::agent;
+  origin source = origin::agent;
   std::string run_id;
   std::string role;
   std::string hostname;
@@ -550,10 +551,8 @@ struct event {
   std::optional<std::string> raw_error;
   /// In milliseconds, of something that an agent did.
   std::optional<double> duration_ms;
-
-  using worker_part = event_worker;
   /// Of a worker only.
-  std::optional<event_worker> worker;
+  std::optional<worker_part> worker;
 };
 
 }  // namespace elastic
@@ -2788,9 +2787,9 @@ class default_logs_specs final : public logs_specs {
 
 }  // namespace elastic
 
-// ---- elastic/base/named_factories.hpp ----
+// ---- elastic/base/detail/named_factories.hpp ----
 
-namespace elastic {
+namespace elastic::detail {
 
 /// Makes things of one kind by name: what registries have in common.
 ///
@@ -2830,14 +2829,14 @@ class named_factories {
   std::map<std::string, factory> factories_;
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 // ---- elastic/agent/logs_specs_registry.hpp ----
 
 namespace elastic {
 
 /// The logs_specs by name: that of this library, and those that you add.
-class logs_specs_registry : public named_factories<logs_specs> {
+class logs_specs_registry : public detail::named_factories<logs_specs> {
  public:
   /// Knows "default".
   ELASTIC_DECL logs_specs_registry();
@@ -2941,6 +2940,10 @@ class restart_ledger {
   /// The furthest step that a worker of this attempt has reported; none if none did.
   void reached(std::optional<std::int64_t> step) { reached_ = step; }
 
+  /// Whether workers have failed and progress is asked for (`restart_terms::while_progress`), but
+  /// no attempt has reported a step: nothing ends a loop of failures then but their number.
+  bool lacks_steps() const { return terms_.while_progress > 0 && failures_ > 0 && !furthest_; }
+
   /// How often workers of the job have failed.
   int failures() const { return failures_; }
 
@@ -2983,9 +2986,9 @@ class restart_ledger {
 
 }  // namespace elastic
 
-// ---- elastic/agent/standby/standby_message.hpp ----
+// ---- elastic/agent/standby/detail/standby_message.hpp ----
 
-namespace elastic {
+namespace elastic::detail {
 
 // What an agent and a standby say to each other, over a socket that keeps messages apart. A message
 // is fields with a zero byte between, since variables of the environment may hold any other byte.
@@ -3050,11 +3053,11 @@ inline constexpr std::string_view standby_check = "check";
 /// The agent's last word.
 inline constexpr std::string_view standby_go = "go";
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
-// ---- elastic/agent/standby/standby_plan.hpp ----
+// ---- elastic/agent/standby/detail/standby_plan.hpp ----
 
-namespace elastic {
+namespace elastic::detail {
 
 /// What a `standby_set` knows when it chooses its next step.
 struct standby_view {
@@ -3165,7 +3168,7 @@ class standby_plan {
   std::optional<std::string> off_;
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 // ---- elastic/agent/standby/detail/standby_environment.hpp ----
 
@@ -3240,10 +3243,11 @@ class standby_process {
   /// Result: what is wrong; empty: it was sent.
   ELASTIC_DECL std::string send(std::string_view bytes, const std::vector<int>& descriptors = {});
 
-  /// Whether it has neither ended nor said anything that was not read.
+  /// Whether it has neither closed its socket nor said anything that was not read.
   ELASTIC_DECL bool is_silent();
 
-  /// Until it is no longer silent. Cancellation: all types; throws `operation_aborted`.
+  /// Until it is no longer silent, or has ended. One at a time, and not beside `next_message` and
+  /// `wait`. Cancellation: all types; throws `operation_aborted`.
   ELASTIC_DECL task<void> until_heard();
 
   ELASTIC_DECL void kill() noexcept;
@@ -3663,7 +3667,7 @@ class standby_set final : public process_launcher {
   ELASTIC_DECL task<void> make_next(bool may_restart);
   ELASTIC_DECL task<void> make(std::string key);
   ELASTIC_DECL task<void> make_missing();
-  ELASTIC_DECL standby_view look(bool may_restart, std::string& key) const;
+  ELASTIC_DECL detail::standby_view look(bool may_restart, std::string& key) const;
   ELASTIC_DECL std::uint64_t size_of_one() const;
   ELASTIC_DECL void end_for_memory(const std::string& reason);
   ELASTIC_DECL void note_end();
@@ -3673,8 +3677,8 @@ class standby_set final : public process_launcher {
 
   // Whether a standby of this interpreter would wait: one that runs no script does.
   ELASTIC_DECL task<bool> is_waiting_kind(process_spec spec);
-  ELASTIC_DECL task<standby_message> first_message(detail::standby_process& standby,
-                                                   duration within);
+  ELASTIC_DECL task<detail::standby_message> first_message(detail::standby_process& standby,
+                                                           duration within);
   ELASTIC_DECL std::string modules_text() const;
 
   // Result: why it did not become the process; empty: it did.
@@ -3683,10 +3687,10 @@ class standby_set final : public process_launcher {
 
   warm_standby terms_;
   standby_set_services services_;
-  standby_plan plan_;
+  detail::standby_plan plan_;
   int attempt_ = 0;
   standby_starts starts_;
-  standby_view::stage stage_ = standby_view::stage::work;
+  detail::standby_view::stage stage_ = detail::standby_view::stage::work;
   time_point launched_;
   /// By what they have in common with their standbys.
   std::map<std::string, slot> slots_;
@@ -4943,9 +4947,9 @@ struct checkpoint {
   duration within{};
 };
 
-/// Do nothing until `resume`; no heartbeat is expected meanwhile.
-struct pause {};
-struct resume {};
+/// Do nothing until `resume_work`; no heartbeat is expected meanwhile.
+struct pause_work {};
+struct resume_work {};
 
 /// You are being stopped: a signal comes now, SIGKILL after `grace` (0: not known).
 struct stop {
@@ -4955,9 +4959,9 @@ struct stop {
 }  // namespace control_messages
 
 /// What the agent says.
-using agent_message =
-    std::variant<control_messages::welcome, control_messages::refused, control_messages::checkpoint,
-                 control_messages::pause, control_messages::resume, control_messages::stop>;
+using agent_message = std::variant<control_messages::welcome, control_messages::refused,
+                                   control_messages::checkpoint, control_messages::pause_work,
+                                   control_messages::resume_work, control_messages::stop>;
 
 }  // namespace elastic
 
@@ -6357,6 +6361,7 @@ ELASTIC_DECL std::string node_counts_text(const std::vector<int>& node_counts);
 namespace elastic {
 
 class report_exchange;
+class store_meter;
 
 /// What a rendezvous handler is made from: what the user asked for, and the services it may use.
 struct rendezvous_parameters {
@@ -6402,6 +6407,9 @@ struct rendezvous_parameters {
   /// What this node and the others tell each other for those who look at the job; null: nothing.
   /// c10d alone carries it.
   std::shared_ptr<report_exchange> reports = {};
+
+  /// Counts what the stores that this node serves are asked for; null: nobody does.
+  std::shared_ptr<store_meter> meter = {};
 
   std::shared_ptr<time_source> time = std::make_shared<system_time>();
   logger log;
@@ -6497,14 +6505,14 @@ struct launch_config {
   /// The file whose appearance takes this node out of the job (see wait_for_drain_file); empty:
   /// none does.
   std::string drain_file;
-  /// Whether a program that can shows how far the job is (see progress_bar).
+  /// Whether a program that can shows how far the job is.
   bool progress = true;
   /// Where it shows what the job does, as `parse_status_address` reads it (see show_job); empty:
   /// nowhere.
   std::string status;
   /// A file with what others have to know who look there; empty: see status_server_options.
   std::string status_token_file;
-  /// Faults that such a program makes on purpose (see chaos_monkey).
+  /// Faults that elasticrun makes on purpose.
   chaos_plan chaos;
 };
 
@@ -6524,7 +6532,7 @@ namespace elastic {
 ///     #include <elastic/rendezvous/file.hpp>    add_file_rendezvous(registry);
 ///     #include <elastic/rendezvous/torch.hpp>   add_torch_rendezvous(registry);  // with torchrun
 class rendezvous_registry
-    : public named_factories<rendezvous_handler, const rendezvous_parameters&> {
+    : public detail::named_factories<rendezvous_handler, const rendezvous_parameters&> {
  public:
   ELASTIC_DECL rendezvous_registry();
 
@@ -6658,77 +6666,6 @@ class address_filter {
   std::set<asio::ip::address> addresses_;
   std::vector<asio::ip::network_v4> networks_v4_;
   std::vector<asio::ip::network_v6> networks_v6_;
-};
-
-}  // namespace elastic
-
-// ---- elastic/base/asio.hpp ----
-
-// The one place that knows which Asio is under us, and everything that this library uses of it.
-// Opt-in: a header that declares tasks needs base/task.hpp alone; whoever runs them includes this
-// or the headers of Asio that it uses.
-
-#include <asio/version.hpp>
-
-#include <asio/bind_executor.hpp>
-#include <asio/buffer.hpp>
-#include <asio/connect.hpp>
-#include <asio/detached.hpp>
-#include <asio/dispatch.hpp>
-#include <asio/io_context.hpp>
-#include <asio/ip/tcp.hpp>
-#include <asio/ip/udp.hpp>
-#include <asio/read.hpp>
-#include <asio/signal_set.hpp>
-#include <asio/steady_timer.hpp>
-#include <asio/strand.hpp>
-#include <asio/write.hpp>
-
-#include <asio/experimental/awaitable_operators.hpp>
-#include <asio/experimental/channel.hpp>
-#include <asio/experimental/parallel_group.hpp>
-
-// Asio moved this out of `experimental` after 1.22.
-#if __has_include(<asio/as_tuple.hpp>)
-#include <asio/as_tuple.hpp>
-#else
-#include <asio/experimental/as_tuple.hpp>
-#endif
-
-namespace elastic::detail {
-
-// How an operation is awaited when its error is an expected outcome: the result is a tuple that
-// starts with the error code, and nothing is thrown.
-#if __has_include(<asio/as_tuple.hpp>)
-inline constexpr asio::as_tuple_t<asio::use_awaitable_t<>> as_result{asio::use_awaitable};
-#else
-inline constexpr asio::experimental::as_tuple_t<asio::use_awaitable_t<>> as_result{
-    asio::use_awaitable};
-#endif
-
-}  // namespace elastic::detail
-
-// ---- elastic/net/byte_stream.hpp ----
-
-namespace elastic {
-
-/// A connection over which bytes go both ways.
-///
-/// Errors of every member that waits: `errc::connection_failed`, also after `close`.
-/// Cancellation of every member that waits: all types; the connection is of no use then.
-/// Thread-safety: one strand at a time; one read and one write at a time.
-class byte_stream {
- public:
-  virtual ~byte_stream() = default;
-
-  /// Waits until bytes have arrived. Result: how many; 0 once the other side has sent its last.
-  virtual task<std::size_t> read_some(asio::mutable_buffer into) = 0;
-
-  /// Sends all of the bytes.
-  virtual task<void> write(std::string bytes) = 0;
-
-  /// Ends the connection at once; whoever waits is told.
-  virtual void close() = 0;
 };
 
 }  // namespace elastic
@@ -6908,217 +6845,6 @@ class message_connector {
 
   /// Whether what was connected to last is a server of this process.
   virtual bool reaches_own_process() const { return false; }
-};
-
-}  // namespace elastic
-
-// ---- elastic/net/message_frame.hpp ----
-
-namespace elastic {
-
-/// Appends a message as it goes over a stream: its length, 4 bytes with the least first, and its
-/// bytes.
-ELASTIC_DECL void append_frame(std::string& out, std::string_view message);
-
-/// Takes messages out of a stream that comes in pieces.
-class frame_reader {
- public:
-  /// @param bound  the most bytes of a message
-  explicit frame_reader(std::size_t bound) : bound_(bound) {}
-
-  ELASTIC_DECL void append(std::string_view bytes);
-
-  /// The next whole message, which stays valid until the next call of `append`.
-  /// Errors: `errc::protocol_violation` if it is longer than the bound.
-  ELASTIC_DECL std::optional<std::string_view> next();
-
- private:
-  static constexpr std::size_t header = 4;
-
-  std::size_t bound_;
-  std::string bytes_;
-  std::size_t taken_ = 0;
-};
-
-}  // namespace elastic
-
-// ---- elastic/net/secure_session.hpp ----
-
-namespace elastic {
-
-namespace detail {
-
-inline constexpr std::string_view peer_has_no_secret =
-    "this node has a secret (--rdzv-conf secret_file), the other side has none";
-inline constexpr std::string_view own_secret_is_missing =
-    "the other side has a secret, this node has none (--rdzv-conf secret_file)";
-
-}  // namespace detail
-
-/// Which end of a connection this is: who connected, or who was connected to.
-enum class session_role { client, server };
-
-/// One end of a connection between two agents that hold the secret of their job, without its
-/// socket: TLS 1.3 with the secret as an external pre-shared key and a fresh Diffie-Hellman
-/// exchange (psk_dhe_ke), without certificates, tickets and early data.
-///
-/// What the other side sent goes in by `received`; after each call of a member, what `take_output`
-/// gives is to be sent, also if the call threw. A client begins with output.
-///
-/// Thread-safety: one strand at a time.
-class secure_session {
- public:
-  ELASTIC_DECL secure_session(const job_secret& secret, session_role role);
-  ELASTIC_DECL ~secure_session();
-  secure_session(const secure_session&) = delete;
-  secure_session& operator=(const secure_session&) = delete;
-
-  /// Whether the other side has shown that it holds the secret.
-  bool is_ready() const { return is_ready_; }
-
-  /// Bytes for the other side; they wait until it is known that it holds the secret.
-  ELASTIC_DECL void send(std::string_view plain);
-
-  /// Takes bytes that have arrived, in whatever pieces, and appends what they mean to `plain`. At
-  /// most one record that is not whole is kept.
-  ///
-  /// Errors: of a client before it is ready `errc::invalid_argument` if the other side has no
-  /// secret or another one, of a server `errc::protocol_violation`; `errc::connection_failed` if
-  /// bytes were changed on their way. The session is of no use then.
-  ELASTIC_DECL void received(std::string_view bytes, std::string& plain);
-
-  /// What is to be sent now; empty if nothing is.
-  ELASTIC_DECL std::string take_output();
-
- private:
-  struct engine;
-
-  ELASTIC_DECL void check_first(std::string_view bytes);
-  ELASTIC_DECL void shake_hands();
-  ELASTIC_DECL void read_all(std::string& plain);
-  [[noreturn]] ELASTIC_DECL void refuse();
-
-  std::unique_ptr<engine> engine_;
-  session_role role_;
-  bool is_ready_ = false;
-  bool has_heard_ = false;
-  std::string pending_;
-  std::string alert_;
-};
-
-/// What a side without a secret answers to the first bytes of one that has one, before it hangs up.
-ELASTIC_DECL std::string_view no_secret_alert();
-
-/// What a side with a secret answers to one that has none, before it hangs up.
-ELASTIC_DECL std::string_view secret_needed_alert();
-
-/// Whether bytes begin a connection of a side that has a secret; two tell.
-ELASTIC_DECL bool is_secure_greeting(std::string_view bytes);
-
-/// Whether they do as far as they go.
-ELASTIC_DECL bool may_be_secure_greeting(std::string_view bytes);
-
-/// Whether the first four bytes or more of an answer to a side without a secret say that one is
-/// needed.
-ELASTIC_DECL bool is_secret_needed(std::string_view bytes);
-
-}  // namespace elastic
-
-// ---- elastic/net/tcp_message_channel.hpp ----
-
-#include <tuple>
-
-namespace elastic {
-
-/// Messages over a TCP connection. Made by `tcp_message_connector`.
-class tcp_message_channel final : public message_channel,
-                                  public std::enable_shared_from_this<tcp_message_channel> {
- public:
-  /// @param bound   the most bytes of a message that is taken
-  /// @param secret  what the other side has to hold; what is sent before it has shown that it does
-  ///                waits, and leaves while a message is received
-  ELASTIC_DECL tcp_message_channel(asio::ip::tcp::socket connected, std::size_t bound,
-                                   const std::optional<job_secret>& secret = std::nullopt);
-
-  /// Sends bytes that are no message, such as a greeting.
-  ELASTIC_DECL void send_raw(std::string_view bytes);
-  ELASTIC_DECL void send(std::string message) override;
-
-  /// Errors: `errc::invalid_argument`, too, if only one of both sides has a secret, or each another
-  /// one.
-  ELASTIC_DECL task<std::string> receive() override;
-  ELASTIC_DECL task<void> flush() override;
-  ELASTIC_DECL void close() override;
-  ELASTIC_DECL std::string local_address() const override;
-  ELASTIC_DECL std::string remote_address() const override;
-
- private:
-  ELASTIC_DECL static std::string why(asio::error_code failure);
-  ELASTIC_DECL void send_bytes(std::string_view bytes);
-  ELASTIC_DECL void take_in(std::string_view bytes);
-  ELASTIC_DECL void send_all();
-
-  asio::ip::tcp::socket socket_;
-  event_flag flushed_;
-  std::unique_ptr<secure_session> secure_;
-  frame_reader in_;
-  std::array<char, 1024> piece_;
-  std::string out_;
-  bool is_sending_ = false;
-  bool has_heard_ = false;
-};
-
-/// Connects to a port at which messages are spoken after a greeting.
-class tcp_message_connector final : public message_connector {
- public:
-  ELASTIC_DECL tcp_message_connector(endpoint at, std::string greeting, std::size_t bound,
-                                     std::optional<job_secret> secret = std::nullopt);
-  ELASTIC_DECL std::string name() const override;
-  ELASTIC_DECL task<std::shared_ptr<message_channel>> connect() override;
-
- private:
-  ELASTIC_DECL static task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socket& socket,
-                                                                     asio::ip::tcp::endpoint end);
-  ELASTIC_DECL std::shared_ptr<message_channel> converse(asio::ip::tcp::socket socket) const;
-
-  endpoint at_;
-  std::string greeting_;
-  std::size_t bound_;
-  std::optional<job_secret> secret_;
-};
-
-}  // namespace elastic
-
-// ---- elastic/net/tcp_stream.hpp ----
-
-namespace elastic {
-
-namespace detail {
-
-ELASTIC_DECL task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socket& socket,
-                                                            asio::ip::tcp::endpoint end);
-
-}  // namespace detail
-
-/// Connects to a port of a host, at the first of its addresses if that succeeds.
-///
-/// Errors: `errc::connection_failed`, naming each address that was tried and what it said.
-/// Cancellation: all types; while a name is resolved, once the resolver has answered.
-ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint to);
-
-/// A TCP connection as it is, without encryption.
-class tcp_stream final : public byte_stream {
- public:
-  explicit tcp_stream(asio::ip::tcp::socket connected) : socket_(std::move(connected)) {}
-
-  ELASTIC_DECL task<std::size_t> read_some(asio::mutable_buffer into) override;
-  ELASTIC_DECL task<void> write(std::string bytes) override;
-  ELASTIC_DECL void close() override;
-
- private:
-  ELASTIC_DECL void throw_if(asio::error_code failure) const;
-
-  asio::ip::tcp::socket socket_;
 };
 
 }  // namespace elastic
@@ -7861,6 +7587,52 @@ ELASTIC_DECL task<listen_point> find_listen_point(std::string host);
 
 }  // namespace elastic::detail
 
+// ---- elastic/base/asio.hpp ----
+
+// The one place that knows which Asio is under us, and everything that this library uses of it.
+// Opt-in: a header that declares tasks needs base/task.hpp alone; whoever runs them includes this
+// or the headers of Asio that it uses.
+
+#include <asio/version.hpp>
+
+#include <asio/bind_executor.hpp>
+#include <asio/buffer.hpp>
+#include <asio/connect.hpp>
+#include <asio/detached.hpp>
+#include <asio/dispatch.hpp>
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/ip/udp.hpp>
+#include <asio/read.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/strand.hpp>
+#include <asio/write.hpp>
+
+#include <asio/experimental/awaitable_operators.hpp>
+#include <asio/experimental/channel.hpp>
+#include <asio/experimental/parallel_group.hpp>
+
+// Asio moved this out of `experimental` after 1.22.
+#if __has_include(<asio/as_tuple.hpp>)
+#include <asio/as_tuple.hpp>
+#else
+#include <asio/experimental/as_tuple.hpp>
+#endif
+
+namespace elastic::detail {
+
+// How an operation is awaited when its error is an expected outcome: the result is a tuple that
+// starts with the error code, and nothing is thrown.
+#if __has_include(<asio/as_tuple.hpp>)
+inline constexpr asio::as_tuple_t<asio::use_awaitable_t<>> as_result{asio::use_awaitable};
+#else
+inline constexpr asio::experimental::as_tuple_t<asio::use_awaitable_t<>> as_result{
+    asio::use_awaitable};
+#endif
+
+}  // namespace elastic::detail
+
 // ---- elastic/store/store_extension.hpp ----
 
 namespace elastic {
@@ -7986,6 +7758,84 @@ class tcp_store_budget {
 
 }  // namespace elastic::detail
 
+// ---- elastic/net/detail/secure_session.hpp ----
+
+namespace elastic::detail {
+
+inline constexpr std::string_view peer_has_no_secret =
+    "this node has a secret (--rdzv-conf secret_file), the other side has none";
+inline constexpr std::string_view own_secret_is_missing =
+    "the other side has a secret, this node has none (--rdzv-conf secret_file)";
+
+/// Which end of a connection this is: who connected, or who was connected to.
+enum class session_role { client, server };
+
+/// One end of a connection between two agents that hold the secret of their job, without its
+/// socket: TLS 1.3 with the secret as an external pre-shared key and a fresh Diffie-Hellman
+/// exchange (psk_dhe_ke), without certificates, tickets and early data.
+///
+/// What the other side sent goes in by `received`; after each call of a member, what `take_output`
+/// gives is to be sent, also if the call threw. A client begins with output.
+///
+/// Thread-safety: one strand at a time.
+class secure_session {
+ public:
+  ELASTIC_DECL secure_session(const job_secret& secret, session_role role);
+  ELASTIC_DECL ~secure_session();
+  secure_session(const secure_session&) = delete;
+  secure_session& operator=(const secure_session&) = delete;
+
+  /// Whether the other side has shown that it holds the secret.
+  bool is_ready() const { return is_ready_; }
+
+  /// Bytes for the other side; they wait until it is known that it holds the secret.
+  ELASTIC_DECL void send(std::string_view plain);
+
+  /// Takes bytes that have arrived, in whatever pieces, and appends what they mean to `plain`. At
+  /// most one record that is not whole is kept.
+  ///
+  /// Errors: of a client before it is ready `errc::invalid_argument` if the other side has no
+  /// secret or another one, of a server `errc::protocol_violation`; `errc::connection_failed` if
+  /// bytes were changed on their way. The session is of no use then.
+  ELASTIC_DECL void received(std::string_view bytes, std::string& plain);
+
+  /// What is to be sent now; empty if nothing is.
+  ELASTIC_DECL std::string take_output();
+
+ private:
+  struct engine;
+
+  ELASTIC_DECL void check_first(std::string_view bytes);
+  ELASTIC_DECL void shake_hands();
+  ELASTIC_DECL void read_all(std::string& plain);
+  [[noreturn]] ELASTIC_DECL void refuse();
+
+  std::unique_ptr<engine> engine_;
+  session_role role_;
+  bool is_ready_ = false;
+  bool has_heard_ = false;
+  std::string pending_;
+  std::string alert_;
+};
+
+/// What a side without a secret answers to the first bytes of one that has one, before it hangs up.
+ELASTIC_DECL std::string_view no_secret_alert();
+
+/// What a side with a secret answers to one that has none, before it hangs up.
+ELASTIC_DECL std::string_view secret_needed_alert();
+
+/// Whether bytes begin a connection of a side that has a secret; two tell.
+ELASTIC_DECL bool is_secure_greeting(std::string_view bytes);
+
+/// Whether they do as far as they go.
+ELASTIC_DECL bool may_be_secure_greeting(std::string_view bytes);
+
+/// Whether the first four bytes or more of an answer to a side without a secret say that one is
+/// needed.
+ELASTIC_DECL bool is_secret_needed(std::string_view bytes);
+
+}  // namespace elastic::detail
+
 // ---- elastic/store/tcp_store_bounds.hpp ----
 
 namespace elastic {
@@ -8065,6 +7915,11 @@ enum class store_op : std::uint8_t {
   barrier,
   unknown,
 };
+
+inline constexpr std::size_t store_ops = static_cast<std::size_t>(store_op::unknown) + 1;
+
+/// "set", "compare_set", ..., as metrics have it.
+ELASTIC_DECL std::string_view name_of(store_op operation);
 
 inline constexpr std::uint32_t validate_magic = 0x3C85F7CE;
 /// The key that counts the processes of a group, the only one without "/" before it.
@@ -8233,6 +8088,8 @@ ELASTIC_DECL first_bytes classify(std::string_view input);
 
 namespace elastic {
 
+class store_meter;
+
 /// The table behind a store, with the operations of PyTorch's TCPStore: values, queues, and who
 /// waits for a key or watches it. Does no I/O; `memory_store` and `tcp_store_server` are two ways
 /// to reach it, and may share one.
@@ -8271,6 +8128,11 @@ class key_value_engine {
 
   /// @param max_bytes  the most that keys and values may take together
   ELASTIC_DECL explicit key_value_engine(std::size_t max_bytes = limits::store_total_bytes);
+
+  /// Has clients of the servers of this table counted; before it is served by any.
+  void count_by(std::shared_ptr<store_meter> meter) { meter_ = std::move(meter); }
+  /// Null: nobody counts.
+  store_meter* meter() const { return meter_.get(); }
 
   key_value_engine(const key_value_engine&) = delete;
   key_value_engine& operator=(const key_value_engine&) = delete;
@@ -8414,6 +8276,7 @@ class key_value_engine {
   std::size_t bytes_ = 0;
   std::size_t queued_items_ = 0;
   const std::size_t max_bytes_;
+  std::shared_ptr<store_meter> meter_;
 };
 
 // ---- values ---------------------------------------------------------------------------------
@@ -8705,6 +8568,8 @@ class tcp_store_connection : public key_value_engine::listener,
 
 namespace elastic {
 
+class store_meter;
+
 namespace detail {
 class ring;
 }  // namespace detail
@@ -8730,6 +8595,8 @@ struct tcp_store_server_options {
   logger log;
   /// The table to serve, which others may share; empty: one of its own.
   std::shared_ptr<key_value_engine> engine;
+  /// Counts what clients ask for; null: nobody does.
+  std::shared_ptr<store_meter> meter;
   /// A further protocol on the same port; empty: none.
   std::shared_ptr<store_extension> extension;
   /// Empty: the clocks of the machine.
@@ -8988,6 +8855,7 @@ class worker_store_host {
   ports choice_;
   std::uint16_t kept_port_ = 0;
   logger log_;
+  std::shared_ptr<store_meter> meter_;
   look_up look_up_;
   /// What names stood for, of those that were found.
   std::map<std::string, listen_point> known_;
@@ -9530,6 +9398,36 @@ class vote_machine {
 
 }  // namespace elastic::detail
 
+// ---- elastic/net/detail/message_frame.hpp ----
+
+namespace elastic::detail {
+
+/// Appends a message as it goes over a stream: its length, 4 bytes with the least first, and its
+/// bytes.
+ELASTIC_DECL void append_frame(std::string& out, std::string_view message);
+
+/// Takes messages out of a stream that comes in pieces.
+class frame_reader {
+ public:
+  /// @param bound  the most bytes of a message
+  explicit frame_reader(std::size_t bound) : bound_(bound) {}
+
+  ELASTIC_DECL void append(std::string_view bytes);
+
+  /// The next whole message, which stays valid until the next call of `append`.
+  /// Errors: `errc::protocol_violation` if it is longer than the bound.
+  ELASTIC_DECL std::optional<std::string_view> next();
+
+ private:
+  static constexpr std::size_t header = 4;
+
+  std::size_t bound_;
+  std::string bytes_;
+  std::size_t taken_ = 0;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/detail/round_state.hpp ----
 
 namespace elastic::detail {
@@ -9968,6 +9866,10 @@ class former_world {
   ELASTIC_DECL void told(const rendezvous_messages::former_round& place, std::string_view here,
                          duration silence, time_point now);
 
+  /// A node says hello that was with a server of this term, in none of whose rounds it was: one may
+  /// have been made without it.
+  ELASTIC_DECL void told_server(std::int64_t term, duration silence, time_point now);
+
   /// A node joins that says no more than that it was in a round.
   ELASTIC_DECL void told_round(std::int64_t round, duration silence, time_point now);
 
@@ -9979,7 +9881,7 @@ class former_world {
   void host_joined() { has_host_joined_ = true; }
 
   /// Whether there was such a world, as far as anybody told.
-  bool is_known() const { return newest_.round >= 0; }
+  bool is_known() const { return newest_.round >= 0 || server_term_ > 0; }
 
   /// Whether no worker of it can be left. Also true if it is not known.
   ELASTIC_DECL bool is_over(time_point now) const;
@@ -9992,6 +9894,8 @@ class former_world {
 
   /// Of the newest round that was told.
   rendezvous_messages::former_round newest_{.round = -1, .world = 0};
+  /// Of the newest server that was told.
+  std::int64_t server_term_ = 0;
   bool was_last_ = false;
   bool was_served_here_ = false;
   std::set<int> joined_ranks_;
@@ -10405,7 +10309,7 @@ class rendezvous_service final : public store_extension,
    private:
     rendezvous_service& of_;
     connection id_;
-    frame_reader frames_;
+    detail::frame_reader frames_;
   };
 
   struct node_connection {
@@ -10482,6 +10386,8 @@ class candidate final : public store_extension {
     rendezvous_settings settings;
     /// The number of this agent's node.
     std::uint64_t node = 0;
+    /// Another agent served here before, and was killed.
+    bool has_restarted = false;
     bool fast_takeover = true;
     std::uint64_t seed = 0;
     /// What nodes tell of themselves while this one leads; null: nothing is asked for.
@@ -10504,9 +10410,12 @@ class candidate final : public store_extension {
   /// Before the server stops, and after this agent's node has left: has another one lead. If the
   /// job is over, stays until every node was told, for at most two times the silence.
   ///
+  /// @return whether no node can have workers any more, as far as this one knows: the job is over,
+  ///         which all were told, or no round was made
+  ///
   /// Thread-safety: any strand.
   /// Cancellation: all types.
-  ELASTIC_DECL task<void> retire(bool is_over);
+  ELASTIC_DECL task<bool> retire(bool is_over);
 
  private:
   class visitor;
@@ -10582,9 +10491,10 @@ class candidate final : public store_extension {
   ELASTIC_DECL void close_office();
   // Whether a majority has what the job's nodes are about to be told.
   ELASTIC_DECL bool may_speak(const rendezvous_coordinator& job);
-  // When it may leave a job that is over, as far as is known now.
+  // Whether everybody knows that the job is over, as far as is known now, and when it may leave.
+  ELASTIC_DECL bool is_free() const;
   ELASTIC_DECL time_point free_at() const;
-  ELASTIC_DECL task<void> hand_over(bool is_over);
+  ELASTIC_DECL task<bool> hand_over(bool is_over);
   ELASTIC_DECL task<void> end_tasks();
 
   // Has everything looked at again, soon.
@@ -10608,6 +10518,36 @@ class candidate final : public store_extension {
   std::optional<event_flag> earlier_;
   std::optional<event_flag> news_;
   std::optional<task_group> tasks_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/detail/candidate_marker.hpp ----
+
+namespace elastic::detail {
+
+/// Tells an agent that another one on this host served the same candidate of the same job, and
+/// left while nodes may have had workers, or was killed: an empty file in /dev/shm, which never
+/// hangs and outlives a process, a container that is started again in its pod, and no boot.
+///
+/// Where there can be none, the agent is taken for the first.
+class candidate_marker {
+ public:
+  /// @param list  all endpoints, in their order
+  ELASTIC_DECL candidate_marker(std::string_view run_id, std::string_view list, int place);
+
+  /// Whether it was left.
+  ELASTIC_DECL bool exists() const;
+
+  ELASTIC_DECL void leave() const;
+
+  /// No node of the job can have workers any more.
+  ELASTIC_DECL void remove() const;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
 };
 
 }  // namespace elastic::detail
@@ -10804,6 +10744,9 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// eighth of the grace, and at most 50 ms, whether the second one does. Call it before `start`.
   void tell_ends() { tells_ends_ = true; }
 
+  /// What messages call the other side instead of "the rendezvous at …". Call it before `start`.
+  void call_server(std::string text) { server_ = std::move(text); }
+
   /// When the other side ended both connections of this node, one soon after the other, as a
   /// process does that is gone; none if it ended one alone, or there is a connection again.
   std::optional<time_point> both_ended_at() const { return both_ended_at_; }
@@ -10894,6 +10837,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL void notify();
 
   std::shared_ptr<message_connector> connector_;
+  std::string server_;
   rendezvous_messages::hello greeting_;
   duration host_grace_;
   /// The server's, once it has welcomed this node.
@@ -11078,7 +11022,8 @@ class c10d_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL int chosen_candidate() const;
   // Serves the first of the endpoints that is this host's and that nobody serves yet.
   ELASTIC_DECL task<void> reach_candidates(std::uint64_t node);
-  ELASTIC_DECL std::shared_ptr<detail::candidate> make_candidate(int place, std::uint64_t node);
+  ELASTIC_DECL std::shared_ptr<detail::candidate> make_candidate(int place, std::uint64_t node,
+                                                                 bool has_restarted);
   ELASTIC_DECL std::shared_ptr<message_connector> connector_to(const endpoint& at) const;
   ELASTIC_DECL std::shared_ptr<store> store_at(asio::any_io_executor executor,
                                                const endpoint& at) const;
@@ -11108,6 +11053,9 @@ class c10d_rendezvous final : public rendezvous_handler {
   detail::worker_store_host workers_;
   std::unique_ptr<rendezvous_host> host_;
   std::shared_ptr<detail::candidate> candidate_;
+  std::optional<detail::candidate_marker> marker_;
+  /// Until then it also stands for what a killed agent knew.
+  time_point marked_until_ = time_point::min();
   std::shared_ptr<detail::leader_connector> leader_;
   std::vector<candidate_server> servers_;
   bool is_closing_ = false;
@@ -11127,94 +11075,6 @@ class c10d_rendezvous final : public rendezvous_handler {
 // ---- elastic/rendezvous/native.hpp ----
 
 // Meeting at a server of elastic's own, which one of the nodes runs: the backend "c10d".
-
-// ---- elastic/store/versioned_keys.hpp ----
-
-namespace elastic {
-
-/// What was seen of a key.
-struct versioned_value {
-  /// None if the key was missing.
-  std::optional<std::string> value;
-  /// Names what was seen, the absence of a key included: another value that is stored later has
-  /// another version, also if it is made of the same bytes. Never empty.
-  std::string version;
-};
-
-/// The least that a place has to offer so that nodes can share a store (`versioned_store`) and the
-/// state of a rendezvous (`keyed_rendezvous_backend`) in it. Implement it to use a place of your
-/// own.
-///
-/// Errors of every member: `errc::connection_failed` if the place cannot be reached, and those
-/// of the implementation; a message names the place.
-/// Cancellation of every member: all types; a change that was cancelled may or may not have
-/// happened.
-/// Thread-safety: one strand at a time; operations may run at the same time.
-class versioned_keys {
- public:
-  virtual ~versioned_keys() = default;
-
-  /// What people call the place of a key, as in "the file /shared/job/key".
-  virtual std::string place_of(const std::string& key) const = 0;
-
-  /// What is there.
-  virtual task<versioned_value> get(std::string key) = 0;
-
-  /// Stores `value` if the key is still as `version` saw it. Result: whether it was stored.
-  virtual task<bool> put(std::string key, std::string value, std::string version) = 0;
-
-  /// Stores `value`, whatever there is.
-  virtual task<void> put(std::string key, std::string value) = 0;
-
-  /// Removes the key. Result: whether there was one.
-  virtual task<bool> erase(std::string key) = 0;
-
-  /// How many keys there are.
-  virtual task<std::int64_t> count() = 0;
-
-  /// Returns when the key is not as `version` saw it, or may not be: at the latest when it is time
-  /// to look again, if the place cannot tell by itself.
-  virtual task<void> wait_for_change(std::string key, std::string version) = 0;
-};
-
-}  // namespace elastic
-
-// ---- elastic/store/leased_keys.hpp ----
-
-namespace elastic {
-
-/// A place whose keys stand in directories and may end by themselves, as those of etcd's v2 API do.
-/// A key names its directories: "v_1/rank_0".
-///
-/// Errors, cancellation, thread-safety: those of `versioned_keys`.
-class leased_keys : public versioned_keys {
- public:
-  using versioned_keys::erase;
-  using versioned_keys::put;
-
-  /// As `put` with a version. The key ends `life` after that; 0: it stays.
-  virtual task<bool> put(std::string key, std::string value, std::string version,
-                         std::chrono::seconds life) = 0;
-
-  /// Removes the key if it is still as `version` saw it. Result: whether it was removed.
-  virtual task<bool> erase(std::string key, std::string version) = 0;
-
-  /// Has a key, of whatever value, end no sooner than `life` from now, and makes it if there is
-  /// none. Nobody is told of a key that was there.
-  virtual task<void> prolong(std::string key, std::chrono::seconds life) = 0;
-
-  /// Makes a directory, also those above it, if there is none.
-  virtual task<void> make_directory(std::string key) = 0;
-
-  /// The names of what stands in a directory; none if it is missing.
-  virtual task<std::set<std::string>> names_in(std::string directory) = 0;
-
-  /// Returns when a key has changed, or ended, since `version` was seen; or earlier, as
-  /// `wait_for_change`.
-  virtual task<void> wait_for_any_change(std::string version) = 0;
-};
-
-}  // namespace elastic
 
 // ---- elastic/store/memory_store.hpp ----
 
@@ -11294,6 +11154,46 @@ class prefix_store final : public store {
 
   std::string prefix_;
   std::shared_ptr<store> inner_;
+};
+
+}  // namespace elastic
+
+// ---- elastic/store/store_meter.hpp ----
+
+namespace elastic {
+
+class key_value_engine;
+
+namespace detail {
+enum class store_op : std::uint8_t;
+}  // namespace detail
+
+/// Counts what the stores that a node serves are asked for, one after the other or beside each
+/// other: give it to their servers (`tcp_store_server_options::meter`).
+///
+/// Thread-safety: any thread.
+class store_meter {
+ public:
+  /// A request for the operation was carried out.
+  void count(detail::store_op operation) noexcept {
+    counts_[static_cast<std::size_t>(operation)].fetch_add(1, std::memory_order_relaxed);
+  }
+
+  /// A table is served from now on, until it is gone.
+  ELASTIC_DECL void add(const std::shared_ptr<const key_value_engine>& table);
+
+  /// How often, by operation: "set", "get", ...; those that nobody asked for are not listed.
+  ELASTIC_DECL std::map<std::string, std::uint64_t> requests() const;
+
+  /// The keys of the tables that are served; none if none ever was.
+  ELASTIC_DECL std::optional<std::int64_t> keys() const;
+
+ private:
+  static constexpr std::size_t operations = 32;
+
+  std::array<std::atomic<std::uint64_t>, operations> counts_{};
+  mutable std::mutex mutex_;
+  std::vector<std::weak_ptr<const key_value_engine>> tables_;
 };
 
 }  // namespace elastic
@@ -11551,6 +11451,57 @@ task<T> tcp_store::guarded(task<T> work, const char* what) {
 
 }  // namespace elastic
 
+// ---- elastic/store/versioned_keys.hpp ----
+
+namespace elastic {
+
+/// What was seen of a key.
+struct versioned_value {
+  /// None if the key was missing.
+  std::optional<std::string> value;
+  /// Names what was seen, the absence of a key included: another value that is stored later has
+  /// another version, also if it is made of the same bytes. Never empty.
+  std::string version;
+};
+
+/// The least that a place has to offer so that nodes can share a store (`versioned_store`) and the
+/// state of a rendezvous (`keyed_rendezvous_backend`) in it. Implement it to use a place of your
+/// own.
+///
+/// Errors of every member: `errc::connection_failed` if the place cannot be reached, and those
+/// of the implementation; a message names the place.
+/// Cancellation of every member: all types; a change that was cancelled may or may not have
+/// happened.
+/// Thread-safety: one strand at a time; operations may run at the same time.
+class versioned_keys {
+ public:
+  virtual ~versioned_keys() = default;
+
+  /// What people call the place of a key, as in "the file /shared/job/key".
+  virtual std::string place_of(const std::string& key) const = 0;
+
+  /// What is there.
+  virtual task<versioned_value> get(std::string key) = 0;
+
+  /// Stores `value` if the key is still as `version` saw it. Result: whether it was stored.
+  virtual task<bool> put(std::string key, std::string value, std::string version) = 0;
+
+  /// Stores `value`, whatever there is.
+  virtual task<void> put(std::string key, std::string value) = 0;
+
+  /// Removes the key. Result: whether there was one.
+  virtual task<bool> erase(std::string key) = 0;
+
+  /// How many keys there are.
+  virtual task<std::int64_t> count() = 0;
+
+  /// Returns when the key is not as `version` saw it, or may not be: at the latest when it is time
+  /// to look again, if the place cannot tell by itself.
+  virtual task<void> wait_for_change(std::string key, std::string version) = 0;
+};
+
+}  // namespace elastic
+
 // ---- elastic/store/versioned_store.hpp ----
 
 namespace elastic {
@@ -11659,7 +11610,7 @@ class console_metric_handler final : public metric_handler {
 namespace elastic {
 
 /// The event handlers by name: those of this library, and those that you add.
-class event_handler_registry : public named_factories<event_handler> {
+class event_handler_registry : public detail::named_factories<event_handler> {
  public:
   /// Knows torchrun's names: "null" and "dynamic_rendezvous", which discard every event there as
   /// here, and "console", which writes to stderr.
@@ -11896,130 +11847,6 @@ ELASTIC_DECL task<std::shared_ptr<store>> connect_worker_store(
 
 }  // namespace elastic
 
-// ---- elastic/launch/detail/chaos_schedule.hpp ----
-
-namespace elastic::detail {
-
-/// One act of a plan: a signal, or the beginning or end of a cut.
-struct chaos_step {
-  enum class act { signal, cut, mend };
-
-  /// Since the workers first ran.
-  duration at{};
-  chaos_fault::target of = chaos_fault::target::rank;
-  /// The rank or the node; of a random fault a number from which the rank follows.
-  std::uint64_t number = 0;
-  bool is_any_rank = false;
-  act what = act::signal;
-  int signal = 0;
-  /// Of a cut: when it is over.
-  duration until{};
-  /// The fault that it belongs to; empty if it only goes on with one.
-  std::string fault;
-
-  /// The rank or node that is meant in a world of this size.
-  int target_in(int world_size) const {
-    if (!is_any_rank) return static_cast<int>(number);
-    return static_cast<int>(number % static_cast<std::uint64_t>(world_size));
-  }
-};
-
-/// The acts of a plan in the order of time. A pure value.
-class chaos_schedule {
- public:
-  ELASTIC_DECL explicit chaos_schedule(const chaos_plan& plan);
-
-  /// The next one; empty when all are over, which those of a plan with random faults never are.
-  ELASTIC_DECL std::optional<chaos_step> next();
-
- private:
-  struct entry {
-    chaos_step step;
-    /// SIGSTOP and SIGCONT go on in turns until then.
-    duration slow_until{};
-  };
-
-  ELASTIC_DECL void add(const chaos_fault& fault, std::uint64_t number, bool is_any_rank);
-  ELASTIC_DECL void add_random();
-  ELASTIC_DECL void add_turn(const entry& last);
-
-  std::vector<entry> entries_;
-  std::optional<chaos_noise> noise_;
-  random_source random_;
-  /// When the random fault is that was added last.
-  duration random_at_{};
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/launch/chaos.hpp ----
-
-// Opt-in: for programs, not for those who embed a job.
-
-namespace elastic {
-
-namespace detail {
-
-class links_cut;
-
-}  // namespace detail
-
-/// Makes the faults of a plan that are meant for this node and its workers, and logs each with what
-/// follows: how long it takes until workers run again.
-///
-///     auto chaos = std::make_shared<chaos_monkey>(executor, plan, services,
-///                                                 [] { std::raise(SIGKILL); });
-///     services.observer = chaos;
-///     … co_await race(keep_result(agent.run(), result), chaos->run(agent));
-///
-/// A cut is that of every TCP connection and port of this process.
-///
-/// Thread-safety: one strand at a time, on which the agent's observer is called as well.
-class chaos_monkey final : public worker_observer {
- public:
-  /// @param services   those of the agent: time, log, journal, and the observer, which is told the
-  ///                   same
-  /// @param kill_node  ends this process as a loss of the node would; needed by faults of nodes
-  ELASTIC_DECL chaos_monkey(asio::any_io_executor strand, chaos_plan plan,
-                            const agent_services& services, std::function<void()> kill_node);
-
-  ELASTIC_DECL void started(const started_workers& job) override;
-  ELASTIC_DECL void progress(const worker_progress& made) override;
-  ELASTIC_DECL void hung(const hung_worker& worker) override;
-
-  /// Waits for the workers to run and makes the faults; a cut ends with it. Never ends by itself.
-  /// The agent must outlive it.
-  /// Errors: none of its own. Cancellation: all types.
-  ELASTIC_DECL task<void> run(local_agent& agent);
-
- private:
-  /// The links of this node, while they are cut.
-  struct node_cut {
-    std::unique_ptr<detail::links_cut> links;
-    /// Since the workers first ran.
-    duration until{};
-  };
-
-  ELASTIC_DECL void carry_out(local_agent& agent, const detail::chaos_step& step, node_cut& cut);
-  ELASTIC_DECL void begin(node_cut& cut, const detail::chaos_step& step);
-  ELASTIC_DECL void end(node_cut& cut, const detail::chaos_step& step);
-  ELASTIC_DECL void note(const std::string& text);
-
-  chaos_plan plan_;
-  std::shared_ptr<time_source> time_;
-  logger log_;
-  std::shared_ptr<job_journal> journal_;
-  std::function<void()> kill_node_;
-  std::shared_ptr<worker_observer> next_;
-  event_flag begun_;
-  time_point begun_at_{};
-  /// The world of the workers that were started last.
-  started_workers world_;
-  std::optional<time_point> last_fault_;
-};
-
-}  // namespace elastic
-
 // ---- elastic/launch/early_exit.hpp ----
 
 // Opt-in: for programs, not for those who embed a job.
@@ -12048,526 +11875,6 @@ ELASTIC_DECL early_exit refuse(std::string_view sentence);
 
 }  // namespace elastic
 
-// ---- elastic/base/detail/ring_options.hpp ----
-
-// Opt-in: the store server includes it.
-
-namespace elastic::detail {
-
-/// How large a ring is.
-struct ring_options {
-  /// Requests handed to the kernel by one call; more are taken in several calls.
-  unsigned entries = 256;
-  /// Buffers that the kernel fills with what was received, shared by all sockets; a power of two,
-  /// at most 32768. Few are in use at first, and more when they were all full at once.
-  unsigned buffers = 1024;
-  /// The size of one of them: how much one completion brings at most.
-  unsigned buffer_bytes = 4096;
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/base/detail/ring_request.hpp ----
-
-namespace elastic::detail {
-
-/// What the kernel is asked to do.
-struct ring_request {
-  enum class action { none, accept, receive, send, read, poll };
-  action what = action::none;
-  int fd = -1;
-  char* data = nullptr;
-  unsigned size = 0;
-  unsigned events = 0;
-};
-
-/// What the kernel answers. `who` is the pointer that came with the request, null for a cancel.
-struct ring_answer {
-  void* who = nullptr;
-  int result = 0;
-  bool more = false;
-  bool has_buffer = false;
-  std::uint16_t buffer = 0;
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/base/detail/ring_queue.hpp ----
-
-#if !defined(ELASTIC_NO_RING)
-#include <liburing.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <unistd.h>
-#endif
-
-namespace elastic::detail {
-
-#if !defined(ELASTIC_NO_RING)
-
-/// One io_uring and its pool of receive buffers: the part that speaks to the kernel. Knows nothing
-/// of who asks and why.
-class ring_queue {
- public:
-  /// Result: null if the kernel, a seccomp filter or a limit forbids it; `why_not` then says so.
-  static std::unique_ptr<ring_queue> open(const ring_options& wanted, std::string& why_not) {
-    std::unique_ptr<ring_queue> queue(new ring_queue);
-    why_not = queue->set_up(wanted);
-    if (why_not.empty()) why_not = queue->try_out();
-    if (!why_not.empty()) queue.reset();
-    return queue;
-  }
-
-  ~ring_queue() {
-    if (is_open_) io_uring_queue_exit(&ring_);
-    if (pool_ != MAP_FAILED) munmap(pool_, pool_bytes_);
-  }
-
-  ring_queue(const ring_queue&) = delete;
-  ring_queue& operator=(const ring_queue&) = delete;
-
-  int fd() const { return ring_.ring_fd; }
-
-  /// Queues a request. Result: false if the queue is full, until the next `submit`.
-  bool prepare(const ring_request& request, void* who) {
-    io_uring_sqe* entry = io_uring_get_sqe(&ring_);
-    if (!entry) return false;
-    switch (request.what) {
-      case ring_request::action::none: io_uring_prep_nop(entry); break;
-      case ring_request::action::accept:
-        io_uring_prep_multishot_accept(entry, request.fd, nullptr, nullptr, SOCK_CLOEXEC);
-        break;
-      case ring_request::action::receive:
-        io_uring_prep_recv_multishot(entry, request.fd, nullptr, 0, 0);
-        io_uring_sqe_set_flags(entry, IOSQE_BUFFER_SELECT);
-        entry->buf_group = buffer_group;
-        break;
-      case ring_request::action::send:
-        io_uring_prep_send(entry, request.fd, request.data, request.size,
-                           MSG_NOSIGNAL | MSG_WAITALL);
-        break;
-      case ring_request::action::read:
-        io_uring_prep_read(entry, request.fd, request.data, request.size, static_cast<__u64>(-1));
-        break;
-      case ring_request::action::poll:
-        io_uring_prep_poll_add(entry, request.fd, request.events);
-        break;
-    }
-    // Never left out: liburing does not clear the field, and a stale one reaches a stranger.
-    io_uring_sqe_set_data(entry, who);
-    return true;
-  }
-
-  /// Queues the cancelling of the request that came with `who`. Result: as of `prepare`.
-  bool prepare_cancel(void* who) {
-    io_uring_sqe* entry = io_uring_get_sqe(&ring_);
-    if (!entry) return false;
-    io_uring_prep_cancel64(entry, reinterpret_cast<std::uintptr_t>(who), 0);
-    io_uring_sqe_set_data(entry, nullptr);
-    return true;
-  }
-
-  /// Queues the cancelling of every request. Result: as of `prepare`.
-  bool prepare_cancel_all() {
-    io_uring_sqe* entry = io_uring_get_sqe(&ring_);
-    if (!entry) return false;
-    io_uring_prep_cancel64(entry, 0, IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL);
-    io_uring_sqe_set_data(entry, nullptr);
-    return true;
-  }
-
-  /// Hands what is queued to the kernel. Result: 0, or the `errno` value of a call that failed;
-  /// what it did not take stays queued.
-  int submit() {
-    while (io_uring_sq_ready(&ring_) > 0) {
-      const int taken = io_uring_submit(&ring_);
-      if (taken < 0 && taken != -EINTR) return -taken;
-      if (taken == 0) return EAGAIN;
-    }
-    return 0;
-  }
-
-  /// Takes answers, at most as many as fit. Result: how many.
-  unsigned take(std::span<ring_answer> answers) {
-    unsigned count = 0;
-    io_uring_cqe* entry = nullptr;
-    while (count < answers.size() && io_uring_peek_cqe(&ring_, &entry) == 0) {
-      answers[count++] = {io_uring_cqe_get_data(entry), entry->res,
-                          (entry->flags & IORING_CQE_F_MORE) != 0,
-                          (entry->flags & IORING_CQE_F_BUFFER) != 0,
-                          static_cast<std::uint16_t>(entry->flags >> IORING_CQE_BUFFER_SHIFT)};
-      io_uring_cqe_seen(&ring_, entry);
-    }
-    return count;
-  }
-
-  /// Waits for an answer, at most so long.
-  void wait(int milliseconds) {
-    __kernel_timespec limit{milliseconds / 1000, (milliseconds % 1000) * 1'000'000LL};
-    io_uring_cqe* entry = nullptr;
-    io_uring_wait_cqe_timeout(&ring_, &entry, &limit);
-  }
-
-  std::string_view buffer(std::uint16_t id, int size) const {
-    return {buffer_at(id), static_cast<std::size_t>(size)};
-  }
-
-  /// Lends the kernel more of the buffers, if there are more: it found all of them full.
-  void add_buffers() {
-    const unsigned wanted = std::min(buffers_, std::max(first_buffers, 2 * lent_));
-    while (lent_ < wanted) recycle(static_cast<std::uint16_t>(lent_++));
-  }
-
-  /// Gives a buffer back to the kernel.
-  void recycle(std::uint16_t id) {
-    io_uring_buf_ring_add(buffer_ring_, buffer_at(id), buffer_bytes_, id, buffer_mask_, 0);
-    io_uring_buf_ring_advance(buffer_ring_, 1);
-  }
-
- private:
-  static constexpr std::uint16_t buffer_group = 0;
-  // Memory that was never lent was never touched.
-  static constexpr unsigned first_buffers = 32;
-
-  ring_queue() = default;
-
-  char* buffer_at(std::uint16_t id) const {
-    return static_cast<char*>(pool_) + buffers_offset_ + std::size_t{id} * buffer_bytes_;
-  }
-
-  // Result: empty, or why it cannot be.
-  std::string set_up(const ring_options& wanted) {
-    io_uring_params params{};
-    // COOP_TASKRUN spares the interrupts; unlike DEFER_TASKRUN it lets the descriptor of the ring
-    // be waited for by epoll and the ring be used from every thread of a strand.
-    params.flags = IORING_SETUP_COOP_TASKRUN | IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CLAMP |
-                   IORING_SETUP_CQSIZE;
-    params.cq_entries = wanted.entries * 4;
-    if (int failed = io_uring_queue_init_params(wanted.entries, &ring_, &params); failed < 0) {
-      if (failed == -EINVAL) return "io_uring_setup: the kernel is older than 6.0";
-      return "io_uring_setup: " + errno_text(-failed);
-    }
-    is_open_ = true;
-    return set_up_buffers(wanted);
-  }
-
-  std::string set_up_buffers(const ring_options& wanted) {
-    buffers_ = wanted.buffers;
-    buffer_bytes_ = wanted.buffer_bytes;
-    buffer_mask_ = io_uring_buf_ring_mask(wanted.buffers);
-    const std::size_t page = 4096;
-    buffers_offset_ = (wanted.buffers * sizeof(io_uring_buf) + page - 1) / page * page;
-    pool_bytes_ = buffers_offset_ + std::size_t{wanted.buffers} * buffer_bytes_;
-    pool_ = mmap(nullptr, pool_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pool_ == MAP_FAILED) return "mmap: " + errno_text(errno);
-    buffer_ring_ = static_cast<io_uring_buf_ring*>(pool_);
-    io_uring_buf_reg registration{};
-    registration.ring_addr = reinterpret_cast<std::uintptr_t>(buffer_ring_);
-    registration.ring_entries = wanted.buffers;
-    registration.bgid = buffer_group;
-    if (int failed = io_uring_register_buf_ring(&ring_, &registration, 0); failed < 0) {
-      return "io_uring_register: " + errno_text(-failed);
-    }
-    io_uring_buf_ring_init(buffer_ring_);
-    add_buffers();
-    return {};
-  }
-
-  // Whether the kernel receives repeatedly into buffers of the pool cannot be asked, only tried.
-  std::string try_out() {
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
-      return "socketpair: " + errno_text(errno);
-    }
-    const bool written = write(pair[1], "x", 1) == 1;
-    close(pair[1]);
-    prepare({ring_request::action::receive, pair[0], nullptr, 0, 0}, this);
-    const int failed = written ? submit() : EIO;
-    bool received = false;
-    for (bool more = failed == 0; more;) {
-      wait(1000);
-      ring_answer answer;
-      if (take({&answer, 1}) == 0) break;
-      received = received || (answer.result == 1 && answer.more && answer.has_buffer);
-      if (answer.has_buffer) recycle(answer.buffer);
-      more = answer.more;
-    }
-    close(pair[0]);
-    if (failed != 0) return "io_uring_enter: " + errno_text(failed);
-    return received ? "" : "io_uring: the kernel is older than 6.0";
-  }
-
-  io_uring ring_{};
-  bool is_open_ = false;
-  void* pool_ = MAP_FAILED;
-  std::size_t pool_bytes_ = 0;
-  std::size_t buffers_offset_ = 0;
-  io_uring_buf_ring* buffer_ring_ = nullptr;
-  unsigned buffers_ = 0;
-  unsigned lent_ = 0;
-  unsigned buffer_bytes_ = 0;
-  int buffer_mask_ = 0;
-};
-
-#else
-
-/// Stands in if the library is built without liburing: there is never an object of it.
-class ring_queue {
- public:
-  static std::unique_ptr<ring_queue> open(const ring_options&, std::string& why_not) {
-    why_not = "built without liburing";
-    return nullptr;
-  }
-  int fd() const { return -1; }
-  bool prepare(const ring_request&, void*) { return false; }
-  bool prepare_cancel(void*) { return false; }
-  bool prepare_cancel_all() { return false; }
-  int submit() { return 0; }
-  unsigned take(std::span<ring_answer>) { return 0; }
-  void wait(int) {}
-  std::string_view buffer(std::uint16_t, int) const { return {}; }
-  void add_buffers() {}
-  void recycle(std::uint16_t) {}
-
- private:
-  ring_queue() = default;
-};
-
-#endif
-
-}  // namespace elastic::detail
-
-// ---- elastic/base/detail/ring.hpp ----
-
-// Opt-in: includes liburing.
-
-namespace elastic::detail {
-
-// A place in a doubly linked ring of places; one that is linked to itself is in no list.
-struct ring_link {
-  ring_link* previous = this;
-  ring_link* next = this;
-
-  ring_link() = default;
-  ring_link(const ring_link&) = delete;
-  ring_link& operator=(const ring_link&) = delete;
-
-  bool alone() const { return next == this; }
-  ELASTIC_DECL void unlink();
-  ELASTIC_DECL void move_before(ring_link& other);
-};
-
-/// An io_uring that rides on the user's Asio loop: the kernel does the work of many connections,
-/// and one wait for the ring's descriptor brings its answers. Optional: made at run time if the
-/// kernel allows it, and who cannot have one does the same on Asio's reactor.
-///
-/// Operations belong to their user and are used again and again, so that nothing is allocated for
-/// a request. While one runs, the ring shares in the ownership of what it is part of:
-///
-///     class echo : public std::enable_shared_from_this<echo> {
-///      public:
-///       echo(std::shared_ptr<ring> io, int socket) : io_(std::move(io)), socket_(socket) {}
-///       ~echo() { ::close(socket_); }  // no operation runs any more
-///       void start() { io_->receive(receiving_, socket_, shared_from_this()); }
-///
-///      private:
-///       void received(const ring::completion& done) noexcept {
-///         if (!done.last) waiting_ += done.data;  // `last`: end of stream or error
-///         if (!sending_.running()) send_next();
-///       }
-///       void sent(const ring::completion& done) noexcept {
-///         if (done.error()) io_->cancel(receiving_);
-///         else send_next();
-///       }
-///       void send_next() {
-///         on_the_way_ = std::exchange(waiting_, {});
-///         if (!on_the_way_.empty()) io_->send(sending_, socket_, on_the_way_, shared_from_this());
-///       }
-///       std::shared_ptr<ring> io_;
-///       int socket_;
-///       std::string waiting_, on_the_way_;
-///       ring::member_operation<&echo::received> receiving_{*this};
-///       ring::member_operation<&echo::sent> sending_{*this};
-///     };
-///
-///     std::string why_not;
-///     auto io = ring::try_make(strand, ring_options{}, &why_not);
-///     if (!io) log.info("io_uring is not available ({}): using epoll", why_not);
-///
-/// Everything that one turn of the loop starts is handed to the kernel by one call at its end.
-/// A running operation counts as work of the io_context; an idle ring does not. An io_context that
-/// is destroyed ends what still runs, without completions.
-///
-/// Thread-safety: everything, destruction included, on the executor that the ring was made with,
-/// which is a strand or a context that one thread runs.
-class ring : public std::enable_shared_from_this<ring> {
- public:
-  /// What became of an operation.
-  struct completion {
-    /// A new socket (`accept`), the number of bytes (`receive`, `send`, `read`), the events that
-    /// are there (`poll`), or an `errno` value negated.
-    int result = 0;
-    /// Whether the operation has ended; it may then be started again, from its own completion too.
-    bool last = true;
-    /// What was received; valid during the call.
-    std::string_view data;
-
-    /// In Asio's category, which is not the one of `std::system_category()`.
-    ELASTIC_DECL std::error_code error() const;
-  };
-
-  class operation;
-  template <auto Member>
-  class member_operation;
-
-  /// Makes a ring and tries it out.
-  ///
-  /// Result: null if it cannot be had: the kernel is older than 6.0, a seccomp profile or
-  /// `kernel.io_uring_disabled` forbids it, or descriptors or memory are short. `why_not` is then
-  /// the reason in a few words, such as "io_uring_setup: Operation not permitted".
-  ELASTIC_DECL static std::shared_ptr<ring> try_make(asio::any_io_executor executor,
-                                                     ring_options wanted = {},
-                                                     std::string* why_not = nullptr);
-  ELASTIC_DECL ~ring();
-
-  const asio::any_io_executor& get_executor() { return executor_; }
-
-  /// Accepts connections until it is cancelled or fails; one completion each, with a descriptor
-  /// that is closed on exec and belongs to the receiver of the completion.
-  /// After a failure such as EMFILE it has ended; start it again when there is hope.
-  ELASTIC_DECL void accept(operation& on, int listener, std::shared_ptr<void> owner);
-
-  /// Receives until the end of the stream, an error or a cancel; one completion for each piece,
-  /// with its bytes, and a last one without: result 0 at the end of the stream.
-  /// Pieces that the kernel already has still come after a cancel, before the last completion.
-  ELASTIC_DECL void receive(operation& on, int socket, std::shared_ptr<void> owner);
-
-  /// Sends all of `data` (less than 2 GiB), which must stay as it is until the completion. One
-  /// operation at a time per socket.
-  ELASTIC_DECL void send(operation& on, int socket, std::string_view data,
-                         std::shared_ptr<void> owner);
-
-  /// Reads once, up to the size of `into`; result 0 at the end. For pipes: the descriptor must not
-  /// be in non-blocking mode, and nothing else is blocked by that.
-  ELASTIC_DECL void read(operation& on, int descriptor, std::span<char> into,
-                         std::shared_ptr<void> owner);
-
-  /// Waits once for `events` of poll(2), such as POLLIN of a pidfd.
-  ELASTIC_DECL void poll(operation& on, int descriptor, short events, std::shared_ptr<void> owner);
-
-  /// Ends an operation early; its last completion comes all the same, with ECANCELED unless it
-  /// ended by itself. Does nothing if it does not run. Close a descriptor only after the last
-  /// completion of the operations on it.
-  ELASTIC_DECL void cancel(operation& on);
-
-  /// The operations that run.
-  std::size_t running() const { return running_; }
-
-  /// `poll` for a coroutine. Cancellation: all types; throws `operation_aborted`.
-  /// The ring stays until this ends.
-  ELASTIC_DECL task<void> wait_readable(int descriptor);
-
-  /// `read` for a coroutine; `into` must stay until it ends. Result: 0 at the end of the stream.
-  /// Cancellation: all types; throws `operation_aborted`, or has the result if bytes were read.
-  ELASTIC_DECL task<std::size_t> read_some(int descriptor, std::span<char> into);
-
-  /// `send` for a coroutine; `data` must stay until it ends.
-  /// Cancellation: all types; throws `operation_aborted`, some bytes may have been sent.
-  ELASTIC_DECL task<void> send_all(int socket, std::string_view data);
-
- private:
-  using request = ring_request;
-  using action = ring_request::action;
-
-  // One batch of answers, and how many such a turn takes before others on the loop have theirs.
-  static constexpr std::size_t answers_per_batch = 128;
-  static constexpr int batches_per_turn = 16;
-  // How long the end of operations is waited for when the ring is given up: 20 × 50 ms.
-  static constexpr int give_up_waits = 20;
-  static constexpr int give_up_wait_milliseconds = 50;
-
-  class next_turn;
-  template <class Handler>
-  class awaited;
-  struct start_awaited;
-  ELASTIC_DECL ring(asio::any_io_executor executor, std::unique_ptr<ring_queue> queue);
-  ELASTIC_DECL void start(operation& on, const request& wanted, std::shared_ptr<void> owner);
-  ELASTIC_DECL void want_turn();
-  ELASTIC_DECL void turn();
-  ELASTIC_DECL void arm();
-  ELASTIC_DECL bool submit_due();
-  ELASTIC_DECL bool submit();
-  ELASTIC_DECL bool prepare(operation& on);
-  ELASTIC_DECL std::size_t take_answers();
-  ELASTIC_DECL void take(const ring_answer& answer);
-  ELASTIC_DECL bool goes_on(operation& on, const ring_answer& answer);
-  ELASTIC_DECL void finish(operation& on, const completion& how);
-  ELASTIC_DECL void give_up();
-  ELASTIC_DECL void drop(const ring_answer& answer);
-  ELASTIC_DECL void forget(operation& on);
-
-  asio::any_io_executor executor_;
-  std::unique_ptr<ring_queue> queue_;
-  // A second descriptor of the queue's, since liburing closes that by a call that ThreadSanitizer
-  // does not see: to it, whoever got the number next would race with this.
-  unique_fd watched_;
-  // Borrows it.
-  asio::posix::stream_descriptor readiness_;
-  // Every running operation is in one of these: with something to hand to the kernel (itself or
-  // its cancelling), or with nothing to do but to wait.
-  ring_link due_;
-  ring_link waiting_;
-  std::size_t running_ = 0;
-  bool in_turn_ = false;
-  bool turn_wanted_ = false;
-  bool armed_ = false;
-};
-
-/// Something that a ring does again and again for its user; at most one thing at a time.
-///
-/// It must not be destroyed or moved while it runs, which the owner given at its start ensures.
-class ring::operation : private ring_link {
- public:
-  bool running() const { return owner_ != nullptr; }
-
- protected:
-  using function = void (*)(operation&, const completion&) noexcept;
-  explicit operation(function completed) : completed_(completed) {}
-  ~operation() { ELASTIC_ASSERT(!running()); }
-
- private:
-  friend class ring;
-
-  function completed_;
-  std::shared_ptr<void> owner_;
-  request wanted_;
-  // How much of what is to be sent was sent.
-  unsigned progress_ = 0;
-  // Whether the kernel has it and will answer.
-  bool in_kernel_ = false;
-  bool cancelled_ = false;
-};
-
-/// An operation that completes by calling a member function of the object that it is part of:
-/// `void (const ring::completion&) noexcept`.
-template <auto Member>
-class ring::member_operation final : public ring::operation {
-  template <class Object>
-  static Object& object_of(void (Object::*)(const completion&) noexcept);
-  using object_reference = decltype(object_of(Member));
-
- public:
-  explicit member_operation(object_reference object) : operation(&call), object_(object) {}
-
- private:
-  static void call(operation& on, const completion& done) noexcept {
-    (static_cast<member_operation&>(on).object_.*Member)(done);
-  }
-  object_reference object_;
-};
-
-}  // namespace elastic::detail
-
 // ---- elastic/launch/io_choice.hpp ----
 
 // Opt-in: for programs, not for those who embed a job.
@@ -12584,19 +11891,9 @@ enum class io_choice {
   epoll,
 };
 
-/// The I/O that a program gets.
-struct io_in_use {
-  /// "io_uring" or "epoll".
-  std::string name;
-  /// Why it is not io_uring; empty if it is, or was not asked for.
-  std::string why_not;
-};
-
-/// Finds out what I/O a choice leads to on this machine, by making a ring and giving it up.
-ELASTIC_DECL io_in_use find_io(io_choice choice);
-
-/// "I/O: io_uring", or what is used instead of it and why.
-ELASTIC_DECL std::string describe(const io_in_use& io);
+/// What I/O a choice leads to on this machine: "I/O: io_uring", or what is used instead of it and
+/// why. Finds it out by making a ring and giving it up.
+ELASTIC_DECL std::string describe_io(io_choice choice);
 
 /// What --version prints: "elasticrun 0.1.0 (I/O: io_uring)".
 ELASTIC_DECL early_exit show_version(io_choice choice);
@@ -12641,35 +11938,6 @@ struct version_request {
 /// A pure function: it looks at no file, device or environment but `facts`.
 ELASTIC_DECL std::variant<command_line, version_request, early_exit> parse_command_line(
     const std::vector<std::string>& arguments, const command_line_facts& facts);
-
-}  // namespace elastic
-
-// ---- elastic/launch/command_word.hpp ----
-
-// Opt-in: for programs, not for those who embed a job.
-
-namespace elastic {
-
-/// A word that has elasticrun do something else than run a job.
-struct command_row {
-  const char* word;
-  const char* arguments;
-  const char* help;
-};
-
-/// All of them, in the order of --help.
-ELASTIC_DECL const std::vector<command_row>& command_rows();
-
-/// The command that the arguments of `elasticrun` name, by their first word alone; null: they are
-/// to run a job. A script of that name wins, so that every command line of torchrun's keeps its
-/// meaning; `./status` is always a script.
-/// @param is_script  whether there is a script with this name, see `is_script`
-ELASTIC_DECL const command_row* find_command(
-    const std::vector<std::string>& arguments,
-    const std::function<bool(const std::string& name)>& is_script);
-
-/// Whether Python could run what has this name: a file, or a directory with a __main__.py.
-ELASTIC_DECL bool is_script(const std::string& name);
 
 }  // namespace elastic
 
@@ -13034,7 +12302,20 @@ inline constexpr std::array<std::string_view, 6> worker_condition_names{
 namespace elastic {
 
 namespace detail {
+
 struct node_report;
+
+/// What is new by a node's report.
+struct job_news {
+  /// It is this node's own.
+  bool is_own = false;
+  /// More than steps.
+  bool has_changed = false;
+  bool has_steps = false;
+  /// What is worth a record in this node's journal.
+  std::vector<job_event> events = {};
+};
+
 }  // namespace detail
 
 /// A node of the job, as the server of the rendezvous knows it and as it tells of itself.
@@ -13059,17 +12340,6 @@ struct viewed_node {
   int events = 0;
 };
 
-/// What is new by a node's report.
-struct job_news {
-  /// It is this node's own.
-  bool is_own = false;
-  /// More than steps.
-  bool has_changed = false;
-  bool has_steps = false;
-  /// What is worth a record in this node's journal.
-  std::vector<job_event> events = {};
-};
-
 /// The nodes of a job, on the one that serves its rendezvous: made of the server's roster and of
 /// what nodes report. A plain value without clocks; bounded, whatever it is told.
 ///
@@ -13084,8 +12354,8 @@ class viewed_job {
 
   /// Takes what a node tells. One that tells too much, or that is lost, is passed over.
   /// @param own_epoch  that of this node's journal, by which its own reports are known
-  ELASTIC_DECL job_news take(std::int64_t key, const detail::node_report& report,
-                             std::int64_t own_epoch, std::int64_t now_us);
+  ELASTIC_DECL detail::job_news take(std::int64_t key, const detail::node_report& report,
+                                     std::int64_t own_epoch, std::int64_t now_us);
 
   /// This node serves no longer.
   void forget() { *this = viewed_job(); }
@@ -13103,7 +12373,7 @@ class viewed_job {
 
  private:
   ELASTIC_DECL void take_workers(viewed_node& node, const detail::node_report& report,
-                                 std::int64_t now_us, job_news& news);
+                                 std::int64_t now_us, detail::job_news& news);
 
   bool is_known_ = false;
   /// Without its nodes.
@@ -13165,6 +12435,12 @@ struct viewed_attempt {
   std::optional<double> lost_seconds = {};
 };
 
+/// What the stores that a node serves were asked for, by operation, and the keys that they hold.
+struct viewed_stores {
+  std::map<std::string, std::uint64_t> requests;
+  std::int64_t keys = 0;
+};
+
 /// What a job is at, as one agent sees it: made of the records of its journal, and of what workers
 /// report. A plain value without clocks; bounded, whatever it is told.
 ///
@@ -13181,6 +12457,10 @@ class job_view {
   /// Whether another node shows the job as a whole.
   bool is_shown_elsewhere() const { return is_shown_elsewhere_; }
   void shown_elsewhere(bool is_shown) { is_shown_elsewhere_ = is_shown; }
+
+  /// Empty: this node serves none, or nobody counts.
+  const std::optional<viewed_stores>& stores() const { return stores_; }
+  void show(viewed_stores stores) { stores_ = std::move(stores); }
 
   /// Takes what a worker of this node reports.
   ELASTIC_DECL void take(const worker_progress& progress, std::int64_t now_us);
@@ -13279,6 +12559,7 @@ class job_view {
   duration_histogram stops_;
   viewed_job whole_;
   bool is_shown_elsewhere_ = false;
+  std::optional<viewed_stores> stores_;
 };
 
 /// The median of what a step takes those of the workers that run and report steps; 0: none does.
@@ -13330,6 +12611,10 @@ class job_monitor final : public journal_sink, public worker_observer, public re
   /// when workers report progress, once a second at most. Empty: nobody is called any more.
   ELASTIC_DECL void on_change(std::function<void()> call);
 
+  /// Asks this, from any thread, for what the stores of this node are used for, whenever the view
+  /// is wanted. It must not throw or call the monitor. Empty: nobody is asked any more.
+  ELASTIC_DECL void measure_stores(std::function<std::optional<viewed_stores>()> ask);
+
   /// How often something came that is no record: of other nodes.
   ELASTIC_DECL std::int64_t changes() const;
 
@@ -13374,6 +12659,7 @@ class job_monitor final : public journal_sink, public worker_observer, public re
   std::int64_t progress_us_ = 0;
   std::int64_t called_us_ = 0;
   std::function<void()> on_change_;
+  std::function<std::optional<viewed_stores>()> stores_;
   std::int64_t changes_ = 0;
   // Of this node for the one that serves.
   report_demand wanted_ = report_demand::nothing;
@@ -13525,180 +12811,20 @@ ELASTIC_DECL std::unique_ptr<status_server> show_job(asio::any_io_executor execu
 
 }  // namespace elastic
 
-// ---- elastic/launch/kubeflow_progress.hpp ----
-
-// Opt-in: for programs, not for those who embed a job.
-
-namespace elastic {
-
-/// Where Kubeflow Trainer wants to hear how far a job is, by its variables KUBEFLOW_TRAINER_SERVER_
-/// URL, CA_CERT and TOKEN.
-struct kubeflow_server {
-  endpoint at = {};
-  bool uses_tls = true;
-  /// From the first slash of the URL on.
-  std::string target = "/";
-  /// Whom its certificate comes from; empty: whom this system trusts.
-  std::string authorities = {};
-  /// The file of the token, which is read anew for each message; empty: none is sent.
-  std::string token_file = {};
-};
-
-/// Result: none if there is no URL.
-/// Errors: `errc::invalid_argument` if it is not http://HOST[:PORT]/… or https://….
-ELASTIC_DECL std::optional<kubeflow_server> find_kubeflow_server(const environment_map& variables);
-
-/// What it is told; none if this node is not the first of the round, or no worker has reported a
-/// step.
-/// @param metrics  those that rank 0 reported last
-ELASTIC_DECL std::optional<std::string> kubeflow_status(
-    const job_view& view, const std::map<std::string, double>& metrics, std::int64_t now_us);
-
-/// Tells Kubeflow Trainer how far a job is, at most each `limits::kubeflow_pause`: make it the
-/// agent's observer, and its `monitor` a sink of the journal. The job never waits for it.
-///
-/// Thread-safety: one strand at a time, on which the agent's observer is called as well.
-class kubeflow_reporter final : public worker_observer {
- public:
-  /// @param next  is told first whatever the observer is told; may be null
-  ELASTIC_DECL kubeflow_reporter(asio::any_io_executor strand, kubeflow_server server,
-                                 std::shared_ptr<time_source> time, logger log,
-                                 std::shared_ptr<worker_observer> next = {});
-
-  const std::shared_ptr<job_monitor>& monitor() const { return monitor_; }
-
-  ELASTIC_DECL void started(const started_workers& job) override;
-  ELASTIC_DECL void progress(const worker_progress& made) override;
-  ELASTIC_DECL void hung(const hung_worker& worker) override;
-
-  /// Tells it of progress; never ends by itself. What goes wrong is logged once, and is tried
-  /// again. Cancellation: all types.
-  ELASTIC_DECL task<void> run();
-
-  /// Tells it the last, unless it did not hear what it was told before; takes at most
-  /// `limits::kubeflow_farewell`.
-  /// Errors: none. Cancellation: all types.
-  ELASTIC_DECL task<void> finish();
-
- private:
-  ELASTIC_DECL task<void> tell(duration patience);
-  ELASTIC_DECL task<void> post(std::string status);
-
-  kubeflow_server server_;
-  std::shared_ptr<time_source> time_;
-  logger log_;
-  std::shared_ptr<job_monitor> monitor_;
-  /// Something was reported that was not told.
-  event_flag changed_;
-  bool is_first_node_ = false;
-  /// Those of rank 0.
-  std::map<std::string, double> metrics_;
-  /// Shared by a read of its files, also by one that nobody waits for any more.
-  std::shared_ptr<const int> hanging_read_ = std::make_shared<const int>(0);
-  bool was_heard_ = false;
-  bool is_problem_logged_ = false;
-};
-
-}  // namespace elastic
-
-// ---- elastic/launch/lean_observer.hpp ----
-
-// Opt-in: for programs, not for those who embed a job.
-
-namespace elastic {
-
-/// Gives back the memory of the code that only started the job, when the workers of the first
-/// attempt run: most of what a launcher holds while it waits is never run again.
-///
-/// Thread-safety: one strand at a time, the agent's.
-class lean_observer final : public worker_observer {
- public:
-  /// @param next  is told the same before; may be null
-  ELASTIC_DECL explicit lean_observer(std::shared_ptr<worker_observer> next = {});
-
-  ELASTIC_DECL void started(const started_workers& job) override;
-  ELASTIC_DECL void progress(const worker_progress& made) override;
-  ELASTIC_DECL void hung(const hung_worker& worker) override;
-
- private:
-  std::shared_ptr<worker_observer> next_;
-  bool is_lean_ = false;
-};
-
-}  // namespace elastic
-
 // ---- elastic/launch/machine.hpp ----
 
 // Opt-in: for programs, not for those who embed a job.
 
 namespace elastic {
 
-/// The device files that tell how many GPUs this process may open: no driver library is asked.
-struct device_listing {
-  /// The names in /dev.
-  std::vector<std::string> devices;
-
-  /// A render node in /dev/dri, such as "renderD128", and the PCI vendor of its device, such as
-  /// "0x1002" for AMD; empty if that cannot be read.
-  struct render_node {
-    std::string name;
-    std::string vendor;
-  };
-  std::vector<render_node> render_nodes;
-};
-
-namespace detail {
-
-/// How many of `count` devices are left by a list such as that of CUDA_VISIBLE_DEVICES: indices,
-/// or identifiers ("GPU-…" or "MIG-…"), as the first entry is. As the driver reads it, the list
-/// ends before the first entry that names no device, and a repeated entry makes all of it void.
-ELASTIC_DECL int visible_devices(int count, std::string_view list);
-
-ELASTIC_DECL int visible_devices(int count, const environment_map& environment,
-                                 std::string_view name);
-
-ELASTIC_DECL std::vector<std::string> names_in(const char* directory);
-
-}  // namespace detail
-
 /// How many GPUs workers can use: NVIDIA's, or AMD's if there is none of them, without those
-/// that the environment (CUDA_VISIBLE_DEVICES, …) hides.
-ELASTIC_DECL int count_accelerators(const device_listing& listing,
-                                    const environment_map& environment);
-
-/// Reads the listing from /dev and /sys; what cannot be read is left out.
-ELASTIC_DECL device_listing list_devices();
+/// that the environment (CUDA_VISIBLE_DEVICES, …) hides. Counts device files that this process may
+/// open: no driver library is asked.
+ELASTIC_DECL int count_accelerators(const environment_map& environment);
 
 /// The processors on which this process may run, as torchrun since 2.12 counts them; those that are
 /// online if the kernel does not say. At least 1.
 ELASTIC_DECL int count_processors();
-
-}  // namespace elastic
-
-// ---- elastic/launch/missing_torch.hpp ----
-
-// Opt-in: for programs, not for those who embed a job.
-
-namespace elastic {
-
-/// Whether a worker failed because its Python has no torch.
-ELASTIC_DECL bool is_torch_missing(const run_result& result);
-
-/// The first python3 in a list such as PATH that has torch among its packages; empty if none has.
-/// No Python is run. `files_of`: the paths in a directory; none if it cannot be read.
-ELASTIC_DECL std::string find_python_with_torch(
-    std::string_view list,
-    const std::function<std::vector<std::string>(const std::string&)>& files_of);
-
-/// The same by the file system.
-ELASTIC_DECL std::string find_python_with_torch(std::string_view list);
-
-/// The path of a program in a list such as PATH; as it is, if it names a path or is nowhere there.
-ELASTIC_DECL std::string path_of_program(const std::string& program, std::string_view list);
-
-/// The line that a user needs then. `python`: what ran the workers. `with_torch`: one that has it;
-/// empty if none is known.
-ELASTIC_DECL std::string missing_torch_hint(std::string_view python, std::string_view with_torch);
 
 }  // namespace elastic
 
@@ -13741,100 +12867,6 @@ ELASTIC_DECL std::uint64_t raise_open_files();
 
 }  // namespace elastic
 
-// ---- elastic/launch/detail/progress_line.hpp ----
-
-namespace elastic::detail {
-
-/// How far a job is, in one line: "round 2 | 8 workers on 2 nodes | restarts 1/3 | step 120/400
-/// 30% | 3.1/s, 0:01:30 left | loss 0.31". A value without a terminal and a clock: who shows it
-/// tells it both.
-///
-/// The slowest worker of this node counts: the steps of a job are taken together, and one that
-/// reports nothing is not waited for.
-class progress_line {
- public:
-  ELASTIC_DECL void started(const started_workers& job);
-  ELASTIC_DECL void progress(const worker_progress& made, time_point now);
-
-  /// Whether a worker of the attempt of now has reported something.
-  bool has_progress() const { return !workers_.empty(); }
-
-  /// The line in at most `width` columns; what does not fit is left out from the end.
-  ELASTIC_DECL std::string text(std::size_t width) const;
-
- private:
-  struct sample {
-    time_point at;
-    std::int64_t step;
-  };
-
-  ELASTIC_DECL const worker_progress& slowest() const;
-  ELASTIC_DECL std::vector<std::string> parts() const;
-  ELASTIC_DECL static std::string steps(const worker_progress& made);
-
-  /// Steps a second, and how long it takes at that rate.
-  ELASTIC_DECL std::string speed(const worker_progress& made) const;
-
-  /// "1:02:03", "12 days".
-  ELASTIC_DECL static std::string clock_text(double seconds);
-
-  started_workers job_;
-  /// What each said last, by local rank.
-  std::map<int, worker_progress> workers_;
-  /// Of the slowest, the oldest first.
-  std::deque<sample> samples_;
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/launch/progress_bar.hpp ----
-
-// Opt-in: for programs, not for those who embed a job.
-
-namespace elastic {
-
-/// Shows how far a job is in the last row of a terminal, from the first worker's report on. All
-/// output, the workers' own too, scrolls in the rows above it: the terminal is told to leave the
-/// last row alone, so that nobody has to write through this.
-///
-/// It is drawn at most ten times a second, when something was reported, and costs nothing else. The
-/// row is given back by the destructor, and by `reset` of a shell if there was none.
-///
-/// Thread-safety: one strand at a time, the agent's.
-class progress_bar final : public worker_observer {
- public:
-  /// `descriptor` is borrowed: of a terminal, see `can_show`.
-  ELASTIC_DECL explicit progress_bar(std::shared_ptr<time_source> time,
-                                     int descriptor = STDERR_FILENO);
-  progress_bar(const progress_bar&) = delete;
-  progress_bar& operator=(const progress_bar&) = delete;
-  ~progress_bar() override { hide(); }
-
-  /// Whether a descriptor is of a terminal with room for it that understands its language.
-  ELASTIC_DECL static bool can_show(int descriptor, std::string_view terminal_name);
-  ELASTIC_DECL void started(const started_workers& job) override;
-  ELASTIC_DECL void progress(const worker_progress& made) override;
-
-  /// Gives the row back.
-  ELASTIC_DECL void hide();
-
- private:
-  ELASTIC_DECL void draw();
-
-  // At once, so that nothing of somebody else's comes between; what a terminal does not take is
-  // left out.
-  ELASTIC_DECL void write(std::string_view bytes);
-
-  std::shared_ptr<time_source> time_;
-  detail::console_target terminal_;
-  detail::progress_line line_;
-  time_point drawn_{};
-  /// How many rows the terminal had when it was told; 0: it was not.
-  int rows_ = 0;
-};
-
-}  // namespace elastic
-
 // ---- elastic/launch/run_with_signals.hpp ----
 
 // Opt-in: for programs, not for those who embed a job.
@@ -13849,74 +12881,6 @@ namespace elastic {
 /// Result, errors and cancellation: those of `local_agent::run`; `errc::invalid_argument` for a
 /// signal of the plan that cannot be caught, or that is to do both.
 ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent, signal_plan plan = {});
-
-}  // namespace elastic
-
-// ---- elastic/launch/send_command.hpp ----
-
-// Opt-in: for programs, not for those who embed a job.
-
-namespace elastic {
-
-/// A command, and the job that it is for.
-struct command_call {
-  /// The Unix socket at which the job's status is served.
-  std::string socket;
-  job_command command;
-};
-
-/// Reads what follows `elasticrun drain` and the like: unix:PATH [REASON ...], and of `checkpoint`
-/// --within SECONDS before them.
-/// Result: the command, or why not.
-ELASTIC_DECL std::variant<command_call, early_exit> parse_command_call(
-    job_command::kind what, const std::vector<std::string>& arguments);
-
-/// Has the job carry it out, and waits for what comes of it.
-/// @param out  takes the answer, line end included
-/// Result: what the program exits with: 0; 1 if it was not carried out.
-/// Errors: `errc::connection_failed` if nobody answers, `errc::invalid_argument` if the server
-/// refuses, `errc::protocol_violation` if it is none.
-ELASTIC_DECL task<int> send_command(command_call call, std::function<void(std::string_view)> out);
-
-}  // namespace elastic
-
-// ---- elastic/launch/status_command.hpp ----
-
-// Opt-in: for programs, not for those who embed a job.
-
-namespace elastic {
-
-/// What `elasticrun status` is to show.
-struct status_query {
-  /// Where the job's status is served, if it is by TCP.
-  endpoint tcp = {};
-  /// The Unix socket at which it is; empty: none.
-  std::string socket = {};
-  /// A log directory or a journal; empty: none.
-  std::string log_directory = {};
-  /// What the server wants to be shown; empty: nothing.
-  std::string token = {};
-  bool as_json = false;
-  /// Only the exit code says whether the workers run, and a line why not; of a job that is served.
-  bool asks_ready = false;
-  /// Again each second, until the job has ended.
-  bool repeats = false;
-};
-
-/// Reads what follows `elasticrun status`: [--watch | --ready] [--json] [--token-file FILE]
-/// [PORT | HOST:PORT | http://HOST:PORT/?token=… | unix:PATH | LOGDIR]. Without a place it is
-/// PET_STATUS, as for the job. No log directory goes with --ready: it does not show whether its
-/// agent lives.
-/// Result: what to show, or why not.
-ELASTIC_DECL std::variant<status_query, early_exit> parse_status_command(
-    const std::vector<std::string>& arguments, const environment_map& environment);
-
-/// Shows it. @param out  takes the text, line ends included
-/// Result: what the program exits with: 0; 1 if it was asked for ready and the workers do not run.
-/// Errors: `errc::connection_failed` if nobody answers, `errc::invalid_argument` if the server
-/// refuses, `errc::protocol_violation` if it is none, `errc::file_access` of a log directory.
-ELASTIC_DECL task<int> run_status_command(status_query query,
-                                          std::function<void(std::string_view)> out);
 
 }  // namespace elastic
 
@@ -13936,30 +12900,6 @@ struct tls_options {
   /// The private key of `certificate`; empty: it is in the same file.
   std::string key;
 };
-
-}  // namespace elastic
-
-// ---- elastic/net/tls_stream.hpp ----
-
-// Opt-in: for etcd.
-
-namespace elastic {
-
-/// Greets a server by TLS, 1.2 or later, on a connection that was just made, and checks its
-/// certificate. The files are read on a thread, since their file system may not answer. Needs
-/// OpenSSL: a build without ELASTIC_HAS_TLS (which the CMake option ELASTIC_WITH_TLS defines) has
-/// the functions all the same, and they refuse.
-///
-/// @param host  the name or address that its certificate has to be for
-/// Errors: `errc::invalid_argument` if a file cannot be used, the server is not to be trusted, or
-/// the build has no TLS; `errc::connection_failed` if the connection broke.
-/// Cancellation: all types.
-ELASTIC_DECL task<std::unique_ptr<byte_stream>> greet_by_tls(asio::ip::tcp::socket connected,
-                                                             std::string host, tls_options options);
-
-/// Looks whether the files can be used.
-/// Errors: `errc::invalid_argument`, also if the build has no TLS.
-ELASTIC_DECL void check_tls_options(const tls_options& options);
 
 }  // namespace elastic
 
@@ -15200,6 +14140,31 @@ ELASTIC_DECL void add_torch_rendezvous(rendezvous_registry& registry);
 
 // Opt-in: meeting with nodes of torchrun, the backend "c10d" in jobs with both.
 
+// ---- elastic/net/detail/byte_stream.hpp ----
+
+namespace elastic::detail {
+
+/// A connection over which bytes go both ways.
+///
+/// Errors of every member that waits: `errc::connection_failed`, also after `close`.
+/// Cancellation of every member that waits: all types; the connection is of no use then.
+/// Thread-safety: one strand at a time; one read and one write at a time.
+class byte_stream {
+ public:
+  virtual ~byte_stream() = default;
+
+  /// Waits until bytes have arrived. Result: how many; 0 once the other side has sent its last.
+  virtual task<std::size_t> read_some(asio::mutable_buffer into) = 0;
+
+  /// Sends all of the bytes.
+  virtual task<void> write(std::string bytes) = 0;
+
+  /// Ends the connection at once; whoever waits is told.
+  virtual void close() = 0;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/net/detail/http_response_parser.hpp ----
 
 // Opt-in: for etcd.
@@ -15584,6 +14549,43 @@ class etcd_keys final : public versioned_keys {
 
 }  // namespace elastic
 
+// ---- elastic/store/detail/leased_keys.hpp ----
+
+namespace elastic::detail {
+
+/// A place whose keys stand in directories and may end by themselves, as those of etcd's v2 API do.
+/// A key names its directories: "v_1/rank_0".
+///
+/// Errors, cancellation, thread-safety: those of `versioned_keys`.
+class leased_keys : public versioned_keys {
+ public:
+  using versioned_keys::erase;
+  using versioned_keys::put;
+
+  /// As `put` with a version. The key ends `life` after that; 0: it stays.
+  virtual task<bool> put(std::string key, std::string value, std::string version,
+                         std::chrono::seconds life) = 0;
+
+  /// Removes the key if it is still as `version` saw it. Result: whether it was removed.
+  virtual task<bool> erase(std::string key, std::string version) = 0;
+
+  /// Has a key, of whatever value, end no sooner than `life` from now, and makes it if there is
+  /// none. Nobody is told of a key that was there.
+  virtual task<void> prolong(std::string key, std::chrono::seconds life) = 0;
+
+  /// Makes a directory, also those above it, if there is none.
+  virtual task<void> make_directory(std::string key) = 0;
+
+  /// The names of what stands in a directory; none if it is missing.
+  virtual task<std::set<std::string>> names_in(std::string directory) = 0;
+
+  /// Returns when a key has changed, or ended, since `version` was seen; or earlier, as
+  /// `wait_for_change`.
+  virtual task<void> wait_for_any_change(std::string version) = 0;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/store/etcd_v2_keys.hpp ----
 
 // Opt-in: for those who meet in etcd.
@@ -15604,7 +14606,7 @@ enum class etcd_v2_form {
 /// Errors: those of `etcd_client`; `errc::not_supported` if there is no v2 API.
 /// Thread-safety: one strand at a time.
 /// Source: torch.distributed.elastic.rendezvous, `EtcdStore` and `EtcdRendezvousBackend`.
-class etcd_v2_keys final : public leased_keys {
+class etcd_v2_keys final : public detail::leased_keys {
  public:
   /// @param directory  "/torch/elastic/store"
   /// @param life       how long a key is kept after its last change, in seconds; 0: for ever
@@ -15991,6 +14993,8 @@ class file_keys final : public versioned_keys {
 // ---- elastic/worker/entrypoint.hpp ----
 
 // Opt-in: includes nlohmann/json, which only workers that are functions need.
+
+#include <tuple>
 
 #include <nlohmann/json.hpp>
 
@@ -17812,7 +16816,7 @@ class agent_telemetry {
 
   ELASTIC_DECL event event_of_worker(const worker& entry, std::string state, int restarts) const;
   ELASTIC_DECL static std::string hung_error(const std::string& reason);
-  ELASTIC_DECL static std::string error_without_file(const event_worker& failed);
+  ELASTIC_DECL static std::string error_without_file(const event::worker_part& failed);
   ELASTIC_DECL static std::string worker_event_state(const worker& one);
   ELASTIC_DECL event common(std::string state, int restarts, std::optional<int> group_rank,
                             std::optional<int> group_world_size) const;
@@ -18922,6 +17926,7 @@ class agent_run {
   void take_change(rendezvous_change change) {
     ledger_.reached(group_.furthest_step());
     ledger_.count(change.restarts, time_.now());
+    note_missing_steps();
     job_event event = about(job_event_kind::round_ended);
     event.state = change.is_pause ? "paused" : journal_name(change.kind);
     event.reason = change.what;
@@ -18931,6 +17936,15 @@ class agent_run {
     journal_.record(std::move(event));
     if (change.is_pause) note_pause(change.what);
     attempt_->change = std::move(change);
+  }
+
+  /// Says once that this node cannot tell whether the job gets on.
+  void note_missing_steps() {
+    if (!ledger_.lacks_steps() || std::exchange(are_missing_steps_noted_, true)) return;
+    log_.warning(
+        "--restart-while-progress {}: no worker of this node has reported a step, so that this "
+        "node cannot tell whether the job gets on",
+        spec_.restart.while_progress);
   }
 
   /// The periodic state metrics; without a handler for them it waits for ever.
@@ -19305,6 +18319,7 @@ class agent_run {
   agent_telemetry telemetry_;
   /// Of the failures of the job's workers, on all nodes.
   restart_ledger ledger_;
+  bool are_missing_steps_noted_ = false;
   /// None before the first round, and after the last.
   std::optional<attempt> attempt_;
   /// How often workers had failed when those of the last attempt were started.
@@ -20071,11 +19086,9 @@ ELASTIC_DECL duration restart_ledger::delay() const {
 
 }  // namespace elastic
 
-// ---- elastic/agent/standby/impl/standby_message.ipp ----
+// ---- elastic/agent/standby/detail/impl/standby_message.ipp ----
 
-namespace elastic {
-
-namespace detail {
+namespace elastic::detail {
 
 inline constexpr char standby_version[] = "1";
 
@@ -20117,14 +19130,12 @@ inline standby_message ready_standby(std::vector<std::string> fields) {
   return message;
 }
 
-}  // namespace detail
-
 ELASTIC_DECL standby_message parse_standby_message(std::string_view bytes) {
   using kind = standby_message::kind;
-  if (bytes.size() > limits::standby_message_bytes) detail::refuse_standby_message("is too long");
-  std::vector<std::string> fields = detail::standby_fields(bytes);
+  if (bytes.size() > limits::standby_message_bytes) refuse_standby_message("is too long");
+  std::vector<std::string> fields = standby_fields(bytes);
   const std::string name = fields[0];
-  if (name == "ready") return detail::ready_standby(std::move(fields));
+  if (name == "ready") return ready_standby(std::move(fields));
   standby_message message;
   if (name == "prepared" && fields.size() == 1) {
     message.what = kind::prepared;
@@ -20136,7 +19147,7 @@ ELASTIC_DECL standby_message parse_standby_message(std::string_view bytes) {
     message.module = std::move(fields[1]);
     message.reason = std::move(fields[2]);
   } else {
-    detail::refuse_standby_message("is of no known kind");
+    refuse_standby_message("is of no known kind");
   }
   return message;
 }
@@ -20161,7 +19172,7 @@ ELASTIC_DECL std::string bytes_of(const standby_message& message) {
       break;
     case kind::ready:
       bytes = "ready";
-      add(detail::standby_version);
+      add(standby_version);
       add(std::to_string(message.pid));
       for (const std::string& name : message.missing) add(name);
       break;
@@ -20180,11 +19191,11 @@ ELASTIC_DECL std::string preparation_of(const std::vector<variable_change>& chan
   return bytes;
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
-// ---- elastic/agent/standby/impl/standby_plan.ipp ----
+// ---- elastic/agent/standby/detail/impl/standby_plan.ipp ----
 
-namespace elastic {
+namespace elastic::detail {
 
 ELASTIC_DECL void standby_plan::begin_attempt() {
   const duration first = std::max<duration>(delay_, std::chrono::seconds(1));
@@ -20279,7 +19290,7 @@ ELASTIC_DECL standby_step standby_plan::review(const standby_view& view) const {
   return {action::make, {}, fmt::format("{} workers have imported more since", *view.outdated)};
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 // ---- elastic/agent/standby/detail/impl/standby_environment.ipp ----
 
@@ -21080,6 +20091,12 @@ ELASTIC_DECL standby_process::standby_process(const asio::any_io_executor& execu
                                               unique_fd socket, std::unique_ptr<child> process)
     : socket_(executor, socket.release()), process_(std::move(process)) {}
 
+inline task<void> wait_for_input(asio::posix::stream_descriptor& socket) {
+  co_await socket.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+}
+
+inline task<void> wait_for_end(child& process) { co_await process.wait(); }
+
 ELASTIC_DECL task<standby_message> standby_process::next_message() {
   std::string bytes(limits::standby_message_bytes + 1, '\0');
   for (;;) {
@@ -21092,8 +20109,8 @@ ELASTIC_DECL task<standby_message> standby_process::next_message() {
       size = ::recvmsg(socket_.native_handle(), &packet, MSG_DONTWAIT);
     } while (size < 0 && errno == EINTR);
     if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-      co_await socket_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
-      continue;
+      co_await until_heard();
+      if (!is_silent()) continue;
     }
     if (size <= 0) throw error(errc::protocol_violation, "it ended without a word");
     // Descriptors that are attached have no room, and are closed by the kernel.
@@ -21140,7 +20157,8 @@ ELASTIC_DECL bool standby_process::is_silent() {
 }
 
 ELASTIC_DECL task<void> standby_process::until_heard() {
-  co_await socket_.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+  // What an import has forked may keep the other end of the socket.
+  co_await race(wait_for_input(socket_), wait_for_end(*process_));
 }
 
 ELASTIC_DECL void standby_process::kill() noexcept {
@@ -21502,16 +20520,16 @@ inline std::vector<int> streams_of(const process_spec& spec) {
 ELASTIC_DECL task<std::string> standby_set::hand_over(detail::standby_process& standby,
                                                       process_spec from, process_spec to,
                                                       std::string record_place) {
-  using kind = standby_message::kind;
+  using kind = detail::standby_message::kind;
   const std::vector<int> streams = detail::streams_of(to);
   if (streams.empty()) co_return "a standard stream of this program is closed";
   if (!standby.is_silent()) co_return "its standby has ended";
-  std::vector<variable_change> changes = detail::standby_changes(from, to);
+  std::vector<detail::variable_change> changes = detail::standby_changes(from, to);
   if (!record_place.empty()) changes.push_back({"ELASTIC_IMPORTS", std::move(record_place)});
-  const std::string preparation = preparation_of(changes);
+  const std::string preparation = detail::preparation_of(changes);
   std::string problem = standby.send(preparation, streams);
   if (!problem.empty()) co_return problem;
-  standby_message answer;
+  detail::standby_message answer;
   try {
     answer = co_await first_message(standby, limits::standby_reply);
   } catch (const std::exception& failure) {
@@ -21528,13 +20546,13 @@ ELASTIC_DECL task<std::string> standby_set::hand_over(detail::standby_process& s
     co_return "its standby broke the protocol";
   }
   // From here on it is the worker: until then the script has not begun.
-  co_return standby.send(standby_go);
+  co_return standby.send(detail::standby_go);
 }
 
-ELASTIC_DECL task<standby_message> standby_set::first_message(detail::standby_process& standby,
-                                                              duration within) {
+ELASTIC_DECL task<detail::standby_message> standby_set::first_message(
+    detail::standby_process& standby, duration within) {
   const time_point deadline = deadline_after(services_.time->now(), within);
-  std::optional<standby_message> message =
+  std::optional<detail::standby_message> message =
       co_await with_deadline(*services_.time, deadline, standby.next_message());
   if (message) co_return std::move(*message);
   throw error(errc::timed_out, "it said nothing in time");
@@ -21550,17 +20568,17 @@ ELASTIC_DECL void standby_set::begin_attempt() {
 // ---- the making of standbys ---------------------------------------------------------------------
 
 ELASTIC_DECL task<void> standby_set::keep_warm(bool may_restart) {
-  stage_ = standby_view::stage::work;
+  stage_ = detail::standby_view::stage::work;
   return keep(may_restart);
 }
 
 ELASTIC_DECL task<void> standby_set::make_ahead() {
-  stage_ = standby_view::stage::absence;
+  stage_ = detail::standby_view::stage::absence;
   return keep(true);
 }
 
 ELASTIC_DECL void standby_set::hurry() {
-  stage_ = standby_view::stage::last_steps;
+  stage_ = detail::standby_view::stage::last_steps;
   settled_.reset();
   changed_.set();
 }
@@ -21568,7 +20586,7 @@ ELASTIC_DECL void standby_set::hurry() {
 ELASTIC_DECL void standby_set::check() {
   for (auto& [key, entry] : slots_) {
     // One that does not hear it finds out later.
-    if (entry.standby) entry.standby->send(standby_check);
+    if (entry.standby) entry.standby->send(detail::standby_check);
   }
 }
 
@@ -21636,12 +20654,12 @@ ELASTIC_DECL void standby_set::discard_unused() {
 }
 
 ELASTIC_DECL task<void> standby_set::make_next(bool may_restart) {
-  using action = standby_step::action;
+  using action = detail::standby_step::action;
   changed_.reset();
   std::string key;
-  const standby_view view = look(may_restart, key);
+  const detail::standby_view view = look(may_restart, key);
   if (view.outdated == 0) plan_.reviewed(view);
-  const standby_step step = plan_.next(view);
+  const detail::standby_step step = plan_.next(view);
   services_.log.debug("standbys: {}", step.reason);
   const bool makes_more = step.what == action::make || step.what == action::make_all;
   if (view.missing == 0 || !makes_more) {
@@ -21661,8 +20679,8 @@ ELASTIC_DECL task<void> standby_set::make_next(bool may_restart) {
 }
 
 /// @param key  the slot that is next to get a standby
-ELASTIC_DECL standby_view standby_set::look(bool may_restart, std::string& key) const {
-  standby_view view;
+ELASTIC_DECL detail::standby_view standby_set::look(bool may_restart, std::string& key) const {
+  detail::standby_view view;
   view.now = services_.time->now();
   view.launched = launched_;
   view.may_restart = may_restart;
@@ -21739,7 +20757,7 @@ ELASTIC_DECL void standby_set::note_end() {
 }
 
 ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
-  using kind = standby_message::kind;
+  using kind = detail::standby_message::kind;
   const process_spec spec = slots_.at(key).spec;
   const auto command = detail::parse_python_command(spec.arguments);
   if (!command) {
@@ -21751,7 +20769,7 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   const auto record = slots_.at(key).record;
   if (record && uses_records_) what.record = record->text();
   what.modules = modules_text();
-  what.stands_back = stage_ != standby_view::stage::absence;
+  what.stands_back = stage_ != detail::standby_view::stage::absence;
   const std::set<std::string> left_out = plan_.dropped_modules();
   what.kind = command->what == detail::python_command::kind::script   ? "script"
               : command->what == detail::python_command::kind::module ? "module"
@@ -21759,7 +20777,7 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   what.name = command->name;
   standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, what);
   discarder made{*this, std::move(started)};
-  std::optional<standby_message> answer;
+  std::optional<detail::standby_message> answer;
   std::exception_ptr failure;
   try {
     answer = co_await first_message(*made.standby, limits::standby_import);
@@ -21770,7 +20788,7 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
     co_await end_of(made.standby);
     std::rethrow_exception(failure);
   }
-  const standby_message& message = *answer;
+  const detail::standby_message& message = *answer;
   switch (message.what) {
     case kind::dropped:
       // Several that are made at once drop the same.
@@ -21815,15 +20833,16 @@ ELASTIC_DECL task<bool> standby_set::is_waiting_kind(process_spec spec) {
   spec.arguments.insert(spec.arguments.end(), {"-c", "pass"});
   detail::standby_task what;
   what.kind = "code";
-  what.stands_back = stage_ != standby_view::stage::absence;
+  what.stands_back = stage_ != detail::standby_view::stage::absence;
   standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, what);
   const discarder made{*this, std::move(started)};
   std::string problem;
   try {
-    const standby_message message = co_await first_message(*made.standby, limits::standby_probe);
-    if (message.what == standby_message::kind::refused) {
+    const detail::standby_message message =
+        co_await first_message(*made.standby, limits::standby_probe);
+    if (message.what == detail::standby_message::kind::refused) {
       problem = "it refuses: " + printable_text(message.reason);
-    } else if (message.what != standby_message::kind::ready) {
+    } else if (message.what != detail::standby_message::kind::ready) {
       problem = "it breaks the protocol";
     } else if (message.pid != made.standby->pid()) {
       problem = "the interpreter is not the process that is started";
@@ -23786,8 +22805,12 @@ struct control_writer {
     return fmt::format(R"({{"kind": "checkpoint", "id": {}, "within": {}}})", said.id,
                        bounded_seconds(said.within));
   }
-  std::string operator()(const control_messages::pause&) const { return R"({"kind": "pause"})"; }
-  std::string operator()(const control_messages::resume&) const { return R"({"kind": "resume"})"; }
+  std::string operator()(const control_messages::pause_work&) const {
+    return R"({"kind": "pause"})";
+  }
+  std::string operator()(const control_messages::resume_work&) const {
+    return R"({"kind": "resume"})";
+  }
   std::string operator()(const control_messages::stop& said) const {
     const double grace = in_seconds(said.grace);
     if (grace <= 0 || grace > most_control_seconds) return R"({"kind": "stop"})";
@@ -23871,8 +22894,8 @@ ELASTIC_DECL std::optional<agent_message> parse_agent_message(std::string_view l
     return messages::checkpoint{fields.number("id", 0, most_control_number),
                                 fields.seconds("within")};
   }
-  if (kind == "pause") return messages::pause{};
-  if (kind == "resume") return messages::resume{};
+  if (kind == "pause") return messages::pause_work{};
+  if (kind == "resume") return messages::resume_work{};
   if (kind == "stop") {
     messages::stop said;
     said.grace = fields.seconds_or_none("grace").value_or(duration::zero());
@@ -24491,12 +23514,12 @@ ELASTIC_DECL void channel_attempt::ended(int local_rank) {
 
 ELASTIC_DECL void channel_attempt::pause() {
   for (place& one : places) one.liveness.pause(time().now());
-  send_all(agent_message(control_messages::pause()));
+  send_all(agent_message(control_messages::pause_work()));
 }
 
 ELASTIC_DECL void channel_attempt::resume() {
   for (place& one : places) one.liveness.resume(time().now());
-  send_all(agent_message(control_messages::resume()));
+  send_all(agent_message(control_messages::resume_work()));
   for (std::size_t rank = 0; rank < places.size(); ++rank) look_again(static_cast<int>(rank));
 }
 
@@ -26663,12 +25686,17 @@ ELASTIC_DECL std::vector<int> gpu_nodes(const environment_map& environment,
 
 namespace elastic {
 
+class job_monitor;
+class store_meter;
 struct agent_services;
 
 namespace detail {
 
 /// Gives the services a journal and a monitor that follows it, unless they have one.
 ELASTIC_DECL void add_monitor(agent_services& services);
+
+/// What counts the use of the stores of this node, for the monitor's view.
+ELASTIC_DECL std::shared_ptr<store_meter> measure_stores(job_monitor& monitor);
 
 }  // namespace detail
 
@@ -26945,6 +25973,7 @@ ELASTIC_DECL std::unique_ptr<local_agent> make_agent(const launch_config& config
     detail::add_monitor(services);
     parameters.reports = services.monitor;
   }
+  if (services.monitor) parameters.meter = detail::measure_stores(*services.monitor);
   options.meeting = detail::meeting_of(parameters);
   if (parameters.min_nodes < parameters.max_nodes) workers.standby.job_may_grow = true;
   options.rendezvous = backends.make(parameters);
@@ -27283,637 +26312,6 @@ ELASTIC_DECL asio::ip::address address_towards(const asio::any_io_executor& exec
   if (failure) return {};
   const auto here = trial.local_endpoint(failure);
   return failure ? asio::ip::address() : plain_address(here.address());
-}
-
-}  // namespace elastic
-
-// ---- elastic/net/impl/message_frame.ipp ----
-
-namespace elastic {
-
-ELASTIC_DECL void append_frame(std::string& out, std::string_view message) {
-  const auto size = static_cast<std::uint32_t>(message.size());
-  for (int shift = 0; shift < 32; shift += 8) {
-    out.push_back(static_cast<char>((size >> shift) & 0xff));
-  }
-  out.append(message);
-}
-
-ELASTIC_DECL void frame_reader::append(std::string_view bytes) {
-  if (taken_ > 0) bytes_.erase(0, std::exchange(taken_, 0));
-  bytes_.append(bytes);
-}
-
-ELASTIC_DECL std::optional<std::string_view> frame_reader::next() {
-  const std::string_view rest = std::string_view(bytes_).substr(taken_);
-  if (rest.size() < header) return std::nullopt;
-  std::size_t size = 0;
-  for (std::size_t i = header; i-- > 0;) {
-    size = size << 8 | static_cast<unsigned char>(rest[i]);
-  }
-  if (size > bound_) {
-    throw error(
-        errc::protocol_violation,
-        fmt::format("a message of {} bytes was announced; up to {} are taken", size, bound_));
-  }
-  if (rest.size() < header + size) return std::nullopt;
-  taken_ += header + size;
-  return rest.substr(header, size);
-}
-
-}  // namespace elastic
-
-// ---- elastic/net/impl/secure_session.ipp ----
-
-#if defined(ELASTIC_HAS_TLS)
-#include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-#include <openssl/ssl.h>
-#endif
-
-namespace elastic {
-
-namespace detail {
-
-// A TLS record begins with its type and the version's first byte.
-inline constexpr char alert_record = 0x15;
-inline constexpr char handshake_record = 0x16;
-inline constexpr char record_version = 0x03;
-
-// Fatal alerts: protocol_version is the answer to what is no TLS, insufficient_security that of a
-// side without a secret. No server that has one sends the latter.
-inline constexpr int insufficient_security = 71;
-inline constexpr std::string_view secret_needed_record("\x15\x03\x03\x00\x02\x02\x46", 7);
-inline constexpr std::string_view no_secret_record("\x15\x03\x03\x00\x02\x02\x47", 7);
-
-}  // namespace detail
-
-ELASTIC_DECL std::string_view no_secret_alert() { return detail::no_secret_record; }
-
-ELASTIC_DECL std::string_view secret_needed_alert() { return detail::secret_needed_record; }
-
-ELASTIC_DECL bool is_secure_greeting(std::string_view bytes) {
-  return bytes.size() >= 2 && may_be_secure_greeting(bytes);
-}
-
-ELASTIC_DECL bool may_be_secure_greeting(std::string_view bytes) {
-  constexpr std::array<char, 2> greeting = {detail::handshake_record, detail::record_version};
-  const std::size_t known = std::min(bytes.size(), greeting.size());
-  return bytes.substr(0, known) == std::string_view(greeting.data(), known);
-}
-
-ELASTIC_DECL bool is_secret_needed(std::string_view bytes) {
-  // As the length of a message these bytes are over every bound.
-  return bytes.size() >= 4 && bytes[0] == detail::alert_record &&
-         bytes[1] == detail::record_version && bytes[3] == 0;
-}
-
-#if defined(ELASTIC_HAS_TLS)
-
-namespace detail {
-
-inline constexpr std::string_view psk_identity = "elastic agent 1";
-inline constexpr std::size_t psk_bytes = 32;
-
-struct context_deleter {
-  void operator()(SSL_CTX* context) const { ::SSL_CTX_free(context); }
-};
-using context_pointer = std::unique_ptr<SSL_CTX, context_deleter>;
-
-struct job_secret_state {
-  job_secret_state() = default;
-  job_secret_state(const job_secret_state&) = delete;
-  job_secret_state& operator=(const job_secret_state&) = delete;
-  ~job_secret_state() { ::OPENSSL_cleanse(key.data(), key.size()); }
-
-  std::array<unsigned char, psk_bytes> key{};
-  context_pointer client;
-  context_pointer server;
-};
-
-[[noreturn]] inline void throw_no_openssl() {
-  throw error(errc::connection_failed, "OpenSSL has no memory left, or no TLS 1.3");
-}
-
-/// Result: null if OpenSSL has no memory for it.
-inline SSL_SESSION* session_of_key(SSL* connection) {
-  const auto* state =
-      static_cast<const job_secret_state*>(SSL_CTX_get_app_data(::SSL_get_SSL_CTX(connection)));
-  constexpr unsigned char aes_128_gcm_sha256[] = {0x13, 0x01};
-  const SSL_CIPHER* cipher = ::SSL_CIPHER_find(connection, aes_128_gcm_sha256);
-  SSL_SESSION* session = ::SSL_SESSION_new();
-  const bool is_made =
-      session != nullptr && cipher != nullptr &&
-      ::SSL_SESSION_set1_master_key(session, state->key.data(), state->key.size()) == 1 &&
-      ::SSL_SESSION_set_cipher(session, cipher) == 1 &&
-      ::SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) == 1;
-  if (is_made) return session;
-  ::SSL_SESSION_free(session);
-  return nullptr;
-}
-
-/// A client's answer to the question for its key.
-inline int use_psk(SSL* connection, const EVP_MD* digest, const unsigned char** identity,
-                   std::size_t* size, SSL_SESSION** session) {
-  *session = nullptr;
-  if (digest != nullptr && ::EVP_MD_get_type(digest) != NID_sha256) return 1;
-  *session = session_of_key(connection);
-  if (*session == nullptr) return 0;
-  *identity = reinterpret_cast<const unsigned char*>(psk_identity.data());
-  *size = psk_identity.size();
-  return 1;
-}
-
-/// A server's.
-inline int find_psk(SSL* connection, const unsigned char* identity, std::size_t size,
-                    SSL_SESSION** session) {
-  *session = nullptr;
-  if (std::string_view(reinterpret_cast<const char*>(identity), size) != psk_identity) return 1;
-  *session = session_of_key(connection);
-  return *session != nullptr ? 1 : 0;
-}
-
-inline context_pointer make_context(job_secret_state& state, session_role role) {
-  const bool is_server = role == session_role::server;
-  context_pointer made(::SSL_CTX_new(is_server ? ::TLS_server_method() : ::TLS_client_method()));
-  SSL_CTX* context = made.get();
-  const bool is_set =
-      context != nullptr && SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 &&
-      SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) == 1 &&
-      ::SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256") == 1 &&
-      SSL_CTX_set1_groups_list(context, "X25519:P-256") == 1 &&
-      ::SSL_CTX_set_num_tickets(context, 0) == 1 && ::SSL_CTX_set_max_early_data(context, 0) == 1;
-  if (!is_set) throw_no_openssl();
-  ::SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
-  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
-  SSL_CTX_set_app_data(context, &state);
-  if (is_server) {
-    ::SSL_CTX_set_psk_find_session_callback(context, &find_psk);
-  } else {
-    // No authority is known, so that a certificate convinces nobody.
-    ::SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
-    ::SSL_CTX_set_psk_use_session_callback(context, &use_psk);
-  }
-  return made;
-}
-
-ELASTIC_DECL std::shared_ptr<const job_secret_state> make_job_secret_state(std::string_view bytes) {
-  // So that the bytes serve as no other key, whatever else they are used for.
-  constexpr std::string_view label = "elastic job secret 1";
-  const auto state = std::make_shared<job_secret_state>();
-  unsigned int size = 0;
-  const unsigned char* made = ::HMAC(::EVP_sha256(), bytes.data(), static_cast<int>(bytes.size()),
-                                     reinterpret_cast<const unsigned char*>(label.data()),
-                                     label.size(), state->key.data(), &size);
-  if (made == nullptr || size != psk_bytes) throw_no_openssl();
-  state->client = make_context(*state, session_role::client);
-  state->server = make_context(*state, session_role::server);
-  return state;
-}
-
-}  // namespace detail
-
-struct secure_session::engine {
-  struct deleter {
-    void operator()(SSL* freed) const { ::SSL_free(freed); }
-  };
-
-  engine(const job_secret& of, session_role role)
-      : secret(of),
-        connection(::SSL_new(role == session_role::client ? of.state().client.get()
-                                                          : of.state().server.get())) {
-    BIO* in = ::BIO_new(::BIO_s_mem());
-    BIO* out = ::BIO_new(::BIO_s_mem());
-    if (connection == nullptr || in == nullptr || out == nullptr) {
-      ::BIO_free(in);
-      ::BIO_free(out);
-      detail::throw_no_openssl();
-    }
-    ::SSL_set_bio(connection.get(), in, out);
-    if (role == session_role::client) {
-      ::SSL_set_connect_state(connection.get());
-    } else {
-      ::SSL_set_accept_state(connection.get());
-    }
-  }
-
-  bool wants_more(int result) const {
-    return ::SSL_get_error(connection.get(), result) == SSL_ERROR_WANT_READ;
-  }
-
-  // OpenSSL's context points into it.
-  job_secret secret;
-  std::unique_ptr<SSL, deleter> connection;
-};
-
-ELASTIC_DECL secure_session::secure_session(const job_secret& secret, session_role role)
-    : engine_(std::make_unique<engine>(secret, role)), role_(role) {
-  if (role == session_role::client) shake_hands();
-}
-
-ELASTIC_DECL secure_session::~secure_session() = default;
-
-ELASTIC_DECL void secure_session::send(std::string_view plain) {
-  if (!is_ready_) {
-    pending_.append(plain);
-    return;
-  }
-  if (plain.empty()) return;
-  std::size_t sent = 0;
-  ::ERR_clear_error();
-  const int result = ::SSL_write_ex(engine_->connection.get(), plain.data(), plain.size(), &sent);
-  // Nothing is ever in the way of a write to memory.
-  if (result != 1 || sent != plain.size()) refuse();
-}
-
-ELASTIC_DECL void secure_session::received(std::string_view bytes, std::string& plain) {
-  if (bytes.empty()) return;
-  if (!std::exchange(has_heard_, true)) check_first(bytes);
-  std::size_t written = 0;
-  BIO* in = ::SSL_get_rbio(engine_->connection.get());
-  if (::BIO_write_ex(in, bytes.data(), bytes.size(), &written) != 1) detail::throw_no_openssl();
-  if (!is_ready_) shake_hands();
-  if (is_ready_) read_all(plain);
-}
-
-ELASTIC_DECL void secure_session::read_all(std::string& plain) {
-  std::array<char, 16 * 1024> piece;
-  for (;;) {
-    std::size_t size = 0;
-    ::ERR_clear_error();
-    const int result = ::SSL_read_ex(engine_->connection.get(), piece.data(), piece.size(), &size);
-    if (result == 1) {
-      plain.append(piece.data(), size);
-    } else if (engine_->wants_more(result)) {
-      return;
-    } else {
-      refuse();
-    }
-  }
-}
-
-ELASTIC_DECL std::string secure_session::take_output() {
-  std::string output = std::exchange(alert_, {});
-  BIO* out = ::SSL_get_wbio(engine_->connection.get());
-  const std::size_t size = ::BIO_ctrl_pending(out);
-  if (size == 0) return output;
-  const std::size_t before = output.size();
-  output.resize(before + size);
-  std::size_t read = 0;
-  ::BIO_read_ex(out, output.data() + before, size, &read);
-  output.resize(before + read);
-  return output;
-}
-
-// What is no TLS is not given to OpenSSL, so that the answer to it is always the same.
-ELASTIC_DECL void secure_session::check_first(std::string_view bytes) {
-  if (bytes[0] == detail::handshake_record) return;
-  if (role_ == session_role::server) {
-    alert_ = detail::secret_needed_record;
-    throw error(errc::protocol_violation, "it has no secret, and this job has one");
-  }
-  if (bytes[0] == detail::alert_record) return;
-  throw error(errc::invalid_argument, std::string(detail::peer_has_no_secret));
-}
-
-ELASTIC_DECL void secure_session::shake_hands() {
-  ::ERR_clear_error();
-  const int result = ::SSL_do_handshake(engine_->connection.get());
-  if (result != 1) {
-    if (engine_->wants_more(result)) return;
-    refuse();
-  }
-  // A handshake can succeed by a certificate, too; the key is what counts.
-  if (::SSL_session_reused(engine_->connection.get()) != 1) refuse();
-  is_ready_ = true;
-  send(std::exchange(pending_, {}));
-}
-
-ELASTIC_DECL void secure_session::refuse() {
-  const unsigned long failure = ::ERR_peek_last_error();
-  const char* reason = ::ERR_reason_error_string(failure);
-  const std::string text = reason != nullptr ? reason : "the other side has ended it";
-  ::ERR_clear_error();
-  if (is_ready_) {
-    throw error(errc::connection_failed, fmt::format("the connection broke: TLS: {}", text));
-  }
-  if (role_ == session_role::server) {
-    throw error(errc::protocol_violation,
-                fmt::format("it does not hold this job's secret (TLS: {})", text));
-  }
-  if (ERR_GET_REASON(failure) == SSL_AD_REASON_OFFSET + detail::insufficient_security) {
-    throw error(errc::invalid_argument, std::string(detail::peer_has_no_secret));
-  }
-  throw error(errc::invalid_argument,
-              fmt::format("the secret of this node (--rdzv-conf secret_file) is not that of the "
-                          "other side (TLS: {})",
-                          text));
-}
-
-#else
-
-namespace detail {
-
-struct job_secret_state {};
-
-ELASTIC_DECL std::shared_ptr<const job_secret_state> make_job_secret_state(std::string_view) {
-  throw error(errc::invalid_argument,
-              "a job's secret cannot be used: this program was built without TLS "
-              "(ELASTIC_WITH_TLS, which needs OpenSSL)");
-}
-
-}  // namespace detail
-
-// There is no secret to make a session of.
-struct secure_session::engine {};
-
-ELASTIC_DECL secure_session::secure_session(const job_secret&, session_role role) : role_(role) {
-  refuse();
-}
-ELASTIC_DECL secure_session::~secure_session() = default;
-ELASTIC_DECL void secure_session::send(std::string_view) {}
-ELASTIC_DECL void secure_session::received(std::string_view, std::string&) {}
-ELASTIC_DECL std::string secure_session::take_output() { return {}; }
-ELASTIC_DECL void secure_session::read_all(std::string&) {}
-ELASTIC_DECL void secure_session::check_first(std::string_view) {}
-ELASTIC_DECL void secure_session::shake_hands() {}
-ELASTIC_DECL void secure_session::refuse() {
-  throw error(errc::invalid_argument, "this program was built without TLS");
-}
-
-#endif
-
-}  // namespace elastic
-
-// ---- elastic/net/detail/cut_links.hpp ----
-
-namespace elastic::detail {
-
-/// Cuts this process off while the object lives, as if its host's cables were pulled: all of its
-/// TCP connections and ports, and those it opens meanwhile. Nothing arrives, nothing leaves, and no
-/// side is told. What is sent waits in the kernel and goes out afterwards, if both sides still have
-/// the connection. Connections of the process to itself go on.
-///
-/// It takes no rights: the kernel signs what leaves, and expects a signature on what arrives
-/// (RFC 2385), so that each side's kernel drops what the other one sends. Several may live at a
-/// time. Thread-safety: any thread.
-class links_cut {
- public:
-  /// Errors: `errc::not_supported` if the kernel has no such signatures; nothing is cut then.
-  ELASTIC_DECL links_cut();
-  ELASTIC_DECL ~links_cut();
-
-  links_cut(const links_cut&) = delete;
-  links_cut& operator=(const links_cut&) = delete;
-
-  /// How many connections and ports there were.
-  std::size_t count() const { return count_; }
-
- private:
-  std::size_t count_ = 0;
-};
-
-/// To be called for each TCP socket before it connects or listens, and once it was accepted: it is
-/// cut off, too, if the process is.
-ELASTIC_DECL void join_cut(int fd);
-
-}  // namespace elastic::detail
-
-// ---- elastic/net/impl/tcp_message_channel.ipp ----
-
-namespace elastic {
-
-ELASTIC_DECL tcp_message_channel::tcp_message_channel(asio::ip::tcp::socket connected,
-                                                      std::size_t bound,
-                                                      const std::optional<job_secret>& secret)
-    : socket_(std::move(connected)), flushed_(socket_.get_executor()), in_(bound) {
-  flushed_.set();
-  if (secret) secure_ = std::make_unique<secure_session>(*secret, session_role::client);
-}
-
-ELASTIC_DECL void tcp_message_channel::send_raw(std::string_view bytes) { send_bytes(bytes); }
-
-ELASTIC_DECL void tcp_message_channel::send(std::string message) {
-  std::string frame;
-  append_frame(frame, message);
-  send_bytes(frame);
-}
-
-ELASTIC_DECL void tcp_message_channel::send_bytes(std::string_view bytes) {
-  if (secure_) {
-    secure_->send(bytes);
-    out_ += secure_->take_output();
-  } else {
-    out_.append(bytes);
-  }
-  if (!is_sending_) send_all();
-}
-
-ELASTIC_DECL task<std::string> tcp_message_channel::receive() {
-  for (;;) {
-    if (const auto message = in_.next()) co_return std::string(*message);
-    auto [failure, size] =
-        co_await socket_.async_read_some(asio::buffer(piece_), detail::as_result);
-    if (failure == asio::error::operation_aborted && socket_.is_open()) {
-      throw std::system_error(failure);
-    }
-    if (failure) throw error(errc::connection_failed, why(failure));
-    take_in({piece_.data(), size});
-  }
-}
-
-ELASTIC_DECL void tcp_message_channel::take_in(std::string_view bytes) {
-  if (!secure_) {
-    in_.append(bytes);
-    if (std::exchange(has_heard_, true) || !is_secret_needed(bytes)) return;
-    throw error(errc::invalid_argument, std::string(detail::own_secret_is_missing));
-  }
-  std::string plain;
-  secure_->received(bytes, plain);
-  in_.append(plain);
-  out_ += secure_->take_output();
-  if (!is_sending_) send_all();
-}
-
-ELASTIC_DECL task<void> tcp_message_channel::flush() {
-  co_await flushed_.wait();
-  if (!socket_.is_open()) throw error(errc::connection_failed, "the connection was closed");
-}
-
-ELASTIC_DECL void tcp_message_channel::close() {
-  asio::error_code ignored;
-  socket_.close(ignored);
-  flushed_.set();
-}
-
-ELASTIC_DECL std::string tcp_message_channel::local_address() const {
-  asio::error_code failure;
-  const auto end = socket_.local_endpoint(failure);
-  return failure ? std::string() : plain_address(end.address()).to_string();
-}
-
-ELASTIC_DECL std::string tcp_message_channel::remote_address() const {
-  asio::error_code failure;
-  const auto end = socket_.remote_endpoint(failure);
-  return failure ? std::string() : plain_address(end.address()).to_string();
-}
-
-ELASTIC_DECL std::string tcp_message_channel::why(asio::error_code failure) {
-  if (failure == asio::error::eof) return "the connection was closed by the other side";
-  return fmt::format("the connection broke: {}", failure.message());
-}
-
-ELASTIC_DECL void tcp_message_channel::send_all() {
-  if (!socket_.is_open()) return;
-  asio::error_code failure;
-  const std::size_t sent = socket_.write_some(asio::buffer(out_), failure);
-  out_.erase(0, sent);
-  if (failure && failure != asio::error::would_block) return close();
-  if (out_.empty()) return flushed_.set();
-  flushed_.reset();
-  is_sending_ = true;
-  socket_.async_wait(asio::ip::tcp::socket::wait_write,
-                     [self = shared_from_this()](asio::error_code) {
-                       self->is_sending_ = false;
-                       self->send_all();
-                     });
-}
-
-ELASTIC_DECL tcp_message_connector::tcp_message_connector(endpoint at, std::string greeting,
-                                                          std::size_t bound,
-                                                          std::optional<job_secret> secret)
-    : at_(std::move(at)),
-      greeting_(std::move(greeting)),
-      bound_(bound),
-      secret_(std::move(secret)) {}
-
-ELASTIC_DECL std::string tcp_message_connector::name() const { return to_text(at_); }
-
-ELASTIC_DECL task<std::shared_ptr<message_channel>> tcp_message_connector::connect() {
-  auto executor = co_await asio::this_coro::executor;
-  const auto addresses = co_await detail::resolve_addresses(at_.host);
-  if (addresses.empty()) {
-    throw error(errc::connection_failed, fmt::format("the name '{}' cannot be resolved", at_.host));
-  }
-  asio::ip::tcp::socket socket(executor);
-  std::string tried;
-  for (const auto& address : addresses) {
-    const asio::ip::tcp::endpoint end(address, at_.port);
-    auto [failure] = co_await connect_one(socket, end);
-    if (!failure) co_return converse(std::move(socket));
-    if (failure == asio::error::operation_aborted) throw std::system_error(failure);
-    tried +=
-        fmt::format("{}{}: {}", tried.empty() ? "" : "; ", address.to_string(), failure.message());
-  }
-  throw error(errc::connection_failed, tried);
-}
-
-// A host that is gone answers nothing, and its name may stand for another one by now.
-inline constexpr std::chrono::seconds address_patience{1};
-
-inline task<void> keep_failure(task<std::tuple<asio::error_code>> connecting,
-                               asio::error_code& failure) {
-  std::tie(failure) = co_await std::move(connecting);
-}
-
-ELASTIC_DECL task<std::tuple<asio::error_code>> tcp_message_connector::connect_one(
-    asio::ip::tcp::socket& socket, asio::ip::tcp::endpoint end) {
-  asio::error_code failure;
-  socket.close(failure);
-  socket.open(end.protocol(), failure);
-  if (failure) co_return failure;
-  ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
-  detail::join_cut(socket.native_handle());
-  system_time time;
-  const time_point limit = time.now() + address_patience;
-  task<std::tuple<asio::error_code>> connecting = socket.async_connect(end, detail::as_result);
-  co_await with_deadline(time, limit, keep_failure(std::move(connecting), failure));
-  const bool is_late = failure == asio::error::operation_aborted && time.now() >= limit;
-  co_return is_late ? asio::error::make_error_code(asio::error::timed_out) : failure;
-}
-
-ELASTIC_DECL std::shared_ptr<message_channel> tcp_message_connector::converse(
-    asio::ip::tcp::socket socket) const {
-  asio::error_code ignored;
-  socket.non_blocking(true, ignored);
-  socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-  keep_alive_as_client(socket.native_handle());
-  auto channel = std::make_shared<tcp_message_channel>(std::move(socket), bound_, secret_);
-  channel->send_raw(greeting_);
-  return channel;
-}
-
-}  // namespace elastic
-
-// ---- elastic/net/impl/tcp_stream.ipp ----
-
-namespace elastic {
-
-namespace detail {
-
-ELASTIC_DECL task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socket& socket,
-                                                            asio::ip::tcp::endpoint end) {
-  asio::error_code failure;
-  socket.close(failure);
-  socket.open(end.protocol(), failure);
-  if (failure) co_return failure;
-  ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
-  join_cut(socket.native_handle());
-  co_return co_await socket.async_connect(end, as_result);
-}
-
-}  // namespace detail
-
-ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint to) {
-  auto executor = co_await asio::this_coro::executor;
-  const auto addresses = co_await detail::resolve_addresses(to.host);
-  if (addresses.empty()) {
-    throw error(errc::connection_failed, fmt::format("the name '{}' cannot be resolved", to.host));
-  }
-  asio::ip::tcp::socket socket(executor);
-  std::string tried;
-  for (const auto& address : addresses) {
-    const asio::ip::tcp::endpoint end(address, to.port);
-    auto [failure] = co_await detail::connect_one(socket, end);
-    if (!failure) {
-      asio::error_code ignored;
-      socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-      keep_alive_as_client(socket.native_handle());
-      co_return std::move(socket);
-    }
-    if (failure == asio::error::operation_aborted) throw std::system_error(failure);
-    const endpoint shown{address.to_string(), to.port};
-    tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", to_text(shown), failure.message());
-  }
-  throw error(errc::connection_failed, tried);
-}
-
-ELASTIC_DECL task<std::size_t> tcp_stream::read_some(asio::mutable_buffer into) {
-  auto [failure, size] = co_await socket_.async_read_some(into, detail::as_result);
-  if (failure == asio::error::eof) co_return 0;
-  throw_if(failure);
-  co_return size;
-}
-
-ELASTIC_DECL task<void> tcp_stream::write(std::string bytes) {
-  auto [failure, size] =
-      co_await asio::async_write(socket_, asio::buffer(bytes), detail::as_result);
-  throw_if(failure);
-}
-
-ELASTIC_DECL void tcp_stream::close() {
-  asio::error_code ignored;
-  socket_.close(ignored);
-}
-
-ELASTIC_DECL void tcp_stream::throw_if(asio::error_code failure) const {
-  if (!failure) return;
-  if (failure == asio::error::operation_aborted && socket_.is_open()) {
-    throw std::system_error(failure);
-  }
-  throw error(errc::connection_failed, fmt::format("the connection broke: {}", failure.message()));
 }
 
 }  // namespace elastic
@@ -29140,9 +27538,330 @@ ELASTIC_DECL void tcp_store_budget::drop_largest() {
 
 }  // namespace elastic::detail
 
+// ---- elastic/net/detail/impl/secure_session.ipp ----
+
+#if defined(ELASTIC_HAS_TLS)
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/ssl.h>
+#endif
+
+namespace elastic::detail {
+
+// A TLS record begins with its type and the version's first byte.
+inline constexpr char alert_record = 0x15;
+inline constexpr char handshake_record = 0x16;
+inline constexpr char record_version = 0x03;
+
+// Fatal alerts: protocol_version is the answer to what is no TLS, insufficient_security that of a
+// side without a secret. No server that has one sends the latter.
+inline constexpr int insufficient_security = 71;
+inline constexpr std::string_view secret_needed_record("\x15\x03\x03\x00\x02\x02\x46", 7);
+inline constexpr std::string_view no_secret_record("\x15\x03\x03\x00\x02\x02\x47", 7);
+
+ELASTIC_DECL std::string_view no_secret_alert() { return no_secret_record; }
+
+ELASTIC_DECL std::string_view secret_needed_alert() { return secret_needed_record; }
+
+ELASTIC_DECL bool is_secure_greeting(std::string_view bytes) {
+  return bytes.size() >= 2 && may_be_secure_greeting(bytes);
+}
+
+ELASTIC_DECL bool may_be_secure_greeting(std::string_view bytes) {
+  constexpr std::array<char, 2> greeting = {handshake_record, record_version};
+  const std::size_t known = std::min(bytes.size(), greeting.size());
+  return bytes.substr(0, known) == std::string_view(greeting.data(), known);
+}
+
+ELASTIC_DECL bool is_secret_needed(std::string_view bytes) {
+  // As the length of a message these bytes are over every bound.
+  return bytes.size() >= 4 && bytes[0] == alert_record && bytes[1] == record_version &&
+         bytes[3] == 0;
+}
+
+#if defined(ELASTIC_HAS_TLS)
+
+inline constexpr std::string_view psk_identity = "elastic agent 1";
+inline constexpr std::size_t psk_bytes = 32;
+
+struct context_deleter {
+  void operator()(SSL_CTX* context) const { ::SSL_CTX_free(context); }
+};
+using context_pointer = std::unique_ptr<SSL_CTX, context_deleter>;
+
+struct job_secret_state {
+  job_secret_state() = default;
+  job_secret_state(const job_secret_state&) = delete;
+  job_secret_state& operator=(const job_secret_state&) = delete;
+  ~job_secret_state() { ::OPENSSL_cleanse(key.data(), key.size()); }
+
+  std::array<unsigned char, psk_bytes> key{};
+  context_pointer client;
+  context_pointer server;
+};
+
+[[noreturn]] inline void throw_no_openssl() {
+  throw error(errc::connection_failed, "OpenSSL has no memory left, or no TLS 1.3");
+}
+
+/// Result: null if OpenSSL has no memory for it.
+inline SSL_SESSION* session_of_key(SSL* connection) {
+  const auto* state =
+      static_cast<const job_secret_state*>(SSL_CTX_get_app_data(::SSL_get_SSL_CTX(connection)));
+  constexpr unsigned char aes_128_gcm_sha256[] = {0x13, 0x01};
+  const SSL_CIPHER* cipher = ::SSL_CIPHER_find(connection, aes_128_gcm_sha256);
+  SSL_SESSION* session = ::SSL_SESSION_new();
+  const bool is_made =
+      session != nullptr && cipher != nullptr &&
+      ::SSL_SESSION_set1_master_key(session, state->key.data(), state->key.size()) == 1 &&
+      ::SSL_SESSION_set_cipher(session, cipher) == 1 &&
+      ::SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) == 1;
+  if (is_made) return session;
+  ::SSL_SESSION_free(session);
+  return nullptr;
+}
+
+/// A client's answer to the question for its key.
+inline int use_psk(SSL* connection, const EVP_MD* digest, const unsigned char** identity,
+                   std::size_t* size, SSL_SESSION** session) {
+  *session = nullptr;
+  if (digest != nullptr && ::EVP_MD_get_type(digest) != NID_sha256) return 1;
+  *session = session_of_key(connection);
+  if (*session == nullptr) return 0;
+  *identity = reinterpret_cast<const unsigned char*>(psk_identity.data());
+  *size = psk_identity.size();
+  return 1;
+}
+
+/// A server's.
+inline int find_psk(SSL* connection, const unsigned char* identity, std::size_t size,
+                    SSL_SESSION** session) {
+  *session = nullptr;
+  if (std::string_view(reinterpret_cast<const char*>(identity), size) != psk_identity) return 1;
+  *session = session_of_key(connection);
+  return *session != nullptr ? 1 : 0;
+}
+
+inline context_pointer make_context(job_secret_state& state, session_role role) {
+  const bool is_server = role == session_role::server;
+  context_pointer made(::SSL_CTX_new(is_server ? ::TLS_server_method() : ::TLS_client_method()));
+  SSL_CTX* context = made.get();
+  const bool is_set =
+      context != nullptr && SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 &&
+      SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) == 1 &&
+      ::SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256") == 1 &&
+      SSL_CTX_set1_groups_list(context, "X25519:P-256") == 1 &&
+      ::SSL_CTX_set_num_tickets(context, 0) == 1 && ::SSL_CTX_set_max_early_data(context, 0) == 1;
+  if (!is_set) throw_no_openssl();
+  ::SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_app_data(context, &state);
+  if (is_server) {
+    ::SSL_CTX_set_psk_find_session_callback(context, &find_psk);
+  } else {
+    // No authority is known, so that a certificate convinces nobody.
+    ::SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
+    ::SSL_CTX_set_psk_use_session_callback(context, &use_psk);
+  }
+  return made;
+}
+
+ELASTIC_DECL std::shared_ptr<const job_secret_state> make_job_secret_state(std::string_view bytes) {
+  // So that the bytes serve as no other key, whatever else they are used for.
+  constexpr std::string_view label = "elastic job secret 1";
+  const auto state = std::make_shared<job_secret_state>();
+  unsigned int size = 0;
+  const unsigned char* made = ::HMAC(::EVP_sha256(), bytes.data(), static_cast<int>(bytes.size()),
+                                     reinterpret_cast<const unsigned char*>(label.data()),
+                                     label.size(), state->key.data(), &size);
+  if (made == nullptr || size != psk_bytes) throw_no_openssl();
+  state->client = make_context(*state, session_role::client);
+  state->server = make_context(*state, session_role::server);
+  return state;
+}
+
+struct secure_session::engine {
+  struct deleter {
+    void operator()(SSL* freed) const { ::SSL_free(freed); }
+  };
+
+  engine(const job_secret& of, session_role role)
+      : secret(of),
+        connection(::SSL_new(role == session_role::client ? of.state().client.get()
+                                                          : of.state().server.get())) {
+    BIO* in = ::BIO_new(::BIO_s_mem());
+    BIO* out = ::BIO_new(::BIO_s_mem());
+    if (connection == nullptr || in == nullptr || out == nullptr) {
+      ::BIO_free(in);
+      ::BIO_free(out);
+      throw_no_openssl();
+    }
+    ::SSL_set_bio(connection.get(), in, out);
+    if (role == session_role::client) {
+      ::SSL_set_connect_state(connection.get());
+    } else {
+      ::SSL_set_accept_state(connection.get());
+    }
+  }
+
+  bool wants_more(int result) const {
+    return ::SSL_get_error(connection.get(), result) == SSL_ERROR_WANT_READ;
+  }
+
+  // OpenSSL's context points into it.
+  job_secret secret;
+  std::unique_ptr<SSL, deleter> connection;
+};
+
+ELASTIC_DECL secure_session::secure_session(const job_secret& secret, session_role role)
+    : engine_(std::make_unique<engine>(secret, role)), role_(role) {
+  if (role == session_role::client) shake_hands();
+}
+
+ELASTIC_DECL secure_session::~secure_session() = default;
+
+ELASTIC_DECL void secure_session::send(std::string_view plain) {
+  if (!is_ready_) {
+    pending_.append(plain);
+    return;
+  }
+  if (plain.empty()) return;
+  std::size_t sent = 0;
+  ::ERR_clear_error();
+  const int result = ::SSL_write_ex(engine_->connection.get(), plain.data(), plain.size(), &sent);
+  // Nothing is ever in the way of a write to memory.
+  if (result != 1 || sent != plain.size()) refuse();
+}
+
+ELASTIC_DECL void secure_session::received(std::string_view bytes, std::string& plain) {
+  if (bytes.empty()) return;
+  if (!std::exchange(has_heard_, true)) check_first(bytes);
+  std::size_t written = 0;
+  BIO* in = ::SSL_get_rbio(engine_->connection.get());
+  if (::BIO_write_ex(in, bytes.data(), bytes.size(), &written) != 1) throw_no_openssl();
+  if (!is_ready_) shake_hands();
+  if (is_ready_) read_all(plain);
+}
+
+ELASTIC_DECL void secure_session::read_all(std::string& plain) {
+  std::array<char, 16 * 1024> piece;
+  for (;;) {
+    std::size_t size = 0;
+    ::ERR_clear_error();
+    const int result = ::SSL_read_ex(engine_->connection.get(), piece.data(), piece.size(), &size);
+    if (result == 1) {
+      plain.append(piece.data(), size);
+    } else if (engine_->wants_more(result)) {
+      return;
+    } else {
+      refuse();
+    }
+  }
+}
+
+ELASTIC_DECL std::string secure_session::take_output() {
+  std::string output = std::exchange(alert_, {});
+  BIO* out = ::SSL_get_wbio(engine_->connection.get());
+  const std::size_t size = ::BIO_ctrl_pending(out);
+  if (size == 0) return output;
+  const std::size_t before = output.size();
+  output.resize(before + size);
+  std::size_t read = 0;
+  ::BIO_read_ex(out, output.data() + before, size, &read);
+  output.resize(before + read);
+  return output;
+}
+
+// What is no TLS is not given to OpenSSL, so that the answer to it is always the same.
+ELASTIC_DECL void secure_session::check_first(std::string_view bytes) {
+  if (bytes[0] == handshake_record) return;
+  if (role_ == session_role::server) {
+    alert_ = secret_needed_record;
+    throw error(errc::protocol_violation, "it has no secret, and this job has one");
+  }
+  if (bytes[0] == alert_record) return;
+  throw error(errc::invalid_argument, std::string(peer_has_no_secret));
+}
+
+ELASTIC_DECL void secure_session::shake_hands() {
+  ::ERR_clear_error();
+  const int result = ::SSL_do_handshake(engine_->connection.get());
+  if (result != 1) {
+    if (engine_->wants_more(result)) return;
+    refuse();
+  }
+  // A handshake can succeed by a certificate, too; the key is what counts.
+  if (::SSL_session_reused(engine_->connection.get()) != 1) refuse();
+  is_ready_ = true;
+  send(std::exchange(pending_, {}));
+}
+
+ELASTIC_DECL void secure_session::refuse() {
+  const unsigned long failure = ::ERR_peek_last_error();
+  const char* reason = ::ERR_reason_error_string(failure);
+  const std::string text = reason != nullptr ? reason : "the other side has ended it";
+  ::ERR_clear_error();
+  if (is_ready_) {
+    throw error(errc::connection_failed, fmt::format("the connection broke: TLS: {}", text));
+  }
+  if (role_ == session_role::server) {
+    throw error(errc::protocol_violation,
+                fmt::format("it does not hold this job's secret (TLS: {})", text));
+  }
+  if (ERR_GET_REASON(failure) == SSL_AD_REASON_OFFSET + insufficient_security) {
+    throw error(errc::invalid_argument, std::string(peer_has_no_secret));
+  }
+  throw error(errc::invalid_argument,
+              fmt::format("the secret of this node (--rdzv-conf secret_file) is not that of the "
+                          "other side (TLS: {})",
+                          text));
+}
+
+#else
+
+struct job_secret_state {};
+
+ELASTIC_DECL std::shared_ptr<const job_secret_state> make_job_secret_state(std::string_view) {
+  throw error(errc::invalid_argument,
+              "a job's secret cannot be used: this program was built without TLS "
+              "(ELASTIC_WITH_TLS, which needs OpenSSL)");
+}
+
+// There is no secret to make a session of.
+struct secure_session::engine {};
+
+ELASTIC_DECL secure_session::secure_session(const job_secret&, session_role role) : role_(role) {
+  refuse();
+}
+ELASTIC_DECL secure_session::~secure_session() = default;
+ELASTIC_DECL void secure_session::send(std::string_view) {}
+ELASTIC_DECL void secure_session::received(std::string_view, std::string&) {}
+ELASTIC_DECL std::string secure_session::take_output() { return {}; }
+ELASTIC_DECL void secure_session::read_all(std::string&) {}
+ELASTIC_DECL void secure_session::check_first(std::string_view) {}
+ELASTIC_DECL void secure_session::shake_hands() {}
+ELASTIC_DECL void secure_session::refuse() {
+  throw error(errc::invalid_argument, "this program was built without TLS");
+}
+
+#endif
+
+}  // namespace elastic::detail
+
 // ---- elastic/store/detail/impl/tcp_store_protocol.ipp ----
 
 namespace elastic::detail {
+
+ELASTIC_DECL std::string_view name_of(store_op operation) {
+  constexpr std::array<std::string_view, store_ops> names{
+      "validate",  "set",         "compare_set", "get",        "add",       "check",
+      "wait",      "num_keys",    "watch_key",   "erase",      "append",    "multi_get",
+      "multi_set", "cancel_wait", "ping",        "queue_push", "queue_pop", "queue_length",
+      "list_keys", "barrier",     "unknown"};
+  return names.at(static_cast<std::size_t>(operation));
+}
 
 inline constexpr std::array<store_op, 9> ops_of_1_13 = {
     store_op::set,  store_op::compare_set, store_op::get,       store_op::add,  store_op::check,
@@ -29917,7 +28636,9 @@ ELASTIC_DECL store_op tcp_store_session::legacy_operation_of(char byte) {
 
 ELASTIC_DECL bool tcp_store_session::execute_guarded(const store_request& request) {
   try {
-    return execute(request);
+    const bool is_done = execute(request);
+    if (is_done && engine_->meter() != nullptr) engine_->meter()->count(request.op);
+    return is_done;
   } catch (const error& refused) {
     fail(refused.what());
     return false;
@@ -30252,6 +28973,40 @@ ELASTIC_DECL asio::ip::tcp::endpoint tcp_store_connection::end_of(int (*ask)(int
 
 }  // namespace elastic::detail
 
+// ---- elastic/net/detail/cut_links.hpp ----
+
+namespace elastic::detail {
+
+/// Cuts this process off while the object lives, as if its host's cables were pulled: all of its
+/// TCP connections and ports, and those it opens meanwhile. Nothing arrives, nothing leaves, and no
+/// side is told. What is sent waits in the kernel and goes out afterwards, if both sides still have
+/// the connection. Connections of the process to itself go on.
+///
+/// It takes no rights: the kernel signs what leaves, and expects a signature on what arrives
+/// (RFC 2385), so that each side's kernel drops what the other one sends. Several may live at a
+/// time. Thread-safety: any thread.
+class links_cut {
+ public:
+  /// Errors: `errc::not_supported` if the kernel has no such signatures; nothing is cut then.
+  ELASTIC_DECL links_cut();
+  ELASTIC_DECL ~links_cut();
+
+  links_cut(const links_cut&) = delete;
+  links_cut& operator=(const links_cut&) = delete;
+
+  /// How many connections and ports there were.
+  std::size_t count() const { return count_; }
+
+ private:
+  std::size_t count_ = 0;
+};
+
+/// To be called for each TCP socket before it connects or listens, and once it was accepted: it is
+/// cut off, too, if the process is.
+ELASTIC_DECL void join_cut(int fd);
+
+}  // namespace elastic::detail
+
 // ---- elastic/store/detail/tcp_store_reactor_connection.hpp ----
 
 namespace elastic::detail {
@@ -30292,6 +29047,526 @@ class tcp_store_reactor_connection final : public tcp_store_connection {
   bool is_receiving_ = false;
   std::string unsent_;
   std::size_t sent_ = 0;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/base/detail/ring_options.hpp ----
+
+// Opt-in: the store server includes it.
+
+namespace elastic::detail {
+
+/// How large a ring is.
+struct ring_options {
+  /// Requests handed to the kernel by one call; more are taken in several calls.
+  unsigned entries = 256;
+  /// Buffers that the kernel fills with what was received, shared by all sockets; a power of two,
+  /// at most 32768. Few are in use at first, and more when they were all full at once.
+  unsigned buffers = 1024;
+  /// The size of one of them: how much one completion brings at most.
+  unsigned buffer_bytes = 4096;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/base/detail/ring_request.hpp ----
+
+namespace elastic::detail {
+
+/// What the kernel is asked to do.
+struct ring_request {
+  enum class action { none, accept, receive, send, read, poll };
+  action what = action::none;
+  int fd = -1;
+  char* data = nullptr;
+  unsigned size = 0;
+  unsigned events = 0;
+};
+
+/// What the kernel answers. `who` is the pointer that came with the request, null for a cancel.
+struct ring_answer {
+  void* who = nullptr;
+  int result = 0;
+  bool more = false;
+  bool has_buffer = false;
+  std::uint16_t buffer = 0;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/base/detail/ring_queue.hpp ----
+
+#if !defined(ELASTIC_NO_RING)
+#include <liburing.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#endif
+
+namespace elastic::detail {
+
+#if !defined(ELASTIC_NO_RING)
+
+/// One io_uring and its pool of receive buffers: the part that speaks to the kernel. Knows nothing
+/// of who asks and why.
+class ring_queue {
+ public:
+  /// Result: null if the kernel, a seccomp filter or a limit forbids it; `why_not` then says so.
+  static std::unique_ptr<ring_queue> open(const ring_options& wanted, std::string& why_not) {
+    std::unique_ptr<ring_queue> queue(new ring_queue);
+    why_not = queue->set_up(wanted);
+    if (why_not.empty()) why_not = queue->try_out();
+    if (!why_not.empty()) queue.reset();
+    return queue;
+  }
+
+  ~ring_queue() {
+    if (is_open_) io_uring_queue_exit(&ring_);
+    if (pool_ != MAP_FAILED) munmap(pool_, pool_bytes_);
+  }
+
+  ring_queue(const ring_queue&) = delete;
+  ring_queue& operator=(const ring_queue&) = delete;
+
+  int fd() const { return ring_.ring_fd; }
+
+  /// Queues a request. Result: false if the queue is full, until the next `submit`.
+  bool prepare(const ring_request& request, void* who) {
+    io_uring_sqe* entry = io_uring_get_sqe(&ring_);
+    if (!entry) return false;
+    switch (request.what) {
+      case ring_request::action::none: io_uring_prep_nop(entry); break;
+      case ring_request::action::accept:
+        io_uring_prep_multishot_accept(entry, request.fd, nullptr, nullptr, SOCK_CLOEXEC);
+        break;
+      case ring_request::action::receive:
+        io_uring_prep_recv_multishot(entry, request.fd, nullptr, 0, 0);
+        io_uring_sqe_set_flags(entry, IOSQE_BUFFER_SELECT);
+        entry->buf_group = buffer_group;
+        break;
+      case ring_request::action::send:
+        io_uring_prep_send(entry, request.fd, request.data, request.size,
+                           MSG_NOSIGNAL | MSG_WAITALL);
+        break;
+      case ring_request::action::read:
+        io_uring_prep_read(entry, request.fd, request.data, request.size, static_cast<__u64>(-1));
+        break;
+      case ring_request::action::poll:
+        io_uring_prep_poll_add(entry, request.fd, request.events);
+        break;
+    }
+    // Never left out: liburing does not clear the field, and a stale one reaches a stranger.
+    io_uring_sqe_set_data(entry, who);
+    return true;
+  }
+
+  /// Queues the cancelling of the request that came with `who`. Result: as of `prepare`.
+  bool prepare_cancel(void* who) {
+    io_uring_sqe* entry = io_uring_get_sqe(&ring_);
+    if (!entry) return false;
+    io_uring_prep_cancel64(entry, reinterpret_cast<std::uintptr_t>(who), 0);
+    io_uring_sqe_set_data(entry, nullptr);
+    return true;
+  }
+
+  /// Queues the cancelling of every request. Result: as of `prepare`.
+  bool prepare_cancel_all() {
+    io_uring_sqe* entry = io_uring_get_sqe(&ring_);
+    if (!entry) return false;
+    io_uring_prep_cancel64(entry, 0, IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL);
+    io_uring_sqe_set_data(entry, nullptr);
+    return true;
+  }
+
+  /// Hands what is queued to the kernel. Result: 0, or the `errno` value of a call that failed;
+  /// what it did not take stays queued.
+  int submit() {
+    while (io_uring_sq_ready(&ring_) > 0) {
+      const int taken = io_uring_submit(&ring_);
+      if (taken < 0 && taken != -EINTR) return -taken;
+      if (taken == 0) return EAGAIN;
+    }
+    return 0;
+  }
+
+  /// Takes answers, at most as many as fit. Result: how many.
+  unsigned take(std::span<ring_answer> answers) {
+    unsigned count = 0;
+    io_uring_cqe* entry = nullptr;
+    while (count < answers.size() && io_uring_peek_cqe(&ring_, &entry) == 0) {
+      answers[count++] = {io_uring_cqe_get_data(entry), entry->res,
+                          (entry->flags & IORING_CQE_F_MORE) != 0,
+                          (entry->flags & IORING_CQE_F_BUFFER) != 0,
+                          static_cast<std::uint16_t>(entry->flags >> IORING_CQE_BUFFER_SHIFT)};
+      io_uring_cqe_seen(&ring_, entry);
+    }
+    return count;
+  }
+
+  /// Waits for an answer, at most so long.
+  void wait(int milliseconds) {
+    __kernel_timespec limit{milliseconds / 1000, (milliseconds % 1000) * 1'000'000LL};
+    io_uring_cqe* entry = nullptr;
+    io_uring_wait_cqe_timeout(&ring_, &entry, &limit);
+  }
+
+  std::string_view buffer(std::uint16_t id, int size) const {
+    return {buffer_at(id), static_cast<std::size_t>(size)};
+  }
+
+  /// Lends the kernel more of the buffers, if there are more: it found all of them full.
+  void add_buffers() {
+    const unsigned wanted = std::min(buffers_, std::max(first_buffers, 2 * lent_));
+    while (lent_ < wanted) recycle(static_cast<std::uint16_t>(lent_++));
+  }
+
+  /// Gives a buffer back to the kernel.
+  void recycle(std::uint16_t id) {
+    io_uring_buf_ring_add(buffer_ring_, buffer_at(id), buffer_bytes_, id, buffer_mask_, 0);
+    io_uring_buf_ring_advance(buffer_ring_, 1);
+  }
+
+ private:
+  static constexpr std::uint16_t buffer_group = 0;
+  // Memory that was never lent was never touched.
+  static constexpr unsigned first_buffers = 32;
+
+  ring_queue() = default;
+
+  char* buffer_at(std::uint16_t id) const {
+    return static_cast<char*>(pool_) + buffers_offset_ + std::size_t{id} * buffer_bytes_;
+  }
+
+  // Result: empty, or why it cannot be.
+  std::string set_up(const ring_options& wanted) {
+    io_uring_params params{};
+    // COOP_TASKRUN spares the interrupts; unlike DEFER_TASKRUN it lets the descriptor of the ring
+    // be waited for by epoll and the ring be used from every thread of a strand.
+    params.flags = IORING_SETUP_COOP_TASKRUN | IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CLAMP |
+                   IORING_SETUP_CQSIZE;
+    params.cq_entries = wanted.entries * 4;
+    if (int failed = io_uring_queue_init_params(wanted.entries, &ring_, &params); failed < 0) {
+      if (failed == -EINVAL) return "io_uring_setup: the kernel is older than 6.0";
+      return "io_uring_setup: " + errno_text(-failed);
+    }
+    is_open_ = true;
+    return set_up_buffers(wanted);
+  }
+
+  std::string set_up_buffers(const ring_options& wanted) {
+    buffers_ = wanted.buffers;
+    buffer_bytes_ = wanted.buffer_bytes;
+    buffer_mask_ = io_uring_buf_ring_mask(wanted.buffers);
+    const std::size_t page = 4096;
+    buffers_offset_ = (wanted.buffers * sizeof(io_uring_buf) + page - 1) / page * page;
+    pool_bytes_ = buffers_offset_ + std::size_t{wanted.buffers} * buffer_bytes_;
+    pool_ = mmap(nullptr, pool_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pool_ == MAP_FAILED) return "mmap: " + errno_text(errno);
+    buffer_ring_ = static_cast<io_uring_buf_ring*>(pool_);
+    io_uring_buf_reg registration{};
+    registration.ring_addr = reinterpret_cast<std::uintptr_t>(buffer_ring_);
+    registration.ring_entries = wanted.buffers;
+    registration.bgid = buffer_group;
+    if (int failed = io_uring_register_buf_ring(&ring_, &registration, 0); failed < 0) {
+      return "io_uring_register: " + errno_text(-failed);
+    }
+    io_uring_buf_ring_init(buffer_ring_);
+    add_buffers();
+    return {};
+  }
+
+  // Whether the kernel receives repeatedly into buffers of the pool cannot be asked, only tried.
+  std::string try_out() {
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
+      return "socketpair: " + errno_text(errno);
+    }
+    const bool written = write(pair[1], "x", 1) == 1;
+    close(pair[1]);
+    prepare({ring_request::action::receive, pair[0], nullptr, 0, 0}, this);
+    const int failed = written ? submit() : EIO;
+    bool received = false;
+    for (bool more = failed == 0; more;) {
+      wait(1000);
+      ring_answer answer;
+      if (take({&answer, 1}) == 0) break;
+      received = received || (answer.result == 1 && answer.more && answer.has_buffer);
+      if (answer.has_buffer) recycle(answer.buffer);
+      more = answer.more;
+    }
+    close(pair[0]);
+    if (failed != 0) return "io_uring_enter: " + errno_text(failed);
+    return received ? "" : "io_uring: the kernel is older than 6.0";
+  }
+
+  io_uring ring_{};
+  bool is_open_ = false;
+  void* pool_ = MAP_FAILED;
+  std::size_t pool_bytes_ = 0;
+  std::size_t buffers_offset_ = 0;
+  io_uring_buf_ring* buffer_ring_ = nullptr;
+  unsigned buffers_ = 0;
+  unsigned lent_ = 0;
+  unsigned buffer_bytes_ = 0;
+  int buffer_mask_ = 0;
+};
+
+#else
+
+/// Stands in if the library is built without liburing: there is never an object of it.
+class ring_queue {
+ public:
+  static std::unique_ptr<ring_queue> open(const ring_options&, std::string& why_not) {
+    why_not = "built without liburing";
+    return nullptr;
+  }
+  int fd() const { return -1; }
+  bool prepare(const ring_request&, void*) { return false; }
+  bool prepare_cancel(void*) { return false; }
+  bool prepare_cancel_all() { return false; }
+  int submit() { return 0; }
+  unsigned take(std::span<ring_answer>) { return 0; }
+  void wait(int) {}
+  std::string_view buffer(std::uint16_t, int) const { return {}; }
+  void add_buffers() {}
+  void recycle(std::uint16_t) {}
+
+ private:
+  ring_queue() = default;
+};
+
+#endif
+
+}  // namespace elastic::detail
+
+// ---- elastic/base/detail/ring.hpp ----
+
+// Opt-in: includes liburing.
+
+namespace elastic::detail {
+
+// A place in a doubly linked ring of places; one that is linked to itself is in no list.
+struct ring_link {
+  ring_link* previous = this;
+  ring_link* next = this;
+
+  ring_link() = default;
+  ring_link(const ring_link&) = delete;
+  ring_link& operator=(const ring_link&) = delete;
+
+  bool alone() const { return next == this; }
+  ELASTIC_DECL void unlink();
+  ELASTIC_DECL void move_before(ring_link& other);
+};
+
+/// An io_uring that rides on the user's Asio loop: the kernel does the work of many connections,
+/// and one wait for the ring's descriptor brings its answers. Optional: made at run time if the
+/// kernel allows it, and who cannot have one does the same on Asio's reactor.
+///
+/// Operations belong to their user and are used again and again, so that nothing is allocated for
+/// a request. While one runs, the ring shares in the ownership of what it is part of:
+///
+///     class echo : public std::enable_shared_from_this<echo> {
+///      public:
+///       echo(std::shared_ptr<ring> io, int socket) : io_(std::move(io)), socket_(socket) {}
+///       ~echo() { ::close(socket_); }  // no operation runs any more
+///       void start() { io_->receive(receiving_, socket_, shared_from_this()); }
+///
+///      private:
+///       void received(const ring::completion& done) noexcept {
+///         if (!done.last) waiting_ += done.data;  // `last`: end of stream or error
+///         if (!sending_.running()) send_next();
+///       }
+///       void sent(const ring::completion& done) noexcept {
+///         if (done.error()) io_->cancel(receiving_);
+///         else send_next();
+///       }
+///       void send_next() {
+///         on_the_way_ = std::exchange(waiting_, {});
+///         if (!on_the_way_.empty()) io_->send(sending_, socket_, on_the_way_, shared_from_this());
+///       }
+///       std::shared_ptr<ring> io_;
+///       int socket_;
+///       std::string waiting_, on_the_way_;
+///       ring::member_operation<&echo::received> receiving_{*this};
+///       ring::member_operation<&echo::sent> sending_{*this};
+///     };
+///
+///     std::string why_not;
+///     auto io = ring::try_make(strand, ring_options{}, &why_not);
+///     if (!io) log.info("io_uring is not available ({}): using epoll", why_not);
+///
+/// Everything that one turn of the loop starts is handed to the kernel by one call at its end.
+/// A running operation counts as work of the io_context; an idle ring does not. An io_context that
+/// is destroyed ends what still runs, without completions.
+///
+/// Thread-safety: everything, destruction included, on the executor that the ring was made with,
+/// which is a strand or a context that one thread runs.
+class ring : public std::enable_shared_from_this<ring> {
+ public:
+  /// What became of an operation.
+  struct completion {
+    /// A new socket (`accept`), the number of bytes (`receive`, `send`, `read`), the events that
+    /// are there (`poll`), or an `errno` value negated.
+    int result = 0;
+    /// Whether the operation has ended; it may then be started again, from its own completion too.
+    bool last = true;
+    /// What was received; valid during the call.
+    std::string_view data;
+
+    /// In Asio's category, which is not the one of `std::system_category()`.
+    ELASTIC_DECL std::error_code error() const;
+  };
+
+  class operation;
+  template <auto Member>
+  class member_operation;
+
+  /// Makes a ring and tries it out.
+  ///
+  /// Result: null if it cannot be had: the kernel is older than 6.0, a seccomp profile or
+  /// `kernel.io_uring_disabled` forbids it, or descriptors or memory are short. `why_not` is then
+  /// the reason in a few words, such as "io_uring_setup: Operation not permitted".
+  ELASTIC_DECL static std::shared_ptr<ring> try_make(asio::any_io_executor executor,
+                                                     ring_options wanted = {},
+                                                     std::string* why_not = nullptr);
+  ELASTIC_DECL ~ring();
+
+  const asio::any_io_executor& get_executor() { return executor_; }
+
+  /// Accepts connections until it is cancelled or fails; one completion each, with a descriptor
+  /// that is closed on exec and belongs to the receiver of the completion.
+  /// After a failure such as EMFILE it has ended; start it again when there is hope.
+  ELASTIC_DECL void accept(operation& on, int listener, std::shared_ptr<void> owner);
+
+  /// Receives until the end of the stream, an error or a cancel; one completion for each piece,
+  /// with its bytes, and a last one without: result 0 at the end of the stream.
+  /// Pieces that the kernel already has still come after a cancel, before the last completion.
+  ELASTIC_DECL void receive(operation& on, int socket, std::shared_ptr<void> owner);
+
+  /// Sends all of `data` (less than 2 GiB), which must stay as it is until the completion. One
+  /// operation at a time per socket.
+  ELASTIC_DECL void send(operation& on, int socket, std::string_view data,
+                         std::shared_ptr<void> owner);
+
+  /// Reads once, up to the size of `into`; result 0 at the end. For pipes: the descriptor must not
+  /// be in non-blocking mode, and nothing else is blocked by that.
+  ELASTIC_DECL void read(operation& on, int descriptor, std::span<char> into,
+                         std::shared_ptr<void> owner);
+
+  /// Waits once for `events` of poll(2), such as POLLIN of a pidfd.
+  ELASTIC_DECL void poll(operation& on, int descriptor, short events, std::shared_ptr<void> owner);
+
+  /// Ends an operation early; its last completion comes all the same, with ECANCELED unless it
+  /// ended by itself. Does nothing if it does not run. Close a descriptor only after the last
+  /// completion of the operations on it.
+  ELASTIC_DECL void cancel(operation& on);
+
+  /// The operations that run.
+  std::size_t running() const { return running_; }
+
+  /// `poll` for a coroutine. Cancellation: all types; throws `operation_aborted`.
+  /// The ring stays until this ends.
+  ELASTIC_DECL task<void> wait_readable(int descriptor);
+
+  /// `read` for a coroutine; `into` must stay until it ends. Result: 0 at the end of the stream.
+  /// Cancellation: all types; throws `operation_aborted`, or has the result if bytes were read.
+  ELASTIC_DECL task<std::size_t> read_some(int descriptor, std::span<char> into);
+
+  /// `send` for a coroutine; `data` must stay until it ends.
+  /// Cancellation: all types; throws `operation_aborted`, some bytes may have been sent.
+  ELASTIC_DECL task<void> send_all(int socket, std::string_view data);
+
+ private:
+  using request = ring_request;
+  using action = ring_request::action;
+
+  // One batch of answers, and how many such a turn takes before others on the loop have theirs.
+  static constexpr std::size_t answers_per_batch = 128;
+  static constexpr int batches_per_turn = 16;
+  // How long the end of operations is waited for when the ring is given up: 20 × 50 ms.
+  static constexpr int give_up_waits = 20;
+  static constexpr int give_up_wait_milliseconds = 50;
+
+  class next_turn;
+  template <class Handler>
+  class awaited;
+  struct start_awaited;
+  ELASTIC_DECL ring(asio::any_io_executor executor, std::unique_ptr<ring_queue> queue);
+  ELASTIC_DECL void start(operation& on, const request& wanted, std::shared_ptr<void> owner);
+  ELASTIC_DECL void want_turn();
+  ELASTIC_DECL void turn();
+  ELASTIC_DECL void arm();
+  ELASTIC_DECL bool submit_due();
+  ELASTIC_DECL bool submit();
+  ELASTIC_DECL bool prepare(operation& on);
+  ELASTIC_DECL std::size_t take_answers();
+  ELASTIC_DECL void take(const ring_answer& answer);
+  ELASTIC_DECL bool goes_on(operation& on, const ring_answer& answer);
+  ELASTIC_DECL void finish(operation& on, const completion& how);
+  ELASTIC_DECL void give_up();
+  ELASTIC_DECL void drop(const ring_answer& answer);
+  ELASTIC_DECL void forget(operation& on);
+
+  asio::any_io_executor executor_;
+  std::unique_ptr<ring_queue> queue_;
+  // A second descriptor of the queue's, since liburing closes that by a call that ThreadSanitizer
+  // does not see: to it, whoever got the number next would race with this.
+  unique_fd watched_;
+  // Borrows it.
+  asio::posix::stream_descriptor readiness_;
+  // Every running operation is in one of these: with something to hand to the kernel (itself or
+  // its cancelling), or with nothing to do but to wait.
+  ring_link due_;
+  ring_link waiting_;
+  std::size_t running_ = 0;
+  bool in_turn_ = false;
+  bool turn_wanted_ = false;
+  bool armed_ = false;
+};
+
+/// Something that a ring does again and again for its user; at most one thing at a time.
+///
+/// It must not be destroyed or moved while it runs, which the owner given at its start ensures.
+class ring::operation : private ring_link {
+ public:
+  bool running() const { return owner_ != nullptr; }
+
+ protected:
+  using function = void (*)(operation&, const completion&) noexcept;
+  explicit operation(function completed) : completed_(completed) {}
+  ~operation() { ELASTIC_ASSERT(!running()); }
+
+ private:
+  friend class ring;
+
+  function completed_;
+  std::shared_ptr<void> owner_;
+  request wanted_;
+  // How much of what is to be sent was sent.
+  unsigned progress_ = 0;
+  // Whether the kernel has it and will answer.
+  bool in_kernel_ = false;
+  bool cancelled_ = false;
+};
+
+/// An operation that completes by calling a member function of the object that it is part of:
+/// `void (const ring::completion&) noexcept`.
+template <auto Member>
+class ring::member_operation final : public ring::operation {
+  template <class Object>
+  static Object& object_of(void (Object::*)(const completion&) noexcept);
+  using object_reference = decltype(object_of(Member));
+
+ public:
+  explicit member_operation(object_reference object) : operation(&call), object_(object) {}
+
+ private:
+  static void call(operation& on, const completion& done) noexcept {
+    (static_cast<member_operation&>(on).object_.*Member)(done);
+  }
+  object_reference object_;
 };
 
 }  // namespace elastic::detail
@@ -30429,6 +29704,10 @@ ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor 
       disconnected_(strand_),
       tasks_(strand_) {
   if (!options_.engine) options_.engine = std::make_shared<key_value_engine>();
+  if (options_.meter) {
+    options_.engine->count_by(options_.meter);
+    options_.meter->add(options_.engine);
+  }
   if (!options_.time) options_.time = std::make_shared<system_time>();
   if (options_.use_ring) make_ring();
   if (options_.address.empty()) options_.address = every_address();
@@ -30764,6 +30043,7 @@ ELASTIC_DECL worker_store_host::worker_store_host(const rendezvous_parameters& p
                   parameters.conf.find("secret_file") != parameters.conf.end()),
       choice_(choice),
       log_(parameters.log),
+      meter_(parameters.meter),
       look_up_(std::move(names)) {}
 
 ELASTIC_DECL task<master_endpoint> worker_store_host::serve(
@@ -30784,6 +30064,7 @@ ELASTIC_DECL task<master_endpoint> worker_store_host::serve(
   options.extension = std::move(besides);
   options.waits_for_filter = has_secret_ && !is_alone;
   options.log = log_;
+  options.meter = meter_;
   server_ = listen(co_await asio::this_coro::executor, std::move(options));
   at.port = server_->port();
   if (choice_ == ports::kept) kept_port_ = at.port;
@@ -31860,6 +31141,42 @@ ELASTIC_DECL void vote_machine::say_to_all(const candidate_messages::resign& wha
 
 }  // namespace elastic::detail
 
+// ---- elastic/net/detail/impl/message_frame.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL void append_frame(std::string& out, std::string_view message) {
+  const auto size = static_cast<std::uint32_t>(message.size());
+  for (int shift = 0; shift < 32; shift += 8) {
+    out.push_back(static_cast<char>((size >> shift) & 0xff));
+  }
+  out.append(message);
+}
+
+ELASTIC_DECL void frame_reader::append(std::string_view bytes) {
+  if (taken_ > 0) bytes_.erase(0, std::exchange(taken_, 0));
+  bytes_.append(bytes);
+}
+
+ELASTIC_DECL std::optional<std::string_view> frame_reader::next() {
+  const std::string_view rest = std::string_view(bytes_).substr(taken_);
+  if (rest.size() < header) return std::nullopt;
+  std::size_t size = 0;
+  for (std::size_t i = header; i-- > 0;) {
+    size = size << 8 | static_cast<unsigned char>(rest[i]);
+  }
+  if (size > bound_) {
+    throw error(
+        errc::protocol_violation,
+        fmt::format("a message of {} bytes was announced; up to {} are taken", size, bound_));
+  }
+  if (rest.size() < header + size) return std::nullopt;
+  taken_ += header + size;
+  return rest.substr(header, size);
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/detail/impl/round_machine.ipp ----
 
 namespace elastic::detail {
@@ -32565,6 +31882,11 @@ ELASTIC_DECL void former_world::told(const rendezvous_messages::former_round& pl
   was_served_here_ = was_served_here_ && place.server == here;
 }
 
+ELASTIC_DECL void former_world::told_server(std::int64_t term, duration silence, time_point now) {
+  if (!is_known()) over_at_ = now + silence;
+  server_term_ = std::max(server_term_, term);
+}
+
 ELASTIC_DECL void former_world::told_round(std::int64_t round, duration silence, time_point now) {
   rendezvous_messages::former_round place;
   place.round = round;
@@ -32582,7 +31904,7 @@ ELASTIC_DECL bool former_world::is_over(time_point now) const {
 }
 
 ELASTIC_DECL bool former_world::is_accounted_for() const {
-  if (!was_last_ || !was_served_here_) return false;
+  if (!was_last_ || !was_served_here_ || newest_.term < server_term_) return false;
   const bool host_took_part = newest_.host_rank >= 0;
   if (host_took_part && !has_host_joined_) return false;
   for (int rank = 0; rank < newest_.world; ++rank) {
@@ -32824,15 +32146,21 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
 
 ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::hello& request,
                                                     const member& node, time_point now) {
+  const bool had_server = request.most_term != 0 && request.most_term != term_;
   // The clock of this host may be behind that of the former one.
   if (request.most_term > term_) term_ = request.most_term + 1;
-  if (!request.former) return;
-  restarts_ = std::max(restarts_, request.former->restarts);
-  begin_at(request.former->round + 1);
+  if (request.former) {
+    restarts_ = std::max(restarts_, request.former->restarts);
+    begin_at(request.former->round + 1);
+  }
   if (has_made_round_) return;
-  for (const detail::exclusion& who : request.excluded) excluded_.add(who, now);
   const duration silence = std::max(settings_.silence(), request.settings.silence());
-  former_.told(*request.former, node.ends.here, silence, now);
+  if (request.former) {
+    for (const detail::exclusion& who : request.excluded) excluded_.add(who, now);
+    former_.told(*request.former, node.ends.here, silence, now);
+  }
+  // Of several servers the register tells which rounds there were.
+  if (had_server && !has_settings_) former_.told_server(request.most_term, silence, now);
   wake_at(former_.over_at());
 }
 
@@ -33626,7 +32954,7 @@ ELASTIC_DECL void rendezvous_service::deliver(rendezvous_coordinator& job) {
     const auto to = connections_.find(answer.to);
     if (to == connections_.end()) continue;
     frame_.clear();
-    append_frame(frame_, to_text(answer.what));
+    detail::append_frame(frame_, to_text(answer.what));
     to->second.peer->send(frame_);
   }
   for (const connection id : job.take_dropped()) {
@@ -33696,7 +33024,7 @@ class candidate::visitor final : public store_extension::conversation {
                            "job has to name: {}",
                            list)};
     std::string frame;
-    append_frame(frame, to_text(rendezvous_answer(refusal)));
+    append_frame(frame, elastic::to_text(rendezvous_answer(refusal)));
     from_.send(frame);
   }
 
@@ -33745,6 +33073,7 @@ inline vote_machine begin_votes(const candidate::options& chosen) {
   options.candidates = static_cast<int>(chosen.others.size());
   options.settings = chosen.settings;
   options.node = chosen.node;
+  options.has_restarted = chosen.has_restarted;
   options.fast_takeover = chosen.fast_takeover;
   options.seed = chosen.seed;
   const auto today = chosen.time->wall_now().time_since_epoch();
@@ -33790,18 +33119,18 @@ ELASTIC_DECL auto candidate::begin(client& from) -> std::unique_ptr<conversation
   return std::make_unique<visitor>(*this, from);
 }
 
-ELASTIC_DECL task<void> candidate::retire(bool is_over) {
+ELASTIC_DECL task<bool> candidate::retire(bool is_over) {
   std::optional<asio::any_io_executor> executor;
   {
     const std::lock_guard lock(executor_access_);
     executor = executor_;
   }
-  if (!executor) co_return;
-  task<void> leaving = hand_over(is_over);
-  co_await asio::co_spawn(*executor, std::move(leaving), asio::use_awaitable);
+  if (!executor) co_return true;
+  task<bool> leaving = hand_over(is_over);
+  co_return co_await asio::co_spawn(*executor, std::move(leaving), asio::use_awaitable);
 }
 
-ELASTIC_DECL task<void> candidate::hand_over(bool is_over) {
+ELASTIC_DECL task<bool> candidate::hand_over(bool is_over) {
   time_source& time = *chosen_.time;
   const time_point limit = time.now() + 2 * chosen_.settings.silence();
   while (is_over) {
@@ -33810,6 +33139,7 @@ ELASTIC_DECL task<void> candidate::hand_over(bool is_over) {
     news_->reset();
     co_await with_deadline(time, next, news_->wait());
   }
+  const bool is_quiet = is_over ? is_free() : votes_.value().round < 0;
   votes_.retire(is_over, time.now());
   settle();
   std::vector<std::shared_ptr<message_channel>> channels;
@@ -33823,11 +33153,15 @@ ELASTIC_DECL task<void> candidate::hand_over(bool is_over) {
       // It is gone itself.
     }
   }
+  co_return is_quiet;
+}
+
+ELASTIC_DECL bool candidate::is_free() const {
+  return office_ ? job_->is_idle() && votes_.is_kept() : votes_.is_done();
 }
 
 ELASTIC_DECL time_point candidate::free_at() const {
-  const bool is_free = office_ ? job_->is_idle() && votes_.is_kept() : votes_.is_done();
-  if (is_free) return time_point::min();
+  if (is_free()) return time_point::min();
   // Without a majority it can tell nobody anything.
   constexpr int patience = 4;
   if (!alone_since_) return time_point::max();
@@ -34248,6 +33582,43 @@ ELASTIC_DECL bool candidate::may_speak(const rendezvous_coordinator& job) {
 
 }  // namespace elastic::detail
 
+// ---- elastic/rendezvous/native/detail/impl/candidate_marker.ipp ----
+
+namespace elastic::detail {
+
+/// FNV-1a, as every build has to have it.
+inline std::uint64_t marker_hash(std::string_view text) {
+  std::uint64_t sum = 14695981039346656037U;
+  for (const char letter : text) {
+    sum ^= static_cast<unsigned char>(letter);
+    sum *= 1099511628211U;
+  }
+  return sum;
+}
+
+ELASTIC_DECL candidate_marker::candidate_marker(std::string_view run_id, std::string_view list,
+                                                int place)
+    : path_(fmt::format("/dev/shm/elastic-candidate-{}-{:016x}", ::geteuid(),
+                        marker_hash(fmt::format("{}\n{}\n{}", run_id, list, place)))) {}
+
+ELASTIC_DECL bool candidate_marker::exists() const {
+  struct stat about{};
+  // Somebody else's is none.
+  return ::lstat(path_.c_str(), &about) == 0 && S_ISREG(about.st_mode) &&
+         about.st_uid == ::geteuid();
+}
+
+ELASTIC_DECL void candidate_marker::leave() const {
+  // What is there already is left alone: it may be a pipe of somebody else's.
+  constexpr int flags = O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC;
+  const int descriptor = ::open(path_.c_str(), flags, 0600);
+  if (descriptor >= 0) ::close(descriptor);
+}
+
+ELASTIC_DECL void candidate_marker::remove() const { ::unlink(path_.c_str()); }
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/native/detail/impl/leader_connector.ipp ----
 
 namespace elastic::detail {
@@ -34428,6 +33799,7 @@ ELASTIC_DECL rendezvous_link::rendezvous_link(std::shared_ptr<message_connector>
                                               std::shared_ptr<time_source> time, logger log,
                                               std::shared_ptr<report_exchange> reports)
     : connector_(std::move(connector)),
+      server_("the rendezvous at " + connector_->name()),
       greeting_(std::move(greeting)),
       host_grace_(host_grace),
       settings_(greeting_.settings),
@@ -34545,7 +33917,7 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
       witness_.reset();
       co_return;
     }
-    log_.debug("the connection to the rendezvous at {} broke: {}", connector_->name(), why);
+    log_.debug("the connection to {} broke: {}", server_, why);
     const time_point now = time_->now();
     ended_at_ = now;
     const duration grace = settings_.reconnect_grace;
@@ -34568,7 +33940,7 @@ ELASTIC_DECL auto rendezvous_link::connect_until(time_point deadline) -> task<ch
     if (channel) co_return channel;
     const time_point now = time_->now();
     if (lost_at_ && now >= *lost_at_) {
-      note_lost(fmt::format("the connection to the rendezvous at {} was lost", connector_->name()));
+      note_lost(fmt::format("the connection to {} was lost", server_));
       lost_at_.reset();
     }
     if (now >= deadline) throw error(errc::connection_failed, absence());
@@ -34592,20 +33964,18 @@ ELASTIC_DECL duration rendezvous_link::patience() const {
 
 ELASTIC_DECL void rendezvous_link::warn_of_absence() const {
   if (!was_connected_) {
-    return log_.warning("waiting for the rendezvous at {} ({})", connector_->name(), last_problem_);
+    return log_.warning("waiting for {} ({})", server_, last_problem_);
   }
-  log_.warning("the rendezvous at {} is gone ({}): waiting up to {} s for its return",
-               connector_->name(), last_problem_,
+  log_.warning("{} is gone ({}): waiting up to {} s for its return", server_, last_problem_,
                std::chrono::duration<double>(patience()).count());
 }
 
 ELASTIC_DECL std::string rendezvous_link::absence() const {
   if (!was_connected_) {
-    return fmt::format("could not reach the rendezvous at {}: {}", connector_->name(),
-                       last_problem_);
+    return fmt::format("could not reach {}: {}", server_, last_problem_);
   }
-  return fmt::format("lost the rendezvous at {}, and nobody served it again within {} s{}: {}",
-                     connector_->name(), std::chrono::duration<double>(patience()).count(),
+  return fmt::format("lost {}, and nobody served it again within {} s{}: {}", server_,
+                     std::chrono::duration<double>(patience()).count(),
                      greeting_.most_term > 0 ? " (--rdzv-conf host_grace)" : "", last_problem_);
 }
 
@@ -34727,7 +34097,7 @@ ELASTIC_DECL task<void> rendezvous_link::keep_alive() {
     const bool is_lost = time_->now() >= known_alive_at_ + patience;
     if (is_lost) {
       if (greeting_.former) greeting_.former->until_end = false;
-      note_lost(fmt::format("the rendezvous at {} does not answer", connector_->name()));
+      note_lost(fmt::format("{} does not answer", server_));
     }
     const bool has_workers = known_.placed && !known_.all_finished;
     const time_point limit = is_lost && has_workers ? fence() : known_alive_at_ + patience;
@@ -34750,8 +34120,7 @@ ELASTIC_DECL task<void> rendezvous_link::keep_witness() {
     try {
       co_await attend_witness();
     } catch (const error& failure) {
-      log_.debug("a second connection to the rendezvous at {}: {}", connector_->name(),
-                 failure.what());
+      log_.debug("a second connection to {}: {}", server_, failure.what());
     }
     const time_point next_try = time_->now() + pause;
     co_await time_->sleep_until(next_try);
@@ -34950,6 +34319,7 @@ ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
   options.secret = parameters.secret;
   options.log = parameters.log;
   options.time = parameters.time;
+  options.meter = parameters.meter;
   if (service) {
     options.extension = std::move(service);
   } else if (protocol == rendezvous_protocol::native) {
@@ -34964,6 +34334,69 @@ ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
 ELASTIC_DECL task<void> rendezvous_host::stop() { co_await server_->stop(); }
 
 }  // namespace elastic
+
+// ---- elastic/net/detail/tcp_message_channel.hpp ----
+
+namespace elastic::detail {
+
+/// Messages over a TCP connection. Made by `tcp_message_connector`.
+class tcp_message_channel final : public message_channel,
+                                  public std::enable_shared_from_this<tcp_message_channel> {
+ public:
+  /// @param bound   the most bytes of a message that is taken
+  /// @param secret  what the other side has to hold; what is sent before it has shown that it does
+  ///                waits, and leaves while a message is received
+  ELASTIC_DECL tcp_message_channel(asio::ip::tcp::socket connected, std::size_t bound,
+                                   const std::optional<job_secret>& secret = std::nullopt);
+
+  /// Sends bytes that are no message, such as a greeting.
+  ELASTIC_DECL void send_raw(std::string_view bytes);
+  ELASTIC_DECL void send(std::string message) override;
+
+  /// Errors: `errc::invalid_argument`, too, if only one of both sides has a secret, or each another
+  /// one.
+  ELASTIC_DECL task<std::string> receive() override;
+  ELASTIC_DECL task<void> flush() override;
+  ELASTIC_DECL void close() override;
+  ELASTIC_DECL std::string local_address() const override;
+  ELASTIC_DECL std::string remote_address() const override;
+
+ private:
+  ELASTIC_DECL static std::string why(asio::error_code failure);
+  ELASTIC_DECL void send_bytes(std::string_view bytes);
+  ELASTIC_DECL void take_in(std::string_view bytes);
+  ELASTIC_DECL void send_all();
+
+  asio::ip::tcp::socket socket_;
+  event_flag flushed_;
+  std::unique_ptr<secure_session> secure_;
+  frame_reader in_;
+  std::array<char, 1024> piece_;
+  std::string out_;
+  bool is_sending_ = false;
+  bool has_heard_ = false;
+};
+
+/// Connects to a port at which messages are spoken after a greeting.
+class tcp_message_connector final : public message_connector {
+ public:
+  ELASTIC_DECL tcp_message_connector(endpoint at, std::string greeting, std::size_t bound,
+                                     std::optional<job_secret> secret = std::nullopt);
+  ELASTIC_DECL std::string name() const override;
+  ELASTIC_DECL task<std::shared_ptr<message_channel>> connect() override;
+
+ private:
+  ELASTIC_DECL static task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socket& socket,
+                                                                     asio::ip::tcp::endpoint end);
+  ELASTIC_DECL std::shared_ptr<message_channel> converse(asio::ip::tcp::socket socket) const;
+
+  endpoint at_;
+  std::string greeting_;
+  std::size_t bound_;
+  std::optional<job_secret> secret_;
+};
+
+}  // namespace elastic::detail
 
 // ---- elastic/rendezvous/native/detail/candidate_addresses.hpp ----
 
@@ -35231,9 +34664,9 @@ ELASTIC_DECL task<void> c10d_rendezvous::reach_endpoint(asio::any_io_executor ex
 
 ELASTIC_DECL std::shared_ptr<message_connector> c10d_rendezvous::connector_to(
     const endpoint& at) const {
-  return std::make_shared<tcp_message_connector>(at, std::string(rendezvous_service::first_words),
-                                                 limits::rendezvous_message_bytes,
-                                                 parameters_.secret);
+  return std::make_shared<detail::tcp_message_connector>(
+      at, std::string(rendezvous_service::first_words), limits::rendezvous_message_bytes,
+      parameters_.secret);
 }
 
 ELASTIC_DECL std::shared_ptr<store> c10d_rendezvous::store_at(asio::any_io_executor executor,
@@ -35288,7 +34721,7 @@ ELASTIC_DECL void c10d_rendezvous::check_candidates() const {
 }
 
 ELASTIC_DECL std::shared_ptr<detail::candidate> c10d_rendezvous::make_candidate(
-    int place, std::uint64_t node) {
+    int place, std::uint64_t node, bool has_restarted) {
   detail::candidate::options options;
   options.run_id = parameters_.run_id;
   options.list = list_;
@@ -35297,6 +34730,7 @@ ELASTIC_DECL std::shared_ptr<detail::candidate> c10d_rendezvous::make_candidate(
   options.others[static_cast<std::size_t>(place)] = nullptr;
   options.settings = settings_;
   options.node = node;
+  options.has_restarted = has_restarted;
   options.fast_takeover = parameters_.yes_or_no("fast_takeover").value_or(true);
   options.seed = node;
   options.reports = parameters_.reports;
@@ -35340,11 +34774,16 @@ ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates(std::uint64_t node) {
     servers_.push_back({connector_to(at), store_at(executor, at)});
     if (host_ || (is_chosen && static_cast<int>(place) != chosen)) continue;
     const std::optional<bool> decided = is_chosen ? std::optional(true) : std::nullopt;
-    auto candidate = make_candidate(static_cast<int>(place), node);
+    const detail::candidate_marker marker(parameters_.run_id, list_, static_cast<int>(place));
+    const bool has_restarted = marker.exists();
+    auto candidate = make_candidate(static_cast<int>(place), node, has_restarted);
     host_ = co_await rendezvous_host::try_host(at, decided, parameters_,
                                                rendezvous_protocol::native, candidate);
     if (!host_) continue;
     candidate_ = candidate;
+    marker.leave();
+    marker_ = marker;
+    marked_until_ = parameters_.time->now() + (has_restarted ? settings_.silence() : duration(0));
     servers_.back().agents = std::make_shared<memory_store>(host_->engine());
     if (watch_) kept_watch_ = watch_(host_->engine());
   }
@@ -35370,7 +34809,8 @@ ELASTIC_DECL void c10d_rendezvous::look_for_leader() {
 ELASTIC_DECL task<void> c10d_rendezvous::retire() {
   const bool is_over =
       is_closing_ || (link_ && (link_->known().closed || link_->known().all_finished));
-  co_await candidate_->retire(is_over);
+  const bool is_quiet = co_await candidate_->retire(is_over);
+  if (marker_ && is_quiet && parameters_.time->now() >= marked_until_) marker_->remove();
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::join() {
@@ -35648,6 +35088,41 @@ ELASTIC_DECL task<void> prefix_store::multi_set(
 
 ELASTIC_DECL std::vector<std::string> prefix_store::prefixed(std::vector<std::string> keys) const {
   for (std::string& key : keys) key.insert(0, prefix_);
+  return keys;
+}
+
+}  // namespace elastic
+
+// ---- elastic/store/impl/store_meter.ipp ----
+
+namespace elastic {
+
+ELASTIC_DECL void store_meter::add(const std::shared_ptr<const key_value_engine>& table) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(tables_, [&](const auto& kept) {
+    const auto served = kept.lock();
+    return !served || served == table;
+  });
+  tables_.push_back(table);
+}
+
+ELASTIC_DECL std::map<std::string, std::uint64_t> store_meter::requests() const {
+  static_assert(operations >= detail::store_ops);
+  std::map<std::string, std::uint64_t> counts;
+  for (std::size_t at = 0; at < counts_.size(); ++at) {
+    const std::uint64_t count = counts_[at].load(std::memory_order_relaxed);
+    if (count != 0) counts.emplace(name_of(static_cast<detail::store_op>(at)), count);
+  }
+  return counts;
+}
+
+ELASTIC_DECL std::optional<std::int64_t> store_meter::keys() const {
+  const std::lock_guard lock(mutex_);
+  if (tables_.empty()) return std::nullopt;
+  std::int64_t keys = 0;
+  for (const auto& kept : tables_) {
+    if (const auto table = kept.lock()) keys += table->num_keys();
+  }
   return keys;
 }
 
@@ -35951,7 +35426,7 @@ ELASTIC_DECL task<void> tcp_store::confirm(lease& on) {
 
 ELASTIC_DECL void tcp_store::throw_no_store(char reply) const {
   // The first byte of the answer by which a server with a secret turns others away.
-  if (reply == secret_needed_alert().front()) {
+  if (reply == detail::secret_needed_alert().front()) {
     throw error(errc::invalid_argument,
                 fmt::format("{}: {}", where(), detail::own_secret_is_missing));
   }
@@ -36441,7 +35916,7 @@ ELASTIC_DECL std::string to_json_line(const event& happened) {
       detail::event_number(happened.duration_ms));
   return fmt::format("{{\"name\": {}, \"source\": \"{}\", \"timestamp\": 0, \"metadata\": {{{}}}}}",
                      text(happened.name),
-                     happened.source == event_source::agent ? "AGENT" : "WORKER", metadata);
+                     happened.source == event::origin::agent ? "AGENT" : "WORKER", metadata);
 }
 
 ELASTIC_DECL void console_event_handler::record(const event& happened) {
@@ -36847,195 +36322,6 @@ ELASTIC_DECL task<std::shared_ptr<store>> connect_worker_store(worker_context co
 
 }  // namespace elastic
 
-// ---- elastic/launch/detail/impl/chaos_schedule.ipp ----
-
-namespace elastic::detail {
-
-/// Of each 100 ms a slow worker runs for 10.
-inline constexpr std::chrono::milliseconds slow_stopped{90};
-inline constexpr std::chrono::milliseconds slow_running{10};
-
-ELASTIC_DECL chaos_schedule::chaos_schedule(const chaos_plan& plan)
-    : noise_(plan.noise), random_(plan.noise ? plan.noise->seed : 0) {
-  for (const chaos_fault& fault : plan.faults) {
-    add(fault, static_cast<std::uint64_t>(fault.number), false);
-  }
-  if (noise_) add_random();
-}
-
-ELASTIC_DECL std::optional<chaos_step> chaos_schedule::next() {
-  const auto position = std::min_element(
-      entries_.begin(), entries_.end(),
-      [](const entry& left, const entry& right) { return left.step.at < right.step.at; });
-  if (position == entries_.end()) return std::nullopt;
-  const entry first = std::move(*position);
-  entries_.erase(position);
-  if (first.slow_until > duration::zero()) add_turn(first);
-  // There is always one to come.
-  if (noise_ && first.step.is_any_rank && first.step.at == random_at_ &&
-      !first.step.fault.empty()) {
-    add_random();
-  }
-  return first.step;
-}
-
-ELASTIC_DECL void chaos_schedule::add(const chaos_fault& fault, std::uint64_t number,
-                                      bool is_any_rank) {
-  entry begin;
-  begin.step.at = fault.at;
-  begin.step.of = fault.of;
-  begin.step.number = number;
-  begin.step.is_any_rank = is_any_rank;
-  begin.step.signal = fault.what == chaos_fault::kind::kill ? SIGKILL : SIGSTOP;
-  begin.step.fault = is_any_rank ? "random" : to_text(fault);
-  const duration end = fault.at + fault.lasts;
-  const bool is_cut = fault.what == chaos_fault::kind::cut;
-  if (fault.what == chaos_fault::kind::slow) begin.slow_until = end;
-  if (is_cut) begin.step.what = chaos_step::act::cut;
-  if (is_cut) begin.step.until = end;
-  entries_.push_back(begin);
-  if (fault.what != chaos_fault::kind::stop && !is_cut) return;
-  entry finish = std::move(begin);
-  finish.step.at = end;
-  finish.step.signal = SIGCONT;
-  if (is_cut) finish.step.what = chaos_step::act::mend;
-  finish.step.fault.clear();
-  entries_.push_back(std::move(finish));
-}
-
-ELASTIC_DECL void chaos_schedule::add_turn(const entry& last) {
-  const bool was_stopped = last.step.signal == SIGSTOP;
-  entry turn = last;
-  turn.step.fault.clear();
-  turn.step.signal = was_stopped ? SIGCONT : SIGSTOP;
-  turn.step.at += was_stopped ? slow_stopped : slow_running;
-  if (was_stopped) turn.step.at = std::min(turn.step.at, last.slow_until);
-  if (was_stopped || turn.step.at < last.slow_until) entries_.push_back(std::move(turn));
-}
-
-ELASTIC_DECL void chaos_schedule::add_random() {
-  using std::chrono::milliseconds;
-  const auto mean = std::chrono::duration_cast<milliseconds>(noise_->mean_gap).count();
-  const auto up_to = [this](std::int64_t most) {
-    return milliseconds(1 + random_.below(static_cast<std::uint64_t>(most)));
-  };
-  random_at_ += up_to(2 * mean);
-  chaos_fault fault;
-  fault.at = random_at_;
-  const std::uint64_t choice = random_.below(4);
-  if (choice == 2) fault.what = chaos_fault::kind::stop;
-  if (choice == 3) fault.what = chaos_fault::kind::slow;
-  if (choice >= 2) fault.lasts = up_to(mean);
-  add(fault, random_.next(), true);
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/launch/impl/chaos.ipp ----
-
-namespace elastic {
-
-ELASTIC_DECL chaos_monkey::chaos_monkey(asio::any_io_executor strand, chaos_plan plan,
-                                        const agent_services& services,
-                                        std::function<void()> kill_node)
-    : plan_(std::move(plan)),
-      time_(services.time),
-      log_(services.log),
-      journal_(services.journal),
-      kill_node_(std::move(kill_node)),
-      next_(services.observer),
-      begun_(std::move(strand)) {
-  if (!time_) time_ = std::make_shared<system_time>();
-}
-
-ELASTIC_DECL void chaos_monkey::started(const started_workers& job) {
-  if (next_) next_->started(job);
-  world_ = job;
-  if (!begun_.is_set()) {
-    log_.warning("chaos: this job is disturbed on purpose: {}", to_text(plan_));
-    const std::string missing = missing_targets(plan_, job.world_size, job.group_world_size);
-    if (!missing.empty()) {
-      log_.warning("chaos: nothing happens to {}: there are {} ranks and {} nodes", missing,
-                   job.world_size, job.group_world_size);
-    }
-    begun_at_ = time_->now();
-    begun_.set();
-  } else if (const auto fault = std::exchange(last_fault_, std::nullopt)) {
-    log_.warning(
-        "chaos: {} workers run again {:.3f} s after the last fault (round {}, restarts {})",
-        job.world_size, std::chrono::duration<double>(time_->now() - *fault).count(), job.round,
-        job.restarts);
-  }
-}
-
-ELASTIC_DECL void chaos_monkey::progress(const worker_progress& made) {
-  if (next_) next_->progress(made);
-}
-
-ELASTIC_DECL void chaos_monkey::hung(const hung_worker& worker) {
-  if (next_) next_->hung(worker);
-}
-
-ELASTIC_DECL task<void> chaos_monkey::run(local_agent& agent) {
-  co_await begun_.wait();
-  detail::chaos_schedule schedule(plan_);
-  node_cut cut;
-  while (const std::optional<detail::chaos_step> step = schedule.next()) {
-    co_await time_->sleep_until(deadline_after(begun_at_, step->at));
-    carry_out(agent, *step, cut);
-  }
-  co_await time_->sleep_until(time_point::max());
-}
-
-ELASTIC_DECL void chaos_monkey::carry_out(local_agent& agent, const detail::chaos_step& step,
-                                          node_cut& cut) {
-  using act = detail::chaos_step::act;
-  const int target = step.target_in(world_.world_size);
-  const bool is_rank = step.of == chaos_fault::target::rank;
-  if (!step.fault.empty()) last_fault_ = time_->now();
-  if (is_rank) {
-    agent.signal_rank(target, step.signal, step.fault.empty() ? "" : "chaos: " + step.fault);
-  } else if (step.what == act::mend) {
-    end(cut, step);
-  } else if (target != world_.group_rank) {
-    return;
-  } else if (step.what == act::cut) {
-    begin(cut, step);
-  } else {
-    note(fmt::format("chaos: {}: this agent is killed", step.fault));
-    kill_node_();
-  }
-}
-
-ELASTIC_DECL void chaos_monkey::begin(node_cut& cut, const detail::chaos_step& step) {
-  try {
-    cut.links = std::make_unique<detail::links_cut>();
-  } catch (const error& failure) {
-    log_.warning("chaos: {}: not made: {}", step.fault, failure.what());
-    return;
-  }
-  cut.until = std::max(cut.until, step.until);
-  note(fmt::format("chaos: {}: {} connections and ports of this agent are cut", step.fault,
-                   cut.links->count()));
-}
-
-ELASTIC_DECL void chaos_monkey::end(node_cut& cut, const detail::chaos_step& step) {
-  if (!cut.links || step.at < cut.until) return;
-  cut.links.reset();
-  note("chaos: the connections and ports of this agent are whole again");
-}
-
-ELASTIC_DECL void chaos_monkey::note(const std::string& text) {
-  log_.warning("{}", text);
-  if (!journal_) return;
-  job_event event;
-  event.kind = job_event_kind::fault_injected;
-  event.reason = text;
-  journal_->record(std::move(event));
-}
-
-}  // namespace elastic
-
 // ---- elastic/launch/impl/early_exit.ipp ----
 
 namespace elastic {
@@ -37060,392 +36346,47 @@ ELASTIC_DECL early_exit refuse(std::string_view sentence) {
 
 }  // namespace elastic
 
-// ---- elastic/base/detail/impl/ring.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL void ring_link::unlink() {
-  previous->next = next;
-  next->previous = previous;
-  previous = next = this;
-}
-
-ELASTIC_DECL void ring_link::move_before(ring_link& other) {
-  unlink();
-  previous = other.previous;
-  next = &other;
-  previous->next = this;
-  other.previous = this;
-}
-
-ELASTIC_DECL std::error_code ring::completion::error() const {
-  if (result >= 0) return {};
-  return {-result, asio::error::get_system_category()};
-}
-
-ELASTIC_DECL ring::ring(asio::any_io_executor executor, std::unique_ptr<ring_queue> queue)
-    : executor_(std::move(executor)), queue_(std::move(queue)), readiness_(executor_) {}
-
-// What the loop runs for the ring. One that is destroyed without having run tells that the loop
-// itself is destroyed.
-class ring::next_turn {
- public:
-  explicit next_turn(std::shared_ptr<ring> of) : ring_(std::move(of)) {}
-  next_turn(next_turn&&) = default;
-  next_turn& operator=(next_turn&&) = delete;
-  ~next_turn() {
-    if (ring_) ring_->give_up();
-  }
-
-  // Wanted by an operation that was started or cancelled.
-  void operator()() {
-    const std::shared_ptr<ring> running = std::move(ring_);
-    running->turn_wanted_ = false;
-    running->turn();
-  }
-  // The descriptor of the ring is readable.
-  void operator()(asio::error_code) {
-    const std::shared_ptr<ring> running = std::move(ring_);
-    running->armed_ = false;
-    running->turn();
-  }
-
- private:
-  std::shared_ptr<ring> ring_;
-};
-
-ELASTIC_DECL std::shared_ptr<ring> ring::try_make(asio::any_io_executor executor,
-                                                  ring_options wanted, std::string* why_not) {
-  std::string reason;
-  std::shared_ptr<ring> made;
-  if (auto queue = ring_queue::open(wanted, reason)) {
-    made.reset(new ring(std::move(executor), std::move(queue)));
-    asio::error_code failure;
-    made->watched_ = unique_fd(::fcntl(made->queue_->fd(), F_DUPFD_CLOEXEC, 0));
-    if (made->watched_) {
-      made->readiness_.assign(made->watched_.get(), failure);
-    } else {
-      failure = asio::error_code(errno, asio::error::get_system_category());
-    }
-    if (failure) {
-      reason = "waiting for the ring: " + failure.message();
-      made.reset();
-    }
-  }
-  if (why_not) *why_not = reason;
-  return made;
-}
-
-ELASTIC_DECL ring::~ring() {
-  give_up();
-  // Not closed by it: the reactor would still watch what the queue holds open.
-  if (readiness_.is_open()) readiness_.release();
-}
-
-ELASTIC_DECL void ring::accept(operation& on, int listener, std::shared_ptr<void> owner) {
-  start(on, {action::accept, listener, nullptr, 0, 0}, std::move(owner));
-}
-
-ELASTIC_DECL void ring::receive(operation& on, int socket, std::shared_ptr<void> owner) {
-  start(on, {action::receive, socket, nullptr, 0, 0}, std::move(owner));
-}
-
-ELASTIC_DECL void ring::send(operation& on, int socket, std::string_view data,
-                             std::shared_ptr<void> owner) {
-  ELASTIC_ASSERT(data.size() <= INT_MAX);
-  // The kernel only reads it.
-  char* bytes = const_cast<char*>(data.data());
-  start(on, {action::send, socket, bytes, static_cast<unsigned>(data.size()), 0}, std::move(owner));
-}
-
-ELASTIC_DECL void ring::read(operation& on, int descriptor, std::span<char> into,
-                             std::shared_ptr<void> owner) {
-  ELASTIC_ASSERT(into.size() <= INT_MAX);
-  start(on, {action::read, descriptor, into.data(), static_cast<unsigned>(into.size()), 0},
-        std::move(owner));
-}
-
-ELASTIC_DECL void ring::poll(operation& on, int descriptor, short events,
-                             std::shared_ptr<void> owner) {
-  start(on, {action::poll, descriptor, nullptr, 0, static_cast<unsigned short>(events)},
-        std::move(owner));
-}
-
-ELASTIC_DECL void ring::start(operation& on, const request& wanted, std::shared_ptr<void> owner) {
-  ELASTIC_ASSERT(!on.running());
-  ELASTIC_ASSERT(owner);
-  on.wanted_ = wanted;
-  on.owner_ = std::move(owner);
-  on.progress_ = 0;
-  on.in_kernel_ = false;
-  on.cancelled_ = false;
-  on.move_before(due_);
-  ++running_;
-  want_turn();
-}
-
-ELASTIC_DECL void ring::cancel(operation& on) {
-  if (!on.running() || on.cancelled_) return;
-  on.cancelled_ = true;
-  on.move_before(due_);
-  want_turn();
-}
-
-ELASTIC_DECL void ring::want_turn() {
-  if (in_turn_ || turn_wanted_) return;
-  turn_wanted_ = true;
-  asio::post(executor_, next_turn(shared_from_this()));
-}
-
-// Hands over what is due and takes what is answered, as long as one causes the other.
-ELASTIC_DECL void ring::turn() {
-  in_turn_ = true;
-  bool all_taken = true;
-  for (int batch = 0; batch < batches_per_turn; ++batch) {
-    all_taken = submit_due();
-    if (take_answers() == 0 && due_.alone()) break;
-  }
-  in_turn_ = false;
-  if (!all_taken || !due_.alone()) want_turn();
-  arm();
-}
-
-// Waits for answers if there are some to come, and only then: the wait is work of the loop.
-ELASTIC_DECL void ring::arm() {
-  if (armed_ && waiting_.alone()) {
-    // It comes back once more, with an error, and finds nothing to do.
-    asio::error_code ignored;
-    readiness_.cancel(ignored);
-    return;
-  }
-  if (armed_ || waiting_.alone()) return;
-  armed_ = true;
-  readiness_.async_wait(asio::posix::stream_descriptor::wait_read, next_turn(shared_from_this()));
-}
-
-// Result: whether the kernel took everything.
-ELASTIC_DECL bool ring::submit_due() {
-  while (!due_.alone()) {
-    operation& on = static_cast<operation&>(*due_.next);
-    if (on.cancelled_ && !on.in_kernel_) {
-      finish(on, {-ECANCELED, true, {}});
-    } else if (prepare(on)) {
-      on.move_before(waiting_);
-    } else if (!submit()) {
-      return false;
-    }
-  }
-  return submit();
-}
-
-ELASTIC_DECL bool ring::submit() {
-  const int failure = queue_->submit();
-  // Out of memory, or too many answers not yet taken: it may go on later. Nothing else can fail
-  // unless the program forbids itself io_uring_enter in the middle of its life.
-  ELASTIC_ASSERT(failure == 0 || failure == EAGAIN || failure == ENOMEM || failure == EBUSY);
-  return failure == 0;
-}
-
-ELASTIC_DECL bool ring::prepare(operation& on) {
-  if (on.cancelled_) return queue_->prepare_cancel(&on);
-  request wanted = on.wanted_;
-  wanted.data += on.progress_;
-  wanted.size -= on.progress_;
-  on.in_kernel_ = queue_->prepare(wanted, &on);
-  return on.in_kernel_;
-}
-
-ELASTIC_DECL std::size_t ring::take_answers() {
-  std::array<ring_answer, answers_per_batch> answers;
-  const std::size_t count = queue_->take(answers);
-  for (std::size_t i = 0; i < count; ++i) take(answers[i]);
-  return count;
-}
-
-ELASTIC_DECL void ring::take(const ring_answer& answer) {
-  if (!answer.who) return;
-  operation& on = *static_cast<operation*>(answer.who);
-  if (!answer.more) on.in_kernel_ = false;
-  if (goes_on(on, answer)) {
-    if (!on.in_kernel_) on.move_before(due_);
-    return;
-  }
-  finish(on,
-         {on.progress_ > 0 && answer.result >= 0 ? static_cast<int>(on.progress_) : answer.result,
-          true,
-          {}});
-}
-
-// Tells what a piece of the operation brought. Result: whether there is more of it to come, from
-// the kernel as it is or after handing it over again.
-ELASTIC_DECL bool ring::goes_on(operation& on, const ring_answer& answer) {
-  const int result = answer.result;
-  switch (on.wanted_.what) {
-    case action::receive:
-      if (result > 0) {
-        on.completed_(on, {result, false, queue_->buffer(answer.buffer, result)});
-      }
-      if (answer.has_buffer) queue_->recycle(answer.buffer);
-      // ENOBUFS: all buffers were full, and now they are not.
-      if (result == -ENOBUFS) queue_->add_buffers();
-      if (result > 0 || result == -ENOBUFS) return true;
-      break;
-    case action::accept:
-      if (result >= 0) {
-        on.completed_(on, {result, false, {}});
-        return true;
-      }
-      break;
-    case action::send:
-      if (result > 0) on.progress_ += static_cast<unsigned>(result);
-      if (result > 0 && on.progress_ < on.wanted_.size) return true;
-      break;
-    default: break;
-  }
-  // The kernel cancels by itself what was handed over by a thread that has ended since.
-  return result == -EINTR || (result == -ECANCELED && !on.cancelled_);
-}
-
-ELASTIC_DECL void ring::finish(operation& on, const completion& how) {
-  on.unlink();
-  --running_;
-  const std::shared_ptr<void> owner = std::move(on.owner_);
-  on.completed_(on, how);
-}
-
-// Ends everything without completions: nobody is left to take them. Blocks for as long as the
-// kernel needs to let go of the memory, which is no longer than it takes to cancel.
-ELASTIC_DECL void ring::give_up() {
-  while (!due_.alone()) {
-    operation& on = static_cast<operation&>(*due_.next);
-    if (on.in_kernel_) {
-      on.move_before(waiting_);
-    } else {
-      forget(on);
-    }
-  }
-  if (waiting_.alone()) return;
-  queue_->submit();
-  queue_->prepare_cancel_all();
-  queue_->submit();
-  for (int wait = 0; wait < give_up_waits && !waiting_.alone(); ++wait) {
-    ring_answer answer;
-    while (queue_->take({&answer, 1}) == 1) drop(answer);
-    if (!waiting_.alone()) queue_->wait(give_up_wait_milliseconds);
-  }
-  while (!waiting_.alone()) {
-    operation& on = static_cast<operation&>(*waiting_.next);
-    // The kernel may still write there: never to be freed.
-    new std::shared_ptr<void>(on.owner_);
-    forget(on);
-  }
-}
-
-ELASTIC_DECL void ring::drop(const ring_answer& answer) {
-  if (!answer.who) return;
-  operation& on = *static_cast<operation*>(answer.who);
-  // A connection that nobody will ever hear of.
-  if (on.wanted_.what == action::accept && answer.result >= 0) ::close(answer.result);
-  if (!answer.more) forget(on);
-}
-
-ELASTIC_DECL void ring::forget(operation& on) {
-  on.unlink();
-  --running_;
-  const std::shared_ptr<void> owner = std::move(on.owner_);
-}
-
-// An operation that resumes who awaits it.
-template <class Handler>
-class ring::awaited final : public operation {
- public:
-  awaited(ring& of, Handler handler) : operation(&call), ring_(of), handler_(std::move(handler)) {}
-
-  void cancel() { ring_.cancel(*this); }
-
- private:
-  static void call(operation& on, const completion& done) noexcept {
-    auto& self = static_cast<awaited&>(on);
-    auto executor = asio::get_associated_executor(self.handler_, self.ring_.executor_);
-    auto resume = [handler = std::move(self.handler_), done]() mutable {
-      std::move(handler)(done.error(), done.result);
-    };
-    asio::post(executor, std::move(resume));
-  }
-
-  ring& ring_;
-  Handler handler_;
-};
-
-struct ring::start_awaited {
-  template <class Handler>
-  void operator()(Handler handler, ring* of, request wanted) const {
-    auto slot = asio::get_associated_cancellation_slot(handler);
-    auto on = std::make_shared<awaited<Handler>>(*of, std::move(handler));
-    if (slot.is_connected()) {
-      slot.assign([weak = std::weak_ptr<awaited<Handler>>(on)](asio::cancellation_type type) {
-        const auto running = weak.lock();
-        if (running && type != asio::cancellation_type::none) running->cancel();
-      });
-    }
-    of->start(*on, wanted, on);
-  }
-};
-
-ELASTIC_DECL task<void> ring::wait_readable(int descriptor) {
-  const request wanted{action::poll, descriptor, nullptr, 0, POLLIN};
-  co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio::error_code, int)>(
-      start_awaited(), asio::use_awaitable, this, wanted);
-}
-
-ELASTIC_DECL task<std::size_t> ring::read_some(int descriptor, std::span<char> into) {
-  ELASTIC_ASSERT(into.size() <= INT_MAX);
-  const request wanted{action::read, descriptor, into.data(), static_cast<unsigned>(into.size()),
-                       0};
-  const int count =
-      co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio::error_code, int)>(
-          start_awaited(), asio::use_awaitable, this, wanted);
-  co_return static_cast<std::size_t>(count);
-}
-
-ELASTIC_DECL task<void> ring::send_all(int socket, std::string_view data) {
-  ELASTIC_ASSERT(data.size() <= INT_MAX);
-  const request wanted{action::send, socket, const_cast<char*>(data.data()),
-                       static_cast<unsigned>(data.size()), 0};
-  co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio::error_code, int)>(
-      start_awaited(), asio::use_awaitable, this, wanted);
-}
-
-}  // namespace elastic::detail
-
 // ---- elastic/launch/impl/io_choice.ipp ----
 
 namespace elastic {
 
-ELASTIC_DECL io_in_use find_io(io_choice choice) {
+namespace detail {
+
+/// The I/O that a program gets.
+struct io_in_use {
+  /// "io_uring" or "epoll".
+  std::string name;
+  /// Why it is not io_uring; empty if it is, or was not asked for.
+  std::string why_not;
+};
+
+inline io_in_use find_io(io_choice choice) {
 #if defined(ASIO_HAS_IO_URING) && defined(ASIO_DISABLE_EPOLL)
   return {"io_uring", {}};
 #endif
   if (choice == io_choice::epoll) return {"epoll", {}};
   asio::io_context context(1);
   std::string why_not;
-  if (detail::ring::try_make(context.get_executor(), {}, &why_not)) return {"io_uring", {}};
+  if (ring::try_make(context.get_executor(), {}, &why_not)) return {"io_uring", {}};
   return {"epoll", why_not};
 }
 
-ELASTIC_DECL std::string describe(const io_in_use& io) {
+}  // namespace detail
+
+ELASTIC_DECL std::string describe_io(io_choice choice) {
+  const detail::io_in_use io = detail::find_io(choice);
   const std::string reason =
       io.why_not.empty() ? "" : fmt::format(", for want of io_uring: {}", io.why_not);
   return fmt::format("I/O: {}{}", io.name, reason);
 }
 
 ELASTIC_DECL early_exit show_version(io_choice choice) {
-  return {0, fmt::format("elasticrun {} ({})\n", version_text, describe(find_io(choice))), false};
+  return {0, fmt::format("elasticrun {} ({})\n", version_text, describe_io(choice)), false};
 }
 
 ELASTIC_DECL std::optional<early_exit> check_io(io_choice choice) {
   if (choice != io_choice::ring) return std::nullopt;
-  const io_in_use io = find_io(choice);
+  const detail::io_in_use io = detail::find_io(choice);
   if (io.why_not.empty()) return std::nullopt;
   return refuse(
       fmt::format("ELASTIC_IO=ring, but io_uring is not available: {}; allowed are auto "
@@ -37892,56 +36833,6 @@ ELASTIC_DECL std::variant<command_line, version_request, early_exit> parse_comma
   } catch (const error& refusal) {
     return refuse(refusal.what());
   }
-}
-
-}  // namespace elastic
-
-// ---- elastic/launch/impl/command_word.ipp ----
-
-namespace elastic {
-
-ELASTIC_DECL const std::vector<command_row>& command_rows() {
-  static const std::vector<command_row> rows{
-      {"checkpoint", "[--within SECONDS] unix:PATH [REASON ...]",
-       "Have the workers of a node save a checkpoint now, over the socket of its --status "
-       "unix:PATH, and say what came of it; those that want to be asked."},
-      {"drain", "unix:PATH [REASON ...]",
-       "Take a node out of its job as a drain file does, over the socket of its --status "
-       "unix:PATH; the others go on."},
-      {"explain", "LOGDIR|FILE ...",
-       "Tell the story of a run from the journal in its log directory: what happened, why, where "
-       "the time went, what would have helped."},
-      {"pause", "unix:PATH [REASON ...]",
-       "Have a whole job save, stop its workers and wait, over the socket of a node's --status "
-       "unix:PATH, until resume; its nodes stay met."},
-      {"resume", "unix:PATH [REASON ...]", "Let a job go on that was paused at this node."},
-      {"status", "[--watch | --ready] [--json] [--token-file FILE] [PLACE]",
-       "Show what a job does that was started with --status PLACE, or that has left a journal in "
-       "the log directory PLACE; without one, PET_STATUS is looked at. --watch: anew each second; "
-       "--ready: exit with 0 only if the workers run, which no log directory tells."},
-      {"trace", "LOGDIR|FILE ...",
-       "Write the journals of all nodes of a run as one Chrome trace to stdout, with clocks that "
-       "fit, for Perfetto."},
-  };
-  return rows;
-}
-
-ELASTIC_DECL const command_row* find_command(
-    const std::vector<std::string>& arguments,
-    const std::function<bool(const std::string& name)>& is_script) {
-  if (arguments.empty()) return nullptr;
-  for (const command_row& row : command_rows()) {
-    if (arguments.front() == row.word) return is_script(arguments.front()) ? nullptr : &row;
-  }
-  return nullptr;
-}
-
-ELASTIC_DECL bool is_script(const std::string& name) {
-  namespace fs = std::filesystem;
-  std::error_code failure;
-  const fs::file_status status = fs::status(name, failure);
-  if (!fs::is_directory(status)) return fs::exists(status);
-  return fs::exists(fs::path(name) / "__main__.py", failure);
 }
 
 }  // namespace elastic
@@ -38629,8 +37520,8 @@ ELASTIC_DECL void viewed_job::take(const job_roster& roster, std::int64_t now_us
   roster_.nodes.clear();
 }
 
-ELASTIC_DECL job_news viewed_job::take(std::int64_t key, const detail::node_report& report,
-                                       std::int64_t own_epoch, std::int64_t now_us) {
+ELASTIC_DECL detail::job_news viewed_job::take(std::int64_t key, const detail::node_report& report,
+                                               std::int64_t own_epoch, std::int64_t now_us) {
   auto place = std::find_if(nodes_.begin(), nodes_.end(),
                             [&](const viewed_node& node) { return node.entry.key == key; });
   if (place == nodes_.end()) {
@@ -38644,7 +37535,7 @@ ELASTIC_DECL job_news viewed_job::take(std::int64_t key, const detail::node_repo
   const std::int64_t second = now_us / 1'000'000;
   if (std::exchange(node.second, second) != second) node.reports = node.events = 0;
   if (++node.reports > limits::heard_reports_per_second) return {};
-  job_news news;
+  detail::job_news news;
   news.is_own = own_epoch != 0 && report.epoch == own_epoch;
   news.has_changed = node.epoch != report.epoch || node.activity != report.activity ||
                      node.reason != report.reason || node.is_own != news.is_own;
@@ -38662,7 +37553,7 @@ ELASTIC_DECL job_news viewed_job::take(std::int64_t key, const detail::node_repo
 }
 
 ELASTIC_DECL void viewed_job::take_workers(viewed_node& node, const detail::node_report& report,
-                                           std::int64_t now_us, job_news& news) {
+                                           std::int64_t now_us, detail::job_news& news) {
   const auto size = static_cast<std::size_t>(report.size);
   const bool is_other = report.begins || node.round != report.round ||
                         node.base_rank != report.base_rank || node.workers.size() != size;
@@ -39104,7 +37995,15 @@ ELASTIC_DECL job_monitor::~job_monitor() = default;
 
 ELASTIC_DECL job_view job_monitor::view() const {
   const std::lock_guard lock(mutex_);
-  return view_;
+  job_view view = view_;
+  if (!stores_) return view;
+  if (auto stores = stores_()) view.show(std::move(*stores));
+  return view;
+}
+
+ELASTIC_DECL void job_monitor::measure_stores(std::function<std::optional<viewed_stores>()> ask) {
+  const std::lock_guard lock(mutex_);
+  stores_ = std::move(ask);
 }
 
 ELASTIC_DECL std::int64_t job_monitor::progress_us() const {
@@ -39270,7 +38169,7 @@ ELASTIC_DECL void job_monitor::reported(std::int64_t node, std::string_view repo
     // What nobody can read is of a release that we do not know.
     return;
   }
-  job_news news;
+  detail::job_news news;
   std::shared_ptr<job_journal> journal;
   {
     const std::lock_guard lock(mutex_);
@@ -40181,412 +39080,44 @@ ELASTIC_DECL std::unique_ptr<status_server> show_job(asio::any_io_executor execu
 
 }  // namespace elastic
 
-// ---- elastic/launch/impl/kubeflow_progress.ipp ----
-
-#include <fmt/chrono.h>
-
-namespace elastic {
-
-namespace detail {
-
-/// Neither a blank nor a line end nor anything else that would become another part of a request.
-inline bool is_visible(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char letter) { return letter > ' ' && letter < '\x7f'; });
-}
-
-/// Errors: `errc::file_access`.
-inline std::string read_kubeflow_token(const std::string& path) {
-  std::ifstream file(path);
-  std::string token(limits::kubeflow_token_bytes, '\0');
-  file.read(token.data(), static_cast<std::streamsize>(token.size()));
-  token.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
-  while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
-  if (!token.empty() && is_visible(token)) return token;
-  throw error(errc::file_access,
-              fmt::format("the file {}, which KUBEFLOW_TRAINER_SERVER_TOKEN names, has no token",
-                          in_quotes(path)));
-}
-
-/// Reads the authorities as well, so that those of a file system that does not answer hang here.
-/// Result: the token; empty if none is sent.
-/// Errors: `errc::file_access`.
-inline std::string read_kubeflow_files(const kubeflow_server& server) {
-  if (!server.authorities.empty()) std::ifstream(server.authorities).get();
-  return server.token_file.empty() ? std::string() : read_kubeflow_token(server.token_file);
-}
-
-inline std::string kubeflow_metric(std::string_view name, const std::string& value) {
-  return fmt::format(R"({{"name": {}, "value": {}}})", json_string(name), json_string(value));
-}
-
-}  // namespace detail
-
-ELASTIC_DECL std::optional<kubeflow_server> find_kubeflow_server(const environment_map& variables) {
-  const std::string url = find_variable(variables, "KUBEFLOW_TRAINER_SERVER_URL").value_or("");
-  if (url.empty()) return std::nullopt;
-  constexpr std::string_view secure = "https://";
-  constexpr std::string_view open = "http://";
-  kubeflow_server server;
-  server.uses_tls = url.starts_with(secure);
-  const std::size_t begin = server.uses_tls ? secure.size() : open.size();
-  const std::size_t slash = url.starts_with(secure) || url.starts_with(open)
-                                ? std::min(url.find('/', begin), url.size())
-                                : begin;
-  const std::string host = slash > begin ? url.substr(begin, slash - begin) : std::string();
-  if (host.empty() || !detail::is_visible(url) || host.find('@') != std::string::npos) {
-    throw error(errc::invalid_argument,
-                fmt::format("KUBEFLOW_TRAINER_SERVER_URL is {}: http://HOST[:PORT]/… or https://… "
-                            "is needed",
-                            in_quotes(url)));
-  }
-  server.at = parse_endpoint(host, server.uses_tls ? 443 : 80);
-  if (slash < url.size()) server.target = url.substr(slash);
-  server.authorities = find_variable(variables, "KUBEFLOW_TRAINER_SERVER_CA_CERT").value_or("");
-  server.token_file = find_variable(variables, "KUBEFLOW_TRAINER_SERVER_TOKEN").value_or("");
-  return server;
-}
-
-ELASTIC_DECL std::optional<std::string> kubeflow_status(
-    const job_view& view, const std::map<std::string, double>& metrics, std::int64_t now_us) {
-  const viewed_worker* const slowest = view.slowest();
-  if (view.group_rank() != 0 || !slowest) return std::nullopt;
-  std::string text = R"({"trainerStatus": {)";
-  const double step = static_cast<double>(slowest->step);
-  const double total = static_cast<double>(slowest->total);
-  if (total > 0) {
-    const double part = std::floor(std::clamp(step / total, 0.0, 1.0) * 100);
-    text += fmt::format(R"("progressPercentage": {:.0f}, )", part);
-    const double median = view.median_step_seconds();
-    const double left = std::max(total - step, 0.0) * median;
-    constexpr double most = 1e9;
-    if (median > 0) {
-      text += fmt::format(R"("estimatedRemainingSeconds": {:.0f}, )", std::min(left, most));
-    }
-  }
-  text += R"("metrics": [)" + detail::kubeflow_metric("step", fmt::format("{}", slowest->step));
-  for (const auto& [name, value] : metrics) {
-    if (name == "step" || !std::isfinite(value)) continue;
-    text += ", " + detail::kubeflow_metric(name, fmt::format("{}", value));
-  }
-  const std::tm when = fmt::gmtime(static_cast<std::time_t>(now_us / 1'000'000));
-  return text + fmt::format(R"(], "lastUpdatedTime": "{:%Y-%m-%dT%H:%M:%SZ}"}}}})", when);
-}
-
-ELASTIC_DECL kubeflow_reporter::kubeflow_reporter(asio::any_io_executor strand,
-                                                  kubeflow_server server,
-                                                  std::shared_ptr<time_source> time, logger log,
-                                                  std::shared_ptr<worker_observer> next)
-    : server_(std::move(server)),
-      time_(std::move(time)),
-      log_(std::move(log)),
-      monitor_(std::make_shared<job_monitor>(time_, std::move(next))),
-      changed_(std::move(strand)) {}
-
-ELASTIC_DECL void kubeflow_reporter::started(const started_workers& job) {
-  monitor_->started(job);
-  is_first_node_ = job.group_rank == 0;
-}
-
-ELASTIC_DECL void kubeflow_reporter::progress(const worker_progress& made) {
-  monitor_->progress(made);
-  if (made.rank == 0) metrics_ = made.metrics;
-  if (is_first_node_) changed_.set();
-}
-
-ELASTIC_DECL void kubeflow_reporter::hung(const hung_worker& worker) { monitor_->hung(worker); }
-
-ELASTIC_DECL task<void> kubeflow_reporter::run() {
-  for (;;) {
-    co_await changed_.wait();
-    co_await tell(limits::kubeflow_pause);
-    co_await time_->sleep_until(deadline_after(time_->now(), limits::kubeflow_pause));
-  }
-}
-
-ELASTIC_DECL task<void> kubeflow_reporter::finish() {
-  if (was_heard_ && changed_.is_set()) co_await tell(limits::kubeflow_farewell);
-}
-
-ELASTIC_DECL task<void> kubeflow_reporter::tell(duration patience) {
-  changed_.reset();
-  const job_view view = monitor_->view();
-  std::optional<std::string> status = kubeflow_status(view, metrics_, monitor_->now_us());
-  if (!status) co_return;
-  std::string problem;
-  try {
-    const time_point deadline = deadline_after(time_->now(), patience);
-    task<void> posting = post(std::move(*status));
-    const bool is_in_time = co_await with_deadline(*time_, deadline, std::move(posting));
-    if (!is_in_time) problem = "it does not answer";
-  } catch (const std::exception& failure) {
-    if (detail::is_cancellation(std::current_exception())) {
-      changed_.set();
-      throw;
-    }
-    problem = failure.what();
-  }
-  was_heard_ = problem.empty();
-  if (was_heard_ || std::exchange(is_problem_logged_, true)) co_return;
-  log_.warning("Kubeflow Trainer cannot be told how far the job is, which is tried again: {}",
-               problem);
-}
-
-ELASTIC_DECL task<void> kubeflow_reporter::post(std::string status) {
-  detail::http_request request;
-  request.method = "POST";
-  request.target = server_.target;
-  request.headers.emplace_back("Content-Type", "application/json");
-  request.headers.emplace_back("Connection", "close");
-  if (hanging_read_.use_count() > 1) {
-    throw error(errc::file_access, "the file system of its token or certificates does not answer");
-  }
-  std::function<std::string()> reading = [server = server_, counted = hanging_read_] {
-    return detail::read_kubeflow_files(server);
-  };
-  task<std::string> waiting = detail::run_blocking<std::string>(std::move(reading));
-  const std::string token = co_await std::move(waiting);
-  if (!token.empty()) request.headers.emplace_back("Authorization", "Bearer " + token);
-  request.body = std::move(status);
-  auto socket = co_await connect_tcp(server_.at);
-  std::unique_ptr<byte_stream> stream;
-  if (server_.uses_tls) {
-    tls_options trust;
-    trust.authorities = server_.authorities;
-    stream = co_await greet_by_tls(std::move(socket), server_.at.host, std::move(trust));
-  } else {
-    stream = std::make_unique<tcp_stream>(std::move(socket));
-  }
-  detail::http_connection connection(std::move(stream), to_text(server_.at));
-  const detail::http_response answer = co_await connection.exchange(std::move(request));
-  if (answer.status >= 200 && answer.status < 300) co_return;
-  constexpr std::size_t shown = 200;
-  throw error(errc::connection_failed, fmt::format("it answered {}: {}", answer.status,
-                                                   printable_text(answer.body.substr(0, shown))));
-}
-
-}  // namespace elastic
-
-// ---- elastic/launch/detail/code_pages.hpp ----
+// ---- elastic/launch/detail/device_listing.hpp ----
 
 namespace elastic::detail {
 
-/// Gives back the memory into which the code and constants of this process were read. What runs
-/// next is mapped again from the page cache, at about a microsecond for each 64 KiB; nothing is
-/// read from the disk unless memory was short meanwhile.
-///
-/// Does nothing if a debugger is attached: its breakpoints are in these pages. (So are the probes
-/// of tracers such as perf, which must be set anew.)
-///
-/// Thread-safety: any thread, others may run meanwhile.
-ELASTIC_DECL void release_code_pages();
+/// The device files that tell how many GPUs this process may open: no driver library is asked.
+struct device_listing {
+  /// The names in /dev.
+  std::vector<std::string> devices;
+
+  /// A render node in /dev/dri, such as "renderD128", and the PCI vendor of its device, such as
+  /// "0x1002" for AMD; empty if that cannot be read.
+  struct render_node {
+    std::string name;
+    std::string vendor;
+  };
+  std::vector<render_node> render_nodes;
+};
+
+/// How many of these GPUs workers can use, see `elastic::count_accelerators`.
+ELASTIC_DECL int count_accelerators(const device_listing& listing,
+                                    const environment_map& environment);
+
+/// Reads the listing from /dev and /sys; what cannot be read is left out.
+ELASTIC_DECL device_listing list_devices();
 
 }  // namespace elastic::detail
-
-// ---- elastic/launch/impl/lean_observer.ipp ----
-
-namespace elastic {
-
-ELASTIC_DECL lean_observer::lean_observer(std::shared_ptr<worker_observer> next)
-    : next_(std::move(next)) {}
-
-ELASTIC_DECL void lean_observer::started(const started_workers& job) {
-  if (next_) next_->started(job);
-  if (std::exchange(is_lean_, true)) return;
-  detail::release_code_pages();
-}
-
-ELASTIC_DECL void lean_observer::progress(const worker_progress& made) {
-  if (next_) next_->progress(made);
-}
-
-ELASTIC_DECL void lean_observer::hung(const hung_worker& worker) {
-  if (next_) next_->hung(worker);
-}
-
-}  // namespace elastic
 
 // ---- elastic/launch/impl/machine.ipp ----
 
 namespace elastic {
 
-namespace detail {
-
-/// Whether `text` is `prefix` and then a number.
-inline bool is_numbered(std::string_view text, std::string_view prefix) {
-  if (!text.starts_with(prefix) || text.size() == prefix.size()) return false;
-  text.remove_prefix(prefix.size());
-  return std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
-/// The index that an entry of CUDA_VISIBLE_DEVICES begins with; -1 if it begins with none.
-inline int leading_index(std::string_view entry) {
-  const std::size_t start = entry.find_first_not_of(' ');
-  if (start == std::string_view::npos) return -1;
-  entry.remove_prefix(start + (entry[start] == '+' ? 1 : 0));
-  int index = -1;
-  std::from_chars(entry.data(), entry.data() + entry.size(), index);
-  return index;
-}
-
-ELASTIC_DECL int visible_devices(int count, std::string_view list) {
-  const bool by_identifier = list.starts_with("GPU-") || list.starts_with("MIG-");
-  const std::string_view kind = list.substr(0, by_identifier ? 4 : 0);
-  std::set<std::string, std::less<>> visible;
-  while (true) {
-    const std::size_t comma = list.find(',');
-    const std::string_view entry = list.substr(0, comma);
-    const int index = by_identifier ? 0 : leading_index(entry);
-    if (!entry.starts_with(kind) || index < 0 || index >= count) break;
-    std::string key = by_identifier ? std::string(entry) : std::to_string(index);
-    if (!visible.insert(std::move(key)).second) return 0;
-    if (comma == std::string_view::npos) break;
-    list.remove_prefix(comma + 1);
-  }
-  return std::min(count, static_cast<int>(visible.size()));
-}
-
-ELASTIC_DECL int visible_devices(int count, const environment_map& environment,
-                                 std::string_view name) {
-  const auto list = environment.find(name);
-  return list == environment.end() ? count : visible_devices(count, list->second);
-}
-
-inline int count_nvidia(const device_listing& listing, const environment_map& environment) {
-  const auto is_gpu = [](const std::string& name) { return is_numbered(name, "nvidia"); };
-  const auto& devices = listing.devices;
-  const auto count = std::count_if(devices.begin(), devices.end(), is_gpu);
-  return visible_devices(static_cast<int>(count), environment, "CUDA_VISIBLE_DEVICES");
-}
-
-inline int count_amd(const device_listing& listing, const environment_map& environment) {
-  const auto& devices = listing.devices;
-  if (std::find(devices.begin(), devices.end(), "kfd") == devices.end()) return 0;
-  const auto is_amd = [](const device_listing::render_node& node) {
-    return is_numbered(node.name, "renderD") && node.vendor == "0x1002";
-  };
-  const auto& nodes = listing.render_nodes;
-  int count = static_cast<int>(std::count_if(nodes.begin(), nodes.end(), is_amd));
-  // The ROCm runtime hides devices from HIP, which then counts those that are left.
-  count = visible_devices(count, environment, "ROCR_VISIBLE_DEVICES");
-  const bool has_own_list = environment.count("HIP_VISIBLE_DEVICES") > 0;
-  return visible_devices(count, environment,
-                         has_own_list ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES");
-}
-
-ELASTIC_DECL std::vector<std::string> names_in(const char* directory) {
-  std::vector<std::string> names;
-  std::error_code failure;
-  std::filesystem::directory_iterator entry(directory, failure);
-  for (; !failure && entry != std::filesystem::directory_iterator(); entry.increment(failure)) {
-    names.push_back(entry->path().filename().string());
-  }
-  return names;
-}
-
-}  // namespace detail
-
-ELASTIC_DECL int count_accelerators(const device_listing& listing,
-                                    const environment_map& environment) {
-  const int nvidia = detail::count_nvidia(listing, environment);
-  return nvidia > 0 ? nvidia : detail::count_amd(listing, environment);
-}
-
-ELASTIC_DECL device_listing list_devices() {
-  device_listing listing;
-  listing.devices = detail::names_in("/dev");
-  for (std::string& name : detail::names_in("/dev/dri")) {
-    std::string vendor;
-    std::ifstream("/sys/class/drm/" + name + "/device/vendor") >> vendor;
-    listing.render_nodes.push_back({std::move(name), std::move(vendor)});
-  }
-  return listing;
+ELASTIC_DECL int count_accelerators(const environment_map& environment) {
+  return detail::count_accelerators(detail::list_devices(), environment);
 }
 
 ELASTIC_DECL int count_processors() {
   const int allowed = static_cast<int>(processor_set::allowed_here().size());
   return allowed > 0 ? allowed : std::max(1, static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)));
-}
-
-}  // namespace elastic
-
-// ---- elastic/launch/impl/missing_torch.ipp ----
-
-namespace elastic {
-
-namespace detail {
-
-inline constexpr std::string_view no_torch = "No module named 'torch'";
-
-inline bool contains(const std::vector<std::string>& values, const std::string& value) {
-  return std::find(values.begin(), values.end(), value) != values.end();
-}
-
-}  // namespace detail
-
-ELASTIC_DECL bool is_torch_missing(const run_result& result) {
-  return std::any_of(result.failures.begin(), result.failures.end(),
-                     [](const worker_failure& failure) {
-                       return std::any_of(failure.last_stderr.begin(), failure.last_stderr.end(),
-                                          [](const std::string& line) {
-                                            return line.find(detail::no_torch) != std::string::npos;
-                                          });
-                     });
-}
-
-ELASTIC_DECL std::string find_python_with_torch(
-    std::string_view list,
-    const std::function<std::vector<std::string>(const std::string&)>& files_of) {
-  while (!list.empty()) {
-    const std::size_t colon = std::min(list.find(':'), list.size());
-    const std::string folder(list.substr(0, colon));
-    list.remove_prefix(std::min(colon + 1, list.size()));
-    const std::string python = folder + "/python3";
-    if (!folder.starts_with('/') || !detail::contains(files_of(folder), python)) continue;
-    // PREFIX/bin/python3 has its packages in PREFIX/lib/python3.11/site-packages.
-    const std::string prefix = folder.substr(0, folder.rfind('/'));
-    for (const std::string& version : files_of(prefix + "/lib")) {
-      if (!version.starts_with(prefix + "/lib/python3")) continue;
-      for (const char* packages : {"/site-packages", "/dist-packages"}) {
-        const std::string where = version + packages;
-        if (detail::contains(files_of(where), where + "/torch")) return python;
-      }
-    }
-  }
-  return {};
-}
-
-ELASTIC_DECL std::string find_python_with_torch(std::string_view list) {
-  return find_python_with_torch(list, [](const std::string& folder) {
-    std::vector<std::string> files;
-    std::error_code failure;
-    std::filesystem::directory_iterator entry(folder, failure);
-    for (; !failure && entry != std::filesystem::directory_iterator(); entry.increment(failure)) {
-      files.push_back(entry->path().string());
-    }
-    return files;
-  });
-}
-
-ELASTIC_DECL std::string path_of_program(const std::string& program, std::string_view list) {
-  if (program.find('/') != std::string::npos) return program;
-  while (!list.empty()) {
-    const std::size_t colon = std::min(list.find(':'), list.size());
-    const std::string path = std::string(list.substr(0, colon)) + '/' + program;
-    list.remove_prefix(std::min(colon + 1, list.size()));
-    if (::access(path.c_str(), X_OK) == 0) return path;
-  }
-  return program;
-}
-
-ELASTIC_DECL std::string missing_torch_hint(std::string_view python, std::string_view with_torch) {
-  if (with_torch.empty()) {
-    return fmt::format(
-        "The workers were run by {}, which has no torch; PYTHON_EXEC names another\n", python);
-  }
-  return fmt::format(
-      "The workers were run by {0}, which has no torch; {1} has: set PYTHON_EXEC={1}\n", python,
-      with_torch);
 }
 
 }  // namespace elastic
@@ -40740,165 +39271,6 @@ ELASTIC_DECL std::uint64_t raise_open_files() {
 
 }  // namespace elastic
 
-// ---- elastic/launch/detail/impl/progress_line.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL void progress_line::started(const started_workers& job) {
-  job_ = job;
-  workers_.clear();
-  samples_.clear();
-}
-
-ELASTIC_DECL void progress_line::progress(const worker_progress& made, time_point now) {
-  workers_[made.local_rank] = made;
-  const worker_progress& last = slowest();
-  if (!samples_.empty() && last.step <= samples_.back().step) return;
-  samples_.push_back({now, last.step});
-  // Enough for a steady rate, few enough to follow a change of it.
-  constexpr std::size_t most = 32;
-  if (samples_.size() > most) samples_.pop_front();
-}
-
-ELASTIC_DECL std::string progress_line::text(std::size_t width) const {
-  std::string line;
-  for (const std::string& part : parts()) {
-    if (part.empty()) continue;
-    const std::string more = line.empty() ? part : " | " + part;
-    if (line.size() + more.size() > width) break;
-    line += more;
-  }
-  return line;
-}
-
-ELASTIC_DECL const worker_progress& progress_line::slowest() const {
-  const auto is_slower = [](const auto& left, const auto& right) {
-    return left.second.step < right.second.step;
-  };
-  return std::min_element(workers_.begin(), workers_.end(), is_slower)->second;
-}
-
-ELASTIC_DECL std::vector<std::string> progress_line::parts() const {
-  std::vector<std::string> parts;
-  parts.push_back(fmt::format("round {}", job_.round));
-  parts.push_back(fmt::format("{} worker{} on {} node{}", job_.world_size,
-                              job_.world_size == 1 ? "" : "s", job_.group_world_size,
-                              job_.group_world_size == 1 ? "" : "s"));
-  if (job_.max_restarts > 0) {
-    parts.push_back(fmt::format("restarts {}/{}", job_.restarts, job_.max_restarts));
-  }
-  if (workers_.empty()) return parts;
-  const worker_progress& last = slowest();
-  parts.push_back(steps(last));
-  parts.push_back(speed(last));
-  std::string metrics;
-  for (const auto& [name, value] : last.metrics) {
-    metrics += fmt::format("{}{} {:.4g}", metrics.empty() ? "" : ", ", name, value);
-  }
-  parts.push_back(metrics);
-  parts.push_back(last.text);
-  return parts;
-}
-
-ELASTIC_DECL std::string progress_line::steps(const worker_progress& made) {
-  if (made.total <= 0) return fmt::format("step {}", made.step);
-  const double share = 100.0 * static_cast<double>(made.step) / static_cast<double>(made.total);
-  return fmt::format("step {}/{} {:.0f}%", made.step, made.total, std::floor(share));
-}
-
-ELASTIC_DECL std::string progress_line::speed(const worker_progress& made) const {
-  if (samples_.size() < 2) return {};
-  const std::chrono::duration<double> took = samples_.back().at - samples_.front().at;
-  const auto taken = static_cast<double>(samples_.back().step - samples_.front().step);
-  if (took.count() <= 0 || taken <= 0) return {};
-  const double rate = taken / took.count();
-  std::string text =
-      rate >= 0.1 ? fmt::format("{:.3g}/s", rate) : fmt::format("{:.3g} s a step", 1 / rate);
-  if (made.total > made.step) {
-    const auto steps_left = static_cast<double>(made.total - made.step);
-    text += fmt::format(", {} left", clock_text(steps_left / rate));
-  }
-  return text;
-}
-
-ELASTIC_DECL std::string progress_line::clock_text(double seconds) {
-  constexpr double day = 24 * 3600;
-  if (seconds >= 3 * day) {
-    return fmt::format("{:.0f} days", std::floor(std::min(seconds / day, 1e6)));
-  }
-  const auto whole = static_cast<int>(seconds);
-  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/launch/impl/progress_bar.ipp ----
-
-namespace elastic {
-
-ELASTIC_DECL progress_bar::progress_bar(std::shared_ptr<time_source> time, int descriptor)
-    : time_(std::move(time)), terminal_(descriptor) {}
-
-ELASTIC_DECL bool progress_bar::can_show(int descriptor, std::string_view terminal_name) {
-  winsize size{};
-  return ::isatty(descriptor) != 0 && terminal_name != "dumb" && !terminal_name.empty() &&
-         ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_row >= 3 && size.ws_col >= 20;
-}
-
-ELASTIC_DECL void progress_bar::started(const started_workers& job) {
-  line_.started(job);
-  if (rows_ > 0) draw();
-}
-
-ELASTIC_DECL void progress_bar::progress(const worker_progress& made) {
-  const time_point now = time_->now();
-  line_.progress(made, now);
-  constexpr std::chrono::milliseconds pause(100);
-  if (rows_ > 0 && now - drawn_ < pause) return;
-  drawn_ = now;
-  draw();
-}
-
-ELASTIC_DECL void progress_bar::hide() {
-  if (std::exchange(rows_, 0) == 0) return;
-  write(
-      "\x1b"
-      "7\x1b[r\x1b"
-      "8\x1b[J");
-}
-
-ELASTIC_DECL void progress_bar::draw() {
-  winsize size{};
-  if (::ioctl(terminal_.fd(), TIOCGWINSZ, &size) != 0 || size.ws_row < 3) return;
-  std::string bytes;
-  if (rows_ != size.ws_row) {
-    // A line end makes room if the cursor is in the last row; then it goes up again.
-    bytes += fmt::format(
-        "\n\x1b"
-        "7\x1b[1;{}r\x1b"
-        "8\x1b[1A",
-        size.ws_row - 1);
-    rows_ = size.ws_row;
-  }
-  const std::size_t width = size.ws_col > 0 ? size.ws_col - std::size_t{1} : 79;
-  bytes += fmt::format(
-      "\x1b"
-      "7\x1b[{};1H\x1b[2K{}\x1b"
-      "8",
-      rows_, line_.text(width));
-  write(bytes);
-}
-
-ELASTIC_DECL void progress_bar::write(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const auto written = terminal_.write_some(bytes);
-    if (!written) return;
-    bytes.remove_prefix(*written);
-  }
-}
-
-}  // namespace elastic
-
 // ---- elastic/launch/impl/run_with_signals.ipp ----
 
 namespace elastic {
@@ -40980,473 +39352,6 @@ ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent, signal_plan p
   if (outcome.failures[0]) std::rethrow_exception(outcome.failures[0]);
   co_return std::move(*result);
 }
-
-}  // namespace elastic
-
-// ---- elastic/launch/impl/send_command.ipp ----
-
-namespace elastic {
-
-namespace detail {
-
-inline duration parse_command_time(const std::string& text) {
-  double seconds = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, failure] = std::from_chars(text.data(), end, seconds);
-  const double most = std::chrono::duration<double>(limits::command_time).count();
-  if (failure != std::errc() || stop != end || !(seconds > 0 && seconds <= most)) {
-    throw error(errc::invalid_argument,
-                fmt::format("--within {}: over 0 and at most {} seconds are needed",
-                            in_quotes(text), most));
-  }
-  return std::chrono::duration_cast<duration>(std::chrono::duration<double>(seconds));
-}
-
-inline command_call read_command_call(job_command::kind what,
-                                      const std::vector<std::string>& arguments) {
-  constexpr std::string_view unix_prefix = "unix:";
-  command_call call;
-  call.command.what = what;
-  std::size_t at = 0;
-  if (what == job_command::kind::checkpoint && arguments.size() >= 2 &&
-      arguments[0] == "--within") {
-    call.command.within = parse_command_time(arguments[1]);
-    at = 2;
-  }
-  if (at >= arguments.size() || !arguments[at].starts_with(unix_prefix)) {
-    throw error(errc::invalid_argument,
-                fmt::format("{}: which job? Name the Unix socket that --status was given, as "
-                            "unix:PATH",
-                            to_string(what)));
-  }
-  call.socket = arguments[at].substr(unix_prefix.size());
-  for (++at; at < arguments.size(); ++at) {
-    call.command.reason += (call.command.reason.empty() ? "" : " ") + arguments[at];
-  }
-  if (call.command.reason.size() <= limits::command_reason_bytes) return call;
-  throw error(errc::invalid_argument, fmt::format("{}: the reason has over {} bytes",
-                                                  to_string(what), limits::command_reason_bytes));
-}
-
-inline http_request request_of(const job_command& command) {
-  json_object body;
-  if (!command.reason.empty()) body.add("reason", command.reason);
-  if (command.what == job_command::kind::checkpoint) {
-    body.add("within", std::chrono::duration<double>(command.within).count());
-  }
-  http_request request;
-  request.method = "POST";
-  request.target = fmt::format("/api/v1/commands/{}", to_string(command.what));
-  request.headers.emplace_back("Accept", "text/plain");
-  request.headers.emplace_back("Content-Type", "application/json");
-  request.body = body.text();
-  return request;
-}
-
-}  // namespace detail
-
-ELASTIC_DECL std::variant<command_call, early_exit> parse_command_call(
-    job_command::kind what, const std::vector<std::string>& arguments) {
-  try {
-    return detail::read_command_call(what, arguments);
-  } catch (const error& refusal) {
-    return refuse(refusal.what());
-  }
-}
-
-ELASTIC_DECL task<int> send_command(command_call call, std::function<void(std::string_view)> out) {
-  std::unique_ptr<byte_stream> stream = co_await detail::connect_path(call.socket);
-  detail::http_connection connection(std::move(stream), "localhost");
-  detail::http_request request = detail::request_of(call.command);
-  const detail::http_response answer = co_await connection.exchange(std::move(request));
-  const std::string text = printable_line(answer.body);
-  if (answer.status != 200 && answer.status != 409) {
-    throw error(errc::invalid_argument,
-                fmt::format("{}: the server answers {}: {}", to_string(call.command.what),
-                            answer.status, text));
-  }
-  out(text + "\n");
-  co_return answer.status == 200 ? 0 : 1;
-}
-
-}  // namespace elastic
-
-// ---- elastic/launch/impl/status_command.ipp ----
-
-namespace elastic {
-
-namespace detail {
-
-inline void read_http_place(std::string_view rest, status_query& query) {
-  const std::size_t slash = rest.find('/');
-  query.tcp = parse_endpoint(rest.substr(0, slash), 80);
-  constexpr std::string_view name = "token=";
-  const std::size_t at = rest.find(name);
-  if (at != std::string_view::npos) query.token = rest.substr(at + name.size());
-  if (query.token.find_first_of("\r\n ") != std::string::npos) {
-    throw error(errc::invalid_argument, "the token in the address is none");
-  }
-}
-
-inline void read_status_place(const std::string& place, status_query& query) {
-  constexpr std::string_view unix_prefix = "unix:";
-  constexpr std::string_view http_prefix = "http://";
-  std::error_code failure;
-  const bool is_number = !place.empty() && place.find_first_not_of("0123456789") == place.npos;
-  if (place.starts_with(unix_prefix)) {
-    query.socket = place.substr(unix_prefix.size());
-  } else if (place.starts_with(http_prefix)) {
-    read_http_place(std::string_view(place).substr(http_prefix.size()), query);
-  } else if (is_number) {
-    query.tcp = parse_endpoint("127.0.0.1:" + place, 0);
-  } else if (place.find('/') == place.npos && place.find(':') != place.npos &&
-             !std::filesystem::exists(place, failure)) {
-    query.tcp = parse_endpoint(place, 0);
-    if (query.tcp.host == "0.0.0.0") query.tcp.host = "127.0.0.1";
-    if (query.tcp.host == "::") query.tcp.host = "::1";
-  } else {
-    query.log_directory = place;
-  }
-}
-
-inline status_query read_status_query(const std::vector<std::string>& arguments,
-                                      const environment_map& environment) {
-  status_query query;
-  std::optional<std::string> place;
-  for (std::size_t at = 0; at < arguments.size(); ++at) {
-    const std::string& argument = arguments[at];
-    if (argument == "--watch") {
-      query.repeats = true;
-    } else if (argument == "--json") {
-      query.as_json = true;
-    } else if (argument == "--ready") {
-      query.asks_ready = true;
-    } else if (argument == "--token-file" && at + 1 < arguments.size()) {
-      query.token = read_status_token(arguments[++at]);
-    } else if (argument.starts_with("-") || place) {
-      throw error(errc::invalid_argument,
-                  fmt::format("status: {} cannot be used; see elasticrun status --help",
-                              in_quotes(argument)));
-    } else {
-      place = argument;
-    }
-  }
-  if (query.repeats && query.asks_ready) {
-    throw error(errc::invalid_argument, "status: either --watch or --ready");
-  }
-  if (!place) place = find_variable(environment, "PET_STATUS");
-  if (!place || place->empty()) {
-    throw error(errc::invalid_argument,
-                "status: which job? Name what --status was given, or a log directory");
-  }
-  read_status_place(*place, query);
-  // A journal ends in the same way for workers that run and for an agent that was killed.
-  if (query.asks_ready && !query.log_directory.empty()) {
-    throw error(errc::invalid_argument,
-                fmt::format("status: --ready asks a job that runs, by what --status was given; {} "
-                            "would be a log directory",
-                            in_quotes(*place)));
-  }
-  return query;
-}
-
-// ---- a job that runs
-// ------------------------------------------------------------------------------
-
-inline task<std::unique_ptr<byte_stream>> connect_for_status(status_query query) {
-  if (!query.socket.empty()) co_return co_await connect_path(query.socket);
-  auto socket = co_await connect_tcp(query.tcp);
-  co_return std::make_unique<tcp_stream>(std::move(socket));
-}
-
-inline task<http_response> ask_status(status_query query, std::string target, std::string accept) {
-  auto stream = co_await connect_for_status(query);
-  // The server knows this name, whatever its host is called.
-  http_connection connection(std::move(stream), "localhost");
-  http_request request;
-  request.target = std::move(target);
-  request.headers.emplace_back("Accept", std::move(accept));
-  if (!query.token.empty()) request.headers.emplace_back("Authorization", "Bearer " + query.token);
-  co_return co_await connection.exchange(std::move(request));
-}
-
-/// An answer within the server's own patience.
-inline task<http_response> answer_for_status(status_query query, std::string target,
-                                             std::string accept) {
-  system_time time;
-  const time_point deadline = time.now() + limits::status_request;
-  task<http_response> asking = ask_status(query, std::move(target), std::move(accept));
-  std::optional<http_response> answer = co_await with_deadline(time, deadline, std::move(asking));
-  if (!answer) throw error(errc::connection_failed, "status: the server does not answer");
-  co_return std::move(*answer);
-}
-
-inline void refuse_status_answer(const http_response& answer) {
-  const std::string why = printable_text(answer.body.substr(0, 300));
-  throw error(errc::invalid_argument,
-              fmt::format("status: the server answers {}: {}", answer.status,
-                          std::string_view(why).substr(0, why.find('\n'))));
-}
-
-struct shown_status {
-  std::string text;
-  bool has_ended = false;
-  bool is_ready = false;
-};
-
-inline task<shown_status> status_of_server(status_query query) {
-  shown_status shown;
-  if (query.asks_ready) {
-    const http_response answer = co_await answer_for_status(query, "/readyz", "text/plain");
-    if (answer.status != 200 && answer.status != 503) refuse_status_answer(answer);
-    shown.is_ready = answer.status == 200;
-    shown.text = shown.is_ready ? "" : printable_text(answer.body);
-    co_return shown;
-  }
-  const char* const accept = query.as_json ? "application/json" : "text/plain";
-  const http_response answer = co_await answer_for_status(query, "/api/v1/job", accept);
-  if (answer.status != 200) refuse_status_answer(answer);
-  // JSON is for programs, which are to get what was said.
-  shown.text = query.as_json ? answer.body : printable_text(answer.body);
-  co_return shown;
-}
-
-// ---- a job that has left its journal
-// --------------------------------------------------------------
-
-inline shown_status status_of_journals(const status_query& query, std::int64_t now_us) {
-  shown_status shown;
-  shown.has_ended = true;
-  for (const std::string& path : find_journals(query.log_directory)) {
-    const job_view view = view_of(read_journal(path).records);
-    shown.has_ended = shown.has_ended && view.has_ended();
-    shown.text += query.as_json ? job_json(view, now_us) : job_text(view, now_us);
-  }
-  return shown;
-}
-
-inline std::int64_t microseconds_now(const time_source& time) {
-  return std::chrono::duration_cast<std::chrono::microseconds>(time.wall_now().time_since_epoch())
-      .count();
-}
-
-inline task<shown_status> status_for(status_query query) {
-  if (query.log_directory.empty()) co_return co_await status_of_server(std::move(query));
-  co_return status_of_journals(query, microseconds_now(system_time()));
-}
-
-}  // namespace detail
-
-ELASTIC_DECL std::variant<status_query, early_exit> parse_status_command(
-    const std::vector<std::string>& arguments, const environment_map& environment) {
-  try {
-    return detail::read_status_query(arguments, environment);
-  } catch (const error& refusal) {
-    return refuse(refusal.what());
-  }
-}
-
-ELASTIC_DECL task<int> run_status_command(status_query query,
-                                          std::function<void(std::string_view)> out) {
-  system_time time;
-  for (bool is_first = true;; is_first = false) {
-    std::optional<detail::shown_status> shown;
-    try {
-      shown = co_await detail::status_for(query);
-    } catch (const error& failure) {
-      // Who watches has seen it before.
-      if (is_first || failure.code() != errc::connection_failed) throw;
-    }
-    if (!shown) {
-      out("the agent has ended\n");
-      co_return 0;
-    }
-    // The screen begins anew.
-    if (query.repeats) out("\x1b[H\x1b[2J");
-    out(shown->text);
-    if (query.asks_ready) co_return shown->is_ready ? 0 : 1;
-    if (!query.repeats || shown->has_ended) co_return 0;
-    co_await time.sleep_until(time.now() + std::chrono::seconds(1));
-  }
-}
-
-}  // namespace elastic
-
-// ---- elastic/net/impl/tls_stream.ipp ----
-
-#if defined(ELASTIC_HAS_TLS)
-#include <asio/ssl.hpp>
-#endif
-
-namespace elastic {
-
-#if defined(ELASTIC_HAS_TLS)
-
-namespace detail {
-
-/// The file of the certificates that this system trusts, if OpenSSL does not look for it itself: it
-/// knows the place of the distribution that it was built for, and a program that carries it runs on
-/// others, too. Empty: OpenSSL finds its own, was told another by the environment, or there is
-/// none.
-inline std::string authorities_elsewhere() {
-  const auto is_there = [](const char* path) {
-    std::error_code cannot_tell;
-    return std::filesystem::exists(path, cannot_tell);
-  };
-  const bool was_told = std::getenv(::X509_get_default_cert_file_env()) != nullptr ||
-                        std::getenv(::X509_get_default_cert_dir_env()) != nullptr;
-  if (was_told || is_there(::X509_get_default_cert_file()) ||
-      is_there(::X509_get_default_cert_dir())) {
-    return {};
-  }
-  for (const char* file : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
-                           "/etc/ssl/ca-bundle.pem"}) {
-    if (is_there(file)) return file;
-  }
-  return {};
-}
-
-class tls_stream final : public byte_stream {
- public:
-  static task<std::unique_ptr<tls_stream>> greet(asio::ip::tcp::socket connected, std::string host,
-                                                 tls_options options) {
-    const std::function<asio::ssl::context()> reading = [options] { return trusted(options); };
-    asio::ssl::context context = co_await run_blocking<asio::ssl::context>(reading);
-    std::unique_ptr<tls_stream> made(new tls_stream(std::move(connected), std::move(context)));
-    made->expect(host);
-    auto [failure] =
-        co_await made->stream_.async_handshake(asio::ssl::stream_base::client, detail::as_result);
-    if (failure == asio::error::operation_aborted) throw std::system_error(failure);
-    if (failure && is_broken(failure)) {
-      throw error(errc::connection_failed,
-                  fmt::format("the TLS handshake broke off: {}", failure.message()));
-    }
-    if (failure) {
-      throw error(errc::invalid_argument, fmt::format("the TLS handshake failed: {}{}",
-                                                      failure.message(), made->why_untrusted()));
-    }
-    co_return made;
-  }
-
-  static void check(const tls_options& options) { static_cast<void>(trusted(options)); }
-
-  task<std::size_t> read_some(asio::mutable_buffer into) override {
-    auto [failure, size] = co_await stream_.async_read_some(into, detail::as_result);
-    if (failure == asio::error::eof || failure == asio::ssl::error::stream_truncated) co_return 0;
-    throw_if(failure);
-    co_return size;
-  }
-
-  task<void> write(std::string bytes) override {
-    auto [failure, size] =
-        co_await asio::async_write(stream_, asio::buffer(bytes), detail::as_result);
-    throw_if(failure);
-  }
-
-  void close() override {
-    asio::error_code ignored;
-    stream_.next_layer().close(ignored);
-  }
-
- private:
-  tls_stream(asio::ip::tcp::socket connected, asio::ssl::context context)
-      : context_(std::move(context)), stream_(std::move(connected), context_) {}
-
-  /// Reads the files of the options.
-  static asio::ssl::context trusted(const tls_options& options) {
-    asio::ssl::context context(asio::ssl::context::tls_client);
-    asio::error_code failure;
-    ::SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
-    context.set_verify_mode(asio::ssl::verify_peer, failure);
-    if (options.authorities.empty()) {
-      context.set_default_verify_paths(failure);
-      const std::string elsewhere = authorities_elsewhere();
-      if (!elsewhere.empty()) context.load_verify_file(elsewhere, failure);
-    } else {
-      context.load_verify_file(options.authorities, failure);
-      check_file(options.authorities, failure);
-    }
-    if (options.certificate.empty()) return context;
-    context.use_certificate_chain_file(options.certificate, failure);
-    check_file(options.certificate, failure);
-    const std::string& key = options.key.empty() ? options.certificate : options.key;
-    context.use_private_key_file(key, asio::ssl::context::pem, failure);
-    check_file(key, failure);
-    return context;
-  }
-
-  static void check_file(const std::string& file, asio::error_code failure) {
-    if (!failure) return;
-    throw error(errc::invalid_argument,
-                fmt::format("the file '{}' cannot be used for TLS: {}", file, failure.message()));
-  }
-
-  void expect(const std::string& host) {
-    asio::error_code not_an_address;
-    asio::ip::make_address(host, not_an_address);
-    // A server of several names wants to be told by which it was called; an address is none.
-    if (not_an_address) ::SSL_set_tlsext_host_name(stream_.native_handle(), host.c_str());
-    stream_.set_verify_callback(asio::ssl::host_name_verification(host));
-  }
-
-  std::string why_untrusted() {
-    const long verdict = ::SSL_get_verify_result(stream_.native_handle());
-    if (verdict == X509_V_OK) return "";
-    return fmt::format(" ({})", ::X509_verify_cert_error_string(verdict));
-  }
-
-  // Not by what TLS says, but below it: it may work the next time.
-  static bool is_broken(asio::error_code failure) {
-    return failure.category() == asio::error::get_system_category() ||
-           failure == asio::error::eof || failure == asio::ssl::error::stream_truncated;
-  }
-
-  void throw_if(asio::error_code failure) {
-    if (!failure) return;
-    if (failure == asio::error::operation_aborted && stream_.next_layer().is_open()) {
-      throw std::system_error(failure);
-    }
-    throw error(errc::connection_failed,
-                fmt::format("the connection broke: {}", failure.message()));
-  }
-
-  asio::ssl::context context_;
-  asio::ssl::stream<asio::ip::tcp::socket> stream_;
-};
-
-}  // namespace detail
-
-ELASTIC_DECL task<std::unique_ptr<byte_stream>> greet_by_tls(asio::ip::tcp::socket connected,
-                                                             std::string host,
-                                                             tls_options options) {
-  co_return co_await detail::tls_stream::greet(std::move(connected), std::move(host),
-                                               std::move(options));
-}
-
-ELASTIC_DECL void check_tls_options(const tls_options& options) {
-  detail::tls_stream::check(options);
-}
-
-#else
-
-namespace detail {
-
-[[noreturn]] inline void throw_no_tls() {
-  throw error(errc::invalid_argument,
-              "https cannot be spoken: this program was built without TLS (ELASTIC_WITH_TLS, "
-              "which needs OpenSSL)");
-}
-
-}  // namespace detail
-
-ELASTIC_DECL task<std::unique_ptr<byte_stream>> greet_by_tls(asio::ip::tcp::socket, std::string,
-                                                             tls_options) {
-  detail::throw_no_tls();
-}
-
-ELASTIC_DECL void check_tls_options(const tls_options&) { detail::throw_no_tls(); }
-
-#endif
 
 }  // namespace elastic
 
@@ -41694,6 +39599,8 @@ ELASTIC_DECL std::string span_words(double seconds);
 }  // namespace elastic::detail
 
 // ---- elastic/observe/impl/explanation.ipp ----
+
+#include <fmt/chrono.h>
 
 namespace elastic {
 
@@ -42522,6 +40429,16 @@ inline void write_workers(metrics_writer& to, const job_view& view) {
   }
 }
 
+inline void write_stores(metrics_writer& to, const job_view& view) {
+  if (!view.stores()) return;
+  to.family("elastic_store_requests", "counter", "What clients of the node's stores asked for.");
+  for (const auto& [operation, count] : view.stores()->requests) {
+    to.sample(static_cast<double>(count), label("op", operation));
+  }
+  to.family("elastic_store_keys", "gauge", "Keys in the stores that the node serves.");
+  to.sample(static_cast<double>(view.stores()->keys));
+}
+
 }  // namespace detail
 
 ELASTIC_DECL metrics_format metrics_format_for(std::string_view accept) {
@@ -42543,6 +40460,7 @@ ELASTIC_DECL std::string metrics_text(const job_view& view, metrics_format forma
   detail::write_whole_job(writer, view);
   detail::write_time(writer, view, now_us);
   detail::write_workers(writer, view);
+  detail::write_stores(writer, view);
   return writer.take();
 }
 
@@ -46043,6 +43961,58 @@ ELASTIC_DECL bool http_connection::ends_with_connection() const {
 
 }  // namespace elastic::detail
 
+// ---- elastic/net/detail/tcp_stream.hpp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socket& socket,
+                                                            asio::ip::tcp::endpoint end);
+
+/// Connects to a port of a host, at the first of its addresses if that succeeds.
+///
+/// Errors: `errc::connection_failed`, naming each address that was tried and what it said.
+/// Cancellation: all types; while a name is resolved, once the resolver has answered.
+ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint to);
+
+/// A TCP connection as it is, without encryption.
+class tcp_stream final : public byte_stream {
+ public:
+  explicit tcp_stream(asio::ip::tcp::socket connected) : socket_(std::move(connected)) {}
+
+  ELASTIC_DECL task<std::size_t> read_some(asio::mutable_buffer into) override;
+  ELASTIC_DECL task<void> write(std::string bytes) override;
+  ELASTIC_DECL void close() override;
+
+ private:
+  ELASTIC_DECL void throw_if(asio::error_code failure) const;
+
+  asio::ip::tcp::socket socket_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/net/detail/tls_stream.hpp ----
+
+namespace elastic::detail {
+
+/// Greets a server by TLS, 1.2 or later, on a connection that was just made, and checks its
+/// certificate. The files are read on a thread, since their file system may not answer. Needs
+/// OpenSSL: a build without ELASTIC_HAS_TLS (which the CMake option ELASTIC_WITH_TLS defines) has
+/// the functions all the same, and they refuse.
+///
+/// @param host  the name or address that its certificate has to be for
+/// Errors: `errc::invalid_argument` if a file cannot be used, the server is not to be trusted, or
+/// the build has no TLS; `errc::connection_failed` if the connection broke.
+/// Cancellation: all types.
+ELASTIC_DECL task<std::unique_ptr<byte_stream>> greet_by_tls(asio::ip::tcp::socket connected,
+                                                             std::string host, tls_options options);
+
+/// Looks whether the files can be used.
+/// Errors: `errc::invalid_argument`, also if the build has no TLS.
+ELASTIC_DECL void check_tls_options(const tls_options& options);
+
+}  // namespace elastic::detail
+
 // ---- elastic/store/impl/etcd_client.ipp ----
 
 namespace elastic {
@@ -46052,7 +44022,7 @@ ELASTIC_DECL etcd_refusal::etcd_refusal(errc code, const std::string& sentence, 
 
 ELASTIC_DECL etcd_client::etcd_client(etcd_options options) : options_(std::move(options)) {
   idle_.resize(options_.members.size());
-  if (options_.uses_tls) check_tls_options(options_.tls);
+  if (options_.uses_tls) detail::check_tls_options(options_.tls);
 }
 
 ELASTIC_DECL std::string etcd_client::name() const {
@@ -46269,12 +44239,12 @@ ELASTIC_DECL void etcd_client::keep(std::size_t member,
 ELASTIC_DECL task<std::unique_ptr<detail::http_connection>> etcd_client::connect(
     std::size_t member) {
   const endpoint at = options_.members[member];
-  asio::ip::tcp::socket socket = co_await connect_tcp(at);
-  std::unique_ptr<byte_stream> stream;
+  asio::ip::tcp::socket socket = co_await detail::connect_tcp(at);
+  std::unique_ptr<detail::byte_stream> stream;
   if (options_.uses_tls) {
-    stream = co_await greet_by_tls(std::move(socket), at.host, options_.tls);
+    stream = co_await detail::greet_by_tls(std::move(socket), at.host, options_.tls);
   } else {
-    stream = std::make_unique<tcp_stream>(std::move(socket));
+    stream = std::make_unique<detail::tcp_stream>(std::move(socket));
   }
   co_return std::make_unique<detail::http_connection>(std::move(stream), elastic::to_text(at));
 }
@@ -47499,7 +45469,7 @@ ELASTIC_DECL event agent_telemetry::event_of_worker(const worker& entry, std::st
                                                     int restarts) const {
   event happened = common(std::move(state), restarts, entry.identity.group_rank,
                           entry.identity.group_world_size);
-  happened.source = event_source::worker;
+  happened.source = event::origin::worker;
   event::worker_part part;
   part.pid = entry.pid;
   part.global_rank = entry.identity.rank;
@@ -47567,7 +45537,7 @@ ELASTIC_DECL std::string agent_telemetry::hung_error(const std::string& reason) 
 }
 
 /// Source: torch.distributed.elastic.multiprocessing.errors (2.13), `ProcessFailure`.
-ELASTIC_DECL std::string agent_telemetry::error_without_file(const event_worker& failed) {
+ELASTIC_DECL std::string agent_telemetry::error_without_file(const event::worker_part& failed) {
   if (failed.exit_code.value_or(-1) < 0) return R"({"message": "<NONE>"})";
   return R"({"message": "<NONE>", "errorTraits": {"category": "system_terminated_error", )"
          R"("retryability": "False"}})";
@@ -48667,6 +46637,7 @@ ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
     options.use_ring = parameters_.use_ring;
     options.secret = parameters_.secret;
     options.log = parameters_.log;
+    options.meter = parameters_.meter;
     server_ = std::make_unique<tcp_store_server>(executor, options);
   }
   co_await workers_.stop();
@@ -48831,6 +46802,7 @@ ELASTIC_DECL task<void> static_rendezvous::connect() {
     options.port = endpoint_.port;
     options.use_ring = parameters_.use_ring;
     options.log = parameters_.log;
+    options.meter = parameters_.meter;
     options.engine = table;
     server_ = std::make_unique<tcp_store_server>(executor, options);
     agents_ = std::make_shared<memory_store>(table);
@@ -48912,6 +46884,16 @@ ELASTIC_DECL void add_monitor(agent_services& services) {
   services.monitor = std::make_shared<job_monitor>(services.time, services.observer);
   services.journal->add(services.monitor);
   services.observer = services.monitor;
+}
+
+ELASTIC_DECL std::shared_ptr<store_meter> measure_stores(job_monitor& monitor) {
+  auto meter = std::make_shared<store_meter>();
+  monitor.measure_stores([meter]() -> std::optional<viewed_stores> {
+    const auto keys = meter->keys();
+    if (!keys) return std::nullopt;
+    return viewed_stores{meter->requests(), *keys};
+  });
+  return meter;
 }
 
 }  // namespace elastic::detail
@@ -49273,118 +47255,6 @@ ELASTIC_DECL void fork_launcher::take_environment(const process_spec& spec) {
     if (equals == std::string::npos || equals == 0) continue;
     ::setenv(entry.substr(0, equals).c_str(), entry.c_str() + equals + 1, 1);
   }
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/net/detail/impl/cut_links.ipp ----
-
-namespace elastic::detail {
-
-inline std::atomic<int> cuts_of_process{0};
-
-/// What this process signs by. No other one has it: two that are cut off do not meet.
-inline const std::array<std::uint32_t, 4>& cut_key() {
-  static const std::array<std::uint32_t, 4> key = [] {
-    std::random_device device;
-    return std::array<std::uint32_t, 4>{device(), device(), device(), device()};
-  }();
-  return key;
-}
-
-inline int socket_option(int fd, int option) {
-  int value = -1;
-  socklen_t size = sizeof value;
-  return ::getsockopt(fd, SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
-}
-
-inline bool is_tcp(int fd) {
-  const int family = socket_option(fd, SO_DOMAIN);
-  return (family == AF_INET || family == AF_INET6) && socket_option(fd, SO_PROTOCOL) == IPPROTO_TCP;
-}
-
-/// Those of this process. Its standard streams are whoever's that started it.
-inline std::vector<int> tcp_sockets() {
-  std::vector<int> sockets;
-  std::error_code failure;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", failure)) {
-    const std::string name = entry.path().filename();
-    int fd = -1;
-    std::from_chars(name.data(), name.data() + name.size(), fd);
-    if (fd > STDERR_FILENO && is_tcp(fd)) sockets.push_back(fd);
-  }
-  return sockets;
-}
-
-/// All addresses of a family, those of IPv4 as IPv6 writes them, or one of each.
-inline sockaddr_storage any_ipv4() {
-  sockaddr_storage address{};
-  address.ss_family = AF_INET;
-  return address;
-}
-
-inline sockaddr_storage any_ipv6(bool is_mapped) {
-  sockaddr_in6 any{};
-  any.sin6_family = AF_INET6;
-  if (is_mapped) any.sin6_addr.s6_addr[10] = any.sin6_addr.s6_addr[11] = 0xff;
-  sockaddr_storage address{};
-  std::memcpy(&address, &any, sizeof any);
-  return address;
-}
-
-enum class peers { all, one };
-
-/// Sets the key for what goes to these addresses and comes from there, or takes it away.
-inline bool set_key(int fd, const sockaddr_storage& address, peers of, bool is_cut) {
-  tcp_md5sig signature{};
-  signature.tcpm_addr = address;
-  if (of == peers::all) signature.tcpm_flags = TCP_MD5SIG_FLAG_PREFIX;
-  if (is_cut) {
-    signature.tcpm_keylen = sizeof cut_key();
-    std::memcpy(signature.tcpm_key, cut_key().data(), sizeof cut_key());
-  }
-  return ::setsockopt(fd, IPPROTO_TCP, TCP_MD5SIG_EXT, &signature, sizeof signature) == 0;
-}
-
-inline bool set_keys(int fd, bool is_cut) {
-  if (socket_option(fd, SO_DOMAIN) == AF_INET) return set_key(fd, any_ipv4(), peers::all, is_cut);
-  const bool was_set = set_key(fd, any_ipv6(false), peers::all, is_cut);
-  return set_key(fd, any_ipv6(true), peers::all, is_cut) || was_set;
-}
-
-inline void mend(int fd) {
-  set_keys(fd, false);
-  // What was accepted meanwhile has the port's key for its own peer.
-  sockaddr_storage peer{};
-  socklen_t size = sizeof peer;
-  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0) return;
-  set_key(fd, peer, peers::one, false);
-}
-
-ELASTIC_DECL links_cut::links_cut() {
-  ++cuts_of_process;
-  int failure = 0;
-  for (const int fd : tcp_sockets()) {
-    if (set_keys(fd, true)) {
-      ++count_;
-    } else {
-      failure = errno;
-    }
-  }
-  if (failure == 0 || count_ > 0) return;
-  --cuts_of_process;
-  throw error(errc::not_supported,
-              fmt::format("the kernel cannot sign TCP segments (TCP_MD5SIG): {}",
-                          std::generic_category().message(failure)));
-}
-
-ELASTIC_DECL links_cut::~links_cut() {
-  if (--cuts_of_process > 0) return;
-  for (const int fd : tcp_sockets()) mend(fd);
-}
-
-ELASTIC_DECL void join_cut(int fd) {
-  if (cuts_of_process > 0) set_keys(fd, true);
 }
 
 }  // namespace elastic::detail
@@ -49928,6 +47798,118 @@ ELASTIC_DECL std::optional<std::int64_t> leading_number(std::string_view text) {
 
 }  // namespace elastic::detail
 
+// ---- elastic/net/detail/impl/cut_links.ipp ----
+
+namespace elastic::detail {
+
+inline std::atomic<int> cuts_of_process{0};
+
+/// What this process signs by. No other one has it: two that are cut off do not meet.
+inline const std::array<std::uint32_t, 4>& cut_key() {
+  static const std::array<std::uint32_t, 4> key = [] {
+    std::random_device device;
+    return std::array<std::uint32_t, 4>{device(), device(), device(), device()};
+  }();
+  return key;
+}
+
+inline int socket_option(int fd, int option) {
+  int value = -1;
+  socklen_t size = sizeof value;
+  return ::getsockopt(fd, SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
+}
+
+inline bool is_tcp(int fd) {
+  const int family = socket_option(fd, SO_DOMAIN);
+  return (family == AF_INET || family == AF_INET6) && socket_option(fd, SO_PROTOCOL) == IPPROTO_TCP;
+}
+
+/// Those of this process. Its standard streams are whoever's that started it.
+inline std::vector<int> tcp_sockets() {
+  std::vector<int> sockets;
+  std::error_code failure;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", failure)) {
+    const std::string name = entry.path().filename();
+    int fd = -1;
+    std::from_chars(name.data(), name.data() + name.size(), fd);
+    if (fd > STDERR_FILENO && is_tcp(fd)) sockets.push_back(fd);
+  }
+  return sockets;
+}
+
+/// All addresses of a family, those of IPv4 as IPv6 writes them, or one of each.
+inline sockaddr_storage any_ipv4() {
+  sockaddr_storage address{};
+  address.ss_family = AF_INET;
+  return address;
+}
+
+inline sockaddr_storage any_ipv6(bool is_mapped) {
+  sockaddr_in6 any{};
+  any.sin6_family = AF_INET6;
+  if (is_mapped) any.sin6_addr.s6_addr[10] = any.sin6_addr.s6_addr[11] = 0xff;
+  sockaddr_storage address{};
+  std::memcpy(&address, &any, sizeof any);
+  return address;
+}
+
+enum class peers { all, one };
+
+/// Sets the key for what goes to these addresses and comes from there, or takes it away.
+inline bool set_key(int fd, const sockaddr_storage& address, peers of, bool is_cut) {
+  tcp_md5sig signature{};
+  signature.tcpm_addr = address;
+  if (of == peers::all) signature.tcpm_flags = TCP_MD5SIG_FLAG_PREFIX;
+  if (is_cut) {
+    signature.tcpm_keylen = sizeof cut_key();
+    std::memcpy(signature.tcpm_key, cut_key().data(), sizeof cut_key());
+  }
+  return ::setsockopt(fd, IPPROTO_TCP, TCP_MD5SIG_EXT, &signature, sizeof signature) == 0;
+}
+
+inline bool set_keys(int fd, bool is_cut) {
+  if (socket_option(fd, SO_DOMAIN) == AF_INET) return set_key(fd, any_ipv4(), peers::all, is_cut);
+  const bool was_set = set_key(fd, any_ipv6(false), peers::all, is_cut);
+  return set_key(fd, any_ipv6(true), peers::all, is_cut) || was_set;
+}
+
+inline void mend(int fd) {
+  set_keys(fd, false);
+  // What was accepted meanwhile has the port's key for its own peer.
+  sockaddr_storage peer{};
+  socklen_t size = sizeof peer;
+  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0) return;
+  set_key(fd, peer, peers::one, false);
+}
+
+ELASTIC_DECL links_cut::links_cut() {
+  ++cuts_of_process;
+  int failure = 0;
+  for (const int fd : tcp_sockets()) {
+    if (set_keys(fd, true)) {
+      ++count_;
+    } else {
+      failure = errno;
+    }
+  }
+  if (failure == 0 || count_ > 0) return;
+  --cuts_of_process;
+  throw error(errc::not_supported,
+              fmt::format("the kernel cannot sign TCP segments (TCP_MD5SIG): {}",
+                          std::generic_category().message(failure)));
+}
+
+ELASTIC_DECL links_cut::~links_cut() {
+  if (--cuts_of_process > 0) return;
+  for (const int fd : tcp_sockets()) mend(fd);
+}
+
+ELASTIC_DECL void join_cut(int fd) {
+  if (cuts_of_process > 0) set_keys(fd, true);
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/store/detail/impl/tcp_store_reactor_connection.ipp ----
 
 namespace elastic::detail {
@@ -50013,6 +47995,364 @@ ELASTIC_DECL void tcp_store_reactor_connection::shut() {
 ELASTIC_DECL int tcp_store_reactor_connection::descriptor() const {
   // Asio asks for no change by this, but does not say so.
   return const_cast<socket&>(socket_).native_handle();
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/base/detail/impl/ring.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL void ring_link::unlink() {
+  previous->next = next;
+  next->previous = previous;
+  previous = next = this;
+}
+
+ELASTIC_DECL void ring_link::move_before(ring_link& other) {
+  unlink();
+  previous = other.previous;
+  next = &other;
+  previous->next = this;
+  other.previous = this;
+}
+
+ELASTIC_DECL std::error_code ring::completion::error() const {
+  if (result >= 0) return {};
+  return {-result, asio::error::get_system_category()};
+}
+
+ELASTIC_DECL ring::ring(asio::any_io_executor executor, std::unique_ptr<ring_queue> queue)
+    : executor_(std::move(executor)), queue_(std::move(queue)), readiness_(executor_) {}
+
+// What the loop runs for the ring. One that is destroyed without having run tells that the loop
+// itself is destroyed.
+class ring::next_turn {
+ public:
+  explicit next_turn(std::shared_ptr<ring> of) : ring_(std::move(of)) {}
+  next_turn(next_turn&&) = default;
+  next_turn& operator=(next_turn&&) = delete;
+  ~next_turn() {
+    if (ring_) ring_->give_up();
+  }
+
+  // Wanted by an operation that was started or cancelled.
+  void operator()() {
+    const std::shared_ptr<ring> running = std::move(ring_);
+    running->turn_wanted_ = false;
+    running->turn();
+  }
+  // The descriptor of the ring is readable.
+  void operator()(asio::error_code) {
+    const std::shared_ptr<ring> running = std::move(ring_);
+    running->armed_ = false;
+    running->turn();
+  }
+
+ private:
+  std::shared_ptr<ring> ring_;
+};
+
+ELASTIC_DECL std::shared_ptr<ring> ring::try_make(asio::any_io_executor executor,
+                                                  ring_options wanted, std::string* why_not) {
+  std::string reason;
+  std::shared_ptr<ring> made;
+  if (auto queue = ring_queue::open(wanted, reason)) {
+    made.reset(new ring(std::move(executor), std::move(queue)));
+    asio::error_code failure;
+    made->watched_ = unique_fd(::fcntl(made->queue_->fd(), F_DUPFD_CLOEXEC, 0));
+    if (made->watched_) {
+      made->readiness_.assign(made->watched_.get(), failure);
+    } else {
+      failure = asio::error_code(errno, asio::error::get_system_category());
+    }
+    if (failure) {
+      reason = "waiting for the ring: " + failure.message();
+      made.reset();
+    }
+  }
+  if (why_not) *why_not = reason;
+  return made;
+}
+
+ELASTIC_DECL ring::~ring() {
+  give_up();
+  // Not closed by it: the reactor would still watch what the queue holds open.
+  if (readiness_.is_open()) readiness_.release();
+}
+
+ELASTIC_DECL void ring::accept(operation& on, int listener, std::shared_ptr<void> owner) {
+  start(on, {action::accept, listener, nullptr, 0, 0}, std::move(owner));
+}
+
+ELASTIC_DECL void ring::receive(operation& on, int socket, std::shared_ptr<void> owner) {
+  start(on, {action::receive, socket, nullptr, 0, 0}, std::move(owner));
+}
+
+ELASTIC_DECL void ring::send(operation& on, int socket, std::string_view data,
+                             std::shared_ptr<void> owner) {
+  ELASTIC_ASSERT(data.size() <= INT_MAX);
+  // The kernel only reads it.
+  char* bytes = const_cast<char*>(data.data());
+  start(on, {action::send, socket, bytes, static_cast<unsigned>(data.size()), 0}, std::move(owner));
+}
+
+ELASTIC_DECL void ring::read(operation& on, int descriptor, std::span<char> into,
+                             std::shared_ptr<void> owner) {
+  ELASTIC_ASSERT(into.size() <= INT_MAX);
+  start(on, {action::read, descriptor, into.data(), static_cast<unsigned>(into.size()), 0},
+        std::move(owner));
+}
+
+ELASTIC_DECL void ring::poll(operation& on, int descriptor, short events,
+                             std::shared_ptr<void> owner) {
+  start(on, {action::poll, descriptor, nullptr, 0, static_cast<unsigned short>(events)},
+        std::move(owner));
+}
+
+ELASTIC_DECL void ring::start(operation& on, const request& wanted, std::shared_ptr<void> owner) {
+  ELASTIC_ASSERT(!on.running());
+  ELASTIC_ASSERT(owner);
+  on.wanted_ = wanted;
+  on.owner_ = std::move(owner);
+  on.progress_ = 0;
+  on.in_kernel_ = false;
+  on.cancelled_ = false;
+  on.move_before(due_);
+  ++running_;
+  want_turn();
+}
+
+ELASTIC_DECL void ring::cancel(operation& on) {
+  if (!on.running() || on.cancelled_) return;
+  on.cancelled_ = true;
+  on.move_before(due_);
+  want_turn();
+}
+
+ELASTIC_DECL void ring::want_turn() {
+  if (in_turn_ || turn_wanted_) return;
+  turn_wanted_ = true;
+  asio::post(executor_, next_turn(shared_from_this()));
+}
+
+// Hands over what is due and takes what is answered, as long as one causes the other.
+ELASTIC_DECL void ring::turn() {
+  in_turn_ = true;
+  bool all_taken = true;
+  for (int batch = 0; batch < batches_per_turn; ++batch) {
+    all_taken = submit_due();
+    if (take_answers() == 0 && due_.alone()) break;
+  }
+  in_turn_ = false;
+  if (!all_taken || !due_.alone()) want_turn();
+  arm();
+}
+
+// Waits for answers if there are some to come, and only then: the wait is work of the loop.
+ELASTIC_DECL void ring::arm() {
+  if (armed_ && waiting_.alone()) {
+    // It comes back once more, with an error, and finds nothing to do.
+    asio::error_code ignored;
+    readiness_.cancel(ignored);
+    return;
+  }
+  if (armed_ || waiting_.alone()) return;
+  armed_ = true;
+  readiness_.async_wait(asio::posix::stream_descriptor::wait_read, next_turn(shared_from_this()));
+}
+
+// Result: whether the kernel took everything.
+ELASTIC_DECL bool ring::submit_due() {
+  while (!due_.alone()) {
+    operation& on = static_cast<operation&>(*due_.next);
+    if (on.cancelled_ && !on.in_kernel_) {
+      finish(on, {-ECANCELED, true, {}});
+    } else if (prepare(on)) {
+      on.move_before(waiting_);
+    } else if (!submit()) {
+      return false;
+    }
+  }
+  return submit();
+}
+
+ELASTIC_DECL bool ring::submit() {
+  const int failure = queue_->submit();
+  // Out of memory, or too many answers not yet taken: it may go on later. Nothing else can fail
+  // unless the program forbids itself io_uring_enter in the middle of its life.
+  ELASTIC_ASSERT(failure == 0 || failure == EAGAIN || failure == ENOMEM || failure == EBUSY);
+  return failure == 0;
+}
+
+ELASTIC_DECL bool ring::prepare(operation& on) {
+  if (on.cancelled_) return queue_->prepare_cancel(&on);
+  request wanted = on.wanted_;
+  wanted.data += on.progress_;
+  wanted.size -= on.progress_;
+  on.in_kernel_ = queue_->prepare(wanted, &on);
+  return on.in_kernel_;
+}
+
+ELASTIC_DECL std::size_t ring::take_answers() {
+  std::array<ring_answer, answers_per_batch> answers;
+  const std::size_t count = queue_->take(answers);
+  for (std::size_t i = 0; i < count; ++i) take(answers[i]);
+  return count;
+}
+
+ELASTIC_DECL void ring::take(const ring_answer& answer) {
+  if (!answer.who) return;
+  operation& on = *static_cast<operation*>(answer.who);
+  if (!answer.more) on.in_kernel_ = false;
+  if (goes_on(on, answer)) {
+    if (!on.in_kernel_) on.move_before(due_);
+    return;
+  }
+  finish(on,
+         {on.progress_ > 0 && answer.result >= 0 ? static_cast<int>(on.progress_) : answer.result,
+          true,
+          {}});
+}
+
+// Tells what a piece of the operation brought. Result: whether there is more of it to come, from
+// the kernel as it is or after handing it over again.
+ELASTIC_DECL bool ring::goes_on(operation& on, const ring_answer& answer) {
+  const int result = answer.result;
+  switch (on.wanted_.what) {
+    case action::receive:
+      if (result > 0) {
+        on.completed_(on, {result, false, queue_->buffer(answer.buffer, result)});
+      }
+      if (answer.has_buffer) queue_->recycle(answer.buffer);
+      // ENOBUFS: all buffers were full, and now they are not.
+      if (result == -ENOBUFS) queue_->add_buffers();
+      if (result > 0 || result == -ENOBUFS) return true;
+      break;
+    case action::accept:
+      if (result >= 0) {
+        on.completed_(on, {result, false, {}});
+        return true;
+      }
+      break;
+    case action::send:
+      if (result > 0) on.progress_ += static_cast<unsigned>(result);
+      if (result > 0 && on.progress_ < on.wanted_.size) return true;
+      break;
+    default: break;
+  }
+  // The kernel cancels by itself what was handed over by a thread that has ended since.
+  return result == -EINTR || (result == -ECANCELED && !on.cancelled_);
+}
+
+ELASTIC_DECL void ring::finish(operation& on, const completion& how) {
+  on.unlink();
+  --running_;
+  const std::shared_ptr<void> owner = std::move(on.owner_);
+  on.completed_(on, how);
+}
+
+// Ends everything without completions: nobody is left to take them. Blocks for as long as the
+// kernel needs to let go of the memory, which is no longer than it takes to cancel.
+ELASTIC_DECL void ring::give_up() {
+  while (!due_.alone()) {
+    operation& on = static_cast<operation&>(*due_.next);
+    if (on.in_kernel_) {
+      on.move_before(waiting_);
+    } else {
+      forget(on);
+    }
+  }
+  if (waiting_.alone()) return;
+  queue_->submit();
+  queue_->prepare_cancel_all();
+  queue_->submit();
+  for (int wait = 0; wait < give_up_waits && !waiting_.alone(); ++wait) {
+    ring_answer answer;
+    while (queue_->take({&answer, 1}) == 1) drop(answer);
+    if (!waiting_.alone()) queue_->wait(give_up_wait_milliseconds);
+  }
+  while (!waiting_.alone()) {
+    operation& on = static_cast<operation&>(*waiting_.next);
+    // The kernel may still write there: never to be freed.
+    new std::shared_ptr<void>(on.owner_);
+    forget(on);
+  }
+}
+
+ELASTIC_DECL void ring::drop(const ring_answer& answer) {
+  if (!answer.who) return;
+  operation& on = *static_cast<operation*>(answer.who);
+  // A connection that nobody will ever hear of.
+  if (on.wanted_.what == action::accept && answer.result >= 0) ::close(answer.result);
+  if (!answer.more) forget(on);
+}
+
+ELASTIC_DECL void ring::forget(operation& on) {
+  on.unlink();
+  --running_;
+  const std::shared_ptr<void> owner = std::move(on.owner_);
+}
+
+// An operation that resumes who awaits it.
+template <class Handler>
+class ring::awaited final : public operation {
+ public:
+  awaited(ring& of, Handler handler) : operation(&call), ring_(of), handler_(std::move(handler)) {}
+
+  void cancel() { ring_.cancel(*this); }
+
+ private:
+  static void call(operation& on, const completion& done) noexcept {
+    auto& self = static_cast<awaited&>(on);
+    auto executor = asio::get_associated_executor(self.handler_, self.ring_.executor_);
+    auto resume = [handler = std::move(self.handler_), done]() mutable {
+      std::move(handler)(done.error(), done.result);
+    };
+    asio::post(executor, std::move(resume));
+  }
+
+  ring& ring_;
+  Handler handler_;
+};
+
+struct ring::start_awaited {
+  template <class Handler>
+  void operator()(Handler handler, ring* of, request wanted) const {
+    auto slot = asio::get_associated_cancellation_slot(handler);
+    auto on = std::make_shared<awaited<Handler>>(*of, std::move(handler));
+    if (slot.is_connected()) {
+      slot.assign([weak = std::weak_ptr<awaited<Handler>>(on)](asio::cancellation_type type) {
+        const auto running = weak.lock();
+        if (running && type != asio::cancellation_type::none) running->cancel();
+      });
+    }
+    of->start(*on, wanted, on);
+  }
+};
+
+ELASTIC_DECL task<void> ring::wait_readable(int descriptor) {
+  const request wanted{action::poll, descriptor, nullptr, 0, POLLIN};
+  co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio::error_code, int)>(
+      start_awaited(), asio::use_awaitable, this, wanted);
+}
+
+ELASTIC_DECL task<std::size_t> ring::read_some(int descriptor, std::span<char> into) {
+  ELASTIC_ASSERT(into.size() <= INT_MAX);
+  const request wanted{action::read, descriptor, into.data(), static_cast<unsigned>(into.size()),
+                       0};
+  const int count =
+      co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio::error_code, int)>(
+          start_awaited(), asio::use_awaitable, this, wanted);
+  co_return static_cast<std::size_t>(count);
+}
+
+ELASTIC_DECL task<void> ring::send_all(int socket, std::string_view data) {
+  ELASTIC_ASSERT(data.size() <= INT_MAX);
+  const request wanted{action::send, socket, const_cast<char*>(data.data()),
+                       static_cast<unsigned>(data.size()), 0};
+  co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio::error_code, int)>(
+      start_awaited(), asio::use_awaitable, this, wanted);
 }
 
 }  // namespace elastic::detail
@@ -50142,6 +48482,171 @@ ELASTIC_DECL void json_fields::allow(std::initializer_list<std::string_view> nam
 
 ELASTIC_DECL void json_fields::refuse(const std::string& why) const {
   throw error(errc::protocol_violation, subject_ + " " + why);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/net/detail/impl/tcp_message_channel.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL tcp_message_channel::tcp_message_channel(asio::ip::tcp::socket connected,
+                                                      std::size_t bound,
+                                                      const std::optional<job_secret>& secret)
+    : socket_(std::move(connected)), flushed_(socket_.get_executor()), in_(bound) {
+  flushed_.set();
+  if (secret) secure_ = std::make_unique<secure_session>(*secret, session_role::client);
+}
+
+ELASTIC_DECL void tcp_message_channel::send_raw(std::string_view bytes) { send_bytes(bytes); }
+
+ELASTIC_DECL void tcp_message_channel::send(std::string message) {
+  std::string frame;
+  append_frame(frame, message);
+  send_bytes(frame);
+}
+
+ELASTIC_DECL void tcp_message_channel::send_bytes(std::string_view bytes) {
+  if (secure_) {
+    secure_->send(bytes);
+    out_ += secure_->take_output();
+  } else {
+    out_.append(bytes);
+  }
+  if (!is_sending_) send_all();
+}
+
+ELASTIC_DECL task<std::string> tcp_message_channel::receive() {
+  for (;;) {
+    if (const auto message = in_.next()) co_return std::string(*message);
+    auto [failure, size] = co_await socket_.async_read_some(asio::buffer(piece_), as_result);
+    if (failure == asio::error::operation_aborted && socket_.is_open()) {
+      throw std::system_error(failure);
+    }
+    if (failure) throw error(errc::connection_failed, why(failure));
+    take_in({piece_.data(), size});
+  }
+}
+
+ELASTIC_DECL void tcp_message_channel::take_in(std::string_view bytes) {
+  if (!secure_) {
+    in_.append(bytes);
+    if (std::exchange(has_heard_, true) || !is_secret_needed(bytes)) return;
+    throw error(errc::invalid_argument, std::string(own_secret_is_missing));
+  }
+  std::string plain;
+  secure_->received(bytes, plain);
+  in_.append(plain);
+  out_ += secure_->take_output();
+  if (!is_sending_) send_all();
+}
+
+ELASTIC_DECL task<void> tcp_message_channel::flush() {
+  co_await flushed_.wait();
+  if (!socket_.is_open()) throw error(errc::connection_failed, "the connection was closed");
+}
+
+ELASTIC_DECL void tcp_message_channel::close() {
+  asio::error_code ignored;
+  socket_.close(ignored);
+  flushed_.set();
+}
+
+ELASTIC_DECL std::string tcp_message_channel::local_address() const {
+  asio::error_code failure;
+  const auto end = socket_.local_endpoint(failure);
+  return failure ? std::string() : plain_address(end.address()).to_string();
+}
+
+ELASTIC_DECL std::string tcp_message_channel::remote_address() const {
+  asio::error_code failure;
+  const auto end = socket_.remote_endpoint(failure);
+  return failure ? std::string() : plain_address(end.address()).to_string();
+}
+
+ELASTIC_DECL std::string tcp_message_channel::why(asio::error_code failure) {
+  if (failure == asio::error::eof) return "the connection was closed by the other side";
+  return fmt::format("the connection broke: {}", failure.message());
+}
+
+ELASTIC_DECL void tcp_message_channel::send_all() {
+  if (!socket_.is_open()) return;
+  asio::error_code failure;
+  const std::size_t sent = socket_.write_some(asio::buffer(out_), failure);
+  out_.erase(0, sent);
+  if (failure && failure != asio::error::would_block) return close();
+  if (out_.empty()) return flushed_.set();
+  flushed_.reset();
+  is_sending_ = true;
+  socket_.async_wait(asio::ip::tcp::socket::wait_write,
+                     [self = shared_from_this()](asio::error_code) {
+                       self->is_sending_ = false;
+                       self->send_all();
+                     });
+}
+
+ELASTIC_DECL tcp_message_connector::tcp_message_connector(endpoint at, std::string greeting,
+                                                          std::size_t bound,
+                                                          std::optional<job_secret> secret)
+    : at_(std::move(at)),
+      greeting_(std::move(greeting)),
+      bound_(bound),
+      secret_(std::move(secret)) {}
+
+ELASTIC_DECL std::string tcp_message_connector::name() const { return to_text(at_); }
+
+ELASTIC_DECL task<std::shared_ptr<message_channel>> tcp_message_connector::connect() {
+  auto executor = co_await asio::this_coro::executor;
+  const auto addresses = co_await resolve_addresses(at_.host);
+  if (addresses.empty()) {
+    throw error(errc::connection_failed, fmt::format("the name '{}' cannot be resolved", at_.host));
+  }
+  asio::ip::tcp::socket socket(executor);
+  std::string tried;
+  for (const auto& address : addresses) {
+    const asio::ip::tcp::endpoint end(address, at_.port);
+    auto [failure] = co_await connect_one(socket, end);
+    if (!failure) co_return converse(std::move(socket));
+    if (failure == asio::error::operation_aborted) throw std::system_error(failure);
+    tried +=
+        fmt::format("{}{}: {}", tried.empty() ? "" : "; ", address.to_string(), failure.message());
+  }
+  throw error(errc::connection_failed, tried);
+}
+
+// A host that is gone answers nothing, and its name may stand for another one by now.
+inline constexpr std::chrono::seconds address_patience{1};
+
+inline task<void> keep_failure(task<std::tuple<asio::error_code>> connecting,
+                               asio::error_code& failure) {
+  std::tie(failure) = co_await std::move(connecting);
+}
+
+ELASTIC_DECL task<std::tuple<asio::error_code>> tcp_message_connector::connect_one(
+    asio::ip::tcp::socket& socket, asio::ip::tcp::endpoint end) {
+  asio::error_code failure;
+  socket.close(failure);
+  socket.open(end.protocol(), failure);
+  if (failure) co_return failure;
+  ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
+  join_cut(socket.native_handle());
+  system_time time;
+  const time_point limit = time.now() + address_patience;
+  task<std::tuple<asio::error_code>> connecting = socket.async_connect(end, as_result);
+  co_await with_deadline(time, limit, keep_failure(std::move(connecting), failure));
+  const bool is_late = failure == asio::error::operation_aborted && time.now() >= limit;
+  co_return is_late ? asio::error::make_error_code(asio::error::timed_out) : failure;
+}
+
+ELASTIC_DECL std::shared_ptr<message_channel> tcp_message_connector::converse(
+    asio::ip::tcp::socket socket) const {
+  asio::error_code ignored;
+  socket.non_blocking(true, ignored);
+  socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+  keep_alive_as_client(socket.native_handle());
+  auto channel = std::make_shared<tcp_message_channel>(std::move(socket), bound_, secret_);
+  channel->send_raw(greeting_);
+  return channel;
 }
 
 }  // namespace elastic::detail
@@ -51311,6 +49816,33 @@ ELASTIC_DECL void settle_program(const given_options& given,
 
 }  // namespace elastic::detail
 
+// ---- elastic/launch/detail/command_word.hpp ----
+
+namespace elastic::detail {
+
+/// A word that has elasticrun do something else than run a job.
+struct command_row {
+  const char* word;
+  const char* arguments;
+  const char* help;
+};
+
+/// All of them, in the order of --help.
+ELASTIC_DECL const std::vector<command_row>& command_rows();
+
+/// The command that the arguments of `elasticrun` name, by their first word alone; null: they are
+/// to run a job. A script of that name wins, so that every command line of torchrun's keeps its
+/// meaning; `./status` is always a script.
+/// @param is_script  whether there is a script with this name, see `is_script`
+ELASTIC_DECL const command_row* find_command(
+    const std::vector<std::string>& arguments,
+    const std::function<bool(const std::string& name)>& is_script);
+
+/// Whether Python could run what has this name: a file, or a directory with a __main__.py.
+ELASTIC_DECL bool is_script(const std::string& name);
+
+}  // namespace elastic::detail
+
 // ---- elastic/launch/detail/impl/option_documents.ipp ----
 
 namespace elastic::detail {
@@ -52302,10 +50834,10 @@ inline bool is_left_socket(const std::string& path, const sockaddr_un& address) 
   return ::connect(probe.get(), at, sizeof address) != 0 && errno == ECONNREFUSED;
 }
 
-[[noreturn]] inline void refuse_place(const std::string& place, int failure) {
+[[noreturn]] inline void refuse_place(const std::string& place, int failure,
+                                      std::string_view taken = "it is in use") {
   if (failure == EADDRINUSE) {
-    throw error(errc::address_in_use,
-                fmt::format("cannot listen at {}: it is in use, or the file exists", place));
+    throw error(errc::address_in_use, fmt::format("cannot listen at {}: {}", place, taken));
   }
   if (failure == EADDRNOTAVAIL) {
     throw error(errc::invalid_argument,
@@ -52362,7 +50894,9 @@ ELASTIC_DECL stream_listener stream_listener::at_path(asio::any_io_executor exec
     if (is_left) ::unlink(path.c_str());
     bound = ::bind(fd.get(), at, sizeof address);
   }
-  if (bound != 0 || ::listen(fd.get(), SOMAXCONN) != 0) refuse_place(place, errno);
+  if (bound != 0 || ::listen(fd.get(), SOMAXCONN) != 0) {
+    refuse_place(place, errno, "it is in use, or the file exists");
+  }
   stream_listener listener(std::move(executor), fd.get(), AF_UNIX);
   fd.release();
   listener.path_ = path;
@@ -53505,39 +52039,99 @@ ELASTIC_DECL status_answer command_answer(const http_request_head& request,
 
 }  // namespace elastic::detail
 
-// ---- elastic/launch/detail/impl/code_pages.ipp ----
-
-#include <link.h>
+// ---- elastic/launch/detail/impl/device_listing.ipp ----
 
 namespace elastic::detail {
 
-inline bool is_traced() {
-  std::ifstream status("/proc/self/status");
-  const std::string name = "TracerPid:";
-  for (std::string line; std::getline(status, line);) {
-    if (line.compare(0, name.size(), name) != 0) continue;
-    return line.find_first_not_of(" \t0", name.size()) != line.npos;
-  }
-  return false;
+/// Whether `text` is `prefix` and then a number.
+inline bool is_numbered(std::string_view text, std::string_view prefix) {
+  if (!text.starts_with(prefix) || text.size() == prefix.size()) return false;
+  text.remove_prefix(prefix.size());
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// What was relocated is in segments that were writable once, so it is kept.
-inline int release_object(dl_phdr_info* object, std::size_t, void*) {
-  // The kernel's own, which is no file.
-  if (object->dlpi_addr == ::getauxval(AT_SYSINFO_EHDR)) return 0;
-  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  for (int index = 0; index < object->dlpi_phnum; ++index) {
-    const ElfW(Phdr)& segment = object->dlpi_phdr[index];
-    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
-    const std::uintptr_t begin = object->dlpi_addr + segment.p_vaddr;
-    const std::uintptr_t first = begin / page * page;
-    ::madvise(reinterpret_cast<void*>(first), begin + segment.p_memsz - first, MADV_DONTNEED);
-  }
-  return 0;
+/// The index that an entry of CUDA_VISIBLE_DEVICES begins with; -1 if it begins with none.
+inline int leading_index(std::string_view entry) {
+  const std::size_t start = entry.find_first_not_of(' ');
+  if (start == std::string_view::npos) return -1;
+  entry.remove_prefix(start + (entry[start] == '+' ? 1 : 0));
+  int index = -1;
+  std::from_chars(entry.data(), entry.data() + entry.size(), index);
+  return index;
 }
 
-ELASTIC_DECL void release_code_pages() {
-  if (!is_traced()) ::dl_iterate_phdr(release_object, nullptr);
+/// How many of `count` devices are left by a list such as that of CUDA_VISIBLE_DEVICES: indices,
+/// or identifiers ("GPU-…" or "MIG-…"), as the first entry is. As the driver reads it, the list
+/// ends before the first entry that names no device, and a repeated entry makes all of it void.
+inline int visible_count(int count, std::string_view list) {
+  const bool by_identifier = list.starts_with("GPU-") || list.starts_with("MIG-");
+  const std::string_view kind = list.substr(0, by_identifier ? 4 : 0);
+  std::set<std::string, std::less<>> visible;
+  while (true) {
+    const std::size_t comma = list.find(',');
+    const std::string_view entry = list.substr(0, comma);
+    const int index = by_identifier ? 0 : leading_index(entry);
+    if (!entry.starts_with(kind) || index < 0 || index >= count) break;
+    std::string key = by_identifier ? std::string(entry) : std::to_string(index);
+    if (!visible.insert(std::move(key)).second) return 0;
+    if (comma == std::string_view::npos) break;
+    list.remove_prefix(comma + 1);
+  }
+  return std::min(count, static_cast<int>(visible.size()));
+}
+
+inline int visible_count(int count, const environment_map& environment, std::string_view name) {
+  const auto list = environment.find(name);
+  return list == environment.end() ? count : visible_count(count, list->second);
+}
+
+inline int count_nvidia(const device_listing& listing, const environment_map& environment) {
+  const auto is_gpu = [](const std::string& name) { return is_numbered(name, "nvidia"); };
+  const auto& devices = listing.devices;
+  const auto count = std::count_if(devices.begin(), devices.end(), is_gpu);
+  return visible_count(static_cast<int>(count), environment, "CUDA_VISIBLE_DEVICES");
+}
+
+inline int count_amd(const device_listing& listing, const environment_map& environment) {
+  const auto& devices = listing.devices;
+  if (std::find(devices.begin(), devices.end(), "kfd") == devices.end()) return 0;
+  const auto is_amd = [](const device_listing::render_node& node) {
+    return is_numbered(node.name, "renderD") && node.vendor == "0x1002";
+  };
+  const auto& nodes = listing.render_nodes;
+  int count = static_cast<int>(std::count_if(nodes.begin(), nodes.end(), is_amd));
+  // The ROCm runtime hides devices from HIP, which then counts those that are left.
+  count = visible_count(count, environment, "ROCR_VISIBLE_DEVICES");
+  const bool has_own_list = environment.count("HIP_VISIBLE_DEVICES") > 0;
+  return visible_count(count, environment,
+                       has_own_list ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES");
+}
+
+inline std::vector<std::string> names_in(const char* directory) {
+  std::vector<std::string> names;
+  std::error_code failure;
+  std::filesystem::directory_iterator entry(directory, failure);
+  for (; !failure && entry != std::filesystem::directory_iterator(); entry.increment(failure)) {
+    names.push_back(entry->path().filename().string());
+  }
+  return names;
+}
+
+ELASTIC_DECL int count_accelerators(const device_listing& listing,
+                                    const environment_map& environment) {
+  const int nvidia = count_nvidia(listing, environment);
+  return nvidia > 0 ? nvidia : count_amd(listing, environment);
+}
+
+ELASTIC_DECL device_listing list_devices() {
+  device_listing listing;
+  listing.devices = names_in("/dev");
+  for (std::string& name : names_in("/dev/dri")) {
+    std::string vendor;
+    std::ifstream("/sys/class/drm/" + name + "/device/vendor") >> vendor;
+    listing.render_nodes.push_back({std::move(name), std::move(vendor)});
+  }
+  return listing;
 }
 
 }  // namespace elastic::detail
@@ -55410,6 +54004,7 @@ ELASTIC_DECL void agent_links::connect(link_offer offer) {
   const duration look_again = fencing::of_end(settings_.reconnect_grace).notice;
   link_ = std::make_shared<rendezvous_link>(network_->connector_to(at_), std::move(greeting),
                                             look_again, time_, log_);
+  link_->call_server("the node of group rank 0 at " + to_text(at_));
   // A host that is lost is known by then, also where nodes only look now and then.
   link_->tell_ends();
   link_->start(executor_, settings_.silence() * 2);
@@ -56480,6 +55075,238 @@ ELASTIC_DECL task<void> mixed_rendezvous::see_off() {
 
 }  // namespace elastic::detail
 
+// ---- elastic/net/detail/impl/tcp_stream.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socket& socket,
+                                                            asio::ip::tcp::endpoint end) {
+  asio::error_code failure;
+  socket.close(failure);
+  socket.open(end.protocol(), failure);
+  if (failure) co_return failure;
+  ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
+  join_cut(socket.native_handle());
+  co_return co_await socket.async_connect(end, as_result);
+}
+
+ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint to) {
+  auto executor = co_await asio::this_coro::executor;
+  const auto addresses = co_await resolve_addresses(to.host);
+  if (addresses.empty()) {
+    throw error(errc::connection_failed, fmt::format("the name '{}' cannot be resolved", to.host));
+  }
+  asio::ip::tcp::socket socket(executor);
+  std::string tried;
+  for (const auto& address : addresses) {
+    const asio::ip::tcp::endpoint end(address, to.port);
+    auto [failure] = co_await connect_one(socket, end);
+    if (!failure) {
+      asio::error_code ignored;
+      socket.set_option(asio::ip::tcp::no_delay(true), ignored);
+      keep_alive_as_client(socket.native_handle());
+      co_return std::move(socket);
+    }
+    if (failure == asio::error::operation_aborted) throw std::system_error(failure);
+    const endpoint shown{address.to_string(), to.port};
+    tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", to_text(shown), failure.message());
+  }
+  throw error(errc::connection_failed, tried);
+}
+
+ELASTIC_DECL task<std::size_t> tcp_stream::read_some(asio::mutable_buffer into) {
+  auto [failure, size] = co_await socket_.async_read_some(into, as_result);
+  if (failure == asio::error::eof) co_return 0;
+  throw_if(failure);
+  co_return size;
+}
+
+ELASTIC_DECL task<void> tcp_stream::write(std::string bytes) {
+  auto [failure, size] = co_await asio::async_write(socket_, asio::buffer(bytes), as_result);
+  throw_if(failure);
+}
+
+ELASTIC_DECL void tcp_stream::close() {
+  asio::error_code ignored;
+  socket_.close(ignored);
+}
+
+ELASTIC_DECL void tcp_stream::throw_if(asio::error_code failure) const {
+  if (!failure) return;
+  if (failure == asio::error::operation_aborted && socket_.is_open()) {
+    throw std::system_error(failure);
+  }
+  throw error(errc::connection_failed, fmt::format("the connection broke: {}", failure.message()));
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/net/detail/impl/tls_stream.ipp ----
+
+#if defined(ELASTIC_HAS_TLS)
+#include <asio/ssl.hpp>
+#endif
+
+namespace elastic::detail {
+
+#if defined(ELASTIC_HAS_TLS)
+
+/// The file of the certificates that this system trusts, if OpenSSL does not look for it itself: it
+/// knows the place of the distribution that it was built for, and a program that carries it runs on
+/// others, too. Empty: OpenSSL finds its own, was told another by the environment, or there is
+/// none.
+inline std::string authorities_elsewhere() {
+  const auto is_there = [](const char* path) {
+    std::error_code cannot_tell;
+    return std::filesystem::exists(path, cannot_tell);
+  };
+  const bool was_told = std::getenv(::X509_get_default_cert_file_env()) != nullptr ||
+                        std::getenv(::X509_get_default_cert_dir_env()) != nullptr;
+  if (was_told || is_there(::X509_get_default_cert_file()) ||
+      is_there(::X509_get_default_cert_dir())) {
+    return {};
+  }
+  for (const char* file : {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+                           "/etc/ssl/ca-bundle.pem"}) {
+    if (is_there(file)) return file;
+  }
+  return {};
+}
+
+class tls_stream final : public byte_stream {
+ public:
+  static task<std::unique_ptr<tls_stream>> greet(asio::ip::tcp::socket connected, std::string host,
+                                                 tls_options options) {
+    const std::function<asio::ssl::context()> reading = [options] { return trusted(options); };
+    asio::ssl::context context = co_await run_blocking<asio::ssl::context>(reading);
+    std::unique_ptr<tls_stream> made(new tls_stream(std::move(connected), std::move(context)));
+    made->expect(host);
+    auto [failure] =
+        co_await made->stream_.async_handshake(asio::ssl::stream_base::client, as_result);
+    if (failure == asio::error::operation_aborted) throw std::system_error(failure);
+    if (failure && is_broken(failure)) {
+      throw error(errc::connection_failed,
+                  fmt::format("the TLS handshake broke off: {}", failure.message()));
+    }
+    if (failure) {
+      throw error(errc::invalid_argument, fmt::format("the TLS handshake failed: {}{}",
+                                                      failure.message(), made->why_untrusted()));
+    }
+    co_return made;
+  }
+
+  static void check(const tls_options& options) { static_cast<void>(trusted(options)); }
+
+  task<std::size_t> read_some(asio::mutable_buffer into) override {
+    auto [failure, size] = co_await stream_.async_read_some(into, as_result);
+    if (failure == asio::error::eof || failure == asio::ssl::error::stream_truncated) co_return 0;
+    throw_if(failure);
+    co_return size;
+  }
+
+  task<void> write(std::string bytes) override {
+    auto [failure, size] = co_await asio::async_write(stream_, asio::buffer(bytes), as_result);
+    throw_if(failure);
+  }
+
+  void close() override {
+    asio::error_code ignored;
+    stream_.next_layer().close(ignored);
+  }
+
+ private:
+  tls_stream(asio::ip::tcp::socket connected, asio::ssl::context context)
+      : context_(std::move(context)), stream_(std::move(connected), context_) {}
+
+  /// Reads the files of the options.
+  static asio::ssl::context trusted(const tls_options& options) {
+    asio::ssl::context context(asio::ssl::context::tls_client);
+    asio::error_code failure;
+    ::SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
+    context.set_verify_mode(asio::ssl::verify_peer, failure);
+    if (options.authorities.empty()) {
+      context.set_default_verify_paths(failure);
+      const std::string elsewhere = authorities_elsewhere();
+      if (!elsewhere.empty()) context.load_verify_file(elsewhere, failure);
+    } else {
+      context.load_verify_file(options.authorities, failure);
+      check_file(options.authorities, failure);
+    }
+    if (options.certificate.empty()) return context;
+    context.use_certificate_chain_file(options.certificate, failure);
+    check_file(options.certificate, failure);
+    const std::string& key = options.key.empty() ? options.certificate : options.key;
+    context.use_private_key_file(key, asio::ssl::context::pem, failure);
+    check_file(key, failure);
+    return context;
+  }
+
+  static void check_file(const std::string& file, asio::error_code failure) {
+    if (!failure) return;
+    throw error(errc::invalid_argument,
+                fmt::format("the file '{}' cannot be used for TLS: {}", file, failure.message()));
+  }
+
+  void expect(const std::string& host) {
+    asio::error_code not_an_address;
+    asio::ip::make_address(host, not_an_address);
+    // A server of several names wants to be told by which it was called; an address is none.
+    if (not_an_address) ::SSL_set_tlsext_host_name(stream_.native_handle(), host.c_str());
+    stream_.set_verify_callback(asio::ssl::host_name_verification(host));
+  }
+
+  std::string why_untrusted() {
+    const long verdict = ::SSL_get_verify_result(stream_.native_handle());
+    if (verdict == X509_V_OK) return "";
+    return fmt::format(" ({})", ::X509_verify_cert_error_string(verdict));
+  }
+
+  // Not by what TLS says, but below it: it may work the next time.
+  static bool is_broken(asio::error_code failure) {
+    return failure.category() == asio::error::get_system_category() ||
+           failure == asio::error::eof || failure == asio::ssl::error::stream_truncated;
+  }
+
+  void throw_if(asio::error_code failure) {
+    if (!failure) return;
+    if (failure == asio::error::operation_aborted && stream_.next_layer().is_open()) {
+      throw std::system_error(failure);
+    }
+    throw error(errc::connection_failed,
+                fmt::format("the connection broke: {}", failure.message()));
+  }
+
+  asio::ssl::context context_;
+  asio::ssl::stream<asio::ip::tcp::socket> stream_;
+};
+
+ELASTIC_DECL task<std::unique_ptr<byte_stream>> greet_by_tls(asio::ip::tcp::socket connected,
+                                                             std::string host,
+                                                             tls_options options) {
+  co_return co_await tls_stream::greet(std::move(connected), std::move(host), std::move(options));
+}
+
+ELASTIC_DECL void check_tls_options(const tls_options& options) { tls_stream::check(options); }
+
+#else
+
+[[noreturn]] inline void throw_no_tls() {
+  throw error(errc::invalid_argument,
+              "https cannot be spoken: this program was built without TLS (ELASTIC_WITH_TLS, "
+              "which needs OpenSSL)");
+}
+
+ELASTIC_DECL task<std::unique_ptr<byte_stream>> greet_by_tls(asio::ip::tcp::socket, std::string,
+                                                             tls_options) {
+  throw_no_tls();
+}
+
+ELASTIC_DECL void check_tls_options(const tls_options&) { throw_no_tls(); }
+
+#endif
+
+}  // namespace elastic::detail
+
 // ---- elastic/base/detail/impl/base64.ipp ----
 
 namespace elastic::detail {
@@ -56804,6 +55631,56 @@ ELASTIC_DECL option_type log_size_type() {
     target.config.workers.logs.rotation.max_size = *bytes;
   };
   return type;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/launch/detail/impl/command_word.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL const std::vector<command_row>& command_rows() {
+  static const std::vector<command_row> rows{
+      {"checkpoint", "[--within SECONDS] unix:PATH [REASON ...]",
+       "Have the workers of a node save a checkpoint now, over the socket of its --status "
+       "unix:PATH, and say what came of it; those that want to be asked."},
+      {"drain", "unix:PATH [REASON ...]",
+       "Take a node out of its job as a drain file does, over the socket of its --status "
+       "unix:PATH; the others go on."},
+      {"explain", "LOGDIR|FILE ...",
+       "Tell the story of a run from the journal in its log directory: what happened, why, where "
+       "the time went, what would have helped."},
+      {"pause", "unix:PATH [REASON ...]",
+       "Have a whole job save, stop its workers and wait, over the socket of a node's --status "
+       "unix:PATH, until resume; its nodes stay met."},
+      {"resume", "unix:PATH [REASON ...]", "Let a job go on that was paused at this node."},
+      {"status", "[--watch | --ready] [--json] [--token-file FILE] [PLACE]",
+       "Show what a job does that was started with --status PLACE, or that has left a journal in "
+       "the log directory PLACE; without one, PET_STATUS is looked at. --watch: anew each second; "
+       "--ready: exit with 0 only if the workers run, which no log directory tells."},
+      {"trace", "LOGDIR|FILE ...",
+       "Write the journals of all nodes of a run as one Chrome trace to stdout, with clocks that "
+       "fit, for Perfetto."},
+  };
+  return rows;
+}
+
+ELASTIC_DECL const command_row* find_command(
+    const std::vector<std::string>& arguments,
+    const std::function<bool(const std::string& name)>& is_script) {
+  if (arguments.empty()) return nullptr;
+  for (const command_row& row : command_rows()) {
+    if (arguments.front() == row.word) return is_script(arguments.front()) ? nullptr : &row;
+  }
+  return nullptr;
+}
+
+ELASTIC_DECL bool is_script(const std::string& name) {
+  namespace fs = std::filesystem;
+  std::error_code failure;
+  const fs::file_status status = fs::status(name, failure);
+  if (!fs::is_directory(status)) return fs::exists(status);
+  return fs::exists(fs::path(name) / "__main__.py", failure);
 }
 
 }  // namespace elastic::detail
