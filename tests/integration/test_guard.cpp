@@ -828,7 +828,7 @@ class emulated_guard {
     // What the test inherited there is no agent to watch: CTest leaves its logs open.
     ::posix_spawn_file_actions_addclose(&actions, detail::guard_agent);
     const int failure = ::posix_spawnp(&pid_, command[0].c_str(), &actions, nullptr,
-                                       test::detail::pointers(command).data(), environ);
+                                       test::program_parts::pointers(command).data(), environ);
     ::posix_spawn_file_actions_destroy(&actions);
     ::close(ends[1]);
     ::close(passed);

@@ -67,7 +67,7 @@ struct program_result {
   std::string err;
 };
 
-namespace detail {
+namespace program_parts {
 
 inline std::vector<std::string> changed_environment(
     const std::map<std::string, std::string>& changes) {
@@ -92,21 +92,23 @@ inline bool read_both(int (&pipes)[2], std::string* (&texts)[2],
                       std::chrono::steady_clock::time_point deadline) {
   pollfd waits[2] = {{pipes[0], POLLIN, 0}, {pipes[1], POLLIN, 0}};
   while (waits[0].fd >= 0 || waits[1].fd >= 0) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-        deadline - std::chrono::steady_clock::now());
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     if (left.count() <= 0 || ::poll(waits, 2, static_cast<int>(left.count())) == 0) return false;
     for (int which = 0; which < 2; ++which) {
       if (waits[which].fd < 0 || waits[which].revents == 0) continue;
       char part[16 * 1024];
       const ssize_t count = ::read(waits[which].fd, part, sizeof part);
-      if (count > 0) texts[which]->append(part, static_cast<std::size_t>(count));
-      else waits[which].fd = -1;
+      if (count > 0)
+        texts[which]->append(part, static_cast<std::size_t>(count));
+      else
+        waits[which].fd = -1;
     }
   }
   return true;
 }
 
-}  // namespace detail
+}  // namespace program_parts
 
 /// Runs a program to its end with its stdin at /dev/null. `changes` are set in its environment.
 ///
@@ -124,18 +126,18 @@ inline program_result run_program(std::vector<std::string> command,
   ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_adddup2(&actions, out[1], 1);
   ::posix_spawn_file_actions_adddup2(&actions, err[1], 2);
-  std::vector<std::string> environment = detail::changed_environment(changes);
+  std::vector<std::string> environment = program_parts::changed_environment(changes);
   pid_t pid = 0;
-  const int failure =
-      ::posix_spawnp(&pid, command[0].c_str(), &actions, nullptr,
-                     detail::pointers(command).data(), detail::pointers(environment).data());
+  const int failure = ::posix_spawnp(&pid, command[0].c_str(), &actions, nullptr,
+                                     program_parts::pointers(command).data(),
+                                     program_parts::pointers(environment).data());
   ::posix_spawn_file_actions_destroy(&actions);
   ::close(out[1]);
   ::close(err[1]);
   program_result result;
   int pipes[2] = {out[0], err[0]};
   std::string* texts[2] = {&result.out, &result.err};
-  const bool ended = failure != 0 || detail::read_both(pipes, texts, deadline);
+  const bool ended = failure != 0 || program_parts::read_both(pipes, texts, deadline);
   if (!ended) ::kill(pid, SIGKILL);
   ::close(out[0]);
   ::close(err[0]);
@@ -181,8 +183,9 @@ inline std::string torch_python() {
   }
   const char* allowed = std::getenv("ELASTIC_ALLOW_NO_TORCH");
   if (allowed == nullptr || std::string_view(allowed) != "1") {
-    FAIL("no Python can import torch: set ELASTIC_TEST_PYTHON to one that can, or "
-         "ELASTIC_ALLOW_NO_TORCH=1 to do without");
+    FAIL(
+        "no Python can import torch: set ELASTIC_TEST_PYTHON to one that can, or "
+        "ELASTIC_ALLOW_NO_TORCH=1 to do without");
   }
   skip("it takes a Python with torch");
   return "";

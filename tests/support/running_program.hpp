@@ -31,10 +31,10 @@ class running_program {
     ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     ::posix_spawn_file_actions_adddup2(&actions, out[1], 1);
     ::posix_spawn_file_actions_adddup2(&actions, err[1], 2);
-    std::vector<std::string> environment = detail::changed_environment(changes);
-    const int failure =
-        ::posix_spawnp(&pid_, command[0].c_str(), &actions, nullptr,
-                       detail::pointers(command).data(), detail::pointers(environment).data());
+    std::vector<std::string> environment = program_parts::changed_environment(changes);
+    const int failure = ::posix_spawnp(&pid_, command[0].c_str(), &actions, nullptr,
+                                       program_parts::pointers(command).data(),
+                                       program_parts::pointers(environment).data());
     ::posix_spawn_file_actions_destroy(&actions);
     ::close(out[1]);
     ::close(err[1]);
@@ -106,8 +106,8 @@ class running_program {
   }
 
   void read_some(std::chrono::steady_clock::time_point deadline, const std::string& awaited) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-        deadline - std::chrono::steady_clock::now());
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     const int ready = ::poll(ends_, 2, std::max(0, static_cast<int>(left.count())));
     if (ready == 0) {
       FAIL("waited " << limit_.count() << " s for " << awaited << " of " << name_

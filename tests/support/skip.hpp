@@ -24,7 +24,7 @@ inline bool is_nothing_missing() {
   return value != nullptr && std::string_view(value) == "1";
 }
 
-namespace detail {
+namespace skip_list {
 
 // Lines of tests/known_skips.txt: "name of the test case | why it may be skipped".
 inline bool is_known_skip(const std::string& test_case) {
@@ -35,7 +35,7 @@ inline bool is_known_skip(const std::string& test_case) {
   return false;
 }
 
-}  // namespace detail
+}  // namespace skip_list
 
 /// Says that the rest of the test case cannot be tested on this machine: `return skip("no root")`.
 ///
@@ -43,7 +43,7 @@ inline bool is_known_skip(const std::string& test_case) {
 /// unless tests/known_skips.txt names it.
 inline void skip(const std::string& reason) {
   const std::string test_case = Catch::getResultCapture().getCurrentTestName();
-  if (is_nothing_missing() && !detail::is_known_skip(test_case)) {
+  if (is_nothing_missing() && !skip_list::is_known_skip(test_case)) {
     FAIL("may not be skipped here (tests/known_skips.txt does not name it): " << reason);
   }
   any_skipped = true;
