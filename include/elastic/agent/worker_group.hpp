@@ -223,7 +223,7 @@ class worker_group {
   ELASTIC_DECL process_set_services process_services(const agent_services& services);
   ELASTIC_DECL detail::hang_hooks_services hook_services(const agent_services& services);
   ELASTIC_DECL detail::worker_channels_options channel_options(const agent_services& services);
-  ELASTIC_DECL std::string statement_of(int local_rank, const char* what,
+  ELASTIC_DECL std::string statement_of(int local_rank, const char* statement,
                                         const std::string& reason) const;
   ELASTIC_DECL void end_hung(int local_rank, const detail::liveness_verdict& verdict);
   ELASTIC_DECL void end_stuck(std::size_t slot, duration slept);

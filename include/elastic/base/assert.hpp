@@ -7,8 +7,8 @@
 
 namespace elastic::detail {
 
-[[noreturn]] inline void assertion_failed(const char* what, const char* file, int line) {
-  std::fprintf(stderr, "elastic: broken invariant: %s (%s:%d)\n", what, file, line);
+[[noreturn]] inline void assertion_failed(const char* condition, const char* file, int line) {
+  std::fprintf(stderr, "elastic: broken invariant: %s (%s:%d)\n", condition, file, line);
   std::abort();
 }
 

@@ -34,11 +34,11 @@ ELASTIC_DECL std::optional<std::string> unsayable(const nlohmann::json& value, i
 /// A value as it travels between agent and worker. `what` names it in errors.
 /// Errors: `errc::invalid_argument`, saying what is wrong with it.
 ELASTIC_DECL std::string call_text(const nlohmann::json& value, std::size_t most,
-                                   const std::string& what);
+                                   const std::string& subject);
 
 /// The value that such a text stands for; the text may be anything.
 /// Errors: `errc::protocol_violation`, saying what is wrong with it.
-ELASTIC_DECL nlohmann::json call_value(std::string_view text, const std::string& what);
+ELASTIC_DECL nlohmann::json call_value(std::string_view text, const std::string& subject);
 
 /// The list of arguments of a function, as errors name it.
 ELASTIC_DECL std::string arguments_name(const std::string& function);

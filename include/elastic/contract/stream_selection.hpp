@@ -30,7 +30,7 @@ constexpr bool contains(std_streams streams, std_streams wanted) {
 class stream_selection {
  public:
   /// The same streams of every worker; none of any if left out.
-  stream_selection(std_streams all = std_streams::none) : others_(all) {}
+  stream_selection(std_streams streams = std_streams::none) : others_(streams) {}
 
   /// What torchrun's `-r` and `-t` take: "3" for all workers, or "0:3,1:0" by local rank, if a
   /// rank is one digit and ranks that are not named have no streams; the last of a repeated rank

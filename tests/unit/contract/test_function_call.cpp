@@ -27,7 +27,7 @@ namespace {
 
 namespace function_call_test {
 
-using what = detail::call_answer::what;
+using content = detail::call_answer::content;
 
 constexpr std::size_t room = 256;
 constexpr std::size_t header_bytes = 32;
@@ -152,7 +152,7 @@ TEST_CASE("function_call: with many workers each may return less", "[contract]")
 
 TEST_CASE("call_memfd: arguments go there, an answer comes back, both whole", "[contract]") {
   const detail::call_memfd sheet = detail::call_memfd::make("[1, 2]", room);
-  CHECK(sheet.answer().kind == what::nothing);
+  CHECK(sheet.answer().kind == content::nothing);
   {
     const standard_input input(sheet.descriptor());
     detail::call_memfd taken = detail::call_memfd::take();
@@ -160,21 +160,21 @@ TEST_CASE("call_memfd: arguments go there, an answer comes back, both whole", "[
     CHECK(taken.room() == room);
     char letter = 0;
     CHECK(::read(0, &letter, 1) == 0);
-    taken.leave(what::failure, "first");
-    taken.leave(what::value, std::string(room, 'v'));
-    CHECK_THROWS_AS(taken.leave(what::value, std::string(room + 1, 'w')), error);
+    taken.leave(content::failure, "first");
+    taken.leave(content::value, std::string(room, 'v'));
+    CHECK_THROWS_AS(taken.leave(content::value, std::string(room + 1, 'w')), error);
   }
   const detail::call_answer left = sheet.answer();
-  CHECK(left.kind == what::value);
+  CHECK(left.kind == content::value);
   CHECK(left.text == std::string(room, 'v'));
 }
 
 TEST_CASE("call_memfd: no arguments, no room", "[contract]") {
   detail::call_memfd sheet = detail::call_memfd::make("", 0);
   CHECK(sheet.arguments().empty());
-  sheet.leave(what::value, "");
-  CHECK(sheet.answer().kind == what::value);
-  CHECK(detail::call_memfd().answer().kind == what::nothing);
+  sheet.leave(content::value, "");
+  CHECK(sheet.answer().kind == content::value);
+  CHECK(detail::call_memfd().answer().kind == content::nothing);
 }
 
 TEST_CASE("call_memfd: the worker can make it neither larger nor smaller", "[contract]") {
@@ -209,12 +209,12 @@ TEST_CASE("call_memfd: an answer that says more than there is room for is garbag
   const detail::call_memfd sheet = detail::call_memfd::make("[]", room);
   put_number(sheet, 16, 1);
   put_number(sheet, 24, room + 1);
-  CHECK(sheet.answer().kind == what::garbage);
+  CHECK(sheet.answer().kind == content::garbage);
   CHECK(sheet.answer().text == "it is said to have 257 bytes, 256 are allowed");
   put_number(sheet, 24, ~std::uint64_t{0});
-  CHECK(sheet.answer().kind == what::garbage);
+  CHECK(sheet.answer().kind == content::garbage);
   put_number(sheet, 24, room);
-  CHECK(sheet.answer().kind == what::value);
+  CHECK(sheet.answer().kind == content::value);
   put_number(sheet, 16, 7);
   CHECK(sheet.answer().text == "it is of the unknown kind 7");
 }
@@ -242,7 +242,7 @@ TEST_CASE("call_memfd: whatever a worker writes, the agent reads a value or says
     put(sheet, 0, bytes.data(), bytes.size());
     const detail::call_answer answer = sheet.answer();
     REQUIRE(answer.text.size() <= room);
-    if (answer.kind == what::value) {
+    if (answer.kind == content::value) {
       try {
         const nlohmann::json value = detail::call_value(answer.text, "it");
         REQUIRE_FALSE(detail::unsayable(value));
@@ -251,7 +251,7 @@ TEST_CASE("call_memfd: whatever a worker writes, the agent reads a value or says
         REQUIRE(failure.code() == errc::protocol_violation);
         REQUIRE(std::string(failure.what()).find('\n') == std::string::npos);
       }
-    } else if (answer.kind == what::failure) {
+    } else if (answer.kind == content::failure) {
       REQUIRE_FALSE(parse_error_file(answer.text).message.empty());
     }
   }

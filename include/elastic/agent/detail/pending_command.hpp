@@ -15,13 +15,13 @@ class pending_command {
  public:
   using answer_taker = std::function<void(command_outcome)>;
 
-  pending_command(job_command what, answer_taker answer)
-      : what_(std::move(what)), answer_(std::move(answer)) {}
+  pending_command(job_command command, answer_taker answer)
+      : command_(std::move(command)), answer_(std::move(answer)) {}
   pending_command(const pending_command&) = delete;
   pending_command& operator=(const pending_command&) = delete;
   ~pending_command() { settle(false, "not carried out: the workers, or the job, ended before"); }
 
-  const job_command& what() const { return what_; }
+  const job_command& command() const { return command_; }
 
   void settle(bool is_done, std::string text) {
     if (!answer_) return;
@@ -30,7 +30,7 @@ class pending_command {
   }
 
  private:
-  job_command what_;
+  job_command command_;
   answer_taker answer_;
 };
 

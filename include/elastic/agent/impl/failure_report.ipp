@@ -35,9 +35,9 @@ inline bool was_struck(const worker_failure& failure) {
 /// The earliest time at which a worker can have failed.
 inline wall_time earliest_moment(const worker_failure& failure) {
   if (failure.error && failure.error->timestamp != 0) {
-    const wall_time said{std::chrono::seconds(failure.timestamp())};
+    const wall_time written{std::chrono::seconds(failure.timestamp())};
     const wall_time fine = failure.moment();
-    return fine >= said && fine < said + std::chrono::seconds(2) ? fine : said;
+    return fine >= written && fine < written + std::chrono::seconds(2) ? fine : written;
   }
   return was_struck(failure) ? failure.at - notice_delay : failure.at;
 }
@@ -194,8 +194,8 @@ inline std::vector<failure_kind> kinds_of(const std::vector<worker_failure>& fai
   for (std::size_t index = 0; index < failures.size(); ++index) {
     const worker_failure& failure = failures[index];
     if (&failure != root && is_victim(failure, first_own)) continue;
-    auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const failure_kind& one) {
-      return is_same_failure(failures[one.first], failure);
+    auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const failure_kind& known_kind) {
+      return is_same_failure(failures[known_kind.first], failure);
     });
     if (kind == kinds.end()) kind = kinds.insert(kinds.end(), {index, {}});
     kind->ranks.push_back(failure.rank);

@@ -31,25 +31,25 @@ inline nlohmann::ordered_json end_json(const exit_status& status) {
 }
 
 inline nlohmann::ordered_json failure_json(const worker_failure& failure) {
-  nlohmann::ordered_json one;
-  one["rank"] = failure.rank;
-  one["local_rank"] = failure.local_rank;
-  one["group_rank"] = failure.group_rank;
-  one["role"] = failure.role;
-  one["host"] = failure.host;
-  one["pid"] = failure.pid;
-  one["time"] = std::chrono::duration<double>(failure.moment().time_since_epoch()).count();
-  one["end"] = end_json(failure.status);
-  one["stopped_by_agent"] = failure.stopped_by_agent;
-  one["out_of_memory"] = failure.out_of_memory;
-  if (!failure.core_file.empty()) one["core"] = failure.core_file;
+  nlohmann::ordered_json object;
+  object["rank"] = failure.rank;
+  object["local_rank"] = failure.local_rank;
+  object["group_rank"] = failure.group_rank;
+  object["role"] = failure.role;
+  object["host"] = failure.host;
+  object["pid"] = failure.pid;
+  object["time"] = std::chrono::duration<double>(failure.moment().time_since_epoch()).count();
+  object["end"] = end_json(failure.status);
+  object["stopped_by_agent"] = failure.stopped_by_agent;
+  object["out_of_memory"] = failure.out_of_memory;
+  if (!failure.core_file.empty()) object["core"] = failure.core_file;
   if (failure.error) {
-    one["error_file"] = failure.error_file;
-    one["message"] = failure.error->message;
-    if (failure.error->callstack) one["callstack"] = *failure.error->callstack;
+    object["error_file"] = failure.error_file;
+    object["message"] = failure.error->message;
+    if (failure.error->callstack) object["callstack"] = *failure.error->callstack;
   }
-  if (!failure.last_stderr.empty()) one["last_stderr"] = failure.last_stderr;
-  return one;
+  if (!failure.last_stderr.empty()) object["last_stderr"] = failure.last_stderr;
+  return object;
 }
 
 }  // namespace detail

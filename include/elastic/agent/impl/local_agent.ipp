@@ -112,19 +112,19 @@ struct left_log_directory {
 inline left_log_directory leave_log_directory(log_layout layout,
                                               std::optional<worker_state> outcome,
                                               const std::string& report) {
-  left_log_directory left;
+  left_log_directory closed;
   if (outcome == worker_state::succeeded) {
     layout.discard();
   } else if (outcome != worker_state::failed) {
     layout.discard_if_empty();
   }
   const std::string path = layout.report_file();
-  left.layout = std::move(layout);
-  if (path.empty() || report.empty()) return left;
+  closed.layout = std::move(layout);
+  if (path.empty() || report.empty()) return closed;
   std::ofstream file(path);
   file << report;
-  if (!file.flush()) left.problem = fmt::format("the report '{}' cannot be written", path);
-  return left;
+  if (!file.flush()) closed.problem = fmt::format("the report '{}' cannot be written", path);
+  return closed;
 }
 
 /// Closes the inbox, also if the context is destroyed while the agent runs.
@@ -201,7 +201,7 @@ class agent_run {
   }
 
   void take(const std::shared_ptr<pending_command>& pending) {
-    switch (pending->what().what) {
+    switch (pending->command().what) {
       case job_command::kind::pause: return pause(pending);
       case job_command::kind::resume: return resume(*pending);
       case job_command::kind::checkpoint: return ask_for_checkpoint(pending);
@@ -279,7 +279,7 @@ class agent_run {
   /// What workers are to be told, and who waits for what comes of it; null: nobody.
   struct worker_order {
     worker_request request;
-    std::shared_ptr<pending_command> asked;
+    std::shared_ptr<pending_command> command;
   };
 
   // ---- commands ---------------------------------------------------------------------------------
@@ -288,7 +288,7 @@ class agent_run {
     if (group_.state() != worker_state::healthy || stop_) {
       return pending->settle(false, "no checkpoint: no workers run on this node now");
     }
-    requests_.push({{worker_request::kind::checkpoint, pending->what().within}, pending});
+    requests_.push({{worker_request::kind::checkpoint, pending->command().within}, pending});
   }
 
   /// Stops the workers of all nodes. Waiting for the next round is then all that the agent does: no
@@ -298,7 +298,7 @@ class agent_run {
     if (has_paused_ && pause_) {
       return pending->settle(true, fmt::format("the job is {} already", *pause_));
     }
-    const std::string why = fmt::format("paused at {} {}", host_name(), pending->what().reason);
+    const std::string why = fmt::format("paused at {} {}", host_name(), pending->command().reason);
     try {
       rendezvous_->pause(why, true);
     } catch (const error& refusal) {
@@ -321,7 +321,7 @@ class agent_run {
     has_paused_ = false;
     pause_.reset();
     job_event event = about(job_event_kind::job_resumed);
-    event.reason = "resumed " + pending.what().reason;
+    event.reason = "resumed " + pending.command().reason;
     log_.warning("the job is {}", event.reason);
     journal_.record(std::move(event));
     pausing_.reset();
@@ -365,7 +365,7 @@ class agent_run {
   void drain(pending_command& pending) {
     if (stop_) return pending.settle(true, "this node leaves the job already");
     stop_request request;
-    request.reason = "drained " + pending.what().reason;
+    request.reason = "drained " + pending.command().reason;
     request.escalates = false;
     request.is_node_bad = true;
     take(request);
@@ -948,7 +948,7 @@ class agent_run {
 
   task<void> save_as_ordered(worker_order order) {
     const command_outcome outcome = co_await save(order.request.within);
-    if (order.asked) order.asked->settle(outcome.is_done, outcome.text);
+    if (order.command) order.command->settle(outcome.is_done, outcome.text);
   }
 
   /// Has the workers save a checkpoint, and logs the outcome.
@@ -962,21 +962,21 @@ class agent_run {
     event.count = outcome.saved;
     event.seconds = seconds_since(began);
     journal_.record(std::move(event));
-    command_outcome told;
+    command_outcome answer;
     if (outcome.asked == 0) {
-      told.text = "no worker wants to be asked for a checkpoint";
-      log_.info("{}", told.text);
-      co_return told;
+      answer.text = "no worker wants to be asked for a checkpoint";
+      log_.info("{}", answer.text);
+      co_return answer;
     }
-    told.is_done = outcome.saved == outcome.asked;
-    told.text = fmt::format("checkpoint: saved by {} of {} workers in {}", outcome.saved,
-                            outcome.asked, worker_liveness::text_of(elapsed));
-    log_.info("{}", told.text);
+    answer.is_done = outcome.saved == outcome.asked;
+    answer.text = fmt::format("checkpoint: saved by {} of {} workers in {}", outcome.saved,
+                              outcome.asked, worker_liveness::text_of(elapsed));
+    log_.info("{}", answer.text);
     for (const std::string& problem : outcome.problems) {
       log_.warning("checkpoint: {}", problem);
-      told.text += "; " + problem;
+      answer.text += "; " + problem;
     }
-    co_return told;
+    co_return answer;
   }
 
   // ---- the end of an attempt --------------------------------------------------------------------
@@ -1237,25 +1237,25 @@ class agent_run {
     std::function<left_log_directory()> work = [layout = layout_, outcome, report] {
       return leave_log_directory(layout, outcome, report);
     };
-    std::optional<left_log_directory> left;
+    std::optional<left_log_directory> closed;
     if (layout_.is_given_up()) {
       // It is not asked again.
     } else if (layout_.may_hang()) {
       const time_point deadline = deadline_after(time_.now(), limits::log_directory_patience);
       task<left_log_directory> leaving = run_blocking<left_log_directory>(std::move(work));
-      left = co_await with_deadline(time_, deadline, std::move(leaving));
+      closed = co_await with_deadline(time_, deadline, std::move(leaving));
     } else {
-      left = work();
+      closed = work();
     }
-    if (!left) {
+    if (!closed) {
       log_.error(
           "the log directory '{}' does not answer: what failed workers left there is not in the "
           "report, which is not written",
           layout_.root());
       co_return;
     }
-    if (!left->problem.empty()) log_.warning("{}", left->problem);
-    layout_ = left->layout;
+    if (!closed->problem.empty()) log_.warning("{}", closed->problem);
+    layout_ = closed->layout;
     if (result) result->log_directory = layout_.root();
   }
 

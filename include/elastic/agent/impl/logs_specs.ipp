@@ -23,13 +23,13 @@ ELASTIC_DECL std::vector<worker_output> default_logs_specs::plan(const attempt_l
   if (!options.duplicate_stderr_filters.empty()) {
     matches[1] = open(attempt.layout, attempt.layout.filtered_stderr_file(), options.rotation);
   }
-  std::vector<worker_output> all;
+  std::vector<worker_output> outputs;
   for (const worker_identity& who : attempt.workers) {
-    worker_output& output = all.emplace_back();
+    worker_output& output = outputs.emplace_back();
     output.out = plan_stream(attempt, who, std_streams::out, matches[0]);
     output.err = plan_stream(attempt, who, std_streams::err, matches[1]);
   }
-  return all;
+  return outputs;
 }
 
 ELASTIC_DECL std::shared_ptr<log_file> default_logs_specs::open(const log_layout& layout,

@@ -55,9 +55,9 @@ ELASTIC_DECL role_info parse_role_info(const std::string& text, int group_rank) 
 }
 
 /// In the order of the group ranks.
-inline std::vector<role_info> parse_role_infos(const std::vector<std::string>& told) {
+inline std::vector<role_info> parse_role_infos(const std::vector<std::string>& texts) {
   std::vector<role_info> nodes;
-  for (const std::string& text : told) {
+  for (const std::string& text : texts) {
     nodes.push_back(parse_role_info(text, static_cast<int>(nodes.size())));
   }
   return nodes;
@@ -116,8 +116,8 @@ inline task<assigned_ranks> exchange_by_assigning(std::shared_ptr<store> agents,
   co_await agents->set(my_info_key, std::move(mine));
   if (group_rank == 0) {
     std::vector<std::string> keys = rank_keys(role_info_key, group_world_size, "");
-    const std::vector<std::string> told = co_await agents->multi_get(std::move(keys));
-    std::vector<assigned_ranks> assigned = assign_ranks(parse_role_infos(told));
+    const std::vector<std::string> texts = co_await agents->multi_get(std::move(keys));
+    std::vector<assigned_ranks> assigned = assign_ranks(parse_role_infos(texts));
     co_await tell_ranks(agents, std::move(assigned));
   }
   const std::string my_ranks_key = assigned_ranks_key + std::to_string(group_rank);
@@ -130,9 +130,9 @@ inline task<assigned_ranks> exchange_by_assigning(std::shared_ptr<store> agents,
 inline task<assigned_ranks> exchange_by_gathering(std::shared_ptr<store> agents, std::string mine,
                                                   int group_rank, int group_world_size) {
   const std::string prefix = "torchelastic/role_info";
-  const std::vector<std::string> told =
+  const std::vector<std::string> texts =
       co_await gather(std::move(agents), prefix, std::move(mine), group_rank, group_world_size);
-  co_return assign_ranks(parse_role_infos(told))[static_cast<std::size_t>(group_rank)];
+  co_return assign_ranks(parse_role_infos(texts))[static_cast<std::size_t>(group_rank)];
 }
 
 }  // namespace detail

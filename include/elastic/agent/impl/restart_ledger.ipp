@@ -72,7 +72,7 @@ ELASTIC_DECL void restart_ledger::note_failures(int count, time_point now) {
   // An attempt counts once, in whatever way its failures become known.
   if (started_ && !take_progress() && furthest_) ++without_progress_;
   recent_.push_back({now, count});
-  std::erase_if(recent_, [&](const noted& one) { return one.at <= now - terms_.window; });
+  std::erase_if(recent_, [&](const noted& entry) { return entry.at <= now - terms_.window; });
   streak_ = was_healthy(now) ? 1 : streak_ + 1;
   started_.reset();
 }
@@ -84,15 +84,15 @@ ELASTIC_DECL bool restart_ledger::was_healthy(time_point now) const {
 ELASTIC_DECL std::int64_t restart_ledger::used(time_point now) const {
   if (terms_.window == duration::zero()) return failures_;
   std::int64_t sum = 0;
-  for (const noted& one : recent_) {
-    if (one.at > now - terms_.window) sum += one.count;
+  for (const noted& entry : recent_) {
+    if (entry.at > now - terms_.window) sum += entry.count;
   }
   return sum;
 }
 
 ELASTIC_DECL duration restart_ledger::delay() const {
   duration wait = std::min(terms_.delay, terms_.delay_max);
-  for (int one = 1; one < streak_ && wait < terms_.delay_max; ++one) {
+  for (int doublings = 1; doublings < streak_ && wait < terms_.delay_max; ++doublings) {
     wait = wait > terms_.delay_max / 2 ? terms_.delay_max : wait * 2;
   }
   return wait;

@@ -239,11 +239,11 @@ ELASTIC_DECL void worker_group::note_suspicion(const detail::suspicion_change& c
   }
   if (!is_none) attempt_.suspected.insert(change.local_rank);
   const worker& entry = attempt_.workers[change.local_rank];
-  const std::string what =
+  const std::string finding =
       is_none ? "is suspected no more" : fmt::format("seems {}", to_string(change.suspicion));
   const bool is_last = !is_none && attempt_.suspicions == limits::worker_suspicions;
   log_.warning("{} rank {} (local rank {}, pid {}) {}: {}{}", entry.identity.role_name,
-               entry.identity.rank, change.local_rank, entry.pid, what, change.reason,
+               entry.identity.rank, change.local_rank, entry.pid, finding, change.reason,
                is_last ? "; no further one is told in this attempt" : "");
   note_in_journal(job_event_kind::worker_suspected, entry, change.reason, change.suspicion);
 }
@@ -359,9 +359,9 @@ ELASTIC_DECL detail::worker_channels_options worker_group::channel_options(
   return parts;
 }
 
-ELASTIC_DECL std::string worker_group::statement_of(int local_rank, const char* what,
+ELASTIC_DECL std::string worker_group::statement_of(int local_rank, const char* statement,
                                                     const std::string& reason) const {
-  return fmt::format("rank {} {}{}{}", attempt_.base_rank + local_rank, what,
+  return fmt::format("rank {} {}{}{}", attempt_.base_rank + local_rank, statement,
                      reason.empty() ? "" : ": ", reason);
 }
 
@@ -559,7 +559,7 @@ ELASTIC_DECL void worker_group::give_call(std::size_t slot, process_spec& proces
 ELASTIC_DECL void worker_group::take_value(std::map<int, std::string>& values, int rank,
                                            detail::call_answer answer) const {
   std::string problem;
-  if (answer.kind == detail::call_answer::what::value) {
+  if (answer.kind == detail::call_answer::content::value) {
     try {
       detail::call_value(answer.text, "it");
       values.emplace(rank, std::move(answer.text));
@@ -568,7 +568,7 @@ ELASTIC_DECL void worker_group::take_value(std::map<int, std::string>& values, i
       problem = failure.what();
     }
   } else {
-    problem = answer.kind == detail::call_answer::what::garbage
+    problem = answer.kind == detail::call_answer::content::garbage
                   ? answer.text
                   : "it ended before its function returned";
   }
@@ -578,9 +578,9 @@ ELASTIC_DECL void worker_group::take_value(std::map<int, std::string>& values, i
 ELASTIC_DECL std::optional<error_file_content> worker_group::failure_of_call(
     std::size_t slot) const {
   if (slot >= attempt_.sheets.size()) return std::nullopt;
-  const detail::call_answer left = attempt_.sheets[slot].answer();
-  if (left.kind != detail::call_answer::what::failure) return std::nullopt;
-  return parse_error_file(left.text);
+  const detail::call_answer answer = attempt_.sheets[slot].answer();
+  if (answer.kind != detail::call_answer::content::failure) return std::nullopt;
+  return parse_error_file(answer.text);
 }
 
 ELASTIC_DECL void worker_group::note(const process_end& end) {
@@ -681,21 +681,21 @@ ELASTIC_DECL worker_failure worker_group::describe(const worker& failed,
   failure.status = failed.end->status;
   failure.at = failed.end->wall;
   failure.error_file = failed.error_file;
-  const auto known = attempt_.leftovers.find(slot);
-  leftovers left;
-  if (known != attempt_.leftovers.end()) {
-    left = known->second;
+  const auto position = attempt_.leftovers.find(slot);
+  leftovers content;
+  if (position != attempt_.leftovers.end()) {
+    content = position->second;
   } else {
-    log_reader_of(failed)(left);
-    core_reader_of(failed)(left);
+    log_reader_of(failed)(content);
+    core_reader_of(failed)(content);
   }
-  failure.error = std::move(left.error);
+  failure.error = std::move(content.error);
   if (!failure.error) failure.error = failure_of_call(slot);
-  failure.last_stderr = std::move(left.last_stderr);
+  failure.last_stderr = std::move(content.last_stderr);
   failure.stopped_by_agent = failed.stopped_by_agent;
   failure.out_of_memory = failed.out_of_memory;
   failure.hung = failed.hung;
-  failure.core_file = std::move(left.core_file);
+  failure.core_file = std::move(content.core_file);
   return failure;
 }
 
@@ -715,19 +715,19 @@ ELASTIC_DECL task<void> worker_group::make_directories(int restart_count) {
 
 ELASTIC_DECL auto worker_group::log_reader_of(const worker& failed) const -> leftovers_reader {
   const auto slot = static_cast<std::size_t>(failed.identity.local_rank);
-  return
-      [error_file = failed.error_file, read_tail = processes_.tail_reader(slot)](leftovers& left) {
-        left.error = read_error_file(error_file);
-        left.last_stderr = read_tail();
-      };
+  return [error_file = failed.error_file,
+          read_tail = processes_.tail_reader(slot)](leftovers& content) {
+    content.error = read_error_file(error_file);
+    content.last_stderr = read_tail();
+  };
 }
 
 ELASTIC_DECL auto worker_group::core_reader_of(const worker& failed) const -> leftovers_reader {
   if (!failed.end->status.core_dumped()) return [](leftovers&) {};
   // The directory is that in which the agent's programs start: relative names are of there.
   return [pid = failed.pid, directory = spec_.directory,
-          since = std::chrono::system_clock::to_time_t(attempt_.started)](leftovers& left) {
-    left.core_file = detail::find_core(pid, directory, since);
+          since = std::chrono::system_clock::to_time_t(attempt_.started)](leftovers& content) {
+    content.core_file = detail::find_core(pid, directory, since);
   };
 }
 
@@ -758,18 +758,18 @@ ELASTIC_DECL task<void> worker_group::read_leftovers() {
     log_.warning("the working directory does not answer: core files are not looked for there");
   }
   for (const auto& [slot, reader] : logs) {
-    leftovers& left = attempt_.leftovers[slot];
-    if (in_logs) left = std::move((*in_logs)[slot]);
-    if (in_cores) left.core_file = std::move((*in_cores)[slot].core_file);
+    leftovers& content = attempt_.leftovers[slot];
+    if (in_logs) content = std::move((*in_logs)[slot]);
+    if (in_cores) content.core_file = std::move((*in_cores)[slot].core_file);
   }
 }
 
 ELASTIC_DECL task<void> worker_group::read_within(duration patience, leftovers_readers readers,
                                                   std::optional<leftovers_by_slot>& read) {
   std::function<leftovers_by_slot()> work = [readers = std::move(readers)] {
-    leftovers_by_slot left;
-    for (const auto& [slot, reader] : readers) reader(left[slot]);
-    return left;
+    leftovers_by_slot contents;
+    for (const auto& [slot, reader] : readers) reader(contents[slot]);
+    return contents;
   };
   const time_point deadline = deadline_after(time_->now(), patience);
   task<leftovers_by_slot> reading = detail::run_blocking<leftovers_by_slot>(std::move(work));

@@ -152,7 +152,7 @@ class standby_set final : public process_launcher {
     /// What the process imports; null: that is not noted.
     std::shared_ptr<detail::import_record> record;
     /// How much of it the standby knows.
-    std::size_t known = 0;
+    std::size_t known_bytes = 0;
     /// The process.
     pid_t pid = 0;
     /// It was launched in this attempt, or is expected.

@@ -99,10 +99,11 @@ ELASTIC_DECL task<concurrent_outcome> run_concurrently(asio::any_io_executor exe
 template <class... Tasks>
 task<concurrent_outcome> run_race(asio::any_io_executor executor, std::size_t addressees,
                                   Tasks... tasks) {
-  std::vector<task<void>> all;
-  all.reserve(sizeof...(Tasks));
-  (all.push_back(std::move(tasks)), ...);
-  return run_concurrently(std::move(executor), addressees, cancelled_by::first_end, std::move(all));
+  std::vector<task<void>> list;
+  list.reserve(sizeof...(Tasks));
+  (list.push_back(std::move(tasks)), ...);
+  return run_concurrently(std::move(executor), addressees, cancelled_by::first_end,
+                          std::move(list));
 }
 
 }  // namespace elastic::detail

@@ -32,17 +32,17 @@ class named_factories {
 
   /// "console, null": every name, in order.
   std::string names() const {
-    std::string all;
-    for (const auto& [name, make] : factories_) all += (all.empty() ? "" : ", ") + name;
-    return all;
+    std::string list;
+    for (const auto& [name, make] : factories_) list += (list.empty() ? "" : ", ") + name;
+    return list;
   }
 
   /// Makes the one of that name.
   /// Errors: `errc::invalid_argument` if there is none, naming those that there are; what the
   /// factory throws.
   std::shared_ptr<Product> make(const std::string& name, Parameters... parameters) const {
-    const auto found = factories_.find(name);
-    if (found != factories_.end()) return found->second(parameters...);
+    const auto position = factories_.find(name);
+    if (position != factories_.end()) return position->second(parameters...);
     throw error(errc::invalid_argument,
                 fmt::format("{} '{}'; there are: {}", none_, name, names()));
   }

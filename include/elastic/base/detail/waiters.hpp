@@ -155,10 +155,10 @@ class waiters {
 
   // The key by value: it may be the one that is removed.
   static void wake(table& waiting, Key key, asio::error_code failure, Results... results) {
-    const auto found = waiting.places.extract(key);
-    if (found.empty()) return;
-    if (waiting.places.empty()) found.mapped()->leave_room(waiting.shared_from_this());
-    found.mapped()->resume(failure, std::move(results)...);
+    const auto place = waiting.places.extract(key);
+    if (place.empty()) return;
+    if (waiting.places.empty()) place.mapped()->leave_room(waiting.shared_from_this());
+    place.mapped()->resume(failure, std::move(results)...);
   }
 
   asio::any_io_executor executor_;

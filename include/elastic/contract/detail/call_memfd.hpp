@@ -16,7 +16,7 @@ namespace elastic::detail {
 
 /// What a worker's function has left behind.
 struct call_answer {
-  enum class what : std::uint64_t {
+  enum class content : std::uint64_t {
     /// Nothing: it did not end, or by `exit`.
     nothing = 0,
     /// JSON: what it returned.
@@ -26,7 +26,7 @@ struct call_answer {
     /// Something that no worker of this library leaves; `text` says why.
     garbage = 3,
   };
-  what kind = what::nothing;
+  content kind = content::nothing;
   std::string text;
 };
 
@@ -67,7 +67,7 @@ class call_memfd {
 
   /// Leaves an answer, in the place of an earlier one: whole, or not at all.
   /// Errors: `errc::file_access`; the text must fit.
-  ELASTIC_DECL void leave(call_answer::what kind, std::string_view text);
+  ELASTIC_DECL void leave(call_answer::content kind, std::string_view text);
 
   /// What the worker has left. Never fails: what makes no sense is `garbage`.
   ELASTIC_DECL call_answer answer() const;

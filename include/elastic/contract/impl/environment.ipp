@@ -39,9 +39,9 @@ ELASTIC_DECL std::vector<std::string> environment_entries(const environment_map&
 
 ELASTIC_DECL std::optional<std::string> find_variable(const environment_map& variables,
                                                       std::string_view name) {
-  const auto found = variables.find(name);
-  if (found == variables.end()) return std::nullopt;
-  return found->second;
+  const auto entry = variables.find(name);
+  if (entry == variables.end()) return std::nullopt;
+  return entry->second;
 }
 
 namespace detail {

@@ -34,9 +34,9 @@ ELASTIC_DECL std::optional<std::string> unsayable(const nlohmann::json& value, i
 }
 
 ELASTIC_DECL std::string call_text(const nlohmann::json& value, std::size_t most,
-                                   const std::string& what) {
+                                   const std::string& subject) {
   const auto refuse = [&](const std::string& why) {
-    throw error(errc::invalid_argument, what + " " + why);
+    throw error(errc::invalid_argument, subject + " " + why);
   };
   if (const auto reason = unsayable(value)) refuse(*reason);
   std::string text;
@@ -51,9 +51,9 @@ ELASTIC_DECL std::string call_text(const nlohmann::json& value, std::size_t most
   return text;
 }
 
-ELASTIC_DECL nlohmann::json call_value(std::string_view text, const std::string& what) {
+ELASTIC_DECL nlohmann::json call_value(std::string_view text, const std::string& subject) {
   const auto refuse = [&](const std::string& why) {
-    throw error(errc::protocol_violation, what + " cannot be understood: " + why);
+    throw error(errc::protocol_violation, subject + " cannot be understood: " + why);
   };
   if (const auto reason = beyond_json_bounds(text, std::numeric_limits<int>::max())) {
     refuse(*reason);

@@ -99,15 +99,15 @@ ELASTIC_DECL void agent_telemetry::emit_result(const run_result& result) {
 
 ELASTIC_DECL void agent_telemetry::record_workers(const worker_group& group,
                                                   const run_result& result) {
-  for (const worker& one : group.workers()) {
-    event happened = event_of_worker(one, worker_event_state(one), result.restarts);
-    if (happened.state == "FAILED" && one.end) {
-      happened.worker->exit_code = one.end->status.as_python();
+  for (const worker& entry : group.workers()) {
+    event happened = event_of_worker(entry, worker_event_state(entry), result.restarts);
+    if (happened.state == "FAILED" && entry.end) {
+      happened.worker->exit_code = entry.end->status.as_python();
     }
     if (happened.state == "FAILED") {
-      const auto content = read_error_file(one.error_file);
+      const auto content = read_error_file(entry.error_file);
       happened.raw_error = content ? content->raw_json : error_without_file(*happened.worker);
-      if (!content && !one.hung.empty()) happened.raw_error = hung_error(one.hung);
+      if (!content && !entry.hung.empty()) happened.raw_error = hung_error(entry.hung);
     }
     record(happened);
   }
@@ -135,9 +135,9 @@ ELASTIC_DECL std::string agent_telemetry::error_without_file(const event::worker
          R"("retryability": "False"}})";
 }
 
-ELASTIC_DECL std::string agent_telemetry::worker_event_state(const worker& one) {
-  if (one.end && one.end->status.success()) return "SUCCEEDED";
-  return one.end && !one.stopped_by_agent ? "FAILED" : "TERMINATED";
+ELASTIC_DECL std::string agent_telemetry::worker_event_state(const worker& entry) {
+  if (entry.end && entry.end->status.success()) return "SUCCEEDED";
+  return entry.end && !entry.stopped_by_agent ? "FAILED" : "TERMINATED";
 }
 
 ELASTIC_DECL event agent_telemetry::common(std::string state, int restarts,

@@ -76,9 +76,9 @@ struct node_look {
     return parts;
   }
 
-  task<void> run(supervised_process what) {
+  task<void> run(supervised_process program) {
     const time_point deadline = deadline_after(time->now(), check.timeout);
-    co_await processes.start(0, what);
+    co_await processes.start(0, program);
     task<process_end> ending = processes.next_end();
     const std::optional<process_end> end =
         co_await with_deadline(*time, deadline, std::move(ending));
@@ -105,15 +105,15 @@ ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand,
                                                    std::string directory,
                                                    node_check_services services) {
   node_look look(std::move(strand), check, std::move(services));
-  supervised_process what;
-  what.process.program = "/bin/sh";
-  what.process.arguments = {"-c", check.command};
-  what.process.environment = environment_entries(environment);
-  what.process.directory = directory;
-  what.has_empty_input = true;
-  what.out.kind = output_plan::how::copy;
-  what.err.kind = output_plan::how::copy;
-  task<void> running = with_cleanup(look.run(what), look.end_all());
+  supervised_process program;
+  program.process.program = "/bin/sh";
+  program.process.arguments = {"-c", check.command};
+  program.process.environment = environment_entries(environment);
+  program.process.directory = directory;
+  program.has_empty_input = true;
+  program.out.kind = output_plan::how::copy;
+  program.err.kind = output_plan::how::copy;
+  task<void> running = with_cleanup(look.run(program), look.end_all());
   try {
     co_await std::move(running);
   } catch (const std::system_error& failure) {

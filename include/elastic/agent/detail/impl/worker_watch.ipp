@@ -98,20 +98,20 @@ ELASTIC_DECL void worker_watch::compare(record& entry, const worker_sight& sight
 }
 
 ELASTIC_DECL auto worker_watch::survey() const -> crowd {
-  crowd all;
+  crowd sum;
   std::vector<double> paces;
   std::vector<double> shares;
   for (const record& entry : records_) {
     if (!entry.is_compared) continue;
-    ++all.running;
-    if (entry.works) ++all.working;
-    if (entry.last->step >= 0) all.reports_steps = true;
+    ++sum.running;
+    if (entry.works) ++sum.working;
+    if (entry.last->step >= 0) sum.reports_steps = true;
     if (entry.pace > 0) paces.push_back(entry.pace);
     if (entry.share) shares.push_back(*entry.share);
   }
-  all.median_pace = median_of_workers(std::move(paces));
-  all.median_share = median_of_workers(std::move(shares));
-  return all;
+  sum.median_pace = median_of_workers(std::move(paces));
+  sum.median_share = median_of_workers(std::move(shares));
+  return sum;
 }
 
 ELASTIC_DECL void worker_watch::count(record& entry, const worker_sight& sight, const crowd& others,

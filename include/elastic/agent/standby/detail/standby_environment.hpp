@@ -38,7 +38,7 @@ ELASTIC_DECL process_spec without_attempt(process_spec spec);
 /// The variables that a standby of this worker starts with: none that names an attempt, so that a
 /// script that ran by mistake could join nobody.
 ELASTIC_DECL std::vector<std::string> standby_environment(const process_spec& spec,
-                                                          const standby_task& what);
+                                                          const standby_task& standby);
 
 /// What is to be changed in a standby that was made for `from` before it becomes `to`.
 ELASTIC_DECL std::vector<variable_change> standby_changes(const process_spec& from,

@@ -33,7 +33,7 @@ class standby_process {
   ///
   /// Errors: those of the launcher; `errc::start_failed`. Cancellation: as of the launcher.
   ELASTIC_DECL static task<std::unique_ptr<standby_process>> start(
-      std::shared_ptr<process_launcher> launcher, process_spec spec, standby_task what);
+      std::shared_ptr<process_launcher> launcher, process_spec spec, standby_task standby);
 
   ELASTIC_DECL standby_process(const asio::any_io_executor& executor, unique_fd socket,
                                std::unique_ptr<child> process);

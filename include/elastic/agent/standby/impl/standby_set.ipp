@@ -126,12 +126,12 @@ inline bool was_cancelled(const std::exception& caught) {
 /// The descriptors that a worker would have from 0 on; empty: one of them is none that is
 /// inherited.
 inline std::vector<int> streams_of(const process_spec& spec) {
-  const int given[3] = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd};
+  const int descriptors[3] = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd};
   std::vector<int> streams;
   for (int number = 0; number < 3; ++number) {
-    const int flags = given[number] >= 0 ? 0 : ::fcntl(number, F_GETFD);
+    const int flags = descriptors[number] >= 0 ? 0 : ::fcntl(number, F_GETFD);
     if (flags < 0 || (flags & FD_CLOEXEC) != 0) return {};
-    streams.push_back(given[number] >= 0 ? given[number] : number);
+    streams.push_back(descriptors[number] >= 0 ? descriptors[number] : number);
   }
   return streams;
 }
@@ -315,7 +315,7 @@ ELASTIC_DECL detail::standby_view standby_set::look(bool may_restart, std::strin
     ++view.ready;
     if (!entry.record || !uses_records_) continue;
     if (!view.outdated) view.outdated = 0;
-    if (entry.record->size() > entry.known && (*view.outdated)++ == 0) outdated = candidate;
+    if (entry.record->size() > entry.known_bytes && (*view.outdated)++ == 0) outdated = candidate;
   }
   if (view.missing == 0) key = outdated;
   view.available = services_.available_memory();
@@ -386,17 +386,17 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
     co_return false;
   }
   if (!co_await is_waiting_kind(spec)) co_return false;
-  detail::standby_task what;
+  detail::standby_task plan;
   const auto record = slots_.at(key).record;
-  if (record && uses_records_) what.record = record->text();
-  what.modules = modules_text();
-  what.stands_back = stage_ != detail::standby_view::stage::absence;
+  if (record && uses_records_) plan.record = record->text();
+  plan.modules = modules_text();
+  plan.stands_back = stage_ != detail::standby_view::stage::absence;
   const std::set<std::string> left_out = plan_.dropped_modules();
-  what.kind = command->what == detail::python_command::kind::script   ? "script"
+  plan.kind = command->what == detail::python_command::kind::script   ? "script"
               : command->what == detail::python_command::kind::module ? "module"
                                                                       : "code";
-  what.name = command->name;
-  standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, what);
+  plan.name = command->name;
+  standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, plan);
   discarder made{*this, std::move(started)};
   std::optional<detail::standby_message> answer;
   std::exception_ptr failure;
@@ -423,7 +423,7 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
       }
       co_return false;
     case kind::refused:
-      note_refusal(printable_text(message.reason), !what.record.empty());
+      note_refusal(printable_text(message.reason), !plan.record.empty());
       co_return false;
     case kind::prepared: throw error(errc::protocol_violation, "it was prepared for nothing");
     case kind::ready: break;
@@ -442,7 +442,7 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   std::swap(position->second.standby, made.standby);
   position->second.made_for = spec;
   position->second.is_watched = false;
-  position->second.known = what.record.size();
+  position->second.known_bytes = plan.record.size();
   largest_ = std::max(largest_, services_.memory_of(message.pid));
   is_short_noted_ = false;
   co_return true;
@@ -452,10 +452,10 @@ ELASTIC_DECL task<bool> standby_set::is_waiting_kind(process_spec spec) {
   const auto command = detail::parse_python_command(spec.arguments);
   spec.arguments = command->flags;
   spec.arguments.insert(spec.arguments.end(), {"-c", "pass"});
-  detail::standby_task what;
-  what.kind = "code";
-  what.stands_back = stage_ != detail::standby_view::stage::absence;
-  standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, what);
+  detail::standby_task plan;
+  plan.kind = "code";
+  plan.stands_back = stage_ != detail::standby_view::stage::absence;
+  standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, plan);
   const discarder made{*this, std::move(started)};
   std::string problem;
   try {

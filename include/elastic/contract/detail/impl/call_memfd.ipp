@@ -80,7 +80,7 @@ ELASTIC_DECL std::string call_memfd::arguments() const {
   return text;
 }
 
-ELASTIC_DECL void call_memfd::leave(call_answer::what kind, std::string_view text) {
+ELASTIC_DECL void call_memfd::leave(call_answer::content kind, std::string_view text) {
   header first;
   first.arguments = arguments_;
   first.answer = text.size();
@@ -91,24 +91,24 @@ ELASTIC_DECL void call_memfd::leave(call_answer::what kind, std::string_view tex
 }
 
 ELASTIC_DECL call_answer call_memfd::answer() const {
-  call_answer found;
-  if (file_ < 0) return found;
+  call_answer answer;
+  if (file_ < 0) return answer;
   header first;
   if (!read(0, &first, sizeof first)) return garbage("it cannot be read");
-  if (first.kind == static_cast<std::uint64_t>(call_answer::what::nothing)) return found;
-  if (first.kind != static_cast<std::uint64_t>(call_answer::what::value) &&
-      first.kind != static_cast<std::uint64_t>(call_answer::what::failure)) {
+  if (first.kind == static_cast<std::uint64_t>(call_answer::content::nothing)) return answer;
+  if (first.kind != static_cast<std::uint64_t>(call_answer::content::value) &&
+      first.kind != static_cast<std::uint64_t>(call_answer::content::failure)) {
     return garbage(fmt::format("it is of the unknown kind {}", first.kind));
   }
   if (first.answer > room_) {
     return garbage(fmt::format("it is said to have {} bytes, {} are allowed", first.answer, room_));
   }
-  found.kind = static_cast<call_answer::what>(first.kind);
-  found.text.resize(first.answer);
-  if (!read(answer_at(), found.text.data(), found.text.size())) {
+  answer.kind = static_cast<call_answer::content>(first.kind);
+  answer.text.resize(first.answer);
+  if (!read(answer_at(), answer.text.data(), answer.text.size())) {
     return garbage("it cannot be read");
   }
-  return found;
+  return answer;
 }
 
 ELASTIC_DECL int call_memfd::open_memory() {
@@ -120,7 +120,7 @@ ELASTIC_DECL int call_memfd::open_memory() {
 }
 
 ELASTIC_DECL call_answer call_memfd::garbage(std::string why) {
-  return {call_answer::what::garbage, std::move(why)};
+  return {call_answer::content::garbage, std::move(why)};
 }
 
 ELASTIC_DECL void call_memfd::fail(const char* step) {

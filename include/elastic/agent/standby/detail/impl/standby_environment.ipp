@@ -62,7 +62,7 @@ ELASTIC_DECL process_spec without_attempt(process_spec spec) {
 }
 
 ELASTIC_DECL std::vector<std::string> standby_environment(const process_spec& spec,
-                                                          const standby_task& what) {
+                                                          const standby_task& standby) {
   environment_map variables = environment_from(spec.environment);
   std::erase_if(variables, [](const auto& entry) { return is_of_attempt(entry.first); });
   const auto path = find_variable(variables, "PYTHONPATH");
@@ -71,8 +71,8 @@ ELASTIC_DECL std::vector<std::string> standby_environment(const process_spec& sp
   entries = "/proc/self/fd/1";
   if (path && !path->empty()) entries += ":" + *path;
   variables["ELASTIC_STANDBY"] =
-      fmt::format("{}:{}:{}:{}:{}:{}:{}", what.archive_size, what.stands_back ? 1 : 0,
-                  what.record.size(), path ? 1 : 0, what.kind, what.modules, what.name);
+      fmt::format("{}:{}:{}:{}:{}:{}:{}", standby.archive_size, standby.stands_back ? 1 : 0,
+                  standby.record.size(), path ? 1 : 0, standby.kind, standby.modules, standby.name);
   return environment_entries(variables);
 }
 

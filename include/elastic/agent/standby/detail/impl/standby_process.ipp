@@ -35,7 +35,7 @@ inline unique_fd open_standby_file(std::string_view content) {
 }
 
 ELASTIC_DECL task<std::unique_ptr<standby_process>> standby_process::start(
-    std::shared_ptr<process_launcher> launcher, process_spec spec, standby_task what) {
+    std::shared_ptr<process_launcher> launcher, process_spec spec, standby_task standby) {
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -47,9 +47,9 @@ ELASTIC_DECL task<std::unique_ptr<standby_process>> standby_process::start(
   const std::string archive =
       stored_archive("sitecustomize.py", std::string(import_recorder) + standby_hook);
   const unique_fd out = open_standby_file(archive);
-  const unique_fd err = open_standby_file(what.record);
-  what.archive_size = archive.size();
-  spec.environment = standby_environment(spec, what);
+  const unique_fd err = open_standby_file(standby.record);
+  standby.archive_size = archive.size();
+  spec.environment = standby_environment(spec, standby);
   spec.stdin_fd = theirs.get();
   spec.stdout_fd = out.get();
   spec.stderr_fd = err.get();
