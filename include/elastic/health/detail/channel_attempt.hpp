@@ -102,9 +102,9 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   ELASTIC_DECL void open_timer_file();
   ELASTIC_DECL void shut();
 
-  // Runs `work` beside the others. What it throws is logged after `what` and ends nothing else.
-  ELASTIC_DECL void run(std::string what, task<void> work);
-  ELASTIC_DECL static task<void> run_and_log(self_pointer attempt, std::string what,
+  // Runs `work` beside the others. What it throws is logged after `problem` and ends nothing else.
+  ELASTIC_DECL void run(std::string problem, task<void> work);
+  ELASTIC_DECL static task<void> run_and_log(self_pointer attempt, std::string problem,
                                              task<void> work);
   ELASTIC_DECL task<void> rest_until(time_point when);
 
@@ -123,35 +123,35 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   // The same user, root, or a worker that has become another user.
   ELASTIC_DECL bool may_enter(const ucred& peer) const;
   ELASTIC_DECL void admit(socket accepted);
-  ELASTIC_DECL static void disconnect(connection& one);
-  ELASTIC_DECL void forget(const connection_pointer& one);
+  ELASTIC_DECL static void disconnect(connection& client);
+  ELASTIC_DECL void forget(const connection_pointer& client);
   ELASTIC_DECL bool can_save(int local_rank) const;
-  ELASTIC_DECL static std::string name_of(const connection& one);
+  ELASTIC_DECL static std::string name_of(const connection& client);
 
   // Result: whether it was taken; who does not read is disconnected.
-  ELASTIC_DECL bool send(connection& one, const std::string& line);
-  ELASTIC_DECL void send_all(const agent_message& said);
-  ELASTIC_DECL void refuse(connection& one, const std::string& why);
+  ELASTIC_DECL bool send(connection& client, const std::string& line);
+  ELASTIC_DECL void send_all(const agent_message& message);
+  ELASTIC_DECL void refuse(connection& client, const std::string& why);
 
   // Result: how many lines there were.
-  ELASTIC_DECL int take(connection& one, std::string_view bytes);
-  ELASTIC_DECL void take_line(connection& one, std::string_view line);
+  ELASTIC_DECL int take(connection& client, std::string_view bytes);
+  ELASTIC_DECL void take_line(connection& client, std::string_view line);
 
   // ---- what workers say -----------------------------------------------------------------------
 
-  ELASTIC_DECL worker_liveness& liveness_of(const connection& one);
-  ELASTIC_DECL void handle(connection& one, const worker_messages::hello& said);
-  ELASTIC_DECL void handle(connection& one, const worker_messages::heartbeat& said);
-  ELASTIC_DECL void handle(connection& one, const worker_messages::enter& said);
-  ELASTIC_DECL void handle(connection& one, const worker_messages::leave& said);
-  ELASTIC_DECL void handle(connection& one, const worker_messages::expires& said);
-  ELASTIC_DECL void handle(connection& one, const worker_messages::release& said);
-  ELASTIC_DECL void handle(connection& one, const worker_messages::progress& said);
-  ELASTIC_DECL void handle(connection& one, const worker_messages::saved& said);
-  ELASTIC_DECL void handle(connection& one, const worker_messages::not_saved& said);
-  ELASTIC_DECL void handle(connection& one, const worker_messages::no_restart& said);
-  ELASTIC_DECL void handle(connection& one, const worker_messages::bad_node& said);
-  ELASTIC_DECL void handle(connection& one, const worker_messages::bye&);
+  ELASTIC_DECL worker_liveness& liveness_of(const connection& client);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::hello& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::heartbeat& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::enter& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::leave& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::expires& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::release& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::progress& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::saved& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::not_saved& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::no_restart& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::bad_node& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::bye&);
   ELASTIC_DECL void answer(std::int64_t id, int local_rank, const std::string& problem);
 
   // ---- PyTorch's timers -----------------------------------------------------------------------
@@ -179,20 +179,20 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
 
   // Reads what is there, as much at most. Nothing else reads from a connection, so that no byte
   // is under way in an operation of Asio's while this looks. Result: how many lines there were.
-  ELASTIC_DECL int read_now(connection& one, int most_pieces);
+  ELASTIC_DECL int read_now(connection& client, int most_pieces);
   ELASTIC_DECL void judge(time_point now);
 
   // ---- what runs --------------------------------------------------------------------------------
 
-  ELASTIC_DECL static task<void> accept_all(self_pointer all);
-  ELASTIC_DECL static task<void> serve(self_pointer all, connection_pointer one);
-  ELASTIC_DECL static task<void> read_lines(self_pointer all, connection_pointer one);
-  ELASTIC_DECL static task<void> read_timers(self_pointer all);
+  ELASTIC_DECL static task<void> accept_all(self_pointer self);
+  ELASTIC_DECL static task<void> serve(self_pointer self, connection_pointer client);
+  ELASTIC_DECL static task<void> read_lines(self_pointer self, connection_pointer client);
+  ELASTIC_DECL static task<void> read_timers(self_pointer self);
 
   // Begins again after an error: no worker may hang unnoticed because of one.
   ELASTIC_DECL static task<void> watch(self_pointer attempt);
-  ELASTIC_DECL static task<void> watch_while_due(self_pointer all);
-  ELASTIC_DECL static task<checkpoint_outcome> ask_checkpoint(self_pointer all, duration within);
+  ELASTIC_DECL static task<void> watch_while_due(self_pointer self);
+  ELASTIC_DECL static task<checkpoint_outcome> ask_checkpoint(self_pointer self, duration within);
 };
 
 }  // namespace elastic::detail

@@ -107,12 +107,12 @@ class control_fields {
   std::map<std::string, double> metrics(const char* name) const {
     std::map<std::string, double> values;
     if (!has(name)) return values;
-    const nlohmann::json& all = field(name);
-    if (!all.is_object() || all.size() > limits::control_metrics) {
+    const nlohmann::json& object = field(name);
+    if (!object.is_object() || object.size() > limits::control_metrics) {
       refuse(fmt::format("has \"{}\" that are no object of at most {} numbers", name,
                          limits::control_metrics));
     }
-    for (const auto& [key, value] : all.items()) {
+    for (const auto& [key, value] : object.items()) {
       if (!value.is_number() || key.size() > limits::control_name_bytes) {
         refuse(fmt::format("has a metric '{:.40}' that is no number, or of a name over {} bytes",
                            printable(key, limits::control_name_bytes), limits::control_name_bytes));
@@ -137,14 +137,14 @@ class control_fields {
   }
 
   bool has(const char* name) const {
-    const auto found = json_.find(name);
-    return found != json_.end() && !found->is_null();
+    const auto position = json_.find(name);
+    return position != json_.end() && !position->is_null();
   }
 
   const nlohmann::json& field(const char* name) const {
-    const auto found = json_.find(name);
-    if (found == json_.end()) refuse(fmt::format("has no \"{}\"", name));
-    return *found;
+    const auto position = json_.find(name);
+    if (position == json_.end()) refuse(fmt::format("has no \"{}\"", name));
+    return *position;
   }
 
   nlohmann::json json_;

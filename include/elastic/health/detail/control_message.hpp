@@ -100,8 +100,8 @@ using worker_message =
 
 /// The message as a line, its end included; at most `limits::control_line_bytes`. Texts and names
 /// are cut if they are too long; metrics that make the line too long are left out.
-ELASTIC_DECL std::string to_line(const worker_message& said);
-ELASTIC_DECL std::string to_line(const agent_message& said);
+ELASTIC_DECL std::string to_line(const worker_message& message);
+ELASTIC_DECL std::string to_line(const agent_message& message);
 
 /// Reads what a worker says: a line without its end.
 /// Errors: `errc::protocol_violation`, naming what is wrong and what is allowed.

@@ -73,7 +73,7 @@ class worker_channels {
 
  private:
   using state_pointer = std::shared_ptr<channel_attempt>;
-  ELASTIC_DECL static task<void> close_all(state_pointer all);
+  ELASTIC_DECL static task<void> close_all(state_pointer state);
   ELASTIC_DECL void abandon();
 
   asio::any_io_executor strand_;

@@ -21,10 +21,10 @@ class learned_timeouts {
  public:
   static constexpr int enough = 5;
   ELASTIC_DECL explicit learned_timeouts(const liveness_settings& settings = {});
-  ELASTIC_DECL void observe(const std::string& what, duration took);
+  ELASTIC_DECL void observe(const std::string& name, duration took);
 
   /// None if too little was seen.
-  ELASTIC_DECL std::optional<duration> of(const std::string& what) const;
+  ELASTIC_DECL std::optional<duration> of(const std::string& name) const;
 
  private:
   struct record {

@@ -100,20 +100,20 @@ ELASTIC_DECL void channel_attempt::shut() {
   acceptor.close(ignored);
   timer_file.close(ignored);
   if (made_timer_file) ::unlink(timer_path.c_str());
-  for (const connection_pointer& one : connections) disconnect(*one);
-  for (const auto& one : questions) one->answered.set();
+  for (const connection_pointer& client : connections) disconnect(*client);
+  for (const auto& pending : questions) pending->answered.set();
 }
 
-ELASTIC_DECL void channel_attempt::run(std::string what, task<void> work) {
-  tasks.spawn(run_and_log(shared_from_this(), std::move(what), std::move(work)));
+ELASTIC_DECL void channel_attempt::run(std::string problem, task<void> work) {
+  tasks.spawn(run_and_log(shared_from_this(), std::move(problem), std::move(work)));
 }
 
-ELASTIC_DECL task<void> channel_attempt::run_and_log(self_pointer attempt, std::string what,
+ELASTIC_DECL task<void> channel_attempt::run_and_log(self_pointer attempt, std::string problem,
                                                      task<void> work) {
   try {
     co_await std::move(work);
   } catch (const std::exception& failure) {
-    if (!attempt->is_closing()) attempt->options.log.error("{}: {}", what, failure.what());
+    if (!attempt->is_closing()) attempt->options.log.error("{}: {}", problem, failure.what());
   }
 }
 
@@ -139,197 +139,210 @@ ELASTIC_DECL void channel_attempt::admit(socket accepted) {
         "let in",
         connections.size(), peer.pid);
   }
-  auto one = std::make_shared<connection>(std::move(accepted));
-  connections.push_back(one);
-  run("a connection to the control channel is lost", serve(shared_from_this(), one));
+  auto client = std::make_shared<connection>(std::move(accepted));
+  connections.push_back(client);
+  run("a connection to the control channel is lost", serve(shared_from_this(), client));
 }
 
-ELASTIC_DECL void channel_attempt::disconnect(connection& one) {
-  one.is_closed = true;
+ELASTIC_DECL void channel_attempt::disconnect(connection& client) {
+  client.is_closed = true;
   asio::error_code ignored;
-  one.peer.close(ignored);
+  client.peer.close(ignored);
 }
 
-ELASTIC_DECL void channel_attempt::forget(const connection_pointer& one) {
-  disconnect(*one);
-  connections.remove(one);
+ELASTIC_DECL void channel_attempt::forget(const connection_pointer& client) {
+  disconnect(*client);
+  connections.remove(client);
   if (is_closing()) return;
-  if (!one->worker || !one->checkpoints || can_save(*one->worker)) return;
-  for (const auto& asked : questions) {
-    asked->settle(*one->worker, "closed its channel before it answered");
+  if (!client->worker || !client->checkpoints || can_save(*client->worker)) return;
+  for (const auto& pending : questions) {
+    pending->settle(*client->worker, "closed its channel before it answered");
   }
 }
 
 ELASTIC_DECL bool channel_attempt::can_save(int local_rank) const {
-  return std::any_of(connections.begin(), connections.end(), [&](const auto& one) {
-    return !one->is_closed && one->checkpoints && one->worker == local_rank;
+  return std::any_of(connections.begin(), connections.end(), [&](const auto& client) {
+    return !client->is_closed && client->checkpoints && client->worker == local_rank;
   });
 }
 
-ELASTIC_DECL std::string channel_attempt::name_of(const connection& one) {
-  return one.worker ? fmt::format("local rank {}", *one.worker) : "a worker without a name";
+ELASTIC_DECL std::string channel_attempt::name_of(const connection& client) {
+  return client.worker ? fmt::format("local rank {}", *client.worker) : "a worker without a name";
 }
 
-ELASTIC_DECL bool channel_attempt::send(connection& one, const std::string& line) {
-  if (one.is_closed) return false;
+ELASTIC_DECL bool channel_attempt::send(connection& client, const std::string& line) {
+  if (client.is_closed) return false;
   const ssize_t sent =
-      ::send(one.peer.native_handle(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      ::send(client.peer.native_handle(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent == static_cast<ssize_t>(line.size())) return true;
   // One that is gone is noticed when its last words have been read.
   if (sent < 0 && errno != EAGAIN) return false;
-  complain("the control channel of {} is closed: it does not read what it is sent", name_of(one));
-  disconnect(one);
+  complain("the control channel of {} is closed: it does not read what it is sent",
+           name_of(client));
+  disconnect(client);
   return false;
 }
 
-ELASTIC_DECL void channel_attempt::send_all(const agent_message& said) {
-  const std::string line = to_line(said);
-  const std::vector<connection_pointer> all(connections.begin(), connections.end());
-  for (const auto& one : all) {
-    if (one->worker) send(*one, line);
+ELASTIC_DECL void channel_attempt::send_all(const agent_message& message) {
+  const std::string line = to_line(message);
+  const std::vector<connection_pointer> clients(connections.begin(), connections.end());
+  for (const auto& client : clients) {
+    if (client->worker) send(*client, line);
   }
 }
 
-ELASTIC_DECL void channel_attempt::refuse(connection& one, const std::string& why) {
-  complain("the control channel of {} is closed: {}", name_of(one), why);
-  send(one, to_line(agent_message(control_messages::refused{why})));
-  disconnect(one);
+ELASTIC_DECL void channel_attempt::refuse(connection& client, const std::string& why) {
+  complain("the control channel of {} is closed: {}", name_of(client), why);
+  send(client, to_line(agent_message(control_messages::refused{why})));
+  disconnect(client);
 }
 
-ELASTIC_DECL int channel_attempt::take(connection& one, std::string_view bytes) {
-  one.lines.append(bytes);
+ELASTIC_DECL int channel_attempt::take(connection& client, std::string_view bytes) {
+  client.lines.append(bytes);
   int count = 0;
-  while (!one.is_closed) {
-    const auto next = one.lines.next();
+  while (!client.is_closed) {
+    const auto next = client.lines.next();
     if (!next) break;
     ++count;
     if (next->too_long) {
-      refuse(one, fmt::format("a control message is longer than {} bytes, the line end "
-                              "included",
-                              limits::control_line_bytes));
+      refuse(client, fmt::format("a control message is longer than {} bytes, the line end "
+                                 "included",
+                                 limits::control_line_bytes));
     } else {
-      take_line(one, next->line);
+      take_line(client, next->line);
     }
   }
   return count;
 }
 
-ELASTIC_DECL void channel_attempt::take_line(connection& one, std::string_view line) {
+ELASTIC_DECL void channel_attempt::take_line(connection& client, std::string_view line) {
   try {
-    const worker_message said = parse_worker_message(line);
-    if (!one.worker && !std::holds_alternative<worker_messages::hello>(said)) {
+    const worker_message message = parse_worker_message(line);
+    if (!client.worker && !std::holds_alternative<worker_messages::hello>(message)) {
       throw error(errc::protocol_violation, "a control message comes before hello");
     }
-    std::visit([&](const auto& message) { handle(one, message); }, said);
+    std::visit([&](const auto& content) { handle(client, content); }, message);
   } catch (const std::exception& failure) {
-    return refuse(one, failure.what());
+    return refuse(client, failure.what());
   }
-  if (one.worker) look_again(*one.worker);
+  if (client.worker) look_again(*client.worker);
 }
 
-ELASTIC_DECL worker_liveness& channel_attempt::liveness_of(const connection& one) {
-  return places[static_cast<std::size_t>(*one.worker)].liveness;
+ELASTIC_DECL worker_liveness& channel_attempt::liveness_of(const connection& client) {
+  return places[static_cast<std::size_t>(*client.worker)].liveness;
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::hello& said) {
-  if (one.worker) throw error(errc::protocol_violation, "a control message is a second hello");
-  if (said.version != control_messages::version) {
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::hello& message) {
+  if (client.worker) throw error(errc::protocol_violation, "a control message is a second hello");
+  if (message.version != control_messages::version) {
     throw error(errc::protocol_violation,
-                fmt::format("a control message is of version {}; {} is spoken here", said.version,
-                            control_messages::version));
+                fmt::format("a control message is of version {}; {} is spoken here",
+                            message.version, control_messages::version));
   }
-  if (static_cast<std::size_t>(said.local_rank) >= places.size()) {
+  if (static_cast<std::size_t>(message.local_rank) >= places.size()) {
     throw error(errc::protocol_violation,
                 fmt::format("a control message is of local rank {}; there are {} workers",
-                            said.local_rank, places.size()));
+                            message.local_rank, places.size()));
   }
-  one.worker = said.local_rank;
-  one.checkpoints = said.checkpoints;
-  place& at = places[static_cast<std::size_t>(said.local_rank)];
+  client.worker = message.local_rank;
+  client.checkpoints = message.checkpoints;
+  place& at = places[static_cast<std::size_t>(message.local_rank)];
   if (std::exchange(at.said_bye, false) && at.running) at.liveness.start(time().now());
-  send(one, to_line(agent_message(control_messages::welcome())));
+  send(client, to_line(agent_message(control_messages::welcome())));
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::heartbeat& said) {
-  liveness_of(one).beat(time().now(), said.timeout);
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::heartbeat& message) {
+  liveness_of(client).beat(time().now(), message.timeout);
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::enter& said) {
-  if (liveness_of(one).enter(time().now(), said.section, said.timeout)) return;
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::enter& message) {
+  if (liveness_of(client).enter(time().now(), message.section, message.timeout)) return;
   throw error(errc::protocol_violation, fmt::format("a control message opens more than {} sections",
                                                     limits::worker_sections));
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::leave& said) {
-  liveness_of(one).leave(time().now(), said.section);
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::leave& message) {
+  liveness_of(client).leave(time().now(), message.section);
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::expires& said) {
-  if (liveness_of(one).arm(time().now(), said.timer, said.after)) return;
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::expires& message) {
+  if (liveness_of(client).arm(time().now(), message.timer, message.after)) return;
   throw error(errc::protocol_violation,
               fmt::format("a control message arms more than {} timers", limits::worker_timers));
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::release& said) {
-  liveness_of(one).release(said.timer);
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::release& message) {
+  liveness_of(client).release(message.timer);
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::progress& said) {
-  liveness_of(one).beat(time().now());
-  if (options.events.progress) options.events.progress(*one.worker, said);
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::progress& message) {
+  liveness_of(client).beat(time().now());
+  if (options.events.progress) options.events.progress(*client.worker, message);
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::saved& said) {
-  answer(said.id, *one.worker, "");
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::saved& message) {
+  answer(message.id, *client.worker, "");
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::not_saved& said) {
-  answer(said.id, *one.worker,
-         said.reason.empty() ? "has not saved it" : "has not saved it: " + said.reason);
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::not_saved& message) {
+  answer(message.id, *client.worker,
+         message.reason.empty() ? "has not saved it" : "has not saved it: " + message.reason);
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one,
-                                          const worker_messages::no_restart& said) {
-  if (options.events.no_restart) options.events.no_restart(*one.worker, said.reason);
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::no_restart& message) {
+  if (options.events.no_restart) options.events.no_restart(*client.worker, message.reason);
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::bad_node& said) {
-  if (options.events.bad_node) options.events.bad_node(*one.worker, said.reason);
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::bad_node& message) {
+  if (options.events.bad_node) options.events.bad_node(*client.worker, message.reason);
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::bye&) {
-  liveness_of(one).end();
-  places[static_cast<std::size_t>(*one.worker)].said_bye = true;
+ELASTIC_DECL void channel_attempt::handle(connection& client, const worker_messages::bye&) {
+  liveness_of(client).end();
+  places[static_cast<std::size_t>(*client.worker)].said_bye = true;
 }
 
 ELASTIC_DECL void channel_attempt::answer(std::int64_t id, int local_rank,
                                           const std::string& problem) {
-  for (const auto& one : questions) {
-    if (one->id == id) one->settle(local_rank, problem);
+  for (const auto& pending : questions) {
+    if (pending->id == id) pending->settle(local_rank, problem);
   }
 }
 
 ELASTIC_DECL void channel_attempt::take_timer(std::string_view line) {
   try {
-    const timer_request asked = parse_timer_request(line);
-    const auto owner = options.events.owner_of ? options.events.owner_of(asked.pid) : std::nullopt;
+    const timer_request request = parse_timer_request(line);
+    const auto owner =
+        options.events.owner_of ? options.events.owner_of(request.pid) : std::nullopt;
     if (!owner) {
       return complain(
           "timer file '{}': pid {} is of no worker of this node; its timer is not "
           "watched",
-          timer_path, asked.pid);
+          timer_path, request.pid);
     }
     worker_liveness& liveness = places.at(static_cast<std::size_t>(*owner)).liveness;
-    const std::string name = fmt::format("{} (pid {})", asked.scope, asked.pid);
-    if (!asked.expiry || asked.signal <= 0) {
+    const std::string name = fmt::format("{} (pid {})", request.scope, request.pid);
+    if (!request.expiry || request.signal <= 0) {
       liveness.release(name);
     } else {
-      const auto left = std::chrono::duration_cast<duration>(*asked.expiry - time().wall_now());
+      const auto remaining =
+          std::chrono::duration_cast<duration>(*request.expiry - time().wall_now());
       const bool armed =
-          liveness.arm(time().now(), name, std::max(left, duration::zero()), asked.signal);
+          liveness.arm(time().now(), name, std::max(remaining, duration::zero()), request.signal);
       if (!armed) {
         complain("timer file '{}': pid {} has more than {} timers; one is not watched", timer_path,
-                 asked.pid, limits::worker_timers);
+                 request.pid, limits::worker_timers);
       }
     }
     look_again(*owner);
@@ -339,27 +352,27 @@ ELASTIC_DECL void channel_attempt::take_timer(std::string_view line) {
 }
 
 ELASTIC_DECL void channel_attempt::started(int local_rank) {
-  place& one = places.at(static_cast<std::size_t>(local_rank));
-  one.running = true;
-  one.liveness.start(time().now());
+  place& entry = places.at(static_cast<std::size_t>(local_rank));
+  entry.running = true;
+  entry.liveness.start(time().now());
   look_again(local_rank);
 }
 
 ELASTIC_DECL void channel_attempt::ended(int local_rank) {
   drain_input(local_rank);
-  place& one = places.at(static_cast<std::size_t>(local_rank));
-  one.running = false;
-  one.liveness.end();
-  for (const auto& asked : questions) asked->settle(local_rank, "ended before it answered");
+  place& entry = places.at(static_cast<std::size_t>(local_rank));
+  entry.running = false;
+  entry.liveness.end();
+  for (const auto& pending : questions) pending->settle(local_rank, "ended before it answered");
 }
 
 ELASTIC_DECL void channel_attempt::pause() {
-  for (place& one : places) one.liveness.pause(time().now());
+  for (place& entry : places) entry.liveness.pause(time().now());
   send_all(agent_message(control_messages::pause_work()));
 }
 
 ELASTIC_DECL void channel_attempt::resume() {
-  for (place& one : places) one.liveness.resume(time().now());
+  for (place& entry : places) entry.liveness.resume(time().now());
   send_all(agent_message(control_messages::resume_work()));
   for (std::size_t rank = 0; rank < places.size(); ++rank) look_again(static_cast<int>(rank));
 }
@@ -378,7 +391,7 @@ ELASTIC_DECL void channel_attempt::look_again(int local_rank) {
 
 ELASTIC_DECL time_point channel_attempt::next_expiry() const {
   time_point first = time_point::max();
-  for (const place& one : places) first = std::min(first, one.liveness.next_expiry());
+  for (const place& entry : places) first = std::min(first, entry.liveness.next_expiry());
   return first;
 }
 
@@ -386,10 +399,10 @@ ELASTIC_DECL void channel_attempt::drain_input(int local_rank) {
   for (std::size_t most = limits::control_connections; most > 0 && !is_closing(); --most) {
     if (accept_one()) break;
   }
-  const std::vector<connection_pointer> all(connections.begin(), connections.end());
-  for (const auto& one : all) {
+  const std::vector<connection_pointer> clients(connections.begin(), connections.end());
+  for (const auto& client : clients) {
     constexpr int most_pieces = 16;
-    if (!one->worker || *one->worker == local_rank) read_now(*one, most_pieces);
+    if (!client->worker || *client->worker == local_rank) read_now(*client, most_pieces);
   }
 }
 
@@ -401,15 +414,16 @@ ELASTIC_DECL asio::error_code channel_attempt::accept_one() {
   return failure;
 }
 
-ELASTIC_DECL int channel_attempt::read_now(connection& one, int most_pieces) {
+ELASTIC_DECL int channel_attempt::read_now(connection& client, int most_pieces) {
   std::array<char, limits::control_line_bytes> piece;
   int lines = 0;
-  for (int count = 0; count < most_pieces && !one.is_closed; ++count) {
-    const ssize_t size = ::recv(one.peer.native_handle(), piece.data(), piece.size(), MSG_DONTWAIT);
+  for (int count = 0; count < most_pieces && !client.is_closed; ++count) {
+    const ssize_t size =
+        ::recv(client.peer.native_handle(), piece.data(), piece.size(), MSG_DONTWAIT);
     if (size > 0) {
-      lines += take(one, std::string_view(piece.data(), static_cast<std::size_t>(size)));
+      lines += take(client, std::string_view(piece.data(), static_cast<std::size_t>(size)));
     } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
-      one.has_ended = true;
+      client.has_ended = true;
       break;
     } else if (errno == EAGAIN) {
       break;
@@ -420,66 +434,66 @@ ELASTIC_DECL int channel_attempt::read_now(connection& one, int most_pieces) {
 
 ELASTIC_DECL void channel_attempt::judge(time_point now) {
   for (std::size_t rank = 0; rank < places.size() && !is_closing(); ++rank) {
-    place& one = places[rank];
-    if (one.liveness.next_expiry() > now) continue;
+    place& entry = places[rank];
+    if (entry.liveness.next_expiry() > now) continue;
     drain_input(static_cast<int>(rank));
-    const auto verdict = one.liveness.judge(now);
+    const auto verdict = entry.liveness.judge(now);
     if (!verdict) continue;
-    one.liveness.end();
+    entry.liveness.end();
     if (options.events.hung) options.events.hung(static_cast<int>(rank), *verdict);
   }
 }
 
-ELASTIC_DECL task<void> channel_attempt::accept_all(self_pointer all) {
+ELASTIC_DECL task<void> channel_attempt::accept_all(self_pointer self) {
   constexpr int most_accepts = 1000;
   rate_gate gate(most_accepts);
-  while (!all->is_closing()) {
-    auto [ended] = co_await all->acceptor.async_wait(socket::wait_read, detail::as_result);
-    if (all->is_closing() || ended) co_return;
-    const time_point now = all->time().now();
+  while (!self->is_closing()) {
+    auto [ended] = co_await self->acceptor.async_wait(socket::wait_read, detail::as_result);
+    if (self->is_closing() || ended) co_return;
+    const time_point now = self->time().now();
     std::optional<time_point> rest = gate.count(now);
-    const asio::error_code failure = all->accept_one();
+    const asio::error_code failure = self->accept_one();
     if (failure && failure != asio::error::would_block) {
-      all->complain("no connection can be taken at the control channel: {}", failure.message());
+      self->complain("no connection can be taken at the control channel: {}", failure.message());
       rest = now + std::chrono::seconds(1);
     }
-    if (rest) co_await all->rest_until(*rest);
+    if (rest) co_await self->rest_until(*rest);
   }
 }
 
-ELASTIC_DECL task<void> channel_attempt::serve(self_pointer all, connection_pointer one) {
+ELASTIC_DECL task<void> channel_attempt::serve(self_pointer self, connection_pointer client) {
   std::exception_ptr failure;
   try {
-    co_await read_lines(all, one);
+    co_await read_lines(self, client);
   } catch (...) {
     failure = std::current_exception();
   }
-  all->forget(one);
+  self->forget(client);
   if (failure) std::rethrow_exception(failure);
 }
 
-ELASTIC_DECL task<void> channel_attempt::read_lines(self_pointer all, connection_pointer one) {
+ELASTIC_DECL task<void> channel_attempt::read_lines(self_pointer self, connection_pointer client) {
   rate_gate gate(limits::control_lines_per_second);
-  while (!one->is_closed && !one->has_ended) {
-    auto [failure] = co_await one->peer.async_wait(socket::wait_read, detail::as_result);
-    if (failure || one->is_closed) break;
-    const int lines = all->read_now(*one, 1);
-    const auto rest = gate.count(all->time().now(), lines);
-    if (rest) co_await all->rest_until(*rest);
+  while (!client->is_closed && !client->has_ended) {
+    auto [failure] = co_await client->peer.async_wait(socket::wait_read, detail::as_result);
+    if (failure || client->is_closed) break;
+    const int lines = self->read_now(*client, 1);
+    const auto rest = gate.count(self->time().now(), lines);
+    if (rest) co_await self->rest_until(*rest);
   }
 }
 
-ELASTIC_DECL task<void> channel_attempt::read_timers(self_pointer all) {
+ELASTIC_DECL task<void> channel_attempt::read_timers(self_pointer self) {
   std::array<char, limits::control_line_bytes> piece;
   rate_gate gate(limits::control_lines_per_second);
   line_intake lines;
-  while (!all->is_closing()) {
+  while (!self->is_closing()) {
     auto [failure, size] =
-        co_await all->timer_file.async_read_some(asio::buffer(piece), detail::as_result);
-    if (all->is_closing()) co_return;
+        co_await self->timer_file.async_read_some(asio::buffer(piece), detail::as_result);
+    if (self->is_closing()) co_return;
     if (failure) {
-      all->options.log.error("timer file '{}' cannot be read any more: {}", all->timer_path,
-                             failure.message());
+      self->options.log.error("timer file '{}' cannot be read any more: {}", self->timer_path,
+                              failure.message());
       co_return;
     }
     lines.append(std::string_view(piece.data(), size));
@@ -487,14 +501,14 @@ ELASTIC_DECL task<void> channel_attempt::read_timers(self_pointer all) {
     for (auto next = lines.next(); next; next = lines.next()) {
       ++count;
       if (next->too_long) {
-        all->complain("timer file '{}': a line is longer than {} bytes", all->timer_path,
-                      limits::control_line_bytes);
+        self->complain("timer file '{}': a line is longer than {} bytes", self->timer_path,
+                       limits::control_line_bytes);
       } else {
-        all->take_timer(next->line);
+        self->take_timer(next->line);
       }
     }
-    const auto rest = gate.count(all->time().now(), count);
-    if (rest) co_await all->rest_until(*rest);
+    const auto rest = gate.count(self->time().now(), count);
+    if (rest) co_await self->rest_until(*rest);
   }
 }
 
@@ -514,60 +528,61 @@ ELASTIC_DECL task<void> channel_attempt::watch(self_pointer attempt) {
   attempt->is_watching = false;
 }
 
-ELASTIC_DECL task<void> channel_attempt::watch_while_due(self_pointer all) {
-  while (!all->is_closing()) {
-    const time_point until = all->next_expiry();
-    all->watched_until = until;
+ELASTIC_DECL task<void> channel_attempt::watch_while_due(self_pointer self) {
+  while (!self->is_closing()) {
+    const time_point until = self->next_expiry();
+    self->watched_until = until;
     if (until == time_point::max()) break;
-    all->changed.reset();
-    co_await with_deadline(all->time(), until, all->changed.wait());
-    if (all->is_closing()) break;
-    const time_point woken = all->time().now();
+    self->changed.reset();
+    co_await with_deadline(self->time(), until, self->changed.wait());
+    if (self->is_closing()) break;
+    const time_point woken = self->time().now();
     if (woken < until) continue;
     if (woken - until > limits::watch_lateness) {
-      all->options.log.warning(
+      self->options.log.warning(
           "this process stood still for {}: the clocks of its workers start "
           "anew",
           worker_liveness::text_of(woken - until));
-      for (place& one : all->places) one.liveness.renew(woken);
+      for (place& entry : self->places) entry.liveness.renew(woken);
       continue;
     }
-    all->judge(woken);
+    self->judge(woken);
   }
 }
 
-ELASTIC_DECL task<checkpoint_outcome> channel_attempt::ask_checkpoint(self_pointer all,
+ELASTIC_DECL task<checkpoint_outcome> channel_attempt::ask_checkpoint(self_pointer self,
                                                                       duration within) {
-  if (!all || all->is_closing()) co_return checkpoint_outcome();
-  const auto asked = std::make_shared<question>(all->strand);
-  asked->id = ++all->last_question;
+  if (!self || self->is_closing()) co_return checkpoint_outcome();
+  const auto pending = std::make_shared<question>(self->strand);
+  pending->id = ++self->last_question;
   control_messages::checkpoint wanted;
-  wanted.id = asked->id;
+  wanted.id = pending->id;
   wanted.within = within;
   const std::string line = to_line(agent_message(wanted));
-  const std::vector<connection_pointer> connected(all->connections.begin(), all->connections.end());
-  for (const auto& one : connected) {
-    const bool wants = one->worker && one->checkpoints &&
-                       all->places[static_cast<std::size_t>(*one->worker)].running;
-    if (wants && all->send(*one, line)) asked->waiting.insert(*one->worker);
+  const std::vector<connection_pointer> connected(self->connections.begin(),
+                                                  self->connections.end());
+  for (const auto& client : connected) {
+    const bool wants = client->worker && client->checkpoints &&
+                       self->places[static_cast<std::size_t>(*client->worker)].running;
+    if (wants && self->send(*client, line)) pending->waiting.insert(*client->worker);
   }
-  asked->outcome.asked = static_cast<int>(asked->waiting.size());
-  if (asked->waiting.empty()) co_return asked->outcome;
-  all->questions.push_back(asked);
+  pending->outcome.asked = static_cast<int>(pending->waiting.size());
+  if (pending->waiting.empty()) co_return pending->outcome;
+  self->questions.push_back(pending);
   const struct forget_question {
-    self_pointer all;
-    std::shared_ptr<question> asked;
-    ~forget_question() { all->questions.remove(asked); }
-  } forgetting{all, asked};
-  time_source& time = all->time();
+    self_pointer self;
+    std::shared_ptr<question> pending;
+    ~forget_question() { self->questions.remove(pending); }
+  } forgetting{self, pending};
+  time_source& time = self->time();
   within = std::min<duration>(within, std::chrono::hours(24 * 365));
-  co_await with_deadline(time, deadline_after(time.now(), within), asked->answered.wait());
-  const std::set<int> silent = asked->waiting;
-  const std::string problem =
-      all->is_closing() ? "was stopped before it answered"
-                        : fmt::format("did not answer within {}", worker_liveness::text_of(within));
-  for (const int rank : silent) asked->settle(rank, problem);
-  co_return asked->outcome;
+  co_await with_deadline(time, deadline_after(time.now(), within), pending->answered.wait());
+  const std::set<int> silent = pending->waiting;
+  const std::string problem = self->is_closing() ? "was stopped before it answered"
+                                                 : fmt::format("did not answer within {}",
+                                                               worker_liveness::text_of(within));
+  for (const int rank : silent) pending->settle(rank, problem);
+  co_return pending->outcome;
 }
 
 }  // namespace elastic::detail

@@ -41,61 +41,61 @@ inline double bounded_seconds(duration span) {
 
 /// Writes a message as JSON.
 struct control_writer {
-  std::string operator()(const worker_messages::hello& said) const {
+  std::string operator()(const worker_messages::hello& message) const {
     return fmt::format(R"({{"kind": "hello", "version": {}, "local_rank": {}, "checkpoints": {}}})",
-                       said.version, said.local_rank, said.checkpoints);
+                       message.version, message.local_rank, message.checkpoints);
   }
-  std::string operator()(const worker_messages::heartbeat& said) const {
-    return fmt::format(R"({{"kind": "heartbeat"{}}})", timeout(said.timeout));
+  std::string operator()(const worker_messages::heartbeat& message) const {
+    return fmt::format(R"({{"kind": "heartbeat"{}}})", timeout(message.timeout));
   }
-  std::string operator()(const worker_messages::enter& said) const {
-    return fmt::format(R"({{"kind": "enter", "section": {}{}}})", control_name(said.section),
-                       timeout(said.timeout));
+  std::string operator()(const worker_messages::enter& message) const {
+    return fmt::format(R"({{"kind": "enter", "section": {}{}}})", control_name(message.section),
+                       timeout(message.timeout));
   }
-  std::string operator()(const worker_messages::leave& said) const {
-    return fmt::format(R"({{"kind": "leave", "section": {}}})", control_name(said.section));
+  std::string operator()(const worker_messages::leave& message) const {
+    return fmt::format(R"({{"kind": "leave", "section": {}}})", control_name(message.section));
   }
-  std::string operator()(const worker_messages::expires& said) const {
+  std::string operator()(const worker_messages::expires& message) const {
     return fmt::format(R"({{"kind": "expires", "timer": {}, "after": {}}})",
-                       control_name(said.timer), bounded_seconds(said.after));
+                       control_name(message.timer), bounded_seconds(message.after));
   }
-  std::string operator()(const worker_messages::release& said) const {
-    return fmt::format(R"({{"kind": "release", "timer": {}}})", control_name(said.timer));
+  std::string operator()(const worker_messages::release& message) const {
+    return fmt::format(R"({{"kind": "release", "timer": {}}})", control_name(message.timer));
   }
-  std::string operator()(const worker_messages::progress& said) const {
+  std::string operator()(const worker_messages::progress& message) const {
     std::string metrics;
-    for (const auto& [name, value] : said.metrics) {
+    for (const auto& [name, value] : message.metrics) {
       if (!std::isfinite(value)) continue;  // JSON has no way to say it
       metrics += fmt::format("{}{}: {}", metrics.empty() ? "" : ", ", control_name(name), value);
     }
     return fmt::format(
         R"({{"kind": "progress", "step": {}, "total": {}, "text": {}, "metrics": {{{}}}}})",
-        said.step, said.total, control_quoted(said.text), metrics);
+        message.step, message.total, control_quoted(message.text), metrics);
   }
-  std::string operator()(const worker_messages::saved& said) const {
-    return fmt::format(R"({{"kind": "saved", "id": {}}})", said.id);
+  std::string operator()(const worker_messages::saved& message) const {
+    return fmt::format(R"({{"kind": "saved", "id": {}}})", message.id);
   }
-  std::string operator()(const worker_messages::not_saved& said) const {
-    return fmt::format(R"({{"kind": "not_saved", "id": {}, "reason": {}}})", said.id,
-                       control_quoted(said.reason));
+  std::string operator()(const worker_messages::not_saved& message) const {
+    return fmt::format(R"({{"kind": "not_saved", "id": {}, "reason": {}}})", message.id,
+                       control_quoted(message.reason));
   }
-  std::string operator()(const worker_messages::no_restart& said) const {
-    return fmt::format(R"({{"kind": "no_restart", "reason": {}}})", control_quoted(said.reason));
+  std::string operator()(const worker_messages::no_restart& message) const {
+    return fmt::format(R"({{"kind": "no_restart", "reason": {}}})", control_quoted(message.reason));
   }
-  std::string operator()(const worker_messages::bad_node& said) const {
-    return fmt::format(R"({{"kind": "bad_node", "reason": {}}})", control_quoted(said.reason));
+  std::string operator()(const worker_messages::bad_node& message) const {
+    return fmt::format(R"({{"kind": "bad_node", "reason": {}}})", control_quoted(message.reason));
   }
   std::string operator()(const worker_messages::bye&) const { return R"({"kind": "bye"})"; }
 
-  std::string operator()(const control_messages::welcome& said) const {
-    return fmt::format(R"({{"kind": "welcome", "version": {}}})", said.version);
+  std::string operator()(const control_messages::welcome& message) const {
+    return fmt::format(R"({{"kind": "welcome", "version": {}}})", message.version);
   }
-  std::string operator()(const control_messages::refused& said) const {
-    return fmt::format(R"({{"kind": "refused", "reason": {}}})", control_quoted(said.reason));
+  std::string operator()(const control_messages::refused& message) const {
+    return fmt::format(R"({{"kind": "refused", "reason": {}}})", control_quoted(message.reason));
   }
-  std::string operator()(const control_messages::checkpoint& said) const {
-    return fmt::format(R"({{"kind": "checkpoint", "id": {}, "within": {}}})", said.id,
-                       bounded_seconds(said.within));
+  std::string operator()(const control_messages::checkpoint& message) const {
+    return fmt::format(R"({{"kind": "checkpoint", "id": {}, "within": {}}})", message.id,
+                       bounded_seconds(message.within));
   }
   std::string operator()(const control_messages::pause_work&) const {
     return R"({"kind": "pause"})";
@@ -103,8 +103,8 @@ struct control_writer {
   std::string operator()(const control_messages::resume_work&) const {
     return R"({"kind": "resume"})";
   }
-  std::string operator()(const control_messages::stop& said) const {
-    const double grace = in_seconds(said.grace);
+  std::string operator()(const control_messages::stop& message) const {
+    const double grace = in_seconds(message.grace);
     if (grace <= 0 || grace > most_control_seconds) return R"({"kind": "stop"})";
     return fmt::format(R"({{"kind": "stop", "grace": {}}})", grace);
   }
@@ -118,25 +118,26 @@ struct control_writer {
 inline constexpr std::int64_t most_control_number = std::numeric_limits<std::int64_t>::max();
 
 inline worker_messages::hello read_control_hello(const control_fields& fields) {
-  worker_messages::hello said;
-  said.version = static_cast<int>(fields.number("version", 1, 1'000'000));
-  said.local_rank = static_cast<int>(fields.number("local_rank", 0, limits::local_world_size - 1));
-  said.checkpoints = fields.flag_or("checkpoints", false);
-  return said;
+  worker_messages::hello message;
+  message.version = static_cast<int>(fields.number("version", 1, 1'000'000));
+  message.local_rank =
+      static_cast<int>(fields.number("local_rank", 0, limits::local_world_size - 1));
+  message.checkpoints = fields.flag_or("checkpoints", false);
+  return message;
 }
 
 inline worker_messages::progress read_progress(const control_fields& fields) {
-  worker_messages::progress said;
-  said.step = fields.number("step", 0, most_control_number);
-  said.total = fields.number_or("total", 0, most_control_number);
-  said.text = fields.text_or_empty("text");
-  said.metrics = fields.metrics("metrics");
-  return said;
+  worker_messages::progress message;
+  message.step = fields.number("step", 0, most_control_number);
+  message.total = fields.number_or("total", 0, most_control_number);
+  message.text = fields.text_or_empty("text");
+  message.metrics = fields.metrics("metrics");
+  return message;
 }
 
-ELASTIC_DECL std::string to_line(const worker_message& said) {
-  std::string line = std::visit(control_writer(), said) + '\n';
-  const auto* progress = std::get_if<worker_messages::progress>(&said);
+ELASTIC_DECL std::string to_line(const worker_message& message) {
+  std::string line = std::visit(control_writer(), message) + '\n';
+  const auto* progress = std::get_if<worker_messages::progress>(&message);
   if (progress == nullptr || (line.size() <= limits::control_line_bytes &&
                               progress->metrics.size() <= limits::control_metrics)) {
     return line;
@@ -146,8 +147,8 @@ ELASTIC_DECL std::string to_line(const worker_message& said) {
   return control_writer()(shorter) + '\n';
 }
 
-ELASTIC_DECL std::string to_line(const agent_message& said) {
-  return std::visit(control_writer(), said) + '\n';
+ELASTIC_DECL std::string to_line(const agent_message& message) {
+  return std::visit(control_writer(), message) + '\n';
 }
 
 ELASTIC_DECL worker_message parse_worker_message(std::string_view line) {
@@ -189,9 +190,9 @@ ELASTIC_DECL std::optional<agent_message> parse_agent_message(std::string_view l
   if (kind == "pause") return messages::pause_work{};
   if (kind == "resume") return messages::resume_work{};
   if (kind == "stop") {
-    messages::stop said;
-    said.grace = fields.seconds_or_none("grace").value_or(duration::zero());
-    return said;
+    messages::stop message;
+    message.grace = fields.seconds_or_none("grace").value_or(duration::zero());
+    return message;
   }
   return std::nullopt;
 }

@@ -17,9 +17,9 @@
 namespace elastic::detail {
 
 ELASTIC_DECL int open_timer_fifo(const std::string& path) {
-  struct stat found{};
-  if (::lstat(path.c_str(), &found) == 0) {
-    if (!S_ISFIFO(found.st_mode)) {
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) == 0) {
+    if (!S_ISFIFO(status.st_mode)) {
       throw error(errc::file_access,
                   fmt::format("timer file '{}' (TORCHELASTIC_TIMER_FILE) is not a FIFO: "
                               "timers are not watched; name a path where nothing is",

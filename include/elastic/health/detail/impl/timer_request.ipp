@@ -16,20 +16,20 @@ namespace elastic::detail {
 
 ELASTIC_DECL timer_request parse_timer_request(std::string_view line) {
   const control_fields fields(line);
-  timer_request asked;
-  asked.pid = static_cast<pid_t>(fields.number("pid", 1, std::numeric_limits<pid_t>::max()));
-  asked.scope = fields.text("scope_id", limits::control_text_bytes);
-  asked.signal = static_cast<int>(fields.number("signal", -64, 64));
+  timer_request request;
+  request.pid = static_cast<pid_t>(fields.number("pid", 1, std::numeric_limits<pid_t>::max()));
+  request.scope = fields.text("scope_id", limits::control_text_bytes);
+  request.signal = static_cast<int>(fields.number("signal", -64, 64));
   const double seconds = fields.real("expiration_time");
-  if (seconds < 0) return asked;
+  if (seconds < 0) return request;
   constexpr double last = 9.2e9;  // in the year 2261; a time of day has no room for more
   if (!(seconds <= last)) {
     control_fields::refuse(
         fmt::format("has \"expiration_time\" after {} seconds since 1970", last));
   }
-  asked.expiry =
+  request.expiry =
       wall_time(std::chrono::ceil<wall_time::duration>(std::chrono::duration<double>(seconds)));
-  return asked;
+  return request;
 }
 
 }  // namespace elastic::detail

@@ -59,10 +59,10 @@ ELASTIC_DECL task<checkpoint_outcome> worker_channels::checkpoint(duration withi
   return channel_attempt::ask_checkpoint(state_, within);
 }
 
-ELASTIC_DECL task<void> worker_channels::close_all(state_pointer all) {
-  if (!all) co_return;
-  all->shut();
-  co_await all->tasks.stop();
+ELASTIC_DECL task<void> worker_channels::close_all(state_pointer state) {
+  if (!state) co_return;
+  state->shut();
+  co_await state->tasks.stop();
 }
 
 ELASTIC_DECL void worker_channels::abandon() {

@@ -16,21 +16,21 @@ namespace elastic::detail {
 ELASTIC_DECL learned_timeouts::learned_timeouts(const liveness_settings& settings)
     : factor_(settings.learn_timeouts), least_(settings.least_learned) {}
 
-ELASTIC_DECL void learned_timeouts::observe(const std::string& what, duration took) {
+ELASTIC_DECL void learned_timeouts::observe(const std::string& name, duration took) {
   if (factor_ <= 0) return;
-  auto found = seen_.find(what);
-  if (found == seen_.end()) {
+  auto entry = seen_.find(name);
+  if (entry == seen_.end()) {
     if (seen_.size() >= limits::learned_names) return;
-    found = seen_.emplace(what, record()).first;
+    entry = seen_.emplace(name, record()).first;
   }
-  ++found->second.count;
-  found->second.longest = std::max(found->second.longest, took);
+  ++entry->second.count;
+  entry->second.longest = std::max(entry->second.longest, took);
 }
 
-ELASTIC_DECL std::optional<duration> learned_timeouts::of(const std::string& what) const {
-  const auto found = seen_.find(what);
-  if (found == seen_.end() || found->second.count < enough) return std::nullopt;
-  const double allowed = static_cast<double>(found->second.longest.count()) * factor_;
+ELASTIC_DECL std::optional<duration> learned_timeouts::of(const std::string& name) const {
+  const auto entry = seen_.find(name);
+  if (entry == seen_.end() || entry->second.count < enough) return std::nullopt;
+  const double allowed = static_cast<double>(entry->second.longest.count()) * factor_;
   constexpr auto most = std::chrono::duration_cast<duration>(std::chrono::hours(24 * 365));
   const double bounded = std::min(allowed, static_cast<double>(most.count()));
   return std::max(duration(static_cast<duration::rep>(bounded)), least_);
@@ -56,8 +56,8 @@ ELASTIC_DECL void worker_liveness::beat(time_point now, std::optional<duration> 
 
 ELASTIC_DECL bool worker_liveness::enter(time_point now, const std::string& name,
                                          std::optional<duration> timeout) {
-  const auto found = find_section(name);
-  if (found != sections_.end()) sections_.erase(found);
+  const auto position = find_section(name);
+  if (position != sections_.end()) sections_.erase(position);
   if (sections_.size() >= limits::worker_sections) return false;
   if (!timeout) timeout = learned_->of(section_name(name));
   sections_.push_back({name, now, timeout});
@@ -66,10 +66,10 @@ ELASTIC_DECL bool worker_liveness::enter(time_point now, const std::string& name
 }
 
 ELASTIC_DECL void worker_liveness::leave(time_point now, const std::string& name) {
-  const auto found = find_section(name);
-  if (found == sections_.end()) return;
-  if (!paused_) learned_->observe(section_name(name), now - found->entered);
-  sections_.erase(found);
+  const auto position = find_section(name);
+  if (position == sections_.end()) return;
+  if (!paused_) learned_->observe(section_name(name), now - position->entered);
+  sections_.erase(position);
   sign_of_life(now);
 }
 
@@ -91,8 +91,8 @@ ELASTIC_DECL void worker_liveness::resume(time_point now) {
 ELASTIC_DECL void worker_liveness::renew(time_point now) {
   started_ = now;
   if (last_sign_) last_sign_ = now;
-  for (section& one : sections_) one.entered = now;
-  for (auto& [name, one] : timers_) one.expiry = deadline_after(now, one.after);
+  for (section& entry : sections_) entry.entered = now;
+  for (auto& [name, entry] : timers_) entry.expiry = deadline_after(now, entry.after);
   if (paused_) paused_ = now;
 }
 
@@ -133,19 +133,19 @@ ELASTIC_DECL std::string worker_liveness::text_of(duration span) {
 ELASTIC_DECL void worker_liveness::shift(duration span) {
   started_ += span;
   if (last_sign_) *last_sign_ += span;
-  for (section& one : sections_) one.entered += span;
-  for (auto& [name, one] : timers_) one.expiry = deadline_after(one.expiry, span);
+  for (section& entry : sections_) entry.entered += span;
+  for (auto& [name, entry] : timers_) entry.expiry = deadline_after(entry.expiry, span);
 }
 
 ELASTIC_DECL auto worker_liveness::find_section(const std::string& name)
     -> std::vector<section>::iterator {
   return std::find_if(sections_.begin(), sections_.end(),
-                      [&](const section& one) { return one.name == name; });
+                      [&](const section& entry) { return entry.name == name; });
 }
 
 ELASTIC_DECL bool worker_liveness::awaits_section() const {
   return std::any_of(sections_.begin(), sections_.end(),
-                     [](const section& one) { return one.timeout.has_value(); });
+                     [](const section& entry) { return entry.timeout.has_value(); });
 }
 
 ELASTIC_DECL void worker_liveness::sign_of_life(time_point now) {
@@ -165,11 +165,11 @@ ELASTIC_DECL std::string worker_liveness::where() const {
 ELASTIC_DECL auto worker_liveness::first_due() const -> due {
   due first;
   if (!running_ || paused_) return first;
-  const auto consider = [&first](time_point at, due::kind what) {
+  const auto consider = [&first](time_point at, due::kind kind) {
     if (at >= first.at) return false;
     first = due();
     first.at = at;
-    first.what = what;
+    first.what = kind;
     return true;
   };
   if (!last_sign_ && settings_.first_heartbeat_timeout > duration::zero()) {
@@ -180,15 +180,16 @@ ELASTIC_DECL auto worker_liveness::first_due() const -> due {
     const auto allowed = beat_timeout();
     if (allowed) consider(deadline_after(*last_sign_, *allowed), due::kind::heartbeat);
   }
-  for (const section& one : sections_) {
-    if (one.timeout && consider(deadline_after(one.entered, *one.timeout), due::kind::section)) {
-      first.section = &one;
+  for (const section& entry : sections_) {
+    if (entry.timeout &&
+        consider(deadline_after(entry.entered, *entry.timeout), due::kind::section)) {
+      first.section = &entry;
     }
   }
-  for (const auto& [name, one] : timers_) {
-    if (consider(one.expiry, due::kind::timer)) {
+  for (const auto& [name, entry] : timers_) {
+    if (consider(entry.expiry, due::kind::timer)) {
       first.timer_name = &name;
-      first.armed = &one;
+      first.armed = &entry;
     }
   }
   return first;
