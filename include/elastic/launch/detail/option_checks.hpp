@@ -15,17 +15,17 @@
 namespace elastic::detail {
 
 /// Whether the node is by itself, and that the options of the rendezvous fit each other.
-ELASTIC_DECL void settle_nodes(const given_options& given, launch_config& config,
+ELASTIC_DECL void settle_nodes(const given_options& options, launch_config& config,
                                std::vector<std::string>& warnings);
 
 /// Options that depend on the number of workers, restarts and signals.
-ELASTIC_DECL void check_workers(const given_options& given, const launch_config& config);
+ELASTIC_DECL void check_workers(const given_options& options, const launch_config& config);
 
-ELASTIC_DECL void check_output(const given_options& given, const launch_config& config,
+ELASTIC_DECL void check_output(const given_options& options, const launch_config& config,
                                std::vector<std::string>& warnings);
 
 /// What every worker is: the interpreter with the script, or a program of its own.
-ELASTIC_DECL void settle_program(const given_options& given,
+ELASTIC_DECL void settle_program(const given_options& options,
                                  const std::vector<std::string>& operands, option_target& target);
 
 }  // namespace elastic::detail

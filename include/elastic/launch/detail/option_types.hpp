@@ -39,7 +39,7 @@ T shown(const option_field<T>& field, option_target target) {
   return field(target);
 }
 
-[[noreturn]] ELASTIC_DECL void refuse_value(const option_value& given, std::string_view allowed);
+[[noreturn]] ELASTIC_DECL void refuse_value(const option_value& option, std::string_view allowed);
 
 /// A whole number from `low` to `high`; empty for anything else.
 ELASTIC_DECL std::optional<int> number_between(std::string_view text, int low, int high);
@@ -48,7 +48,7 @@ ELASTIC_DECL std::optional<int> number_between(std::string_view text, int low, i
 ELASTIC_DECL std::optional<std::uint64_t> size_of(std::string_view text);
 
 /// A time in seconds, decimals allowed. Errors: see option_type.
-ELASTIC_DECL duration seconds_of(const option_value& given);
+ELASTIC_DECL duration seconds_of(const option_value& option);
 
 ELASTIC_DECL option_type text_type(option_field<std::string> field);
 
@@ -58,10 +58,10 @@ ELASTIC_DECL option_type flag_type(option_field<bool> field);
 template <class Integer>
 option_type number_type(int low, int high, option_field<Integer> field) {
   option_type type;
-  type.read = [=](const option_value& given, const command_line_facts&, option_target& target) {
-    const auto number = number_between(given.text, low, high);
+  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+    const auto number = number_between(option.text, low, high);
     if (!number) {
-      refuse_value(given, fmt::format("a whole number from {} to {} is needed", low, high));
+      refuse_value(option, fmt::format("a whole number from {} to {} is needed", low, high));
     }
     field(target) = static_cast<Integer>(*number);
   };
@@ -94,16 +94,16 @@ template <class Value>
 option_type choice_type(std::vector<std::pair<std::string, Value>> choices,
                         option_field<Value> field) {
   option_type type;
-  type.read = [=](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
     std::vector<std::string> names;
     for (const auto& [name, value] : choices) {
-      if (given.text == name) {
+      if (option.text == name) {
         field(target) = value;
         return;
       }
       names.push_back(name);
     }
-    refuse_value(given, "allowed are " + enumerated(names));
+    refuse_value(option, "allowed are " + enumerated(names));
   };
   type.show = [=](const option_target& target) {
     const Value current = shown(field, target);

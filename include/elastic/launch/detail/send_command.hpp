@@ -26,7 +26,7 @@ struct command_call {
 /// --within SECONDS before them.
 /// Result: the command, or why not.
 ELASTIC_DECL std::variant<command_call, early_exit> parse_command_call(
-    job_command::kind what, const std::vector<std::string>& arguments);
+    job_command::kind kind, const std::vector<std::string>& arguments);
 
 /// Has the job carry it out, and waits for what comes of it.
 /// @param out  takes the answer, line end included

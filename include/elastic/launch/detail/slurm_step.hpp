@@ -19,12 +19,12 @@ struct slurm_words {
 };
 
 /// In a step of Slurm (`srun`) that has several nodes and one task on each: which nodes meet and
-/// where, as far as no option says it. Options win; `given` and `target` get the rest.
+/// where, as far as no option says it. Options win; `options` and `target` get the rest.
 ///
 /// Elsewhere nothing is taken: in a batch script, which runs on one of its job's nodes, in
 /// a worker of another agent, and with --standalone.
 /// Errors: `errc::invalid_argument` for a variable that would be used and says nothing sensible.
-ELASTIC_DECL slurm_words adopt_slurm_step(given_options& given, const command_line_facts& facts,
+ELASTIC_DECL slurm_words adopt_slurm_step(given_options& options, const command_line_facts& facts,
                                           option_target& target);
 
 }  // namespace elastic::detail

@@ -105,7 +105,7 @@ inline constexpr std::string_view allowed_faults =
 inline chaos_fault parse_fault(std::string_view part, std::string_view kind,
                                std::string_view rest) {
   const auto row = std::find_if(chaos_kinds.begin(), chaos_kinds.end(),
-                                [&](const chaos_kind_row& known) { return known.name == kind; });
+                                [&](const chaos_kind_row& entry) { return entry.name == kind; });
   if (row == chaos_kinds.end()) refuse_kind(part, kind);
   const auto target = cut_at(rest, ':');
   const auto number = cut_at(rest, '@');

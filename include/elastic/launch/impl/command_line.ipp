@@ -92,13 +92,13 @@ inline std::string text_to_show(const scanned_arguments& scanned, const command_
 }
 
 inline command_line interpret(const scanned_arguments& scanned, const command_line_facts& facts) {
-  given_options given(scanned.options, facts.environment);
+  given_options options(scanned.options, facts.environment);
   command_line result;
   option_target target;
   target.config.workers.environment = facts.environment;
   target.config.workers.program = facts.python;
-  given.read_into(target, facts);
-  slurm_words slurm = adopt_slurm_step(given, facts, target);
+  options.read_into(target, facts);
+  slurm_words slurm = adopt_slurm_step(options, facts, target);
   result.notes = std::move(slurm.notes);
   result.warnings = std::move(slurm.warnings);
   result.threshold = read_log_level(facts.environment, result.warnings);
@@ -115,10 +115,10 @@ inline command_line interpret(const scanned_arguments& scanned, const command_li
   config.progress = !target.no_progress;
   constexpr std::chrono::seconds usual_watch(5);
   if (target.watch_workers || !config.status.empty()) config.workers.watch_interval = usual_watch;
-  settle_nodes(given, config, result.warnings);
-  check_workers(given, config);
-  check_output(given, config, result.warnings);
-  settle_program(given, scanned.operands, target);
+  settle_nodes(options, config, result.warnings);
+  check_workers(options, config);
+  check_output(options, config, result.warnings);
+  settle_program(options, scanned.operands, target);
   result.config = std::move(config);
   return result;
 }

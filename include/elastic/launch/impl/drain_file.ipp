@@ -36,9 +36,9 @@ namespace detail {
 ELASTIC_DECL std::string drain_reason(const std::string& path, const drain_text& content) {
   const std::string text =
       printable_line(std::string_view(content.text).substr(0, limits::drain_text_bytes));
-  const std::string what = fmt::format("the drain file {} is there", in_quotes(path));
-  if (!content.problem.empty()) return fmt::format("{} ({})", what, content.problem);
-  return text.empty() ? what : fmt::format("{}: {}", what, text);
+  const std::string sentence = fmt::format("the drain file {} is there", in_quotes(path));
+  if (!content.problem.empty()) return fmt::format("{} ({})", sentence, content.problem);
+  return text.empty() ? sentence : fmt::format("{}: {}", sentence, text);
 }
 
 ELASTIC_DECL bool may_drain(std::uint32_t owner, bool has_other_names, std::uint32_t self,

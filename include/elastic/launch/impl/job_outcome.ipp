@@ -30,9 +30,9 @@ ELASTIC_DECL int exit_code(const run_result& result) {
 }
 
 ELASTIC_DECL int exit_code(const std::exception& failure) {
-  const auto* known = dynamic_cast<const std::system_error*>(&failure);
-  if (known == nullptr || known->code().category() != error_category()) return 1;
-  switch (static_cast<errc>(known->code().value())) {
+  const auto* system_failure = dynamic_cast<const std::system_error*>(&failure);
+  if (system_failure == nullptr || system_failure->code().category() != error_category()) return 1;
+  switch (static_cast<errc>(system_failure->code().value())) {
     case errc::invalid_argument:
     case errc::file_access:
     case errc::address_in_use: return 2;

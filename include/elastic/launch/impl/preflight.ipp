@@ -85,7 +85,7 @@ inline void check_remote_log_directory(const std::string& directory) {
 
 /// A file that can be appended to, or made. A file system that may not answer is not asked: who
 /// writes there does so on a thread.
-inline void check_appendable(const char* what, const std::string& path) {
+inline void check_appendable(const char* purpose, const std::string& path) {
   namespace fs = std::filesystem;
   if (path.empty() || may_hang(path)) return;
   std::error_code failure;
@@ -102,7 +102,7 @@ inline void check_appendable(const char* what, const std::string& path) {
   }
   if (reason.empty()) return;
   throw error(errc::file_access,
-              fmt::format("the {} {} cannot be written: {}", what, in_quotes(path), reason));
+              fmt::format("the {} {} cannot be written: {}", purpose, in_quotes(path), reason));
 }
 
 /// A directory that is there, for a file in it that is not, or not yet.

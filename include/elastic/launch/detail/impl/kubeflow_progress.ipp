@@ -97,10 +97,10 @@ ELASTIC_DECL std::optional<std::string> kubeflow_status(
     const double part = std::floor(std::clamp(step / total, 0.0, 1.0) * 100);
     text += fmt::format(R"("progressPercentage": {:.0f}, )", part);
     const double median = view.median_step_seconds();
-    const double left = std::max(total - step, 0.0) * median;
+    const double remaining = std::max(total - step, 0.0) * median;
     constexpr double most = 1e9;
     if (median > 0) {
-      text += fmt::format(R"("estimatedRemainingSeconds": {:.0f}, )", std::min(left, most));
+      text += fmt::format(R"("estimatedRemainingSeconds": {:.0f}, )", std::min(remaining, most));
     }
   }
   text += R"("metrics": [)" + kubeflow_metric("step", fmt::format("{}", slowest->step));

@@ -27,8 +27,8 @@ namespace elastic::detail {
 
 /// "--rdzv-endpoint" of the backends that have one host there. The others have endpoints of
 /// another form, or several of them, and check them by themselves.
-inline void check_endpoint(const given_options& given, const rendezvous_parameters& rendezvous) {
-  const auto text = given.find("--rdzv-endpoint");
+inline void check_endpoint(const given_options& options, const rendezvous_parameters& rendezvous) {
+  const auto text = options.find("--rdzv-endpoint");
   if (!text || (rendezvous.backend != "static" && rendezvous.backend != "c10d")) return;
   try {
     if (rendezvous.backend == "c10d") {
@@ -63,31 +63,31 @@ inline void check_static(const launch_config& config) {
 
 /// `--standalone`, and what is the same: a single node that was told nothing about a rendezvous,
 /// as for torchrun since 2.14. Else two such jobs on one machine would meet at the default port.
-inline void settle_standalone(const given_options& given, launch_config& config) {
-  const bool asked = config.standalone;
+inline void settle_standalone(const given_options& options, launch_config& config) {
+  const bool is_standalone = config.standalone;
   rendezvous_parameters& rendezvous = config.rendezvous;
-  if (asked && rendezvous.min_nodes > 1) {
+  if (is_standalone && rendezvous.min_nodes > 1) {
     refuse_options(fmt::format("--standalone is for one node, but --nnodes needs at least {}",
                                rendezvous.min_nodes));
   }
   const char* const meeting[] = {"--rdzv-backend", "--rdzv-endpoint", "--master-addr",
                                  "--master-port", "--node-rank"};
   const bool meets = std::any_of(std::begin(meeting), std::end(meeting),
-                                 [&](const char* name) { return given.find(name).has_value(); });
-  config.standalone = asked || (!meets && rendezvous.max_nodes == 1);
+                                 [&](const char* name) { return options.find(name).has_value(); });
+  config.standalone = is_standalone || (!meets && rendezvous.max_nodes == 1);
   if (!config.standalone) return;
   rendezvous.max_nodes = 1;
-  if (asked || !given.find("--rdzv-id")) rendezvous.run_id.clear();
+  if (is_standalone || !options.find("--rdzv-id")) rendezvous.run_id.clear();
 }
 
 /// Options that the chosen way to meet does not look at.
-inline void warn_of_unused(const given_options& given, const launch_config& config,
+inline void warn_of_unused(const given_options& options, const launch_config& config,
                            std::vector<std::string>& warnings) {
   const rendezvous_parameters& rendezvous = config.rendezvous;
   const bool is_static = !config.standalone && rendezvous.backend == "static";
   const bool uses_master = is_static && rendezvous.endpoint.empty();
   const auto warn = [&](const char* name, const char* user) {
-    const auto value = given.find(name);
+    const auto value = options.find(name);
     if (value) warnings.push_back(fmt::format("{} has no effect: {} uses it", value->source, user));
   };
   // A rank of 0 is what every node has that is alone; many scripts give it always.
@@ -98,7 +98,7 @@ inline void warn_of_unused(const given_options& given, const launch_config& conf
   if (config.standalone || is_static) warn("--local-addr", "only a rendezvous such as c10d");
   if (config.standalone) warn("--scale-up-delay", "only a job of several nodes");
   if (config.standalone) warn("--exclude-for", "only a job of several nodes");
-  if (!is_static && !config.standalone && rendezvous.max_nodes > 1 && !given.find("--rdzv-id")) {
+  if (!is_static && !config.standalone && rendezvous.max_nodes > 1 && !options.find("--rdzv-id")) {
     warnings.push_back(
         fmt::format("no --rdzv-id is given: any other job without one would meet "
                     "this one at the same endpoint, under the name '{}'",
@@ -106,17 +106,17 @@ inline void warn_of_unused(const given_options& given, const launch_config& conf
   }
 }
 
-ELASTIC_DECL void settle_nodes(const given_options& given, launch_config& config,
+ELASTIC_DECL void settle_nodes(const given_options& options, launch_config& config,
                                std::vector<std::string>& warnings) {
-  check_endpoint(given, config.rendezvous);
-  settle_standalone(given, config);
+  check_endpoint(options, config.rendezvous);
+  settle_standalone(options, config);
   check_static(config);
-  warn_of_unused(given, config, warnings);
+  warn_of_unused(options, config, warnings);
 }
 
-inline void check_affinity(const given_options& given, const launch_config& config) {
-  const auto binding = given.find("--numa-binding");
-  const auto affinity = given.find("--cpu-affinity");
+inline void check_affinity(const given_options& options, const launch_config& config) {
+  const auto binding = options.find("--numa-binding");
+  const auto affinity = options.find("--cpu-affinity");
   if (!affinity) return;
   if (binding) {
     refuse_options(fmt::format("{} and {} exclude each other", binding->source, affinity->source));
@@ -127,85 +127,86 @@ inline void check_affinity(const given_options& given, const launch_config& conf
   }
 }
 
-inline void check_signals(const given_options& given, const signal_plan& signals) {
+inline void check_signals(const given_options& options, const signal_plan& signals) {
   try {
     validate(signals);
   } catch (const error& refusal) {
-    auto value = given.find("--preempt-signal");
-    if (!value) value = given.find("--forward-signals");
-    if (!value) value = given.find("--signals-to-handle");
+    auto value = options.find("--preempt-signal");
+    if (!value) value = options.find("--forward-signals");
+    if (!value) value = options.find("--signals-to-handle");
     refuse_options(fmt::format("{}: {}", value->source, refusal.what()));
   }
 }
 
-inline void check_node_check(const given_options& given, const worker_spec& workers) {
-  const auto timeout = given.find("--node-check-timeout");
+inline void check_node_check(const given_options& options, const worker_spec& workers) {
+  const auto timeout = options.find("--node-check-timeout");
   if (!timeout || !workers.node_check.command.empty()) return;
   refuse_options(fmt::format("{} is for --node-check alone", timeout->source));
 }
 
-inline void check_standby(const given_options& given, const option_target& target) {
+inline void check_standby(const given_options& options, const option_target& target) {
   if (target.config.workers.standby.enabled) {
     if (!target.no_python || target.run_path) return;
     refuse_options("--warm-standby and --no-python exclude each other: only Python has standbys");
   }
   for (const char* name : {"--preload", "--standby-delay"}) {
-    const auto value = given.find(name);
+    const auto value = options.find(name);
     if (value) refuse_options(fmt::format("{} is for --warm-standby alone", value->source));
   }
 }
 
-ELASTIC_DECL void check_workers(const given_options& given, const launch_config& config) {
-  check_affinity(given, config);
+ELASTIC_DECL void check_workers(const given_options& options, const launch_config& config) {
+  check_affinity(options, config);
   validate(config.workers.restart);
-  check_signals(given, config.signals);
-  check_node_check(given, config.workers);
+  check_signals(options, config.signals);
+  check_node_check(options, config.workers);
 }
 
-inline void check_ranks(const given_options& given, const worker_spec& workers) {
+inline void check_ranks(const given_options& options, const worker_spec& workers) {
   const int count = workers.nproc_per_node;
   for (const int rank : workers.logs.local_ranks_filter) {
     if (rank < count) continue;
-    refuse_value(*given.find("--local-ranks-filter"),
+    refuse_value(*options.find("--local-ranks-filter"),
                  fmt::format("there is no local rank {}: this node's {} workers have 0 to {}", rank,
                              count, count - 1));
   }
 }
 
-inline void check_status(const given_options& given, const launch_config& config) {
-  const auto token = given.find("--status-token-file");
+inline void check_status(const given_options& options, const launch_config& config) {
+  const auto token = options.find("--status-token-file");
   if (!token || !config.status.empty()) return;
   refuse_options(fmt::format("{} is for --status alone", token->source));
 }
 
-ELASTIC_DECL void check_output(const given_options& given, const launch_config& config,
+ELASTIC_DECL void check_output(const given_options& options, const launch_config& config,
                                std::vector<std::string>& warnings) {
   const worker_spec& workers = config.workers;
-  check_ranks(given, workers);
-  check_status(given, config);
+  check_ranks(options, workers);
+  check_status(options, config);
   for (const char* name : {"--duplicate-stdout-filters", "--duplicate-stderr-filters"}) {
-    const auto filters = given.find(name);
+    const auto filters = options.find(name);
     if (!filters || workers.log_dir != "/dev/null") continue;
     refuse_value(*filters, "the lines go to a file, but --log-dir is /dev/null");
   }
-  const auto files = given.find("--log-max-files");
-  if (files && !given.find("--log-max-size")) {
+  const auto files = options.find("--log-max-files");
+  if (files && !options.find("--log-max-size")) {
     warnings.push_back(fmt::format("{} has no effect without --log-max-size", files->source));
   }
-  const auto prefix = given.find("--log-line-prefix-template");
+  const auto prefix = options.find("--log-line-prefix-template");
   if (prefix && workers.logs.format == log_format::json) {
     warnings.push_back(fmt::format("{} has no effect with --log-format json", prefix->source));
   }
 }
 
-ELASTIC_DECL void settle_program(const given_options& given,
+ELASTIC_DECL void settle_program(const given_options& options,
                                  const std::vector<std::string>& operands, option_target& target) {
   launch_config& config = target.config;
-  check_standby(given, target);
+  check_standby(options, target);
   const bool is_direct = target.no_python && !target.run_path;
   if (target.module && (is_direct || target.run_path)) {
-    refuse_options(fmt::format("{} and {} exclude each other", given.find("--module")->source,
-                               given.find(target.run_path ? "--run-path" : "--no-python")->source));
+    refuse_options(
+        fmt::format("{} and {} exclude each other", options.find("--module")->source,
+                    options.find(target.run_path ? "--run-path" : "--no-python")->source));
   }
   if (operands.empty() || operands[0].empty()) {
     refuse_options(

@@ -77,16 +77,16 @@ complete -o default -F _elasticrun elasticrun
 
 inline std::string bash_completion() {
   std::vector<std::string> with_value;
-  std::vector<std::string> all;
+  std::vector<std::string> options;
   std::string choices;
   for (const option_row& row : option_rows()) {
-    all.push_back(row.long_name());
+    options.push_back(row.long_name());
     if (row.takes_value()) with_value.push_back(with_bars(row));
     if (row.type.choices.empty()) continue;
     choices += fmt::format("      {}) COMPREPLY=($(compgen -W \"{}\" -- \"$word\")) ;;\n",
                            with_bars(row), fmt::join(row.type.choices, " "));
   }
-  return fmt::format(bash_script, fmt::join(with_value, "|"), choices, fmt::join(all, " "));
+  return fmt::format(bash_script, fmt::join(with_value, "|"), choices, fmt::join(options, " "));
 }
 
 // ---- zsh ----------------------------------------------------------------------------------------

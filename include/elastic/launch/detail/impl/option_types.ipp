@@ -20,9 +20,9 @@
 
 namespace elastic::detail {
 
-ELASTIC_DECL void refuse_value(const option_value& given, std::string_view allowed) {
+ELASTIC_DECL void refuse_value(const option_value& option, std::string_view allowed) {
   throw error(errc::invalid_argument,
-              fmt::format("{} {}: {}", given.source, in_quotes(given.text), allowed));
+              fmt::format("{} {}: {}", option.source, in_quotes(option.text), allowed));
 }
 
 ELASTIC_DECL std::optional<int> number_between(std::string_view text, int low, int high) {
@@ -48,21 +48,21 @@ ELASTIC_DECL std::optional<std::uint64_t> size_of(std::string_view text) {
   return static_cast<std::uint64_t>(*number) << shift;
 }
 
-ELASTIC_DECL duration seconds_of(const option_value& given) {
+ELASTIC_DECL duration seconds_of(const option_value& option) {
   constexpr double most = 1e8;
   double value = 0;
-  const char* end = given.text.data() + given.text.size();
-  const auto [stop, failure] = std::from_chars(given.text.data(), end, value);
+  const char* end = option.text.data() + option.text.size();
+  const auto [stop, failure] = std::from_chars(option.text.data(), end, value);
   if (failure != std::errc() || stop != end || !(value >= 0) || value > most) {
-    refuse_value(given, "a number of seconds is needed, 0 or more");
+    refuse_value(option, "a number of seconds is needed, 0 or more");
   }
   return std::chrono::milliseconds(std::llround(value * 1000));
 }
 
 ELASTIC_DECL option_type text_type(option_field<std::string> field) {
   option_type type;
-  type.read = [=](const option_value& given, const command_line_facts&, option_target& target) {
-    field(target) = given.text;
+  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+    field(target) = option.text;
   };
   type.show = [=](const option_target& target) { return shown(field, target); };
   return type;
@@ -70,10 +70,10 @@ ELASTIC_DECL option_type text_type(option_field<std::string> field) {
 
 ELASTIC_DECL option_type flag_type(option_field<bool> field) {
   option_type type;
-  type.read = [=](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
     constexpr int most = std::numeric_limits<int>::max();
-    const auto number = number_between(given.text, std::numeric_limits<int>::min(), most);
-    if (!number) refuse_value(given, "allowed are 0 (off) and 1 (on)");
+    const auto number = number_between(option.text, std::numeric_limits<int>::min(), most);
+    if (!number) refuse_value(option, "allowed are 0 (off) and 1 (on)");
     field(target) = *number != 0;
   };
   return type;
@@ -87,8 +87,8 @@ inline std::function<std::string(const option_target&)> show_seconds(option_fiel
 
 ELASTIC_DECL option_type seconds_type(option_field<duration> field) {
   option_type type;
-  type.read = [=](const option_value& given, const command_line_facts&, option_target& target) {
-    field(target) = seconds_of(given);
+  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+    field(target) = seconds_of(option);
   };
   type.show = show_seconds(field);
   return type;
@@ -97,10 +97,10 @@ ELASTIC_DECL option_type seconds_type(option_field<duration> field) {
 ELASTIC_DECL option_type bounded_seconds_type(std::chrono::seconds most,
                                               option_field<duration> field) {
   option_type type;
-  type.read = [=](const option_value& given, const command_line_facts&, option_target& target) {
-    const duration time = seconds_of(given);
+  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+    const duration time = seconds_of(option);
     if (time <= duration::zero() || time > most) {
-      refuse_value(given,
+      refuse_value(option,
                    fmt::format("more than 0 and at most {} seconds are allowed", most.count()));
     }
     field(target) = time;
@@ -111,11 +111,11 @@ ELASTIC_DECL option_type bounded_seconds_type(std::chrono::seconds most,
 
 ELASTIC_DECL option_type streams_type(option_field<stream_selection> field) {
   option_type type;
-  type.read = [=](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
     try {
-      field(target) = stream_selection::parse(given.text);
+      field(target) = stream_selection::parse(option.text);
     } catch (const error&) {
-      refuse_value(given,
+      refuse_value(option,
                    "allowed are 0 (none), 1 (stdout), 2 (stderr) and 3 (both) for all workers, or "
                    "a list such as 0:3,1:1 by local rank (one digit)");
     }
@@ -128,11 +128,11 @@ ELASTIC_DECL option_type streams_type(option_field<stream_selection> field) {
 
 ELASTIC_DECL option_type ends_type(option_field<exit_selection> field) {
   option_type type;
-  type.read = [=](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
     try {
-      field(target) = exit_selection::parse(given.text);
+      field(target) = exit_selection::parse(option.text);
     } catch (const error& refusal) {
-      throw error(errc::invalid_argument, fmt::format("{}: {}", given.source, refusal.what()));
+      throw error(errc::invalid_argument, fmt::format("{}: {}", option.source, refusal.what()));
     }
   };
   return type;
@@ -140,13 +140,13 @@ ELASTIC_DECL option_type ends_type(option_field<exit_selection> field) {
 
 ELASTIC_DECL option_type signals_type(option_field<std::vector<int>> field) {
   option_type type;
-  type.read = [=](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
     std::vector<int> numbers;
-    std::string_view rest = given.text;
+    std::string_view rest = option.text;
     for (std::size_t comma = 0; comma != std::string_view::npos;) {
       comma = rest.find(',');
       const auto number = signal_number(trimmed(rest.substr(0, comma)));
-      if (!number) refuse_value(given, "names of signals are needed, such as SIGTERM,SIGUSR1");
+      if (!number) refuse_value(option, "names of signals are needed, such as SIGTERM,SIGUSR1");
       numbers.push_back(*number);
       if (comma != std::string_view::npos) rest.remove_prefix(comma + 1);
     }
@@ -178,9 +178,9 @@ inline std::vector<std::string> split_texts(std::string_view list) {
 
 ELASTIC_DECL option_type texts_type(option_field<std::vector<std::string>> field) {
   option_type type;
-  type.read = [=](const option_value& given, const command_line_facts&, option_target& target) {
-    auto texts = split_texts(given.text);
-    if (texts.empty()) refuse_value(given, "texts are needed, such as loss,error");
+  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+    auto texts = split_texts(option.text);
+    if (texts.empty()) refuse_value(option, "texts are needed, such as loss,error");
     field(target) = std::move(texts);
   };
   return type;
@@ -197,9 +197,9 @@ ELASTIC_DECL std::string enumerated(const std::vector<std::string>& names) {
 
 ELASTIC_DECL option_type ignored_choice_type(std::vector<std::string> names) {
   option_type type;
-  type.read = [=](const option_value& given, const command_line_facts&, option_target&) {
-    if (std::find(names.begin(), names.end(), given.text) != names.end()) return;
-    refuse_value(given, "allowed are " + enumerated(names));
+  type.read = [=](const option_value& option, const command_line_facts&, option_target&) {
+    if (std::find(names.begin(), names.end(), option.text) != names.end()) return;
+    refuse_value(option, "allowed are " + enumerated(names));
   };
   type.choices = names;
   return type;

@@ -48,23 +48,23 @@ ELASTIC_DECL processor_topology read_processor_topology(const std::string& sys) 
     throw error(errc::file_access,
                 fmt::format("{}/cpu/online: the processors are not listed there", system));
   }
-  processor_topology all;
+  processor_topology topology;
   for (const int number : online) {
     const std::string processor = fmt::format("{}/cpu/cpu{}", system, number);
-    logical_processor one;
-    one.number = number;
-    one.core = first_listed_in(processor + "/topology/thread_siblings_list", number);
-    one.socket = first_listed_in(processor + "/topology/core_siblings_list", *online.begin());
-    one.complex = complex_of(processor, number);
-    all.push_back(one);
+    logical_processor entry;
+    entry.number = number;
+    entry.core = first_listed_in(processor + "/topology/thread_siblings_list", number);
+    entry.socket = first_listed_in(processor + "/topology/core_siblings_list", *online.begin());
+    entry.complex = complex_of(processor, number);
+    topology.push_back(entry);
   }
   for (const int node : listed_in(system + "/node/online")) {
     const processor_set inside = listed_in(fmt::format("{}/node/node{}/cpulist", system, node));
-    for (logical_processor& one : all) {
-      if (inside.contains(one.number)) one.numa_node = node;
+    for (logical_processor& entry : topology) {
+      if (inside.contains(entry.number)) entry.numa_node = node;
     }
   }
-  return all;
+  return topology;
 }
 
 }  // namespace elastic::detail

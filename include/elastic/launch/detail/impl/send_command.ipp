@@ -37,13 +37,13 @@ inline duration parse_command_time(const std::string& text) {
   return std::chrono::duration_cast<duration>(std::chrono::duration<double>(seconds));
 }
 
-inline command_call read_command_call(job_command::kind what,
+inline command_call read_command_call(job_command::kind kind,
                                       const std::vector<std::string>& arguments) {
   constexpr std::string_view unix_prefix = "unix:";
   command_call call;
-  call.command.what = what;
+  call.command.what = kind;
   std::size_t at = 0;
-  if (what == job_command::kind::checkpoint && arguments.size() >= 2 &&
+  if (kind == job_command::kind::checkpoint && arguments.size() >= 2 &&
       arguments[0] == "--within") {
     call.command.within = parse_command_time(arguments[1]);
     at = 2;
@@ -52,7 +52,7 @@ inline command_call read_command_call(job_command::kind what,
     throw error(errc::invalid_argument,
                 fmt::format("{}: which job? Name the Unix socket that --status was given, as "
                             "unix:PATH",
-                            to_string(what)));
+                            to_string(kind)));
   }
   call.socket = arguments[at].substr(unix_prefix.size());
   for (++at; at < arguments.size(); ++at) {
@@ -60,7 +60,7 @@ inline command_call read_command_call(job_command::kind what,
   }
   if (call.command.reason.size() <= limits::command_reason_bytes) return call;
   throw error(errc::invalid_argument, fmt::format("{}: the reason has over {} bytes",
-                                                  to_string(what), limits::command_reason_bytes));
+                                                  to_string(kind), limits::command_reason_bytes));
 }
 
 inline http_request request_of(const job_command& command) {
@@ -79,9 +79,9 @@ inline http_request request_of(const job_command& command) {
 }
 
 ELASTIC_DECL std::variant<command_call, early_exit> parse_command_call(
-    job_command::kind what, const std::vector<std::string>& arguments) {
+    job_command::kind kind, const std::vector<std::string>& arguments) {
   try {
-    return read_command_call(what, arguments);
+    return read_command_call(kind, arguments);
   } catch (const error& refusal) {
     return refuse(refusal.what());
   }

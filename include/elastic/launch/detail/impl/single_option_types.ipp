@@ -26,27 +26,28 @@
 namespace elastic::detail {
 
 /// The number of workers for `cpu`, `gpu`, `auto` or a number; empty for anything else.
-inline std::optional<int> worker_count(const option_value& given, const command_line_facts& facts) {
-  if (given.text == "gpu" && facts.accelerators == 0) {
-    refuse_value(given, "no GPU was found that workers could use; try a number, cpu or auto");
+inline std::optional<int> worker_count(const option_value& option,
+                                       const command_line_facts& facts) {
+  if (option.text == "gpu" && facts.accelerators == 0) {
+    refuse_value(option, "no GPU was found that workers could use; try a number, cpu or auto");
   }
-  if (given.text == "xpu") {
-    refuse_value(given, "these devices are not counted by elasticrun; a number is needed");
+  if (option.text == "xpu") {
+    refuse_value(option, "these devices are not counted by elasticrun; a number is needed");
   }
-  if (given.text == "cpu") return facts.processors;
-  if (given.text == "gpu") return facts.accelerators;
-  if (given.text == "auto") return facts.accelerators > 0 ? facts.accelerators : facts.processors;
-  return number_between(given.text, 1, limits::local_world_size);
+  if (option.text == "cpu") return facts.processors;
+  if (option.text == "gpu") return facts.accelerators;
+  if (option.text == "auto") return facts.accelerators > 0 ? facts.accelerators : facts.processors;
+  return number_between(option.text, 1, limits::local_world_size);
 }
 
 ELASTIC_DECL option_type worker_count_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts& facts,
+  type.read = [](const option_value& option, const command_line_facts& facts,
                  option_target& target) {
-    const auto count = worker_count(given, facts);
+    const auto count = worker_count(option, facts);
     if (!count) {
-      refuse_value(given, fmt::format("allowed are a number from 1 to {}, cpu, gpu and auto",
-                                      limits::local_world_size));
+      refuse_value(option, fmt::format("allowed are a number from 1 to {}, cpu, gpu and auto",
+                                       limits::local_world_size));
     }
     target.config.workers.nproc_per_node = std::min(*count, limits::local_world_size);
   };
@@ -58,26 +59,26 @@ ELASTIC_DECL option_type worker_count_type() {
 
 ELASTIC_DECL option_type variable_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
-    const std::size_t equals = given.text.find('=');
-    if (equals == std::string::npos || equals == 0) refuse_value(given, "NAME=VALUE is needed");
-    target.config.workers.env.emplace_back(given.text.substr(0, equals),
-                                           given.text.substr(equals + 1));
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+    const std::size_t equals = option.text.find('=');
+    if (equals == std::string::npos || equals == 0) refuse_value(option, "NAME=VALUE is needed");
+    target.config.workers.env.emplace_back(option.text.substr(0, equals),
+                                           option.text.substr(equals + 1));
   };
   return type;
 }
 
 ELASTIC_DECL option_type affinity_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
     std::vector<processor_set> lists;
-    std::string_view rest = given.text;
+    std::string_view rest = option.text;
     for (std::size_t colon = 0; colon != std::string_view::npos;) {
       colon = rest.find(':');
       try {
         lists.push_back(processor_set::parse(rest.substr(0, colon)));
       } catch (const error& refusal) {
-        throw error(errc::invalid_argument, fmt::format("{}: {}", given.source, refusal.what()));
+        throw error(errc::invalid_argument, fmt::format("{}: {}", option.source, refusal.what()));
       }
       if (colon != std::string_view::npos) rest.remove_prefix(colon + 1);
     }
@@ -88,15 +89,15 @@ ELASTIC_DECL option_type affinity_type() {
 
 ELASTIC_DECL option_type nodes_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
-    const std::string_view text = given.text;
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+    const std::string_view text = option.text;
     rendezvous_parameters& rendezvous = target.config.rendezvous;
     rendezvous.node_counts.clear();
     if (text.find(',') != std::string_view::npos) {
       try {
         rendezvous.node_counts = parse_node_counts(text);
       } catch (const error& refusal) {
-        refuse_value(given, refusal.what());
+        refuse_value(option, refusal.what());
       }
       rendezvous.min_nodes = rendezvous.node_counts.front();
       rendezvous.max_nodes = rendezvous.node_counts.back();
@@ -109,9 +110,10 @@ ELASTIC_DECL option_type nodes_type() {
                           : number_between(text.substr(colon + 1), 1, limits::nodes);
     if (!least || !most || *least > *most) {
       refuse_value(
-          given, fmt::format("allowed is N, MIN:MAX with 1 <= MIN <= MAX <= {}, or numbers such as "
-                             "2,4,8",
-                             limits::nodes));
+          option,
+          fmt::format("allowed is N, MIN:MAX with 1 <= MIN <= MAX <= {}, or numbers such as "
+                      "2,4,8",
+                      limits::nodes));
     }
     rendezvous.min_nodes = *least;
     rendezvous.max_nodes = *most;
@@ -131,11 +133,11 @@ inline std::string_view without_quotes(std::string_view text) {
 
 ELASTIC_DECL option_type chaos_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
     try {
-      target.config.chaos = parse_chaos_plan(given.text);
+      target.config.chaos = parse_chaos_plan(option.text);
     } catch (const error& failure) {
-      throw error(errc::invalid_argument, fmt::format("{} {}", given.source, failure.what()));
+      throw error(errc::invalid_argument, fmt::format("{} {}", option.source, failure.what()));
     }
   };
   return type;
@@ -143,21 +145,21 @@ ELASTIC_DECL option_type chaos_type() {
 
 ELASTIC_DECL option_type status_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
     try {
-      static_cast<void>(parse_status_address(given.text));
+      static_cast<void>(parse_status_address(option.text));
     } catch (const error& failure) {
-      throw error(errc::invalid_argument, fmt::format("{} {}", given.source, failure.what()));
+      throw error(errc::invalid_argument, fmt::format("{} {}", option.source, failure.what()));
     }
-    target.config.status = given.text;
+    target.config.status = option.text;
   };
   return type;
 }
 
 ELASTIC_DECL option_type settings_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
-    std::string_view rest = without_quotes(trimmed(given.text));
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+    std::string_view rest = without_quotes(trimmed(option.text));
     if (rest.empty()) return;
     for (std::size_t comma = 0; comma != std::string_view::npos;) {
       comma = rest.find(',');
@@ -167,9 +169,9 @@ ELASTIC_DECL option_type settings_type() {
       std::string_view value;
       if (equals != std::string_view::npos) value = trimmed(pair.substr(equals + 1));
       if (key.empty() || value.empty()) {
-        refuse_value(given, fmt::format("allowed is key=value,key=value, each with a key and a "
-                                        "value, which {} has not",
-                                        in_quotes(pair)));
+        refuse_value(option, fmt::format("allowed is key=value,key=value, each with a key and a "
+                                         "value, which {} has not",
+                                         in_quotes(pair)));
       }
       target.config.rendezvous.conf[std::string(key)] = without_quotes(value);
       if (comma != std::string_view::npos) rest.remove_prefix(comma + 1);
@@ -180,11 +182,11 @@ ELASTIC_DECL option_type settings_type() {
 
 ELASTIC_DECL option_type host_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
     try {
-      target.config.master_addr = parse_endpoint(given.text + ":0", 0).host;
+      target.config.master_addr = parse_endpoint(option.text + ":0", 0).host;
     } catch (const error& refusal) {
-      throw error(errc::invalid_argument, fmt::format("{}: {}", given.source, refusal.what()));
+      throw error(errc::invalid_argument, fmt::format("{}: {}", option.source, refusal.what()));
     }
   };
   type.show = [](const option_target& target) { return target.config.master_addr; };
@@ -193,14 +195,14 @@ ELASTIC_DECL option_type host_type() {
 
 ELASTIC_DECL option_type factor_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
     constexpr double most = 1e6;
     double value = 0;
-    const char* end = given.text.data() + given.text.size();
-    const auto [stop, failure] = std::from_chars(given.text.data(), end, value);
+    const char* end = option.text.data() + option.text.size();
+    const auto [stop, failure] = std::from_chars(option.text.data(), end, value);
     const bool allowed = value == 0 || (value >= 1 && value <= most);
     if (failure != std::errc() || stop != end || !allowed) {
-      refuse_value(given, "allowed are 0 (nothing is learned) and a factor from 1 to 1000000");
+      refuse_value(option, "allowed are 0 (nothing is learned) and a factor from 1 to 1000000");
     }
     target.config.workers.liveness.learn_timeouts = value;
   };
@@ -212,19 +214,19 @@ ELASTIC_DECL option_type factor_type() {
 
 ELASTIC_DECL option_type command_type(option_field<std::string> field) {
   option_type type;
-  type.read = [=](const option_value& given, const command_line_facts&, option_target& target) {
-    if (given.text.empty()) refuse_value(given, "a command for the shell is needed");
-    field(target) = given.text;
+  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+    if (option.text.empty()) refuse_value(option, "a command for the shell is needed");
+    field(target) = option.text;
   };
   return type;
 }
 
 ELASTIC_DECL option_type modules_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
     warm_standby terms;
-    std::string_view rest = given.text;
-    for (std::size_t comma = 0; given.text != "auto" && comma != std::string_view::npos;) {
+    std::string_view rest = option.text;
+    for (std::size_t comma = 0; option.text != "auto" && comma != std::string_view::npos;) {
       comma = rest.find(',');
       terms.modules.emplace_back(trimmed(rest.substr(0, comma)));
       if (comma != std::string_view::npos) rest.remove_prefix(comma + 1);
@@ -232,7 +234,7 @@ ELASTIC_DECL option_type modules_type() {
     try {
       validate(terms);
     } catch (const error& refusal) {
-      throw error(errc::invalid_argument, fmt::format("{}: {}", given.source, refusal.what()));
+      throw error(errc::invalid_argument, fmt::format("{}: {}", option.source, refusal.what()));
     }
     target.config.workers.standby.modules = std::move(terms.modules);
   };
@@ -241,36 +243,36 @@ ELASTIC_DECL option_type modules_type() {
 
 ELASTIC_DECL option_type interval_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
     constexpr duration shortest = std::chrono::milliseconds(1);
-    target.config.workers.monitor_interval = std::max(seconds_of(given), shortest);
+    target.config.workers.monitor_interval = std::max(seconds_of(option), shortest);
   };
   return type;
 }
 
 ELASTIC_DECL option_type line_prefix_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
     try {
-      line_template{given.text};
+      line_template{option.text};
     } catch (const error& refusal) {
-      refuse_value(given, refusal.what());
+      refuse_value(option, refusal.what());
     }
-    target.config.workers.log_line_prefix_template = given.text;
+    target.config.workers.log_line_prefix_template = option.text;
   };
   return type;
 }
 
 ELASTIC_DECL option_type ranks_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
     std::vector<int> ranks;
-    std::string_view rest = given.text;
+    std::string_view rest = option.text;
     for (std::size_t comma = 0; comma != std::string_view::npos;) {
       comma = rest.find(',');
       const auto rank =
           number_between(trimmed(rest.substr(0, comma)), 0, std::numeric_limits<int>::max());
-      if (!rank) refuse_value(given, "a list of local ranks is needed, such as 0,1");
+      if (!rank) refuse_value(option, "a list of local ranks is needed, such as 0,1");
       ranks.push_back(*rank);
       if (comma != std::string_view::npos) rest.remove_prefix(comma + 1);
     }
@@ -281,11 +283,11 @@ ELASTIC_DECL option_type ranks_type() {
 
 ELASTIC_DECL option_type log_size_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
     constexpr std::uint64_t least = 1024;
-    const auto bytes = size_of(given.text);
+    const auto bytes = size_of(option.text);
     if (!bytes || *bytes < least) {
-      refuse_value(given, "a size of 1k or more is needed, such as 500k, 100M or 2G");
+      refuse_value(option, "a size of 1k or more is needed, such as 500k, 100M or 2G");
     }
     target.config.workers.logs.rotation.max_size = *bytes;
   };

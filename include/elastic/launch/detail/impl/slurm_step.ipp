@@ -27,8 +27,8 @@ namespace elastic::detail {
 /// Fills in what Slurm knows of the job, option by option.
 class slurm_adopter {
  public:
-  slurm_adopter(given_options& given, const command_line_facts& facts, option_target& target)
-      : given_(given), facts_(facts), target_(target) {}
+  slurm_adopter(given_options& options, const command_line_facts& facts, option_target& target)
+      : given_(options), facts_(facts), target_(target) {}
 
   slurm_words adopt() {
     if (!is_step() || !adopt_nodes()) return words_;
@@ -190,9 +190,9 @@ class slurm_adopter {
   std::vector<std::string> taken_;
 };
 
-ELASTIC_DECL slurm_words adopt_slurm_step(given_options& given, const command_line_facts& facts,
+ELASTIC_DECL slurm_words adopt_slurm_step(given_options& options, const command_line_facts& facts,
                                           option_target& target) {
-  return slurm_adopter(given, facts, target).adopt();
+  return slurm_adopter(options, facts, target).adopt();
 }
 
 }  // namespace elastic::detail
