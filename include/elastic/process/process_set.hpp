@@ -105,9 +105,9 @@ class process_set {
   /// pipe) for its output. The slot is free then.
   /// Cancellation: all types; either nothing was started or the process runs. The opening of a file
   /// that hangs goes on by itself.
-  ELASTIC_DECL task<void> start(std::size_t index, const supervised_process& what) &;
+  ELASTIC_DECL task<void> start(std::size_t index, const supervised_process& plan) &;
   /// Name the argument first: g++ 12 destroys a braced one twice within a `co_await`.
-  task<void> start(std::size_t index, supervised_process&& what) & = delete;
+  task<void> start(std::size_t index, supervised_process&& plan) & = delete;
 
   /// The end of a process that was not told yet, the earliest first; waits for one if there is
   /// none. It is told at once: the process's descendants and its output may not have ended (see
@@ -207,7 +207,7 @@ class process_set {
   ELASTIC_DECL static void ask_all(state& self, int number);
   ELASTIC_DECL static void abandon(state& self) noexcept;
   ELASTIC_DECL static task<void> start_in(state_pointer self, std::size_t index,
-                                          supervised_process what);
+                                          supervised_process plan);
   ELASTIC_DECL static task<detail::opened_stream> open(const process_set_services& services,
                                                        output_plan plan);
 

@@ -21,7 +21,7 @@ namespace elastic::detail {
 
 struct record_writer_options {
   /// What messages call the file.
-  const char* what = "file";
+  const char* kind = "file";
   std::string path;
   std::uint64_t max_size = limits::journal_file_bytes;
   int max_files = limits::journal_files;
@@ -53,7 +53,7 @@ class record_writer : public std::enable_shared_from_this<record_writer> {
   ELASTIC_DECL void log_problem(const logger& log);
 
   const std::string& path() const { return options_.path; }
-  const char* what() const { return options_.what; }
+  const char* kind() const { return options_.kind; }
 
  private:
   ELASTIC_DECL void write_pending();
@@ -62,7 +62,7 @@ class record_writer : public std::enable_shared_from_this<record_writer> {
   ELASTIC_DECL bool ends_with_line() const;
   ELASTIC_DECL void append(std::string_view bytes);
   ELASTIC_DECL void put_aside();
-  [[noreturn]] ELASTIC_DECL void refuse(const char* what) const;
+  [[noreturn]] ELASTIC_DECL void refuse(const char* failed) const;
 
   const record_writer_options options_;
   const bool may_hang_;

@@ -30,7 +30,7 @@ class trace_events {
   struct trace_event;
 
   ELASTIC_DECL void add(const trace_event& event);
-  ELASTIC_DECL void name(const char* what, std::int64_t thread, std::string_view text);
+  ELASTIC_DECL void name(const char* field, std::int64_t thread, std::string_view text);
   ELASTIC_DECL void begin_epoch(const journal_record& record);
   ELASTIC_DECL void enter(agent_phase phase, const job_event& event);
   ELASTIC_DECL void leave();

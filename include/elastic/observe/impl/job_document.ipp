@@ -140,7 +140,8 @@ inline std::string progress_part(const known_progress& progress) {
     json.add("progress_us", slowest->progress_us);
     if (progress.speaker) json.add("text", cut_text(progress.speaker->text, 256));
     if (progress.median_seconds > 0) json.add("step_seconds", rounded(progress.median_seconds));
-    if (const auto left = progress.seconds_left()) json.add("seconds_left", rounded(*left));
+    if (const auto remaining = progress.seconds_left())
+      json.add("seconds_left", rounded(*remaining));
   }
   return json.text();
 }
@@ -333,7 +334,8 @@ inline std::string progress_line_of(const job_view& view) {
   if (slowest->total > 0) line += fmt::format(" of {}", slowest->total);
   const double median = progress.median_seconds;
   if (median > 0) line += fmt::format("  {:.3g} s a step", median);
-  if (const auto left = progress.seconds_left()) line += fmt::format("  {} left", span_text(*left));
+  if (const auto remaining = progress.seconds_left())
+    line += fmt::format("  {} left", span_text(*remaining));
   if (!slowest->text.empty()) line += "  " + one_line(slowest->text, 200);
   return line + "\n";
 }
@@ -409,10 +411,10 @@ ELASTIC_DECL std::string why_not_ready(const job_view& view) {
 
 ELASTIC_DECL std::string ready_checks(const job_view& view, std::int64_t now_us) {
   using condition = viewed_worker::condition;
-  const auto line = [](bool is_good, std::string_view name, const std::string& what) {
-    return fmt::format("[{}]{} {}\n", is_good ? '+' : '-', name, what);
+  const auto line = [](bool is_good, std::string_view name, const std::string& state) {
+    return fmt::format("[{}]{} {}\n", is_good ? '+' : '-', name, state);
   };
-  const std::size_t all = view.workers().size();
+  const std::size_t count = view.workers().size();
   const auto running =
       std::count_if(view.workers().begin(), view.workers().end(),
                     [](const viewed_worker& worker) { return worker.state == condition::running; });
@@ -421,8 +423,8 @@ ELASTIC_DECL std::string ready_checks(const job_view& view, std::int64_t now_us)
   std::string text = line(why.empty(), "agent", why.empty() ? "running" : why);
   text += line(has_round, "round",
                has_round ? fmt::format("{}", view.attempts().back().round) : "none yet");
-  text += line(running > 0 && static_cast<std::size_t>(running) == all, "workers",
-               fmt::format("{} of {} run", running, all));
+  text += line(running > 0 && static_cast<std::size_t>(running) == count, "workers",
+               fmt::format("{} of {} run", running, count));
   std::string nodes = detail::nodes_line_of(view.whole(), now_us);
   if (!nodes.empty()) {
     nodes.pop_back();

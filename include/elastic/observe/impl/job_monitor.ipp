@@ -194,9 +194,9 @@ ELASTIC_DECL void job_monitor::end_serving(const void* server) {
 }
 
 ELASTIC_DECL void job_monitor::reported(std::int64_t node, std::string_view report) {
-  detail::node_report told;
+  detail::node_report content;
   try {
-    told = detail::parse_node_report(report);
+    content = detail::parse_node_report(report);
   } catch (const error&) {
     // What nobody can read is of a release that we do not know.
     return;
@@ -206,7 +206,7 @@ ELASTIC_DECL void job_monitor::reported(std::int64_t node, std::string_view repo
   {
     const std::lock_guard lock(mutex_);
     const std::int64_t now = now_us();
-    news = view_.whole().take(node, told, view_.epoch(), now);
+    news = view_.whole().take(node, content, view_.epoch(), now);
     journal = journal_.lock();
     if (news.is_own) {
       reports_to_itself_ = true;

@@ -14,7 +14,7 @@ namespace detail {
 
 inline record_writer_options writer_options_of(journal_file_options options) {
   record_writer_options made;
-  made.what = "journal";
+  made.kind = "journal";
   made.path = std::move(options.path);
   made.max_size = options.max_size;
   made.max_files = options.max_files;

@@ -122,10 +122,10 @@ ELASTIC_DECL journal_record parse_journal_line(std::string_view line) {
   record.time_us = fields.number("time_us", 0, most);
   record.node = detail::journal_text_of(fields, "node");
   const std::string kind = fields.text("kind");
-  const auto known = job_event_kind_of(kind);
-  if (!known)
+  const auto event_kind = job_event_kind_of(kind);
+  if (!event_kind)
     fields.refuse(fmt::format("has the unknown kind {}", detail::json_string(kind.substr(0, 64))));
-  record.event.kind = *known;
+  record.event.kind = *event_kind;
   for (const auto& [name, member] : detail::event_numbers) {
     if (fields.has(name)) record.event.*member = fields.number(name, least, most);
   }

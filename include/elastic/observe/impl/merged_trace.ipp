@@ -60,12 +60,12 @@ ELASTIC_DECL std::vector<std::optional<std::int64_t>> clock_shifts(
   // One that met another whose shift is known gets its own, until none is left that did.
   for (bool has_more = true; has_more;) {
     has_more = false;
-    for (std::size_t known = 0; known < shifts.size(); ++known) {
-      for (std::size_t other = 0; shifts[known] && other < shifts.size(); ++other) {
+    for (std::size_t reference = 0; reference < shifts.size(); ++reference) {
+      for (std::size_t other = 0; shifts[reference] && other < shifts.size(); ++other) {
         if (shifts[other]) continue;
-        const auto shift = detail::shift_between(times[known], times[other]);
+        const auto shift = detail::shift_between(times[reference], times[other]);
         if (!shift) continue;
-        shifts[other] = *shifts[known] + *shift;
+        shifts[other] = *shifts[reference] + *shift;
         has_more = true;
       }
     }

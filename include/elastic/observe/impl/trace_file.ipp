@@ -15,7 +15,7 @@ namespace detail {
 
 inline record_writer_options trace_writer_options(std::string path) {
   record_writer_options options;
-  options.what = "trace";
+  options.kind = "trace";
   options.path = std::move(path);
   options.head = "[\n";
   options.is_anew = true;

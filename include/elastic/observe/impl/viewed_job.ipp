@@ -19,28 +19,28 @@ namespace elastic {
 namespace detail {
 
 /// What a node has told, as the journal of this one has it.
-inline job_event told_event(const viewed_node& node, const journal_record& told) {
+inline job_event told_event(const viewed_node& node, const journal_record& record) {
   job_event event;
   event.kind = job_event_kind::node_told;
-  event.peer = node.entry.name.empty() ? told.node : node.entry.name;
-  event.state = to_string(told.event.kind);
-  event.reason = told.event.reason;
-  event.rank = told.event.rank;
-  event.exit_code = told.event.exit_code;
-  event.signal = told.event.signal;
+  event.peer = node.entry.name.empty() ? record.node : node.entry.name;
+  event.state = to_string(record.event.kind);
+  event.reason = record.event.reason;
+  event.rank = record.event.rank;
+  event.exit_code = record.event.exit_code;
+  event.signal = record.event.signal;
   return event;
 }
 
 }  // namespace detail
 
 ELASTIC_DECL void viewed_job::take(const job_roster& roster, std::int64_t now_us) {
-  std::map<std::int64_t, viewed_node> known;
-  for (viewed_node& node : nodes_) known.emplace(node.entry.key, std::move(node));
+  std::map<std::int64_t, viewed_node> former;
+  for (viewed_node& node : nodes_) former.emplace(node.entry.key, std::move(node));
   nodes_.clear();
   for (const job_roster::entry& entry : roster.nodes) {
     if (nodes_.size() >= limits::viewed_nodes) break;
     viewed_node node;
-    if (const auto before = known.extract(entry.key)) node = std::move(before.mapped());
+    if (const auto before = former.extract(entry.key)) node = std::move(before.mapped());
     if (node.since_us == 0 || node.entry.presence != entry.presence) node.since_us = now_us;
     if (entry.presence == node_presence::lost) node.workers.clear();
     node.entry = entry;
@@ -76,9 +76,9 @@ ELASTIC_DECL detail::job_news viewed_job::take(std::int64_t key, const detail::n
   node.reason = report.reason;
   if (node.is_own) return news;
   take_workers(node, report, now_us, news);
-  for (const journal_record& told : report.events) {
+  for (const journal_record& record : report.events) {
     if (++node.events > limits::heard_events_per_second) break;
-    news.events.push_back(detail::told_event(node, told));
+    news.events.push_back(detail::told_event(node, record));
   }
   return news;
 }
@@ -102,15 +102,15 @@ ELASTIC_DECL void viewed_job::take_workers(viewed_node& node, const detail::node
       node.workers[at].rank = report.base_rank + static_cast<std::int64_t>(at);
     }
   }
-  for (const viewed_worker& told : report.workers) {
-    const auto at = static_cast<std::size_t>(told.local_rank);
+  for (const viewed_worker& update : report.workers) {
+    const auto at = static_cast<std::size_t>(update.local_rank);
     if (at >= node.workers.size()) continue;
     viewed_worker& worker = node.workers[at];
     const std::int64_t rank = worker.rank;
-    news.has_changed = news.has_changed || told.state != worker.state || told.pid != worker.pid;
-    news.has_steps = news.has_steps || told.step != worker.step;
-    const std::int64_t progress_us = told.step == worker.step ? worker.progress_us : now_us;
-    worker = told;
+    news.has_changed = news.has_changed || update.state != worker.state || update.pid != worker.pid;
+    news.has_steps = news.has_steps || update.step != worker.step;
+    const std::int64_t progress_us = update.step == worker.step ? worker.progress_us : now_us;
+    worker = update;
     worker.rank = rank;
     worker.progress_us = progress_us;
   }

@@ -66,12 +66,12 @@ class pidfd_child final : public child {
 
   // Where one of the tree still has the number as that of its session, it is still in use.
   ELASTIC_DECL bool session_in_use() noexcept;
-  ELASTIC_DECL bool alive(const pinned& one) const noexcept;
-  ELASTIC_DECL bool kill(const pinned& one) const noexcept;
+  ELASTIC_DECL bool alive(const pinned& held) const noexcept;
+  ELASTIC_DECL bool kill(const pinned& held) const noexcept;
 
   // Holds a process and then reads its entry, which is its own if it is there after that, too.
   ELASTIC_DECL std::optional<process_entry> pin(pid_t pid, pinned& held) const;
-  ELASTIC_DECL static bool holds(const std::vector<pinned>& all, pid_t pid);
+  ELASTIC_DECL static bool holds(const std::vector<pinned>& members, pid_t pid);
 
   // A host with so many open has no two to spare for each process.
   static constexpr int most_descriptors = 1000;

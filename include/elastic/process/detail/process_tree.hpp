@@ -40,9 +40,10 @@ struct process_entry {
 /// *last* closing parenthesis.
 ELASTIC_DECL std::optional<process_entry> parse_process_stat(std::string_view text);
 
-/// The processes of `all` that belong to a tree, parents before their children: the members of
-/// the session `session`, those in `roots`, and the descendants of both. Ended ones are left out.
-ELASTIC_DECL std::vector<process_entry> select_tree(const std::vector<process_entry>& all,
+/// The processes of `processes` that belong to a tree, parents before their children: the members
+/// of the session `session`, those in `roots`, and the descendants of both. Ended ones are left
+/// out.
+ELASTIC_DECL std::vector<process_entry> select_tree(const std::vector<process_entry>& processes,
                                                     pid_t session, const std::vector<pid_t>& roots);
 
 /// One process of this machine; empty if there is none of that number.

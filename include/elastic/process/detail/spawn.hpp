@@ -268,12 +268,12 @@ ELASTIC_RUNS_IN_CHILD inline int child_entry(void* argument) {
 // The strings as `execve` wants them: pointers, with a null pointer after the last.
 inline std::vector<char*> pointers_to(const std::string* first,
                                       const std::vector<std::string>& rest) {
-  std::vector<char*> all;
-  all.reserve(rest.size() + 2);
-  if (first) all.push_back(const_cast<char*>(first->c_str()));
-  for (const std::string& one : rest) all.push_back(const_cast<char*>(one.c_str()));
-  all.push_back(nullptr);
-  return all;
+  std::vector<char*> pointers;
+  pointers.reserve(rest.size() + 2);
+  if (first) pointers.push_back(const_cast<char*>(first->c_str()));
+  for (const std::string& text : rest) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
 }
 
 /// Whether a standard stream was closed when this process began, and its number has gone to a
@@ -343,10 +343,11 @@ inline spawn_result spawn(const spawn_request& request, child_stack& stack, cons
 
   // By the system call: the library's function leaves out the two signals that threads use.
   constexpr std::size_t words = kernel_signal_bytes / sizeof(unsigned long);
-  std::array<unsigned long, words> all;
+  std::array<unsigned long, words> every_signal;
   std::array<unsigned long, words> before{};
-  all.fill(~0UL);
-  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, all.data(), before.data(), kernel_signal_bytes);
+  every_signal.fill(~0UL);
+  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, every_signal.data(), before.data(),
+            kernel_signal_bytes);
   result.pid = calls.clone(child_entry, stack_top, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD,
                            &plan, &result.pidfd);
   const int clone_error = errno;

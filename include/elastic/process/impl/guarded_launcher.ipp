@@ -139,7 +139,8 @@ ELASTIC_DECL detail::spawn_result guarded_launcher::spawn_guard(const process_sp
   const char* const promise = must_hold ? detail::guard_must_hold : detail::guard_may_fail;
   std::vector<char*> arguments{const_cast<char*>(detail::guard_version), const_cast<char*>(promise),
                                const_cast<char*>(path.c_str())};
-  for (char* one : detail::pointers_to(&spec.program, spec.arguments)) arguments.push_back(one);
+  for (char* argument : detail::pointers_to(&spec.program, spec.arguments))
+    arguments.push_back(argument);
   const detail::spawn_request request{.spec = spec,
                                       .path = file_.name,
                                       .arguments = std::move(arguments),

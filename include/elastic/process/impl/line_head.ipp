@@ -44,14 +44,14 @@ ELASTIC_DECL line_head& line_head::add_pid() {
 
 ELASTIC_DECL bool line_head::has_time() const {
   return std::any_of(pieces_.begin(), pieces_.end(),
-                     [](const piece& one) { return one.what == piece::kind::time; });
+                     [](const piece& part) { return part.what == piece::kind::time; });
 }
 
 ELASTIC_DECL std::string line_head::text(pid_t pid, wall_time at) const {
   std::string whole;
-  for (const piece& one : pieces_) {
-    switch (one.what) {
-      case piece::kind::text: whole += one.text; break;
+  for (const piece& part : pieces_) {
+    switch (part.what) {
+      case piece::kind::text: whole += part.text; break;
       case piece::kind::time: whole += time_text(at); break;
       case piece::kind::pid: whole += std::to_string(pid); break;
     }

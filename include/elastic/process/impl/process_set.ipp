@@ -24,8 +24,8 @@ namespace elastic {
 ELASTIC_DECL process_set::process_set(asio::any_io_executor strand, process_set_services services)
     : state_(std::make_shared<state>(std::move(strand), std::move(services))) {}
 
-ELASTIC_DECL task<void> process_set::start(std::size_t index, const supervised_process& what) & {
-  return start_in(state_, index, what);
+ELASTIC_DECL task<void> process_set::start(std::size_t index, const supervised_process& plan) & {
+  return start_in(state_, index, plan);
 }
 
 ELASTIC_DECL std::vector<process_end> process_set::take_ends() {
@@ -141,7 +141,7 @@ ELASTIC_DECL void process_set::abandon(state& self) noexcept {
 }
 
 ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t index,
-                                              supervised_process what) {
+                                              supervised_process plan) {
   if (self->slots.size() <= index) self->slots.resize(index + 1);
   ELASTIC_ASSERT(!self->slots[index] || self->slots[index]->is_free());
   self->hurry = false;
@@ -149,26 +149,26 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
 
   const process_set_services& services = self->services;
   const detail::start_under_way under_way(self->starting, index);
-  task<detail::opened_stream> opening_out = open(services, what.out);
+  task<detail::opened_stream> opening_out = open(services, plan.out);
   detail::opened_stream out = co_await std::move(opening_out);
-  task<detail::opened_stream> opening_err = open(services, what.err);
+  task<detail::opened_stream> opening_err = open(services, plan.err);
   detail::opened_stream err = co_await std::move(opening_err);
   if (self->abandoned) throw_aborted();
-  what.process.stdout_fd = out.process_end.get();
-  what.process.stderr_fd = err.process_end.get();
+  plan.process.stdout_fd = out.process_end.get();
+  plan.process.stderr_fd = err.process_end.get();
   detail::unique_fd input;
-  if (what.has_empty_input) {
+  if (plan.has_empty_input) {
     input = detail::open_null(detail::real_syscalls);
-    what.process.stdin_fd = input.get();
+    plan.process.stdin_fd = input.get();
   }
   const auto slot = std::make_shared<detail::process_slot>(self->strand, index);
-  slot->out = slot->make_tee(what.out, out, services.console_out, services.time, services.log);
-  slot->err = slot->make_tee(what.err, err, services.console_err, services.time, services.log);
-  if (what.err.kind == output_plan::how::file && what.err.keep_tail) {
-    slot->tail_file = what.err.file;
+  slot->out = slot->make_tee(plan.out, out, services.console_out, services.time, services.log);
+  slot->err = slot->make_tee(plan.err, err, services.console_err, services.time, services.log);
+  if (plan.err.kind == output_plan::how::file && plan.err.keep_tail) {
+    slot->tail_file = plan.err.file;
   }
 
-  std::unique_ptr<child> started = co_await services.launcher->launch(std::move(what.process));
+  std::unique_ptr<child> started = co_await services.launcher->launch(std::move(plan.process));
   if (self->abandoned) throw_aborted();
   slot->begin(std::move(started));
   self->slots[index] = slot;
@@ -328,8 +328,9 @@ ELASTIC_DECL task<void> process_set::end_tree(slot_pointer slot, process_set_ser
     for (const pid_t pid : slot->process->left()) {
       const auto snapshot = services.look(pid);
       if (!snapshot) continue;
-      const auto known = before.find(pid);
-      all_stuck = all_stuck && known != before.end() && detail::is_stuck(known->second, *snapshot);
+      const auto earlier = before.find(pid);
+      all_stuck =
+          all_stuck && earlier != before.end() && detail::is_stuck(earlier->second, *snapshot);
       before[pid] = *snapshot;
       held_up +=
           fmt::format("{}process {} is {}", held_up.empty() ? "" : ", ", pid, snapshot->text());

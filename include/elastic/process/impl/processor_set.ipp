@@ -33,7 +33,7 @@ ELASTIC_DECL std::vector<unsigned long> processor_set::mask() const {
 namespace detail {
 
 /// "4" or "0-3". Result: false if it is neither.
-inline bool add_processors(std::string_view text, processor_set& all) {
+inline bool add_processors(std::string_view text, processor_set& processors) {
   const auto read = [](std::string_view digits, int& number) {
     const char* const end = digits.data() + digits.size();
     const auto [stop, failure] = std::from_chars(digits.data(), end, number);
@@ -48,36 +48,37 @@ inline bool add_processors(std::string_view text, processor_set& all) {
   } else if (!read(text.substr(dash + 1), last)) {
     return false;
   }
-  for (int number = first; number <= last; ++number) all.add(number);
+  for (int number = first; number <= last; ++number) processors.add(number);
   return first <= last;
 }
 
 }  // namespace detail
 
 ELASTIC_DECL processor_set processor_set::parse(std::string_view text) {
-  processor_set all;
+  processor_set processors;
   for (std::string_view rest = text;;) {
     const std::size_t comma = rest.find(',');
-    if (!detail::add_processors(rest.substr(0, comma), all)) {
+    if (!detail::add_processors(rest.substr(0, comma), processors)) {
       throw error(errc::invalid_argument,
                   fmt::format("'{}' is no list of processors: numbers from 0 to {} and ranges are "
                               "needed, such as 0-3,8",
                               text, limit - 1));
     }
-    if (comma == std::string_view::npos) return all;
+    if (comma == std::string_view::npos) return processors;
     rest.remove_prefix(comma + 1);
   }
 }
 
 ELASTIC_DECL processor_set processor_set::allowed_here() {
   unsigned long words[limit / word] = {};
-  processor_set all;
-  if (::sched_getaffinity(0, sizeof words, reinterpret_cast<cpu_set_t*>(words)) != 0) return all;
+  processor_set processors;
+  if (::sched_getaffinity(0, sizeof words, reinterpret_cast<cpu_set_t*>(words)) != 0)
+    return processors;
   for (int number = 0; number < limit; ++number) {
     const auto place = static_cast<std::size_t>(number);
-    if ((words[place / word] >> (place % word) & 1UL) != 0) all.add(number);
+    if ((words[place / word] >> (place % word) & 1UL) != 0) processors.add(number);
   }
-  return all;
+  return processors;
 }
 
 ELASTIC_DECL std::string processor_set::text() const {

@@ -39,8 +39,8 @@ ELASTIC_DECL void http_response_parser::end() {
 }
 
 ELASTIC_DECL std::string http_response_parser::header(const std::string& name) const {
-  const auto found = headers_.find(name);
-  return found == headers_.end() ? std::string() : found->second;
+  const auto entry = headers_.find(name);
+  return entry == headers_.end() ? std::string() : entry->second;
 }
 
 ELASTIC_DECL std::string http_response_parser::take_body() {

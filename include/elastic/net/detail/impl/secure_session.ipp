@@ -43,8 +43,8 @@ ELASTIC_DECL bool is_secure_greeting(std::string_view bytes) {
 
 ELASTIC_DECL bool may_be_secure_greeting(std::string_view bytes) {
   constexpr std::array<char, 2> greeting = {handshake_record, record_version};
-  const std::size_t known = std::min(bytes.size(), greeting.size());
-  return bytes.substr(0, known) == std::string_view(greeting.data(), known);
+  const std::size_t length = std::min(bytes.size(), greeting.size());
+  return bytes.substr(0, length) == std::string_view(greeting.data(), length);
 }
 
 ELASTIC_DECL bool is_secret_needed(std::string_view bytes) {

@@ -119,11 +119,11 @@ inline journal_record read_event(const json_fields& fields, const nlohmann::json
 
 inline agent_activity read_activity(const json_fields& fields) {
   const std::string name = fields.text("state");
-  const auto known = std::find(agent_activity_names.begin(), agent_activity_names.end(), name);
-  if (known == agent_activity_names.end()) {
+  const auto position = std::find(agent_activity_names.begin(), agent_activity_names.end(), name);
+  if (position == agent_activity_names.end()) {
     fields.refuse(fmt::format("has an unknown \"state\": {}", json_string(name.substr(0, 40))));
   }
-  return static_cast<agent_activity>(known - agent_activity_names.begin());
+  return static_cast<agent_activity>(position - agent_activity_names.begin());
 }
 
 inline const nlohmann::json& read_list(const json_fields& fields, const char* name,

@@ -33,7 +33,7 @@ ELASTIC_DECL void record_writer::add(std::string line) {
   if (!may_hang_) return write(std::move(line));
   const std::lock_guard lock(mutex_);
   if (pending_.size() >= limits::journal_pending_lines) {
-    problem_ = fmt::format("the {} '{}' takes no records, which are lost", what(), path());
+    problem_ = fmt::format("the {} '{}' takes no records, which are lost", kind(), path());
     return;
   }
   pending_.push_back(std::move(line));
@@ -44,7 +44,7 @@ ELASTIC_DECL void record_writer::add(std::string line) {
   } catch (const std::system_error& failure) {
     // A loop that stands still is worse than a line that is late: the next one tries again.
     is_writing_ = false;
-    problem_ = fmt::format("no thread can write the {} '{}': {}", what(), path(), failure.what());
+    problem_ = fmt::format("no thread can write the {} '{}': {}", kind(), path(), failure.what());
   }
 }
 
@@ -139,7 +139,7 @@ ELASTIC_DECL void record_writer::put_aside() {
 
 ELASTIC_DECL void record_writer::refuse(const char* failed) const {
   throw error(errc::file_access, fmt::format("the {} '{}' cannot be {}, records are lost: {}",
-                                             what(), path(), failed, errno_text(errno)));
+                                             kind(), path(), failed, errno_text(errno)));
 }
 
 ELASTIC_DECL task<void> finish_writing(std::shared_ptr<record_writer> writer, logger log) {
@@ -147,7 +147,7 @@ ELASTIC_DECL task<void> finish_writing(std::shared_ptr<record_writer> writer, lo
     std::function<bool()> work = [writer] { return writer->wait(limits::journal_patience); };
     const bool is_written = co_await run_blocking<bool>(std::move(work));
     if (!is_written) {
-      log.warning("the {} '{}' does not answer: its end is lost", writer->what(), writer->path());
+      log.warning("the {} '{}' does not answer: its end is lost", writer->kind(), writer->path());
     }
   }
   writer->log_problem(log);

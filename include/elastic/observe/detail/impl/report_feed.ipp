@@ -41,9 +41,9 @@ ELASTIC_DECL void report_feed::note(const journal_record& record) {
 
 ELASTIC_DECL bool report_feed::is_new(std::size_t at, const viewed_worker& worker,
                                       bool has_progress) const {
-  const told_worker& told = told_[at];
-  return told.state != worker.state || told.pid != worker.pid ||
-         (has_progress && told.step != worker.step);
+  const told_worker& former = told_[at];
+  return former.state != worker.state || former.pid != worker.pid ||
+         (has_progress && former.step != worker.step);
 }
 
 ELASTIC_DECL std::string report_feed::next(const job_view& view, bool has_progress) {

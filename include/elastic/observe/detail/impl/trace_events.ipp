@@ -63,10 +63,11 @@ ELASTIC_DECL void trace_events::add(const trace_event& event) {
   events_.push_back(text + "}");
 }
 
-ELASTIC_DECL void trace_events::name(const char* what, std::int64_t thread, std::string_view text) {
+ELASTIC_DECL void trace_events::name(const char* field, std::int64_t thread,
+                                     std::string_view text) {
   events_.push_back(
       fmt::format(R"({{"ph": "M", "pid": {}, "tid": {}, "name": "{}", "args": {{"name": {}}}}})",
-                  process_, thread, what, json_string(text)));
+                  process_, thread, field, json_string(text)));
 }
 
 ELASTIC_DECL void trace_events::begin_epoch(const journal_record& record) {
@@ -127,11 +128,11 @@ ELASTIC_DECL void trace_events::mark(const job_event& event) {
   std::int64_t thread = 0;
   const bool has_thread = workers_.count(event.local_rank.value_or(-1)) > 0;
   if (event.rank && event.kind != kind::fault_injected) {
-    std::string what = is_end_of_failed ? "failed" : "hung";
+    std::string finding = is_end_of_failed ? "failed" : "hung";
     if (event.kind == kind::worker_suspected) {
-      what = event.state == "none" ? "suspected no more" : event.state;
+      finding = event.state == "none" ? "suspected no more" : event.state;
     }
-    text = fmt::format("rank {} {}", *event.rank, what);
+    text = fmt::format("rank {} {}", *event.rank, finding);
   }
   if (event.rank && has_thread) thread = *event.local_rank + 1;
   add({.type = 'i', .thread = thread, .name = text, .about = &event, .reason = event.reason});

@@ -44,18 +44,18 @@ inline std::string core_glob(std::string_view pattern, pid_t pid, bool uses_pid)
 
 /// The newest file that a glob finds, if it was written at `since` or later.
 inline std::string newest_file(const std::string& pattern, std::time_t since) {
-  ::glob_t found{};
+  ::glob_t matches{};
   std::string newest;
-  if (::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0) {
-    for (std::size_t i = 0; i < found.gl_pathc; ++i) {
+  if (::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &matches) == 0) {
+    for (std::size_t i = 0; i < matches.gl_pathc; ++i) {
       struct stat status{};
-      if (::stat(found.gl_pathv[i], &status) != 0 || !S_ISREG(status.st_mode)) continue;
+      if (::stat(matches.gl_pathv[i], &status) != 0 || !S_ISREG(status.st_mode)) continue;
       if (status.st_mtime < since) continue;
       since = status.st_mtime;
-      newest = found.gl_pathv[i];
+      newest = matches.gl_pathv[i];
     }
   }
-  ::globfree(&found);
+  ::globfree(&matches);
   return newest;
 }
 

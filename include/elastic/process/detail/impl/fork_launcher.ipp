@@ -93,10 +93,11 @@ ELASTIC_DECL spawn_result fork_launcher::start(const process_spec& spec) {
   // What is buffered would be written by each copy once more.
   std::fflush(nullptr);
   const pid_t parent = ::getpid();
-  std::array<unsigned long, signal_words> all;
+  std::array<unsigned long, signal_words> every_signal;
   std::array<unsigned long, signal_words> before{};
-  all.fill(~0UL);
-  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, all.data(), before.data(), kernel_signal_bytes);
+  every_signal.fill(~0UL);
+  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, every_signal.data(), before.data(),
+            kernel_signal_bytes);
   const pid_t pid = ::fork();
   if (pid == 0) {
     // Else it would keep its own socket from ending.
@@ -119,17 +120,17 @@ ELASTIC_DECL spawn_result fork_launcher::start(const process_spec& spec) {
     uninterrupted([&] { return calls_.waitid(P_PID, static_cast<id_t>(pid), &ignored, WEXITED); });
     return result;
   }
-  report said{ECHILD, spawn_stage::clone};
-  uninterrupted([&] { return ::recv(ours.get(), &said, sizeof said, 0); });
-  if (said.failure == 0) {
+  report news{ECHILD, spawn_stage::clone};
+  uninterrupted([&] { return ::recv(ours.get(), &news, sizeof news, 0); });
+  if (news.failure == 0) {
     const char go = 1;
     ::send(ours.get(), &go, 1, MSG_NOSIGNAL);
     result.pid = pid;
     result.pidfd = pidfd.release();
     return result;
   }
-  result.failure = said.failure;
-  result.stage = said.stage;
+  result.failure = news.failure;
+  result.stage = news.stage;
   siginfo_t ignored{};
   uninterrupted([&] {
     return calls_.waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd.get()), &ignored,
@@ -155,11 +156,11 @@ ELASTIC_DECL void fork_launcher::run_copy(const process_spec& spec, pid_t parent
                   .program = socket,
                   .parent = parent,
                   .die_with_parent = true};
-  report said{0, arrange(plan)};
-  if (said.stage != spawn_stage::execute) said.failure = errno;
+  report news{0, arrange(plan)};
+  if (news.stage != spawn_stage::execute) news.failure = errno;
   char go = 0;
-  const bool is_wanted = ::send(plan.program, &said, sizeof said, MSG_NOSIGNAL) > 0 &&
-                         said.failure == 0 &&
+  const bool is_wanted = ::send(plan.program, &news, sizeof news, MSG_NOSIGNAL) > 0 &&
+                         news.failure == 0 &&
                          uninterrupted([&] { return ::recv(plan.program, &go, 1, 0); }) == 1;
   ::close(plan.program);
   if (!is_wanted) ::_exit(127);

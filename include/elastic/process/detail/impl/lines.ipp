@@ -123,15 +123,15 @@ ELASTIC_DECL void line_tail::keep(std::string_view bytes) {
 }
 
 ELASTIC_DECL std::vector<std::string> line_tail::lines() const {
-  std::vector<std::string> all;
+  std::vector<std::string> list;
   for (std::string_view rest = text_; !rest.empty();) {
     const std::size_t end = rest.find('\n');
     std::string_view line = rest.substr(0, end);
     rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
     if (line.ends_with('\r')) line.remove_suffix(1);
-    all.emplace_back(line);
+    list.emplace_back(line);
   }
-  return all;
+  return list;
 }
 
 ELASTIC_DECL std::string_view line_tail::last_lines(std::string_view bytes) {

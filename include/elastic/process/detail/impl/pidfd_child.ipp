@@ -69,11 +69,11 @@ ELASTIC_DECL task<exit_status> pidfd_child::wait() {
 }
 
 ELASTIC_DECL std::vector<pid_t> pidfd_child::left() {
-  std::vector<pid_t> found;
+  std::vector<pid_t> pids;
   for (const process_entry& entry : select_tree(read_processes(), pid_, {pid_})) {
-    found.push_back(entry.pid);
+    pids.push_back(entry.pid);
   }
-  return found;
+  return pids;
 }
 
 ELASTIC_DECL task<void> pidfd_child::end_tree() {
@@ -86,7 +86,7 @@ ELASTIC_DECL task<void> pidfd_child::end_tree() {
   for (;;) {
     std::vector<pinned> dying = kill_members();
     if (dying.empty()) break;
-    for (pinned& one : dying) co_await gone(std::move(one.pidfd));
+    for (pinned& held : dying) co_await gone(std::move(held.pidfd));
   }
   outsiders_.clear();
   threads_.reset();
@@ -138,12 +138,12 @@ ELASTIC_DECL bool pidfd_child::session_in_use() noexcept {
   return calls_.set_owner(descriptor_.native_handle(), -pid_) == 0 || errno != ESRCH;
 }
 
-ELASTIC_DECL bool pidfd_child::alive(const pinned& one) const noexcept {
-  return calls_.pidfd_send_signal(one.pidfd.get(), 0, 0) == 0 || errno == EPERM;
+ELASTIC_DECL bool pidfd_child::alive(const pinned& held) const noexcept {
+  return calls_.pidfd_send_signal(held.pidfd.get(), 0, 0) == 0 || errno == EPERM;
 }
 
-ELASTIC_DECL bool pidfd_child::kill(const pinned& one) const noexcept {
-  return calls_.pidfd_send_signal(one.pidfd.get(), SIGKILL, 0) == 0;
+ELASTIC_DECL bool pidfd_child::kill(const pinned& held) const noexcept {
+  return calls_.pidfd_send_signal(held.pidfd.get(), SIGKILL, 0) == 0;
 }
 
 ELASTIC_DECL std::optional<process_entry> pidfd_child::pin(pid_t pid, pinned& held) const {
@@ -155,8 +155,9 @@ ELASTIC_DECL std::optional<process_entry> pidfd_child::pin(pid_t pid, pinned& he
   return entry;
 }
 
-ELASTIC_DECL bool pidfd_child::holds(const std::vector<pinned>& all, pid_t pid) {
-  return std::any_of(all.begin(), all.end(), [&](const pinned& one) { return one.pid == pid; });
+ELASTIC_DECL bool pidfd_child::holds(const std::vector<pinned>& members, pid_t pid) {
+  return std::any_of(members.begin(), members.end(),
+                     [&](const pinned& held) { return held.pid == pid; });
 }
 
 ELASTIC_DECL void pidfd_child::open_lists() noexcept try {
@@ -184,10 +185,11 @@ ELASTIC_DECL void pidfd_child::note_outsiders() noexcept try {
     const pid_t parent = tree[i].pid;
     for (pid_t next : read_children(parent)) consider(next, parent, tree);
   }
-  std::erase_if(outsiders_, [&](const pinned& one) { return holds(tree, one.pid) || !alive(one); });
-  for (pinned& one : tree) {
-    const auto entry = read_process(one.pid);
-    if (entry && entry->session != pid_) outsiders_.push_back(std::move(one));
+  std::erase_if(outsiders_,
+                [&](const pinned& held) { return holds(tree, held.pid) || !alive(held); });
+  for (pinned& held : tree) {
+    const auto entry = read_process(held.pid);
+    if (entry && entry->session != pid_) outsiders_.push_back(std::move(held));
   }
 } catch (...) {
   // Without memory for the list the session alone is ended.
@@ -201,28 +203,28 @@ ELASTIC_DECL void pidfd_child::consider(pid_t pid, pid_t parent, std::vector<pin
 
 ELASTIC_DECL auto pidfd_child::kill_members() noexcept -> std::vector<pinned> try {
   signal_group(SIGKILL);
-  std::erase_if(outsiders_, [&](const pinned& one) { return !alive(one); });
+  std::erase_if(outsiders_, [&](const pinned& held) { return !alive(held); });
   const bool in_use = session_in_use();
   if (!in_use && outsiders_.empty()) return {};
 
-  const std::vector<process_entry> all = read_processes();
+  const std::vector<process_entry> entries = read_processes();
   const bool taken_over =
-      reaped_ && std::any_of(all.begin(), all.end(),
-                             [&](const process_entry& one) { return one.pid == pid_; });
+      reaped_ && std::any_of(entries.begin(), entries.end(),
+                             [&](const process_entry& other) { return other.pid == pid_; });
   const pid_t session = in_use && !taken_over ? pid_ : 0;
   std::vector<pid_t> roots;
-  for (const pinned& one : outsiders_) roots.push_back(one.pid);
+  for (const pinned& held : outsiders_) roots.push_back(held.pid);
 
   std::vector<pinned> members;
-  for (const process_entry& found : select_tree(all, session, roots)) {
-    pinned held{found.pid, {}};
-    const auto entry = pin(found.pid, held);
-    if (!entry || entry->start_time != found.start_time) continue;
+  for (const process_entry& candidate : select_tree(entries, session, roots)) {
+    pinned held{candidate.pid, {}};
+    const auto entry = pin(candidate.pid, held);
+    if (!entry || entry->start_time != candidate.start_time) continue;
     const bool is_ours = (session != 0 && entry->session == session) ||
                          holds(outsiders_, entry->pid) || holds(members, entry->parent);
     if (is_ours) members.push_back(std::move(held));
   }
-  std::erase_if(members, [&](const pinned& one) { return !kill(one); });
+  std::erase_if(members, [&](const pinned& held) { return !kill(held); });
   return members;
 } catch (...) {
   return {};

@@ -45,11 +45,12 @@ ELASTIC_DECL std::optional<proc_snapshot> look_at_process(pid_t pid) {
   sight.state = entry->state;
   std::string thread = folder;
   std::error_code failure;
-  std::filesystem::directory_iterator one(folder + "/task", failure);
-  for (; !failure && one != std::filesystem::directory_iterator(); one.increment(failure)) {
-    if (state_of_thread(one->path()) != 'D') continue;
+  std::filesystem::directory_iterator position(folder + "/task", failure);
+  for (; !failure && position != std::filesystem::directory_iterator();
+       position.increment(failure)) {
+    if (state_of_thread(position->path()) != 'D') continue;
     sight.state = 'D';
-    thread = one->path();
+    thread = position->path();
     break;
   }
   sight.waits_in = text_of(thread + "/wchan");

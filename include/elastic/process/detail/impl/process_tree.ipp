@@ -61,23 +61,23 @@ ELASTIC_DECL std::optional<process_entry> parse_process_stat(std::string_view te
   return entry;
 }
 
-ELASTIC_DECL std::vector<process_entry> select_tree(const std::vector<process_entry>& all,
+ELASTIC_DECL std::vector<process_entry> select_tree(const std::vector<process_entry>& processes,
                                                     pid_t session,
                                                     const std::vector<pid_t>& roots) {
   std::vector<process_entry> tree;
-  std::vector<bool> taken(all.size(), false);
+  std::vector<bool> taken(processes.size(), false);
   const auto take = [&](std::size_t place) {
     taken[place] = true;
-    tree.push_back(all[place]);
+    tree.push_back(processes[place]);
   };
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const bool is_root = std::find(roots.begin(), roots.end(), all[i].pid) != roots.end();
-    if (is_root || (session > 0 && all[i].session == session)) take(i);
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    const bool is_root = std::find(roots.begin(), roots.end(), processes[i].pid) != roots.end();
+    if (is_root || (session > 0 && processes[i].session == session)) take(i);
   }
   // `tree` grows while it is walked: breadth first.
   for (std::size_t next = 0; next < tree.size(); ++next) {
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (!taken[i] && all[i].parent == tree[next].pid) take(i);
+    for (std::size_t i = 0; i < processes.size(); ++i) {
+      if (!taken[i] && processes[i].parent == tree[next].pid) take(i);
     }
   }
   std::erase_if(tree, [](const process_entry& entry) { return entry.dead(); });
@@ -117,11 +117,11 @@ ELASTIC_DECL std::optional<process_entry> read_process(pid_t pid) {
 }
 
 ELASTIC_DECL std::vector<process_entry> read_processes() {
-  std::vector<process_entry> all;
+  std::vector<process_entry> processes;
   for_each_number("/proc", [&](pid_t pid) {
-    if (const auto entry = read_process(pid)) all.push_back(*entry);
+    if (const auto entry = read_process(pid)) processes.push_back(*entry);
   });
-  return all;
+  return processes;
 }
 
 ELASTIC_DECL std::vector<pid_t> read_children(pid_t pid) {

@@ -49,10 +49,10 @@ inline program_kind look_at_program(const std::string& path) {
 }
 
 ELASTIC_DECL void refuse_zero_bytes(const process_spec& spec) {
-  const auto check = [&](const std::string& text, const char* what) {
+  const auto check = [&](const std::string& text, const char* subject) {
     if (text.find('\0') == text.npos) return;
     throw error(errc::invalid_argument, fmt::format("{} of program '{}' has a zero byte in it",
-                                                    what, spec.program.c_str()));
+                                                    subject, spec.program.c_str()));
   };
   check(spec.program, "the name");
   check(spec.directory, "the working directory");
