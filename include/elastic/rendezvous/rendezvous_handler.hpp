@@ -114,11 +114,11 @@ class rendezvous_handler {
 
   /// Workers of this node have failed: tells every other node of the round at once.
   ///
-  /// @param what  a half sentence, such as "rank 3 ended: signal SIGKILL"
+  /// @param reason  a half sentence, such as "rank 3 ended: signal SIGKILL"
   /// Result: the change that ends the round: this one, or an earlier one, if the failure is
   /// taken for its consequence and costs no restart.
   /// Cancellation: all types; the others may or may not have been told.
-  virtual task<rendezvous_change> report_failure(std::string what) = 0;
+  virtual task<rendezvous_change> report_failure(std::string reason) = 0;
 
   /// The workers of this node have succeeded: waits until those of every node of the round have,
   /// so that one that finishes early is not taken for a lost node. Bound it by `with_deadline`,

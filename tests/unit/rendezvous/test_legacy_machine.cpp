@@ -129,8 +129,8 @@ TEST_CASE("legacy machine: nobody is stopped for one that there is no place for"
   CHECK(decide(complete(4), me, {"rank_0", "rank_1", "rank_2"}).action == legacy_action::announce);
   // Who had a place there waits for the next.
   legacy_standing before;
-  before.left = "7";
-  before.left_rank = 2;
+  before.former_version = "7";
+  before.former_rank = 2;
   CHECK(decide(complete(4), before, all).action == legacy_action::announce);
 }
 
@@ -156,8 +156,8 @@ TEST_CASE("legacy machine: a version without one of its nodes is ended when the 
 TEST_CASE("legacy machine: who has left a version ends it when the others wait as well",
           "[rendezvous]") {
   legacy_standing me;
-  me.left = "7";
-  me.left_rank = 1;
+  me.former_version = "7";
+  me.former_rank = 1;
   CHECK(decide(complete(2), me, {"rank_0", "rank_1"}).action == legacy_action::announce);
   me.waits_for = "7";
   me.waits_since = now;

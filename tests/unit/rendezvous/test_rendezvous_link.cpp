@@ -160,7 +160,7 @@ TIME_TEST("rendezvous link: tells a new server whom the former one kept out",
   REQUIRE(job.hellos.size() == 2);
   REQUIRE(job.hellos[1].excluded.size() == 1);
   CHECK(job.hellos[1].excluded[0].name == "gpu7");
-  CHECK(job.hellos[1].excluded[0].left < 10s);
+  CHECK(job.hellos[1].excluded[0].remaining < 10s);
   co_await link->stop();
 }
 

@@ -29,7 +29,7 @@ class chosen_rendezvous : public rendezvous_handler {
   ELASTIC_DECL task<rendezvous_round> next_round() override;
 
   task<rendezvous_change> wait_for_change() override { return chosen().wait_for_change(); }
-  ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
+  ELASTIC_DECL task<rendezvous_change> report_failure(std::string reason) override;
   task<void> exit_barrier() override { return chosen().exit_barrier(); }
 
   ELASTIC_DECL task<void> wait_for_fence() override;

@@ -12,8 +12,8 @@ namespace elastic::detail {
 inline std::string failure_prefix(const node_id& node) { return "node " + node.text() + ": "; }
 
 /// How the nodes of a job are told that workers of `node` failed.
-inline std::string failure_text(const node_id& node, std::string_view what) {
-  return failure_prefix(node).append(what);
+inline std::string failure_text(const node_id& node, std::string_view reason) {
+  return failure_prefix(node).append(reason);
 }
 
 /// Whether a text of `failure_text` is about another node than `self`.

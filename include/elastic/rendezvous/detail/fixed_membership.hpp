@@ -17,7 +17,7 @@ namespace elastic::detail {
 class fixed_membership : public rendezvous_handler {
  public:
   ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
-  ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
+  ELASTIC_DECL task<rendezvous_change> report_failure(std::string reason) override;
   ELASTIC_DECL task<int> num_nodes_waiting() override;
   ELASTIC_DECL task<void> close(job_end, std::string) override;
 

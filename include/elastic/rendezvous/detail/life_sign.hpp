@@ -31,7 +31,7 @@ class life_sign {
   ELASTIC_DECL duration age() const;
 
   /// How long its workers may run on if it is not heard again.
-  ELASTIC_DECL duration left() const;
+  ELASTIC_DECL duration remaining() const;
 
   /// Waits until this node has to give up the others, unless it is heard again before; for ever if
   /// it has said nothing yet.

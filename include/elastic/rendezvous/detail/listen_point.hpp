@@ -28,7 +28,7 @@ struct listen_point {
 /// @param known   the addresses for which `host` stands here
 /// @param is_own  whether this host has an address
 ELASTIC_DECL listen_point
-choose_listen_point(const std::string& host, const std::vector<asio::ip::address>& known,
+choose_listen_point(const std::string& host, const std::vector<asio::ip::address>& addresses,
                     const std::function<bool(const asio::ip::address&)>& is_own);
 
 /// The same for this host. Waits for a resolver if `host` is a name.

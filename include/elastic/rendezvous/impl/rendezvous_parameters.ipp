@@ -182,16 +182,16 @@ ELASTIC_DECL void rendezvous_parameters::check_conf(std::vector<std::string_view
                     "out by a job's secret, only c10d can",
                     backend));
   }
-  std::vector<std::string> known = known_settings();
-  known.insert(known.end(), used.begin(), used.end());
+  std::vector<std::string> settings = known_settings();
+  settings.insert(settings.end(), used.begin(), used.end());
   for (const auto& [name, value] : conf) {
     if (std::find(used.begin(), used.end(), name) != used.end()) continue;
-    if (std::find(known.begin(), known.end(), name) != known.end()) {
+    if (std::find(settings.begin(), settings.end(), name) != settings.end()) {
       log.warning("--rdzv-conf {} is not used by the rendezvous backend '{}', which knows: {}",
                   name, backend, fmt::join(used, ", "));
       continue;
     }
-    const std::string nearest = detail::nearest_name(name, known);
+    const std::string nearest = detail::nearest_name(name, settings);
     const std::string hint = nearest.empty()
                                  ? fmt::format("'{}' knows: {}", backend, fmt::join(used, ", "))
                                  : fmt::format("did you mean {}?", nearest);

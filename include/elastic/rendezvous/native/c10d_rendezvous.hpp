@@ -89,7 +89,7 @@ class c10d_rendezvous final : public rendezvous_handler {
 
   ELASTIC_DECL task<rendezvous_round> next_round() override;
   ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
-  ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
+  ELASTIC_DECL task<rendezvous_change> report_failure(std::string reason) override;
   ELASTIC_DECL task<void> exit_barrier() override;
   ELASTIC_DECL task<void> wait_for_fence() override;
   ELASTIC_DECL void pause(std::string why, bool saves_first) override;

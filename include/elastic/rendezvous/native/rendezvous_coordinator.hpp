@@ -277,7 +277,7 @@ class rendezvous_coordinator {
   // ---- news -----------------------------------------------------------------------------------
 
   // The first change of a round is the one that counts: what follows, follows from it.
-  ELASTIC_DECL void announce(change_kind kind, std::string what);
+  ELASTIC_DECL void announce(change_kind kind, std::string reason);
   ELASTIC_DECL void announce(rendezvous_change change);
   ELASTIC_DECL void look_whether_all_finished();
   ELASTIC_DECL void answer_placed(const node_id& node, time_point now);
@@ -285,7 +285,7 @@ class rendezvous_coordinator {
 
   // From where workers come, for the node that serves their store.
   ELASTIC_DECL void answer_peers(const node_id& node);
-  ELASTIC_DECL void answer(const node_id& node, rendezvous_answer what);
+  ELASTIC_DECL void answer(const node_id& node, rendezvous_answer reply);
 
   // For a node that has just given up its place, and is counted all the same.
   ELASTIC_DECL std::string missing_nodes() const;

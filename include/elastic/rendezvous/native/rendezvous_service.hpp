@@ -48,10 +48,10 @@ class rendezvous_service final : public store_extension,
   /// on a service that is held by a shared pointer.
   ELASTIC_DECL void show(std::string run_id, std::shared_ptr<report_exchange> reports);
 
-  /// Has `what` called, on the server's strand, whenever a node has come or gone, or a connection
-  /// of one. Call it before the server runs.
-  void on_change(std::function<void(const rendezvous_coordinator&)> what) {
-    on_change_ = std::move(what);
+  /// Has `listener` called, on the server's strand, whenever a node has come or gone, or a
+  /// connection of one. Call it before the server runs.
+  void on_change(std::function<void(const rendezvous_coordinator&)> listener) {
+    on_change_ = std::move(listener);
   }
 
   /// Tells the nodes what they were not told yet, if that may be.

@@ -74,7 +74,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   ELASTIC_DECL task<rendezvous_round> next_round() override;
   ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
-  ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
+  ELASTIC_DECL task<rendezvous_change> report_failure(std::string reason) override;
   ELASTIC_DECL task<void> exit_barrier() override;
   ELASTIC_DECL task<void> wait_for_fence() override;
   ELASTIC_DECL task<int> num_nodes_waiting() override;
@@ -164,8 +164,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   // What the connections tell of the round.
   ELASTIC_DECL task<void> note_linked_change();
-  ELASTIC_DECL task<void> note_linked_failure(std::string what);
-  ELASTIC_DECL task<void> note_told(rendezvous_change told);
+  ELASTIC_DECL task<void> note_linked_failure(std::string reason);
+  ELASTIC_DECL task<void> note_told(rendezvous_change notice);
   ELASTIC_DECL task<void> note_any_change();
 
   // How often workers of the job have failed before this round, as the node of rank 0 says: one
@@ -209,7 +209,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   // Before it meets the others again that it has given up.
   ELASTIC_DECL task<void> come_back();
   ELASTIC_DECL task<void> look_once();
-  ELASTIC_DECL task<void> note_failure(std::string what);
+  ELASTIC_DECL task<void> note_failure(std::string reason);
 
   // ---- what happens in a round ----------------------------------------------------------------
 
@@ -220,7 +220,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL void note(rendezvous_change detected);
 
   // Once for each round, whoever fails in it.
-  ELASTIC_DECL task<rendezvous_change> count_failure(std::string what);
+  ELASTIC_DECL task<rendezvous_change> count_failure(std::string reason);
   ELASTIC_DECL rendezvous_change failure_of(const counted_failures& counted) const;
   ELASTIC_DECL task<std::optional<rendezvous_change>> change_of(view current);
 
@@ -232,7 +232,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   // A node of torchrun counts a failure only if its workers end before it sees this one leave: they
   // get time to notice that their peers are gone.
   ELASTIC_DECL task<void> await_failures_at_torchrun();
-  ELASTIC_DECL rendezvous_change change(change_kind kind, std::string what) const;
+  ELASTIC_DECL rendezvous_change change(change_kind kind, std::string reason) const;
 
   // ---- the end --------------------------------------------------------------------------------
 

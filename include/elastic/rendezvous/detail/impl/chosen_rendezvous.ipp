@@ -21,8 +21,8 @@ ELASTIC_DECL task<rendezvous_round> chosen_rendezvous::next_round() {
   co_return round;
 }
 
-ELASTIC_DECL task<rendezvous_change> chosen_rendezvous::report_failure(std::string what) {
-  return chosen().report_failure(std::move(what));
+ELASTIC_DECL task<rendezvous_change> chosen_rendezvous::report_failure(std::string reason) {
+  return chosen().report_failure(std::move(reason));
 }
 
 ELASTIC_DECL task<void> chosen_rendezvous::wait_for_fence() {

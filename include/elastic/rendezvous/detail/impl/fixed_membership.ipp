@@ -18,8 +18,8 @@ ELASTIC_DECL task<rendezvous_change> fixed_membership::wait_for_change() {
   co_return rendezvous_change{};
 }
 
-ELASTIC_DECL task<rendezvous_change> fixed_membership::report_failure(std::string what) {
-  rendezvous_change change{change_kind::worker_failed, std::move(what), ++restarts_};
+ELASTIC_DECL task<rendezvous_change> fixed_membership::report_failure(std::string reason) {
+  rendezvous_change change{change_kind::worker_failed, std::move(reason), ++restarts_};
   co_return change;
 }
 

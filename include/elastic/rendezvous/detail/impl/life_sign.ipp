@@ -23,7 +23,7 @@ ELASTIC_DECL duration life_sign::age() const {
   return heard_at_ ? time_->now() - *heard_at_ : duration::zero();
 }
 
-ELASTIC_DECL duration life_sign::left() const {
+ELASTIC_DECL duration life_sign::remaining() const {
   return std::max(times_.kill - age(), duration::zero());
 }
 
@@ -47,7 +47,7 @@ ELASTIC_DECL std::string cut_off_text(const life_sign& sign, const std::string& 
 
 ELASTIC_DECL rendezvous_change cut_off_change(const life_sign& sign, const std::string& problem,
                                               int restarts) {
-  return {change_kind::node_lost, cut_off_text(sign, problem), restarts, sign.left()};
+  return {change_kind::node_lost, cut_off_text(sign, problem), restarts, sign.remaining()};
 }
 
 ELASTIC_DECL task<void> reach_again(std::shared_ptr<time_source> time, task<void> looking,

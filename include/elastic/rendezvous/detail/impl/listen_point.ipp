@@ -13,7 +13,7 @@
 namespace elastic::detail {
 
 ELASTIC_DECL listen_point
-choose_listen_point(const std::string& host, const std::vector<asio::ip::address>& known,
+choose_listen_point(const std::string& host, const std::vector<asio::ip::address>& addresses,
                     const std::function<bool(const asio::ip::address&)>& is_own) {
   listen_point point;
   if (is_loopback(host)) {
@@ -21,7 +21,7 @@ choose_listen_point(const std::string& host, const std::vector<asio::ip::address
     return point;
   }
   std::vector<asio::ip::address>& own = point.besides;
-  for (const asio::ip::address& entry : known) {
+  for (const asio::ip::address& entry : addresses) {
     const asio::ip::address address = plain_address(entry);
     if (address.is_loopback()) return {};
     const bool is_new = std::find(own.begin(), own.end(), address) == own.end();
@@ -37,10 +37,10 @@ choose_listen_point(const std::string& host, const std::vector<asio::ip::address
 
 ELASTIC_DECL task<listen_point> find_listen_point(std::string host) {
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
-  const std::vector<asio::ip::address> known = co_await resolve_addresses(host);
+  const std::vector<asio::ip::address> addresses = co_await resolve_addresses(host);
   const std::function<bool(const asio::ip::address&)> is_own =
       [&executor](const asio::ip::address& address) { return is_local_address(executor, address); };
-  co_return choose_listen_point(host, known, is_own);
+  co_return choose_listen_point(host, addresses, is_own);
 }
 
 }  // namespace elastic::detail

@@ -33,8 +33,8 @@ inline const std::string static_exit_last = "elastic/static/last_left";
 /// A node other than 0 has passed the exit barrier and asks for nothing more.
 inline task<void> report_exit(std::shared_ptr<store> agents, int other_nodes) {
   try {
-    const std::int64_t left = co_await agents->add(static_exit_count, 1);
-    if (left < other_nodes) co_return;
+    const std::int64_t count = co_await agents->add(static_exit_count, 1);
+    if (count < other_nodes) co_return;
     const std::string value;
     co_await agents->set(static_exit_last, value);
   } catch (const std::system_error& failure) {
@@ -108,10 +108,10 @@ ELASTIC_DECL task<void> static_rendezvous::shutdown() {
 
 /// Where node 0 serves.
 inline task<listen_point> point_of_server(std::string host) {
-  const std::vector<asio::ip::address> known = co_await resolve_addresses(host);
-  const bool has_loopback = std::any_of(known.begin(), known.end(), [](const auto& address) {
-    return plain_address(address).is_loopback();
-  });
+  const std::vector<asio::ip::address> addresses = co_await resolve_addresses(host);
+  const bool has_loopback =
+      std::any_of(addresses.begin(), addresses.end(),
+                  [](const auto& address) { return plain_address(address).is_loopback(); });
   listen_point point = co_await find_listen_point(host);
   // An address of another host is a mistake, which the server names.
   if (point.address.empty() && !has_loopback) point.address = host;

@@ -78,8 +78,8 @@ ELASTIC_DECL task<listen_point> worker_store_host::point_for(std::string reachab
 }
 
 ELASTIC_DECL task<listen_point> worker_store_host::find(std::string host) {
-  const auto known = known_.find(host);
-  if (known != known_.end()) co_return known->second;
+  const auto entry = known_.find(host);
+  if (entry != known_.end()) co_return entry->second;
   listen_point point = co_await look_up_(host);
   if (!point.address.empty()) known_[host] = point;
   co_return point;

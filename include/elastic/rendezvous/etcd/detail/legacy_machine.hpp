@@ -40,8 +40,8 @@ struct legacy_standing {
   int waiting_before = 0;
   time_point waits_since{};
   /// The version that it was in until now, and its rank there; empty: none.
-  std::string left;
-  int left_rank = -1;
+  std::string former_version;
+  int former_rank = -1;
 };
 
 /// What a node does next on its way into a version.

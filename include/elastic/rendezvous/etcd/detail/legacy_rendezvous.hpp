@@ -61,7 +61,7 @@ class legacy_rendezvous final : public rendezvous_handler {
 
   ELASTIC_DECL task<rendezvous_round> next_round() override;
   ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
-  ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
+  ELASTIC_DECL task<rendezvous_change> report_failure(std::string reason) override;
   ELASTIC_DECL task<void> exit_barrier() override;
   ELASTIC_DECL task<void> wait_for_fence() override;
   ELASTIC_DECL task<int> num_nodes_waiting() override;
@@ -90,7 +90,7 @@ class legacy_rendezvous final : public rendezvous_handler {
   // ---- what happens in a round ----------------------------------------------------------------
 
   ELASTIC_DECL task<void> note_change();
-  ELASTIC_DECL task<void> note_failure(std::string what);
+  ELASTIC_DECL task<void> note_failure(std::string reason);
 
   // Throws when this node has to give up the others, however long etcd is looked for.
   ELASTIC_DECL task<void> give_up_in_time();
@@ -99,7 +99,7 @@ class legacy_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> come_back();
   ELASTIC_DECL task<void> look_once();
   ELASTIC_DECL std::optional<rendezvous_change> change_of(const view& current) const;
-  ELASTIC_DECL rendezvous_change change(change_kind kind, std::string what) const;
+  ELASTIC_DECL rendezvous_change change(change_kind kind, std::string reason) const;
 
   ELASTIC_DECL task<void> tell_end(job_ending ending);
   ELASTIC_DECL task<void> give_up();

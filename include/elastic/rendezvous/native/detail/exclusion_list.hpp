@@ -20,7 +20,7 @@ struct exclusion {
   /// See `as_node_name`.
   std::string name;
   /// For how much longer.
-  duration left{};
+  duration remaining{};
   std::string why;
 
   friend bool operator==(const exclusion&, const exclusion&) = default;
@@ -31,7 +31,7 @@ struct exclusion {
 class exclusion_list {
  public:
   /// Of two of one name the one that ends later counts.
-  ELASTIC_DECL void add(const exclusion& what, time_point now);
+  ELASTIC_DECL void add(const exclusion& added, time_point now);
 
   bool is_empty() const { return entries_.empty(); }
 
@@ -58,7 +58,7 @@ class exclusion_list {
 
  private:
   struct entry {
-    exclusion given;
+    exclusion original;
     time_point until;
   };
 

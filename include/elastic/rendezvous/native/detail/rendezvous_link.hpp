@@ -88,10 +88,10 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   /// Sends a request now and after every reconnect, until another one supersedes it: its effect has
   /// to be the same whether it arrives once or twice.
-  ELASTIC_DECL void send_until_superseded(rendezvous_request what);
+  ELASTIC_DECL void send_until_superseded(rendezvous_request request);
 
   /// Sends a request; without a connection it is lost.
-  ELASTIC_DECL void say(const rendezvous_request& what);
+  ELASTIC_DECL void say(const rendezvous_request& request);
 
   /// This node is between two rounds: what is known of the one that it leaves holds no longer.
   ELASTIC_DECL void begin_join(rendezvous_messages::join wish);

@@ -149,9 +149,9 @@ ELASTIC_DECL task<rendezvous_change> c10d_rendezvous::wait_for_change() {
   }
 }
 
-ELASTIC_DECL task<rendezvous_change> c10d_rendezvous::report_failure(std::string what) {
+ELASTIC_DECL task<rendezvous_change> c10d_rendezvous::report_failure(std::string reason) {
   throw_if_in_no_round();
-  link_->send_until_superseded(rendezvous_messages::failed{round_, std::move(what)});
+  link_->send_until_superseded(rendezvous_messages::failed{round_, std::move(reason)});
   while (!link_->known().change) {
     throw_if_over();
     co_await link_->news();
@@ -202,8 +202,9 @@ ELASTIC_DECL task<void> c10d_rendezvous::close(job_end how, std::string why) {
   const time_point limit = time.now() + detail::end_patience;
   // Of a success every node of the round was told, so only a server that is there is waited for.
   const auto is_to_wait = [this] {
-    const auto& known = link_->known();
-    return !known.closed && !known.broken && (link_->is_connected() || !known.all_finished);
+    const auto& knowledge = link_->known();
+    return !knowledge.closed && !knowledge.broken &&
+           (link_->is_connected() || !knowledge.all_finished);
   };
   while (is_to_wait() && time.now() < limit) {
     co_await with_deadline(time, limit, link_->news());
@@ -482,12 +483,13 @@ ELASTIC_DECL void c10d_rendezvous::throw_if_in_no_round() const {
 }
 
 ELASTIC_DECL void c10d_rendezvous::throw_if_over() const {
-  const auto& known = link_->known();
-  if (known.closed) {
-    const bool succeeded = known.closed->end == job_end::succeeded;
-    throw error(succeeded ? errc::rendezvous_finished : errc::rendezvous_closed, known.closed->why);
+  const auto& knowledge = link_->known();
+  if (knowledge.closed) {
+    const bool succeeded = knowledge.closed->end == job_end::succeeded;
+    throw error(succeeded ? errc::rendezvous_finished : errc::rendezvous_closed,
+                knowledge.closed->why);
   }
-  if (known.broken) throw_broken();
+  if (knowledge.broken) throw_broken();
 }
 
 ELASTIC_DECL void c10d_rendezvous::throw_broken() const {

@@ -94,7 +94,7 @@ ELASTIC_DECL void rendezvous_coordinator::received(connection from,
   }
   const node_id node = position->second;
   members_.at(node).heard = now;
-  std::visit([&](const auto& what) { take(node, what, now); }, request);
+  std::visit([&](const auto& content) { take(node, content, now); }, request);
   settle(now);
 }
 
@@ -534,7 +534,7 @@ ELASTIC_DECL void rendezvous_coordinator::keep_out(const detail::exclusion& who,
   excluded_.add(who, now);
   settle_all_ = true;
   log_.warning("rendezvous of job '{}': node '{}' is kept out for {:g} s: {}", run_id_, who.name,
-               std::chrono::duration<double>(who.left).count(), who.why);
+               std::chrono::duration<double>(who.remaining).count(), who.why);
 }
 
 ELASTIC_DECL bool rendezvous_coordinator::stands_aside(const node_id& node, time_point now) {
@@ -546,13 +546,13 @@ ELASTIC_DECL bool rendezvous_coordinator::stands_aside(const node_id& node, time
     if (std::exchange(entry.is_kept_out, false)) entry.join_deadline = now + entry.join_timeout;
     return false;
   }
-  wake_at(now + why->left);
+  wake_at(now + why->remaining);
   if (std::exchange(entry.is_kept_out, true)) return true;
   const detail::round_decision decision = detail::decide_leave(state_, node);
   carry_out(decision.action, "is kept out", node, now);
-  answer_hold(node,
-              fmt::format("node '{}' is kept out for {:.0f} s more: {}", why->name,
-                          std::ceil(std::chrono::duration<double>(why->left).count()), why->why));
+  answer_hold(node, fmt::format("node '{}' is kept out for {:.0f} s more: {}", why->name,
+                                std::ceil(std::chrono::duration<double>(why->remaining).count()),
+                                why->why));
   return true;
 }
 
@@ -647,8 +647,8 @@ ELASTIC_DECL std::optional<node_id> rendezvous_coordinator::missing_participant(
   return std::nullopt;
 }
 
-ELASTIC_DECL void rendezvous_coordinator::announce(change_kind kind, std::string what) {
-  announce(rendezvous_change{kind, std::move(what)});
+ELASTIC_DECL void rendezvous_coordinator::announce(change_kind kind, std::string reason) {
+  announce(rendezvous_change{kind, std::move(reason)});
 }
 
 ELASTIC_DECL void rendezvous_coordinator::announce(rendezvous_change change) {
@@ -700,10 +700,10 @@ ELASTIC_DECL void rendezvous_coordinator::answer_hold(const node_id& node, std::
   if (members_.at(node).knows_hold) answer(node, rendezvous_messages::on_hold{std::move(why)});
 }
 
-ELASTIC_DECL void rendezvous_coordinator::answer(const node_id& node, rendezvous_answer what) {
+ELASTIC_DECL void rendezvous_coordinator::answer(const node_id& node, rendezvous_answer reply) {
   const auto position = members_.find(node);
   if (position == members_.end() || !position->second.link) return;
-  answers_.push_back({*position->second.link, std::move(what)});
+  answers_.push_back({*position->second.link, std::move(reply)});
 }
 
 ELASTIC_DECL std::string rendezvous_coordinator::missing_nodes() const {

@@ -92,9 +92,9 @@ inline std::string read_report(const json_fields& fields) {
 
 inline change_kind read_change_kind(const json_fields& fields) {
   const std::string kind = fields.text("change");
-  for (const change_kind known :
+  for (const change_kind candidate :
        {change_kind::node_waiting, change_kind::node_lost, change_kind::worker_failed}) {
-    if (kind == text_of(known)) return known;
+    if (kind == text_of(candidate)) return candidate;
   }
   fields.refuse(fmt::format("has an unknown \"change\": '{:.40}'", kind));
 }

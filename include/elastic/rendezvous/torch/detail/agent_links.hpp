@@ -85,7 +85,7 @@ class agent_links final : public std::enable_shared_from_this<agent_links> {
 
   /// Workers of this node have failed: tells all.
   /// Result: the change that counts; none if the host has left in order.
-  ELASTIC_DECL task<std::optional<rendezvous_change>> report_failure(std::string what);
+  ELASTIC_DECL task<std::optional<rendezvous_change>> report_failure(std::string reason);
 
   /// The workers of this node have succeeded: who goes now is not lost.
   ELASTIC_DECL void say_finished();

@@ -17,15 +17,15 @@
 namespace elastic::detail {
 
 /// How often workers of a job have failed, as its agents' store has it:
-/// "<restarts> <round>\n<what>".
+/// "<restarts> <round>\n<cause>".
 struct counted_failures {
   int restarts = 0;
   /// The round in which they failed last, and what was said of it; -1: they have not.
   std::int64_t round = -1;
-  std::string what;
+  std::string cause;
 
   /// What is kept of a sentence.
-  ELASTIC_DECL static std::string shortened(std::string_view what);
+  ELASTIC_DECL static std::string shortened(std::string_view text);
   ELASTIC_DECL std::string text() const;
 
   /// Errors: `errc::protocol_violation`.
@@ -76,7 +76,7 @@ class job_failures {
   /// Counts a failure, unless one was counted in this round or a later one.
   /// Result: what is counted then, by whomever.
   /// Cancellation: all types; it may or may not have been counted.
-  ELASTIC_DECL task<counted_failures> count(std::int64_t round, std::string what);
+  ELASTIC_DECL task<counted_failures> count(std::int64_t round, std::string reason);
 
  private:
   inline static const std::string restarts_key = "elastic/restarts";

@@ -25,7 +25,7 @@ class link_network {
   /// Opens a port of this node; one at a time.
   /// Result: where the other nodes reach it.
   /// Errors: `errc::connection_failed`. Cancellation: all types; nothing is open then.
-  virtual task<endpoint> serve(std::shared_ptr<store_extension> what) = 0;
+  virtual task<endpoint> serve(std::shared_ptr<store_extension> extension) = 0;
 
   /// Closes it, once everybody was sent what they were told.
   virtual task<void> stop() = 0;
@@ -42,7 +42,7 @@ class tcp_link_network final : public link_network {
   /// @param address  a numeric address of this host that the others can reach
   ELASTIC_DECL tcp_link_network(rendezvous_parameters parameters, std::string address);
 
-  ELASTIC_DECL task<endpoint> serve(std::shared_ptr<store_extension> what) override;
+  ELASTIC_DECL task<endpoint> serve(std::shared_ptr<store_extension> extension) override;
   ELASTIC_DECL task<void> stop() override;
   ELASTIC_DECL std::shared_ptr<message_connector> connector_to(endpoint at) override;
   std::string address() const override { return known_as_; }

@@ -59,14 +59,14 @@ class pickle_writer {
 
  private:
   template <class Write>
-  void once(std::string what, Write write) {
+  void once(std::string key, Write write) {
     if (!memoizes_) return write();
-    const auto known = memo_.find(what);
-    if (known != memo_.end()) return recall(known->second);
+    const auto position = memo_.find(key);
+    if (position != memo_.end()) return recall(position->second);
     write();
     op(pickle_op::memoize);
     const std::size_t index = memo_.size();
-    memo_.emplace(std::move(what), index);
+    memo_.emplace(std::move(key), index);
   }
 
   ELASTIC_DECL void recall(std::size_t index);

@@ -126,12 +126,12 @@ ELASTIC_DECL task<void> dynamic_rendezvous::note_change() {
   }
 }
 
-ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::report_failure(std::string what) {
-  co_await race(note_failure(std::move(what)), give_up_in_time());
+ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::report_failure(std::string reason) {
+  co_await race(note_failure(std::move(reason)), give_up_in_time());
   co_return *change_;
 }
 
-ELASTIC_DECL task<void> dynamic_rendezvous::note_failure(std::string what) {
+ELASTIC_DECL task<void> dynamic_rendezvous::note_failure(std::string reason) {
   const view current = co_await shared_->look();
   if (current.state.closed) co_await throw_closed();
   if (!change_) {
@@ -140,10 +140,10 @@ ELASTIC_DECL task<void> dynamic_rendezvous::note_failure(std::string what) {
   }
   if (!change_ && links_ && links_->are_complete()) {
     // The node of rank 0 may stand still.
-    co_await race(note_linked_failure(what), note_change());
+    co_await race(note_linked_failure(reason), note_change());
   }
   if (!change_) {
-    rendezvous_change failed = co_await count_failure(std::move(what));
+    rendezvous_change failed = co_await count_failure(std::move(reason));
     note(std::move(failed));
   }
 }
@@ -353,8 +353,8 @@ ELASTIC_DECL task<void> dynamic_rendezvous::connect_agents() {
     links->connect(detail::parse_link_offer(text));
   }
   co_await links->wait_for_all();
-  const std::optional<rendezvous_change> told = links->change();
-  if (told) co_await note_told(*told);
+  const std::optional<rendezvous_change> notice = links->change();
+  if (notice) co_await note_told(*notice);
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::part_links() {
@@ -468,28 +468,28 @@ ELASTIC_DECL task<void> dynamic_rendezvous::note_any_change() {
 
 ELASTIC_DECL task<void> dynamic_rendezvous::note_linked_change() {
   const std::shared_ptr<detail::agent_links> links = links_;
-  rendezvous_change told = co_await links->wait_for_change();
-  co_await note_told(std::move(told));
+  rendezvous_change notice = co_await links->wait_for_change();
+  co_await note_told(std::move(notice));
 }
 
-ELASTIC_DECL task<void> dynamic_rendezvous::note_linked_failure(std::string what) {
+ELASTIC_DECL task<void> dynamic_rendezvous::note_linked_failure(std::string reason) {
   const std::shared_ptr<detail::agent_links> links = links_;
-  std::optional<rendezvous_change> told = co_await links->report_failure(std::move(what));
-  if (told) co_await note_told(std::move(*told));
+  std::optional<rendezvous_change> notice = co_await links->report_failure(std::move(reason));
+  if (notice) co_await note_told(std::move(*notice));
 }
 
-ELASTIC_DECL task<void> dynamic_rendezvous::note_told(rendezvous_change told) {
-  told.restarts = restarts_;
-  if (told.kind == change_kind::worker_failed) {
+ELASTIC_DECL task<void> dynamic_rendezvous::note_told(rendezvous_change notice) {
+  notice.restarts = restarts_;
+  if (notice.kind == change_kind::worker_failed) {
     // All who hear of it count it once, so that it is counted whoever dies.
     std::optional<counted_failures> counted;
-    task<void> count = keep(failures_.count(round_, told.what), counted);
+    task<void> count = keep(failures_.count(round_, notice.what), counted);
     co_await with_deadline(*parameters_.time, now() + second_look, std::move(count));
-    ++told.restarts;
-    told.on_other_node = detail::is_on_other_node(shared_->node(), told.what);
-    if (counted && counted->round == round_) told = failure_of(*counted);
+    ++notice.restarts;
+    notice.on_other_node = detail::is_on_other_node(shared_->node(), notice.what);
+    if (counted && counted->round == round_) notice = failure_of(*counted);
   }
-  note(std::move(told));
+  note(std::move(notice));
 }
 
 ELASTIC_DECL task<bool> dynamic_rendezvous::agree_on_restarts() {
@@ -636,15 +636,15 @@ ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::explaine
   co_return detected;
 }
 
-ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::count_failure(std::string what) {
-  std::string text = detail::failure_text(shared_->node(), what);
+ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::count_failure(std::string reason) {
+  std::string text = detail::failure_text(shared_->node(), reason);
   const std::string mine = counted_failures::shortened(text);
   const counted_failures counted = co_await failures_.count(round_, std::move(text));
-  if (counts_alone()) co_return change(change_kind::worker_failed, std::move(what));
+  if (counts_alone()) co_return change(change_kind::worker_failed, std::move(reason));
   if (counted.round != round_) {
     co_return change(change_kind::node_lost, "the other nodes have gone on without this one");
   }
-  if (counted.what == mine) ++own_failures_;
+  if (counted.cause == mine) ++own_failures_;
   co_return failure_of(counted);
 }
 
@@ -667,8 +667,8 @@ ELASTIC_DECL task<void> dynamic_rendezvous::await_failures_at_torchrun() {
 
 ELASTIC_DECL rendezvous_change
 dynamic_rendezvous::failure_of(const counted_failures& counted) const {
-  rendezvous_change failed{change_kind::worker_failed, counted.what, counted.restarts};
-  failed.on_other_node = detail::is_on_other_node(shared_->node(), counted.what);
+  rendezvous_change failed{change_kind::worker_failed, counted.cause, counted.restarts};
+  failed.on_other_node = detail::is_on_other_node(shared_->node(), counted.cause);
   return failed;
 }
 
@@ -714,8 +714,8 @@ dynamic_rendezvous::departure_of(const node_id& node, const detail::round_state&
 }
 
 ELASTIC_DECL rendezvous_change dynamic_rendezvous::change(change_kind kind,
-                                                          std::string what) const {
-  return {kind, std::move(what), restarts_};
+                                                          std::string reason) const {
+  return {kind, std::move(reason), restarts_};
 }
 
 ELASTIC_DECL std::string dynamic_rendezvous::ending_key() const {

@@ -28,10 +28,10 @@ inline legacy_decision decide_in_joinable(const legacy_state& state, const legac
 inline legacy_decision decide_in_foreign(const legacy_state& state, const legacy_standing& me,
                                          const rendezvous_settings& settings,
                                          const std::set<std::string>& living, time_point now) {
-  const bool was_mine = me.left == state.version;
+  const bool was_mine = me.former_version == state.version;
   int others = 0;
   for (int rank = 0; rank < state.participants; ++rank) {
-    const bool is_own = was_mine && rank == me.left_rank;
+    const bool is_own = was_mine && rank == me.former_rank;
     if (!is_own && living.count(legacy_lease_name(rank)) != 0) ++others;
   }
   const bool is_whole = !was_mine && others == state.participants;

@@ -94,17 +94,17 @@ ELASTIC_DECL task<void> legacy_rendezvous::note_change() {
   }
 }
 
-ELASTIC_DECL task<rendezvous_change> legacy_rendezvous::report_failure(std::string what) {
-  co_await race(note_failure(std::move(what)), give_up_in_time());
+ELASTIC_DECL task<rendezvous_change> legacy_rendezvous::report_failure(std::string reason) {
+  co_await race(note_failure(std::move(reason)), give_up_in_time());
   co_return *change_;
 }
 
-ELASTIC_DECL task<void> legacy_rendezvous::note_failure(std::string what) {
+ELASTIC_DECL task<void> legacy_rendezvous::note_failure(std::string reason) {
   const view current = co_await shared_.look();
   if (is_closed(current)) throw closed_error(run_id(), current.state->ending);
   if (!change_) change_ = change_of(current);
   if (!change_) {
-    change_ = rendezvous_change{change_kind::worker_failed, std::move(what), ++restarts_};
+    change_ = rendezvous_change{change_kind::worker_failed, std::move(reason), ++restarts_};
   }
 }
 
@@ -246,8 +246,9 @@ ELASTIC_DECL std::optional<rendezvous_change> legacy_rendezvous::change_of(
   return std::nullopt;
 }
 
-ELASTIC_DECL rendezvous_change legacy_rendezvous::change(change_kind kind, std::string what) const {
-  return {kind, std::move(what), restarts_};
+ELASTIC_DECL rendezvous_change legacy_rendezvous::change(change_kind kind,
+                                                         std::string reason) const {
+  return {kind, std::move(reason), restarts_};
 }
 
 ELASTIC_DECL task<void> legacy_rendezvous::tell_end(job_ending ending) {

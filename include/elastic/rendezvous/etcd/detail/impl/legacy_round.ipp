@@ -72,8 +72,8 @@ ELASTIC_DECL task<void> legacy_round::leave() {
   co_await lease_->release();
   if (!key.empty()) co_await keys_->prolong(key, legacy_ttl::lease);
   legacy_standing next;
-  next.left = std::move(me_.version);
-  next.left_rank = me_.rank;
+  next.former_version = std::move(me_.version);
+  next.former_rank = me_.rank;
   me_ = std::move(next);
 }
 

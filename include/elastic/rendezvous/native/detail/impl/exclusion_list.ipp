@@ -19,47 +19,48 @@
 
 namespace elastic::detail {
 
-ELASTIC_DECL void exclusion_list::add(const exclusion& what, time_point now) {
-  const time_point until = deadline_after(now, what.left);
-  const auto known = std::find_if(entries_.begin(), entries_.end(),
-                                  [&](const entry& each) { return each.given.name == what.name; });
-  if (known != entries_.end()) {
-    if (known->until >= until) return;
-    entries_.erase(known);
+ELASTIC_DECL void exclusion_list::add(const exclusion& added, time_point now) {
+  const time_point until = deadline_after(now, added.remaining);
+  const auto position = std::find_if(entries_.begin(), entries_.end(), [&](const entry& each) {
+    return each.original.name == added.name;
+  });
+  if (position != entries_.end()) {
+    if (position->until >= until) return;
+    entries_.erase(position);
   }
   if (entries_.size() >= limits::excluded_nodes) entries_.erase(entries_.begin());
-  entries_.push_back({what, until});
+  entries_.push_back({added, until});
 }
 
 ELASTIC_DECL std::optional<exclusion> exclusion_list::find(std::string_view name,
                                                            time_point now) const {
   for (const entry& each : entries_) {
-    if (each.given.name != name || each.until <= now) continue;
-    exclusion left = each.given;
-    left.left = each.until - now;
-    return left;
+    if (each.original.name != name || each.until <= now) continue;
+    exclusion copy = each.original;
+    copy.remaining = each.until - now;
+    return copy;
   }
   return std::nullopt;
 }
 
 ELASTIC_DECL time_point exclusion_list::end_of(std::string_view name) const {
   for (const entry& each : entries_) {
-    if (each.given.name == name) return each.until;
+    if (each.original.name == name) return each.until;
   }
   return time_point::max();
 }
 
 ELASTIC_DECL std::string exclusion_list::first_of(const std::vector<std::string>& names) const {
   for (const entry& each : entries_) {
-    if (std::find(names.begin(), names.end(), each.given.name) != names.end()) {
-      return each.given.name;
+    if (std::find(names.begin(), names.end(), each.original.name) != names.end()) {
+      return each.original.name;
     }
   }
   return {};
 }
 
 ELASTIC_DECL void exclusion_list::forgive(std::string_view name) {
-  std::erase_if(entries_, [&](const entry& each) { return each.given.name == name; });
+  std::erase_if(entries_, [&](const entry& each) { return each.original.name == name; });
 }
 
 ELASTIC_DECL void exclusion_list::forget_past(time_point now) {
@@ -67,19 +68,19 @@ ELASTIC_DECL void exclusion_list::forget_past(time_point now) {
 }
 
 ELASTIC_DECL std::vector<exclusion> exclusion_list::at(time_point now) const {
-  std::vector<exclusion> left;
+  std::vector<exclusion> list;
   for (const entry& each : entries_) {
     if (each.until <= now) continue;
-    left.push_back(each.given);
-    left.back().left = each.until - now;
+    list.push_back(each.original);
+    list.back().remaining = each.until - now;
   }
-  return left;
+  return list;
 }
 
 ELASTIC_DECL std::vector<exclusion> exclusion_list::in_full() const {
-  std::vector<exclusion> given;
-  for (const entry& each : entries_) given.push_back(each.given);
-  return given;
+  std::vector<exclusion> list;
+  for (const entry& each : entries_) list.push_back(each.original);
+  return list;
 }
 
 ELASTIC_DECL std::string short_line(std::string_view text, std::size_t most) {
@@ -92,9 +93,9 @@ ELASTIC_DECL std::string short_line(std::string_view text, std::size_t most) {
 ELASTIC_DECL std::string text_of(const std::vector<exclusion>& exclusions) {
   std::string text;
   for (const exclusion& each : exclusions) {
-    text +=
-        fmt::format("{} {} {}\n", std::chrono::ceil<std::chrono::milliseconds>(each.left).count(),
-                    each.name, short_line(each.why, limits::exclusion_reason_bytes));
+    text += fmt::format("{} {} {}\n",
+                        std::chrono::ceil<std::chrono::milliseconds>(each.remaining).count(),
+                        each.name, short_line(each.why, limits::exclusion_reason_bytes));
   }
   return text;
 }
@@ -112,7 +113,7 @@ inline std::optional<exclusion> read_exclusion(std::string_view line) {
   if (blank == std::string_view::npos || !is_node_name(rest.substr(0, blank))) return std::nullopt;
   exclusion read;
   read.name = rest.substr(0, blank);
-  read.left = std::chrono::milliseconds(milliseconds);
+  read.remaining = std::chrono::milliseconds(milliseconds);
   read.why = short_line(rest.substr(blank + 1), limits::exclusion_reason_bytes);
   return read;
 }

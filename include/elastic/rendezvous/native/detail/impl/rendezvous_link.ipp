@@ -84,13 +84,13 @@ ELASTIC_DECL std::string rendezvous_link::local_address() const {
 
 ELASTIC_DECL task<void> rendezvous_link::news() { co_await news_->wait(); }
 
-ELASTIC_DECL void rendezvous_link::send_until_superseded(rendezvous_request what) {
-  standing_request_ = std::move(what);
+ELASTIC_DECL void rendezvous_link::send_until_superseded(rendezvous_request request) {
+  standing_request_ = std::move(request);
   say(*standing_request_);
 }
 
-ELASTIC_DECL void rendezvous_link::say(const rendezvous_request& what) {
-  if (is_welcome_) channel_->send(elastic::to_text(what));
+ELASTIC_DECL void rendezvous_link::say(const rendezvous_request& request) {
+  if (is_welcome_) channel_->send(elastic::to_text(request));
 }
 
 ELASTIC_DECL void rendezvous_link::begin_join(rendezvous_messages::join wish) {
@@ -308,7 +308,7 @@ ELASTIC_DECL task<void> rendezvous_link::listen() {
   for (;;) {
     const std::string message = co_await channel_->receive();
     rendezvous_answer reply = parse_rendezvous_answer(message);
-    std::visit([this](auto& what) { take(what); }, reply);
+    std::visit([this](auto& content) { take(content); }, reply);
     notify();
   }
 }

@@ -116,9 +116,9 @@ ELASTIC_DECL duration agent_links::grace() const {
 
 ELASTIC_DECL std::optional<rendezvous_change> agent_links::change() const {
   if (!link_) return std::nullopt;
-  const auto& known = link_->known();
-  if (known.change) return known.change;
-  if (known.all_finished) return std::nullopt;
+  const auto& knowledge = link_->known();
+  if (knowledge.change) return knowledge.change;
+  if (knowledge.all_finished) return std::nullopt;
   const std::string host = to_text(at_);
   rendezvous_change lost;
   lost.kind = change_kind::node_lost;
@@ -130,15 +130,15 @@ ELASTIC_DECL std::optional<rendezvous_change> agent_links::change() const {
     lost.grace = std::max(fence - now, duration::zero());
     return lost;
   }
-  if (known.refused) {
-    lost.what = fmt::format("the nodes of the round did not connect: {}", known.refused->why);
+  if (knowledge.refused) {
+    lost.what = fmt::format("the nodes of the round did not connect: {}", knowledge.refused->why);
     return lost;
   }
-  if (known.closed && !known.placed) {
+  if (knowledge.closed && !knowledge.placed) {
     lost.what = fmt::format("the node of rank 0 at {} has left the round", host);
     return lost;
   }
-  if (!known.broken || known.closed) return std::nullopt;
+  if (!knowledge.broken || knowledge.closed) return std::nullopt;
   if (!link_->was_connected() && !was_refused()) return std::nullopt;
   lost.what = link_->was_connected()
                   ? fmt::format("the connection to the node of rank 0 at {} was lost", host)
@@ -148,16 +148,17 @@ ELASTIC_DECL std::optional<rendezvous_change> agent_links::change() const {
 
 ELASTIC_DECL task<rendezvous_change> agent_links::wait_for_change() {
   for (;;) {
-    std::optional<rendezvous_change> told = change();
-    if (told) co_return std::move(*told);
+    std::optional<rendezvous_change> notice = change();
+    if (notice) co_return std::move(*notice);
     co_await news();
   }
 }
 
-ELASTIC_DECL task<std::optional<rendezvous_change>> agent_links::report_failure(std::string what) {
+ELASTIC_DECL task<std::optional<rendezvous_change>> agent_links::report_failure(
+    std::string reason) {
   rendezvous_messages::failed report;
   report.round = link_->known().placed->round;
-  report.what = std::move(what);
+  report.what = std::move(reason);
   link_->send_until_superseded(std::move(report));
   while (!change() && !link_->known().closed) co_await news();
   co_return change();

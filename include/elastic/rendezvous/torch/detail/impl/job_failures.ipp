@@ -18,13 +18,13 @@
 
 namespace elastic::detail {
 
-ELASTIC_DECL std::string counted_failures::shortened(std::string_view what) {
+ELASTIC_DECL std::string counted_failures::shortened(std::string_view text) {
   constexpr std::size_t most_bytes = 500;
-  return std::string(what.substr(0, most_bytes));
+  return std::string(text.substr(0, most_bytes));
 }
 
 ELASTIC_DECL std::string counted_failures::text() const {
-  return fmt::format("{} {}\n{}", restarts, round, what);
+  return fmt::format("{} {}\n{}", restarts, round, cause);
 }
 
 ELASTIC_DECL counted_failures counted_failures::parse(std::string_view text) {
@@ -36,7 +36,7 @@ ELASTIC_DECL counted_failures counted_failures::parse(std::string_view text) {
   if (is_read) {
     const auto [stop, why] = std::from_chars(position + 1, end, read.round);
     is_read = why == std::errc() && stop != end && *stop == '\n';
-    if (is_read) read.what = shortened(std::string_view(stop + 1, end));
+    if (is_read) read.cause = shortened(std::string_view(stop + 1, end));
   }
   if (is_read && read.restarts >= 0 && read.restarts <= most_counted) return read;
   throw error(errc::protocol_violation,
@@ -90,13 +90,13 @@ ELASTIC_DECL task<counted_failures> job_failures::counted() {
   co_return parse_failures(text);
 }
 
-ELASTIC_DECL task<counted_failures> job_failures::count(std::int64_t round, std::string what) {
+ELASTIC_DECL task<counted_failures> job_failures::count(std::int64_t round, std::string reason) {
   const std::string key = count_key();
   for (;;) {
     const std::string before = co_await stored();
     const counted_failures seen = parse_failures(before);
     if (seen.round >= round) co_return seen;
-    const counted_failures more{seen.restarts + 1, round, counted_failures::shortened(what)};
+    const counted_failures more{seen.restarts + 1, round, counted_failures::shortened(reason)};
     const std::string after = more.text();
     const std::string position = co_await agents_->compare_set(key, before, after);
     if (position == after) co_return more;
@@ -126,12 +126,12 @@ ELASTIC_DECL std::vector<std::string> job_failures::keys_of(const std::map<node_
 
 ELASTIC_DECL auto job_failures::decided(std::map<node_id, int> members) -> task<agreement> {
   agreement made;
-  std::vector<std::string> all = keys_of(members, false);
-  made.is_joint = co_await agents_->check(all);
+  std::vector<std::string> keys = keys_of(members, false);
+  made.is_joint = co_await agents_->check(keys);
   if (!made.is_joint) co_return made;
   const counted_failures so_far = co_await counted();
   made.restarts = so_far.restarts;
-  if (offers_links_ && all.size() > 1) made.is_linked = co_await all_offer_links(std::move(all));
+  if (offers_links_ && keys.size() > 1) made.is_linked = co_await all_offer_links(std::move(keys));
   co_return made;
 }
 

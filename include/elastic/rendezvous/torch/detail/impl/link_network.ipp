@@ -24,10 +24,10 @@ ELASTIC_DECL tcp_link_network::tcp_link_network(rendezvous_parameters parameters
       known_as_(parameters.local_addr.empty() ? address_ : parameters.local_addr),
       host_(with_store_of_agents(std::move(parameters))) {}
 
-ELASTIC_DECL task<endpoint> tcp_link_network::serve(std::shared_ptr<store_extension> what) {
+ELASTIC_DECL task<endpoint> tcp_link_network::serve(std::shared_ptr<store_extension> extension) {
   const meeting_place nowhere;
   const master_endpoint at =
-      co_await host_.serve(address_, is_loopback(address_), nowhere, std::move(what));
+      co_await host_.serve(address_, is_loopback(address_), nowhere, std::move(extension));
   co_return endpoint{at.address, at.port};
 }
 

@@ -36,9 +36,9 @@ ELASTIC_DECL link_offer parse_link_offer(std::string_view text) {
     }
   }
   // What is not understood may have the password in it.
-  const std::string told = has_password ? fmt::format("'{:.100}'", place) : "no address";
+  const std::string content = has_password ? fmt::format("'{:.100}'", place) : "no address";
   throw error(errc::protocol_violation,
-              fmt::format("the node of rank 0 told {} as where the agents connect", told));
+              fmt::format("the node of rank 0 told {} as where the agents connect", content));
 }
 
 ELASTIC_DECL std::string new_link_password() {

@@ -91,14 +91,14 @@ ELASTIC_DECL task<void> mixed_rendezvous::close_before_leaving() {
 
 ELASTIC_DECL std::optional<torch_dialect> mixed_rendezvous::dialect_of(
     const rendezvous_parameters& parameters) {
-  const auto found = parameters.conf.find("dialect");
-  if (found == parameters.conf.end() || found->second == "auto") return std::nullopt;
+  const auto setting = parameters.conf.find("dialect");
+  if (setting == parameters.conf.end() || setting->second == "auto") return std::nullopt;
   try {
-    return parse_torch_dialect(found->second);
+    return parse_torch_dialect(setting->second);
   } catch (const error&) {
     throw error(
         errc::invalid_argument,
-        fmt::format("--rdzv-conf dialect={}: auto, 1.13, 2.0 or 2.6 is needed", found->second));
+        fmt::format("--rdzv-conf dialect={}: auto, 1.13, 2.0 or 2.6 is needed", setting->second));
   }
 }
 
@@ -131,9 +131,9 @@ ELASTIC_DECL task<void> mixed_rendezvous::choose_torch(std::string refusal) {
 }
 
 ELASTIC_DECL task<std::string> mixed_rendezvous::own_address() {
-  const auto found = co_await resolve_addresses(endpoint_.host);
+  const auto addresses = co_await resolve_addresses(endpoint_.host);
   auto executor = co_await asio::this_coro::executor;
-  for (const auto& address : found) {
+  for (const auto& address : addresses) {
     const asio::ip::address own = address_towards(executor, address);
     if (!own.is_unspecified()) co_return own.to_string();
   }

@@ -192,11 +192,11 @@ ELASTIC_DECL void pickle_reader::push_object() {
 
 ELASTIC_DECL void pickle_reader::push_reduced() {
   const pickle_value arguments = values_[pop()];
-  const pickle_value& what = values_[pop()];
+  const pickle_value& callee = values_[pop()];
   if (!arguments.is(pickle_kind::tuple)) fail("the arguments of a call are no tuple");
-  if (what.is(pickle_kind::global, pickle_global::datetime)) return push_time(arguments.items);
-  if (what.is(pickle_kind::global, pickle_global::timezone)) return push_zone(arguments.items);
-  if (what.is(pickle_kind::global, pickle_global::timedelta)) return push_span(arguments.items);
+  if (callee.is(pickle_kind::global, pickle_global::datetime)) return push_time(arguments.items);
+  if (callee.is(pickle_kind::global, pickle_global::timezone)) return push_zone(arguments.items);
+  if (callee.is(pickle_kind::global, pickle_global::timedelta)) return push_span(arguments.items);
   fail("it calls what is neither datetime, timezone nor timedelta");
 }
 

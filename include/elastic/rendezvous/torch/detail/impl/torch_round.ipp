@@ -225,11 +225,11 @@ ELASTIC_DECL task<std::vector<node_id>> torch_round::without_ended(std::vector<n
 
 ELASTIC_DECL task<int> torch_round::arrived_at_barrier(std::int64_t round) {
   if (dialect_ != torch_dialect::torch_2_6) co_return 0;
-  const std::string all = prefix(round) + "/torchelastic/agent/terminal_state/" + count_name;
+  const std::string joint = prefix(round) + "/torchelastic/agent/terminal_state/" + count_name;
   const std::string own = ended_prefix(round) + count_name;
   // This one first: it never counts more than the other.
   const int replies = co_await count_at(own);
-  const int arrived = co_await count_at(all);
+  const int arrived = co_await count_at(joint);
   co_return arrived - replies;
 }
 

@@ -10,9 +10,9 @@ ELASTIC_DECL void torch_state_clock::observe(const torch_state& state, time_poin
   observed_ = now;
   std::map<node_id, seen> heartbeats;
   for (const auto& [id, value] : state.last_heartbeats) {
-    const auto known = heartbeats_.find(id);
-    const bool is_new = known == heartbeats_.end() || known->second.value != value;
-    heartbeats.emplace(id, seen{value, is_new ? now : known->second.since});
+    const auto former = heartbeats_.find(id);
+    const bool is_new = former == heartbeats_.end() || former->second.value != value;
+    heartbeats.emplace(id, seen{value, is_new ? now : former->second.since});
   }
   heartbeats_.swap(heartbeats);
   if (!state.deadline) {

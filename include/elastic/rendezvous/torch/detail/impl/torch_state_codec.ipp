@@ -83,21 +83,21 @@ class torch_state_decoder {
     const pickle_value& object = values_[ref];
     if (!object.is(pickle_kind::object, type) || object.items.empty()) refuse_state(otherwise);
     const pickle_value& dict = values_[object.items.front()];
-    attributes found;
+    attributes members;
     for (std::size_t i = 0; i < dict.items.size(); i += 2) {
       const std::string_view name = values_[dict.items[i]].text;
-      if (!found.emplace(name, dict.items[i + 1]).second) {
+      if (!members.emplace(name, dict.items[i + 1]).second) {
         refuse_state(fmt::format("it has the attribute {} twice", shown(name)));
       }
     }
-    return found;
+    return members;
   }
 
   std::optional<pickle_ref> find(std::string_view name) {
-    const auto found = attributes_.find(name);
-    if (found == attributes_.end()) return std::nullopt;
-    const pickle_ref value = found->second;
-    attributes_.erase(found);
+    const auto entry = attributes_.find(name);
+    if (entry == attributes_.end()) return std::nullopt;
+    const pickle_ref value = entry->second;
+    attributes_.erase(entry);
     return value;
   }
 
