@@ -135,7 +135,7 @@ class etcd_client {
   ELASTIC_DECL static std::string shown(const detail::http_response& response);
 
   // One line for each time that it is away: whoever reads the log can see what is waited for.
-  ELASTIC_DECL void note_absence(const std::string& tried, duration left);
+  ELASTIC_DECL void note_absence(const std::string& tried, duration remaining);
   ELASTIC_DECL void note_answer();
 
   // ---- connections ----------------------------------------------------------------------------

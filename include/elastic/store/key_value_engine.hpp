@@ -83,9 +83,9 @@ class key_value_engine {
   template <class Use>
   bool read(std::string_view key, Use use) const {
     const std::lock_guard lock(mutex_);
-    const auto found = values_.find(key);
-    if (found == values_.end()) return false;
-    use(std::string_view(found->second));
+    const auto entry = values_.find(key);
+    if (entry == values_.end()) return false;
+    use(std::string_view(entry->second));
     return true;
   }
 
@@ -179,7 +179,7 @@ class key_value_engine {
   struct notice {
     std::weak_ptr<listener> who;
     wait_id wait = 0;
-    change_pointer what;
+    change_pointer news;
   };
 
   ELASTIC_DECL bool exists(std::string_view key) const;

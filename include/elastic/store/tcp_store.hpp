@@ -153,9 +153,9 @@ class tcp_store final : public store {
   ELASTIC_DECL task<void> announce(lease& on);
 
   template <class T>
-  task<T> guarded(task<T> work, const char* what);
+  task<T> guarded(task<T> work, const char* operation);
   [[noreturn]] ELASTIC_DECL void throw_translated(const std::system_error& failure,
-                                                  const char* what);
+                                                  const char* operation);
   ELASTIC_DECL task<void> explain_refused_add(std::string key);
   ELASTIC_DECL task<void> do_set(std::string key, std::string value);
   ELASTIC_DECL task<std::string> do_get(std::string key);
@@ -187,13 +187,13 @@ class tcp_store final : public store {
 // ---- errors ---------------------------------------------------------------------------------
 
 template <class T>
-task<T> tcp_store::guarded(task<T> work, const char* what) {
+task<T> tcp_store::guarded(task<T> work, const char* operation) {
   try {
     co_return co_await std::move(work);
   } catch (const error&) {
     throw;
   } catch (const std::system_error& failure) {
-    throw_translated(failure, what);
+    throw_translated(failure, operation);
   }
 }
 

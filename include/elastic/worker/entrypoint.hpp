@@ -43,8 +43,8 @@ struct registered_function {
 class function_table {
  public:
   ELASTIC_DECL static function_table& here();
-  ELASTIC_DECL void add(std::shared_ptr<const registered_function> one);
-  ELASTIC_DECL void remove(const registered_function* one) noexcept;
+  ELASTIC_DECL void add(std::shared_ptr<const registered_function> entry);
+  ELASTIC_DECL void remove(const registered_function* entry) noexcept;
 
   /// Errors: `errc::invalid_argument` if no function has this name, or several.
   ELASTIC_DECL std::shared_ptr<const registered_function> find(const std::string& name);
@@ -164,16 +164,16 @@ class entrypoint<R(P...)> {
  public:
   template <class Function>
   entrypoint(std::string name, Function function) {
-    const auto one = std::make_shared<detail::registered_function>();
-    one->run = [name, function = std::move(function)](const nlohmann::json& given) mutable {
-      auto arguments = decoded(name, given);
+    const auto entry = std::make_shared<detail::registered_function>();
+    entry->run = [name, function = std::move(function)](const nlohmann::json& values) mutable {
+      auto arguments = decoded(name, values);
       return detail::json_of_call<R>(
           [&]() -> R { return std::apply(function, std::move(arguments)); });
     };
-    one->check = [name](const nlohmann::json& given) { decoded(name, given); };
-    one->name = std::move(name);
-    function_ = one;
-    detail::function_table::here().add(one);
+    entry->check = [name](const nlohmann::json& values) { decoded(name, values); };
+    entry->name = std::move(name);
+    function_ = entry;
+    detail::function_table::here().add(entry);
   }
   entrypoint(const entrypoint&) = delete;
   entrypoint& operator=(const entrypoint&) = delete;
@@ -196,8 +196,8 @@ class entrypoint<R(P...)> {
 
  private:
   static std::tuple<std::decay_t<P>...> decoded(const std::string& name,
-                                                const nlohmann::json& given) {
-    return detail::arguments_of<std::decay_t<P>...>(name, given, std::index_sequence_for<P...>());
+                                                const nlohmann::json& values) {
+    return detail::arguments_of<std::decay_t<P>...>(name, values, std::index_sequence_for<P...>());
   }
 
   std::shared_ptr<const detail::registered_function> function_;

@@ -111,8 +111,8 @@ class worker_channel {
   ELASTIC_DECL void node_is_bad(std::string reason);
 
   /// The checkpoint that was asked for is written, or is not and why.
-  ELASTIC_DECL void saved(const control_messages::checkpoint& asked);
-  ELASTIC_DECL void not_saved(const control_messages::checkpoint& asked, std::string reason);
+  ELASTIC_DECL void saved(const control_messages::checkpoint& checkpoint);
+  ELASTIC_DECL void not_saved(const control_messages::checkpoint& checkpoint, std::string reason);
 
   /// What the agent said, the oldest first; none if it said nothing new. Does not wait.
   std::optional<agent_message> poll() { return wait(std::chrono::milliseconds(0)); }

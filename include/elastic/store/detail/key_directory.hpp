@@ -62,7 +62,7 @@ class key_directory {
     int fd;
   };
 
-  [[noreturn]] ELASTIC_DECL static void refuse(const char* what, const std::string& path,
+  [[noreturn]] ELASTIC_DECL static void refuse(const char* subject, const std::string& path,
                                                int number);
   ELASTIC_DECL descriptor open_lock() const;
 

@@ -74,7 +74,7 @@ class tcp_store_connection : public key_value_engine::listener,
   asio::ip::tcp::endpoint there() const override { return end_of(&::getpeername); }
 
   ELASTIC_DECL void on_ready(key_value_engine::wait_id wait) noexcept override;
-  ELASTIC_DECL void on_change(const key_value_engine::change_pointer& what) noexcept override;
+  ELASTIC_DECL void on_change(const key_value_engine::change_pointer& change) noexcept override;
 
  protected:
   // ---- what the transport does ---------------------------------------------------------------
@@ -129,7 +129,7 @@ class tcp_store_connection : public key_value_engine::listener,
   // What another client caused. The requests of this one are left alone: each would otherwise run
   // within a request of the other.
   ELASTIC_DECL void send_aside();
-  ELASTIC_DECL void pass_on(const key_value_engine::change& what);
+  ELASTIC_DECL void pass_on(const key_value_engine::change& change);
 
   // Whether so many more bytes may wait to be sent; if not, this client is dropped.
   ELASTIC_DECL bool has_room(std::size_t bytes);

@@ -188,7 +188,7 @@ class request_parser {
   // The length is judged as soon as it is there, so that nothing is kept for a text that would
   // be refused.
   ELASTIC_DECL outcome parse_text(std::string_view input, std::size_t bound);
-  ELASTIC_DECL outcome complain(std::string_view what);
+  ELASTIC_DECL outcome complain(std::string_view complaint);
 
   tcp_store_bounds bounds_;
   store_request request_;

@@ -58,7 +58,7 @@ class tcp_store_session {
   ELASTIC_DECL bool ready(key_value_engine::wait_id wait);
 
   /// A key that this client watches was changed.
-  ELASTIC_DECL void changed(const key_value_engine::change& what);
+  ELASTIC_DECL void changed(const key_value_engine::change& change);
 
   /// Replies that are to be sent; the transport takes them away.
   std::string& output() { return output_; }

@@ -41,8 +41,8 @@ ELASTIC_DECL task<std::string> etcd_client::version() {
   const detail::http_response response = co_await ask(std::move(request));
   const json answer = json::parse(response.body, nullptr, false);
   if (response.status == 200 && answer.is_object()) {
-    const auto found = answer.find("etcdserver");
-    if (found != answer.end() && found->is_string()) co_return found->get<std::string>();
+    const auto field = answer.find("etcdserver");
+    if (field != answer.end() && field->is_string()) co_return field->get<std::string>();
   }
   throw error(errc::protocol_violation, fmt::format("what answers at {} is not etcd: {}",
                                                     name_of(current_), shown(response)));
@@ -119,12 +119,12 @@ ELASTIC_DECL task<detail::http_response> etcd_client::ask_patiently(detail::http
 
 ELASTIC_DECL std::int64_t etcd_client::number_in(const json& object, const char* name) {
   if (!object.is_object()) refuse_form(name);
-  const auto found = object.find(name);
-  if (found == object.end()) return 0;
-  if (found->is_number_integer()) return found->get<std::int64_t>();
+  const auto field = object.find(name);
+  if (field == object.end()) return 0;
+  if (field->is_number_integer()) return field->get<std::int64_t>();
   std::int64_t number = 0;
-  if (!found->is_string()) refuse_form(name);
-  const auto& digits = found->get_ref<const std::string&>();
+  if (!field->is_string()) refuse_form(name);
+  const auto& digits = field->get_ref<const std::string&>();
   const char* end = digits.data() + digits.size();
   const auto [stop, failure] = std::from_chars(digits.data(), end, number);
   if (failure != std::errc() || stop != end) refuse_form(name);
@@ -133,17 +133,17 @@ ELASTIC_DECL std::int64_t etcd_client::number_in(const json& object, const char*
 
 ELASTIC_DECL std::string etcd_client::text_in(const json& object, const char* name) {
   if (!object.is_object()) refuse_form(name);
-  const auto found = object.find(name);
-  if (found == object.end()) return "";
-  if (!found->is_string()) refuse_form(name);
-  return found->get<std::string>();
+  const auto field = object.find(name);
+  if (field == object.end()) return "";
+  if (!field->is_string()) refuse_form(name);
+  return field->get<std::string>();
 }
 
 ELASTIC_DECL auto etcd_client::part_of(const json& object, const char* name) -> const json& {
   static const json nothing;
   if (!object.is_object()) refuse_form(name);
-  const auto found = object.find(name);
-  return found == object.end() ? nothing : *found;
+  const auto field = object.find(name);
+  return field == object.end() ? nothing : *field;
 }
 
 ELASTIC_DECL void etcd_client::refuse_form(const char* name) {
@@ -170,10 +170,10 @@ ELASTIC_DECL std::string etcd_client::shown(const detail::http_response& respons
   return fmt::format("HTTP status {}, '{}'", response.status, text);
 }
 
-ELASTIC_DECL void etcd_client::note_absence(const std::string& tried, duration left) {
+ELASTIC_DECL void etcd_client::note_absence(const std::string& tried, duration remaining) {
   if (!is_told_away_) {
     options_.log.warning("etcd cannot be reached: {}; it is tried for {} s more", tried,
-                         std::chrono::ceil<std::chrono::seconds>(left).count());
+                         std::chrono::ceil<std::chrono::seconds>(remaining).count());
   }
   is_told_away_ = true;
   options_.log.debug("etcd cannot be reached, trying again: {}", tried);

@@ -143,12 +143,12 @@ ELASTIC_DECL auto etcd_keys::response_of(const json& answer, std::size_t place, 
 ELASTIC_DECL versioned_value etcd_keys::first_of(const json& range) {
   const json& header = etcd_client::part_of(range, "header");
   const std::int64_t revision = etcd_client::number_in(header, "revision");
-  const json& found = etcd_client::part_of(range, "kvs");
+  const json& entries = etcd_client::part_of(range, "kvs");
   versioned_value seen;
   seen.version = version_of(0, revision);
-  if (!found.is_array() || found.empty()) return seen;
-  seen.value = bytes_in(found[0], "value");
-  seen.version = version_of(etcd_client::number_in(found[0], "mod_revision"), revision);
+  if (!entries.is_array() || entries.empty()) return seen;
+  seen.value = bytes_in(entries[0], "value");
+  seen.version = version_of(etcd_client::number_in(entries[0], "mod_revision"), revision);
   return seen;
 }
 

@@ -130,9 +130,9 @@ ELASTIC_DECL task<std::set<std::string>> etcd_v2_keys::names_in(std::string dire
   refuse_any(answer);
   const json& node = etcd_client::part_of(answer, "node");
   if (!node.is_object()) refuse_value(directory);
-  const json& found = etcd_client::part_of(node, "nodes");
-  if (!found.is_array()) co_return names;
-  for (const json& each : found) {
+  const json& entries = etcd_client::part_of(node, "nodes");
+  if (!entries.is_array()) co_return names;
+  for (const json& each : entries) {
     const std::string path = etcd_client::text_in(each, "key");
     names.insert(path.substr(path.rfind('/') + 1));
   }
@@ -281,8 +281,8 @@ ELASTIC_DECL void etcd_v2_keys::refuse_any(const json& answer) const {
 
 ELASTIC_DECL std::int64_t etcd_v2_keys::index_in(const detail::http_response& response,
                                                  const json& answer) {
-  const auto found = response.headers.find("x-etcd-index");
-  if (found != response.headers.end()) return number_of(found->second);
+  const auto header = response.headers.find("x-etcd-index");
+  if (header != response.headers.end()) return number_of(header->second);
   return etcd_client::number_in(answer, "index");
 }
 

@@ -37,10 +37,10 @@ ELASTIC_DECL std::string file_keys::place_of(const std::string& key) const {
 ELASTIC_DECL task<versioned_value> file_keys::get(std::string key) {
   const auto directory = directory_;
   const std::function<versioned_value()> work = [directory, key] {
-    std::optional<detail::key_file> found = directory->read(key);
+    std::optional<detail::key_file> content = directory->read(key);
     versioned_value seen;
-    seen.version = found ? found->version : std::string(nothing);
-    if (found) seen.value = std::move(found->value);
+    seen.version = content ? content->version : std::string(nothing);
+    if (content) seen.value = std::move(content->value);
     return seen;
   };
   co_return co_await in_time<versioned_value>(work);

@@ -34,19 +34,19 @@ ELASTIC_DECL void key_value_engine::set(std::string_view key, std::string_view v
 
 ELASTIC_DECL void key_value_engine::append(std::string_view key, std::string_view value) {
   std::unique_lock lock(mutex_);
-  const auto found = values_.find(key);
-  if (found == values_.end()) {
+  const auto entry = values_.find(key);
+  if (entry == values_.end()) {
     store(key, value);
   } else {
-    if (found->second.size() + value.size() > limits::store_value_bytes) {
+    if (entry->second.size() + value.size() > limits::store_value_bytes) {
       throw error(errc::invalid_argument,
                   fmt::format("appending would make a value of more than {} bytes",
                               limits::store_value_bytes));
     }
     grow(value.size(), 0);
-    const std::string old_value = watching_.empty() ? std::string() : found->second;
-    found->second.append(value);
-    note_change(change_kind::updated, key, old_value, found->second);
+    const std::string old_value = watching_.empty() ? std::string() : entry->second;
+    entry->second.append(value);
+    note_change(change_kind::updated, key, old_value, entry->second);
   }
   wake_all(key);
   deliver(lock);
@@ -72,11 +72,11 @@ ELASTIC_DECL std::string key_value_engine::compare_set(std::string_view key,
                                                        std::string_view expected,
                                                        std::string_view desired) {
   std::unique_lock lock(mutex_);
-  const auto found = values_.find(key);
-  const bool is_missing = found == values_.end();
+  const auto entry = values_.find(key);
+  const bool is_missing = entry == values_.end();
   if (is_missing && !expected.empty()) return std::string(expected);
-  if (!is_missing && found->second != expected) {
-    std::string unchanged = found->second;
+  if (!is_missing && entry->second != expected) {
+    std::string unchanged = entry->second;
     wake_all(key);
     deliver(lock);
     return unchanged;
@@ -97,11 +97,11 @@ ELASTIC_DECL bool key_value_engine::check(std::span<const std::string_view> keys
 
 ELASTIC_DECL bool key_value_engine::erase(std::string_view key) {
   std::unique_lock lock(mutex_);
-  const auto found = values_.find(key);
-  if (found == values_.end()) return false;
-  grow(0, found->first.size() + found->second.size());
-  note_change(change_kind::removed, key, found->second, {});
-  values_.erase(found);
+  const auto entry = values_.find(key);
+  if (entry == values_.end()) return false;
+  grow(0, entry->first.size() + entry->second.size());
+  note_change(change_kind::removed, key, entry->second, {});
+  values_.erase(entry);
   deliver(lock);
   return true;
 }
@@ -129,17 +129,17 @@ ELASTIC_DECL void key_value_engine::refuse_if_full() const {
 }
 
 ELASTIC_DECL void key_value_engine::store(std::string_view key, std::string_view value) {
-  const auto found = values_.find(key);
-  if (found == values_.end()) {
+  const auto entry = values_.find(key);
+  if (entry == values_.end()) {
     refuse_if_full();
     grow(key.size() + value.size(), 0);
     values_.emplace(key, value);
     note_change(change_kind::created, key, {}, value);
     return;
   }
-  grow(value.size(), found->second.size());
-  note_change(change_kind::updated, key, found->second, value);
-  found->second.assign(value);
+  grow(value.size(), entry->second.size());
+  note_change(change_kind::updated, key, entry->second, value);
+  entry->second.assign(value);
 }
 
 ELASTIC_DECL void key_value_engine::store_number(std::string_view key, std::int64_t number) {
@@ -148,9 +148,9 @@ ELASTIC_DECL void key_value_engine::store_number(std::string_view key, std::int6
 }
 
 ELASTIC_DECL std::int64_t key_value_engine::number_of(std::string_view key) const {
-  const auto found = values_.find(key);
-  if (found == values_.end()) return 0;
-  const auto number = detail::leading_number(found->second);
+  const auto entry = values_.find(key);
+  if (entry == values_.end()) return 0;
+  const auto number = detail::leading_number(entry->second);
   if (!number) {
     throw error(errc::store_value, fmt::format("the value of '{}' is not a number", key));
   }
@@ -189,14 +189,14 @@ ELASTIC_DECL key_value_engine::wait_id key_value_engine::barrier(std::string_vie
 
 ELASTIC_DECL bool key_value_engine::cancel(wait_id wait) {
   const std::lock_guard lock(mutex_);
-  const auto found = waits_.find(wait);
-  if (found == waits_.end()) return false;
-  for (const place& at : found->second.places) {
+  const auto entry = waits_.find(wait);
+  if (entry == waits_.end()) return false;
+  for (const place& at : entry->second.places) {
     if (at.key == nullptr) continue;
     at.key->second.erase(at.at);
     if (at.key->second.empty()) waiting_.erase(waiting_.find(at.key->first));
   }
-  waits_.erase(found);
+  waits_.erase(entry);
   return true;
 }
 
@@ -209,10 +209,10 @@ ELASTIC_DECL key_value_engine::pending_wait& key_value_engine::new_wait(
 }
 
 ELASTIC_DECL void key_value_engine::register_for(pending_wait& wait, std::string_view key) {
-  auto found = waiting_.find(key);
-  if (found == waiting_.end()) found = waiting_.emplace(key, registrations()).first;
-  found->second.push_back(registration{&wait, wait.places.size()});
-  wait.places.push_back(place{&*found, std::prev(found->second.end())});
+  auto entry = waiting_.find(key);
+  if (entry == waiting_.end()) entry = waiting_.emplace(key, registrations()).first;
+  entry->second.push_back(registration{&wait, wait.places.size()});
+  wait.places.push_back(place{&*entry, std::prev(entry->second.end())});
   ++wait.missing;
 }
 
@@ -228,24 +228,24 @@ ELASTIC_DECL void key_value_engine::count_down(registration at) {
 
 ELASTIC_DECL void key_value_engine::wake_all(std::string_view key) {
   if (waiting_.empty()) return;
-  const auto found = waiting_.find(key);
-  if (found == waiting_.end()) return;
-  for (const registration& at : found->second) count_down(at);
-  waiting_.erase(found);
+  const auto entry = waiting_.find(key);
+  if (entry == waiting_.end()) return;
+  for (const registration& at : entry->second) count_down(at);
+  waiting_.erase(entry);
 }
 
 ELASTIC_DECL void key_value_engine::wake_one(std::string_view key) {
-  const auto found = waiting_.find(key);
-  if (found == waiting_.end()) return;
-  registrations& all = found->second;
+  const auto entry = waiting_.find(key);
+  if (entry == waiting_.end()) return;
+  registrations& queue = entry->second;
   bool woke_one = false;
-  while (!all.empty() && !woke_one) {
-    const registration first = all.front();
-    all.pop_front();
+  while (!queue.empty() && !woke_one) {
+    const registration first = queue.front();
+    queue.pop_front();
     woke_one = first.wait->missing == 1;
     count_down(first);
   }
-  if (all.empty()) waiting_.erase(found);
+  if (queue.empty()) waiting_.erase(entry);
 }
 
 ELASTIC_DECL key_value_engine::wait_id key_value_engine::watch(std::string_view key,
@@ -261,10 +261,10 @@ ELASTIC_DECL void key_value_engine::unwatch(wait_id watch) {
   const std::lock_guard lock(mutex_);
   const auto key = watches_.find(watch);
   if (key == watches_.end()) return;
-  const auto found = watching_.find(key->second);
-  ELASTIC_ASSERT(found != watching_.end());
-  std::erase_if(found->second, [&](const watch_entry& entry) { return entry.id == watch; });
-  if (found->second.empty()) watching_.erase(found);
+  const auto watched = watching_.find(key->second);
+  ELASTIC_ASSERT(watched != watching_.end());
+  std::erase_if(watched->second, [&](const watch_entry& entry) { return entry.id == watch; });
+  if (watched->second.empty()) watching_.erase(watched);
   watches_.erase(key);
 }
 
@@ -272,12 +272,12 @@ ELASTIC_DECL void key_value_engine::note_change(change_kind kind, std::string_vi
                                                 std::string_view old_value,
                                                 std::string_view new_value) {
   if (watching_.empty()) return;
-  const auto found = watching_.find(key);
-  if (found == watching_.end()) return;
+  const auto watched = watching_.find(key);
+  if (watched == watching_.end()) return;
   change made{kind, std::string(key), std::string(old_value), std::string(new_value)};
-  const auto what = std::make_shared<const change>(std::move(made));
-  for (const watch_entry& entry : found->second) {
-    notices_.push_back(notice{entry.who, entry.id, what});
+  const auto news = std::make_shared<const change>(std::move(made));
+  for (const watch_entry& entry : watched->second) {
+    notices_.push_back(notice{entry.who, entry.id, news});
   }
 }
 
@@ -295,21 +295,21 @@ ELASTIC_DECL std::optional<std::string> key_value_engine::queue_pop(std::string_
                                                                     std::int64_t& length) {
   const std::lock_guard lock(mutex_);
   length = 0;
-  const auto found = queues_.find(key);
-  if (found == queues_.end()) return std::nullopt;
-  length = static_cast<std::int64_t>(found->second.size());
-  std::string item = std::move(found->second.front());
-  found->second.pop_front();
+  const auto entry = queues_.find(key);
+  if (entry == queues_.end()) return std::nullopt;
+  length = static_cast<std::int64_t>(entry->second.size());
+  std::string item = std::move(entry->second.front());
+  entry->second.pop_front();
   --queued_items_;
-  grow(0, found->first.size() + item.size());
-  if (found->second.empty()) queues_.erase(found);
+  grow(0, entry->first.size() + item.size());
+  if (entry->second.empty()) queues_.erase(entry);
   return item;
 }
 
 ELASTIC_DECL std::int64_t key_value_engine::queue_length(std::string_view key) const {
   const std::lock_guard lock(mutex_);
-  const auto found = queues_.find(key);
-  return found == queues_.end() ? 0 : static_cast<std::int64_t>(found->second.size());
+  const auto entry = queues_.find(key);
+  return entry == queues_.end() ? 0 : static_cast<std::int64_t>(entry->second.size());
 }
 
 // Outside of the lock, because a listener may come back with a call. Whoever finds a delivery
@@ -322,8 +322,8 @@ ELASTIC_DECL void key_value_engine::deliver(std::unique_lock<std::mutex>& lock) 
     notices_.pop_front();
     lock.unlock();
     if (const auto who = next.who.lock()) {
-      if (next.what) {
-        who->on_change(next.what);
+      if (next.news) {
+        who->on_change(next.news);
       } else {
         who->on_ready(next.wait);
       }

@@ -121,19 +121,19 @@ ELASTIC_DECL task<tcp_store::lease> tcp_store::dial() {
 }
 
 ELASTIC_DECL task<std::vector<asio::ip::tcp::endpoint>> tcp_store::addresses() {
-  std::vector<asio::ip::tcp::endpoint> found;
+  std::vector<asio::ip::tcp::endpoint> list;
   asio::error_code failure;
   const auto literal = asio::ip::make_address(options_.host, failure);
   if (!failure) {
-    found.emplace_back(literal, options_.port);
+    list.emplace_back(literal, options_.port);
   } else if (options_.host == "localhost") {
-    found.emplace_back(asio::ip::address_v4::loopback(), options_.port);
-    found.emplace_back(asio::ip::address_v6::loopback(), options_.port);
+    list.emplace_back(asio::ip::address_v4::loopback(), options_.port);
+    list.emplace_back(asio::ip::address_v6::loopback(), options_.port);
   } else {
     const auto resolved = co_await detail::resolve_addresses(options_.host);
-    for (const auto& address : resolved) found.emplace_back(address, options_.port);
+    for (const auto& address : resolved) list.emplace_back(address, options_.port);
   }
-  co_return found;
+  co_return list;
 }
 
 // A server of before 2.2 answers the question whether no keys exist. Ours does too. PyTorch's of
@@ -200,14 +200,15 @@ ELASTIC_DECL task<void> tcp_store::wait_for_workers(std::int64_t world_size) {
   }
 }
 
-ELASTIC_DECL void tcp_store::throw_translated(const std::system_error& failure, const char* what) {
+ELASTIC_DECL void tcp_store::throw_translated(const std::system_error& failure,
+                                              const char* operation) {
   if (is_closed_) throw error(errc::stopped, "the store was closed");
   if (failure.code() == asio::error::operation_aborted) throw failure;
   // What broke one connection has most likely broken the idle ones.
   idle_.clear();
   throw error(errc::connection_failed,
-              fmt::format("the store at {} cannot be reached or hung up ({}: {})", where(), what,
-                          failure.code().message()));
+              fmt::format("the store at {} cannot be reached or hung up ({}: {})", where(),
+                          operation, failure.code().message()));
 }
 
 // The protocol has no way to refuse an addition but to hang up. Looks whether that is the reason.

@@ -90,11 +90,11 @@ inline std::vector<asio::ip::address> addresses_of(asio::any_io_executor executo
   asio::error_code failure;
   const address literal = asio::ip::make_address(host, failure);
   if (!failure) return {literal};
-  std::vector<address> found;
+  std::vector<address> list;
   if (host == "localhost") {
-    found.emplace_back(asio::ip::address_v4::loopback());
-    found.emplace_back(asio::ip::address_v6::loopback());
-    return found;
+    list.emplace_back(asio::ip::address_v4::loopback());
+    list.emplace_back(asio::ip::address_v6::loopback());
+    return list;
   }
   asio::ip::tcp::resolver resolver(std::move(executor));
   const auto entries = resolver.resolve(host, "", failure);
@@ -105,9 +105,9 @@ inline std::vector<asio::ip::address> addresses_of(asio::any_io_executor executo
   }
   for (const auto& entry : entries) {
     const address next = entry.endpoint().address();
-    if (std::find(found.begin(), found.end(), next) == found.end()) found.push_back(next);
+    if (std::find(list.begin(), list.end(), next) == list.end()) list.push_back(next);
   }
-  return found;
+  return list;
 }
 
 ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor executor,
@@ -286,8 +286,8 @@ ELASTIC_DECL bool tcp_store_server_core::is_admitted(const sockaddr_storage& fro
 ELASTIC_DECL std::size_t tcp_store_server_core::spare_descriptors() {
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
-  const auto all = static_cast<std::size_t>(files.rlim_cur);
-  return all - std::min(all / 4, limits::store_spared_descriptors);
+  const auto limit = static_cast<std::size_t>(files.rlim_cur);
+  return limit - std::min(limit / 4, limits::store_spared_descriptors);
 }
 
 ELASTIC_DECL bool tcp_store_server_core::is_full() const {
@@ -387,9 +387,9 @@ ELASTIC_DECL void tcp_store_server_core::stop_accepting() {
 
 ELASTIC_DECL std::vector<std::shared_ptr<tcp_store_connection>>
 tcp_store_server_core::all_connections() const {
-  std::vector<std::shared_ptr<tcp_store_connection>> all;
-  for (const auto& [key, connection] : connections_) all.push_back(connection);
-  return all;
+  std::vector<std::shared_ptr<tcp_store_connection>> list;
+  for (const auto& [key, connection] : connections_) list.push_back(connection);
+  return list;
 }
 
 ELASTIC_DECL void tcp_store_server_core::on_connection_gone(tcp_store_connection& connection,

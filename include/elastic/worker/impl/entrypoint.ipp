@@ -25,32 +25,32 @@ ELASTIC_DECL function_table& function_table::here() {
   return table;
 }
 
-ELASTIC_DECL void function_table::add(std::shared_ptr<const registered_function> one) {
+ELASTIC_DECL void function_table::add(std::shared_ptr<const registered_function> entry) {
   const std::lock_guard<std::mutex> hold(mutex_);
-  all_.push_back(std::move(one));
+  all_.push_back(std::move(entry));
 }
 
-ELASTIC_DECL void function_table::remove(const registered_function* one) noexcept {
+ELASTIC_DECL void function_table::remove(const registered_function* entry) noexcept {
   const std::lock_guard<std::mutex> hold(mutex_);
-  std::erase_if(all_, [&](const auto& kept) { return kept.get() == one; });
+  std::erase_if(all_, [&](const auto& kept) { return kept.get() == entry; });
 }
 
 ELASTIC_DECL std::shared_ptr<const registered_function> function_table::find(
     const std::string& name) {
   const std::lock_guard<std::mutex> hold(mutex_);
-  std::shared_ptr<const registered_function> found;
+  std::shared_ptr<const registered_function> match;
   std::string names;
-  for (const auto& one : all_) {
+  for (const auto& entry : all_) {
     if (!names.empty()) names += ", ";
-    names += "'" + one->name + "'";
-    if (one->name != name) continue;
-    if (found) {
+    names += "'" + entry->name + "'";
+    if (entry->name != name) continue;
+    if (match) {
       throw error(errc::invalid_argument,
                   fmt::format("two functions of this program are registered as '{}'", name));
     }
-    found = one;
+    match = entry;
   }
-  if (found) return found;
+  if (match) return match;
   throw error(errc::invalid_argument,
               fmt::format("no function of this program is registered as '{}': there {}", name,
                           names.empty() ? "is none at all" : "is " + names));
@@ -91,7 +91,7 @@ inline int answer_call(const std::string& name) {
     const nlohmann::json arguments = call_value(sheet.arguments(), arguments_name(name));
     const nlohmann::json value = function->run(arguments);
     sheet.leave(
-        call_answer::what::value,
+        call_answer::content::value,
         call_text(value, sheet.room(), fmt::format("the return value of function '{}'", name)));
     return 0;
   } catch (...) {
@@ -102,7 +102,7 @@ inline int answer_call(const std::string& name) {
     try {
       const std::string text =
           error_file_text(exception_message(thrown), exception_chain(thrown), seconds);
-      if (text.size() <= sheet.room()) sheet.leave(call_answer::what::failure, text);
+      if (text.size() <= sheet.room()) sheet.leave(call_answer::content::failure, text);
     } catch (const std::exception& failure) {
       std::fprintf(stderr, "%s\n", failure.what());
     }
@@ -114,9 +114,9 @@ inline int answer_call(const std::string& name) {
 
 ELASTIC_DECL std::optional<int> run_entrypoint() {
   detail::function_table::here().note_main();
-  const char* const asked = std::getenv(entrypoint_variable);
-  if (!asked) return std::nullopt;
-  const std::string name = asked;
+  const char* const variable = std::getenv(entrypoint_variable);
+  if (!variable) return std::nullopt;
+  const std::string name = variable;
   // What the function starts in turn is no worker that runs it.
   ::unsetenv(entrypoint_variable);
   return detail::answer_call(name);

@@ -140,42 +140,42 @@ ELASTIC_DECL auto worker_channel::expires(duration after, std::string_view name)
 }
 
 ELASTIC_DECL void worker_channel::do_not_restart(std::string reason) {
-  detail::worker_messages::no_restart said;
-  said.reason = std::move(reason);
-  say(said);
+  detail::worker_messages::no_restart message;
+  message.reason = std::move(reason);
+  say(message);
 }
 
 ELASTIC_DECL void worker_channel::node_is_bad(std::string reason) {
-  detail::worker_messages::bad_node said;
-  said.reason = std::move(reason);
-  say(said);
+  detail::worker_messages::bad_node message;
+  message.reason = std::move(reason);
+  say(message);
 }
 
-ELASTIC_DECL void worker_channel::saved(const control_messages::checkpoint& asked) {
-  detail::worker_messages::saved said;
-  said.id = asked.id;
-  say(said);
+ELASTIC_DECL void worker_channel::saved(const control_messages::checkpoint& checkpoint) {
+  detail::worker_messages::saved message;
+  message.id = checkpoint.id;
+  say(message);
 }
 
-ELASTIC_DECL void worker_channel::not_saved(const control_messages::checkpoint& asked,
+ELASTIC_DECL void worker_channel::not_saved(const control_messages::checkpoint& checkpoint,
                                             std::string reason) {
-  detail::worker_messages::not_saved said;
-  said.id = asked.id;
-  said.reason = std::move(reason);
-  say(said);
+  detail::worker_messages::not_saved message;
+  message.id = checkpoint.id;
+  message.reason = std::move(reason);
+  say(message);
 }
 
 ELASTIC_DECL std::optional<agent_message> worker_channel::wait(std::chrono::milliseconds longest) {
   const system_time clock;
   const time_point deadline = clock.now() + longest;
   while (is_open_) {
-    if (auto said = next_message()) return said;
+    if (auto message = next_message()) return message;
     if (!is_open_) break;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock.now());
+    const auto remaining = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock.now());
     constexpr long long most_ms = 1'000'000'000;
     pollfd ready{socket_, POLLIN, 0};
     const int count =
-        ::poll(&ready, 1, static_cast<int>(std::clamp<long long>(left.count(), 0, most_ms)));
+        ::poll(&ready, 1, static_cast<int>(std::clamp<long long>(remaining.count(), 0, most_ms)));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return std::nullopt;
     receive();
@@ -206,7 +206,7 @@ ELASTIC_DECL std::optional<agent_message> worker_channel::next_message() {
   for (auto next = lines_.next(); next; next = lines_.next()) {
     if (next->too_long) continue;
     try {
-      if (auto said = detail::parse_agent_message(next->line)) return said;
+      if (auto message = detail::parse_agent_message(next->line)) return message;
     } catch (const error&) {
       // Of an agent that speaks otherwise; what is understood still counts.
     }

@@ -22,8 +22,8 @@ namespace detail {
 
 inline const std::string& promised_variable(const environment_map& variables,
                                             std::string_view name) {
-  const auto found = variables.find(name);
-  if (found != variables.end()) return found->second;
+  const auto entry = variables.find(name);
+  if (entry != variables.end()) return entry->second;
   throw error(errc::invalid_argument,
               fmt::format("{} is not set: a worker is started by elasticrun or torchrun", name));
 }

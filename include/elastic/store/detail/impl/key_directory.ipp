@@ -35,18 +35,18 @@ ELASTIC_DECL bool key_directory::is_local() const {
   if (::statfs(path_.c_str(), &facts) != 0) return false;
   constexpr std::uint32_t xfs = 0x58465342;
   constexpr std::uint32_t zfs = 0x2fc12fc1;
-  for (const std::uint32_t known :
+  for (const std::uint32_t local_type :
        {std::uint32_t{EXT4_SUPER_MAGIC}, std::uint32_t{TMPFS_MAGIC}, std::uint32_t{RAMFS_MAGIC},
         std::uint32_t{BTRFS_SUPER_MAGIC}, std::uint32_t{OVERLAYFS_SUPER_MAGIC},
         std::uint32_t{F2FS_SUPER_MAGIC}, xfs, zfs}) {
-    if (static_cast<std::uint32_t>(facts.f_type) == known) return true;
+    if (static_cast<std::uint32_t>(facts.f_type) == local_type) return true;
   }
   return false;
 }
 
 ELASTIC_DECL std::optional<key_file> key_directory::read(const std::string& key) const {
-  std::optional<key_file> found = read_once(key);
-  if (found || is_local()) return found;
+  std::optional<key_file> content = read_once(key);
+  if (content || is_local()) return content;
   // A network file system may go on saying that a file is missing, because it was a moment ago,
   // until this host has changed the directory itself.
   const std::string probe = fmt::format("{}/.probe-{}-{}", path_, ::getpid(), ::gettid());
@@ -96,13 +96,13 @@ ELASTIC_DECL key_directory::descriptor::~descriptor() {
   if (fd >= 0) ::close(fd);
 }
 
-ELASTIC_DECL void key_directory::refuse(const char* what, const std::string& path, int number) {
+ELASTIC_DECL void key_directory::refuse(const char* subject, const std::string& path, int number) {
   const bool may_pass = number == EIO || number == ESTALE || number == ETIMEDOUT ||
                         number == ENOENT || number == EINTR || number == ENETDOWN ||
                         number == EHOSTDOWN || number == EHOSTUNREACH || number == EMFILE ||
                         number == ENFILE || number == ENOSPC || number == EDQUOT;
   throw error(may_pass ? errc::connection_failed : errc::file_access,
-              fmt::format("{} '{}' cannot be used: {}", what, path, errno_text(number)));
+              fmt::format("{} '{}' cannot be used: {}", subject, path, errno_text(number)));
 }
 
 ELASTIC_DECL auto key_directory::open_lock() const -> descriptor {
@@ -151,14 +151,14 @@ ELASTIC_DECL std::optional<key_file> key_directory::read_once(const std::string&
     text.append(part, static_cast<std::size_t>(size));
     if (size == 0 || text.size() > key_file::most_bytes) break;
   }
-  std::optional<key_file> found = key_file::parse(text, key);
-  if (!found) {
+  std::optional<key_file> content = key_file::parse(text, key);
+  if (!content) {
     throw error(errc::store_value,
                 fmt::format("the file '{}' was not written by elasticrun, or is damaged; it is "
                             "left as it is",
                             path));
   }
-  return found;
+  return content;
 }
 
 }  // namespace elastic::detail

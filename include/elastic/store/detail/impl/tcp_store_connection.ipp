@@ -88,15 +88,16 @@ ELASTIC_DECL void tcp_store_connection::on_ready(key_value_engine::wait_id wait)
 }
 
 ELASTIC_DECL void tcp_store_connection::on_change(
-    const key_value_engine::change_pointer& what) noexcept {
-  if (strand_.running_in_this_thread()) return pass_on(*what);
-  asio::post(strand_, [self = shared_from_this(), what] { self->pass_on(*what); });
+    const key_value_engine::change_pointer& change) noexcept {
+  if (strand_.running_in_this_thread()) return pass_on(*change);
+  asio::post(strand_, [self = shared_from_this(), change] { self->pass_on(*change); });
 }
 
-ELASTIC_DECL void tcp_store_connection::pass_on(const key_value_engine::change& what) {
+ELASTIC_DECL void tcp_store_connection::pass_on(const key_value_engine::change& change) {
   constexpr std::size_t lengths = 32;
-  if (!has_room(lengths + what.key.size() + what.old_value.size() + what.new_value.size())) return;
-  session_.changed(what);
+  if (!has_room(lengths + change.key.size() + change.old_value.size() + change.new_value.size()))
+    return;
+  session_.changed(change);
   send_aside();
 }
 

@@ -215,8 +215,8 @@ ELASTIC_DECL auto request_parser::parse_text(std::string_view input, std::size_t
   return outcome::complete;
 }
 
-ELASTIC_DECL auto request_parser::complain(std::string_view what) -> outcome {
-  complaint_ = what;
+ELASTIC_DECL auto request_parser::complain(std::string_view complaint) -> outcome {
+  complaint_ = complaint;
   return outcome::malformed;
 }
 

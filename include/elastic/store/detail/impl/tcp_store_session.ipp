@@ -69,11 +69,11 @@ ELASTIC_DECL bool tcp_store_session::ready(key_value_engine::wait_id wait) {
   return true;
 }
 
-ELASTIC_DECL void tcp_store_session::changed(const key_value_engine::change& what) {
-  output_.push_back(static_cast<char>(what.kind));
-  append_text(output_, what.key);
-  append_text(output_, what.old_value);
-  append_text(output_, what.new_value);
+ELASTIC_DECL void tcp_store_session::changed(const key_value_engine::change& change) {
+  output_.push_back(static_cast<char>(change.kind));
+  append_text(output_, change.key);
+  append_text(output_, change.old_value);
+  append_text(output_, change.new_value);
 }
 
 ELASTIC_DECL void tcp_store_session::fail(std::string complaint) {
@@ -142,13 +142,13 @@ ELASTIC_DECL bool tcp_store_session::decide(std::string_view input, std::size_t&
 
 ELASTIC_DECL bool tcp_store_session::decide_extension(std::string_view input, std::size_t& done) {
   const std::string_view greeting = extension_->greeting();
-  const std::size_t known = std::min(input.size(), greeting.size());
-  if (input.substr(0, known) != greeting.substr(0, known)) {
+  const std::size_t length = std::min(input.size(), greeting.size());
+  if (input.substr(0, length) != greeting.substr(0, length)) {
     fail("the first bytes are none of a store's client");
     return false;
   }
-  if (known < greeting.size()) return false;
-  done += known;
+  if (length < greeting.size()) return false;
+  done += length;
   generation_ = first_bytes::extension;
   conversation_ = extension_->begin(*self_);
   return true;
@@ -284,9 +284,9 @@ ELASTIC_DECL void tcp_store_session::begin_wait(key_value_engine::wait_id wait,
 }
 
 ELASTIC_DECL bool tcp_store_session::reply_value(std::string_view key) {
-  const bool found =
+  const bool exists =
       engine_->read(key, [this](std::string_view value) { append_text(output_, value); });
-  if (found) return true;
+  if (exists) return true;
   if (is_legacy()) {
     fail("asked for a key that does not exist");
     return false;
