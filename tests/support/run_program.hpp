@@ -108,6 +108,34 @@ inline bool read_both(int (&pipes)[2], std::string* (&texts)[2],
   return true;
 }
 
+/// Starts a program with its stdin at /dev/null, and the ends of `pipes` at its stdout and stderr.
+inline pid_t start(std::vector<std::string>& command,
+                   const std::map<std::string, std::string>& changes, int (&pipes)[2]) {
+  int out[2];
+  int err[2];
+  if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0) FAIL("no pipe can be made");
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, out[1], 1);
+  ::posix_spawn_file_actions_adddup2(&actions, err[1], 2);
+  std::vector<std::string> environment = changed_environment(changes);
+  pid_t pid = 0;
+  const int failure = ::posix_spawnp(&pid, command[0].c_str(), &actions, nullptr,
+                                     pointers(command).data(), pointers(environment).data());
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::close(out[1]);
+  ::close(err[1]);
+  if (failure != 0) {
+    ::close(out[0]);
+    ::close(err[0]);
+    FAIL("cannot start " << command[0]);
+  }
+  pipes[0] = out[0];
+  pipes[1] = err[0];
+  return pid;
+}
+
 }  // namespace program_parts
 
 /// Runs a program to its end with its stdin at /dev/null. `changes` are set in its environment.
@@ -118,33 +146,17 @@ inline program_result run_program(std::vector<std::string> command,
                                   const std::map<std::string, std::string>& changes = {},
                                   std::chrono::seconds limit = std::chrono::seconds(300)) {
   const auto deadline = std::chrono::steady_clock::now() + limit;
-  int out[2];
-  int err[2];
-  if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0) FAIL("no pipe can be made");
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-  ::posix_spawn_file_actions_adddup2(&actions, err[1], 2);
-  std::vector<std::string> environment = program_parts::changed_environment(changes);
-  pid_t pid = 0;
-  const int failure = ::posix_spawnp(&pid, command[0].c_str(), &actions, nullptr,
-                                     program_parts::pointers(command).data(),
-                                     program_parts::pointers(environment).data());
-  ::posix_spawn_file_actions_destroy(&actions);
-  ::close(out[1]);
-  ::close(err[1]);
+  int pipes[2];
+  const pid_t pid = program_parts::start(command, changes, pipes);
   program_result result;
-  int pipes[2] = {out[0], err[0]};
   std::string* texts[2] = {&result.out, &result.err};
-  const bool ended = failure != 0 || program_parts::read_both(pipes, texts, deadline);
+  const bool ended = program_parts::read_both(pipes, texts, deadline);
   if (!ended) ::kill(pid, SIGKILL);
-  ::close(out[0]);
-  ::close(err[0]);
+  ::close(pipes[0]);
+  ::close(pipes[1]);
   int status = 0;
-  if (failure == 0) ::waitpid(pid, &status, 0);
+  ::waitpid(pid, &status, 0);
   result.code = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
-  if (failure != 0) FAIL("cannot start " << command[0]);
   if (!ended) {
     FAIL(command[0] << " or what it started still runs after " << limit.count() << " s; it wrote:\n"
                     << result.out << result.err);

@@ -23,27 +23,10 @@ class running_program {
                            const std::map<std::string, std::string>& changes = {},
                            std::chrono::seconds limit = std::chrono::seconds(180))
       : name_(command[0]), limit_(limit) {
-    int out[2];
-    int err[2];
-    if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(err, O_CLOEXEC) != 0) FAIL("no pipe can be made");
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    ::posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-    ::posix_spawn_file_actions_adddup2(&actions, err[1], 2);
-    std::vector<std::string> environment = program_parts::changed_environment(changes);
-    const int failure = ::posix_spawnp(&pid_, command[0].c_str(), &actions, nullptr,
-                                       program_parts::pointers(command).data(),
-                                       program_parts::pointers(environment).data());
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::close(out[1]);
-    ::close(err[1]);
-    ends_[0] = {out[0], POLLIN, 0};
-    ends_[1] = {err[0], POLLIN, 0};
-    if (failure != 0) {
-      pid_ = -1;
-      FAIL("cannot start " << name_);
-    }
+    int pipes[2];
+    pid_ = program_parts::start(command, changes, pipes);
+    ends_[0] = {pipes[0], POLLIN, 0};
+    ends_[1] = {pipes[1], POLLIN, 0};
   }
   running_program(const running_program&) = delete;
   running_program& operator=(const running_program&) = delete;
