@@ -61,10 +61,10 @@ assert imports_of("code", "") == []
 # Who reads variables, and who keeps them.
 own = {b"RANK": b"7", b"WORLD_SIZE": b"9", b"A": b"1"}
 real = os.environ._data
-asked = os.environ._data = hook["Asked"](own)
+lookups = os.environ._data = hook["Lookups"](own)
 assert len(dict(os.environ.items())) == 3 and list(os.environ.values()) == ["7", "9", "1"]
-assert asked.are_listed and asked.names == set()
-assert os.environ.get("WORLD_SIZE") == "9" and asked.names == {b"WORLD_SIZE"}
+assert lookups.are_listed and lookups.names == set()
+assert os.environ.get("WORLD_SIZE") == "9" and lookups.names == {b"WORLD_SIZE"}
 assert not hook["is_copied"](own, (own,))
 for make in (os.environ.copy, lambda: {"RANK": "7"}, lambda: {b"RANK": b"7"}):
     copy = make()

@@ -40,7 +40,7 @@ def record_imports(record):
     finder = sys.modules["_frozen_importlib_external"].PathFinder
     find = finder.__dict__["find_spec"]
     own, variables, folders = os.getpid(), os.environ._data, list(sys.path)
-    known = dict(variables)
+    recorded = dict(variables)
     largest = 1 << 18
 
     def write(text):
@@ -58,12 +58,12 @@ def record_imports(record):
             os.close(file)
 
     def note(name):
-        nonlocal known
+        nonlocal recorded
         text = name + "\n"
-        if variables != known:
-            changed = [each for each in {**known, **variables}
-                       if known.get(each) != variables.get(each)]
-            known = dict(variables)
+        if variables != recorded:
+            changed = [each for each in {**recorded, **variables}
+                       if recorded.get(each) != variables.get(each)]
+            recorded = dict(variables)
             text = "".join(f"={os.fsdecode(each)}\n" for each in changed) + text
         # The interpreter puts the script's folder in front.
         is_same = folders in (sys.path, sys.path[1:])

@@ -22,7 +22,7 @@ class Refusal(Exception):
     """This standby cannot be used, for a reason that holds for others, too."""
 
 
-class Asked(dict):
+class Lookups(dict):
     """The variables of os.environ; notes which were asked for, and whether all were listed."""
 
     def __init__(self, variables):
@@ -266,14 +266,14 @@ def imports_of(kind, name, folder):
 def is_copied(variables, own):
     """Whether anything but `own` keeps a dictionary of these variables, or of the rank alone."""
     import gc
-    known = {id(each) for each in own}
+    own_ids = {id(each) for each in own}
     mark = next((name for name in (b"RANK", b"LOCAL_RANK") if name in variables),
                 next(iter(variables)))
     text, value = os.fsdecode(mark), variables[mark]
     holders = gc.get_objects()
     for at in range(0, len(holders), 10000):
         for each in gc.get_referents(*holders[at:at + 10000]):
-            if type(each) is dict and (text in each or mark in each) and id(each) not in known:
+            if type(each) is dict and (text in each or mark in each) and id(each) not in own_ids:
                 if value in (each.get(mark), os.fsencode(str(each.get(text)))):
                     return True
     return False
@@ -364,9 +364,9 @@ class Standby:
         self.record_size = int(record_size)
         restore_path(had_path)
         self.variables = os.environ._data
-        self.asked = Asked(self.variables)
+        self.lookups = Lookups(self.variables)
         self.before = dict(self.variables)
-        os.environ._data = os.environb._data = self.asked
+        os.environ._data = os.environb._data = self.lookups
         self.folder = os.getcwd()
         self.loading = None
         self.misses = Misses()
@@ -374,7 +374,7 @@ class Standby:
     def run_hidden(self):
         own = set(sys.modules) - BEFORE
         run_hidden()
-        self.known = set(sys.modules) - own
+        self.standing = set(sys.modules) - own
         self.path = list(sys.path)
 
     def send(self, *fields):
@@ -449,7 +449,7 @@ class Standby:
         for line in os.pread(2, self.record_size, 0).decode("utf-8", "replace").splitlines():
             if line.startswith("="):
                 name = os.fsencode(line[1:])
-                if self.asked.get(name) == self.before.get(name):
+                if self.lookups.get(name) == self.before.get(name):
                     return  # No import has changed this variable.
             elif line == "!":
                 return
@@ -458,13 +458,13 @@ class Standby:
                     self.load_module(line, (), may_lack=True)
 
     def check_copies(self):
-        if self.asked.are_listed and is_copied(self.before, (self.before, self.variables)):
+        if self.lookups.are_listed and is_copied(self.before, (self.before, self.variables)):
             raise Refusal("an import keeps a copy of the environment, which would be an old one")
 
     def check(self):
         if os.getcwd() != self.folder:
             raise Refusal("an import has changed the working directory")
-        loaded = {name for name in sys.modules if "." not in name} - self.known
+        loaded = {name for name in sys.modules if "." not in name} - self.standing
         hidden = (loaded & names_in(self.hidden)) - set(sys.builtin_module_names)
         if hidden:
             raise Refusal(f"the script's folder has its own {sorted(hidden)[0]}, which would have "
@@ -519,12 +519,12 @@ class Standby:
                    for field in changes]
         for name, _, value in changed:
             text = os.fsdecode(name)
-            if name in self.asked.names and self.before.get(name) != value:
+            if name in self.lookups.names and self.before.get(name) != value:
                 raise Refusal(f"an import has read {text}, which has another value now")
-            if self.asked.get(name) != self.before.get(name):
+            if self.lookups.get(name) != self.before.get(name):
                 raise Refusal(f"an import has changed {text}")
         self.variables.clear()
-        self.variables.update(self.asked)
+        self.variables.update(self.lookups)
         os.environ._data = os.environb._data = self.variables
         for name, _, value in changed:
             if value is None:
