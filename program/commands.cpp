@@ -100,9 +100,9 @@ int show_status(const strings& arguments) {
   return run_to_end(detail::run_status_command(std::get<detail::status_query>(parsed), show));
 }
 
-template <elastic::job_command::kind what>
+template <elastic::job_command::kind kind>
 int send(const strings& arguments) {
-  const auto parsed = detail::parse_command_call(what, arguments);
+  const auto parsed = detail::parse_command_call(kind, arguments);
   if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return leave(*exit);
   return run_to_end(detail::send_command(std::get<detail::command_call>(parsed), show));
 }

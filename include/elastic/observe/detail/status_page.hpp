@@ -450,11 +450,11 @@ async function refresh() {
   }
 }
 
-const told = { epoch: 0, seq: 0 };
+const newest = { epoch: 0, seq: 0 };
 
 function tell(record) {
-  if (record.epoch === told.epoch && record.seq <= told.seq) return;
-  Object.assign(told, { epoch: record.epoch, seq: record.seq });
+  if (record.epoch === newest.epoch && record.seq <= newest.seq) return;
+  Object.assign(newest, { epoch: record.epoch, seq: record.seq });
   const line = make("li");
   line.append(make("time", "", clock(record.time_us)));
   let text = record.kind.replaceAll("_", " ");
