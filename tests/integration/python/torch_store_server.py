@@ -11,25 +11,20 @@ in the environment (0 or 1) it is one of PyTorch 2.x, over libuv or not.
 
 import datetime
 import os
-import socket
+import pathlib
 import sys
 
 import torch.distributed as dist
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
 
-def reserved_port():
-    """A port that nobody else is given while the socket is open, but that can still be bound."""
-    holder = socket.socket()
-    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    holder.bind(("127.0.0.1", 0))
-    return holder
+from ports import reserved_port
 
 
 def main():
     port_file = sys.argv[1]
     world_size = int(sys.argv[2]) if len(sys.argv) > 2 else None
-    holder = reserved_port()
-    port = holder.getsockname()[1]
+    port = reserved_port()
     with open(port_file + ".new", "w", encoding="ascii") as file:
         file.write(str(port))
     os.rename(port_file + ".new", port_file)
