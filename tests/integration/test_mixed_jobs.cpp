@@ -46,31 +46,12 @@ class mixed_job {
     return start(std::move(command));
   }
 
-  // 1.13.1 under Python 3.11 fails with its own default of no redirection and no tee.
   std::unique_ptr<node_of_job> torchrun() {
-    return start({environment_.at("PYTHON_EXEC"),
-                  "-m",
-                  "torch.distributed.run",
-                  "--nnodes",
-                  nodes_,
-                  "--rdzv_backend",
-                  "c10d",
-                  "--rdzv_endpoint",
-                  endpoint(),
-                  "--rdzv_id",
-                  "mixed",
-                  "--rdzv_conf",
-                  "last_call_timeout=2",
-                  "--max_restarts",
-                  "5",
-                  "--monitor_interval",
-                  "0.2",
-                  "-r",
-                  "1",
-                  "-t",
-                  "1",
-                  "--log_dir",
-                  directory_ / "torch_logs"});
+    std::vector<std::string> command = elastic::test::torchrun_command(
+        environment_.at("PYTHON_EXEC"), nodes_, "mixed", directory_ / "torch_logs");
+    command.insert(command.end(), {"--rdzv_backend", "c10d", "--rdzv_endpoint", endpoint(),
+                                   "--rdzv_conf", "last_call_timeout=2"});
+    return start(std::move(command));
   }
 
   // The same by the static rendezvous, where the node of rank 0 serves.

@@ -84,6 +84,31 @@ class node_of_job {
   pid_t group_;
 };
 
+/// The real torchrun. 1.13.1 under Python 3.11 fails with its own default of no redirection and no
+/// tee.
+inline std::vector<std::string> torchrun_command(const std::string& python,
+                                                 const std::string& nodes,
+                                                 const std::string& run_id,
+                                                 const std::string& log_directory) {
+  return {python,
+          "-m",
+          "torch.distributed.run",
+          "--nnodes",
+          nodes,
+          "--rdzv_id",
+          run_id,
+          "--max_restarts",
+          "5",
+          "--monitor_interval",
+          "0.2",
+          "-r",
+          "1",
+          "-t",
+          "1",
+          "--log_dir",
+          log_directory};
+}
+
 /// A job of several nodes of elasticrun on this host, whose workers work until they are told that
 /// they are done.
 class job_of_nodes {
@@ -113,27 +138,11 @@ class job_of_nodes {
     return start(std::move(command));
   }
 
-  /// One of the real torchrun, with its own options for the meeting; 1.13.1 under Python 3.11 fails
-  /// with its own default of no redirection and no tee.
+  /// One of the real torchrun, with its own options for the meeting.
   std::unique_ptr<node_of_job> torchrun(const std::string& python,
                                         const std::vector<std::string>& meeting) {
-    std::vector<std::string> command = {python,
-                                        "-m",
-                                        "torch.distributed.run",
-                                        "--nnodes",
-                                        nodes_,
-                                        "--rdzv_id",
-                                        "job",
-                                        "--max_restarts",
-                                        "5",
-                                        "--monitor_interval",
-                                        "0.2",
-                                        "-r",
-                                        "1",
-                                        "-t",
-                                        "1",
-                                        "--log_dir",
-                                        directory_ / "torch_logs"};
+    std::vector<std::string> command =
+        torchrun_command(python, nodes_, "job", directory_ / "torch_logs");
     command.insert(command.end(), meeting.begin(), meeting.end());
     command.push_back("--no_python");
     return start(std::move(command));
