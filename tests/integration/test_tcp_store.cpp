@@ -87,38 +87,9 @@ void replay(const std::vector<test::golden_message>& messages, const std::string
 
 TEST_CASE("tcp_store_server: answers the requests captured from PyTorch, in pieces of any size",
           "[integration][io]") {
-  const struct {
-    const char* name;
-    std::vector<std::pair<std::string, std::string>> before;
-  } captured[] = {
-      {"add_new_key", {}},
-      {"add_negative", {{"/cnt", "5"}}},
-      {"add_non_number", {}},
-      {"add_numeric_prefix", {{"/pn", "12abc"}}},
-      {"check_not_ready", {{"/a", "x"}}},
-      {"check_ready", {{"/a", "x"}}},
-      {"check_zero_keys", {}},
-      {"compare_set_match", {{"/cs", "first"}}},
-      {"compare_set_mismatch", {{"/cs", "second"}}},
-      {"compare_set_missing_key_empty_expected", {}},
-      {"compare_set_missing_key_nonempty_expected", {}},
-      {"delete_key_absent", {}},
-      {"delete_key_present", {{"/k", "x"}}},
-      {"get", {{"/k", "hello"}}},
-      {"get_counter", {{"/cnt", "-2"}}},
-      {"get_empty_value", {{"/k", ""}}},
-      {"num_keys", {{"a", ""}, {"b", ""}, {"c", ""}, {"d", ""}, {"e", ""}}},
-      {"prefix_store_nested", {}},
-      {"prefix_store_set", {}},
-      {"set", {}},
-      {"set_empty_value", {}},
-      {"wait_for_workers_client", {{"init/", "1"}}},
-      {"wait_satisfied", {{"/k", ""}, {"/cnt", ""}}},
-      {"wait_zero_keys", {}},
-  };
   for (const std::size_t piece : {1, 2, 3, 5, 8, 9, 13, 4096}) {
     INFO("pieces of " << piece << " bytes");
-    for (const auto& row : captured) {
+    for (const test::captured_case& row : test::captured_cases()) {
       INFO("vector " << row.name);
       replay(test::captured(row.name), "", row.before, piece);
     }

@@ -10,6 +10,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -74,6 +75,43 @@ inline std::vector<golden_message> messages_of(const nlohmann::json& list) {
 /// The messages of "tcpstore113_<name>.json", captured from PyTorch 1.13.1.
 inline std::vector<golden_message> captured(const std::string& name) {
   return messages_of(load_vectors("tcpstore113_" + name + ".json"));
+}
+
+/// One of these, and the keys that the store has before.
+struct captured_case {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> before;
+};
+
+/// Those that every server answers alike, however the bytes arrive.
+inline const std::vector<captured_case>& captured_cases() {
+  static const std::vector<captured_case> cases = {
+      {"add_new_key", {}},
+      {"add_negative", {{"/cnt", "5"}}},
+      {"add_non_number", {}},
+      {"add_numeric_prefix", {{"/pn", "12abc"}}},
+      {"check_not_ready", {{"/a", "x"}}},
+      {"check_ready", {{"/a", "x"}}},
+      {"check_zero_keys", {}},
+      {"compare_set_match", {{"/cs", "first"}}},
+      {"compare_set_mismatch", {{"/cs", "second"}}},
+      {"compare_set_missing_key_empty_expected", {}},
+      {"compare_set_missing_key_nonempty_expected", {}},
+      {"delete_key_absent", {}},
+      {"delete_key_present", {{"/k", "x"}}},
+      {"get", {{"/k", "hello"}}},
+      {"get_counter", {{"/cnt", "-2"}}},
+      {"get_empty_value", {{"/k", ""}}},
+      {"num_keys", {{"a", ""}, {"b", ""}, {"c", ""}, {"d", ""}, {"e", ""}}},
+      {"prefix_store_nested", {}},
+      {"prefix_store_set", {}},
+      {"set", {}},
+      {"set_empty_value", {}},
+      {"wait_for_workers_client", {{"init/", "1"}}},
+      {"wait_satisfied", {{"/k", ""}, {"/cnt", ""}}},
+      {"wait_zero_keys", {}},
+  };
+  return cases;
 }
 
 /// The messages of "tcpstore213_<name>.json", captured from PyTorch 2.13.0. They are read once.
