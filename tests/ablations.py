@@ -8,8 +8,9 @@
 
 docs/design.md has the rules. One of them at a time is changed in a copy of its file, which is
 compiled and linked with the simulations and with the rest of the library in the build directory
-(libelastic.a and test_main have to be there). Each simulation then runs with up to so many seeds. A
-rule without which nothing goes wrong is one that no test needs; that makes the exit status 1.
+(libelastic.a and test_main have to be there). Each simulation then runs with up to so many seeds. If
+none goes wrong, because it takes more faults at once than are likely, the scripted tests run. A rule
+without which nothing goes wrong is one that no test needs; that makes the exit status 1.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import time
+import xml.etree.ElementTree
 
 from seeds import run
 
@@ -32,6 +34,9 @@ TESTS = {
                 "simulation: a network that fails*"),
     "native": ("tests/unit/simulation/test_simulation.cpp", "simulation: whatever happens*"),
 }
+SCRIPTED = [f"tests/unit/rendezvous/test_{name}.cpp" for name in (
+    "c10d_rendezvous", "candidate", "fencing", "former_world", "inherited_round",
+    "rendezvous_coordinator", "rendezvous_link")]
 VOTE = "rendezvous/native/detail/impl/vote_machine.ipp"
 CANDIDATE = "rendezvous/native/detail/impl/candidate.ipp"
 CONNECTOR = "rendezvous/native/detail/impl/leader_connector.ipp"
@@ -146,7 +151,7 @@ class Builder:
         self.folder.mkdir(exist_ok=True)
         self.main = "tests/CMakeFiles/test_main.dir/support/main.cpp.o"
         self.tests = [self.compile(self.main, ROOT / file, pathlib.Path(file).stem + ".o")
-                      for file in sorted({file for file, _ in TESTS.values()})]
+                      for file in sorted({*SCRIPTED, *(file for file, _ in TESTS.values())})]
 
     def command_of(self, target):
         listing = subprocess.run(["ninja", "-C", self.build, "-t", "commands", "-s", target],
@@ -204,6 +209,16 @@ def break_something(program, simulations, seeds):
     return None
 
 
+def break_scripted(program):
+    """The first scripted test that fails; or None."""
+    done = subprocess.run([program, "[rendezvous]", "-r", "junit"], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL)
+    for case in xml.etree.ElementTree.fromstring(done.stdout).iter("testcase"):
+        if case.find("failure") is not None or case.find("error") is not None:
+            return case.get("name")
+    return None
+
+
 def main():
     arguments = parse_arguments()
     missing = list(missing_rules())
@@ -221,6 +236,9 @@ def main():
         seconds = f"{time.monotonic() - begin:.0f} s"
         if problem:
             print("{}: without it {} seed {}: {} ({})".format(rule, *problem, seconds), flush=True)
+        elif test := break_scripted(program):
+            print(f"{rule}: no simulation notices ({simulations}, {arguments.seeds} seeds, "
+                  f"{seconds}), but '{test}'", flush=True)
         else:
             needless += 1
             print(f"{rule}: nothing goes wrong without it ({simulations}, {arguments.seeds} seeds, "

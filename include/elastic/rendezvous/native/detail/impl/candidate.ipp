@@ -407,6 +407,7 @@ inline constexpr std::chrono::seconds absence_warning{30};
 inline constexpr std::chrono::minutes absence_reminder{10};
 
 ELASTIC_DECL task<void> candidate::keep_connected(int peer) {
+  event_flag& arrival = *route_to(peer).arrival;
   duration pause = first_peer_pause;
   note_missing(route_to(peer), chosen_.time->now());
   for (;;) {
@@ -416,14 +417,14 @@ ELASTIC_DECL task<void> candidate::keep_connected(int peer) {
       const time_point begun = chosen_.time->now();
       co_await converse(peer, channel);
       if (chosen_.time->now() - begun > longest_peer_pause) pause = first_peer_pause;
+      arrival.reset();
       if (std::exchange(route_to(peer).is_to_look, false)) continue;
     }
-    // Nobody is there.
+    // Nobody is there, unless it came just after the attempt.
     end_look(peer);
-    event_flag& arrival = *route_to(peer).arrival;
-    arrival.reset();
     const time_point next = chosen_.time->now() + pause;
     co_await with_deadline(*chosen_.time, next, arrival.wait());
+    arrival.reset();
     pause = std::min<duration>(pause * 2, longest_peer_pause);
   }
 }
