@@ -6,14 +6,18 @@
 // translation unit, and define ELASTIC_SEPARATE_COMPILATION in all. `elastic::compiled` does the
 // same in several.
 
+#include <elastic/agent/detail/impl/agent_journal.ipp>
 #include <elastic/agent/detail/impl/agent_step.ipp>
 #include <elastic/agent/detail/impl/agent_telemetry.ipp>
 #include <elastic/agent/detail/impl/attempt_verdict.ipp>
 #include <elastic/agent/detail/impl/hang_hooks.ipp>
+#include <elastic/agent/detail/impl/job_pause.ipp>
 #include <elastic/agent/detail/impl/line_template.ipp>
 #include <elastic/agent/detail/impl/node_checker.ipp>
 #include <elastic/agent/detail/impl/planned_restart.ipp>
 #include <elastic/agent/detail/impl/request_inbox.ipp>
+#include <elastic/agent/detail/impl/round_agreement.ipp>
+#include <elastic/agent/detail/impl/run_files.ipp>
 #include <elastic/agent/detail/impl/uninterruptible_watch.ipp>
 #include <elastic/agent/detail/impl/worker_watch.ipp>
 #include <elastic/agent/impl/failure_report.ipp>

@@ -4,21 +4,21 @@
 
 #include <elastic/agent/local_agent.hpp>
 
+#include <elastic/agent/detail/agent_journal.hpp>
 #include <elastic/agent/detail/agent_step.hpp>
 #include <elastic/agent/detail/agent_telemetry.hpp>
+#include <elastic/agent/detail/job_pause.hpp>
 #include <elastic/agent/detail/node_checker.hpp>
 #include <elastic/agent/detail/planned_restart.hpp>
 #include <elastic/agent/detail/request_inbox.hpp>
-#include <elastic/agent/failure_report_json.hpp>
-#include <elastic/agent/log_layout.hpp>
+#include <elastic/agent/detail/round_agreement.hpp>
+#include <elastic/agent/detail/run_files.hpp>
 #include <elastic/agent/rank_assignment.hpp>
-#include <elastic/agent/rank_exchange.hpp>
 #include <elastic/agent/restart_ledger.hpp>
 #include <elastic/agent/standby/standby_set.hpp>
 #include <elastic/agent/worker_group.hpp>
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/asio.hpp>
-#include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/mailbox.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>
@@ -31,7 +31,6 @@
 #include <elastic/health/detail/worker_liveness.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/observe/job_journal.hpp>
-#include <elastic/observe/journal_file.hpp>
 #include <elastic/process/console_output.hpp>
 #include <elastic/process/detail/signal_number.hpp>
 #include <elastic/process/exit_status.hpp>
@@ -39,17 +38,11 @@
 #include <elastic/process/guarded_launcher.hpp>
 #include <elastic/process/process_launcher.hpp>
 #include <elastic/process/stop_plan.hpp>
-#include <elastic/rendezvous/detail/gather.hpp>
-#include <elastic/rendezvous/detail/master_keys.hpp>
-
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <exception>
-#include <fstream>
-#include <functional>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -94,39 +87,6 @@ inline agent_services with_defaults(agent_services services, asio::any_io_execut
   return services;
 }
 
-/// The directory for the workers' files.
-inline task<log_layout> make_log_layout(std::string base, std::string run_id) {
-  if (base == "/dev/null") co_return log_layout();
-  if (!log_layout::base_may_hang(base)) co_return log_layout(base, run_id);
-  std::function<log_layout()> work = [base, run_id] { return log_layout(base, run_id); };
-  co_return co_await run_blocking<log_layout>(std::move(work));
-}
-
-/// A log directory when its run has ended, and what went wrong.
-struct left_log_directory {
-  log_layout layout;
-  std::string problem;
-};
-
-/// Leaves the directory as promised, with the report for programs if there is one.
-inline left_log_directory leave_log_directory(log_layout layout,
-                                              std::optional<worker_state> outcome,
-                                              const std::string& report) {
-  left_log_directory closed;
-  if (outcome == worker_state::succeeded) {
-    layout.discard();
-  } else if (outcome != worker_state::failed) {
-    layout.discard_if_empty();
-  }
-  const std::string path = layout.report_file();
-  closed.layout = std::move(layout);
-  if (path.empty() || report.empty()) return closed;
-  std::ofstream file(path);
-  file << report;
-  if (!file.flush()) closed.problem = fmt::format("the report '{}' cannot be written", path);
-  return closed;
-}
-
 /// Closes the inbox, also if the context is destroyed while the agent runs.
 struct inbox_closer {
   std::shared_ptr<request_inbox> inbox;
@@ -148,9 +108,11 @@ class agent_run {
         log_(services_.log),
         strand_(strand),
         time_(*services_.time),
-        journal_(*services_.journal),
-        group_(strand, spec, services_, layout_),
+        files_(*services_.journal, time_, log_),
+        group_(strand, spec, services_, files_.layout()),
+        journal_(*services_.journal, spec, group_, time_),
         telemetry_(services_, spec, rendezvous_->run_id(), rendezvous_->backend()),
+        pause_(rendezvous_, journal_, log_),
         ledger_(spec.max_restarts, spec.restart),
         started_(strand),
         fenced_(strand),
@@ -190,7 +152,9 @@ class agent_run {
         log_.debug("{}", text);
       } else {
         log_.warning("{}: {}", request.reason, text);
-        if (!entry.end) note_fault(entry, request, text);
+        if (!entry.end) {
+          journal_.note_fault(entry, request.number, fmt::format("{}: {}", request.reason, text));
+        }
       }
     }
   }
@@ -203,7 +167,7 @@ class agent_run {
   void take(const std::shared_ptr<pending_command>& pending) {
     switch (pending->command().what) {
       case job_command::kind::pause: return pause(pending);
-      case job_command::kind::resume: return resume(*pending);
+      case job_command::kind::resume: return pause_.resume(*pending);
       case job_command::kind::checkpoint: return ask_for_checkpoint(pending);
       case job_command::kind::drain: return drain(*pending);
     }
@@ -215,12 +179,10 @@ class agent_run {
     const bool is_urgent = stop_.has_value() || request.signal == SIGKILL;
     const char* effect = is_urgent ? "killing the workers" : "stopping the workers";
     if (group_.running() == 0) effect = "no worker runs, so this node only stops waiting";
-    log_.warning("{}: {}", request.reason.empty() ? "stop requested" : request.reason, effect);
+    const std::string reason = request.reason.empty() ? "stop requested" : request.reason;
+    log_.warning("{}: {}", reason, effect);
     if (!stop_) stop_ = request;
-    job_event event = about(job_event_kind::stop_requested);
-    event.reason = request.reason.empty() ? "stop requested" : request.reason;
-    event.signal = is_urgent ? SIGKILL : request.signal;
-    journal_.record(std::move(event));
+    journal_.note_stop_request(reason, is_urgent ? SIGKILL : request.signal);
     if (is_urgent) {
       group_.kill();
     } else {
@@ -235,7 +197,7 @@ class agent_run {
   task<run_result> run() {
     agent_telemetry::timed_step timer(telemetry_, "SimpleElasticAgent.run");
     const time_point began = time_.now();
-    note_start();
+    journal_.note_start(rendezvous_->run_id(), rendezvous_->backend());
     std::optional<run_result> result;
     std::string breakdown = "unknown error";
     std::exception_ptr failure;
@@ -248,12 +210,9 @@ class agent_run {
     } catch (...) {
       failure = std::current_exception();
     }
-    job_event end = about(job_event_kind::agent_ended);
-    end.state = result ? journal_name(result->state) : "failed";
-    end.reason = result ? result->reason : breakdown;
-    end.seconds = seconds_since(began);
-    journal_.record(std::move(end));
-    task<void> leaving = leave_files(result ? &*result : nullptr);
+    journal_.note_end(result ? result->state : worker_state::failed,
+                      result ? result->reason : breakdown, began);
+    task<void> leaving = files_.leave(result ? &*result : nullptr);
     co_await std::move(leaving);
     if (failure) {
       telemetry_.record_agent(group_, restarts_, breakdown);
@@ -272,8 +231,6 @@ class agent_run {
     std::optional<rendezvous_change> change;
     /// The other nodes were informed of how the workers ended, as far as they could be.
     bool is_reported = false;
-    /// The journal has what became of the workers.
-    bool is_judged = false;
   };
 
   /// What workers are to be told, and who waits for what comes of it; null: nobody.
@@ -284,63 +241,18 @@ class agent_run {
 
   // ---- commands ---------------------------------------------------------------------------------
 
+  void pause(const std::shared_ptr<pending_command>& pending) {
+    if (stop_) return pending->settle(false, "not paused: this node leaves the job");
+    pause_.begin(pending);
+    // If it waits for the others to succeed, they may do so before they hear of it.
+    if (group_.running() + group_.starting() == 0 && !is_at_exit_barrier_) pause_.settle();
+  }
+
   void ask_for_checkpoint(const std::shared_ptr<pending_command>& pending) {
     if (group_.state() != worker_state::healthy || stop_) {
       return pending->settle(false, "no checkpoint: no workers run on this node now");
     }
     requests_.push({{worker_request::kind::checkpoint, pending->command().within}, pending});
-  }
-
-  /// Stops the workers of all nodes. Waiting for the next round is then all that the agent does: no
-  /// worker has a peer that stands still, for which it would wait until a time-out ends it.
-  void pause(const std::shared_ptr<pending_command>& pending) {
-    if (stop_) return pending->settle(false, "not paused: this node leaves the job");
-    if (has_paused_ && pause_) {
-      return pending->settle(true, fmt::format("the job is {} already", *pause_));
-    }
-    const std::string why = fmt::format("paused at {} {}", host_name(), pending->command().reason);
-    try {
-      rendezvous_->pause(why, true);
-    } catch (const error& refusal) {
-      return pending->settle(false, fmt::format("not paused: {}", refusal.what()));
-    }
-    has_paused_ = true;
-    note_pause(why);
-    pausing_ = pending;
-    // If it waits for the others to succeed, they may do so before they hear of it.
-    if (group_.running() + group_.starting() == 0 && !is_at_exit_barrier_) settle_pause();
-  }
-
-  void resume(pending_command& pending) {
-    if (!has_paused_) {
-      return pending.settle(
-          false, pause_ ? fmt::format("not resumed: the job is {}; resume it there", *pause_)
-                        : std::string("not resumed: this node has not paused the job"));
-    }
-    rendezvous_->resume();
-    has_paused_ = false;
-    pause_.reset();
-    job_event event = about(job_event_kind::job_resumed);
-    event.reason = "resumed " + pending.command().reason;
-    log_.warning("the job is {}", event.reason);
-    journal_.record(std::move(event));
-    pausing_.reset();
-    pending.settle(true, "the job goes on: its nodes meet");
-  }
-
-  void note_pause(std::string why) {
-    if (pause_) return;
-    log_.warning("the job is {}", why);
-    job_event event = about(job_event_kind::job_paused);
-    event.reason = why;
-    journal_.record(std::move(event));
-    pause_ = std::move(why);
-  }
-
-  /// No worker of this node runs any more.
-  void settle_pause() {
-    if (pausing_) pausing_->settle(true, "the job is paused: no worker of this node runs");
-    pausing_.reset();
   }
 
   /// Workers of other nodes fail when their peers here end. They are stopped before, so that nobody
@@ -372,143 +284,6 @@ class agent_run {
     pending.settle(true, "this node leaves the job");
   }
 
-  // ---- the journal ------------------------------------------------------------------------------
-
-  job_event about(job_event_kind kind) const {
-    job_event event;
-    event.kind = kind;
-    if (attempt_) {
-      event.round = attempt_->round.round;
-      event.attempt = restarts_;
-    }
-    return event;
-  }
-
-  void note_fault(const worker& entry, const rank_signal_request& request,
-                  const std::string& text) {
-    job_event event = about(job_event_kind::fault_injected);
-    event.rank = entry.identity.rank;
-    event.local_rank = entry.identity.local_rank;
-    event.pid = entry.pid;
-    event.signal = request.number;
-    event.reason = fmt::format("{}: {}", request.reason, text);
-    journal_.record(std::move(event));
-  }
-
-  double seconds_since(time_point then) const {
-    return std::chrono::duration<double>(time_.now() - then).count();
-  }
-
-  static const char* journal_name(worker_state state) {
-    if (state == worker_state::succeeded) return "succeeded";
-    return state == worker_state::failed ? "failed" : "stopped";
-  }
-
-  static const char* journal_name(change_kind kind) {
-    if (kind == change_kind::node_waiting) return "node_waiting";
-    return kind == change_kind::node_lost ? "node_lost" : "worker_failed";
-  }
-
-  void note_start() {
-    job_event event = about(job_event_kind::agent_started);
-    event.run_id = rendezvous_->run_id();
-    event.backend = rendezvous_->backend();
-    event.role = spec_.role;
-    event.local_world_size = spec_.nproc_per_node;
-    event.max_restarts = spec_.max_restarts;
-    event.pid = ::getpid();
-    journal_.record(std::move(event));
-  }
-
-  void note_workers(const assigned_ranks& ranks, job_event_kind kind,
-                    std::optional<double> seconds) {
-    job_event event = about(kind);
-    event.group_rank = attempt_->round.group_rank;
-    event.group_world_size = attempt_->round.group_world_size;
-    event.world_size = ranks.world_size;
-    event.base_rank = ranks.base_rank;
-    event.local_world_size = spec_.nproc_per_node;
-    event.seconds = seconds;
-    if (kind == job_event_kind::workers_started) {
-      for (const worker& entry : group_.workers()) event.pids.push_back(entry.pid);
-      if (standbys_) {
-        event.count = static_cast<std::int64_t>(standbys_->starts().warm);
-        event.reason = standbys_->starts().text();
-        starts_.add(standbys_->starts());
-      }
-    }
-    journal_.record(std::move(event));
-  }
-
-  /// What became of the workers that ran; once for each attempt.
-  void note_verdict() {
-    if (!attempt_ || attempt_->is_judged) return;
-    const worker_state state = group_.state();
-    if (state == worker_state::healthy || state == worker_state::init) return;
-    attempt_->is_judged = true;
-    job_event event = about(job_event_kind::workers_judged);
-    event.state = journal_name(state);
-    if (group_.no_restart()) event.reason = *group_.no_restart();
-    if (group_.bad_node()) event.reason = *group_.bad_node();
-    event.step = group_.furthest_step();
-    journal_.record(std::move(event));
-  }
-
-  void note_decision(const restart_decision& decision) {
-    const bool restarts = decision.restart;
-    job_event event =
-        about(restarts ? job_event_kind::restart_decided : job_event_kind::failure_decided);
-    event.reason = decision.reason;
-    event.restarts = ledger_.failures();
-    event.max_restarts = spec_.max_restarts;
-    if (restarts) event.allowed = std::chrono::duration<double>(decision.delay).count();
-    journal_.record(std::move(event));
-  }
-
-  /// What the worker left whose failure ended the attempt.
-  void note_cause() {
-    if (const rendezvous_change* change = round_end(); change && change->on_other_node) return;
-    const std::optional<worker_failure> failure = group_.first_failure();
-    if (!failure) return;
-    job_event event = about(job_event_kind::failure_described);
-    event.rank = failure->rank;
-    event.local_rank = failure->local_rank;
-    event.pid = failure->pid;
-    if (failure->error) event.reason = failure->error->message;
-    for (const std::string& line : failure->last_stderr) event.lines += line + '\n';
-    // The end says most.
-    if (event.lines.size() > limits::journal_text_bytes) {
-      const std::size_t cut = event.lines.size() - limits::journal_text_bytes;
-      event.lines.erase(0, event.lines.find('\n', cut - 1) + 1);
-    }
-    if (event.reason.empty() && event.lines.empty()) return;
-    journal_.record(std::move(event));
-  }
-
-  /// Notes how long it takes to stop the workers that run.
-  task<void> stop_in_journal(stop_plan plan, task<void> stopping) {
-    const auto& workers = group_.workers();
-    const bool has_victims = std::any_of(workers.begin(), workers.end(), [](const worker& entry) {
-      return !entry.end || entry.stopped_by_agent;
-    });
-    if (is_stopped_ || !has_victims) co_return co_await std::move(stopping);
-    const time_point began = time_.now();
-    job_event event = about(job_event_kind::workers_stopping);
-    event.signal = plan.signal;
-    event.count = static_cast<std::int64_t>(group_.running());
-    if (plan.grace < std::chrono::hours(24 * 365)) {
-      event.allowed = std::chrono::duration<double>(plan.grace).count();
-    }
-    journal_.record(event);
-    co_await std::move(stopping);
-    is_stopped_ = true;
-    event.kind = job_event_kind::workers_stopped;
-    event.seconds = seconds_since(began);
-    event.count = 0;
-    for (const worker& entry : group_.workers()) *event.count += entry.stopped_by_agent ? 1 : 0;
-    journal_.record(std::move(event));
-  }
-
   // ---- the loop ---------------------------------------------------------------------------------
 
   /// All nodes may be told to stop at the same time. The one that hosts the rendezvous then may end
@@ -534,11 +309,12 @@ class agent_run {
   /// The whole life of the job on this node.
   task<run_result> run_attempts() {
     using action = agent_step::action;
-    co_await race(make_layout(), stop_requested_.wait());
+    task<void> opening = files_.open(rendezvous_->run_id(), spec_.log_dir, spec_.journal);
+    co_await race(std::move(opening), stop_requested_.wait());
     co_await begin_attempt();
     emit_early_outcome();
     for (;;) {
-      note_verdict();
+      journal_.note_verdict();
       const agent_view view = look();
       const agent_step step = next_step(view);
       log_.debug("next step of the agent: {}", step.reason);
@@ -576,24 +352,11 @@ class agent_run {
       if (started_.is_set()) continue;
       if (group_.running() > 0) {
         log_.error("killing the workers: the other nodes can go on without this one");
-        job_event event = about(job_event_kind::fence_reached);
-        event.reason = "the other nodes can go on without this one";
-        journal_.record(std::move(event));
+        journal_.note(job_event_kind::fence_reached, "the other nodes can go on without this one");
       }
       group_.kill();
       fenced_.set();
     }
-  }
-
-  task<void> make_layout() {
-    task<log_layout> making = make_log_layout(spec_.log_dir, rendezvous_->run_id());
-    layout_ = co_await std::move(making);
-    journal_file_options options;
-    options.path = spec_.journal.empty() ? layout_.journal_file() : spec_.journal;
-    options.log = log_;
-    if (options.path.empty() || options.path == "/dev/null") co_return;
-    journal_file_ = std::make_shared<journal_file>(std::move(options));
-    journal_.add(journal_file_);
   }
 
   agent_view look() const {
@@ -658,21 +421,21 @@ class agent_run {
   }
 
   task<void> join_round_and_start() {
-    settle_pause();
+    pause_.settle();
     std::optional<assigned_ranks> ranks;
     co_await race(meet(ranks), make_standbys_ahead());
     if (!ranks) co_return;
     const rendezvous_round round = attempt_->round;
     const time_point starting = time_.now();
-    is_stopped_ = false;
-    journal_.record(about(job_event_kind::workers_starting));
+    journal_.note(job_event_kind::workers_starting);
     if (standbys_) standbys_->begin_attempt();
     const bool all_run = co_await start_before_fence(round, *ranks);
     if (!all_run) co_return;
     // The last may have been started after the fence.
     started_.set();
     ledger_.started(time_.now());
-    note_workers(*ranks, job_event_kind::workers_started, seconds_since(starting));
+    journal_.note_workers(round, *ranks, standbys_.get(), starting);
+    if (standbys_) starts_.add(standbys_->starts());
     telemetry_.record_start(group_);
     group_.announce({round.round, ranks->world_size, round.group_rank, round.group_world_size,
                      restarts_, spec_.max_restarts});
@@ -691,7 +454,7 @@ class agent_run {
       co_await wait_for_standbys(standby_plan::join_patience);
     }
     const time_point began = time_.now();
-    journal_.record(about(job_event_kind::rendezvous_started));
+    journal_.note(job_event_kind::rendezvous_started);
     std::optional<std::optional<assigned_ranks>> joined;
     task<void> joining =
         keep_result(telemetry_.timed("SimpleElasticAgent._rendezvous", join_round()), joined);
@@ -703,8 +466,9 @@ class agent_run {
     if (!joined || !*joined) co_return;
     ranks = **joined;
     restarts_ = ledger_.failures();
-    pause_.reset();
-    note_workers(*ranks, job_event_kind::round_joined, seconds_since(began));
+    journal_.begin_attempt(restarts_);
+    pause_.forget();
+    journal_.note_round(attempt_->round, *ranks, began);
   }
 
   /// Result: false if the other nodes can go on without this one meanwhile; no worker runs then.
@@ -730,8 +494,8 @@ class agent_run {
     const time_point begun = time_.now();
     for (std::chrono::seconds waited(5);; waited += std::chrono::seconds(30)) {
       co_await time_.sleep_until(begun + waited);
-      if (pause_) {
-        log_.warning("the job is {}, for {} s", *pause_, waited.count());
+      if (const std::optional<std::string>& why = pause_.reason()) {
+        log_.warning("the job is {}, for {} s", *why, waited.count());
         continue;
       }
       log_.warning("waiting for other nodes for {} s: {}", waited.count(), meeting_);
@@ -750,11 +514,11 @@ class agent_run {
         co_return std::nullopt;
       }
       std::optional<assigned_ranks> ranks;
-      co_await race(keep_result(telemetry_.timed("SimpleElasticAgent._assign_worker_ranks",
-                                                 telemetry_.phase("ASSIGN_WORKER_RANKS",
-                                                                  exchange_ranks_or_wait())),
-                                ranks),
-                    note_change());
+      co_await race(
+          keep_result(telemetry_.timed("SimpleElasticAgent._assign_worker_ranks",
+                                       telemetry_.phase("ASSIGN_WORKER_RANKS", agree_in_round())),
+                      ranks),
+          note_change());
       if (ranks) co_return ranks;
       if (ledger_.is_used_up(time_.now())) co_return std::nullopt;
       log_.warning("joining another round: {}", attempt_->change->what);
@@ -764,6 +528,7 @@ class agent_run {
   task<void> next_round() {
     const bool is_first = !attempt_;
     rendezvous_round round = co_await rendezvous_->next_round();
+    journal_.begin_round(round.round);
     attempt_ = attempt{std::move(round), std::nullopt, false};
     const int restarts = attempt_->round.restarts;
     if (is_first) ledger_.begin_at(restarts);
@@ -771,50 +536,16 @@ class agent_run {
     telemetry_.set_restarts(ledger_.failures());
   }
 
-  /// A connection that is left from the last round may have broken unseen: so it is tried twice. A
-  /// store that is gone, with the node that hosted it, makes the round end soon: then that is what
-  /// counts, and not the store's error.
-  task<assigned_ranks> exchange_ranks_or_wait() {
-    constexpr int tries = 2;
-    std::exception_ptr failure;
-    for (int failures = 0; failures < tries; ++failures) {
-      try {
-        co_return co_await exchange_ranks_in_round();
-      } catch (const error& thrown) {
-        if (thrown.code() != errc::connection_failed) throw;
-        failure = std::current_exception();
-      }
-    }
-    co_await time_.sleep_until(deadline_after(time_.now(), limits::rendezvous_reconnect_timeout));
-    std::rethrow_exception(failure);
-  }
-
-  task<assigned_ranks> exchange_ranks_in_round() {
-    const rendezvous_round round = attempt_->round;
+  task<assigned_ranks> agree_in_round() {
     role_info role;
     role.role = spec_.role;
     role.local_world_size = spec_.nproc_per_node;
     role.is_same_everywhere =
         find_variable(spec_.environment, "TORCH_ELASTIC_WORKER_IDENTICAL") == "1";
-    const time_point deadline = deadline_after(time_.now(), round.exchange_timeout);
-    task<assigned_ranks> exchange =
-        exchange_ranks(round.agents, role, round.group_rank, round.group_world_size, round.dialect);
-    const std::optional<assigned_ranks> ranks =
-        co_await with_deadline(time_, deadline, std::move(exchange));
-    bool is_agreed = ranks.has_value();
-    if (ranks && round.dialect == agent_dialect::gather) {
-      task<master_endpoint> agreement =
-          agree_on_master(round.agents, round.master, round.group_rank);
-      const std::optional<master_endpoint> master =
-          co_await with_deadline(time_, deadline, std::move(agreement));
-      is_agreed = master.has_value();
-      if (master) attempt_->round.master = *master;
-    }
-    if (is_agreed) co_return *ranks;
-    throw error(errc::rendezvous_timeout,
-                fmt::format("not all of the {} nodes told about their workers within {} s",
-                            round.group_world_size,
-                            std::chrono::duration<double>(round.exchange_timeout).count()));
+    task<round_agreement> agreeing = agree_on_round(services_.time, attempt_->round, role);
+    const round_agreement agreement = co_await std::move(agreeing);
+    attempt_->round.master = agreement.master;
+    co_return agreement.ranks;
   }
 
   // ---- while the workers run --------------------------------------------------------------------
@@ -897,14 +628,8 @@ class agent_run {
     ledger_.reached(group_.furthest_step());
     ledger_.count(change.restarts, time_.now());
     note_missing_steps();
-    job_event event = about(job_event_kind::round_ended);
-    event.state = change.is_pause ? "paused" : journal_name(change.kind);
-    event.reason = change.what;
-    if (change.on_other_node) event.elsewhere = 1;
-    event.restarts = ledger_.failures();
-    event.step = group_.furthest_step();
-    journal_.record(std::move(event));
-    if (change.is_pause) note_pause(change.what);
+    journal_.note_round_end(change, ledger_.failures());
+    if (change.is_pause) pause_.note(change.what);
     attempt_->change = std::move(change);
   }
 
@@ -956,12 +681,7 @@ class agent_run {
     const time_point began = time_.now();
     const checkpoint_outcome outcome = co_await group_.checkpoint(within);
     const duration elapsed = time_.now() - began;
-    job_event event = about(job_event_kind::checkpoint_ended);
-    event.reason = outcome.asked == 0 ? "no worker wants to be asked for a checkpoint"
-                                      : fmt::format("of {} workers", outcome.asked);
-    event.count = outcome.saved;
-    event.seconds = seconds_since(began);
-    journal_.record(std::move(event));
+    journal_.note_checkpoint(outcome, began);
     command_outcome answer;
     if (outcome.asked == 0) {
       answer.text = "no worker wants to be asked for a checkpoint";
@@ -992,7 +712,7 @@ class agent_run {
   task<void> wait_at_exit_barrier() {
     const time_point began = time_.now();
     const time_point deadline = deadline_after(began, spec_.exit_barrier_timeout);
-    journal_.record(about(job_event_kind::exit_barrier_started));
+    journal_.note(job_event_kind::exit_barrier_started);
     bool has_passed = false;
     is_at_exit_barrier_ = true;
     try {
@@ -1004,28 +724,19 @@ class agent_run {
       if (failure.code() == errc::rendezvous_closed) throw;
       log_.warning("cannot wait for the other agents at the end: {}", failure.what());
       is_at_exit_barrier_ = false;
-      note_exit_barrier("failed", failure.what(), began);
+      journal_.note_exit_barrier("failed", failure.what(), began);
       co_return;
     }
     is_at_exit_barrier_ = false;
-    note_exit_barrier(has_passed                  ? "passed"
-                      : attempt_->change || stop_ ? "changed"
-                                                  : "timed_out",
-                      "", began);
+    std::string how = attempt_->change || stop_ ? "changed" : "timed_out";
+    if (has_passed) how = "passed";
+    journal_.note_exit_barrier(std::move(how), "", began);
     if (has_passed) {
       job_end_ = job_end::succeeded;
       attempt_->change.reset();
     } else if (!attempt_->change && !stop_) {
       log_.warning("some other agents did not end within the exit barrier's time-out");
     }
-  }
-
-  void note_exit_barrier(std::string state, std::string reason, time_point began) {
-    job_event event = about(job_event_kind::exit_barrier_ended);
-    event.state = std::move(state);
-    event.reason = std::move(reason);
-    event.seconds = seconds_since(began);
-    journal_.record(std::move(event));
   }
 
   static task<void> keep_bool(task<bool> work, bool& result) { result = co_await std::move(work); }
@@ -1056,8 +767,14 @@ class agent_run {
     return fmt::format("rank {} ended: {}", rank, first->end->status.text());
   }
 
+  /// What the worker left whose failure ended the attempt.
+  void note_cause() {
+    const rendezvous_change* const change = round_end();
+    if (!change || !change->on_other_node) journal_.note_cause();
+  }
+
   void log_change(const restart_decision& decision) {
-    note_decision(decision);
+    journal_.note_decision(decision, ledger_.failures());
     bool has_local_failure = false;
     for (const worker& entry : group_.workers()) {
       if (!entry.end || entry.end->status.success()) continue;
@@ -1097,7 +814,7 @@ class agent_run {
   }
 
   /// Stops the workers as planned, or as a request says that was made or comes meanwhile.
-  task<void> stop_workers(stop_plan plan) { return stop_in_journal(plan, carry_out(plan)); }
+  task<void> stop_workers(stop_plan plan) { return journal_.time_stop(plan, carry_out(plan)); }
 
   task<void> carry_out(stop_plan plan) {
     if (!stop_) co_await race(stop_after_hooks(plan), stop_requested_.wait());
@@ -1204,6 +921,7 @@ class agent_run {
     }
     if (standbys_) co_await standbys_->stop();
     attempt_.reset();
+    journal_.leave_rounds();
     if (job_end_) co_await run_and_log(rendezvous_->close(*job_end_, end_reason_));
     co_await run_and_log(rendezvous_->shutdown());
     if (failure) std::rethrow_exception(failure);
@@ -1216,47 +934,6 @@ class agent_run {
     } catch (const std::exception& failure) {
       log_.warning("the rendezvous could not be left in order: {}", failure.what());
     }
-  }
-
-  /// Of a job that broke down there is no result. A file system that does not answer holds up the
-  /// end no longer than its patience.
-  task<void> leave_files(run_result* result) {
-    if (journal_file_) {
-      co_await journal_file_->finish();
-      journal_.remove(journal_file_);
-    }
-    const std::optional<worker_state> outcome =
-        result ? std::optional(result->state) : std::nullopt;
-    const bool has_succeeded = outcome == worker_state::succeeded;
-    std::string report;
-    if (result)
-      result->log_directory = has_succeeded && !layout_.keeps_files() ? "" : layout_.root();
-    if (result && result->state == worker_state::failed && layout_.enabled()) {
-      report = failure_report_json(*result);
-    }
-    std::function<left_log_directory()> work = [layout = layout_, outcome, report] {
-      return leave_log_directory(layout, outcome, report);
-    };
-    std::optional<left_log_directory> closed;
-    if (layout_.is_given_up()) {
-      // It is not asked again.
-    } else if (layout_.may_hang()) {
-      const time_point deadline = deadline_after(time_.now(), limits::log_directory_patience);
-      task<left_log_directory> leaving = run_blocking<left_log_directory>(std::move(work));
-      closed = co_await with_deadline(time_, deadline, std::move(leaving));
-    } else {
-      closed = work();
-    }
-    if (!closed) {
-      log_.error(
-          "the log directory '{}' does not answer: what failed workers left there is not in the "
-          "report, which is not written",
-          layout_.root());
-      co_return;
-    }
-    if (!closed->problem.empty()) log_.warning("{}", closed->problem);
-    layout_ = closed->layout;
-    if (result) result->log_directory = layout_.root();
   }
 
   void report(const run_result& result) {
@@ -1281,12 +958,11 @@ class agent_run {
   const logger& log_;
   asio::any_io_executor strand_;
   time_source& time_;
-  job_journal& journal_;
-  /// Null until the log directory is there, or without one.
-  std::shared_ptr<journal_file> journal_file_;
-  log_layout layout_;
+  run_files files_;
   worker_group group_;
+  agent_journal journal_;
   agent_telemetry telemetry_;
+  job_pause pause_;
   /// Of the failures of the job's workers, on all nodes.
   restart_ledger ledger_;
   bool are_missing_steps_noted_ = false;
@@ -1294,19 +970,12 @@ class agent_run {
   std::optional<attempt> attempt_;
   /// How often workers had failed when those of the last attempt were started.
   int restarts_ = 0;
-  /// The journal has that the workers of the last attempt are gone.
-  bool is_stopped_ = true;
   /// Workers were started of whom the fence does not know.
   event_flag started_;
   /// Those that were started last had to go.
   event_flag fenced_;
   event_flag stop_requested_;
   std::optional<stop_request> stop_;
-  /// Why the job pauses; none: it does not, as far as is known.
-  std::optional<std::string> pause_;
-  /// The pause is this node's, and who waits for it.
-  bool has_paused_ = false;
-  std::shared_ptr<pending_command> pausing_;
   bool is_at_exit_barrier_ = false;
   /// What the check of this node found wrong with it.
   std::optional<std::string> failed_check_;

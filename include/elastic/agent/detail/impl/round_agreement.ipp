@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/detail/round_agreement.hpp>
+
+#include <elastic/agent/rank_exchange.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/rendezvous/detail/gather.hpp>
+#include <elastic/rendezvous/detail/master_keys.hpp>
+
+#include <chrono>
+#include <exception>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+/// None: not all have told in time.
+inline task<std::optional<round_agreement>> agree_until(std::shared_ptr<time_source> time,
+                                                        time_point deadline, rendezvous_round round,
+                                                        role_info mine) {
+  task<assigned_ranks> exchange =
+      exchange_ranks(round.agents, mine, round.group_rank, round.group_world_size, round.dialect);
+  const std::optional<assigned_ranks> ranks =
+      co_await with_deadline(*time, deadline, std::move(exchange));
+  if (!ranks) co_return std::nullopt;
+  round_agreement agreement{*ranks, round.master};
+  if (round.dialect != agent_dialect::gather) co_return agreement;
+  task<master_endpoint> agreeing = agree_on_master(round.agents, round.master, round.group_rank);
+  const std::optional<master_endpoint> master =
+      co_await with_deadline(*time, deadline, std::move(agreeing));
+  if (!master) co_return std::nullopt;
+  agreement.master = *master;
+  co_return agreement;
+}
+
+inline task<round_agreement> agree_in_time(std::shared_ptr<time_source> time,
+                                           rendezvous_round round, role_info mine) {
+  const time_point deadline = deadline_after(time->now(), round.exchange_timeout);
+  task<std::optional<round_agreement>> agreeing = agree_until(time, deadline, round, mine);
+  const std::optional<round_agreement> agreement = co_await std::move(agreeing);
+  if (agreement) co_return *agreement;
+  throw error(errc::rendezvous_timeout,
+              fmt::format("not all of the {} nodes told about their workers within {} s",
+                          round.group_world_size,
+                          std::chrono::duration<double>(round.exchange_timeout).count()));
+}
+
+ELASTIC_DECL task<round_agreement> agree_on_round(std::shared_ptr<time_source> time,
+                                                  rendezvous_round round, role_info mine) {
+  constexpr int tries = 2;
+  std::exception_ptr failure;
+  for (int failures = 0; failures < tries; ++failures) {
+    try {
+      task<round_agreement> agreeing = agree_in_time(time, round, mine);
+      co_return co_await std::move(agreeing);
+    } catch (const error& thrown) {
+      if (thrown.code() != errc::connection_failed) throw;
+      failure = std::current_exception();
+    }
+  }
+  co_await time->sleep_until(deadline_after(time->now(), limits::rendezvous_reconnect_timeout));
+  std::rethrow_exception(failure);
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/rank_assignment.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+
+#include <memory>
+
+namespace elastic::detail {
+
+/// What the agents of a round agree on over its store.
+struct round_agreement {
+  assigned_ranks ranks;
+  master_endpoint master;
+};
+
+/// Tells the other agents of a round about this node's workers; learns their ranks, and where their
+/// master is.
+///
+/// A connection that is left from the last round may have broken unseen: so it is tried twice. A
+/// store that is gone, with the node that hosted it, makes the round end soon: then that is what
+/// counts, and the store's error comes only after `limits::rendezvous_reconnect_timeout`.
+///
+/// @param mine  this node's workers
+/// Errors: `errc::rendezvous_timeout` if not all have told within the round's `exchange_timeout`;
+/// those of `exchange_ranks`. Cancellation: all types; what was told stays in the store.
+ELASTIC_DECL task<round_agreement> agree_on_round(std::shared_ptr<time_source> time,
+                                                  rendezvous_round round, role_info mine);
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/agent/detail/impl/round_agreement.ipp>
+#endif
