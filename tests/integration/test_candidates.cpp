@@ -3,14 +3,12 @@
 
 // Jobs whose nodes meet at several endpoints: whichever node is lost, the others go on.
 
-#include <elastic/rendezvous/native/detail/candidate_marker.hpp>
-
+#include <support/candidate_endpoints.hpp>
 #include <support/catch.hpp>
 #include <support/http_peer.hpp>
 #include <support/job_of_nodes.hpp>
 #include <support/raw_client.hpp>
 #include <support/run_program.hpp>
-#include <support/reserved_port.hpp>
 
 #include <signal.h>
 
@@ -29,6 +27,7 @@
 
 namespace candidates_tests {
 
+using elastic::test::candidate_endpoints;
 using elastic::test::comes_true;
 using elastic::test::contains_text;
 using elastic::test::http_peer;
@@ -37,19 +36,11 @@ using elastic::test::node_of_job;
 using elastic::test::program_result;
 using elastic::test::run_program;
 
-std::string free_endpoints(int count) {
-  std::string list;
-  for (int place = 0; place < count; ++place) {
-    list += fmt::format("{}127.0.0.1:{}", place == 0 ? "" : ",", elastic::test::reserved_port());
-  }
-  return list;
-}
-
 /// A job at three endpoints, and who of its nodes leads.
 class job {
  public:
   explicit job(const std::string& sizes, const std::string& conf = "")
-      : nodes_(sizes, {"--rdzv-backend", "c10d", "--rdzv-endpoint", endpoints_},
+      : nodes_(sizes, {"--rdzv-backend", "c10d", "--rdzv-endpoint", endpoints_.list()},
                "last_call_timeout=0.5" + conf) {}
 
   void start(int count) {
@@ -84,14 +75,7 @@ class job {
     return std::any_of(running_.begin(), running_.end(), does);
   }
 
-  /// Of the candidates, those whose agents were killed and did not end in order.
-  int count_killed() const {
-    int killed = 0;
-    for (int place = 0; place < 3; ++place) {
-      killed += elastic::detail::candidate_marker("job", endpoints_, place).exists() ? 1 : 0;
-    }
-    return killed;
-  }
+  int count_killed() const { return endpoints_.count_killed(); }
 
   std::unique_ptr<node_of_job> take(std::size_t place) {
     auto node = std::move(running_[place]);
@@ -106,7 +90,7 @@ class job {
   }
 
  private:
-  const std::string endpoints_ = free_endpoints(3);
+  const candidate_endpoints endpoints_;
   job_of_nodes nodes_;
   std::vector<std::unique_ptr<node_of_job>> running_;
 };
@@ -167,9 +151,10 @@ nlohmann::json shown_at(std::uint16_t port) {
 
 TEST_CASE("candidates: the one that leads shows the whole job, and the next one after it",
           "[integration][nodes]") {
-  job_of_nodes job(
-      "2:3", {"--rdzv-backend", "c10d", "--rdzv-endpoint", free_endpoints(3), "--status", "0"},
-      "last_call_timeout=0.3");
+  const candidate_endpoints endpoints;
+  job_of_nodes job("2:3",
+                   {"--rdzv-backend", "c10d", "--rdzv-endpoint", endpoints.list(), "--status", "0"},
+                   "last_call_timeout=0.3");
   std::vector<std::unique_ptr<node_of_job>> nodes;
   for (int count = 0; count < 3; ++count) nodes.push_back(job.node());
   for (const auto& node : nodes) node->await_world(3);
@@ -223,7 +208,8 @@ TEST_CASE("candidates: a leader that is stopped hands over in order", "[integrat
 
 TEST_CASE("candidates: who comes with another list, job or place is told so, and disturbs nobody",
           "[integration][nodes]") {
-  const std::string list = free_endpoints(3);
+  const candidate_endpoints endpoints;
+  const std::string& list = endpoints.list();
   const std::size_t comma = list.find(',');
   const std::string first = list.substr(0, comma);
   const std::string rest = list.substr(comma + 1);
@@ -236,11 +222,13 @@ TEST_CASE("candidates: who comes with another list, job or place is told so, and
     std::string run_id;
     std::string conf;
     std::string refusal;
+    int warnings = 0;
   };
   const std::vector<row> rows = {
       {first, "job", "", "this server is one of several"},
       {rest + "," + first, "job", "", "all nodes need the same one, in the same order"},
-      {rest, "job", "", "all nodes need the same one, in the same order"},
+      // Two endpoints bear no loss.
+      {rest, "job", "", "all nodes need the same one, in the same order", 1},
       {list, "other", "", "serves the job 'job', not 'other': each job needs ports of its own"},
       {list, "job", "candidate=1", "the address is in use by another program"},
   };
@@ -253,6 +241,7 @@ TEST_CASE("candidates: who comes with another list, job or place is told so, and
     INFO(entry.endpoints << " " << entry.run_id << " " << entry.conf << ": " << result.err);
     CHECK(result.code == 2);
     CHECK(result.err.find(entry.refusal) != std::string::npos);
+    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == entry.warnings + 1);
   }
   right.finish();
   for (const auto& node : running) {
