@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <support/candidate_endpoints.hpp>
 #include <support/catch.hpp>
 #include <support/etcd_server.hpp>
 #include <support/job_of_nodes.hpp>
 #include <support/run_program.hpp>
 #include <support/reserved_port.hpp>
 
+#include <algorithm>
 #include <csignal>
 #include <cstddef>
 #include <filesystem>
@@ -24,26 +26,32 @@ using elastic::test::etcd_server;
 using elastic::test::job_of_nodes;
 using elastic::test::node_of_job;
 
-// A worker is killed, which those on the other node do not notice by themselves; then a node joins.
+// A worker that meets the others once, and does not notice by itself that one of them has died.
+std::vector<std::string> torch_work(const std::string& python) {
+  return {"env", "GLOO_SOCKET_IFNAME=lo", "OMP_NUM_THREADS=1", python,
+          ELASTIC_SOURCE_DIR "/tests/integration/python/torch_restart_worker.py"};
+}
+
+void await_training(const std::vector<std::unique_ptr<node_of_job>>& nodes, int attempt) {
+  for (const auto& node : nodes) {
+    (*node)->await_out(fmt::format("trains with {} in attempt {}", nodes.size(), attempt));
+  }
+}
+
+// A worker is killed on one of two nodes; then a node joins.
 void check_training(const std::vector<std::string>& meeting, const std::string& conf = "") {
   const std::string python = elastic::test::torch_python();
   if (python.empty()) return;
   job_of_nodes job("2:3", meeting, "last_call_timeout=1" + conf);
-  job.work = {"env", "GLOO_SOCKET_IFNAME=lo", "OMP_NUM_THREADS=1", python,
-              ELASTIC_SOURCE_DIR "/tests/integration/python/torch_restart_worker.py"};
+  job.work = torch_work(python);
   std::vector<std::unique_ptr<node_of_job>> nodes;
-  const auto await_training = [&](int attempt) {
-    for (const auto& node : nodes) {
-      (*node)->await_out(fmt::format("trains with {} in attempt {}", nodes.size(), attempt));
-    }
-  };
   nodes.push_back(job.node());
   nodes.push_back(job.node());
-  await_training(0);
+  await_training(nodes, 0);
   ::kill(nodes[1]->worker(), SIGKILL);
-  await_training(1);
+  await_training(nodes, 1);
   nodes.push_back(job.node());
-  await_training(1);
+  await_training(nodes, 1);
   job.finish();
   for (const auto& node : nodes) {
     const elastic::test::program_result result = (*node)->wait();
@@ -77,21 +85,15 @@ TEST_CASE("training on nodes: with a secret, goes on after the death of a worker
   const std::string endpoint = fmt::format("localhost:{}", elastic::test::reserved_port());
   job_of_nodes job("2:3", {"--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint},
                    "last_call_timeout=1,secret_file=" + secret);
-  job.work = {"env", "GLOO_SOCKET_IFNAME=lo", "OMP_NUM_THREADS=1", python,
-              ELASTIC_SOURCE_DIR "/tests/integration/python/torch_restart_worker.py"};
+  job.work = torch_work(python);
   std::vector<std::unique_ptr<node_of_job>> nodes;
   for (int i = 0; i < 3; ++i) nodes.push_back(job.node(i == 0 ? "is_host=yes" : "is_host=no"));
-  const auto await_training = [&](int attempt) {
-    for (const auto& node : nodes) {
-      (*node)->await_out(fmt::format("trains with {} in attempt {}", nodes.size(), attempt));
-    }
-  };
-  await_training(0);
+  await_training(nodes, 0);
   ::kill(nodes[1]->worker(), SIGKILL);
-  await_training(1);
+  await_training(nodes, 1);
   nodes.back()->lose();
   nodes.pop_back();
-  await_training(1);
+  await_training(nodes, 1);
   job.finish();
   for (const auto& node : nodes) node->check_success();
   job.check_nothing_left();
@@ -107,6 +109,32 @@ TEST_CASE("training on nodes: goes on after a worker's death, over a directory",
           "[integration][file]") {
   const elastic::test::temporary_directory place;
   check_training({"--rdzv-backend", "file", "--rdzv-endpoint", place.path()});
+}
+
+TEST_CASE("training on nodes: goes on after the death of a worker and of the agent that leads",
+          "[integration][nodes]") {
+  const std::string python = elastic::test::torch_213_python();
+  if (python.empty()) return;
+  const elastic::test::candidate_endpoints endpoints;
+  job_of_nodes job("2:3", {"--rdzv-backend", "c10d", "--rdzv-endpoint", endpoints.list()},
+                   "last_call_timeout=1");
+  job.work = torch_work(python);
+  std::vector<std::unique_ptr<node_of_job>> nodes;
+  for (int more = 0; more < 3; ++more) nodes.push_back(job.node());
+  await_training(nodes, 0);
+  ::kill(nodes[1]->worker(), SIGKILL);
+  await_training(nodes, 1);
+  const auto leads = [](const auto& node) {
+    return (*node)->err().find(" leads in term ") != std::string::npos;
+  };
+  REQUIRE(std::count_if(nodes.begin(), nodes.end(), leads) == 1);
+  const auto leader = std::find_if(nodes.begin(), nodes.end(), leads);
+  (*leader)->lose();
+  nodes.erase(leader);
+  await_training(nodes, 1);
+  job.finish();
+  for (const auto& node : nodes) node->check_success();
+  job.check_nothing_left();
 }
 
 }  // namespace
