@@ -17,12 +17,14 @@ import pathlib
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+
+from support.candidate_marks import remove_marks
+from support.ports import reserved_port
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCRIPT = ROOT / "examples" / "python" / "train_ddp.py"
@@ -30,18 +32,13 @@ WAYS = ["standalone", "c10d", "candidates", "dialect", "static", "file", "etcd"]
 # One node cannot lose another, and a static world cannot go on without one.
 WITHOUT_LOSS = ["standalone", "static"]
 PATIENCE = 240
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+RUN_ID = "cross"
 
 
 @contextlib.contextmanager
 def etcd_place(folder):
     """An etcd of its own, and where it is."""
-    client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
+    client, peer = (f"http://127.0.0.1:{reserved_port()}" for _ in range(2))
     server = subprocess.Popen(
         ["etcd", "--name=one", f"--data-dir={folder}/etcd", "--log-level=error", "--logger=zap",
          f"--listen-client-urls={client}", f"--advertise-client-urls={client}",
@@ -118,7 +115,7 @@ def meeting(way, node, place, torch):
     backend = "c10d" if way in ("dialect", "candidates") else way
     endpoint = f"127.0.0.1:{place}" if way in ("c10d", "dialect") else place
     return ["--nnodes", f"1:{nodes_of(way)}", "--rdzv-backend", backend,
-            "--rdzv-endpoint", endpoint, "--rdzv-id", "cross", "--rdzv-conf", settings]
+            "--rdzv-endpoint", endpoint, "--rdzv-id", RUN_ID, "--rdzv-conf", settings]
 
 
 def is_one(sums):
@@ -181,9 +178,9 @@ def main():
                 if death == "node" and way in WITHOUT_LOSS:
                     continue
                 with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-                    place = str(free_port())
+                    place = str(reserved_port())
                     if way == "candidates":
-                        place = ",".join(f"127.0.0.1:{free_port()}" for _ in range(3))
+                        place = ",".join(f"127.0.0.1:{reserved_port()}" for _ in range(3))
                     elif way == "file":
                         place = f"{folder}/meeting"
                         os.mkdir(place)
@@ -192,6 +189,7 @@ def main():
                     began = time.monotonic()
                     problem, sums = train(arguments.elasticrun, python, version, way, death, place,
                                           folder)
+                    remove_marks(RUN_ID, place)
                 # A job that loses a node trains for longer.
                 results.setdefault(death == "node", []).extend(sums)
                 took = time.monotonic() - began

@@ -29,12 +29,14 @@ import random
 import re
 import shutil
 import signal
-import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+
+from support.candidate_marks import remove_marks
+from support.ports import reserved_port
 
 # Overwrites the time of its last sign of life.
 WORKER = """
@@ -63,14 +65,6 @@ class Wrong(Exception):
     """The job did what it must not."""
 
 
-def free_ports(count):
-    with contextlib.ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]
-
-
 # ---- where nodes are ----------------------------------------------------------------------------
 
 
@@ -78,7 +72,8 @@ class Loopback:
     """All of them at 127.0.0.1."""
 
     def __init__(self, endpoints):
-        self.endpoint = ",".join(f"127.0.0.1:{port}" for port in free_ports(endpoints))
+        self.endpoint = ",".join(f"127.0.0.1:{reserved_port()}" for _ in range(endpoints))
+        self.servers = self.endpoint
 
     def on(self, host):
         return []
@@ -99,6 +94,7 @@ class Network:
         self.names = pathlib.Path("/etc/netns")
         addresses = [self.address(host) for host in self.hosts[:endpoints]]
         self.endpoint = "leading:29400"
+        self.servers = ",".join(f"{address}:29400" for address in addresses)
         if endpoints > 1:
             self.endpoint = ",".join([addresses[0] + ":29400", *addresses[1:]])
         ip(f"netns add {self.name}")
@@ -198,6 +194,8 @@ class Job:
         self.case = case
         self.nodes = []
         self.mark = f"{os.getpid()}.{time.monotonic_ns()}"
+        # Its own: in a network the endpoints of all jobs are the same.
+        self.run_id = f"job{self.mark}"
         # Times in which the workers of a node could not be ended: its agent stood still.
         self.excused = []
         self.failures = 0
@@ -216,7 +214,7 @@ class Job:
             settings.append(f"is_host={int(count == 0)}")
         command = [*self.place.on(host), self.elasticrun, "--nnodes",
                    f"2:{self.case.nodes}", "--rdzv-backend", "c10d",
-                   "--rdzv-endpoint", self.place.endpoint, "--rdzv-id", "job", "--rdzv-conf",
+                   "--rdzv-endpoint", self.place.endpoint, "--rdzv-id", self.run_id, "--rdzv-conf",
                    ",".join(settings), "--max-restarts", "100", "--shutdown-timeout", "1",
                    "--no-python", sys.executable,
                    "-ISc", WORKER, str(self.folder), str(count), str(self.case.stubborn)]
@@ -362,6 +360,7 @@ class Job:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(node.process.pid, signal.SIGKILL)
             node.process.wait()
+        remove_marks(self.run_id, self.place.servers)
 
     # ---- the judge ----
 
