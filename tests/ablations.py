@@ -36,7 +36,7 @@ TESTS = {
 }
 SCRIPTED = [f"tests/unit/rendezvous/test_{name}.cpp" for name in (
     "c10d_rendezvous", "candidate", "fencing", "former_world", "inherited_round",
-    "rendezvous_coordinator", "rendezvous_link")]
+    "leader_connector", "rendezvous_coordinator", "rendezvous_link")]
 VOTE = "rendezvous/native/detail/impl/vote_machine.ipp"
 CANDIDATE = "rendezvous/native/detail/impl/candidate.ipp"
 CONNECTOR = "rendezvous/native/detail/impl/leader_connector.ipp"

@@ -38,9 +38,12 @@ class scripted_channel : public message_channel {
   std::string local_address() const override { return "10.0.0.2"; }
   std::string remote_address() const override { return "10.0.0.1"; }
 
+  bool has_ended() const { return has_ended_; }
+
   /// What the node receives next.
-  void answer(const rendezvous_answer& what) {
-    answers_.push_back(to_text(what));
+  void answer(const rendezvous_answer& message) { answer(to_text(message)); }
+  void answer(std::string message) {
+    answers_.push_back(std::move(message));
     changed_.set();
   }
 

@@ -191,6 +191,26 @@ TIME_TEST("rendezvous link: a leader may be silent for as long as it may lead",
   co_await link->stop();
 }
 
+TIME_TEST("rendezvous link: who hears nothing hangs up only when its workers are gone",
+          "[rendezvous][native]") {
+  servers job;
+  job.welcomes = {welcome(5, false, 5s)};
+  const auto connector = std::make_shared<server_connector>(job);
+  const elastic::time_point begin = time.now();
+  const auto link = co_await placed_link(connector, time);
+  // The server may hear it all the same: the end of its connections would let the others go on.
+  co_await time.sleep_until(begin + 12s);
+  CHECK(link->known().change);
+  co_await time.sleep_until(begin + 14500ms);
+  CHECK_FALSE(connector->first().has_ended());
+  job.are_gone = true;
+  co_await link->wait_for_fence();
+  CHECK(time.now() - begin < 15s);
+  co_await time.sleep_until(begin + 15s);
+  CHECK(connector->first().has_ended());
+  co_await link->stop();
+}
+
 TIME_TEST("rendezvous link: a connection that breaks alone is there again before any grace",
           "[rendezvous][native]") {
   for (const bool tells_ends : {false, true}) {

@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include <elastic/rendezvous/native/detail/leader_connector.hpp>
+
+#include <elastic/base/error.hpp>
+#include <elastic/rendezvous/native/detail/candidate_message.hpp>
+#include <support/catch.hpp>
+#include <support/manual_time.hpp>
+#include <support/scripted_channel.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace leader_connector_tests {
+
+using namespace std::chrono_literals;
+using elastic::message_channel;
+using elastic::task;
+using elastic::detail::leader_connector;
+using elastic::test::manual_time;
+using elastic::test::scripted_channel;
+
+/// A candidate that says that it leads, while it is reached.
+class claimant final : public elastic::message_connector {
+ public:
+  explicit claimant(int place) : place_(place) {}
+
+  /// None: nobody reaches it.
+  std::optional<std::int64_t> term;
+
+  std::string name() const override { return "claimant"; }
+  task<std::shared_ptr<message_channel>> connect() override {
+    if (!term) throw elastic::error(elastic::errc::connection_failed, "nobody is there");
+    auto executor = co_await asio::this_coro::executor;
+    co_return std::make_shared<channel>(executor, place_, *term);
+  }
+
+ private:
+  class channel final : public scripted_channel {
+   public:
+    channel(asio::any_io_executor executor, int place, std::int64_t term)
+        : scripted_channel(std::move(executor)), place_(place), term_(term) {}
+    void send(std::string) override {
+      answer(elastic::detail::candidate_text(elastic::detail::candidate_answer(
+          elastic::detail::candidate_messages::leads{term_, place_})));
+    }
+
+   private:
+    int place_;
+    std::int64_t term_;
+  };
+
+  int place_;
+};
+
+TIME_TEST("leader connector: one that led before the last one is not believed", "[rendezvous]") {
+  const auto earlier = std::make_shared<claimant>(0);
+  const auto later = std::make_shared<claimant>(1);
+  leader_connector::options options;
+  options.candidates = {earlier, later};
+  options.run_id = "job";
+  options.list = "a:1,b:1";
+  options.interval = 5s;
+  options.time = {&time, [](elastic::time_source*) {}};
+  leader_connector way(std::move(options));
+  later->term = 9;
+  co_await way.connect();
+  CHECK(way.leader() == 1);
+
+  later->term.reset();
+  earlier->term = 8;
+  const auto none = co_await with_deadline(time, time.now() + 20s, way.connect());
+  CHECK_FALSE(none);
+  earlier->term = 10;
+  const auto channel = co_await with_deadline(time, time.now() + 20s, way.connect());
+  CHECK(channel);
+  CHECK(way.leader() == 0);
+}
+
+}  // namespace leader_connector_tests
