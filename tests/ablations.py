@@ -8,9 +8,9 @@
 
 docs/design.md has the rules. One of them at a time is changed in a copy of its file, which is
 compiled and linked with the simulations and with the rest of the library in the build directory
-(libelastic.a and test_main have to be there). Each simulation then runs with up to so many seeds. If
-none goes wrong, because it takes more faults at once than are likely, the scripted tests run. A rule
-without which nothing goes wrong is one that no test needs; that makes the exit status 1.
+(libelastic.a and test_main have to be there). Each simulation then runs with up to so many seeds.
+If none goes wrong, because it takes more faults at once than are likely, the scripted tests run. A
+rule without which nothing goes wrong is one that no test needs; that makes the exit status 1.
 """
 
 import argparse

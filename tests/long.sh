@@ -67,6 +67,11 @@ for_minutes ctest --preset all-tests -j $((jobs * 6)) -LE consume
 say "Every way into the library"
 ctest --preset all-tests -j "$jobs" -L consume
 
+say "The whole suite, compiled with the headers alone"
+cmake --preset dev -B build/header_only -DELASTIC_TEST_HEADER_ONLY=ON
+cmake --build build/header_only -j "$jobs"
+ctest --test-dir build/header_only -j "$jobs" --output-on-failure -LE consume
+
 say "Every integration test under the sanitizers"
 for preset in asan tsan; do
   cmake --preset "$preset" -B "build/$preset-all" -DELASTIC_SANITIZE_ALL=ON

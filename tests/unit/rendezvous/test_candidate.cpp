@@ -7,7 +7,6 @@
 
 #include <elastic/base/error.hpp>
 #include <elastic/rendezvous/native/detail/leader_connector.hpp>
-#include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <support/catch.hpp>
 #include <support/log_recorder.hpp>
 #include <support/manual_time.hpp>
@@ -21,7 +20,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -34,7 +32,6 @@ using elastic::errc;
 using elastic::task;
 using elastic::detail::candidate;
 using elastic::detail::leader_connector;
-namespace rendezvous_messages = elastic::rendezvous_messages;
 using elastic::test::log_recorder;
 using elastic::test::manual_time;
 using elastic::test::simulated_mesh;
@@ -122,8 +119,6 @@ class stage {
 
   task<void> pass(duration span) { co_await time_.sleep_until(time_.now() + span); }
   void kill(int machine) { net_.kill(machine); }
-  void part(int machine) { net_.part(machine); }
-  void mend(int machine) { net_.mend(machine); }
   task<void> end() {
     net_.end();
     co_await pass(1min);
@@ -135,11 +130,6 @@ class stage {
   simulated_mesh net_;
   std::map<int, std::shared_ptr<log_recorder>> logs_;
 };
-
-template <class Message>
-bool is_a(const std::string& text) {
-  return std::holds_alternative<Message>(elastic::parse_rendezvous_answer(text));
-}
 
 TIME_TEST("candidate: of two agents in one place the second is told so, and disturbs nobody",
           "[rendezvous]") {
@@ -212,37 +202,6 @@ TIME_TEST("candidate: a node that asks twice hears once who leads, since it says
   CHECK(first.find("leads") != std::string::npos);
   const auto second = co_await with_deadline(time, time.now() + 1s, channel->receive());
   CHECK_FALSE(second);
-  channel->close();
-  co_await all.end();
-}
-
-TIME_TEST("candidate: a node is told its place only when a majority has the round",
-          "[rendezvous]") {
-  stage all(time);
-  for (const int place : {0, 1, 2}) all.serve(place, place, place);
-  co_await all.pass(2s);
-  const int leader = co_await all.leader();
-  // Its own node reaches it, also when nobody else does.
-  const auto channel = co_await all.connectors(leader)[static_cast<std::size_t>(leader)]->connect();
-  channel->send(elastic::detail::candidate_text(
-      elastic::detail::candidate_request(elastic::detail::candidate_messages::seek{"job", list})));
-  CHECK((co_await channel->receive()).find("leads") != std::string::npos);
-  rendezvous_messages::hello hello;
-  hello.run_id = "job";
-  hello.node = {"host", 1, 0, 100 + static_cast<std::uint64_t>(leader)};
-  channel->send(elastic::to_text(elastic::rendezvous_request(hello)));
-  CHECK(is_a<rendezvous_messages::welcome>(co_await channel->receive()));
-
-  all.part(leader);
-  rendezvous_messages::join join;
-  join.timeout = 1min;
-  channel->send(elastic::to_text(elastic::rendezvous_request(join)));
-  const auto early = co_await with_deadline(time, time.now() + 4s, channel->receive());
-  CHECK_FALSE(early);
-  all.mend(leader);
-  const auto answer = co_await with_deadline(time, time.now() + 6s, channel->receive());
-  REQUIRE(answer);
-  CHECK(is_a<rendezvous_messages::placed>(*answer));
   channel->close();
   co_await all.end();
 }

@@ -95,9 +95,10 @@ messages::welcome welcome(std::int64_t term, bool resumed, elastic::duration kee
   return reply;
 }
 
-task<std::shared_ptr<rendezvous_link>> placed_link(std::shared_ptr<server_connector> connector,
-                                                   elastic::test::manual_time& time,
-                                                   bool tells_ends = false) {
+/// A second after it has begun.
+task<std::shared_ptr<rendezvous_link>> begun_link(std::shared_ptr<server_connector> connector,
+                                                  elastic::test::manual_time& time,
+                                                  bool tells_ends = false) {
   messages::hello greeting;
   greeting.run_id = "job";
   auto clock = std::shared_ptr<elastic::time_source>(&time, [](elastic::time_source*) {});
@@ -105,13 +106,25 @@ task<std::shared_ptr<rendezvous_link>> placed_link(std::shared_ptr<server_connec
   if (tells_ends) link->tell_ends();
   link->start(co_await asio::this_coro::executor, 10s);
   co_await time.sleep_until(time.now() + 1s);
+  co_return link;
+}
+
+task<void> place(std::shared_ptr<rendezvous_link> link, std::shared_ptr<server_connector> connector,
+                 elastic::test::manual_time& time) {
   link->begin_join({});
-  messages::placed place;
-  place.world = 2;
-  place.excluded = {{"gpu7", 10s, "hot"}};
-  connector->first().answer(place);
+  messages::placed reply;
+  reply.world = 2;
+  reply.excluded = {{"gpu7", 10s, "hot"}};
+  connector->first().answer(reply);
   co_await time.sleep_until(time.now() + 1s);
   REQUIRE(link->known().placed);
+}
+
+task<std::shared_ptr<rendezvous_link>> placed_link(std::shared_ptr<server_connector> connector,
+                                                   elastic::test::manual_time& time,
+                                                   bool tells_ends = false) {
+  auto link = co_await begun_link(connector, time, tells_ends);
+  co_await place(link, connector, time);
   co_return link;
 }
 
@@ -209,6 +222,31 @@ TIME_TEST("rendezvous link: who hears nothing hangs up only when its workers are
   co_await time.sleep_until(begin + 15s);
   CHECK(connector->first().has_ended());
   co_await link->stop();
+}
+
+TIME_TEST("rendezvous link: a node may live as long as what it said last may have been heard",
+          "[rendezvous][native]") {
+  servers job;
+  const auto connector = std::make_shared<server_connector>(job);
+  const elastic::time_point begin = time.now();
+  SECTION("an answer that comes late is one to what was said before") {
+    job.welcomes = {welcome(5, false, 5s)};
+    const auto link = co_await placed_link(connector, time);
+    co_await time.sleep_until(begin + 9s);
+    connector->first().answer(messages::alive{});
+    co_await link->wait_for_fence();
+    CHECK(time.now() - begin > 19s);
+    CHECK(time.now() - begin < 20s);
+    co_await link->stop();
+  }
+  SECTION("a welcome that comes late is one to the greeting") {
+    const auto link = co_await begun_link(connector, time);
+    connector->first().answer(welcome(5, false, 5s));
+    co_await place(link, connector, time);
+    co_await link->wait_for_fence();
+    CHECK(time.now() - begin < 15s);
+    co_await link->stop();
+  }
 }
 
 TIME_TEST("rendezvous link: a connection that breaks alone is there again before any grace",
