@@ -1954,11 +1954,11 @@ ELASTIC_DECL std::optional<std::string> unsayable(const nlohmann::json& value, i
 /// A value as it travels between agent and worker. `what` names it in errors.
 /// Errors: `errc::invalid_argument`, saying what is wrong with it.
 ELASTIC_DECL std::string call_text(const nlohmann::json& value, std::size_t most,
-                                   const std::string& what);
+                                   const std::string& subject);
 
 /// The value that such a text stands for; the text may be anything.
 /// Errors: `errc::protocol_violation`, saying what is wrong with it.
-ELASTIC_DECL nlohmann::json call_value(std::string_view text, const std::string& what);
+ELASTIC_DECL nlohmann::json call_value(std::string_view text, const std::string& subject);
 
 /// The list of arguments of a function, as errors name it.
 ELASTIC_DECL std::string arguments_name(const std::string& function);
@@ -2002,7 +2002,7 @@ constexpr bool contains(std_streams streams, std_streams wanted) {
 class stream_selection {
  public:
   /// The same streams of every worker; none of any if left out.
-  stream_selection(std_streams all = std_streams::none) : others_(all) {}
+  stream_selection(std_streams streams = std_streams::none) : others_(streams) {}
 
   /// What torchrun's `-r` and `-t` take: "3" for all workers, or "0:3,1:0" by local rank, if a
   /// rank is one digit and ranks that are not named have no streams; the last of a repeated rank
@@ -2352,11 +2352,11 @@ class rendezvous_handler {
 
   /// Workers of this node have failed: tells every other node of the round at once.
   ///
-  /// @param what  a half sentence, such as "rank 3 ended: signal SIGKILL"
+  /// @param reason  a half sentence, such as "rank 3 ended: signal SIGKILL"
   /// Result: the change that ends the round: this one, or an earlier one, if the failure is
   /// taken for its consequence and costs no restart.
   /// Cancellation: all types; the others may or may not have been told.
-  virtual task<rendezvous_change> report_failure(std::string what) = 0;
+  virtual task<rendezvous_change> report_failure(std::string reason) = 0;
 
   /// The workers of this node have succeeded: waits until those of every node of the round have,
   /// so that one that finishes early is not taken for a lost node. Bound it by `with_deadline`,
@@ -2809,17 +2809,17 @@ class named_factories {
 
   /// "console, null": every name, in order.
   std::string names() const {
-    std::string all;
-    for (const auto& [name, make] : factories_) all += (all.empty() ? "" : ", ") + name;
-    return all;
+    std::string list;
+    for (const auto& [name, make] : factories_) list += (list.empty() ? "" : ", ") + name;
+    return list;
   }
 
   /// Makes the one of that name.
   /// Errors: `errc::invalid_argument` if there is none, naming those that there are; what the
   /// factory throws.
   std::shared_ptr<Product> make(const std::string& name, Parameters... parameters) const {
-    const auto found = factories_.find(name);
-    if (found != factories_.end()) return found->second(parameters...);
+    const auto position = factories_.find(name);
+    if (position != factories_.end()) return position->second(parameters...);
     throw error(errc::invalid_argument,
                 fmt::format("{} '{}'; there are: {}", none_, name, names()));
   }
@@ -3200,7 +3200,7 @@ ELASTIC_DECL process_spec without_attempt(process_spec spec);
 /// The variables that a standby of this worker starts with: none that names an attempt, so that a
 /// script that ran by mistake could join nobody.
 ELASTIC_DECL std::vector<std::string> standby_environment(const process_spec& spec,
-                                                          const standby_task& what);
+                                                          const standby_task& standby);
 
 /// What is to be changed in a standby that was made for `from` before it becomes `to`.
 ELASTIC_DECL std::vector<variable_change> standby_changes(const process_spec& from,
@@ -3224,7 +3224,7 @@ class standby_process {
   ///
   /// Errors: those of the launcher; `errc::start_failed`. Cancellation: as of the launcher.
   ELASTIC_DECL static task<std::unique_ptr<standby_process>> start(
-      std::shared_ptr<process_launcher> launcher, process_spec spec, standby_task what);
+      std::shared_ptr<process_launcher> launcher, process_spec spec, standby_task standby);
 
   ELASTIC_DECL standby_process(const asio::any_io_executor& executor, unique_fd socket,
                                std::unique_ptr<child> process);
@@ -3414,10 +3414,10 @@ class waiters {
 
   // The key by value: it may be the one that is removed.
   static void wake(table& waiting, Key key, asio::error_code failure, Results... results) {
-    const auto found = waiting.places.extract(key);
-    if (found.empty()) return;
-    if (waiting.places.empty()) found.mapped()->leave_room(waiting.shared_from_this());
-    found.mapped()->resume(failure, std::move(results)...);
+    const auto place = waiting.places.extract(key);
+    if (place.empty()) return;
+    if (waiting.places.empty()) place.mapped()->leave_room(waiting.shared_from_this());
+    place.mapped()->resume(failure, std::move(results)...);
   }
 
   asio::any_io_executor executor_;
@@ -3639,7 +3639,7 @@ class standby_set final : public process_launcher {
     /// What the process imports; null: that is not noted.
     std::shared_ptr<detail::import_record> record;
     /// How much of it the standby knows.
-    std::size_t known = 0;
+    std::size_t known_bytes = 0;
     /// The process.
     pid_t pid = 0;
     /// It was launched in this attempt, or is expected.
@@ -4323,9 +4323,9 @@ class process_set {
   /// pipe) for its output. The slot is free then.
   /// Cancellation: all types; either nothing was started or the process runs. The opening of a file
   /// that hangs goes on by itself.
-  ELASTIC_DECL task<void> start(std::size_t index, const supervised_process& what) &;
+  ELASTIC_DECL task<void> start(std::size_t index, const supervised_process& plan) &;
   /// Name the argument first: g++ 12 destroys a braced one twice within a `co_await`.
-  task<void> start(std::size_t index, supervised_process&& what) & = delete;
+  task<void> start(std::size_t index, supervised_process&& plan) & = delete;
 
   /// The end of a process that was not told yet, the earliest first; waits for one if there is
   /// none. It is told at once: the process's descendants and its output may not have ended (see
@@ -4425,7 +4425,7 @@ class process_set {
   ELASTIC_DECL static void ask_all(state& self, int number);
   ELASTIC_DECL static void abandon(state& self) noexcept;
   ELASTIC_DECL static task<void> start_in(state_pointer self, std::size_t index,
-                                          supervised_process what);
+                                          supervised_process plan);
   ELASTIC_DECL static task<detail::opened_stream> open(const process_set_services& services,
                                                        output_plan plan);
 
@@ -4809,7 +4809,7 @@ namespace elastic::detail {
 
 /// What a worker's function has left behind.
 struct call_answer {
-  enum class what : std::uint64_t {
+  enum class content : std::uint64_t {
     /// Nothing: it did not end, or by `exit`.
     nothing = 0,
     /// JSON: what it returned.
@@ -4819,7 +4819,7 @@ struct call_answer {
     /// Something that no worker of this library leaves; `text` says why.
     garbage = 3,
   };
-  what kind = what::nothing;
+  content kind = content::nothing;
   std::string text;
 };
 
@@ -4860,7 +4860,7 @@ class call_memfd {
 
   /// Leaves an answer, in the place of an earlier one: whole, or not at all.
   /// Errors: `errc::file_access`; the text must fit.
-  ELASTIC_DECL void leave(call_answer::what kind, std::string_view text);
+  ELASTIC_DECL void leave(call_answer::content kind, std::string_view text);
 
   /// What the worker has left. Never fails: what makes no sense is `garbage`.
   ELASTIC_DECL call_answer answer() const;
@@ -5053,8 +5053,8 @@ using worker_message =
 
 /// The message as a line, its end included; at most `limits::control_line_bytes`. Texts and names
 /// are cut if they are too long; metrics that make the line too long are left out.
-ELASTIC_DECL std::string to_line(const worker_message& said);
-ELASTIC_DECL std::string to_line(const agent_message& said);
+ELASTIC_DECL std::string to_line(const worker_message& message);
+ELASTIC_DECL std::string to_line(const agent_message& message);
 
 /// Reads what a worker says: a line without its end.
 /// Errors: `errc::protocol_violation`, naming what is wrong and what is allowed.
@@ -5109,10 +5109,10 @@ class learned_timeouts {
  public:
   static constexpr int enough = 5;
   ELASTIC_DECL explicit learned_timeouts(const liveness_settings& settings = {});
-  ELASTIC_DECL void observe(const std::string& what, duration took);
+  ELASTIC_DECL void observe(const std::string& name, duration took);
 
   /// None if too little was seen.
-  ELASTIC_DECL std::optional<duration> of(const std::string& what) const;
+  ELASTIC_DECL std::optional<duration> of(const std::string& name) const;
 
  private:
   struct record {
@@ -5346,9 +5346,9 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   ELASTIC_DECL void open_timer_file();
   ELASTIC_DECL void shut();
 
-  // Runs `work` beside the others. What it throws is logged after `what` and ends nothing else.
-  ELASTIC_DECL void run(std::string what, task<void> work);
-  ELASTIC_DECL static task<void> run_and_log(self_pointer attempt, std::string what,
+  // Runs `work` beside the others. What it throws is logged after `problem` and ends nothing else.
+  ELASTIC_DECL void run(std::string problem, task<void> work);
+  ELASTIC_DECL static task<void> run_and_log(self_pointer attempt, std::string problem,
                                              task<void> work);
   ELASTIC_DECL task<void> rest_until(time_point when);
 
@@ -5367,35 +5367,35 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   // The same user, root, or a worker that has become another user.
   ELASTIC_DECL bool may_enter(const ucred& peer) const;
   ELASTIC_DECL void admit(socket accepted);
-  ELASTIC_DECL static void disconnect(connection& one);
-  ELASTIC_DECL void forget(const connection_pointer& one);
+  ELASTIC_DECL static void disconnect(connection& client);
+  ELASTIC_DECL void forget(const connection_pointer& client);
   ELASTIC_DECL bool can_save(int local_rank) const;
-  ELASTIC_DECL static std::string name_of(const connection& one);
+  ELASTIC_DECL static std::string name_of(const connection& client);
 
   // Result: whether it was taken; who does not read is disconnected.
-  ELASTIC_DECL bool send(connection& one, const std::string& line);
-  ELASTIC_DECL void send_all(const agent_message& said);
-  ELASTIC_DECL void refuse(connection& one, const std::string& why);
+  ELASTIC_DECL bool send(connection& client, const std::string& line);
+  ELASTIC_DECL void send_all(const agent_message& message);
+  ELASTIC_DECL void refuse(connection& client, const std::string& why);
 
   // Result: how many lines there were.
-  ELASTIC_DECL int take(connection& one, std::string_view bytes);
-  ELASTIC_DECL void take_line(connection& one, std::string_view line);
+  ELASTIC_DECL int take(connection& client, std::string_view bytes);
+  ELASTIC_DECL void take_line(connection& client, std::string_view line);
 
   // ---- what workers say -----------------------------------------------------------------------
 
-  ELASTIC_DECL worker_liveness& liveness_of(const connection& one);
-  ELASTIC_DECL void handle(connection& one, const worker_messages::hello& said);
-  ELASTIC_DECL void handle(connection& one, const worker_messages::heartbeat& said);
-  ELASTIC_DECL void handle(connection& one, const worker_messages::enter& said);
-  ELASTIC_DECL void handle(connection& one, const worker_messages::leave& said);
-  ELASTIC_DECL void handle(connection& one, const worker_messages::expires& said);
-  ELASTIC_DECL void handle(connection& one, const worker_messages::release& said);
-  ELASTIC_DECL void handle(connection& one, const worker_messages::progress& said);
-  ELASTIC_DECL void handle(connection& one, const worker_messages::saved& said);
-  ELASTIC_DECL void handle(connection& one, const worker_messages::not_saved& said);
-  ELASTIC_DECL void handle(connection& one, const worker_messages::no_restart& said);
-  ELASTIC_DECL void handle(connection& one, const worker_messages::bad_node& said);
-  ELASTIC_DECL void handle(connection& one, const worker_messages::bye&);
+  ELASTIC_DECL worker_liveness& liveness_of(const connection& client);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::hello& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::heartbeat& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::enter& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::leave& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::expires& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::release& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::progress& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::saved& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::not_saved& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::no_restart& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::bad_node& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::bye&);
   ELASTIC_DECL void answer(std::int64_t id, int local_rank, const std::string& problem);
 
   // ---- PyTorch's timers -----------------------------------------------------------------------
@@ -5423,20 +5423,20 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
 
   // Reads what is there, as much at most. Nothing else reads from a connection, so that no byte
   // is under way in an operation of Asio's while this looks. Result: how many lines there were.
-  ELASTIC_DECL int read_now(connection& one, int most_pieces);
+  ELASTIC_DECL int read_now(connection& client, int most_pieces);
   ELASTIC_DECL void judge(time_point now);
 
   // ---- what runs --------------------------------------------------------------------------------
 
-  ELASTIC_DECL static task<void> accept_all(self_pointer all);
-  ELASTIC_DECL static task<void> serve(self_pointer all, connection_pointer one);
-  ELASTIC_DECL static task<void> read_lines(self_pointer all, connection_pointer one);
-  ELASTIC_DECL static task<void> read_timers(self_pointer all);
+  ELASTIC_DECL static task<void> accept_all(self_pointer self);
+  ELASTIC_DECL static task<void> serve(self_pointer self, connection_pointer client);
+  ELASTIC_DECL static task<void> read_lines(self_pointer self, connection_pointer client);
+  ELASTIC_DECL static task<void> read_timers(self_pointer self);
 
   // Begins again after an error: no worker may hang unnoticed because of one.
   ELASTIC_DECL static task<void> watch(self_pointer attempt);
-  ELASTIC_DECL static task<void> watch_while_due(self_pointer all);
-  ELASTIC_DECL static task<checkpoint_outcome> ask_checkpoint(self_pointer all, duration within);
+  ELASTIC_DECL static task<void> watch_while_due(self_pointer self);
+  ELASTIC_DECL static task<checkpoint_outcome> ask_checkpoint(self_pointer self, duration within);
 };
 
 }  // namespace elastic::detail
@@ -5500,7 +5500,7 @@ class worker_channels {
 
  private:
   using state_pointer = std::shared_ptr<channel_attempt>;
-  ELASTIC_DECL static task<void> close_all(state_pointer all);
+  ELASTIC_DECL static task<void> close_all(state_pointer state);
   ELASTIC_DECL void abandon();
 
   asio::any_io_executor strand_;
@@ -5743,7 +5743,7 @@ class worker_group {
   ELASTIC_DECL process_set_services process_services(const agent_services& services);
   ELASTIC_DECL detail::hang_hooks_services hook_services(const agent_services& services);
   ELASTIC_DECL detail::worker_channels_options channel_options(const agent_services& services);
-  ELASTIC_DECL std::string statement_of(int local_rank, const char* what,
+  ELASTIC_DECL std::string statement_of(int local_rank, const char* statement,
                                         const std::string& reason) const;
   ELASTIC_DECL void end_hung(int local_rank, const detail::liveness_verdict& verdict);
   ELASTIC_DECL void end_stuck(std::size_t slot, duration slept);
@@ -5903,8 +5903,8 @@ class worker_group {
 
 namespace elastic::detail {
 
-[[noreturn]] inline void assertion_failed(const char* what, const char* file, int line) {
-  std::fprintf(stderr, "elastic: broken invariant: %s (%s:%d)\n", what, file, line);
+[[noreturn]] inline void assertion_failed(const char* condition, const char* file, int line) {
+  std::fprintf(stderr, "elastic: broken invariant: %s (%s:%d)\n", condition, file, line);
   std::abort();
 }
 
@@ -6016,10 +6016,11 @@ ELASTIC_DECL task<concurrent_outcome> run_concurrently(asio::any_io_executor exe
 template <class... Tasks>
 task<concurrent_outcome> run_race(asio::any_io_executor executor, std::size_t addressees,
                                   Tasks... tasks) {
-  std::vector<task<void>> all;
-  all.reserve(sizeof...(Tasks));
-  (all.push_back(std::move(tasks)), ...);
-  return run_concurrently(std::move(executor), addressees, cancelled_by::first_end, std::move(all));
+  std::vector<task<void>> list;
+  list.reserve(sizeof...(Tasks));
+  (list.push_back(std::move(tasks)), ...);
+  return run_concurrently(std::move(executor), addressees, cancelled_by::first_end,
+                          std::move(list));
 }
 
 }  // namespace elastic::detail
@@ -7214,12 +7215,12 @@ ELASTIC_RUNS_IN_CHILD inline int child_entry(void* argument) {
 // The strings as `execve` wants them: pointers, with a null pointer after the last.
 inline std::vector<char*> pointers_to(const std::string* first,
                                       const std::vector<std::string>& rest) {
-  std::vector<char*> all;
-  all.reserve(rest.size() + 2);
-  if (first) all.push_back(const_cast<char*>(first->c_str()));
-  for (const std::string& one : rest) all.push_back(const_cast<char*>(one.c_str()));
-  all.push_back(nullptr);
-  return all;
+  std::vector<char*> pointers;
+  pointers.reserve(rest.size() + 2);
+  if (first) pointers.push_back(const_cast<char*>(first->c_str()));
+  for (const std::string& text : rest) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
 }
 
 /// Whether a standard stream was closed when this process began, and its number has gone to a
@@ -7289,10 +7290,11 @@ inline spawn_result spawn(const spawn_request& request, child_stack& stack, cons
 
   // By the system call: the library's function leaves out the two signals that threads use.
   constexpr std::size_t words = kernel_signal_bytes / sizeof(unsigned long);
-  std::array<unsigned long, words> all;
+  std::array<unsigned long, words> every_signal;
   std::array<unsigned long, words> before{};
-  all.fill(~0UL);
-  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, all.data(), before.data(), kernel_signal_bytes);
+  every_signal.fill(~0UL);
+  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, every_signal.data(), before.data(),
+            kernel_signal_bytes);
   result.pid = calls.clone(child_entry, stack_top, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD,
                            &plan, &result.pidfd);
   const int clone_error = errno;
@@ -7577,7 +7579,7 @@ struct listen_point {
 /// @param known   the addresses for which `host` stands here
 /// @param is_own  whether this host has an address
 ELASTIC_DECL listen_point
-choose_listen_point(const std::string& host, const std::vector<asio::ip::address>& known,
+choose_listen_point(const std::string& host, const std::vector<asio::ip::address>& addresses,
                     const std::function<bool(const asio::ip::address&)>& is_own);
 
 /// The same for this host. Waits for a resolver if `host` is a name.
@@ -8060,7 +8062,7 @@ class request_parser {
   // The length is judged as soon as it is there, so that nothing is kept for a text that would
   // be refused.
   ELASTIC_DECL outcome parse_text(std::string_view input, std::size_t bound);
-  ELASTIC_DECL outcome complain(std::string_view what);
+  ELASTIC_DECL outcome complain(std::string_view complaint);
 
   tcp_store_bounds bounds_;
   store_request request_;
@@ -8149,9 +8151,9 @@ class key_value_engine {
   template <class Use>
   bool read(std::string_view key, Use use) const {
     const std::lock_guard lock(mutex_);
-    const auto found = values_.find(key);
-    if (found == values_.end()) return false;
-    use(std::string_view(found->second));
+    const auto entry = values_.find(key);
+    if (entry == values_.end()) return false;
+    use(std::string_view(entry->second));
     return true;
   }
 
@@ -8245,7 +8247,7 @@ class key_value_engine {
   struct notice {
     std::weak_ptr<listener> who;
     wait_id wait = 0;
-    change_pointer what;
+    change_pointer news;
   };
 
   ELASTIC_DECL bool exists(std::string_view key) const;
@@ -8334,7 +8336,7 @@ class tcp_store_session {
   ELASTIC_DECL bool ready(key_value_engine::wait_id wait);
 
   /// A key that this client watches was changed.
-  ELASTIC_DECL void changed(const key_value_engine::change& what);
+  ELASTIC_DECL void changed(const key_value_engine::change& change);
 
   /// Replies that are to be sent; the transport takes them away.
   std::string& output() { return output_; }
@@ -8481,7 +8483,7 @@ class tcp_store_connection : public key_value_engine::listener,
   asio::ip::tcp::endpoint there() const override { return end_of(&::getpeername); }
 
   ELASTIC_DECL void on_ready(key_value_engine::wait_id wait) noexcept override;
-  ELASTIC_DECL void on_change(const key_value_engine::change_pointer& what) noexcept override;
+  ELASTIC_DECL void on_change(const key_value_engine::change_pointer& change) noexcept override;
 
  protected:
   // ---- what the transport does ---------------------------------------------------------------
@@ -8536,7 +8538,7 @@ class tcp_store_connection : public key_value_engine::listener,
   // What another client caused. The requests of this one are left alone: each would otherwise run
   // within a request of the other.
   ELASTIC_DECL void send_aside();
-  ELASTIC_DECL void pass_on(const key_value_engine::change& what);
+  ELASTIC_DECL void pass_on(const key_value_engine::change& change);
 
   // Whether so many more bytes may wait to be sent; if not, this client is dropped.
   ELASTIC_DECL bool has_room(std::size_t bytes);
@@ -8875,7 +8877,7 @@ struct exclusion {
   /// See `as_node_name`.
   std::string name;
   /// For how much longer.
-  duration left{};
+  duration remaining{};
   std::string why;
 
   friend bool operator==(const exclusion&, const exclusion&) = default;
@@ -8886,7 +8888,7 @@ struct exclusion {
 class exclusion_list {
  public:
   /// Of two of one name the one that ends later counts.
-  ELASTIC_DECL void add(const exclusion& what, time_point now);
+  ELASTIC_DECL void add(const exclusion& added, time_point now);
 
   bool is_empty() const { return entries_.empty(); }
 
@@ -8913,7 +8915,7 @@ class exclusion_list {
 
  private:
   struct entry {
-    exclusion given;
+    exclusion original;
     time_point until;
   };
 
@@ -10157,7 +10159,7 @@ class rendezvous_coordinator {
   // ---- news -----------------------------------------------------------------------------------
 
   // The first change of a round is the one that counts: what follows, follows from it.
-  ELASTIC_DECL void announce(change_kind kind, std::string what);
+  ELASTIC_DECL void announce(change_kind kind, std::string reason);
   ELASTIC_DECL void announce(rendezvous_change change);
   ELASTIC_DECL void look_whether_all_finished();
   ELASTIC_DECL void answer_placed(const node_id& node, time_point now);
@@ -10165,7 +10167,7 @@ class rendezvous_coordinator {
 
   // From where workers come, for the node that serves their store.
   ELASTIC_DECL void answer_peers(const node_id& node);
-  ELASTIC_DECL void answer(const node_id& node, rendezvous_answer what);
+  ELASTIC_DECL void answer(const node_id& node, rendezvous_answer reply);
 
   // For a node that has just given up its place, and is counted all the same.
   ELASTIC_DECL std::string missing_nodes() const;
@@ -10281,10 +10283,10 @@ class rendezvous_service final : public store_extension,
   /// on a service that is held by a shared pointer.
   ELASTIC_DECL void show(std::string run_id, std::shared_ptr<report_exchange> reports);
 
-  /// Has `what` called, on the server's strand, whenever a node has come or gone, or a connection
-  /// of one. Call it before the server runs.
-  void on_change(std::function<void(const rendezvous_coordinator&)> what) {
-    on_change_ = std::move(what);
+  /// Has `listener` called, on the server's strand, whenever a node has come or gone, or a
+  /// connection of one. Call it before the server runs.
+  void on_change(std::function<void(const rendezvous_coordinator&)> listener) {
+    on_change_ = std::move(listener);
   }
 
   /// Tells the nodes what they were not told yet, if that may be.
@@ -10722,10 +10724,10 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   /// Sends a request now and after every reconnect, until another one supersedes it: its effect has
   /// to be the same whether it arrives once or twice.
-  ELASTIC_DECL void send_until_superseded(rendezvous_request what);
+  ELASTIC_DECL void send_until_superseded(rendezvous_request request);
 
   /// Sends a request; without a connection it is lost.
-  ELASTIC_DECL void say(const rendezvous_request& what);
+  ELASTIC_DECL void say(const rendezvous_request& request);
 
   /// This node is between two rounds: what is known of the one that it leaves holds no longer.
   ELASTIC_DECL void begin_join(rendezvous_messages::join wish);
@@ -10994,7 +10996,7 @@ class c10d_rendezvous final : public rendezvous_handler {
 
   ELASTIC_DECL task<rendezvous_round> next_round() override;
   ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
-  ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
+  ELASTIC_DECL task<rendezvous_change> report_failure(std::string reason) override;
   ELASTIC_DECL task<void> exit_barrier() override;
   ELASTIC_DECL task<void> wait_for_fence() override;
   ELASTIC_DECL void pause(std::string why, bool saves_first) override;
@@ -11403,9 +11405,9 @@ class tcp_store final : public store {
   ELASTIC_DECL task<void> announce(lease& on);
 
   template <class T>
-  task<T> guarded(task<T> work, const char* what);
+  task<T> guarded(task<T> work, const char* operation);
   [[noreturn]] ELASTIC_DECL void throw_translated(const std::system_error& failure,
-                                                  const char* what);
+                                                  const char* operation);
   ELASTIC_DECL task<void> explain_refused_add(std::string key);
   ELASTIC_DECL task<void> do_set(std::string key, std::string value);
   ELASTIC_DECL task<std::string> do_get(std::string key);
@@ -11437,13 +11439,13 @@ class tcp_store final : public store {
 // ---- errors ---------------------------------------------------------------------------------
 
 template <class T>
-task<T> tcp_store::guarded(task<T> work, const char* what) {
+task<T> tcp_store::guarded(task<T> work, const char* operation) {
   try {
     co_return co_await std::move(work);
   } catch (const error&) {
     throw;
   } catch (const std::system_error& failure) {
-    throw_translated(failure, what);
+    throw_translated(failure, operation);
   }
 }
 
@@ -11758,8 +11760,8 @@ class worker_channel {
   ELASTIC_DECL void node_is_bad(std::string reason);
 
   /// The checkpoint that was asked for is written, or is not and why.
-  ELASTIC_DECL void saved(const control_messages::checkpoint& asked);
-  ELASTIC_DECL void not_saved(const control_messages::checkpoint& asked, std::string reason);
+  ELASTIC_DECL void saved(const control_messages::checkpoint& checkpoint);
+  ELASTIC_DECL void not_saved(const control_messages::checkpoint& checkpoint, std::string reason);
 
   /// What the agent said, the oldest first; none if it said nothing new. Does not wait.
   std::optional<agent_message> poll() { return wait(std::chrono::milliseconds(0)); }
@@ -13174,15 +13176,15 @@ ELASTIC_DECL void add_file_rendezvous(rendezvous_registry& registry);
 namespace elastic::detail {
 
 /// How often workers of a job have failed, as its agents' store has it:
-/// "<restarts> <round>\n<what>".
+/// "<restarts> <round>\n<cause>".
 struct counted_failures {
   int restarts = 0;
   /// The round in which they failed last, and what was said of it; -1: they have not.
   std::int64_t round = -1;
-  std::string what;
+  std::string cause;
 
   /// What is kept of a sentence.
-  ELASTIC_DECL static std::string shortened(std::string_view what);
+  ELASTIC_DECL static std::string shortened(std::string_view text);
   ELASTIC_DECL std::string text() const;
 
   /// Errors: `errc::protocol_violation`.
@@ -13233,7 +13235,7 @@ class job_failures {
   /// Counts a failure, unless one was counted in this round or a later one.
   /// Result: what is counted then, by whomever.
   /// Cancellation: all types; it may or may not have been counted.
-  ELASTIC_DECL task<counted_failures> count(std::int64_t round, std::string what);
+  ELASTIC_DECL task<counted_failures> count(std::int64_t round, std::string reason);
 
  private:
   inline static const std::string restarts_key = "elastic/restarts";
@@ -13388,7 +13390,7 @@ class life_sign {
   ELASTIC_DECL duration age() const;
 
   /// How long its workers may run on if it is not heard again.
-  ELASTIC_DECL duration left() const;
+  ELASTIC_DECL duration remaining() const;
 
   /// Waits until this node has to give up the others, unless it is heard again before; for ever if
   /// it has said nothing yet.
@@ -13819,7 +13821,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   ELASTIC_DECL task<rendezvous_round> next_round() override;
   ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
-  ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
+  ELASTIC_DECL task<rendezvous_change> report_failure(std::string reason) override;
   ELASTIC_DECL task<void> exit_barrier() override;
   ELASTIC_DECL task<void> wait_for_fence() override;
   ELASTIC_DECL task<int> num_nodes_waiting() override;
@@ -13909,8 +13911,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   // What the connections tell of the round.
   ELASTIC_DECL task<void> note_linked_change();
-  ELASTIC_DECL task<void> note_linked_failure(std::string what);
-  ELASTIC_DECL task<void> note_told(rendezvous_change told);
+  ELASTIC_DECL task<void> note_linked_failure(std::string reason);
+  ELASTIC_DECL task<void> note_told(rendezvous_change notice);
   ELASTIC_DECL task<void> note_any_change();
 
   // How often workers of the job have failed before this round, as the node of rank 0 says: one
@@ -13954,7 +13956,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   // Before it meets the others again that it has given up.
   ELASTIC_DECL task<void> come_back();
   ELASTIC_DECL task<void> look_once();
-  ELASTIC_DECL task<void> note_failure(std::string what);
+  ELASTIC_DECL task<void> note_failure(std::string reason);
 
   // ---- what happens in a round ----------------------------------------------------------------
 
@@ -13965,7 +13967,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL void note(rendezvous_change detected);
 
   // Once for each round, whoever fails in it.
-  ELASTIC_DECL task<rendezvous_change> count_failure(std::string what);
+  ELASTIC_DECL task<rendezvous_change> count_failure(std::string reason);
   ELASTIC_DECL rendezvous_change failure_of(const counted_failures& counted) const;
   ELASTIC_DECL task<std::optional<rendezvous_change>> change_of(view current);
 
@@ -13977,7 +13979,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   // A node of torchrun counts a failure only if its workers end before it sees this one leave: they
   // get time to notice that their peers are gone.
   ELASTIC_DECL task<void> await_failures_at_torchrun();
-  ELASTIC_DECL rendezvous_change change(change_kind kind, std::string what) const;
+  ELASTIC_DECL rendezvous_change change(change_kind kind, std::string reason) const;
 
   // ---- the end --------------------------------------------------------------------------------
 
@@ -14430,7 +14432,7 @@ class etcd_client {
   ELASTIC_DECL static std::string shown(const detail::http_response& response);
 
   // One line for each time that it is away: whoever reads the log can see what is waited for.
-  ELASTIC_DECL void note_absence(const std::string& tried, duration left);
+  ELASTIC_DECL void note_absence(const std::string& tried, duration remaining);
   ELASTIC_DECL void note_answer();
 
   // ---- connections ----------------------------------------------------------------------------
@@ -14889,7 +14891,7 @@ class key_directory {
     int fd;
   };
 
-  [[noreturn]] ELASTIC_DECL static void refuse(const char* what, const std::string& path,
+  [[noreturn]] ELASTIC_DECL static void refuse(const char* subject, const std::string& path,
                                                int number);
   ELASTIC_DECL descriptor open_lock() const;
 
@@ -15015,8 +15017,8 @@ struct registered_function {
 class function_table {
  public:
   ELASTIC_DECL static function_table& here();
-  ELASTIC_DECL void add(std::shared_ptr<const registered_function> one);
-  ELASTIC_DECL void remove(const registered_function* one) noexcept;
+  ELASTIC_DECL void add(std::shared_ptr<const registered_function> entry);
+  ELASTIC_DECL void remove(const registered_function* entry) noexcept;
 
   /// Errors: `errc::invalid_argument` if no function has this name, or several.
   ELASTIC_DECL std::shared_ptr<const registered_function> find(const std::string& name);
@@ -15136,16 +15138,16 @@ class entrypoint<R(P...)> {
  public:
   template <class Function>
   entrypoint(std::string name, Function function) {
-    const auto one = std::make_shared<detail::registered_function>();
-    one->run = [name, function = std::move(function)](const nlohmann::json& given) mutable {
-      auto arguments = decoded(name, given);
+    const auto entry = std::make_shared<detail::registered_function>();
+    entry->run = [name, function = std::move(function)](const nlohmann::json& values) mutable {
+      auto arguments = decoded(name, values);
       return detail::json_of_call<R>(
           [&]() -> R { return std::apply(function, std::move(arguments)); });
     };
-    one->check = [name](const nlohmann::json& given) { decoded(name, given); };
-    one->name = std::move(name);
-    function_ = one;
-    detail::function_table::here().add(one);
+    entry->check = [name](const nlohmann::json& values) { decoded(name, values); };
+    entry->name = std::move(name);
+    function_ = entry;
+    detail::function_table::here().add(entry);
   }
   entrypoint(const entrypoint&) = delete;
   entrypoint& operator=(const entrypoint&) = delete;
@@ -15168,8 +15170,8 @@ class entrypoint<R(P...)> {
 
  private:
   static std::tuple<std::decay_t<P>...> decoded(const std::string& name,
-                                                const nlohmann::json& given) {
-    return detail::arguments_of<std::decay_t<P>...>(name, given, std::index_sequence_for<P...>());
+                                                const nlohmann::json& values) {
+    return detail::arguments_of<std::decay_t<P>...>(name, values, std::index_sequence_for<P...>());
   }
 
   std::shared_ptr<const detail::registered_function> function_;
@@ -15363,7 +15365,7 @@ ELASTIC_DECL std::vector<unsigned long> processor_set::mask() const {
 namespace detail {
 
 /// "4" or "0-3". Result: false if it is neither.
-inline bool add_processors(std::string_view text, processor_set& all) {
+inline bool add_processors(std::string_view text, processor_set& processors) {
   const auto read = [](std::string_view digits, int& number) {
     const char* const end = digits.data() + digits.size();
     const auto [stop, failure] = std::from_chars(digits.data(), end, number);
@@ -15378,36 +15380,37 @@ inline bool add_processors(std::string_view text, processor_set& all) {
   } else if (!read(text.substr(dash + 1), last)) {
     return false;
   }
-  for (int number = first; number <= last; ++number) all.add(number);
+  for (int number = first; number <= last; ++number) processors.add(number);
   return first <= last;
 }
 
 }  // namespace detail
 
 ELASTIC_DECL processor_set processor_set::parse(std::string_view text) {
-  processor_set all;
+  processor_set processors;
   for (std::string_view rest = text;;) {
     const std::size_t comma = rest.find(',');
-    if (!detail::add_processors(rest.substr(0, comma), all)) {
+    if (!detail::add_processors(rest.substr(0, comma), processors)) {
       throw error(errc::invalid_argument,
                   fmt::format("'{}' is no list of processors: numbers from 0 to {} and ranges are "
                               "needed, such as 0-3,8",
                               text, limit - 1));
     }
-    if (comma == std::string_view::npos) return all;
+    if (comma == std::string_view::npos) return processors;
     rest.remove_prefix(comma + 1);
   }
 }
 
 ELASTIC_DECL processor_set processor_set::allowed_here() {
   unsigned long words[limit / word] = {};
-  processor_set all;
-  if (::sched_getaffinity(0, sizeof words, reinterpret_cast<cpu_set_t*>(words)) != 0) return all;
+  processor_set processors;
+  if (::sched_getaffinity(0, sizeof words, reinterpret_cast<cpu_set_t*>(words)) != 0)
+    return processors;
   for (int number = 0; number < limit; ++number) {
     const auto place = static_cast<std::size_t>(number);
-    if ((words[place / word] >> (place % word) & 1UL) != 0) all.add(number);
+    if ((words[place / word] >> (place % word) & 1UL) != 0) processors.add(number);
   }
-  return all;
+  return processors;
 }
 
 ELASTIC_DECL std::string processor_set::text() const {
@@ -15664,9 +15667,9 @@ inline bool was_struck(const worker_failure& failure) {
 /// The earliest time at which a worker can have failed.
 inline wall_time earliest_moment(const worker_failure& failure) {
   if (failure.error && failure.error->timestamp != 0) {
-    const wall_time said{std::chrono::seconds(failure.timestamp())};
+    const wall_time written{std::chrono::seconds(failure.timestamp())};
     const wall_time fine = failure.moment();
-    return fine >= said && fine < said + std::chrono::seconds(2) ? fine : said;
+    return fine >= written && fine < written + std::chrono::seconds(2) ? fine : written;
   }
   return was_struck(failure) ? failure.at - notice_delay : failure.at;
 }
@@ -15823,8 +15826,8 @@ inline std::vector<failure_kind> kinds_of(const std::vector<worker_failure>& fai
   for (std::size_t index = 0; index < failures.size(); ++index) {
     const worker_failure& failure = failures[index];
     if (&failure != root && is_victim(failure, first_own)) continue;
-    auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const failure_kind& one) {
-      return is_same_failure(failures[one.first], failure);
+    auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const failure_kind& known_kind) {
+      return is_same_failure(failures[known_kind.first], failure);
     });
     if (kind == kinds.end()) kind = kinds.insert(kinds.end(), {index, {}});
     kind->ranks.push_back(failure.rank);
@@ -15949,25 +15952,25 @@ inline nlohmann::ordered_json end_json(const exit_status& status) {
 }
 
 inline nlohmann::ordered_json failure_json(const worker_failure& failure) {
-  nlohmann::ordered_json one;
-  one["rank"] = failure.rank;
-  one["local_rank"] = failure.local_rank;
-  one["group_rank"] = failure.group_rank;
-  one["role"] = failure.role;
-  one["host"] = failure.host;
-  one["pid"] = failure.pid;
-  one["time"] = std::chrono::duration<double>(failure.moment().time_since_epoch()).count();
-  one["end"] = end_json(failure.status);
-  one["stopped_by_agent"] = failure.stopped_by_agent;
-  one["out_of_memory"] = failure.out_of_memory;
-  if (!failure.core_file.empty()) one["core"] = failure.core_file;
+  nlohmann::ordered_json object;
+  object["rank"] = failure.rank;
+  object["local_rank"] = failure.local_rank;
+  object["group_rank"] = failure.group_rank;
+  object["role"] = failure.role;
+  object["host"] = failure.host;
+  object["pid"] = failure.pid;
+  object["time"] = std::chrono::duration<double>(failure.moment().time_since_epoch()).count();
+  object["end"] = end_json(failure.status);
+  object["stopped_by_agent"] = failure.stopped_by_agent;
+  object["out_of_memory"] = failure.out_of_memory;
+  if (!failure.core_file.empty()) object["core"] = failure.core_file;
   if (failure.error) {
-    one["error_file"] = failure.error_file;
-    one["message"] = failure.error->message;
-    if (failure.error->callstack) one["callstack"] = *failure.error->callstack;
+    object["error_file"] = failure.error_file;
+    object["message"] = failure.error->message;
+    if (failure.error->callstack) object["callstack"] = *failure.error->callstack;
   }
-  if (!failure.last_stderr.empty()) one["last_stderr"] = failure.last_stderr;
-  return one;
+  if (!failure.last_stderr.empty()) object["last_stderr"] = failure.last_stderr;
+  return object;
 }
 
 }  // namespace detail
@@ -16356,9 +16359,9 @@ ELASTIC_DECL std::vector<std::string> environment_entries(const environment_map&
 
 ELASTIC_DECL std::optional<std::string> find_variable(const environment_map& variables,
                                                       std::string_view name) {
-  const auto found = variables.find(name);
-  if (found == variables.end()) return std::nullopt;
-  return found->second;
+  const auto entry = variables.find(name);
+  if (entry == variables.end()) return std::nullopt;
+  return entry->second;
 }
 
 namespace detail {
@@ -16437,9 +16440,9 @@ ELASTIC_DECL std::optional<std::string> unsayable(const nlohmann::json& value, i
 }
 
 ELASTIC_DECL std::string call_text(const nlohmann::json& value, std::size_t most,
-                                   const std::string& what) {
+                                   const std::string& subject) {
   const auto refuse = [&](const std::string& why) {
-    throw error(errc::invalid_argument, what + " " + why);
+    throw error(errc::invalid_argument, subject + " " + why);
   };
   if (const auto reason = unsayable(value)) refuse(*reason);
   std::string text;
@@ -16454,9 +16457,9 @@ ELASTIC_DECL std::string call_text(const nlohmann::json& value, std::size_t most
   return text;
 }
 
-ELASTIC_DECL nlohmann::json call_value(std::string_view text, const std::string& what) {
+ELASTIC_DECL nlohmann::json call_value(std::string_view text, const std::string& subject) {
   const auto refuse = [&](const std::string& why) {
-    throw error(errc::protocol_violation, what + " cannot be understood: " + why);
+    throw error(errc::protocol_violation, subject + " cannot be understood: " + why);
   };
   if (const auto reason = beyond_json_bounds(text, std::numeric_limits<int>::max())) {
     refuse(*reason);
@@ -16682,6 +16685,82 @@ ELASTIC_DECL void rendezvous_handler::pause(std::string, bool) {
 
 }  // namespace elastic
 
+// ---- elastic/agent/detail/agent_journal.hpp ----
+
+namespace elastic::detail {
+
+/// What an agent writes into the journal: each of its decisions, with the round and the attempt
+/// that it belongs to.
+///
+/// Thread-safety: the agent's strand.
+class agent_journal {
+ public:
+  /// All of them must outlive it.
+  ELASTIC_DECL agent_journal(job_journal& journal, const worker_spec& spec,
+                             const worker_group& group, time_source& time);
+
+  agent_journal(const agent_journal&) = delete;
+  agent_journal& operator=(const agent_journal&) = delete;
+
+  // ---- what later events belong to --------------------------------------------------------------
+
+  ELASTIC_DECL void begin_round(std::int64_t round);
+  /// @param attempt  how often workers had failed when it began
+  void begin_attempt(std::int64_t attempt) { attempt_ = attempt; }
+  void leave_rounds() { round_.reset(); }
+
+  // ---- the run ----------------------------------------------------------------------------------
+
+  /// An event of which nothing is known but its kind, and why.
+  ELASTIC_DECL void note(job_event_kind kind, std::string reason = {});
+
+  ELASTIC_DECL void note_start(std::string run_id, std::string backend);
+  ELASTIC_DECL void note_end(worker_state state, std::string reason, time_point began);
+  ELASTIC_DECL void note_stop_request(std::string reason, int signal);
+  ELASTIC_DECL void note_fault(const worker& victim, int signal, std::string reason);
+
+  // ---- an attempt -------------------------------------------------------------------------------
+
+  ELASTIC_DECL void note_round(const rendezvous_round& round, const assigned_ranks& ranks,
+                               time_point began);
+  /// @param standbys  null: the workers are started without
+  ELASTIC_DECL void note_workers(const rendezvous_round& round, const assigned_ranks& ranks,
+                                 const standby_set* standbys, time_point began);
+  ELASTIC_DECL void note_round_end(const rendezvous_change& change, int failures);
+
+  /// What became of the workers that ran; once for each round.
+  ELASTIC_DECL void note_verdict();
+  ELASTIC_DECL void note_decision(const restart_decision& decision, int failures);
+  /// What the worker left whose failure ended the attempt, if it was one of this node.
+  ELASTIC_DECL void note_cause();
+
+  ELASTIC_DECL void note_checkpoint(const checkpoint_outcome& outcome, time_point began);
+  ELASTIC_DECL void note_exit_barrier(std::string state, std::string reason, time_point began);
+
+  /// Carries out what stops the workers, and notes how long it takes; nothing, if none is left to
+  /// be stopped. Errors and cancellation: those of `stopping`.
+  ELASTIC_DECL task<void> time_stop(stop_plan plan, task<void> stopping);
+
+ private:
+  ELASTIC_DECL job_event about(job_event_kind kind) const;
+  ELASTIC_DECL job_event about_ranks(job_event_kind kind, const rendezvous_round& round,
+                                     const assigned_ranks& ranks, time_point began) const;
+  ELASTIC_DECL double seconds_since(time_point then) const;
+
+  job_journal& journal_;
+  const worker_spec& spec_;
+  const worker_group& group_;
+  time_source& time_;
+  /// None before the first round, and after the last.
+  std::optional<std::int64_t> round_;
+  std::int64_t attempt_ = 0;
+  bool is_judged_ = false;
+  /// That the workers of the attempt are gone is written down.
+  bool is_stopped_ = true;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/agent/detail/agent_step.hpp ----
 
 namespace elastic::detail {
@@ -16817,7 +16896,7 @@ class agent_telemetry {
   ELASTIC_DECL event event_of_worker(const worker& entry, std::string state, int restarts) const;
   ELASTIC_DECL static std::string hung_error(const std::string& reason);
   ELASTIC_DECL static std::string error_without_file(const event::worker_part& failed);
-  ELASTIC_DECL static std::string worker_event_state(const worker& one);
+  ELASTIC_DECL static std::string worker_event_state(const worker& entry);
   ELASTIC_DECL event common(std::string state, int restarts, std::optional<int> group_rank,
                             std::optional<int> group_world_size) const;
   ELASTIC_DECL void record(const event& happened);
@@ -16832,6 +16911,80 @@ class agent_telemetry {
   int restarts_ = 0;
   std::optional<int> group_rank_;
   std::optional<int> group_world_size_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/pending_command.hpp ----
+
+namespace elastic::detail {
+
+/// A command that somebody waits for. It is answered once, at the latest when it is forgotten.
+class pending_command {
+ public:
+  using answer_taker = std::function<void(command_outcome)>;
+
+  pending_command(job_command command, answer_taker answer)
+      : command_(std::move(command)), answer_(std::move(answer)) {}
+  pending_command(const pending_command&) = delete;
+  pending_command& operator=(const pending_command&) = delete;
+  ~pending_command() { settle(false, "not carried out: the workers, or the job, ended before"); }
+
+  const job_command& command() const { return command_; }
+
+  void settle(bool is_done, std::string text) {
+    if (!answer_) return;
+    const answer_taker answer = std::exchange(answer_, nullptr);
+    answer(command_outcome{is_done, std::move(text)});
+  }
+
+ private:
+  job_command command_;
+  answer_taker answer_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/job_pause.hpp ----
+
+namespace elastic::detail {
+
+/// The pause of a job, as far as this node knows of it. The workers of all nodes are stopped;
+/// waiting for the next round is then all that an agent does: no worker has a peer that stands
+/// still, for which it would wait until a time-out ends it.
+///
+/// Thread-safety: the agent's strand.
+class job_pause {
+ public:
+  /// The journal and the log must outlive it.
+  ELASTIC_DECL job_pause(std::shared_ptr<rendezvous_handler> rendezvous, agent_journal& journal,
+                         const logger& log);
+
+  /// Has the job pause. The command is answered by `settle`; at once, if there is nothing to do.
+  ELASTIC_DECL void begin(std::shared_ptr<pending_command> pending);
+
+  /// Ends the pause that this node began, and answers the command.
+  ELASTIC_DECL void resume(pending_command& pending);
+
+  /// The job pauses, here or on another node.
+  ELASTIC_DECL void note(std::string why);
+
+  /// No worker of this node runs any more.
+  ELASTIC_DECL void settle();
+
+  /// A round was met: the job goes on.
+  void forget() { reason_.reset(); }
+
+  /// Why the job pauses; none: it does not, as far as is known.
+  const std::optional<std::string>& reason() const { return reason_; }
+
+ private:
+  std::shared_ptr<rendezvous_handler> rendezvous_;
+  agent_journal& journal_;
+  const logger& log_;
+  std::optional<std::string> reason_;
+  bool is_own_ = false;
+  std::shared_ptr<pending_command> pending_;
 };
 
 }  // namespace elastic::detail
@@ -16906,36 +17059,6 @@ ELASTIC_DECL planned_restart plan_restart(const planned_restart_view& view);
 
 }  // namespace elastic::detail
 
-// ---- elastic/agent/detail/pending_command.hpp ----
-
-namespace elastic::detail {
-
-/// A command that somebody waits for. It is answered once, at the latest when it is forgotten.
-class pending_command {
- public:
-  using answer_taker = std::function<void(command_outcome)>;
-
-  pending_command(job_command what, answer_taker answer)
-      : what_(std::move(what)), answer_(std::move(answer)) {}
-  pending_command(const pending_command&) = delete;
-  pending_command& operator=(const pending_command&) = delete;
-  ~pending_command() { settle(false, "not carried out: the workers, or the job, ended before"); }
-
-  const job_command& what() const { return what_; }
-
-  void settle(bool is_done, std::string text) {
-    if (!answer_) return;
-    const answer_taker answer = std::exchange(answer_, nullptr);
-    answer(command_outcome{is_done, std::move(text)});
-  }
-
- private:
-  job_command what_;
-  answer_taker answer_;
-};
-
-}  // namespace elastic::detail
-
 // ---- elastic/agent/detail/request_inbox.hpp ----
 
 namespace elastic::detail {
@@ -16986,6 +17109,75 @@ ELASTIC_DECL stop_request as_stop_request(asio::cancellation_type requested);
 
 }  // namespace elastic::detail
 
+// ---- elastic/agent/detail/round_agreement.hpp ----
+
+namespace elastic::detail {
+
+/// What the agents of a round agree on over its store.
+struct round_agreement {
+  assigned_ranks ranks;
+  master_endpoint master;
+};
+
+/// Tells the other agents of a round about this node's workers; learns their ranks, and where their
+/// master is.
+///
+/// A connection that is left from the last round may have broken unseen: so it is tried twice. A
+/// store that is gone, with the node that hosted it, makes the round end soon: then that is what
+/// counts, and the store's error comes only after `limits::rendezvous_reconnect_timeout`.
+///
+/// @param mine  this node's workers
+/// Errors: `errc::rendezvous_timeout` if not all have told within the round's `exchange_timeout`;
+/// those of `exchange_ranks`. Cancellation: all types; what was told stays in the store.
+ELASTIC_DECL task<round_agreement> agree_on_round(std::shared_ptr<time_source> time,
+                                                  rendezvous_round round, role_info mine);
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/run_files.hpp ----
+
+namespace elastic::detail {
+
+/// What a run leaves on disk: the log directory with the workers' files and the report, and the
+/// journal's file.
+///
+/// A file system that does not answer holds up the end no longer than its patience.
+/// Thread-safety: the agent's strand.
+class run_files {
+ public:
+  /// All of them must outlive it.
+  ELASTIC_DECL run_files(job_journal& journal, time_source& time, const logger& log);
+
+  run_files(const run_files&) = delete;
+  run_files& operator=(const run_files&) = delete;
+
+  /// Of the workers' files. Empty until `open` has ended.
+  log_layout& layout() { return layout_; }
+
+  /// Makes the directory, and adds the journal's file.
+  ///
+  /// @param log_dir  below which the directory is made; "/dev/null": none
+  /// @param journal_path  empty: in the log directory, if there is one; "/dev/null": none
+  /// Errors: those of `log_layout`.
+  ELASTIC_DECL task<void> open(std::string run_id, std::string log_dir, std::string journal_path);
+
+  /// Leaves the directory as promised, with the report if the job failed, and notes in the result
+  /// where it is. Errors: none; what cannot be written is logged.
+  ///
+  /// @param result  null: the job broke down
+  ELASTIC_DECL task<void> leave(run_result* result);
+
+ private:
+  job_journal& journal_;
+  time_source& time_;
+  const logger& log_;
+  log_layout layout_;
+  /// Null until the log directory is there, or without one.
+  std::shared_ptr<journal_file> journal_file_;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/base/detail/mailbox.hpp ----
 
 namespace elastic::detail {
@@ -17033,58 +17225,6 @@ class mailbox {
 
 }  // namespace elastic::detail
 
-// ---- elastic/rendezvous/detail/gather.hpp ----
-
-namespace elastic::detail {
-
-/// The keys "<prefix><rank><suffix>" of all ranks.
-ELASTIC_DECL std::vector<std::string> rank_keys(const std::string& prefix, int size,
-                                                const std::string& suffix);
-
-inline const std::string gathered_suffix = ".FIN";
-
-/// Tells and learns; says then that this rank has.
-ELASTIC_DECL task<std::vector<std::string>> tell_and_read(std::shared_ptr<store> agents,
-                                                          std::string prefix, std::string mine,
-                                                          int rank, int size);
-
-/// Waits until all have said that they have learnt it.
-ELASTIC_DECL task<void> wait_for_readers(std::shared_ptr<store> agents, std::string prefix,
-                                         int size);
-
-/// Tells every agent of a round a text and learns theirs, in the order of their ranks. Rank 0 ends
-/// last: it may be the one that serves the store.
-///
-/// Bound the wait by `with_deadline`. Errors: those of the store.
-/// Cancellation: all types; what was told stays in the store.
-/// Source: torch.distributed.elastic.utils.store, `synchronize` (PyTorch up to 2.3).
-ELASTIC_DECL task<std::vector<std::string>> gather(std::shared_ptr<store> agents,
-                                                   std::string prefix, std::string mine, int rank,
-                                                   int size);
-
-}  // namespace elastic::detail
-
-// ---- elastic/rendezvous/detail/master_keys.hpp ----
-
-namespace elastic::detail {
-
-/// Tells the other agents of a round, as PyTorch's do, where the workers meet.
-/// Errors, cancellation: those of the store.
-ELASTIC_DECL task<void> publish_master(std::shared_ptr<store> agents, master_endpoint master);
-
-/// Waits until the agent of group rank 0 has told where the workers meet. Who serves there is not
-/// told.
-///
-/// Errors: those of the store; `errc::protocol_violation` if it told nonsense.
-/// Cancellation: all types, no effect.
-ELASTIC_DECL task<master_endpoint> read_master(std::shared_ptr<store> agents);
-
-/// Agrees on where the workers of a round meet: `mine`, if this is the node of group rank 0.
-ELASTIC_DECL task<master_endpoint> agree_on_master(std::shared_ptr<store> agents,
-                                                   master_endpoint mine, int group_rank);
-
-}  // namespace elastic::detail
-
 // ---- elastic/agent/impl/local_agent.ipp ----
 
 namespace elastic {
@@ -17124,39 +17264,6 @@ inline agent_services with_defaults(agent_services services, asio::any_io_execut
   return services;
 }
 
-/// The directory for the workers' files.
-inline task<log_layout> make_log_layout(std::string base, std::string run_id) {
-  if (base == "/dev/null") co_return log_layout();
-  if (!log_layout::base_may_hang(base)) co_return log_layout(base, run_id);
-  std::function<log_layout()> work = [base, run_id] { return log_layout(base, run_id); };
-  co_return co_await run_blocking<log_layout>(std::move(work));
-}
-
-/// A log directory when its run has ended, and what went wrong.
-struct left_log_directory {
-  log_layout layout;
-  std::string problem;
-};
-
-/// Leaves the directory as promised, with the report for programs if there is one.
-inline left_log_directory leave_log_directory(log_layout layout,
-                                              std::optional<worker_state> outcome,
-                                              const std::string& report) {
-  left_log_directory left;
-  if (outcome == worker_state::succeeded) {
-    layout.discard();
-  } else if (outcome != worker_state::failed) {
-    layout.discard_if_empty();
-  }
-  const std::string path = layout.report_file();
-  left.layout = std::move(layout);
-  if (path.empty() || report.empty()) return left;
-  std::ofstream file(path);
-  file << report;
-  if (!file.flush()) left.problem = fmt::format("the report '{}' cannot be written", path);
-  return left;
-}
-
 /// Closes the inbox, also if the context is destroyed while the agent runs.
 struct inbox_closer {
   std::shared_ptr<request_inbox> inbox;
@@ -17178,9 +17285,11 @@ class agent_run {
         log_(services_.log),
         strand_(strand),
         time_(*services_.time),
-        journal_(*services_.journal),
-        group_(strand, spec, services_, layout_),
+        files_(*services_.journal, time_, log_),
+        group_(strand, spec, services_, files_.layout()),
+        journal_(*services_.journal, spec, group_, time_),
         telemetry_(services_, spec, rendezvous_->run_id(), rendezvous_->backend()),
+        pause_(rendezvous_, journal_, log_),
         ledger_(spec.max_restarts, spec.restart),
         started_(strand),
         fenced_(strand),
@@ -17220,7 +17329,9 @@ class agent_run {
         log_.debug("{}", text);
       } else {
         log_.warning("{}: {}", request.reason, text);
-        if (!entry.end) note_fault(entry, request, text);
+        if (!entry.end) {
+          journal_.note_fault(entry, request.number, fmt::format("{}: {}", request.reason, text));
+        }
       }
     }
   }
@@ -17231,9 +17342,9 @@ class agent_run {
   }
 
   void take(const std::shared_ptr<pending_command>& pending) {
-    switch (pending->what().what) {
+    switch (pending->command().what) {
       case job_command::kind::pause: return pause(pending);
-      case job_command::kind::resume: return resume(*pending);
+      case job_command::kind::resume: return pause_.resume(*pending);
       case job_command::kind::checkpoint: return ask_for_checkpoint(pending);
       case job_command::kind::drain: return drain(*pending);
     }
@@ -17245,12 +17356,10 @@ class agent_run {
     const bool is_urgent = stop_.has_value() || request.signal == SIGKILL;
     const char* effect = is_urgent ? "killing the workers" : "stopping the workers";
     if (group_.running() == 0) effect = "no worker runs, so this node only stops waiting";
-    log_.warning("{}: {}", request.reason.empty() ? "stop requested" : request.reason, effect);
+    const std::string reason = request.reason.empty() ? "stop requested" : request.reason;
+    log_.warning("{}: {}", reason, effect);
     if (!stop_) stop_ = request;
-    job_event event = about(job_event_kind::stop_requested);
-    event.reason = request.reason.empty() ? "stop requested" : request.reason;
-    event.signal = is_urgent ? SIGKILL : request.signal;
-    journal_.record(std::move(event));
+    journal_.note_stop_request(reason, is_urgent ? SIGKILL : request.signal);
     if (is_urgent) {
       group_.kill();
     } else {
@@ -17265,7 +17374,7 @@ class agent_run {
   task<run_result> run() {
     agent_telemetry::timed_step timer(telemetry_, "SimpleElasticAgent.run");
     const time_point began = time_.now();
-    note_start();
+    journal_.note_start(rendezvous_->run_id(), rendezvous_->backend());
     std::optional<run_result> result;
     std::string breakdown = "unknown error";
     std::exception_ptr failure;
@@ -17278,12 +17387,9 @@ class agent_run {
     } catch (...) {
       failure = std::current_exception();
     }
-    job_event end = about(job_event_kind::agent_ended);
-    end.state = result ? journal_name(result->state) : "failed";
-    end.reason = result ? result->reason : breakdown;
-    end.seconds = seconds_since(began);
-    journal_.record(std::move(end));
-    task<void> leaving = leave_files(result ? &*result : nullptr);
+    journal_.note_end(result ? result->state : worker_state::failed,
+                      result ? result->reason : breakdown, began);
+    task<void> leaving = files_.leave(result ? &*result : nullptr);
     co_await std::move(leaving);
     if (failure) {
       telemetry_.record_agent(group_, restarts_, breakdown);
@@ -17302,75 +17408,28 @@ class agent_run {
     std::optional<rendezvous_change> change;
     /// The other nodes were informed of how the workers ended, as far as they could be.
     bool is_reported = false;
-    /// The journal has what became of the workers.
-    bool is_judged = false;
   };
 
   /// What workers are to be told, and who waits for what comes of it; null: nobody.
   struct worker_order {
     worker_request request;
-    std::shared_ptr<pending_command> asked;
+    std::shared_ptr<pending_command> command;
   };
 
   // ---- commands ---------------------------------------------------------------------------------
+
+  void pause(const std::shared_ptr<pending_command>& pending) {
+    if (stop_) return pending->settle(false, "not paused: this node leaves the job");
+    pause_.begin(pending);
+    // If it waits for the others to succeed, they may do so before they hear of it.
+    if (group_.running() + group_.starting() == 0 && !is_at_exit_barrier_) pause_.settle();
+  }
 
   void ask_for_checkpoint(const std::shared_ptr<pending_command>& pending) {
     if (group_.state() != worker_state::healthy || stop_) {
       return pending->settle(false, "no checkpoint: no workers run on this node now");
     }
-    requests_.push({{worker_request::kind::checkpoint, pending->what().within}, pending});
-  }
-
-  /// Stops the workers of all nodes. Waiting for the next round is then all that the agent does: no
-  /// worker has a peer that stands still, for which it would wait until a time-out ends it.
-  void pause(const std::shared_ptr<pending_command>& pending) {
-    if (stop_) return pending->settle(false, "not paused: this node leaves the job");
-    if (has_paused_ && pause_) {
-      return pending->settle(true, fmt::format("the job is {} already", *pause_));
-    }
-    const std::string why = fmt::format("paused at {} {}", host_name(), pending->what().reason);
-    try {
-      rendezvous_->pause(why, true);
-    } catch (const error& refusal) {
-      return pending->settle(false, fmt::format("not paused: {}", refusal.what()));
-    }
-    has_paused_ = true;
-    note_pause(why);
-    pausing_ = pending;
-    // If it waits for the others to succeed, they may do so before they hear of it.
-    if (group_.running() + group_.starting() == 0 && !is_at_exit_barrier_) settle_pause();
-  }
-
-  void resume(pending_command& pending) {
-    if (!has_paused_) {
-      return pending.settle(
-          false, pause_ ? fmt::format("not resumed: the job is {}; resume it there", *pause_)
-                        : std::string("not resumed: this node has not paused the job"));
-    }
-    rendezvous_->resume();
-    has_paused_ = false;
-    pause_.reset();
-    job_event event = about(job_event_kind::job_resumed);
-    event.reason = "resumed " + pending.what().reason;
-    log_.warning("the job is {}", event.reason);
-    journal_.record(std::move(event));
-    pausing_.reset();
-    pending.settle(true, "the job goes on: its nodes meet");
-  }
-
-  void note_pause(std::string why) {
-    if (pause_) return;
-    log_.warning("the job is {}", why);
-    job_event event = about(job_event_kind::job_paused);
-    event.reason = why;
-    journal_.record(std::move(event));
-    pause_ = std::move(why);
-  }
-
-  /// No worker of this node runs any more.
-  void settle_pause() {
-    if (pausing_) pausing_->settle(true, "the job is paused: no worker of this node runs");
-    pausing_.reset();
+    requests_.push({{worker_request::kind::checkpoint, pending->command().within}, pending});
   }
 
   /// Workers of other nodes fail when their peers here end. They are stopped before, so that nobody
@@ -17395,148 +17454,11 @@ class agent_run {
   void drain(pending_command& pending) {
     if (stop_) return pending.settle(true, "this node leaves the job already");
     stop_request request;
-    request.reason = "drained " + pending.what().reason;
+    request.reason = "drained " + pending.command().reason;
     request.escalates = false;
     request.is_node_bad = true;
     take(request);
     pending.settle(true, "this node leaves the job");
-  }
-
-  // ---- the journal ------------------------------------------------------------------------------
-
-  job_event about(job_event_kind kind) const {
-    job_event event;
-    event.kind = kind;
-    if (attempt_) {
-      event.round = attempt_->round.round;
-      event.attempt = restarts_;
-    }
-    return event;
-  }
-
-  void note_fault(const worker& entry, const rank_signal_request& request,
-                  const std::string& text) {
-    job_event event = about(job_event_kind::fault_injected);
-    event.rank = entry.identity.rank;
-    event.local_rank = entry.identity.local_rank;
-    event.pid = entry.pid;
-    event.signal = request.number;
-    event.reason = fmt::format("{}: {}", request.reason, text);
-    journal_.record(std::move(event));
-  }
-
-  double seconds_since(time_point then) const {
-    return std::chrono::duration<double>(time_.now() - then).count();
-  }
-
-  static const char* journal_name(worker_state state) {
-    if (state == worker_state::succeeded) return "succeeded";
-    return state == worker_state::failed ? "failed" : "stopped";
-  }
-
-  static const char* journal_name(change_kind kind) {
-    if (kind == change_kind::node_waiting) return "node_waiting";
-    return kind == change_kind::node_lost ? "node_lost" : "worker_failed";
-  }
-
-  void note_start() {
-    job_event event = about(job_event_kind::agent_started);
-    event.run_id = rendezvous_->run_id();
-    event.backend = rendezvous_->backend();
-    event.role = spec_.role;
-    event.local_world_size = spec_.nproc_per_node;
-    event.max_restarts = spec_.max_restarts;
-    event.pid = ::getpid();
-    journal_.record(std::move(event));
-  }
-
-  void note_workers(const assigned_ranks& ranks, job_event_kind kind,
-                    std::optional<double> seconds) {
-    job_event event = about(kind);
-    event.group_rank = attempt_->round.group_rank;
-    event.group_world_size = attempt_->round.group_world_size;
-    event.world_size = ranks.world_size;
-    event.base_rank = ranks.base_rank;
-    event.local_world_size = spec_.nproc_per_node;
-    event.seconds = seconds;
-    if (kind == job_event_kind::workers_started) {
-      for (const worker& entry : group_.workers()) event.pids.push_back(entry.pid);
-      if (standbys_) {
-        event.count = static_cast<std::int64_t>(standbys_->starts().warm);
-        event.reason = standbys_->starts().text();
-        starts_.add(standbys_->starts());
-      }
-    }
-    journal_.record(std::move(event));
-  }
-
-  /// What became of the workers that ran; once for each attempt.
-  void note_verdict() {
-    if (!attempt_ || attempt_->is_judged) return;
-    const worker_state state = group_.state();
-    if (state == worker_state::healthy || state == worker_state::init) return;
-    attempt_->is_judged = true;
-    job_event event = about(job_event_kind::workers_judged);
-    event.state = journal_name(state);
-    if (group_.no_restart()) event.reason = *group_.no_restart();
-    if (group_.bad_node()) event.reason = *group_.bad_node();
-    event.step = group_.furthest_step();
-    journal_.record(std::move(event));
-  }
-
-  void note_decision(const restart_decision& decision) {
-    const bool restarts = decision.restart;
-    job_event event =
-        about(restarts ? job_event_kind::restart_decided : job_event_kind::failure_decided);
-    event.reason = decision.reason;
-    event.restarts = ledger_.failures();
-    event.max_restarts = spec_.max_restarts;
-    if (restarts) event.allowed = std::chrono::duration<double>(decision.delay).count();
-    journal_.record(std::move(event));
-  }
-
-  /// What the worker left whose failure ended the attempt.
-  void note_cause() {
-    if (const rendezvous_change* change = round_end(); change && change->on_other_node) return;
-    const std::optional<worker_failure> failure = group_.first_failure();
-    if (!failure) return;
-    job_event event = about(job_event_kind::failure_described);
-    event.rank = failure->rank;
-    event.local_rank = failure->local_rank;
-    event.pid = failure->pid;
-    if (failure->error) event.reason = failure->error->message;
-    for (const std::string& line : failure->last_stderr) event.lines += line + '\n';
-    // The end says most.
-    if (event.lines.size() > limits::journal_text_bytes) {
-      const std::size_t cut = event.lines.size() - limits::journal_text_bytes;
-      event.lines.erase(0, event.lines.find('\n', cut - 1) + 1);
-    }
-    if (event.reason.empty() && event.lines.empty()) return;
-    journal_.record(std::move(event));
-  }
-
-  /// Notes how long it takes to stop the workers that run.
-  task<void> stop_in_journal(stop_plan plan, task<void> stopping) {
-    const auto& workers = group_.workers();
-    const bool has_victims = std::any_of(workers.begin(), workers.end(), [](const worker& entry) {
-      return !entry.end || entry.stopped_by_agent;
-    });
-    if (is_stopped_ || !has_victims) co_return co_await std::move(stopping);
-    const time_point began = time_.now();
-    job_event event = about(job_event_kind::workers_stopping);
-    event.signal = plan.signal;
-    event.count = static_cast<std::int64_t>(group_.running());
-    if (plan.grace < std::chrono::hours(24 * 365)) {
-      event.allowed = std::chrono::duration<double>(plan.grace).count();
-    }
-    journal_.record(event);
-    co_await std::move(stopping);
-    is_stopped_ = true;
-    event.kind = job_event_kind::workers_stopped;
-    event.seconds = seconds_since(began);
-    event.count = 0;
-    for (const worker& entry : group_.workers()) *event.count += entry.stopped_by_agent ? 1 : 0;
-    journal_.record(std::move(event));
   }
 
   // ---- the loop ---------------------------------------------------------------------------------
@@ -17564,11 +17486,12 @@ class agent_run {
   /// The whole life of the job on this node.
   task<run_result> run_attempts() {
     using action = agent_step::action;
-    co_await race(make_layout(), stop_requested_.wait());
+    task<void> opening = files_.open(rendezvous_->run_id(), spec_.log_dir, spec_.journal);
+    co_await race(std::move(opening), stop_requested_.wait());
     co_await begin_attempt();
     emit_early_outcome();
     for (;;) {
-      note_verdict();
+      journal_.note_verdict();
       const agent_view view = look();
       const agent_step step = next_step(view);
       log_.debug("next step of the agent: {}", step.reason);
@@ -17606,24 +17529,11 @@ class agent_run {
       if (started_.is_set()) continue;
       if (group_.running() > 0) {
         log_.error("killing the workers: the other nodes can go on without this one");
-        job_event event = about(job_event_kind::fence_reached);
-        event.reason = "the other nodes can go on without this one";
-        journal_.record(std::move(event));
+        journal_.note(job_event_kind::fence_reached, "the other nodes can go on without this one");
       }
       group_.kill();
       fenced_.set();
     }
-  }
-
-  task<void> make_layout() {
-    task<log_layout> making = make_log_layout(spec_.log_dir, rendezvous_->run_id());
-    layout_ = co_await std::move(making);
-    journal_file_options options;
-    options.path = spec_.journal.empty() ? layout_.journal_file() : spec_.journal;
-    options.log = log_;
-    if (options.path.empty() || options.path == "/dev/null") co_return;
-    journal_file_ = std::make_shared<journal_file>(std::move(options));
-    journal_.add(journal_file_);
   }
 
   agent_view look() const {
@@ -17688,21 +17598,21 @@ class agent_run {
   }
 
   task<void> join_round_and_start() {
-    settle_pause();
+    pause_.settle();
     std::optional<assigned_ranks> ranks;
     co_await race(meet(ranks), make_standbys_ahead());
     if (!ranks) co_return;
     const rendezvous_round round = attempt_->round;
     const time_point starting = time_.now();
-    is_stopped_ = false;
-    journal_.record(about(job_event_kind::workers_starting));
+    journal_.note(job_event_kind::workers_starting);
     if (standbys_) standbys_->begin_attempt();
     const bool all_run = co_await start_before_fence(round, *ranks);
     if (!all_run) co_return;
     // The last may have been started after the fence.
     started_.set();
     ledger_.started(time_.now());
-    note_workers(*ranks, job_event_kind::workers_started, seconds_since(starting));
+    journal_.note_workers(round, *ranks, standbys_.get(), starting);
+    if (standbys_) starts_.add(standbys_->starts());
     telemetry_.record_start(group_);
     group_.announce({round.round, ranks->world_size, round.group_rank, round.group_world_size,
                      restarts_, spec_.max_restarts});
@@ -17721,7 +17631,7 @@ class agent_run {
       co_await wait_for_standbys(standby_plan::join_patience);
     }
     const time_point began = time_.now();
-    journal_.record(about(job_event_kind::rendezvous_started));
+    journal_.note(job_event_kind::rendezvous_started);
     std::optional<std::optional<assigned_ranks>> joined;
     task<void> joining =
         keep_result(telemetry_.timed("SimpleElasticAgent._rendezvous", join_round()), joined);
@@ -17733,8 +17643,9 @@ class agent_run {
     if (!joined || !*joined) co_return;
     ranks = **joined;
     restarts_ = ledger_.failures();
-    pause_.reset();
-    note_workers(*ranks, job_event_kind::round_joined, seconds_since(began));
+    journal_.begin_attempt(restarts_);
+    pause_.forget();
+    journal_.note_round(attempt_->round, *ranks, began);
   }
 
   /// Result: false if the other nodes can go on without this one meanwhile; no worker runs then.
@@ -17760,8 +17671,8 @@ class agent_run {
     const time_point begun = time_.now();
     for (std::chrono::seconds waited(5);; waited += std::chrono::seconds(30)) {
       co_await time_.sleep_until(begun + waited);
-      if (pause_) {
-        log_.warning("the job is {}, for {} s", *pause_, waited.count());
+      if (const std::optional<std::string>& why = pause_.reason()) {
+        log_.warning("the job is {}, for {} s", *why, waited.count());
         continue;
       }
       log_.warning("waiting for other nodes for {} s: {}", waited.count(), meeting_);
@@ -17780,11 +17691,11 @@ class agent_run {
         co_return std::nullopt;
       }
       std::optional<assigned_ranks> ranks;
-      co_await race(keep_result(telemetry_.timed("SimpleElasticAgent._assign_worker_ranks",
-                                                 telemetry_.phase("ASSIGN_WORKER_RANKS",
-                                                                  exchange_ranks_or_wait())),
-                                ranks),
-                    note_change());
+      co_await race(
+          keep_result(telemetry_.timed("SimpleElasticAgent._assign_worker_ranks",
+                                       telemetry_.phase("ASSIGN_WORKER_RANKS", agree_in_round())),
+                      ranks),
+          note_change());
       if (ranks) co_return ranks;
       if (ledger_.is_used_up(time_.now())) co_return std::nullopt;
       log_.warning("joining another round: {}", attempt_->change->what);
@@ -17794,6 +17705,7 @@ class agent_run {
   task<void> next_round() {
     const bool is_first = !attempt_;
     rendezvous_round round = co_await rendezvous_->next_round();
+    journal_.begin_round(round.round);
     attempt_ = attempt{std::move(round), std::nullopt, false};
     const int restarts = attempt_->round.restarts;
     if (is_first) ledger_.begin_at(restarts);
@@ -17801,50 +17713,16 @@ class agent_run {
     telemetry_.set_restarts(ledger_.failures());
   }
 
-  /// A connection that is left from the last round may have broken unseen: so it is tried twice. A
-  /// store that is gone, with the node that hosted it, makes the round end soon: then that is what
-  /// counts, and not the store's error.
-  task<assigned_ranks> exchange_ranks_or_wait() {
-    constexpr int tries = 2;
-    std::exception_ptr failure;
-    for (int failures = 0; failures < tries; ++failures) {
-      try {
-        co_return co_await exchange_ranks_in_round();
-      } catch (const error& thrown) {
-        if (thrown.code() != errc::connection_failed) throw;
-        failure = std::current_exception();
-      }
-    }
-    co_await time_.sleep_until(deadline_after(time_.now(), limits::rendezvous_reconnect_timeout));
-    std::rethrow_exception(failure);
-  }
-
-  task<assigned_ranks> exchange_ranks_in_round() {
-    const rendezvous_round round = attempt_->round;
+  task<assigned_ranks> agree_in_round() {
     role_info role;
     role.role = spec_.role;
     role.local_world_size = spec_.nproc_per_node;
     role.is_same_everywhere =
         find_variable(spec_.environment, "TORCH_ELASTIC_WORKER_IDENTICAL") == "1";
-    const time_point deadline = deadline_after(time_.now(), round.exchange_timeout);
-    task<assigned_ranks> exchange =
-        exchange_ranks(round.agents, role, round.group_rank, round.group_world_size, round.dialect);
-    const std::optional<assigned_ranks> ranks =
-        co_await with_deadline(time_, deadline, std::move(exchange));
-    bool is_agreed = ranks.has_value();
-    if (ranks && round.dialect == agent_dialect::gather) {
-      task<master_endpoint> agreement =
-          agree_on_master(round.agents, round.master, round.group_rank);
-      const std::optional<master_endpoint> master =
-          co_await with_deadline(time_, deadline, std::move(agreement));
-      is_agreed = master.has_value();
-      if (master) attempt_->round.master = *master;
-    }
-    if (is_agreed) co_return *ranks;
-    throw error(errc::rendezvous_timeout,
-                fmt::format("not all of the {} nodes told about their workers within {} s",
-                            round.group_world_size,
-                            std::chrono::duration<double>(round.exchange_timeout).count()));
+    task<round_agreement> agreeing = agree_on_round(services_.time, attempt_->round, role);
+    const round_agreement agreement = co_await std::move(agreeing);
+    attempt_->round.master = agreement.master;
+    co_return agreement.ranks;
   }
 
   // ---- while the workers run --------------------------------------------------------------------
@@ -17927,14 +17805,8 @@ class agent_run {
     ledger_.reached(group_.furthest_step());
     ledger_.count(change.restarts, time_.now());
     note_missing_steps();
-    job_event event = about(job_event_kind::round_ended);
-    event.state = change.is_pause ? "paused" : journal_name(change.kind);
-    event.reason = change.what;
-    if (change.on_other_node) event.elsewhere = 1;
-    event.restarts = ledger_.failures();
-    event.step = group_.furthest_step();
-    journal_.record(std::move(event));
-    if (change.is_pause) note_pause(change.what);
+    journal_.note_round_end(change, ledger_.failures());
+    if (change.is_pause) pause_.note(change.what);
     attempt_->change = std::move(change);
   }
 
@@ -17978,7 +17850,7 @@ class agent_run {
 
   task<void> save_as_ordered(worker_order order) {
     const command_outcome outcome = co_await save(order.request.within);
-    if (order.asked) order.asked->settle(outcome.is_done, outcome.text);
+    if (order.command) order.command->settle(outcome.is_done, outcome.text);
   }
 
   /// Has the workers save a checkpoint, and logs the outcome.
@@ -17986,27 +17858,22 @@ class agent_run {
     const time_point began = time_.now();
     const checkpoint_outcome outcome = co_await group_.checkpoint(within);
     const duration elapsed = time_.now() - began;
-    job_event event = about(job_event_kind::checkpoint_ended);
-    event.reason = outcome.asked == 0 ? "no worker wants to be asked for a checkpoint"
-                                      : fmt::format("of {} workers", outcome.asked);
-    event.count = outcome.saved;
-    event.seconds = seconds_since(began);
-    journal_.record(std::move(event));
-    command_outcome told;
+    journal_.note_checkpoint(outcome, began);
+    command_outcome answer;
     if (outcome.asked == 0) {
-      told.text = "no worker wants to be asked for a checkpoint";
-      log_.info("{}", told.text);
-      co_return told;
+      answer.text = "no worker wants to be asked for a checkpoint";
+      log_.info("{}", answer.text);
+      co_return answer;
     }
-    told.is_done = outcome.saved == outcome.asked;
-    told.text = fmt::format("checkpoint: saved by {} of {} workers in {}", outcome.saved,
-                            outcome.asked, worker_liveness::text_of(elapsed));
-    log_.info("{}", told.text);
+    answer.is_done = outcome.saved == outcome.asked;
+    answer.text = fmt::format("checkpoint: saved by {} of {} workers in {}", outcome.saved,
+                              outcome.asked, worker_liveness::text_of(elapsed));
+    log_.info("{}", answer.text);
     for (const std::string& problem : outcome.problems) {
       log_.warning("checkpoint: {}", problem);
-      told.text += "; " + problem;
+      answer.text += "; " + problem;
     }
-    co_return told;
+    co_return answer;
   }
 
   // ---- the end of an attempt --------------------------------------------------------------------
@@ -18022,7 +17889,7 @@ class agent_run {
   task<void> wait_at_exit_barrier() {
     const time_point began = time_.now();
     const time_point deadline = deadline_after(began, spec_.exit_barrier_timeout);
-    journal_.record(about(job_event_kind::exit_barrier_started));
+    journal_.note(job_event_kind::exit_barrier_started);
     bool has_passed = false;
     is_at_exit_barrier_ = true;
     try {
@@ -18034,28 +17901,19 @@ class agent_run {
       if (failure.code() == errc::rendezvous_closed) throw;
       log_.warning("cannot wait for the other agents at the end: {}", failure.what());
       is_at_exit_barrier_ = false;
-      note_exit_barrier("failed", failure.what(), began);
+      journal_.note_exit_barrier("failed", failure.what(), began);
       co_return;
     }
     is_at_exit_barrier_ = false;
-    note_exit_barrier(has_passed                  ? "passed"
-                      : attempt_->change || stop_ ? "changed"
-                                                  : "timed_out",
-                      "", began);
+    std::string how = attempt_->change || stop_ ? "changed" : "timed_out";
+    if (has_passed) how = "passed";
+    journal_.note_exit_barrier(std::move(how), "", began);
     if (has_passed) {
       job_end_ = job_end::succeeded;
       attempt_->change.reset();
     } else if (!attempt_->change && !stop_) {
       log_.warning("some other agents did not end within the exit barrier's time-out");
     }
-  }
-
-  void note_exit_barrier(std::string state, std::string reason, time_point began) {
-    job_event event = about(job_event_kind::exit_barrier_ended);
-    event.state = std::move(state);
-    event.reason = std::move(reason);
-    event.seconds = seconds_since(began);
-    journal_.record(std::move(event));
   }
 
   static task<void> keep_bool(task<bool> work, bool& result) { result = co_await std::move(work); }
@@ -18086,8 +17944,14 @@ class agent_run {
     return fmt::format("rank {} ended: {}", rank, first->end->status.text());
   }
 
+  /// What the worker left whose failure ended the attempt.
+  void note_cause() {
+    const rendezvous_change* const change = round_end();
+    if (!change || !change->on_other_node) journal_.note_cause();
+  }
+
   void log_change(const restart_decision& decision) {
-    note_decision(decision);
+    journal_.note_decision(decision, ledger_.failures());
     bool has_local_failure = false;
     for (const worker& entry : group_.workers()) {
       if (!entry.end || entry.end->status.success()) continue;
@@ -18127,7 +17991,7 @@ class agent_run {
   }
 
   /// Stops the workers as planned, or as a request says that was made or comes meanwhile.
-  task<void> stop_workers(stop_plan plan) { return stop_in_journal(plan, carry_out(plan)); }
+  task<void> stop_workers(stop_plan plan) { return journal_.time_stop(plan, carry_out(plan)); }
 
   task<void> carry_out(stop_plan plan) {
     if (!stop_) co_await race(stop_after_hooks(plan), stop_requested_.wait());
@@ -18234,6 +18098,7 @@ class agent_run {
     }
     if (standbys_) co_await standbys_->stop();
     attempt_.reset();
+    journal_.leave_rounds();
     if (job_end_) co_await run_and_log(rendezvous_->close(*job_end_, end_reason_));
     co_await run_and_log(rendezvous_->shutdown());
     if (failure) std::rethrow_exception(failure);
@@ -18246,47 +18111,6 @@ class agent_run {
     } catch (const std::exception& failure) {
       log_.warning("the rendezvous could not be left in order: {}", failure.what());
     }
-  }
-
-  /// Of a job that broke down there is no result. A file system that does not answer holds up the
-  /// end no longer than its patience.
-  task<void> leave_files(run_result* result) {
-    if (journal_file_) {
-      co_await journal_file_->finish();
-      journal_.remove(journal_file_);
-    }
-    const std::optional<worker_state> outcome =
-        result ? std::optional(result->state) : std::nullopt;
-    const bool has_succeeded = outcome == worker_state::succeeded;
-    std::string report;
-    if (result)
-      result->log_directory = has_succeeded && !layout_.keeps_files() ? "" : layout_.root();
-    if (result && result->state == worker_state::failed && layout_.enabled()) {
-      report = failure_report_json(*result);
-    }
-    std::function<left_log_directory()> work = [layout = layout_, outcome, report] {
-      return leave_log_directory(layout, outcome, report);
-    };
-    std::optional<left_log_directory> left;
-    if (layout_.is_given_up()) {
-      // It is not asked again.
-    } else if (layout_.may_hang()) {
-      const time_point deadline = deadline_after(time_.now(), limits::log_directory_patience);
-      task<left_log_directory> leaving = run_blocking<left_log_directory>(std::move(work));
-      left = co_await with_deadline(time_, deadline, std::move(leaving));
-    } else {
-      left = work();
-    }
-    if (!left) {
-      log_.error(
-          "the log directory '{}' does not answer: what failed workers left there is not in the "
-          "report, which is not written",
-          layout_.root());
-      co_return;
-    }
-    if (!left->problem.empty()) log_.warning("{}", left->problem);
-    layout_ = left->layout;
-    if (result) result->log_directory = layout_.root();
   }
 
   void report(const run_result& result) {
@@ -18311,12 +18135,11 @@ class agent_run {
   const logger& log_;
   asio::any_io_executor strand_;
   time_source& time_;
-  job_journal& journal_;
-  /// Null until the log directory is there, or without one.
-  std::shared_ptr<journal_file> journal_file_;
-  log_layout layout_;
+  run_files files_;
   worker_group group_;
+  agent_journal journal_;
   agent_telemetry telemetry_;
+  job_pause pause_;
   /// Of the failures of the job's workers, on all nodes.
   restart_ledger ledger_;
   bool are_missing_steps_noted_ = false;
@@ -18324,19 +18147,12 @@ class agent_run {
   std::optional<attempt> attempt_;
   /// How often workers had failed when those of the last attempt were started.
   int restarts_ = 0;
-  /// The journal has that the workers of the last attempt are gone.
-  bool is_stopped_ = true;
   /// Workers were started of whom the fence does not know.
   event_flag started_;
   /// Those that were started last had to go.
   event_flag fenced_;
   event_flag stop_requested_;
   std::optional<stop_request> stop_;
-  /// Why the job pauses; none: it does not, as far as is known.
-  std::optional<std::string> pause_;
-  /// The pause is this node's, and who waits for it.
-  bool has_paused_ = false;
-  std::shared_ptr<pending_command> pausing_;
   bool is_at_exit_barrier_ = false;
   /// What the check of this node found wrong with it.
   std::optional<std::string> failed_check_;
@@ -18643,14 +18459,14 @@ ELASTIC_DECL line_head& line_head::add_pid() {
 
 ELASTIC_DECL bool line_head::has_time() const {
   return std::any_of(pieces_.begin(), pieces_.end(),
-                     [](const piece& one) { return one.what == piece::kind::time; });
+                     [](const piece& part) { return part.what == piece::kind::time; });
 }
 
 ELASTIC_DECL std::string line_head::text(pid_t pid, wall_time at) const {
   std::string whole;
-  for (const piece& one : pieces_) {
-    switch (one.what) {
-      case piece::kind::text: whole += one.text; break;
+  for (const piece& part : pieces_) {
+    switch (part.what) {
+      case piece::kind::text: whole += part.text; break;
       case piece::kind::time: whole += time_text(at); break;
       case piece::kind::pid: whole += std::to_string(pid); break;
     }
@@ -18737,13 +18553,13 @@ ELASTIC_DECL std::vector<worker_output> default_logs_specs::plan(const attempt_l
   if (!options.duplicate_stderr_filters.empty()) {
     matches[1] = open(attempt.layout, attempt.layout.filtered_stderr_file(), options.rotation);
   }
-  std::vector<worker_output> all;
+  std::vector<worker_output> outputs;
   for (const worker_identity& who : attempt.workers) {
-    worker_output& output = all.emplace_back();
+    worker_output& output = outputs.emplace_back();
     output.out = plan_stream(attempt, who, std_streams::out, matches[0]);
     output.err = plan_stream(attempt, who, std_streams::err, matches[1]);
   }
-  return all;
+  return outputs;
 }
 
 ELASTIC_DECL std::shared_ptr<log_file> default_logs_specs::open(const log_layout& layout,
@@ -18852,6 +18668,37 @@ ELASTIC_DECL std::vector<assigned_ranks> assign_ranks(const std::vector<role_inf
 
 }  // namespace elastic
 
+// ---- elastic/rendezvous/detail/gather.hpp ----
+
+namespace elastic::detail {
+
+/// The keys "<prefix><rank><suffix>" of all ranks.
+ELASTIC_DECL std::vector<std::string> rank_keys(const std::string& prefix, int size,
+                                                const std::string& suffix);
+
+inline const std::string gathered_suffix = ".FIN";
+
+/// Tells and learns; says then that this rank has.
+ELASTIC_DECL task<std::vector<std::string>> tell_and_read(std::shared_ptr<store> agents,
+                                                          std::string prefix, std::string mine,
+                                                          int rank, int size);
+
+/// Waits until all have said that they have learnt it.
+ELASTIC_DECL task<void> wait_for_readers(std::shared_ptr<store> agents, std::string prefix,
+                                         int size);
+
+/// Tells every agent of a round a text and learns theirs, in the order of their ranks. Rank 0 ends
+/// last: it may be the one that serves the store.
+///
+/// Bound the wait by `with_deadline`. Errors: those of the store.
+/// Cancellation: all types; what was told stays in the store.
+/// Source: torch.distributed.elastic.utils.store, `synchronize` (PyTorch up to 2.3).
+ELASTIC_DECL task<std::vector<std::string>> gather(std::shared_ptr<store> agents,
+                                                   std::string prefix, std::string mine, int rank,
+                                                   int size);
+
+}  // namespace elastic::detail
+
 // ---- elastic/agent/impl/rank_exchange.ipp ----
 
 namespace elastic {
@@ -18893,9 +18740,9 @@ ELASTIC_DECL role_info parse_role_info(const std::string& text, int group_rank) 
 }
 
 /// In the order of the group ranks.
-inline std::vector<role_info> parse_role_infos(const std::vector<std::string>& told) {
+inline std::vector<role_info> parse_role_infos(const std::vector<std::string>& texts) {
   std::vector<role_info> nodes;
-  for (const std::string& text : told) {
+  for (const std::string& text : texts) {
     nodes.push_back(parse_role_info(text, static_cast<int>(nodes.size())));
   }
   return nodes;
@@ -18954,8 +18801,8 @@ inline task<assigned_ranks> exchange_by_assigning(std::shared_ptr<store> agents,
   co_await agents->set(my_info_key, std::move(mine));
   if (group_rank == 0) {
     std::vector<std::string> keys = rank_keys(role_info_key, group_world_size, "");
-    const std::vector<std::string> told = co_await agents->multi_get(std::move(keys));
-    std::vector<assigned_ranks> assigned = assign_ranks(parse_role_infos(told));
+    const std::vector<std::string> texts = co_await agents->multi_get(std::move(keys));
+    std::vector<assigned_ranks> assigned = assign_ranks(parse_role_infos(texts));
     co_await tell_ranks(agents, std::move(assigned));
   }
   const std::string my_ranks_key = assigned_ranks_key + std::to_string(group_rank);
@@ -18968,9 +18815,9 @@ inline task<assigned_ranks> exchange_by_assigning(std::shared_ptr<store> agents,
 inline task<assigned_ranks> exchange_by_gathering(std::shared_ptr<store> agents, std::string mine,
                                                   int group_rank, int group_world_size) {
   const std::string prefix = "torchelastic/role_info";
-  const std::vector<std::string> told =
+  const std::vector<std::string> texts =
       co_await gather(std::move(agents), prefix, std::move(mine), group_rank, group_world_size);
-  co_return assign_ranks(parse_role_infos(told))[static_cast<std::size_t>(group_rank)];
+  co_return assign_ranks(parse_role_infos(texts))[static_cast<std::size_t>(group_rank)];
 }
 
 }  // namespace detail
@@ -19058,7 +18905,7 @@ ELASTIC_DECL void restart_ledger::note_failures(int count, time_point now) {
   // An attempt counts once, in whatever way its failures become known.
   if (started_ && !take_progress() && furthest_) ++without_progress_;
   recent_.push_back({now, count});
-  std::erase_if(recent_, [&](const noted& one) { return one.at <= now - terms_.window; });
+  std::erase_if(recent_, [&](const noted& entry) { return entry.at <= now - terms_.window; });
   streak_ = was_healthy(now) ? 1 : streak_ + 1;
   started_.reset();
 }
@@ -19070,15 +18917,15 @@ ELASTIC_DECL bool restart_ledger::was_healthy(time_point now) const {
 ELASTIC_DECL std::int64_t restart_ledger::used(time_point now) const {
   if (terms_.window == duration::zero()) return failures_;
   std::int64_t sum = 0;
-  for (const noted& one : recent_) {
-    if (one.at > now - terms_.window) sum += one.count;
+  for (const noted& entry : recent_) {
+    if (entry.at > now - terms_.window) sum += entry.count;
   }
   return sum;
 }
 
 ELASTIC_DECL duration restart_ledger::delay() const {
   duration wait = std::min(terms_.delay, terms_.delay_max);
-  for (int one = 1; one < streak_ && wait < terms_.delay_max; ++one) {
+  for (int doublings = 1; doublings < streak_ && wait < terms_.delay_max; ++doublings) {
     wait = wait > terms_.delay_max / 2 ? terms_.delay_max : wait * 2;
   }
   return wait;
@@ -19346,7 +19193,7 @@ ELASTIC_DECL process_spec without_attempt(process_spec spec) {
 }
 
 ELASTIC_DECL std::vector<std::string> standby_environment(const process_spec& spec,
-                                                          const standby_task& what) {
+                                                          const standby_task& standby) {
   environment_map variables = environment_from(spec.environment);
   std::erase_if(variables, [](const auto& entry) { return is_of_attempt(entry.first); });
   const auto path = find_variable(variables, "PYTHONPATH");
@@ -19355,8 +19202,8 @@ ELASTIC_DECL std::vector<std::string> standby_environment(const process_spec& sp
   entries = "/proc/self/fd/1";
   if (path && !path->empty()) entries += ":" + *path;
   variables["ELASTIC_STANDBY"] =
-      fmt::format("{}:{}:{}:{}:{}:{}:{}", what.archive_size, what.stands_back ? 1 : 0,
-                  what.record.size(), path ? 1 : 0, what.kind, what.modules, what.name);
+      fmt::format("{}:{}:{}:{}:{}:{}:{}", standby.archive_size, standby.stands_back ? 1 : 0,
+                  standby.record.size(), path ? 1 : 0, standby.kind, standby.modules, standby.name);
   return environment_entries(variables);
 }
 
@@ -19414,7 +19261,7 @@ def record_imports(record):
     finder = sys.modules["_frozen_importlib_external"].PathFinder
     find = finder.__dict__["find_spec"]
     own, variables, folders = os.getpid(), os.environ._data, list(sys.path)
-    known = dict(variables)
+    recorded = dict(variables)
     largest = 1 << 18
 
     def write(text):
@@ -19432,12 +19279,12 @@ def record_imports(record):
             os.close(file)
 
     def note(name):
-        nonlocal known
+        nonlocal recorded
         text = name + "\n"
-        if variables != known:
-            changed = [each for each in {**known, **variables}
-                       if known.get(each) != variables.get(each)]
-            known = dict(variables)
+        if variables != recorded:
+            changed = [each for each in {**recorded, **variables}
+                       if recorded.get(each) != variables.get(each)]
+            recorded = dict(variables)
             text = "".join(f"={os.fsdecode(each)}\n" for each in changed) + text
         # The interpreter puts the script's folder in front.
         is_same = folders in (sys.path, sys.path[1:])
@@ -19490,7 +19337,7 @@ DEVICES = ("/dev/nvidia", "/dev/kfd", "/dev/dri")
 class Refusal(Exception):
     """This standby cannot be used, for a reason that holds for others, too."""
 
-class Asked(dict):
+class Lookups(dict):
     """The variables of os.environ; notes which were asked for, and whether all were listed."""
 
     def __init__(self, variables):
@@ -19721,14 +19568,14 @@ def imports_of(kind, name, folder):
 def is_copied(variables, own):
     """Whether anything but `own` keeps a dictionary of these variables, or of the rank alone."""
     import gc
-    known = {id(each) for each in own}
+    own_ids = {id(each) for each in own}
     mark = next((name for name in (b"RANK", b"LOCAL_RANK") if name in variables),
                 next(iter(variables)))
     text, value = os.fsdecode(mark), variables[mark]
     holders = gc.get_objects()
     for at in range(0, len(holders), 10000):
         for each in gc.get_referents(*holders[at:at + 10000]):
-            if type(each) is dict and (text in each or mark in each) and id(each) not in known:
+            if type(each) is dict and (text in each or mark in each) and id(each) not in own_ids:
                 if value in (each.get(mark), os.fsencode(str(each.get(text)))):
                     return True
     return False
@@ -19814,9 +19661,9 @@ class Standby:
         self.record_size = int(record_size)
         restore_path(had_path)
         self.variables = os.environ._data
-        self.asked = Asked(self.variables)
+        self.lookups = Lookups(self.variables)
         self.before = dict(self.variables)
-        os.environ._data = os.environb._data = self.asked
+        os.environ._data = os.environb._data = self.lookups
         self.folder = os.getcwd()
         self.loading = None
         self.misses = Misses()
@@ -19824,7 +19671,7 @@ class Standby:
     def run_hidden(self):
         own = set(sys.modules) - BEFORE
         run_hidden()
-        self.known = set(sys.modules) - own
+        self.standing = set(sys.modules) - own
         self.path = list(sys.path)
 
     def send(self, *fields):
@@ -19899,7 +19746,7 @@ class Standby:
         for line in os.pread(2, self.record_size, 0).decode("utf-8", "replace").splitlines():
             if line.startswith("="):
                 name = os.fsencode(line[1:])
-                if self.asked.get(name) == self.before.get(name):
+                if self.lookups.get(name) == self.before.get(name):
                     return  # No import has changed this variable.
             elif line == "!":
                 return
@@ -19908,13 +19755,13 @@ class Standby:
                     self.load_module(line, (), may_lack=True)
 
     def check_copies(self):
-        if self.asked.are_listed and is_copied(self.before, (self.before, self.variables)):
+        if self.lookups.are_listed and is_copied(self.before, (self.before, self.variables)):
             raise Refusal("an import keeps a copy of the environment, which would be an old one")
 
     def check(self):
         if os.getcwd() != self.folder:
             raise Refusal("an import has changed the working directory")
-        loaded = {name for name in sys.modules if "." not in name} - self.known
+        loaded = {name for name in sys.modules if "." not in name} - self.standing
         hidden = (loaded & names_in(self.hidden)) - set(sys.builtin_module_names)
         if hidden:
             raise Refusal(f"the script's folder has its own {sorted(hidden)[0]}, which would have "
@@ -19969,12 +19816,12 @@ class Standby:
                    for field in changes]
         for name, _, value in changed:
             text = os.fsdecode(name)
-            if name in self.asked.names and self.before.get(name) != value:
+            if name in self.lookups.names and self.before.get(name) != value:
                 raise Refusal(f"an import has read {text}, which has another value now")
-            if self.asked.get(name) != self.before.get(name):
+            if self.lookups.get(name) != self.before.get(name):
                 raise Refusal(f"an import has changed {text}")
         self.variables.clear()
-        self.variables.update(self.asked)
+        self.variables.update(self.lookups)
         os.environ._data = os.environb._data = self.variables
         for name, _, value in changed:
             if value is None:
@@ -20065,7 +19912,7 @@ inline unique_fd open_standby_file(std::string_view content) {
 }
 
 ELASTIC_DECL task<std::unique_ptr<standby_process>> standby_process::start(
-    std::shared_ptr<process_launcher> launcher, process_spec spec, standby_task what) {
+    std::shared_ptr<process_launcher> launcher, process_spec spec, standby_task standby) {
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -20077,9 +19924,9 @@ ELASTIC_DECL task<std::unique_ptr<standby_process>> standby_process::start(
   const std::string archive =
       stored_archive("sitecustomize.py", std::string(import_recorder) + standby_hook);
   const unique_fd out = open_standby_file(archive);
-  const unique_fd err = open_standby_file(what.record);
-  what.archive_size = archive.size();
-  spec.environment = standby_environment(spec, what);
+  const unique_fd err = open_standby_file(standby.record);
+  standby.archive_size = archive.size();
+  spec.environment = standby_environment(spec, standby);
   spec.stdin_fd = theirs.get();
   spec.stdout_fd = out.get();
   spec.stderr_fd = err.get();
@@ -20505,12 +20352,12 @@ inline bool was_cancelled(const std::exception& caught) {
 /// The descriptors that a worker would have from 0 on; empty: one of them is none that is
 /// inherited.
 inline std::vector<int> streams_of(const process_spec& spec) {
-  const int given[3] = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd};
+  const int descriptors[3] = {spec.stdin_fd, spec.stdout_fd, spec.stderr_fd};
   std::vector<int> streams;
   for (int number = 0; number < 3; ++number) {
-    const int flags = given[number] >= 0 ? 0 : ::fcntl(number, F_GETFD);
+    const int flags = descriptors[number] >= 0 ? 0 : ::fcntl(number, F_GETFD);
     if (flags < 0 || (flags & FD_CLOEXEC) != 0) return {};
-    streams.push_back(given[number] >= 0 ? given[number] : number);
+    streams.push_back(descriptors[number] >= 0 ? descriptors[number] : number);
   }
   return streams;
 }
@@ -20694,7 +20541,7 @@ ELASTIC_DECL detail::standby_view standby_set::look(bool may_restart, std::strin
     ++view.ready;
     if (!entry.record || !uses_records_) continue;
     if (!view.outdated) view.outdated = 0;
-    if (entry.record->size() > entry.known && (*view.outdated)++ == 0) outdated = candidate;
+    if (entry.record->size() > entry.known_bytes && (*view.outdated)++ == 0) outdated = candidate;
   }
   if (view.missing == 0) key = outdated;
   view.available = services_.available_memory();
@@ -20765,17 +20612,17 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
     co_return false;
   }
   if (!co_await is_waiting_kind(spec)) co_return false;
-  detail::standby_task what;
+  detail::standby_task plan;
   const auto record = slots_.at(key).record;
-  if (record && uses_records_) what.record = record->text();
-  what.modules = modules_text();
-  what.stands_back = stage_ != detail::standby_view::stage::absence;
+  if (record && uses_records_) plan.record = record->text();
+  plan.modules = modules_text();
+  plan.stands_back = stage_ != detail::standby_view::stage::absence;
   const std::set<std::string> left_out = plan_.dropped_modules();
-  what.kind = command->what == detail::python_command::kind::script   ? "script"
+  plan.kind = command->what == detail::python_command::kind::script   ? "script"
               : command->what == detail::python_command::kind::module ? "module"
                                                                       : "code";
-  what.name = command->name;
-  standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, what);
+  plan.name = command->name;
+  standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, plan);
   discarder made{*this, std::move(started)};
   std::optional<detail::standby_message> answer;
   std::exception_ptr failure;
@@ -20802,7 +20649,7 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
       }
       co_return false;
     case kind::refused:
-      note_refusal(printable_text(message.reason), !what.record.empty());
+      note_refusal(printable_text(message.reason), !plan.record.empty());
       co_return false;
     case kind::prepared: throw error(errc::protocol_violation, "it was prepared for nothing");
     case kind::ready: break;
@@ -20821,7 +20668,7 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   std::swap(position->second.standby, made.standby);
   position->second.made_for = spec;
   position->second.is_watched = false;
-  position->second.known = what.record.size();
+  position->second.known_bytes = plan.record.size();
   largest_ = std::max(largest_, services_.memory_of(message.pid));
   is_short_noted_ = false;
   co_return true;
@@ -20831,10 +20678,10 @@ ELASTIC_DECL task<bool> standby_set::is_waiting_kind(process_spec spec) {
   const auto command = detail::parse_python_command(spec.arguments);
   spec.arguments = command->flags;
   spec.arguments.insert(spec.arguments.end(), {"-c", "pass"});
-  detail::standby_task what;
-  what.kind = "code";
-  what.stands_back = stage_ != detail::standby_view::stage::absence;
-  standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, what);
+  detail::standby_task plan;
+  plan.kind = "code";
+  plan.stands_back = stage_ != detail::standby_view::stage::absence;
+  standby_pointer started = co_await detail::standby_process::start(services_.launcher, spec, plan);
   const discarder made{*this, std::move(started)};
   std::string problem;
   try {
@@ -21101,9 +20948,10 @@ struct process_entry {
 /// *last* closing parenthesis.
 ELASTIC_DECL std::optional<process_entry> parse_process_stat(std::string_view text);
 
-/// The processes of `all` that belong to a tree, parents before their children: the members of
-/// the session `session`, those in `roots`, and the descendants of both. Ended ones are left out.
-ELASTIC_DECL std::vector<process_entry> select_tree(const std::vector<process_entry>& all,
+/// The processes of `processes` that belong to a tree, parents before their children: the members
+/// of the session `session`, those in `roots`, and the descendants of both. Ended ones are left
+/// out.
+ELASTIC_DECL std::vector<process_entry> select_tree(const std::vector<process_entry>& processes,
                                                     pid_t session, const std::vector<pid_t>& roots);
 
 /// One process of this machine; empty if there is none of that number.
@@ -21152,11 +21000,12 @@ ELASTIC_DECL std::optional<proc_snapshot> look_at_process(pid_t pid) {
   sight.state = entry->state;
   std::string thread = folder;
   std::error_code failure;
-  std::filesystem::directory_iterator one(folder + "/task", failure);
-  for (; !failure && one != std::filesystem::directory_iterator(); one.increment(failure)) {
-    if (state_of_thread(one->path()) != 'D') continue;
+  std::filesystem::directory_iterator position(folder + "/task", failure);
+  for (; !failure && position != std::filesystem::directory_iterator();
+       position.increment(failure)) {
+    if (state_of_thread(position->path()) != 'D') continue;
     sight.state = 'D';
-    thread = one->path();
+    thread = position->path();
     break;
   }
   sight.waits_in = text_of(thread + "/wchan");
@@ -21373,15 +21222,15 @@ ELASTIC_DECL void line_tail::keep(std::string_view bytes) {
 }
 
 ELASTIC_DECL std::vector<std::string> line_tail::lines() const {
-  std::vector<std::string> all;
+  std::vector<std::string> list;
   for (std::string_view rest = text_; !rest.empty();) {
     const std::size_t end = rest.find('\n');
     std::string_view line = rest.substr(0, end);
     rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
     if (line.ends_with('\r')) line.remove_suffix(1);
-    all.emplace_back(line);
+    list.emplace_back(line);
   }
-  return all;
+  return list;
 }
 
 ELASTIC_DECL std::string_view line_tail::last_lines(std::string_view bytes) {
@@ -21748,8 +21597,8 @@ namespace elastic {
 ELASTIC_DECL process_set::process_set(asio::any_io_executor strand, process_set_services services)
     : state_(std::make_shared<state>(std::move(strand), std::move(services))) {}
 
-ELASTIC_DECL task<void> process_set::start(std::size_t index, const supervised_process& what) & {
-  return start_in(state_, index, what);
+ELASTIC_DECL task<void> process_set::start(std::size_t index, const supervised_process& plan) & {
+  return start_in(state_, index, plan);
 }
 
 ELASTIC_DECL std::vector<process_end> process_set::take_ends() {
@@ -21865,7 +21714,7 @@ ELASTIC_DECL void process_set::abandon(state& self) noexcept {
 }
 
 ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t index,
-                                              supervised_process what) {
+                                              supervised_process plan) {
   if (self->slots.size() <= index) self->slots.resize(index + 1);
   ELASTIC_ASSERT(!self->slots[index] || self->slots[index]->is_free());
   self->hurry = false;
@@ -21873,26 +21722,26 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
 
   const process_set_services& services = self->services;
   const detail::start_under_way under_way(self->starting, index);
-  task<detail::opened_stream> opening_out = open(services, what.out);
+  task<detail::opened_stream> opening_out = open(services, plan.out);
   detail::opened_stream out = co_await std::move(opening_out);
-  task<detail::opened_stream> opening_err = open(services, what.err);
+  task<detail::opened_stream> opening_err = open(services, plan.err);
   detail::opened_stream err = co_await std::move(opening_err);
   if (self->abandoned) throw_aborted();
-  what.process.stdout_fd = out.process_end.get();
-  what.process.stderr_fd = err.process_end.get();
+  plan.process.stdout_fd = out.process_end.get();
+  plan.process.stderr_fd = err.process_end.get();
   detail::unique_fd input;
-  if (what.has_empty_input) {
+  if (plan.has_empty_input) {
     input = detail::open_null(detail::real_syscalls);
-    what.process.stdin_fd = input.get();
+    plan.process.stdin_fd = input.get();
   }
   const auto slot = std::make_shared<detail::process_slot>(self->strand, index);
-  slot->out = slot->make_tee(what.out, out, services.console_out, services.time, services.log);
-  slot->err = slot->make_tee(what.err, err, services.console_err, services.time, services.log);
-  if (what.err.kind == output_plan::how::file && what.err.keep_tail) {
-    slot->tail_file = what.err.file;
+  slot->out = slot->make_tee(plan.out, out, services.console_out, services.time, services.log);
+  slot->err = slot->make_tee(plan.err, err, services.console_err, services.time, services.log);
+  if (plan.err.kind == output_plan::how::file && plan.err.keep_tail) {
+    slot->tail_file = plan.err.file;
   }
 
-  std::unique_ptr<child> started = co_await services.launcher->launch(std::move(what.process));
+  std::unique_ptr<child> started = co_await services.launcher->launch(std::move(plan.process));
   if (self->abandoned) throw_aborted();
   slot->begin(std::move(started));
   self->slots[index] = slot;
@@ -22052,8 +21901,9 @@ ELASTIC_DECL task<void> process_set::end_tree(slot_pointer slot, process_set_ser
     for (const pid_t pid : slot->process->left()) {
       const auto snapshot = services.look(pid);
       if (!snapshot) continue;
-      const auto known = before.find(pid);
-      all_stuck = all_stuck && known != before.end() && detail::is_stuck(known->second, *snapshot);
+      const auto earlier = before.find(pid);
+      all_stuck =
+          all_stuck && earlier != before.end() && detail::is_stuck(earlier->second, *snapshot);
       before[pid] = *snapshot;
       held_up +=
           fmt::format("{}process {} is {}", held_up.empty() ? "" : ", ", pid, snapshot->text());
@@ -22362,20 +22212,20 @@ ELASTIC_DECL void worker_watch::compare(record& entry, const worker_sight& sight
 }
 
 ELASTIC_DECL auto worker_watch::survey() const -> crowd {
-  crowd all;
+  crowd sum;
   std::vector<double> paces;
   std::vector<double> shares;
   for (const record& entry : records_) {
     if (!entry.is_compared) continue;
-    ++all.running;
-    if (entry.works) ++all.working;
-    if (entry.last->step >= 0) all.reports_steps = true;
+    ++sum.running;
+    if (entry.works) ++sum.working;
+    if (entry.last->step >= 0) sum.reports_steps = true;
     if (entry.pace > 0) paces.push_back(entry.pace);
     if (entry.share) shares.push_back(*entry.share);
   }
-  all.median_pace = median_of_workers(std::move(paces));
-  all.median_share = median_of_workers(std::move(shares));
-  return all;
+  sum.median_pace = median_of_workers(std::move(paces));
+  sum.median_share = median_of_workers(std::move(shares));
+  return sum;
 }
 
 ELASTIC_DECL void worker_watch::count(record& entry, const worker_sight& sight, const crowd& others,
@@ -22504,7 +22354,7 @@ ELASTIC_DECL std::string call_memfd::arguments() const {
   return text;
 }
 
-ELASTIC_DECL void call_memfd::leave(call_answer::what kind, std::string_view text) {
+ELASTIC_DECL void call_memfd::leave(call_answer::content kind, std::string_view text) {
   header first;
   first.arguments = arguments_;
   first.answer = text.size();
@@ -22515,24 +22365,24 @@ ELASTIC_DECL void call_memfd::leave(call_answer::what kind, std::string_view tex
 }
 
 ELASTIC_DECL call_answer call_memfd::answer() const {
-  call_answer found;
-  if (file_ < 0) return found;
+  call_answer answer;
+  if (file_ < 0) return answer;
   header first;
   if (!read(0, &first, sizeof first)) return garbage("it cannot be read");
-  if (first.kind == static_cast<std::uint64_t>(call_answer::what::nothing)) return found;
-  if (first.kind != static_cast<std::uint64_t>(call_answer::what::value) &&
-      first.kind != static_cast<std::uint64_t>(call_answer::what::failure)) {
+  if (first.kind == static_cast<std::uint64_t>(call_answer::content::nothing)) return answer;
+  if (first.kind != static_cast<std::uint64_t>(call_answer::content::value) &&
+      first.kind != static_cast<std::uint64_t>(call_answer::content::failure)) {
     return garbage(fmt::format("it is of the unknown kind {}", first.kind));
   }
   if (first.answer > room_) {
     return garbage(fmt::format("it is said to have {} bytes, {} are allowed", first.answer, room_));
   }
-  found.kind = static_cast<call_answer::what>(first.kind);
-  found.text.resize(first.answer);
-  if (!read(answer_at(), found.text.data(), found.text.size())) {
+  answer.kind = static_cast<call_answer::content>(first.kind);
+  answer.text.resize(first.answer);
+  if (!read(answer_at(), answer.text.data(), answer.text.size())) {
     return garbage("it cannot be read");
   }
-  return found;
+  return answer;
 }
 
 ELASTIC_DECL int call_memfd::open_memory() {
@@ -22544,7 +22394,7 @@ ELASTIC_DECL int call_memfd::open_memory() {
 }
 
 ELASTIC_DECL call_answer call_memfd::garbage(std::string why) {
-  return {call_answer::what::garbage, std::move(why)};
+  return {call_answer::content::garbage, std::move(why)};
 }
 
 ELASTIC_DECL void call_memfd::fail(const char* step) {
@@ -22677,12 +22527,12 @@ class control_fields {
   std::map<std::string, double> metrics(const char* name) const {
     std::map<std::string, double> values;
     if (!has(name)) return values;
-    const nlohmann::json& all = field(name);
-    if (!all.is_object() || all.size() > limits::control_metrics) {
+    const nlohmann::json& object = field(name);
+    if (!object.is_object() || object.size() > limits::control_metrics) {
       refuse(fmt::format("has \"{}\" that are no object of at most {} numbers", name,
                          limits::control_metrics));
     }
-    for (const auto& [key, value] : all.items()) {
+    for (const auto& [key, value] : object.items()) {
       if (!value.is_number() || key.size() > limits::control_name_bytes) {
         refuse(fmt::format("has a metric '{:.40}' that is no number, or of a name over {} bytes",
                            printable(key, limits::control_name_bytes), limits::control_name_bytes));
@@ -22707,14 +22557,14 @@ class control_fields {
   }
 
   bool has(const char* name) const {
-    const auto found = json_.find(name);
-    return found != json_.end() && !found->is_null();
+    const auto position = json_.find(name);
+    return position != json_.end() && !position->is_null();
   }
 
   const nlohmann::json& field(const char* name) const {
-    const auto found = json_.find(name);
-    if (found == json_.end()) refuse(fmt::format("has no \"{}\"", name));
-    return *found;
+    const auto position = json_.find(name);
+    if (position == json_.end()) refuse(fmt::format("has no \"{}\"", name));
+    return *position;
   }
 
   nlohmann::json json_;
@@ -22749,61 +22599,61 @@ inline double bounded_seconds(duration span) {
 
 /// Writes a message as JSON.
 struct control_writer {
-  std::string operator()(const worker_messages::hello& said) const {
+  std::string operator()(const worker_messages::hello& message) const {
     return fmt::format(R"({{"kind": "hello", "version": {}, "local_rank": {}, "checkpoints": {}}})",
-                       said.version, said.local_rank, said.checkpoints);
+                       message.version, message.local_rank, message.checkpoints);
   }
-  std::string operator()(const worker_messages::heartbeat& said) const {
-    return fmt::format(R"({{"kind": "heartbeat"{}}})", timeout(said.timeout));
+  std::string operator()(const worker_messages::heartbeat& message) const {
+    return fmt::format(R"({{"kind": "heartbeat"{}}})", timeout(message.timeout));
   }
-  std::string operator()(const worker_messages::enter& said) const {
-    return fmt::format(R"({{"kind": "enter", "section": {}{}}})", control_name(said.section),
-                       timeout(said.timeout));
+  std::string operator()(const worker_messages::enter& message) const {
+    return fmt::format(R"({{"kind": "enter", "section": {}{}}})", control_name(message.section),
+                       timeout(message.timeout));
   }
-  std::string operator()(const worker_messages::leave& said) const {
-    return fmt::format(R"({{"kind": "leave", "section": {}}})", control_name(said.section));
+  std::string operator()(const worker_messages::leave& message) const {
+    return fmt::format(R"({{"kind": "leave", "section": {}}})", control_name(message.section));
   }
-  std::string operator()(const worker_messages::expires& said) const {
+  std::string operator()(const worker_messages::expires& message) const {
     return fmt::format(R"({{"kind": "expires", "timer": {}, "after": {}}})",
-                       control_name(said.timer), bounded_seconds(said.after));
+                       control_name(message.timer), bounded_seconds(message.after));
   }
-  std::string operator()(const worker_messages::release& said) const {
-    return fmt::format(R"({{"kind": "release", "timer": {}}})", control_name(said.timer));
+  std::string operator()(const worker_messages::release& message) const {
+    return fmt::format(R"({{"kind": "release", "timer": {}}})", control_name(message.timer));
   }
-  std::string operator()(const worker_messages::progress& said) const {
+  std::string operator()(const worker_messages::progress& message) const {
     std::string metrics;
-    for (const auto& [name, value] : said.metrics) {
+    for (const auto& [name, value] : message.metrics) {
       if (!std::isfinite(value)) continue;  // JSON has no way to say it
       metrics += fmt::format("{}{}: {}", metrics.empty() ? "" : ", ", control_name(name), value);
     }
     return fmt::format(
         R"({{"kind": "progress", "step": {}, "total": {}, "text": {}, "metrics": {{{}}}}})",
-        said.step, said.total, control_quoted(said.text), metrics);
+        message.step, message.total, control_quoted(message.text), metrics);
   }
-  std::string operator()(const worker_messages::saved& said) const {
-    return fmt::format(R"({{"kind": "saved", "id": {}}})", said.id);
+  std::string operator()(const worker_messages::saved& message) const {
+    return fmt::format(R"({{"kind": "saved", "id": {}}})", message.id);
   }
-  std::string operator()(const worker_messages::not_saved& said) const {
-    return fmt::format(R"({{"kind": "not_saved", "id": {}, "reason": {}}})", said.id,
-                       control_quoted(said.reason));
+  std::string operator()(const worker_messages::not_saved& message) const {
+    return fmt::format(R"({{"kind": "not_saved", "id": {}, "reason": {}}})", message.id,
+                       control_quoted(message.reason));
   }
-  std::string operator()(const worker_messages::no_restart& said) const {
-    return fmt::format(R"({{"kind": "no_restart", "reason": {}}})", control_quoted(said.reason));
+  std::string operator()(const worker_messages::no_restart& message) const {
+    return fmt::format(R"({{"kind": "no_restart", "reason": {}}})", control_quoted(message.reason));
   }
-  std::string operator()(const worker_messages::bad_node& said) const {
-    return fmt::format(R"({{"kind": "bad_node", "reason": {}}})", control_quoted(said.reason));
+  std::string operator()(const worker_messages::bad_node& message) const {
+    return fmt::format(R"({{"kind": "bad_node", "reason": {}}})", control_quoted(message.reason));
   }
   std::string operator()(const worker_messages::bye&) const { return R"({"kind": "bye"})"; }
 
-  std::string operator()(const control_messages::welcome& said) const {
-    return fmt::format(R"({{"kind": "welcome", "version": {}}})", said.version);
+  std::string operator()(const control_messages::welcome& message) const {
+    return fmt::format(R"({{"kind": "welcome", "version": {}}})", message.version);
   }
-  std::string operator()(const control_messages::refused& said) const {
-    return fmt::format(R"({{"kind": "refused", "reason": {}}})", control_quoted(said.reason));
+  std::string operator()(const control_messages::refused& message) const {
+    return fmt::format(R"({{"kind": "refused", "reason": {}}})", control_quoted(message.reason));
   }
-  std::string operator()(const control_messages::checkpoint& said) const {
-    return fmt::format(R"({{"kind": "checkpoint", "id": {}, "within": {}}})", said.id,
-                       bounded_seconds(said.within));
+  std::string operator()(const control_messages::checkpoint& message) const {
+    return fmt::format(R"({{"kind": "checkpoint", "id": {}, "within": {}}})", message.id,
+                       bounded_seconds(message.within));
   }
   std::string operator()(const control_messages::pause_work&) const {
     return R"({"kind": "pause"})";
@@ -22811,8 +22661,8 @@ struct control_writer {
   std::string operator()(const control_messages::resume_work&) const {
     return R"({"kind": "resume"})";
   }
-  std::string operator()(const control_messages::stop& said) const {
-    const double grace = in_seconds(said.grace);
+  std::string operator()(const control_messages::stop& message) const {
+    const double grace = in_seconds(message.grace);
     if (grace <= 0 || grace > most_control_seconds) return R"({"kind": "stop"})";
     return fmt::format(R"({{"kind": "stop", "grace": {}}})", grace);
   }
@@ -22826,25 +22676,26 @@ struct control_writer {
 inline constexpr std::int64_t most_control_number = std::numeric_limits<std::int64_t>::max();
 
 inline worker_messages::hello read_control_hello(const control_fields& fields) {
-  worker_messages::hello said;
-  said.version = static_cast<int>(fields.number("version", 1, 1'000'000));
-  said.local_rank = static_cast<int>(fields.number("local_rank", 0, limits::local_world_size - 1));
-  said.checkpoints = fields.flag_or("checkpoints", false);
-  return said;
+  worker_messages::hello message;
+  message.version = static_cast<int>(fields.number("version", 1, 1'000'000));
+  message.local_rank =
+      static_cast<int>(fields.number("local_rank", 0, limits::local_world_size - 1));
+  message.checkpoints = fields.flag_or("checkpoints", false);
+  return message;
 }
 
 inline worker_messages::progress read_progress(const control_fields& fields) {
-  worker_messages::progress said;
-  said.step = fields.number("step", 0, most_control_number);
-  said.total = fields.number_or("total", 0, most_control_number);
-  said.text = fields.text_or_empty("text");
-  said.metrics = fields.metrics("metrics");
-  return said;
+  worker_messages::progress message;
+  message.step = fields.number("step", 0, most_control_number);
+  message.total = fields.number_or("total", 0, most_control_number);
+  message.text = fields.text_or_empty("text");
+  message.metrics = fields.metrics("metrics");
+  return message;
 }
 
-ELASTIC_DECL std::string to_line(const worker_message& said) {
-  std::string line = std::visit(control_writer(), said) + '\n';
-  const auto* progress = std::get_if<worker_messages::progress>(&said);
+ELASTIC_DECL std::string to_line(const worker_message& message) {
+  std::string line = std::visit(control_writer(), message) + '\n';
+  const auto* progress = std::get_if<worker_messages::progress>(&message);
   if (progress == nullptr || (line.size() <= limits::control_line_bytes &&
                               progress->metrics.size() <= limits::control_metrics)) {
     return line;
@@ -22854,8 +22705,8 @@ ELASTIC_DECL std::string to_line(const worker_message& said) {
   return control_writer()(shorter) + '\n';
 }
 
-ELASTIC_DECL std::string to_line(const agent_message& said) {
-  return std::visit(control_writer(), said) + '\n';
+ELASTIC_DECL std::string to_line(const agent_message& message) {
+  return std::visit(control_writer(), message) + '\n';
 }
 
 ELASTIC_DECL worker_message parse_worker_message(std::string_view line) {
@@ -22897,9 +22748,9 @@ ELASTIC_DECL std::optional<agent_message> parse_agent_message(std::string_view l
   if (kind == "pause") return messages::pause_work{};
   if (kind == "resume") return messages::resume_work{};
   if (kind == "stop") {
-    messages::stop said;
-    said.grace = fields.seconds_or_none("grace").value_or(duration::zero());
-    return said;
+    messages::stop message;
+    message.grace = fields.seconds_or_none("grace").value_or(duration::zero());
+    return message;
   }
   return std::nullopt;
 }
@@ -22945,21 +22796,21 @@ namespace elastic::detail {
 ELASTIC_DECL learned_timeouts::learned_timeouts(const liveness_settings& settings)
     : factor_(settings.learn_timeouts), least_(settings.least_learned) {}
 
-ELASTIC_DECL void learned_timeouts::observe(const std::string& what, duration took) {
+ELASTIC_DECL void learned_timeouts::observe(const std::string& name, duration took) {
   if (factor_ <= 0) return;
-  auto found = seen_.find(what);
-  if (found == seen_.end()) {
+  auto entry = seen_.find(name);
+  if (entry == seen_.end()) {
     if (seen_.size() >= limits::learned_names) return;
-    found = seen_.emplace(what, record()).first;
+    entry = seen_.emplace(name, record()).first;
   }
-  ++found->second.count;
-  found->second.longest = std::max(found->second.longest, took);
+  ++entry->second.count;
+  entry->second.longest = std::max(entry->second.longest, took);
 }
 
-ELASTIC_DECL std::optional<duration> learned_timeouts::of(const std::string& what) const {
-  const auto found = seen_.find(what);
-  if (found == seen_.end() || found->second.count < enough) return std::nullopt;
-  const double allowed = static_cast<double>(found->second.longest.count()) * factor_;
+ELASTIC_DECL std::optional<duration> learned_timeouts::of(const std::string& name) const {
+  const auto entry = seen_.find(name);
+  if (entry == seen_.end() || entry->second.count < enough) return std::nullopt;
+  const double allowed = static_cast<double>(entry->second.longest.count()) * factor_;
   constexpr auto most = std::chrono::duration_cast<duration>(std::chrono::hours(24 * 365));
   const double bounded = std::min(allowed, static_cast<double>(most.count()));
   return std::max(duration(static_cast<duration::rep>(bounded)), least_);
@@ -22985,8 +22836,8 @@ ELASTIC_DECL void worker_liveness::beat(time_point now, std::optional<duration> 
 
 ELASTIC_DECL bool worker_liveness::enter(time_point now, const std::string& name,
                                          std::optional<duration> timeout) {
-  const auto found = find_section(name);
-  if (found != sections_.end()) sections_.erase(found);
+  const auto position = find_section(name);
+  if (position != sections_.end()) sections_.erase(position);
   if (sections_.size() >= limits::worker_sections) return false;
   if (!timeout) timeout = learned_->of(section_name(name));
   sections_.push_back({name, now, timeout});
@@ -22995,10 +22846,10 @@ ELASTIC_DECL bool worker_liveness::enter(time_point now, const std::string& name
 }
 
 ELASTIC_DECL void worker_liveness::leave(time_point now, const std::string& name) {
-  const auto found = find_section(name);
-  if (found == sections_.end()) return;
-  if (!paused_) learned_->observe(section_name(name), now - found->entered);
-  sections_.erase(found);
+  const auto position = find_section(name);
+  if (position == sections_.end()) return;
+  if (!paused_) learned_->observe(section_name(name), now - position->entered);
+  sections_.erase(position);
   sign_of_life(now);
 }
 
@@ -23020,8 +22871,8 @@ ELASTIC_DECL void worker_liveness::resume(time_point now) {
 ELASTIC_DECL void worker_liveness::renew(time_point now) {
   started_ = now;
   if (last_sign_) last_sign_ = now;
-  for (section& one : sections_) one.entered = now;
-  for (auto& [name, one] : timers_) one.expiry = deadline_after(now, one.after);
+  for (section& entry : sections_) entry.entered = now;
+  for (auto& [name, entry] : timers_) entry.expiry = deadline_after(now, entry.after);
   if (paused_) paused_ = now;
 }
 
@@ -23062,19 +22913,19 @@ ELASTIC_DECL std::string worker_liveness::text_of(duration span) {
 ELASTIC_DECL void worker_liveness::shift(duration span) {
   started_ += span;
   if (last_sign_) *last_sign_ += span;
-  for (section& one : sections_) one.entered += span;
-  for (auto& [name, one] : timers_) one.expiry = deadline_after(one.expiry, span);
+  for (section& entry : sections_) entry.entered += span;
+  for (auto& [name, entry] : timers_) entry.expiry = deadline_after(entry.expiry, span);
 }
 
 ELASTIC_DECL auto worker_liveness::find_section(const std::string& name)
     -> std::vector<section>::iterator {
   return std::find_if(sections_.begin(), sections_.end(),
-                      [&](const section& one) { return one.name == name; });
+                      [&](const section& entry) { return entry.name == name; });
 }
 
 ELASTIC_DECL bool worker_liveness::awaits_section() const {
   return std::any_of(sections_.begin(), sections_.end(),
-                     [](const section& one) { return one.timeout.has_value(); });
+                     [](const section& entry) { return entry.timeout.has_value(); });
 }
 
 ELASTIC_DECL void worker_liveness::sign_of_life(time_point now) {
@@ -23094,11 +22945,11 @@ ELASTIC_DECL std::string worker_liveness::where() const {
 ELASTIC_DECL auto worker_liveness::first_due() const -> due {
   due first;
   if (!running_ || paused_) return first;
-  const auto consider = [&first](time_point at, due::kind what) {
+  const auto consider = [&first](time_point at, due::kind kind) {
     if (at >= first.at) return false;
     first = due();
     first.at = at;
-    first.what = what;
+    first.what = kind;
     return true;
   };
   if (!last_sign_ && settings_.first_heartbeat_timeout > duration::zero()) {
@@ -23109,15 +22960,16 @@ ELASTIC_DECL auto worker_liveness::first_due() const -> due {
     const auto allowed = beat_timeout();
     if (allowed) consider(deadline_after(*last_sign_, *allowed), due::kind::heartbeat);
   }
-  for (const section& one : sections_) {
-    if (one.timeout && consider(deadline_after(one.entered, *one.timeout), due::kind::section)) {
-      first.section = &one;
+  for (const section& entry : sections_) {
+    if (entry.timeout &&
+        consider(deadline_after(entry.entered, *entry.timeout), due::kind::section)) {
+      first.section = &entry;
     }
   }
-  for (const auto& [name, one] : timers_) {
-    if (consider(one.expiry, due::kind::timer)) {
+  for (const auto& [name, entry] : timers_) {
+    if (consider(entry.expiry, due::kind::timer)) {
       first.timer_name = &name;
-      first.armed = &one;
+      first.armed = &entry;
     }
   }
   return first;
@@ -23259,20 +23111,20 @@ ELASTIC_DECL void channel_attempt::shut() {
   acceptor.close(ignored);
   timer_file.close(ignored);
   if (made_timer_file) ::unlink(timer_path.c_str());
-  for (const connection_pointer& one : connections) disconnect(*one);
-  for (const auto& one : questions) one->answered.set();
+  for (const connection_pointer& client : connections) disconnect(*client);
+  for (const auto& pending : questions) pending->answered.set();
 }
 
-ELASTIC_DECL void channel_attempt::run(std::string what, task<void> work) {
-  tasks.spawn(run_and_log(shared_from_this(), std::move(what), std::move(work)));
+ELASTIC_DECL void channel_attempt::run(std::string problem, task<void> work) {
+  tasks.spawn(run_and_log(shared_from_this(), std::move(problem), std::move(work)));
 }
 
-ELASTIC_DECL task<void> channel_attempt::run_and_log(self_pointer attempt, std::string what,
+ELASTIC_DECL task<void> channel_attempt::run_and_log(self_pointer attempt, std::string problem,
                                                      task<void> work) {
   try {
     co_await std::move(work);
   } catch (const std::exception& failure) {
-    if (!attempt->is_closing()) attempt->options.log.error("{}: {}", what, failure.what());
+    if (!attempt->is_closing()) attempt->options.log.error("{}: {}", problem, failure.what());
   }
 }
 
@@ -23298,197 +23150,210 @@ ELASTIC_DECL void channel_attempt::admit(socket accepted) {
         "let in",
         connections.size(), peer.pid);
   }
-  auto one = std::make_shared<connection>(std::move(accepted));
-  connections.push_back(one);
-  run("a connection to the control channel is lost", serve(shared_from_this(), one));
+  auto client = std::make_shared<connection>(std::move(accepted));
+  connections.push_back(client);
+  run("a connection to the control channel is lost", serve(shared_from_this(), client));
 }
 
-ELASTIC_DECL void channel_attempt::disconnect(connection& one) {
-  one.is_closed = true;
+ELASTIC_DECL void channel_attempt::disconnect(connection& client) {
+  client.is_closed = true;
   asio::error_code ignored;
-  one.peer.close(ignored);
+  client.peer.close(ignored);
 }
 
-ELASTIC_DECL void channel_attempt::forget(const connection_pointer& one) {
-  disconnect(*one);
-  connections.remove(one);
+ELASTIC_DECL void channel_attempt::forget(const connection_pointer& client) {
+  disconnect(*client);
+  connections.remove(client);
   if (is_closing()) return;
-  if (!one->worker || !one->checkpoints || can_save(*one->worker)) return;
-  for (const auto& asked : questions) {
-    asked->settle(*one->worker, "closed its channel before it answered");
+  if (!client->worker || !client->checkpoints || can_save(*client->worker)) return;
+  for (const auto& pending : questions) {
+    pending->settle(*client->worker, "closed its channel before it answered");
   }
 }
 
 ELASTIC_DECL bool channel_attempt::can_save(int local_rank) const {
-  return std::any_of(connections.begin(), connections.end(), [&](const auto& one) {
-    return !one->is_closed && one->checkpoints && one->worker == local_rank;
+  return std::any_of(connections.begin(), connections.end(), [&](const auto& client) {
+    return !client->is_closed && client->checkpoints && client->worker == local_rank;
   });
 }
 
-ELASTIC_DECL std::string channel_attempt::name_of(const connection& one) {
-  return one.worker ? fmt::format("local rank {}", *one.worker) : "a worker without a name";
+ELASTIC_DECL std::string channel_attempt::name_of(const connection& client) {
+  return client.worker ? fmt::format("local rank {}", *client.worker) : "a worker without a name";
 }
 
-ELASTIC_DECL bool channel_attempt::send(connection& one, const std::string& line) {
-  if (one.is_closed) return false;
+ELASTIC_DECL bool channel_attempt::send(connection& client, const std::string& line) {
+  if (client.is_closed) return false;
   const ssize_t sent =
-      ::send(one.peer.native_handle(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      ::send(client.peer.native_handle(), line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent == static_cast<ssize_t>(line.size())) return true;
   // One that is gone is noticed when its last words have been read.
   if (sent < 0 && errno != EAGAIN) return false;
-  complain("the control channel of {} is closed: it does not read what it is sent", name_of(one));
-  disconnect(one);
+  complain("the control channel of {} is closed: it does not read what it is sent",
+           name_of(client));
+  disconnect(client);
   return false;
 }
 
-ELASTIC_DECL void channel_attempt::send_all(const agent_message& said) {
-  const std::string line = to_line(said);
-  const std::vector<connection_pointer> all(connections.begin(), connections.end());
-  for (const auto& one : all) {
-    if (one->worker) send(*one, line);
+ELASTIC_DECL void channel_attempt::send_all(const agent_message& message) {
+  const std::string line = to_line(message);
+  const std::vector<connection_pointer> clients(connections.begin(), connections.end());
+  for (const auto& client : clients) {
+    if (client->worker) send(*client, line);
   }
 }
 
-ELASTIC_DECL void channel_attempt::refuse(connection& one, const std::string& why) {
-  complain("the control channel of {} is closed: {}", name_of(one), why);
-  send(one, to_line(agent_message(control_messages::refused{why})));
-  disconnect(one);
+ELASTIC_DECL void channel_attempt::refuse(connection& client, const std::string& why) {
+  complain("the control channel of {} is closed: {}", name_of(client), why);
+  send(client, to_line(agent_message(control_messages::refused{why})));
+  disconnect(client);
 }
 
-ELASTIC_DECL int channel_attempt::take(connection& one, std::string_view bytes) {
-  one.lines.append(bytes);
+ELASTIC_DECL int channel_attempt::take(connection& client, std::string_view bytes) {
+  client.lines.append(bytes);
   int count = 0;
-  while (!one.is_closed) {
-    const auto next = one.lines.next();
+  while (!client.is_closed) {
+    const auto next = client.lines.next();
     if (!next) break;
     ++count;
     if (next->too_long) {
-      refuse(one, fmt::format("a control message is longer than {} bytes, the line end "
-                              "included",
-                              limits::control_line_bytes));
+      refuse(client, fmt::format("a control message is longer than {} bytes, the line end "
+                                 "included",
+                                 limits::control_line_bytes));
     } else {
-      take_line(one, next->line);
+      take_line(client, next->line);
     }
   }
   return count;
 }
 
-ELASTIC_DECL void channel_attempt::take_line(connection& one, std::string_view line) {
+ELASTIC_DECL void channel_attempt::take_line(connection& client, std::string_view line) {
   try {
-    const worker_message said = parse_worker_message(line);
-    if (!one.worker && !std::holds_alternative<worker_messages::hello>(said)) {
+    const worker_message message = parse_worker_message(line);
+    if (!client.worker && !std::holds_alternative<worker_messages::hello>(message)) {
       throw error(errc::protocol_violation, "a control message comes before hello");
     }
-    std::visit([&](const auto& message) { handle(one, message); }, said);
+    std::visit([&](const auto& content) { handle(client, content); }, message);
   } catch (const std::exception& failure) {
-    return refuse(one, failure.what());
+    return refuse(client, failure.what());
   }
-  if (one.worker) look_again(*one.worker);
+  if (client.worker) look_again(*client.worker);
 }
 
-ELASTIC_DECL worker_liveness& channel_attempt::liveness_of(const connection& one) {
-  return places[static_cast<std::size_t>(*one.worker)].liveness;
+ELASTIC_DECL worker_liveness& channel_attempt::liveness_of(const connection& client) {
+  return places[static_cast<std::size_t>(*client.worker)].liveness;
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::hello& said) {
-  if (one.worker) throw error(errc::protocol_violation, "a control message is a second hello");
-  if (said.version != control_messages::version) {
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::hello& message) {
+  if (client.worker) throw error(errc::protocol_violation, "a control message is a second hello");
+  if (message.version != control_messages::version) {
     throw error(errc::protocol_violation,
-                fmt::format("a control message is of version {}; {} is spoken here", said.version,
-                            control_messages::version));
+                fmt::format("a control message is of version {}; {} is spoken here",
+                            message.version, control_messages::version));
   }
-  if (static_cast<std::size_t>(said.local_rank) >= places.size()) {
+  if (static_cast<std::size_t>(message.local_rank) >= places.size()) {
     throw error(errc::protocol_violation,
                 fmt::format("a control message is of local rank {}; there are {} workers",
-                            said.local_rank, places.size()));
+                            message.local_rank, places.size()));
   }
-  one.worker = said.local_rank;
-  one.checkpoints = said.checkpoints;
-  place& at = places[static_cast<std::size_t>(said.local_rank)];
+  client.worker = message.local_rank;
+  client.checkpoints = message.checkpoints;
+  place& at = places[static_cast<std::size_t>(message.local_rank)];
   if (std::exchange(at.said_bye, false) && at.running) at.liveness.start(time().now());
-  send(one, to_line(agent_message(control_messages::welcome())));
+  send(client, to_line(agent_message(control_messages::welcome())));
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::heartbeat& said) {
-  liveness_of(one).beat(time().now(), said.timeout);
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::heartbeat& message) {
+  liveness_of(client).beat(time().now(), message.timeout);
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::enter& said) {
-  if (liveness_of(one).enter(time().now(), said.section, said.timeout)) return;
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::enter& message) {
+  if (liveness_of(client).enter(time().now(), message.section, message.timeout)) return;
   throw error(errc::protocol_violation, fmt::format("a control message opens more than {} sections",
                                                     limits::worker_sections));
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::leave& said) {
-  liveness_of(one).leave(time().now(), said.section);
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::leave& message) {
+  liveness_of(client).leave(time().now(), message.section);
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::expires& said) {
-  if (liveness_of(one).arm(time().now(), said.timer, said.after)) return;
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::expires& message) {
+  if (liveness_of(client).arm(time().now(), message.timer, message.after)) return;
   throw error(errc::protocol_violation,
               fmt::format("a control message arms more than {} timers", limits::worker_timers));
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::release& said) {
-  liveness_of(one).release(said.timer);
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::release& message) {
+  liveness_of(client).release(message.timer);
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::progress& said) {
-  liveness_of(one).beat(time().now());
-  if (options.events.progress) options.events.progress(*one.worker, said);
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::progress& message) {
+  liveness_of(client).beat(time().now());
+  if (options.events.progress) options.events.progress(*client.worker, message);
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::saved& said) {
-  answer(said.id, *one.worker, "");
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::saved& message) {
+  answer(message.id, *client.worker, "");
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::not_saved& said) {
-  answer(said.id, *one.worker,
-         said.reason.empty() ? "has not saved it" : "has not saved it: " + said.reason);
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::not_saved& message) {
+  answer(message.id, *client.worker,
+         message.reason.empty() ? "has not saved it" : "has not saved it: " + message.reason);
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one,
-                                          const worker_messages::no_restart& said) {
-  if (options.events.no_restart) options.events.no_restart(*one.worker, said.reason);
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::no_restart& message) {
+  if (options.events.no_restart) options.events.no_restart(*client.worker, message.reason);
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::bad_node& said) {
-  if (options.events.bad_node) options.events.bad_node(*one.worker, said.reason);
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::bad_node& message) {
+  if (options.events.bad_node) options.events.bad_node(*client.worker, message.reason);
 }
 
-ELASTIC_DECL void channel_attempt::handle(connection& one, const worker_messages::bye&) {
-  liveness_of(one).end();
-  places[static_cast<std::size_t>(*one.worker)].said_bye = true;
+ELASTIC_DECL void channel_attempt::handle(connection& client, const worker_messages::bye&) {
+  liveness_of(client).end();
+  places[static_cast<std::size_t>(*client.worker)].said_bye = true;
 }
 
 ELASTIC_DECL void channel_attempt::answer(std::int64_t id, int local_rank,
                                           const std::string& problem) {
-  for (const auto& one : questions) {
-    if (one->id == id) one->settle(local_rank, problem);
+  for (const auto& pending : questions) {
+    if (pending->id == id) pending->settle(local_rank, problem);
   }
 }
 
 ELASTIC_DECL void channel_attempt::take_timer(std::string_view line) {
   try {
-    const timer_request asked = parse_timer_request(line);
-    const auto owner = options.events.owner_of ? options.events.owner_of(asked.pid) : std::nullopt;
+    const timer_request request = parse_timer_request(line);
+    const auto owner =
+        options.events.owner_of ? options.events.owner_of(request.pid) : std::nullopt;
     if (!owner) {
       return complain(
           "timer file '{}': pid {} is of no worker of this node; its timer is not "
           "watched",
-          timer_path, asked.pid);
+          timer_path, request.pid);
     }
     worker_liveness& liveness = places.at(static_cast<std::size_t>(*owner)).liveness;
-    const std::string name = fmt::format("{} (pid {})", asked.scope, asked.pid);
-    if (!asked.expiry || asked.signal <= 0) {
+    const std::string name = fmt::format("{} (pid {})", request.scope, request.pid);
+    if (!request.expiry || request.signal <= 0) {
       liveness.release(name);
     } else {
-      const auto left = std::chrono::duration_cast<duration>(*asked.expiry - time().wall_now());
+      const auto remaining =
+          std::chrono::duration_cast<duration>(*request.expiry - time().wall_now());
       const bool armed =
-          liveness.arm(time().now(), name, std::max(left, duration::zero()), asked.signal);
+          liveness.arm(time().now(), name, std::max(remaining, duration::zero()), request.signal);
       if (!armed) {
         complain("timer file '{}': pid {} has more than {} timers; one is not watched", timer_path,
-                 asked.pid, limits::worker_timers);
+                 request.pid, limits::worker_timers);
       }
     }
     look_again(*owner);
@@ -23498,27 +23363,27 @@ ELASTIC_DECL void channel_attempt::take_timer(std::string_view line) {
 }
 
 ELASTIC_DECL void channel_attempt::started(int local_rank) {
-  place& one = places.at(static_cast<std::size_t>(local_rank));
-  one.running = true;
-  one.liveness.start(time().now());
+  place& entry = places.at(static_cast<std::size_t>(local_rank));
+  entry.running = true;
+  entry.liveness.start(time().now());
   look_again(local_rank);
 }
 
 ELASTIC_DECL void channel_attempt::ended(int local_rank) {
   drain_input(local_rank);
-  place& one = places.at(static_cast<std::size_t>(local_rank));
-  one.running = false;
-  one.liveness.end();
-  for (const auto& asked : questions) asked->settle(local_rank, "ended before it answered");
+  place& entry = places.at(static_cast<std::size_t>(local_rank));
+  entry.running = false;
+  entry.liveness.end();
+  for (const auto& pending : questions) pending->settle(local_rank, "ended before it answered");
 }
 
 ELASTIC_DECL void channel_attempt::pause() {
-  for (place& one : places) one.liveness.pause(time().now());
+  for (place& entry : places) entry.liveness.pause(time().now());
   send_all(agent_message(control_messages::pause_work()));
 }
 
 ELASTIC_DECL void channel_attempt::resume() {
-  for (place& one : places) one.liveness.resume(time().now());
+  for (place& entry : places) entry.liveness.resume(time().now());
   send_all(agent_message(control_messages::resume_work()));
   for (std::size_t rank = 0; rank < places.size(); ++rank) look_again(static_cast<int>(rank));
 }
@@ -23537,7 +23402,7 @@ ELASTIC_DECL void channel_attempt::look_again(int local_rank) {
 
 ELASTIC_DECL time_point channel_attempt::next_expiry() const {
   time_point first = time_point::max();
-  for (const place& one : places) first = std::min(first, one.liveness.next_expiry());
+  for (const place& entry : places) first = std::min(first, entry.liveness.next_expiry());
   return first;
 }
 
@@ -23545,10 +23410,10 @@ ELASTIC_DECL void channel_attempt::drain_input(int local_rank) {
   for (std::size_t most = limits::control_connections; most > 0 && !is_closing(); --most) {
     if (accept_one()) break;
   }
-  const std::vector<connection_pointer> all(connections.begin(), connections.end());
-  for (const auto& one : all) {
+  const std::vector<connection_pointer> clients(connections.begin(), connections.end());
+  for (const auto& client : clients) {
     constexpr int most_pieces = 16;
-    if (!one->worker || *one->worker == local_rank) read_now(*one, most_pieces);
+    if (!client->worker || *client->worker == local_rank) read_now(*client, most_pieces);
   }
 }
 
@@ -23560,15 +23425,16 @@ ELASTIC_DECL asio::error_code channel_attempt::accept_one() {
   return failure;
 }
 
-ELASTIC_DECL int channel_attempt::read_now(connection& one, int most_pieces) {
+ELASTIC_DECL int channel_attempt::read_now(connection& client, int most_pieces) {
   std::array<char, limits::control_line_bytes> piece;
   int lines = 0;
-  for (int count = 0; count < most_pieces && !one.is_closed; ++count) {
-    const ssize_t size = ::recv(one.peer.native_handle(), piece.data(), piece.size(), MSG_DONTWAIT);
+  for (int count = 0; count < most_pieces && !client.is_closed; ++count) {
+    const ssize_t size =
+        ::recv(client.peer.native_handle(), piece.data(), piece.size(), MSG_DONTWAIT);
     if (size > 0) {
-      lines += take(one, std::string_view(piece.data(), static_cast<std::size_t>(size)));
+      lines += take(client, std::string_view(piece.data(), static_cast<std::size_t>(size)));
     } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
-      one.has_ended = true;
+      client.has_ended = true;
       break;
     } else if (errno == EAGAIN) {
       break;
@@ -23579,66 +23445,66 @@ ELASTIC_DECL int channel_attempt::read_now(connection& one, int most_pieces) {
 
 ELASTIC_DECL void channel_attempt::judge(time_point now) {
   for (std::size_t rank = 0; rank < places.size() && !is_closing(); ++rank) {
-    place& one = places[rank];
-    if (one.liveness.next_expiry() > now) continue;
+    place& entry = places[rank];
+    if (entry.liveness.next_expiry() > now) continue;
     drain_input(static_cast<int>(rank));
-    const auto verdict = one.liveness.judge(now);
+    const auto verdict = entry.liveness.judge(now);
     if (!verdict) continue;
-    one.liveness.end();
+    entry.liveness.end();
     if (options.events.hung) options.events.hung(static_cast<int>(rank), *verdict);
   }
 }
 
-ELASTIC_DECL task<void> channel_attempt::accept_all(self_pointer all) {
+ELASTIC_DECL task<void> channel_attempt::accept_all(self_pointer self) {
   constexpr int most_accepts = 1000;
   rate_gate gate(most_accepts);
-  while (!all->is_closing()) {
-    auto [ended] = co_await all->acceptor.async_wait(socket::wait_read, detail::as_result);
-    if (all->is_closing() || ended) co_return;
-    const time_point now = all->time().now();
+  while (!self->is_closing()) {
+    auto [ended] = co_await self->acceptor.async_wait(socket::wait_read, detail::as_result);
+    if (self->is_closing() || ended) co_return;
+    const time_point now = self->time().now();
     std::optional<time_point> rest = gate.count(now);
-    const asio::error_code failure = all->accept_one();
+    const asio::error_code failure = self->accept_one();
     if (failure && failure != asio::error::would_block) {
-      all->complain("no connection can be taken at the control channel: {}", failure.message());
+      self->complain("no connection can be taken at the control channel: {}", failure.message());
       rest = now + std::chrono::seconds(1);
     }
-    if (rest) co_await all->rest_until(*rest);
+    if (rest) co_await self->rest_until(*rest);
   }
 }
 
-ELASTIC_DECL task<void> channel_attempt::serve(self_pointer all, connection_pointer one) {
+ELASTIC_DECL task<void> channel_attempt::serve(self_pointer self, connection_pointer client) {
   std::exception_ptr failure;
   try {
-    co_await read_lines(all, one);
+    co_await read_lines(self, client);
   } catch (...) {
     failure = std::current_exception();
   }
-  all->forget(one);
+  self->forget(client);
   if (failure) std::rethrow_exception(failure);
 }
 
-ELASTIC_DECL task<void> channel_attempt::read_lines(self_pointer all, connection_pointer one) {
+ELASTIC_DECL task<void> channel_attempt::read_lines(self_pointer self, connection_pointer client) {
   rate_gate gate(limits::control_lines_per_second);
-  while (!one->is_closed && !one->has_ended) {
-    auto [failure] = co_await one->peer.async_wait(socket::wait_read, detail::as_result);
-    if (failure || one->is_closed) break;
-    const int lines = all->read_now(*one, 1);
-    const auto rest = gate.count(all->time().now(), lines);
-    if (rest) co_await all->rest_until(*rest);
+  while (!client->is_closed && !client->has_ended) {
+    auto [failure] = co_await client->peer.async_wait(socket::wait_read, detail::as_result);
+    if (failure || client->is_closed) break;
+    const int lines = self->read_now(*client, 1);
+    const auto rest = gate.count(self->time().now(), lines);
+    if (rest) co_await self->rest_until(*rest);
   }
 }
 
-ELASTIC_DECL task<void> channel_attempt::read_timers(self_pointer all) {
+ELASTIC_DECL task<void> channel_attempt::read_timers(self_pointer self) {
   std::array<char, limits::control_line_bytes> piece;
   rate_gate gate(limits::control_lines_per_second);
   line_intake lines;
-  while (!all->is_closing()) {
+  while (!self->is_closing()) {
     auto [failure, size] =
-        co_await all->timer_file.async_read_some(asio::buffer(piece), detail::as_result);
-    if (all->is_closing()) co_return;
+        co_await self->timer_file.async_read_some(asio::buffer(piece), detail::as_result);
+    if (self->is_closing()) co_return;
     if (failure) {
-      all->options.log.error("timer file '{}' cannot be read any more: {}", all->timer_path,
-                             failure.message());
+      self->options.log.error("timer file '{}' cannot be read any more: {}", self->timer_path,
+                              failure.message());
       co_return;
     }
     lines.append(std::string_view(piece.data(), size));
@@ -23646,14 +23512,14 @@ ELASTIC_DECL task<void> channel_attempt::read_timers(self_pointer all) {
     for (auto next = lines.next(); next; next = lines.next()) {
       ++count;
       if (next->too_long) {
-        all->complain("timer file '{}': a line is longer than {} bytes", all->timer_path,
-                      limits::control_line_bytes);
+        self->complain("timer file '{}': a line is longer than {} bytes", self->timer_path,
+                       limits::control_line_bytes);
       } else {
-        all->take_timer(next->line);
+        self->take_timer(next->line);
       }
     }
-    const auto rest = gate.count(all->time().now(), count);
-    if (rest) co_await all->rest_until(*rest);
+    const auto rest = gate.count(self->time().now(), count);
+    if (rest) co_await self->rest_until(*rest);
   }
 }
 
@@ -23673,60 +23539,61 @@ ELASTIC_DECL task<void> channel_attempt::watch(self_pointer attempt) {
   attempt->is_watching = false;
 }
 
-ELASTIC_DECL task<void> channel_attempt::watch_while_due(self_pointer all) {
-  while (!all->is_closing()) {
-    const time_point until = all->next_expiry();
-    all->watched_until = until;
+ELASTIC_DECL task<void> channel_attempt::watch_while_due(self_pointer self) {
+  while (!self->is_closing()) {
+    const time_point until = self->next_expiry();
+    self->watched_until = until;
     if (until == time_point::max()) break;
-    all->changed.reset();
-    co_await with_deadline(all->time(), until, all->changed.wait());
-    if (all->is_closing()) break;
-    const time_point woken = all->time().now();
+    self->changed.reset();
+    co_await with_deadline(self->time(), until, self->changed.wait());
+    if (self->is_closing()) break;
+    const time_point woken = self->time().now();
     if (woken < until) continue;
     if (woken - until > limits::watch_lateness) {
-      all->options.log.warning(
+      self->options.log.warning(
           "this process stood still for {}: the clocks of its workers start "
           "anew",
           worker_liveness::text_of(woken - until));
-      for (place& one : all->places) one.liveness.renew(woken);
+      for (place& entry : self->places) entry.liveness.renew(woken);
       continue;
     }
-    all->judge(woken);
+    self->judge(woken);
   }
 }
 
-ELASTIC_DECL task<checkpoint_outcome> channel_attempt::ask_checkpoint(self_pointer all,
+ELASTIC_DECL task<checkpoint_outcome> channel_attempt::ask_checkpoint(self_pointer self,
                                                                       duration within) {
-  if (!all || all->is_closing()) co_return checkpoint_outcome();
-  const auto asked = std::make_shared<question>(all->strand);
-  asked->id = ++all->last_question;
+  if (!self || self->is_closing()) co_return checkpoint_outcome();
+  const auto pending = std::make_shared<question>(self->strand);
+  pending->id = ++self->last_question;
   control_messages::checkpoint wanted;
-  wanted.id = asked->id;
+  wanted.id = pending->id;
   wanted.within = within;
   const std::string line = to_line(agent_message(wanted));
-  const std::vector<connection_pointer> connected(all->connections.begin(), all->connections.end());
-  for (const auto& one : connected) {
-    const bool wants = one->worker && one->checkpoints &&
-                       all->places[static_cast<std::size_t>(*one->worker)].running;
-    if (wants && all->send(*one, line)) asked->waiting.insert(*one->worker);
+  const std::vector<connection_pointer> connected(self->connections.begin(),
+                                                  self->connections.end());
+  for (const auto& client : connected) {
+    const bool wants = client->worker && client->checkpoints &&
+                       self->places[static_cast<std::size_t>(*client->worker)].running;
+    if (wants && self->send(*client, line)) pending->waiting.insert(*client->worker);
   }
-  asked->outcome.asked = static_cast<int>(asked->waiting.size());
-  if (asked->waiting.empty()) co_return asked->outcome;
-  all->questions.push_back(asked);
+  pending->outcome.asked = static_cast<int>(pending->waiting.size());
+  if (pending->waiting.empty()) co_return pending->outcome;
+  self->questions.push_back(pending);
   const struct forget_question {
-    self_pointer all;
-    std::shared_ptr<question> asked;
-    ~forget_question() { all->questions.remove(asked); }
-  } forgetting{all, asked};
-  time_source& time = all->time();
+    self_pointer self;
+    std::shared_ptr<question> pending;
+    ~forget_question() { self->questions.remove(pending); }
+  } forgetting{self, pending};
+  time_source& time = self->time();
   within = std::min<duration>(within, std::chrono::hours(24 * 365));
-  co_await with_deadline(time, deadline_after(time.now(), within), asked->answered.wait());
-  const std::set<int> silent = asked->waiting;
-  const std::string problem =
-      all->is_closing() ? "was stopped before it answered"
-                        : fmt::format("did not answer within {}", worker_liveness::text_of(within));
-  for (const int rank : silent) asked->settle(rank, problem);
-  co_return asked->outcome;
+  co_await with_deadline(time, deadline_after(time.now(), within), pending->answered.wait());
+  const std::set<int> silent = pending->waiting;
+  const std::string problem = self->is_closing() ? "was stopped before it answered"
+                                                 : fmt::format("did not answer within {}",
+                                                               worker_liveness::text_of(within));
+  for (const int rank : silent) pending->settle(rank, problem);
+  co_return pending->outcome;
 }
 
 }  // namespace elastic::detail
@@ -23786,10 +23653,10 @@ ELASTIC_DECL task<checkpoint_outcome> worker_channels::checkpoint(duration withi
   return channel_attempt::ask_checkpoint(state_, within);
 }
 
-ELASTIC_DECL task<void> worker_channels::close_all(state_pointer all) {
-  if (!all) co_return;
-  all->shut();
-  co_await all->tasks.stop();
+ELASTIC_DECL task<void> worker_channels::close_all(state_pointer state) {
+  if (!state) co_return;
+  state->shut();
+  co_await state->tasks.stop();
 }
 
 ELASTIC_DECL void worker_channels::abandon() {
@@ -24240,11 +24107,11 @@ ELASTIC_DECL void worker_group::note_suspicion(const detail::suspicion_change& c
   }
   if (!is_none) attempt_.suspected.insert(change.local_rank);
   const worker& entry = attempt_.workers[change.local_rank];
-  const std::string what =
+  const std::string finding =
       is_none ? "is suspected no more" : fmt::format("seems {}", to_string(change.suspicion));
   const bool is_last = !is_none && attempt_.suspicions == limits::worker_suspicions;
   log_.warning("{} rank {} (local rank {}, pid {}) {}: {}{}", entry.identity.role_name,
-               entry.identity.rank, change.local_rank, entry.pid, what, change.reason,
+               entry.identity.rank, change.local_rank, entry.pid, finding, change.reason,
                is_last ? "; no further one is told in this attempt" : "");
   note_in_journal(job_event_kind::worker_suspected, entry, change.reason, change.suspicion);
 }
@@ -24360,9 +24227,9 @@ ELASTIC_DECL detail::worker_channels_options worker_group::channel_options(
   return parts;
 }
 
-ELASTIC_DECL std::string worker_group::statement_of(int local_rank, const char* what,
+ELASTIC_DECL std::string worker_group::statement_of(int local_rank, const char* statement,
                                                     const std::string& reason) const {
-  return fmt::format("rank {} {}{}{}", attempt_.base_rank + local_rank, what,
+  return fmt::format("rank {} {}{}{}", attempt_.base_rank + local_rank, statement,
                      reason.empty() ? "" : ": ", reason);
 }
 
@@ -24560,7 +24427,7 @@ ELASTIC_DECL void worker_group::give_call(std::size_t slot, process_spec& proces
 ELASTIC_DECL void worker_group::take_value(std::map<int, std::string>& values, int rank,
                                            detail::call_answer answer) const {
   std::string problem;
-  if (answer.kind == detail::call_answer::what::value) {
+  if (answer.kind == detail::call_answer::content::value) {
     try {
       detail::call_value(answer.text, "it");
       values.emplace(rank, std::move(answer.text));
@@ -24569,7 +24436,7 @@ ELASTIC_DECL void worker_group::take_value(std::map<int, std::string>& values, i
       problem = failure.what();
     }
   } else {
-    problem = answer.kind == detail::call_answer::what::garbage
+    problem = answer.kind == detail::call_answer::content::garbage
                   ? answer.text
                   : "it ended before its function returned";
   }
@@ -24579,9 +24446,9 @@ ELASTIC_DECL void worker_group::take_value(std::map<int, std::string>& values, i
 ELASTIC_DECL std::optional<error_file_content> worker_group::failure_of_call(
     std::size_t slot) const {
   if (slot >= attempt_.sheets.size()) return std::nullopt;
-  const detail::call_answer left = attempt_.sheets[slot].answer();
-  if (left.kind != detail::call_answer::what::failure) return std::nullopt;
-  return parse_error_file(left.text);
+  const detail::call_answer answer = attempt_.sheets[slot].answer();
+  if (answer.kind != detail::call_answer::content::failure) return std::nullopt;
+  return parse_error_file(answer.text);
 }
 
 ELASTIC_DECL void worker_group::note(const process_end& end) {
@@ -24682,21 +24549,21 @@ ELASTIC_DECL worker_failure worker_group::describe(const worker& failed,
   failure.status = failed.end->status;
   failure.at = failed.end->wall;
   failure.error_file = failed.error_file;
-  const auto known = attempt_.leftovers.find(slot);
-  leftovers left;
-  if (known != attempt_.leftovers.end()) {
-    left = known->second;
+  const auto position = attempt_.leftovers.find(slot);
+  leftovers content;
+  if (position != attempt_.leftovers.end()) {
+    content = position->second;
   } else {
-    log_reader_of(failed)(left);
-    core_reader_of(failed)(left);
+    log_reader_of(failed)(content);
+    core_reader_of(failed)(content);
   }
-  failure.error = std::move(left.error);
+  failure.error = std::move(content.error);
   if (!failure.error) failure.error = failure_of_call(slot);
-  failure.last_stderr = std::move(left.last_stderr);
+  failure.last_stderr = std::move(content.last_stderr);
   failure.stopped_by_agent = failed.stopped_by_agent;
   failure.out_of_memory = failed.out_of_memory;
   failure.hung = failed.hung;
-  failure.core_file = std::move(left.core_file);
+  failure.core_file = std::move(content.core_file);
   return failure;
 }
 
@@ -24716,19 +24583,19 @@ ELASTIC_DECL task<void> worker_group::make_directories(int restart_count) {
 
 ELASTIC_DECL auto worker_group::log_reader_of(const worker& failed) const -> leftovers_reader {
   const auto slot = static_cast<std::size_t>(failed.identity.local_rank);
-  return
-      [error_file = failed.error_file, read_tail = processes_.tail_reader(slot)](leftovers& left) {
-        left.error = read_error_file(error_file);
-        left.last_stderr = read_tail();
-      };
+  return [error_file = failed.error_file,
+          read_tail = processes_.tail_reader(slot)](leftovers& content) {
+    content.error = read_error_file(error_file);
+    content.last_stderr = read_tail();
+  };
 }
 
 ELASTIC_DECL auto worker_group::core_reader_of(const worker& failed) const -> leftovers_reader {
   if (!failed.end->status.core_dumped()) return [](leftovers&) {};
   // The directory is that in which the agent's programs start: relative names are of there.
   return [pid = failed.pid, directory = spec_.directory,
-          since = std::chrono::system_clock::to_time_t(attempt_.started)](leftovers& left) {
-    left.core_file = detail::find_core(pid, directory, since);
+          since = std::chrono::system_clock::to_time_t(attempt_.started)](leftovers& content) {
+    content.core_file = detail::find_core(pid, directory, since);
   };
 }
 
@@ -24759,18 +24626,18 @@ ELASTIC_DECL task<void> worker_group::read_leftovers() {
     log_.warning("the working directory does not answer: core files are not looked for there");
   }
   for (const auto& [slot, reader] : logs) {
-    leftovers& left = attempt_.leftovers[slot];
-    if (in_logs) left = std::move((*in_logs)[slot]);
-    if (in_cores) left.core_file = std::move((*in_cores)[slot].core_file);
+    leftovers& content = attempt_.leftovers[slot];
+    if (in_logs) content = std::move((*in_logs)[slot]);
+    if (in_cores) content.core_file = std::move((*in_cores)[slot].core_file);
   }
 }
 
 ELASTIC_DECL task<void> worker_group::read_within(duration patience, leftovers_readers readers,
                                                   std::optional<leftovers_by_slot>& read) {
   std::function<leftovers_by_slot()> work = [readers = std::move(readers)] {
-    leftovers_by_slot left;
-    for (const auto& [slot, reader] : readers) reader(left[slot]);
-    return left;
+    leftovers_by_slot contents;
+    for (const auto& [slot, reader] : readers) reader(contents[slot]);
+    return contents;
   };
   const time_point deadline = deadline_after(time_->now(), patience);
   task<leftovers_by_slot> reading = detail::run_blocking<leftovers_by_slot>(std::move(work));
@@ -24862,9 +24729,9 @@ ELASTIC_DECL bool is_cancellation(const std::exception_ptr& failure) {
   } catch (const asio::multiple_exceptions& several) {
     // What `&&` and `||` throw if more than one of their branches did.
     return is_cancellation(several.first_exception());
-  } catch (const std::system_error& one) {
-    return one.code() == asio::error::operation_aborted ||
-           one.code() == std::errc::operation_canceled;
+  } catch (const std::system_error& single) {
+    return single.code() == asio::error::operation_aborted ||
+           single.code() == std::errc::operation_canceled;
   } catch (...) {
     return false;
   }
@@ -25003,7 +24870,7 @@ inline constexpr std::string_view allowed_faults =
 inline chaos_fault parse_fault(std::string_view part, std::string_view kind,
                                std::string_view rest) {
   const auto row = std::find_if(chaos_kinds.begin(), chaos_kinds.end(),
-                                [&](const chaos_kind_row& known) { return known.name == kind; });
+                                [&](const chaos_kind_row& entry) { return entry.name == kind; });
   if (row == chaos_kinds.end()) refuse_kind(part, kind);
   const auto target = cut_at(rest, ':');
   const auto number = cut_at(rest, '@');
@@ -25466,16 +25333,16 @@ ELASTIC_DECL void rendezvous_parameters::check_conf(std::vector<std::string_view
                     "out by a job's secret, only c10d can",
                     backend));
   }
-  std::vector<std::string> known = known_settings();
-  known.insert(known.end(), used.begin(), used.end());
+  std::vector<std::string> settings = known_settings();
+  settings.insert(settings.end(), used.begin(), used.end());
   for (const auto& [name, value] : conf) {
     if (std::find(used.begin(), used.end(), name) != used.end()) continue;
-    if (std::find(known.begin(), known.end(), name) != known.end()) {
+    if (std::find(settings.begin(), settings.end(), name) != settings.end()) {
       log.warning("--rdzv-conf {} is not used by the rendezvous backend '{}', which knows: {}",
                   name, backend, fmt::join(used, ", "));
       continue;
     }
-    const std::string nearest = detail::nearest_name(name, known);
+    const std::string nearest = detail::nearest_name(name, settings);
     const std::string hint = nearest.empty()
                                  ? fmt::format("'{}' knows: {}", backend, fmt::join(used, ", "))
                                  : fmt::format("did you mean {}?", nearest);
@@ -25497,7 +25364,7 @@ namespace elastic::detail {
 class fixed_membership : public rendezvous_handler {
  public:
   ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
-  ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
+  ELASTIC_DECL task<rendezvous_change> report_failure(std::string reason) override;
   ELASTIC_DECL task<int> num_nodes_waiting() override;
   ELASTIC_DECL task<void> close(job_end, std::string) override;
 
@@ -26893,10 +26760,10 @@ inline program_kind look_at_program(const std::string& path) {
 }
 
 ELASTIC_DECL void refuse_zero_bytes(const process_spec& spec) {
-  const auto check = [&](const std::string& text, const char* what) {
+  const auto check = [&](const std::string& text, const char* subject) {
     if (text.find('\0') == text.npos) return;
     throw error(errc::invalid_argument, fmt::format("{} of program '{}' has a zero byte in it",
-                                                    what, spec.program.c_str()));
+                                                    subject, spec.program.c_str()));
   };
   check(spec.program, "the name");
   check(spec.directory, "the working directory");
@@ -27051,12 +26918,12 @@ class pidfd_child final : public child {
 
   // Where one of the tree still has the number as that of its session, it is still in use.
   ELASTIC_DECL bool session_in_use() noexcept;
-  ELASTIC_DECL bool alive(const pinned& one) const noexcept;
-  ELASTIC_DECL bool kill(const pinned& one) const noexcept;
+  ELASTIC_DECL bool alive(const pinned& held) const noexcept;
+  ELASTIC_DECL bool kill(const pinned& held) const noexcept;
 
   // Holds a process and then reads its entry, which is its own if it is there after that, too.
   ELASTIC_DECL std::optional<process_entry> pin(pid_t pid, pinned& held) const;
-  ELASTIC_DECL static bool holds(const std::vector<pinned>& all, pid_t pid);
+  ELASTIC_DECL static bool holds(const std::vector<pinned>& members, pid_t pid);
 
   // A host with so many open has no two to spare for each process.
   static constexpr int most_descriptors = 1000;
@@ -27328,7 +27195,8 @@ ELASTIC_DECL detail::spawn_result guarded_launcher::spawn_guard(const process_sp
   const char* const promise = must_hold ? detail::guard_must_hold : detail::guard_may_fail;
   std::vector<char*> arguments{const_cast<char*>(detail::guard_version), const_cast<char*>(promise),
                                const_cast<char*>(path.c_str())};
-  for (char* one : detail::pointers_to(&spec.program, spec.arguments)) arguments.push_back(one);
+  for (char* argument : detail::pointers_to(&spec.program, spec.arguments))
+    arguments.push_back(argument);
   const detail::spawn_request request{.spec = spec,
                                       .path = file_.name,
                                       .arguments = std::move(arguments),
@@ -27480,7 +27348,7 @@ ELASTIC_DECL task<void> exit_barrier(std::shared_ptr<store> agents, int group_wo
 namespace elastic::detail {
 
 ELASTIC_DECL listen_point
-choose_listen_point(const std::string& host, const std::vector<asio::ip::address>& known,
+choose_listen_point(const std::string& host, const std::vector<asio::ip::address>& addresses,
                     const std::function<bool(const asio::ip::address&)>& is_own) {
   listen_point point;
   if (is_loopback(host)) {
@@ -27488,7 +27356,7 @@ choose_listen_point(const std::string& host, const std::vector<asio::ip::address
     return point;
   }
   std::vector<asio::ip::address>& own = point.besides;
-  for (const asio::ip::address& entry : known) {
+  for (const asio::ip::address& entry : addresses) {
     const asio::ip::address address = plain_address(entry);
     if (address.is_loopback()) return {};
     const bool is_new = std::find(own.begin(), own.end(), address) == own.end();
@@ -27504,10 +27372,10 @@ choose_listen_point(const std::string& host, const std::vector<asio::ip::address
 
 ELASTIC_DECL task<listen_point> find_listen_point(std::string host) {
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
-  const std::vector<asio::ip::address> known = co_await resolve_addresses(host);
+  const std::vector<asio::ip::address> addresses = co_await resolve_addresses(host);
   const std::function<bool(const asio::ip::address&)> is_own =
       [&executor](const asio::ip::address& address) { return is_local_address(executor, address); };
-  co_return choose_listen_point(host, known, is_own);
+  co_return choose_listen_point(host, addresses, is_own);
 }
 
 }  // namespace elastic::detail
@@ -27570,8 +27438,8 @@ ELASTIC_DECL bool is_secure_greeting(std::string_view bytes) {
 
 ELASTIC_DECL bool may_be_secure_greeting(std::string_view bytes) {
   constexpr std::array<char, 2> greeting = {handshake_record, record_version};
-  const std::size_t known = std::min(bytes.size(), greeting.size());
-  return bytes.substr(0, known) == std::string_view(greeting.data(), known);
+  const std::size_t length = std::min(bytes.size(), greeting.size());
+  return bytes.substr(0, length) == std::string_view(greeting.data(), length);
 }
 
 ELASTIC_DECL bool is_secret_needed(std::string_view bytes) {
@@ -28059,8 +27927,8 @@ ELASTIC_DECL auto request_parser::parse_text(std::string_view input, std::size_t
   return outcome::complete;
 }
 
-ELASTIC_DECL auto request_parser::complain(std::string_view what) -> outcome {
-  complaint_ = what;
+ELASTIC_DECL auto request_parser::complain(std::string_view complaint) -> outcome {
+  complaint_ = complaint;
   return outcome::malformed;
 }
 
@@ -28123,19 +27991,19 @@ ELASTIC_DECL void key_value_engine::set(std::string_view key, std::string_view v
 
 ELASTIC_DECL void key_value_engine::append(std::string_view key, std::string_view value) {
   std::unique_lock lock(mutex_);
-  const auto found = values_.find(key);
-  if (found == values_.end()) {
+  const auto entry = values_.find(key);
+  if (entry == values_.end()) {
     store(key, value);
   } else {
-    if (found->second.size() + value.size() > limits::store_value_bytes) {
+    if (entry->second.size() + value.size() > limits::store_value_bytes) {
       throw error(errc::invalid_argument,
                   fmt::format("appending would make a value of more than {} bytes",
                               limits::store_value_bytes));
     }
     grow(value.size(), 0);
-    const std::string old_value = watching_.empty() ? std::string() : found->second;
-    found->second.append(value);
-    note_change(change_kind::updated, key, old_value, found->second);
+    const std::string old_value = watching_.empty() ? std::string() : entry->second;
+    entry->second.append(value);
+    note_change(change_kind::updated, key, old_value, entry->second);
   }
   wake_all(key);
   deliver(lock);
@@ -28161,11 +28029,11 @@ ELASTIC_DECL std::string key_value_engine::compare_set(std::string_view key,
                                                        std::string_view expected,
                                                        std::string_view desired) {
   std::unique_lock lock(mutex_);
-  const auto found = values_.find(key);
-  const bool is_missing = found == values_.end();
+  const auto entry = values_.find(key);
+  const bool is_missing = entry == values_.end();
   if (is_missing && !expected.empty()) return std::string(expected);
-  if (!is_missing && found->second != expected) {
-    std::string unchanged = found->second;
+  if (!is_missing && entry->second != expected) {
+    std::string unchanged = entry->second;
     wake_all(key);
     deliver(lock);
     return unchanged;
@@ -28186,11 +28054,11 @@ ELASTIC_DECL bool key_value_engine::check(std::span<const std::string_view> keys
 
 ELASTIC_DECL bool key_value_engine::erase(std::string_view key) {
   std::unique_lock lock(mutex_);
-  const auto found = values_.find(key);
-  if (found == values_.end()) return false;
-  grow(0, found->first.size() + found->second.size());
-  note_change(change_kind::removed, key, found->second, {});
-  values_.erase(found);
+  const auto entry = values_.find(key);
+  if (entry == values_.end()) return false;
+  grow(0, entry->first.size() + entry->second.size());
+  note_change(change_kind::removed, key, entry->second, {});
+  values_.erase(entry);
   deliver(lock);
   return true;
 }
@@ -28218,17 +28086,17 @@ ELASTIC_DECL void key_value_engine::refuse_if_full() const {
 }
 
 ELASTIC_DECL void key_value_engine::store(std::string_view key, std::string_view value) {
-  const auto found = values_.find(key);
-  if (found == values_.end()) {
+  const auto entry = values_.find(key);
+  if (entry == values_.end()) {
     refuse_if_full();
     grow(key.size() + value.size(), 0);
     values_.emplace(key, value);
     note_change(change_kind::created, key, {}, value);
     return;
   }
-  grow(value.size(), found->second.size());
-  note_change(change_kind::updated, key, found->second, value);
-  found->second.assign(value);
+  grow(value.size(), entry->second.size());
+  note_change(change_kind::updated, key, entry->second, value);
+  entry->second.assign(value);
 }
 
 ELASTIC_DECL void key_value_engine::store_number(std::string_view key, std::int64_t number) {
@@ -28237,9 +28105,9 @@ ELASTIC_DECL void key_value_engine::store_number(std::string_view key, std::int6
 }
 
 ELASTIC_DECL std::int64_t key_value_engine::number_of(std::string_view key) const {
-  const auto found = values_.find(key);
-  if (found == values_.end()) return 0;
-  const auto number = detail::leading_number(found->second);
+  const auto entry = values_.find(key);
+  if (entry == values_.end()) return 0;
+  const auto number = detail::leading_number(entry->second);
   if (!number) {
     throw error(errc::store_value, fmt::format("the value of '{}' is not a number", key));
   }
@@ -28278,14 +28146,14 @@ ELASTIC_DECL key_value_engine::wait_id key_value_engine::barrier(std::string_vie
 
 ELASTIC_DECL bool key_value_engine::cancel(wait_id wait) {
   const std::lock_guard lock(mutex_);
-  const auto found = waits_.find(wait);
-  if (found == waits_.end()) return false;
-  for (const place& at : found->second.places) {
+  const auto entry = waits_.find(wait);
+  if (entry == waits_.end()) return false;
+  for (const place& at : entry->second.places) {
     if (at.key == nullptr) continue;
     at.key->second.erase(at.at);
     if (at.key->second.empty()) waiting_.erase(waiting_.find(at.key->first));
   }
-  waits_.erase(found);
+  waits_.erase(entry);
   return true;
 }
 
@@ -28298,10 +28166,10 @@ ELASTIC_DECL key_value_engine::pending_wait& key_value_engine::new_wait(
 }
 
 ELASTIC_DECL void key_value_engine::register_for(pending_wait& wait, std::string_view key) {
-  auto found = waiting_.find(key);
-  if (found == waiting_.end()) found = waiting_.emplace(key, registrations()).first;
-  found->second.push_back(registration{&wait, wait.places.size()});
-  wait.places.push_back(place{&*found, std::prev(found->second.end())});
+  auto entry = waiting_.find(key);
+  if (entry == waiting_.end()) entry = waiting_.emplace(key, registrations()).first;
+  entry->second.push_back(registration{&wait, wait.places.size()});
+  wait.places.push_back(place{&*entry, std::prev(entry->second.end())});
   ++wait.missing;
 }
 
@@ -28317,24 +28185,24 @@ ELASTIC_DECL void key_value_engine::count_down(registration at) {
 
 ELASTIC_DECL void key_value_engine::wake_all(std::string_view key) {
   if (waiting_.empty()) return;
-  const auto found = waiting_.find(key);
-  if (found == waiting_.end()) return;
-  for (const registration& at : found->second) count_down(at);
-  waiting_.erase(found);
+  const auto entry = waiting_.find(key);
+  if (entry == waiting_.end()) return;
+  for (const registration& at : entry->second) count_down(at);
+  waiting_.erase(entry);
 }
 
 ELASTIC_DECL void key_value_engine::wake_one(std::string_view key) {
-  const auto found = waiting_.find(key);
-  if (found == waiting_.end()) return;
-  registrations& all = found->second;
+  const auto entry = waiting_.find(key);
+  if (entry == waiting_.end()) return;
+  registrations& queue = entry->second;
   bool woke_one = false;
-  while (!all.empty() && !woke_one) {
-    const registration first = all.front();
-    all.pop_front();
+  while (!queue.empty() && !woke_one) {
+    const registration first = queue.front();
+    queue.pop_front();
     woke_one = first.wait->missing == 1;
     count_down(first);
   }
-  if (all.empty()) waiting_.erase(found);
+  if (queue.empty()) waiting_.erase(entry);
 }
 
 ELASTIC_DECL key_value_engine::wait_id key_value_engine::watch(std::string_view key,
@@ -28350,10 +28218,10 @@ ELASTIC_DECL void key_value_engine::unwatch(wait_id watch) {
   const std::lock_guard lock(mutex_);
   const auto key = watches_.find(watch);
   if (key == watches_.end()) return;
-  const auto found = watching_.find(key->second);
-  ELASTIC_ASSERT(found != watching_.end());
-  std::erase_if(found->second, [&](const watch_entry& entry) { return entry.id == watch; });
-  if (found->second.empty()) watching_.erase(found);
+  const auto watched = watching_.find(key->second);
+  ELASTIC_ASSERT(watched != watching_.end());
+  std::erase_if(watched->second, [&](const watch_entry& entry) { return entry.id == watch; });
+  if (watched->second.empty()) watching_.erase(watched);
   watches_.erase(key);
 }
 
@@ -28361,12 +28229,12 @@ ELASTIC_DECL void key_value_engine::note_change(change_kind kind, std::string_vi
                                                 std::string_view old_value,
                                                 std::string_view new_value) {
   if (watching_.empty()) return;
-  const auto found = watching_.find(key);
-  if (found == watching_.end()) return;
+  const auto watched = watching_.find(key);
+  if (watched == watching_.end()) return;
   change made{kind, std::string(key), std::string(old_value), std::string(new_value)};
-  const auto what = std::make_shared<const change>(std::move(made));
-  for (const watch_entry& entry : found->second) {
-    notices_.push_back(notice{entry.who, entry.id, what});
+  const auto news = std::make_shared<const change>(std::move(made));
+  for (const watch_entry& entry : watched->second) {
+    notices_.push_back(notice{entry.who, entry.id, news});
   }
 }
 
@@ -28384,21 +28252,21 @@ ELASTIC_DECL std::optional<std::string> key_value_engine::queue_pop(std::string_
                                                                     std::int64_t& length) {
   const std::lock_guard lock(mutex_);
   length = 0;
-  const auto found = queues_.find(key);
-  if (found == queues_.end()) return std::nullopt;
-  length = static_cast<std::int64_t>(found->second.size());
-  std::string item = std::move(found->second.front());
-  found->second.pop_front();
+  const auto entry = queues_.find(key);
+  if (entry == queues_.end()) return std::nullopt;
+  length = static_cast<std::int64_t>(entry->second.size());
+  std::string item = std::move(entry->second.front());
+  entry->second.pop_front();
   --queued_items_;
-  grow(0, found->first.size() + item.size());
-  if (found->second.empty()) queues_.erase(found);
+  grow(0, entry->first.size() + item.size());
+  if (entry->second.empty()) queues_.erase(entry);
   return item;
 }
 
 ELASTIC_DECL std::int64_t key_value_engine::queue_length(std::string_view key) const {
   const std::lock_guard lock(mutex_);
-  const auto found = queues_.find(key);
-  return found == queues_.end() ? 0 : static_cast<std::int64_t>(found->second.size());
+  const auto entry = queues_.find(key);
+  return entry == queues_.end() ? 0 : static_cast<std::int64_t>(entry->second.size());
 }
 
 // Outside of the lock, because a listener may come back with a call. Whoever finds a delivery
@@ -28411,8 +28279,8 @@ ELASTIC_DECL void key_value_engine::deliver(std::unique_lock<std::mutex>& lock) 
     notices_.pop_front();
     lock.unlock();
     if (const auto who = next.who.lock()) {
-      if (next.what) {
-        who->on_change(next.what);
+      if (next.news) {
+        who->on_change(next.news);
       } else {
         who->on_ready(next.wait);
       }
@@ -28496,11 +28364,11 @@ ELASTIC_DECL bool tcp_store_session::ready(key_value_engine::wait_id wait) {
   return true;
 }
 
-ELASTIC_DECL void tcp_store_session::changed(const key_value_engine::change& what) {
-  output_.push_back(static_cast<char>(what.kind));
-  append_text(output_, what.key);
-  append_text(output_, what.old_value);
-  append_text(output_, what.new_value);
+ELASTIC_DECL void tcp_store_session::changed(const key_value_engine::change& change) {
+  output_.push_back(static_cast<char>(change.kind));
+  append_text(output_, change.key);
+  append_text(output_, change.old_value);
+  append_text(output_, change.new_value);
 }
 
 ELASTIC_DECL void tcp_store_session::fail(std::string complaint) {
@@ -28569,13 +28437,13 @@ ELASTIC_DECL bool tcp_store_session::decide(std::string_view input, std::size_t&
 
 ELASTIC_DECL bool tcp_store_session::decide_extension(std::string_view input, std::size_t& done) {
   const std::string_view greeting = extension_->greeting();
-  const std::size_t known = std::min(input.size(), greeting.size());
-  if (input.substr(0, known) != greeting.substr(0, known)) {
+  const std::size_t length = std::min(input.size(), greeting.size());
+  if (input.substr(0, length) != greeting.substr(0, length)) {
     fail("the first bytes are none of a store's client");
     return false;
   }
-  if (known < greeting.size()) return false;
-  done += known;
+  if (length < greeting.size()) return false;
+  done += length;
   generation_ = first_bytes::extension;
   conversation_ = extension_->begin(*self_);
   return true;
@@ -28711,9 +28579,9 @@ ELASTIC_DECL void tcp_store_session::begin_wait(key_value_engine::wait_id wait,
 }
 
 ELASTIC_DECL bool tcp_store_session::reply_value(std::string_view key) {
-  const bool found =
+  const bool exists =
       engine_->read(key, [this](std::string_view value) { append_text(output_, value); });
-  if (found) return true;
+  if (exists) return true;
   if (is_legacy()) {
     fail("asked for a key that does not exist");
     return false;
@@ -28843,15 +28711,16 @@ ELASTIC_DECL void tcp_store_connection::on_ready(key_value_engine::wait_id wait)
 }
 
 ELASTIC_DECL void tcp_store_connection::on_change(
-    const key_value_engine::change_pointer& what) noexcept {
-  if (strand_.running_in_this_thread()) return pass_on(*what);
-  asio::post(strand_, [self = shared_from_this(), what] { self->pass_on(*what); });
+    const key_value_engine::change_pointer& change) noexcept {
+  if (strand_.running_in_this_thread()) return pass_on(*change);
+  asio::post(strand_, [self = shared_from_this(), change] { self->pass_on(*change); });
 }
 
-ELASTIC_DECL void tcp_store_connection::pass_on(const key_value_engine::change& what) {
+ELASTIC_DECL void tcp_store_connection::pass_on(const key_value_engine::change& change) {
   constexpr std::size_t lengths = 32;
-  if (!has_room(lengths + what.key.size() + what.old_value.size() + what.new_value.size())) return;
-  session_.changed(what);
+  if (!has_room(lengths + change.key.size() + change.old_value.size() + change.new_value.size()))
+    return;
+  session_.changed(change);
   send_aside();
 }
 
@@ -29673,11 +29542,11 @@ inline std::vector<asio::ip::address> addresses_of(asio::any_io_executor executo
   asio::error_code failure;
   const address literal = asio::ip::make_address(host, failure);
   if (!failure) return {literal};
-  std::vector<address> found;
+  std::vector<address> list;
   if (host == "localhost") {
-    found.emplace_back(asio::ip::address_v4::loopback());
-    found.emplace_back(asio::ip::address_v6::loopback());
-    return found;
+    list.emplace_back(asio::ip::address_v4::loopback());
+    list.emplace_back(asio::ip::address_v6::loopback());
+    return list;
   }
   asio::ip::tcp::resolver resolver(std::move(executor));
   const auto entries = resolver.resolve(host, "", failure);
@@ -29688,9 +29557,9 @@ inline std::vector<asio::ip::address> addresses_of(asio::any_io_executor executo
   }
   for (const auto& entry : entries) {
     const address next = entry.endpoint().address();
-    if (std::find(found.begin(), found.end(), next) == found.end()) found.push_back(next);
+    if (std::find(list.begin(), list.end(), next) == list.end()) list.push_back(next);
   }
-  return found;
+  return list;
 }
 
 ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor executor,
@@ -29869,8 +29738,8 @@ ELASTIC_DECL bool tcp_store_server_core::is_admitted(const sockaddr_storage& fro
 ELASTIC_DECL std::size_t tcp_store_server_core::spare_descriptors() {
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
-  const auto all = static_cast<std::size_t>(files.rlim_cur);
-  return all - std::min(all / 4, limits::store_spared_descriptors);
+  const auto limit = static_cast<std::size_t>(files.rlim_cur);
+  return limit - std::min(limit / 4, limits::store_spared_descriptors);
 }
 
 ELASTIC_DECL bool tcp_store_server_core::is_full() const {
@@ -29970,9 +29839,9 @@ ELASTIC_DECL void tcp_store_server_core::stop_accepting() {
 
 ELASTIC_DECL std::vector<std::shared_ptr<tcp_store_connection>>
 tcp_store_server_core::all_connections() const {
-  std::vector<std::shared_ptr<tcp_store_connection>> all;
-  for (const auto& [key, connection] : connections_) all.push_back(connection);
-  return all;
+  std::vector<std::shared_ptr<tcp_store_connection>> list;
+  for (const auto& [key, connection] : connections_) list.push_back(connection);
+  return list;
 }
 
 ELASTIC_DECL void tcp_store_server_core::on_connection_gone(tcp_store_connection& connection,
@@ -30097,8 +29966,8 @@ ELASTIC_DECL task<listen_point> worker_store_host::point_for(std::string reachab
 }
 
 ELASTIC_DECL task<listen_point> worker_store_host::find(std::string host) {
-  const auto known = known_.find(host);
-  if (known != known_.end()) co_return known->second;
+  const auto entry = known_.find(host);
+  if (entry != known_.end()) co_return entry->second;
   listen_point point = co_await look_up_(host);
   if (!point.address.empty()) known_[host] = point;
   co_return point;
@@ -30182,47 +30051,48 @@ class json_fields {
 
 namespace elastic::detail {
 
-ELASTIC_DECL void exclusion_list::add(const exclusion& what, time_point now) {
-  const time_point until = deadline_after(now, what.left);
-  const auto known = std::find_if(entries_.begin(), entries_.end(),
-                                  [&](const entry& each) { return each.given.name == what.name; });
-  if (known != entries_.end()) {
-    if (known->until >= until) return;
-    entries_.erase(known);
+ELASTIC_DECL void exclusion_list::add(const exclusion& added, time_point now) {
+  const time_point until = deadline_after(now, added.remaining);
+  const auto position = std::find_if(entries_.begin(), entries_.end(), [&](const entry& each) {
+    return each.original.name == added.name;
+  });
+  if (position != entries_.end()) {
+    if (position->until >= until) return;
+    entries_.erase(position);
   }
   if (entries_.size() >= limits::excluded_nodes) entries_.erase(entries_.begin());
-  entries_.push_back({what, until});
+  entries_.push_back({added, until});
 }
 
 ELASTIC_DECL std::optional<exclusion> exclusion_list::find(std::string_view name,
                                                            time_point now) const {
   for (const entry& each : entries_) {
-    if (each.given.name != name || each.until <= now) continue;
-    exclusion left = each.given;
-    left.left = each.until - now;
-    return left;
+    if (each.original.name != name || each.until <= now) continue;
+    exclusion copy = each.original;
+    copy.remaining = each.until - now;
+    return copy;
   }
   return std::nullopt;
 }
 
 ELASTIC_DECL time_point exclusion_list::end_of(std::string_view name) const {
   for (const entry& each : entries_) {
-    if (each.given.name == name) return each.until;
+    if (each.original.name == name) return each.until;
   }
   return time_point::max();
 }
 
 ELASTIC_DECL std::string exclusion_list::first_of(const std::vector<std::string>& names) const {
   for (const entry& each : entries_) {
-    if (std::find(names.begin(), names.end(), each.given.name) != names.end()) {
-      return each.given.name;
+    if (std::find(names.begin(), names.end(), each.original.name) != names.end()) {
+      return each.original.name;
     }
   }
   return {};
 }
 
 ELASTIC_DECL void exclusion_list::forgive(std::string_view name) {
-  std::erase_if(entries_, [&](const entry& each) { return each.given.name == name; });
+  std::erase_if(entries_, [&](const entry& each) { return each.original.name == name; });
 }
 
 ELASTIC_DECL void exclusion_list::forget_past(time_point now) {
@@ -30230,19 +30100,19 @@ ELASTIC_DECL void exclusion_list::forget_past(time_point now) {
 }
 
 ELASTIC_DECL std::vector<exclusion> exclusion_list::at(time_point now) const {
-  std::vector<exclusion> left;
+  std::vector<exclusion> list;
   for (const entry& each : entries_) {
     if (each.until <= now) continue;
-    left.push_back(each.given);
-    left.back().left = each.until - now;
+    list.push_back(each.original);
+    list.back().remaining = each.until - now;
   }
-  return left;
+  return list;
 }
 
 ELASTIC_DECL std::vector<exclusion> exclusion_list::in_full() const {
-  std::vector<exclusion> given;
-  for (const entry& each : entries_) given.push_back(each.given);
-  return given;
+  std::vector<exclusion> list;
+  for (const entry& each : entries_) list.push_back(each.original);
+  return list;
 }
 
 ELASTIC_DECL std::string short_line(std::string_view text, std::size_t most) {
@@ -30255,9 +30125,9 @@ ELASTIC_DECL std::string short_line(std::string_view text, std::size_t most) {
 ELASTIC_DECL std::string text_of(const std::vector<exclusion>& exclusions) {
   std::string text;
   for (const exclusion& each : exclusions) {
-    text +=
-        fmt::format("{} {} {}\n", std::chrono::ceil<std::chrono::milliseconds>(each.left).count(),
-                    each.name, short_line(each.why, limits::exclusion_reason_bytes));
+    text += fmt::format("{} {} {}\n",
+                        std::chrono::ceil<std::chrono::milliseconds>(each.remaining).count(),
+                        each.name, short_line(each.why, limits::exclusion_reason_bytes));
   }
   return text;
 }
@@ -30275,7 +30145,7 @@ inline std::optional<exclusion> read_exclusion(std::string_view line) {
   if (blank == std::string_view::npos || !is_node_name(rest.substr(0, blank))) return std::nullopt;
   exclusion read;
   read.name = rest.substr(0, blank);
-  read.left = std::chrono::milliseconds(milliseconds);
+  read.remaining = std::chrono::milliseconds(milliseconds);
   read.why = short_line(rest.substr(blank + 1), limits::exclusion_reason_bytes);
   return read;
 }
@@ -31463,9 +31333,9 @@ inline std::string read_report(const json_fields& fields) {
 
 inline change_kind read_change_kind(const json_fields& fields) {
   const std::string kind = fields.text("change");
-  for (const change_kind known :
+  for (const change_kind candidate :
        {change_kind::node_waiting, change_kind::node_lost, change_kind::worker_failed}) {
-    if (kind == text_of(known)) return known;
+    if (kind == text_of(candidate)) return candidate;
   }
   fields.refuse(fmt::format("has an unknown \"change\": '{:.40}'", kind));
 }
@@ -31922,8 +31792,8 @@ namespace elastic::detail {
 inline std::string failure_prefix(const node_id& node) { return "node " + node.text() + ": "; }
 
 /// How the nodes of a job are told that workers of `node` failed.
-inline std::string failure_text(const node_id& node, std::string_view what) {
-  return failure_prefix(node).append(what);
+inline std::string failure_text(const node_id& node, std::string_view reason) {
+  return failure_prefix(node).append(reason);
 }
 
 /// Whether a text of `failure_text` is about another node than `self`.
@@ -32014,7 +31884,7 @@ ELASTIC_DECL void rendezvous_coordinator::received(connection from,
   }
   const node_id node = position->second;
   members_.at(node).heard = now;
-  std::visit([&](const auto& what) { take(node, what, now); }, request);
+  std::visit([&](const auto& content) { take(node, content, now); }, request);
   settle(now);
 }
 
@@ -32454,7 +32324,7 @@ ELASTIC_DECL void rendezvous_coordinator::keep_out(const detail::exclusion& who,
   excluded_.add(who, now);
   settle_all_ = true;
   log_.warning("rendezvous of job '{}': node '{}' is kept out for {:g} s: {}", run_id_, who.name,
-               std::chrono::duration<double>(who.left).count(), who.why);
+               std::chrono::duration<double>(who.remaining).count(), who.why);
 }
 
 ELASTIC_DECL bool rendezvous_coordinator::stands_aside(const node_id& node, time_point now) {
@@ -32466,13 +32336,13 @@ ELASTIC_DECL bool rendezvous_coordinator::stands_aside(const node_id& node, time
     if (std::exchange(entry.is_kept_out, false)) entry.join_deadline = now + entry.join_timeout;
     return false;
   }
-  wake_at(now + why->left);
+  wake_at(now + why->remaining);
   if (std::exchange(entry.is_kept_out, true)) return true;
   const detail::round_decision decision = detail::decide_leave(state_, node);
   carry_out(decision.action, "is kept out", node, now);
-  answer_hold(node,
-              fmt::format("node '{}' is kept out for {:.0f} s more: {}", why->name,
-                          std::ceil(std::chrono::duration<double>(why->left).count()), why->why));
+  answer_hold(node, fmt::format("node '{}' is kept out for {:.0f} s more: {}", why->name,
+                                std::ceil(std::chrono::duration<double>(why->remaining).count()),
+                                why->why));
   return true;
 }
 
@@ -32567,8 +32437,8 @@ ELASTIC_DECL std::optional<node_id> rendezvous_coordinator::missing_participant(
   return std::nullopt;
 }
 
-ELASTIC_DECL void rendezvous_coordinator::announce(change_kind kind, std::string what) {
-  announce(rendezvous_change{kind, std::move(what)});
+ELASTIC_DECL void rendezvous_coordinator::announce(change_kind kind, std::string reason) {
+  announce(rendezvous_change{kind, std::move(reason)});
 }
 
 ELASTIC_DECL void rendezvous_coordinator::announce(rendezvous_change change) {
@@ -32620,10 +32490,10 @@ ELASTIC_DECL void rendezvous_coordinator::answer_hold(const node_id& node, std::
   if (members_.at(node).knows_hold) answer(node, rendezvous_messages::on_hold{std::move(why)});
 }
 
-ELASTIC_DECL void rendezvous_coordinator::answer(const node_id& node, rendezvous_answer what) {
+ELASTIC_DECL void rendezvous_coordinator::answer(const node_id& node, rendezvous_answer reply) {
   const auto position = members_.find(node);
   if (position == members_.end() || !position->second.link) return;
-  answers_.push_back({*position->second.link, std::move(what)});
+  answers_.push_back({*position->second.link, std::move(reply)});
 }
 
 ELASTIC_DECL std::string rendezvous_coordinator::missing_nodes() const {
@@ -33370,6 +33240,7 @@ inline constexpr std::chrono::seconds absence_warning{30};
 inline constexpr std::chrono::minutes absence_reminder{10};
 
 ELASTIC_DECL task<void> candidate::keep_connected(int peer) {
+  event_flag& arrival = *route_to(peer).arrival;
   duration pause = first_peer_pause;
   note_missing(route_to(peer), chosen_.time->now());
   for (;;) {
@@ -33379,14 +33250,14 @@ ELASTIC_DECL task<void> candidate::keep_connected(int peer) {
       const time_point begun = chosen_.time->now();
       co_await converse(peer, channel);
       if (chosen_.time->now() - begun > longest_peer_pause) pause = first_peer_pause;
+      arrival.reset();
       if (std::exchange(route_to(peer).is_to_look, false)) continue;
     }
-    // Nobody is there.
+    // Nobody is there, unless it came just after the attempt.
     end_look(peer);
-    event_flag& arrival = *route_to(peer).arrival;
-    arrival.reset();
     const time_point next = chosen_.time->now() + pause;
     co_await with_deadline(*chosen_.time, next, arrival.wait());
+    arrival.reset();
     pause = std::min<duration>(pause * 2, longest_peer_pause);
   }
 }
@@ -33858,13 +33729,13 @@ ELASTIC_DECL std::string rendezvous_link::local_address() const {
 
 ELASTIC_DECL task<void> rendezvous_link::news() { co_await news_->wait(); }
 
-ELASTIC_DECL void rendezvous_link::send_until_superseded(rendezvous_request what) {
-  standing_request_ = std::move(what);
+ELASTIC_DECL void rendezvous_link::send_until_superseded(rendezvous_request request) {
+  standing_request_ = std::move(request);
   say(*standing_request_);
 }
 
-ELASTIC_DECL void rendezvous_link::say(const rendezvous_request& what) {
-  if (is_welcome_) channel_->send(elastic::to_text(what));
+ELASTIC_DECL void rendezvous_link::say(const rendezvous_request& request) {
+  if (is_welcome_) channel_->send(elastic::to_text(request));
 }
 
 ELASTIC_DECL void rendezvous_link::begin_join(rendezvous_messages::join wish) {
@@ -34082,7 +33953,7 @@ ELASTIC_DECL task<void> rendezvous_link::listen() {
   for (;;) {
     const std::string message = co_await channel_->receive();
     rendezvous_answer reply = parse_rendezvous_answer(message);
-    std::visit([this](auto& what) { take(what); }, reply);
+    std::visit([this](auto& content) { take(content); }, reply);
     notify();
   }
 }
@@ -34546,9 +34417,9 @@ ELASTIC_DECL task<rendezvous_change> c10d_rendezvous::wait_for_change() {
   }
 }
 
-ELASTIC_DECL task<rendezvous_change> c10d_rendezvous::report_failure(std::string what) {
+ELASTIC_DECL task<rendezvous_change> c10d_rendezvous::report_failure(std::string reason) {
   throw_if_in_no_round();
-  link_->send_until_superseded(rendezvous_messages::failed{round_, std::move(what)});
+  link_->send_until_superseded(rendezvous_messages::failed{round_, std::move(reason)});
   while (!link_->known().change) {
     throw_if_over();
     co_await link_->news();
@@ -34599,8 +34470,9 @@ ELASTIC_DECL task<void> c10d_rendezvous::close(job_end how, std::string why) {
   const time_point limit = time.now() + detail::end_patience;
   // Of a success every node of the round was told, so only a server that is there is waited for.
   const auto is_to_wait = [this] {
-    const auto& known = link_->known();
-    return !known.closed && !known.broken && (link_->is_connected() || !known.all_finished);
+    const auto& knowledge = link_->known();
+    return !knowledge.closed && !knowledge.broken &&
+           (link_->is_connected() || !knowledge.all_finished);
   };
   while (is_to_wait() && time.now() < limit) {
     co_await with_deadline(time, limit, link_->news());
@@ -34879,12 +34751,13 @@ ELASTIC_DECL void c10d_rendezvous::throw_if_in_no_round() const {
 }
 
 ELASTIC_DECL void c10d_rendezvous::throw_if_over() const {
-  const auto& known = link_->known();
-  if (known.closed) {
-    const bool succeeded = known.closed->end == job_end::succeeded;
-    throw error(succeeded ? errc::rendezvous_finished : errc::rendezvous_closed, known.closed->why);
+  const auto& knowledge = link_->known();
+  if (knowledge.closed) {
+    const bool succeeded = knowledge.closed->end == job_end::succeeded;
+    throw error(succeeded ? errc::rendezvous_finished : errc::rendezvous_closed,
+                knowledge.closed->why);
   }
-  if (known.broken) throw_broken();
+  if (knowledge.broken) throw_broken();
 }
 
 ELASTIC_DECL void c10d_rendezvous::throw_broken() const {
@@ -35378,19 +35251,19 @@ ELASTIC_DECL task<tcp_store::lease> tcp_store::dial() {
 }
 
 ELASTIC_DECL task<std::vector<asio::ip::tcp::endpoint>> tcp_store::addresses() {
-  std::vector<asio::ip::tcp::endpoint> found;
+  std::vector<asio::ip::tcp::endpoint> list;
   asio::error_code failure;
   const auto literal = asio::ip::make_address(options_.host, failure);
   if (!failure) {
-    found.emplace_back(literal, options_.port);
+    list.emplace_back(literal, options_.port);
   } else if (options_.host == "localhost") {
-    found.emplace_back(asio::ip::address_v4::loopback(), options_.port);
-    found.emplace_back(asio::ip::address_v6::loopback(), options_.port);
+    list.emplace_back(asio::ip::address_v4::loopback(), options_.port);
+    list.emplace_back(asio::ip::address_v6::loopback(), options_.port);
   } else {
     const auto resolved = co_await detail::resolve_addresses(options_.host);
-    for (const auto& address : resolved) found.emplace_back(address, options_.port);
+    for (const auto& address : resolved) list.emplace_back(address, options_.port);
   }
-  co_return found;
+  co_return list;
 }
 
 // A server of before 2.2 answers the question whether no keys exist. Ours does too. PyTorch's of
@@ -35457,14 +35330,15 @@ ELASTIC_DECL task<void> tcp_store::wait_for_workers(std::int64_t world_size) {
   }
 }
 
-ELASTIC_DECL void tcp_store::throw_translated(const std::system_error& failure, const char* what) {
+ELASTIC_DECL void tcp_store::throw_translated(const std::system_error& failure,
+                                              const char* operation) {
   if (is_closed_) throw error(errc::stopped, "the store was closed");
   if (failure.code() == asio::error::operation_aborted) throw failure;
   // What broke one connection has most likely broken the idle ones.
   idle_.clear();
   throw error(errc::connection_failed,
-              fmt::format("the store at {} cannot be reached or hung up ({}: {})", where(), what,
-                          failure.code().message()));
+              fmt::format("the store at {} cannot be reached or hung up ({}: {})", where(),
+                          operation, failure.code().message()));
 }
 
 // The protocol has no way to refuse an addition but to hang up. Looks whether that is the reason.
@@ -36151,42 +36025,42 @@ ELASTIC_DECL auto worker_channel::expires(duration after, std::string_view name)
 }
 
 ELASTIC_DECL void worker_channel::do_not_restart(std::string reason) {
-  detail::worker_messages::no_restart said;
-  said.reason = std::move(reason);
-  say(said);
+  detail::worker_messages::no_restart message;
+  message.reason = std::move(reason);
+  say(message);
 }
 
 ELASTIC_DECL void worker_channel::node_is_bad(std::string reason) {
-  detail::worker_messages::bad_node said;
-  said.reason = std::move(reason);
-  say(said);
+  detail::worker_messages::bad_node message;
+  message.reason = std::move(reason);
+  say(message);
 }
 
-ELASTIC_DECL void worker_channel::saved(const control_messages::checkpoint& asked) {
-  detail::worker_messages::saved said;
-  said.id = asked.id;
-  say(said);
+ELASTIC_DECL void worker_channel::saved(const control_messages::checkpoint& checkpoint) {
+  detail::worker_messages::saved message;
+  message.id = checkpoint.id;
+  say(message);
 }
 
-ELASTIC_DECL void worker_channel::not_saved(const control_messages::checkpoint& asked,
+ELASTIC_DECL void worker_channel::not_saved(const control_messages::checkpoint& checkpoint,
                                             std::string reason) {
-  detail::worker_messages::not_saved said;
-  said.id = asked.id;
-  said.reason = std::move(reason);
-  say(said);
+  detail::worker_messages::not_saved message;
+  message.id = checkpoint.id;
+  message.reason = std::move(reason);
+  say(message);
 }
 
 ELASTIC_DECL std::optional<agent_message> worker_channel::wait(std::chrono::milliseconds longest) {
   const system_time clock;
   const time_point deadline = clock.now() + longest;
   while (is_open_) {
-    if (auto said = next_message()) return said;
+    if (auto message = next_message()) return message;
     if (!is_open_) break;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock.now());
+    const auto remaining = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock.now());
     constexpr long long most_ms = 1'000'000'000;
     pollfd ready{socket_, POLLIN, 0};
     const int count =
-        ::poll(&ready, 1, static_cast<int>(std::clamp<long long>(left.count(), 0, most_ms)));
+        ::poll(&ready, 1, static_cast<int>(std::clamp<long long>(remaining.count(), 0, most_ms)));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return std::nullopt;
     receive();
@@ -36217,7 +36091,7 @@ ELASTIC_DECL std::optional<agent_message> worker_channel::next_message() {
   for (auto next = lines_.next(); next; next = lines_.next()) {
     if (next->too_long) continue;
     try {
-      if (auto said = detail::parse_agent_message(next->line)) return said;
+      if (auto message = detail::parse_agent_message(next->line)) return message;
     } catch (const error&) {
       // Of an agent that speaks otherwise; what is understood still counts.
     }
@@ -36235,8 +36109,8 @@ namespace detail {
 
 inline const std::string& promised_variable(const environment_map& variables,
                                             std::string_view name) {
-  const auto found = variables.find(name);
-  if (found != variables.end()) return found->second;
+  const auto entry = variables.find(name);
+  if (entry != variables.end()) return entry->second;
   throw error(errc::invalid_argument,
               fmt::format("{} is not set: a worker is started by elasticrun or torchrun", name));
 }
@@ -36544,17 +36418,17 @@ ELASTIC_DECL std::vector<std::string> misspelt_variables(const environment_map& 
 namespace elastic::detail {
 
 /// Whether the node is by itself, and that the options of the rendezvous fit each other.
-ELASTIC_DECL void settle_nodes(const given_options& given, launch_config& config,
+ELASTIC_DECL void settle_nodes(const given_options& options, launch_config& config,
                                std::vector<std::string>& warnings);
 
 /// Options that depend on the number of workers, restarts and signals.
-ELASTIC_DECL void check_workers(const given_options& given, const launch_config& config);
+ELASTIC_DECL void check_workers(const given_options& options, const launch_config& config);
 
-ELASTIC_DECL void check_output(const given_options& given, const launch_config& config,
+ELASTIC_DECL void check_output(const given_options& options, const launch_config& config,
                                std::vector<std::string>& warnings);
 
 /// What every worker is: the interpreter with the script, or a program of its own.
-ELASTIC_DECL void settle_program(const given_options& given,
+ELASTIC_DECL void settle_program(const given_options& options,
                                  const std::vector<std::string>& operands, option_target& target);
 
 }  // namespace elastic::detail
@@ -36612,7 +36486,7 @@ T shown(const option_field<T>& field, option_target target) {
   return field(target);
 }
 
-[[noreturn]] ELASTIC_DECL void refuse_value(const option_value& given, std::string_view allowed);
+[[noreturn]] ELASTIC_DECL void refuse_value(const option_value& option, std::string_view allowed);
 
 /// A whole number from `low` to `high`; empty for anything else.
 ELASTIC_DECL std::optional<int> number_between(std::string_view text, int low, int high);
@@ -36621,7 +36495,7 @@ ELASTIC_DECL std::optional<int> number_between(std::string_view text, int low, i
 ELASTIC_DECL std::optional<std::uint64_t> size_of(std::string_view text);
 
 /// A time in seconds, decimals allowed. Errors: see option_type.
-ELASTIC_DECL duration seconds_of(const option_value& given);
+ELASTIC_DECL duration seconds_of(const option_value& option);
 
 ELASTIC_DECL option_type text_type(option_field<std::string> field);
 
@@ -36631,10 +36505,10 @@ ELASTIC_DECL option_type flag_type(option_field<bool> field);
 template <class Integer>
 option_type number_type(int low, int high, option_field<Integer> field) {
   option_type type;
-  type.read = [=](const option_value& given, const command_line_facts&, option_target& target) {
-    const auto number = number_between(given.text, low, high);
+  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+    const auto number = number_between(option.text, low, high);
     if (!number) {
-      refuse_value(given, fmt::format("a whole number from {} to {} is needed", low, high));
+      refuse_value(option, fmt::format("a whole number from {} to {} is needed", low, high));
     }
     field(target) = static_cast<Integer>(*number);
   };
@@ -36667,16 +36541,16 @@ template <class Value>
 option_type choice_type(std::vector<std::pair<std::string, Value>> choices,
                         option_field<Value> field) {
   option_type type;
-  type.read = [=](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
     std::vector<std::string> names;
     for (const auto& [name, value] : choices) {
-      if (given.text == name) {
+      if (option.text == name) {
         field(target) = value;
         return;
       }
       names.push_back(name);
     }
-    refuse_value(given, "allowed are " + enumerated(names));
+    refuse_value(option, "allowed are " + enumerated(names));
   };
   type.show = [=](const option_target& target) {
     const Value current = shown(field, target);
@@ -36705,12 +36579,12 @@ struct slurm_words {
 };
 
 /// In a step of Slurm (`srun`) that has several nodes and one task on each: which nodes meet and
-/// where, as far as no option says it. Options win; `given` and `target` get the rest.
+/// where, as far as no option says it. Options win; `options` and `target` get the rest.
 ///
 /// Elsewhere nothing is taken: in a batch script, which runs on one of its job's nodes, in
 /// a worker of another agent, and with --standalone.
 /// Errors: `errc::invalid_argument` for a variable that would be used and says nothing sensible.
-ELASTIC_DECL slurm_words adopt_slurm_step(given_options& given, const command_line_facts& facts,
+ELASTIC_DECL slurm_words adopt_slurm_step(given_options& options, const command_line_facts& facts,
                                           option_target& target);
 
 }  // namespace elastic::detail
@@ -36788,13 +36662,13 @@ inline std::string text_to_show(const scanned_arguments& scanned, const command_
 }
 
 inline command_line interpret(const scanned_arguments& scanned, const command_line_facts& facts) {
-  given_options given(scanned.options, facts.environment);
+  given_options options(scanned.options, facts.environment);
   command_line result;
   option_target target;
   target.config.workers.environment = facts.environment;
   target.config.workers.program = facts.python;
-  given.read_into(target, facts);
-  slurm_words slurm = adopt_slurm_step(given, facts, target);
+  options.read_into(target, facts);
+  slurm_words slurm = adopt_slurm_step(options, facts, target);
   result.notes = std::move(slurm.notes);
   result.warnings = std::move(slurm.warnings);
   result.threshold = read_log_level(facts.environment, result.warnings);
@@ -36811,10 +36685,10 @@ inline command_line interpret(const scanned_arguments& scanned, const command_li
   config.progress = !target.no_progress;
   constexpr std::chrono::seconds usual_watch(5);
   if (target.watch_workers || !config.status.empty()) config.workers.watch_interval = usual_watch;
-  settle_nodes(given, config, result.warnings);
-  check_workers(given, config);
-  check_output(given, config, result.warnings);
-  settle_program(given, scanned.operands, target);
+  settle_nodes(options, config, result.warnings);
+  check_workers(options, config);
+  check_output(options, config, result.warnings);
+  settle_program(options, scanned.operands, target);
   result.config = std::move(config);
   return result;
 }
@@ -37035,9 +36909,9 @@ namespace detail {
 ELASTIC_DECL std::string drain_reason(const std::string& path, const drain_text& content) {
   const std::string text =
       printable_line(std::string_view(content.text).substr(0, limits::drain_text_bytes));
-  const std::string what = fmt::format("the drain file {} is there", in_quotes(path));
-  if (!content.problem.empty()) return fmt::format("{} ({})", what, content.problem);
-  return text.empty() ? what : fmt::format("{}: {}", what, text);
+  const std::string sentence = fmt::format("the drain file {} is there", in_quotes(path));
+  if (!content.problem.empty()) return fmt::format("{} ({})", sentence, content.problem);
+  return text.empty() ? sentence : fmt::format("{}: {}", sentence, text);
 }
 
 ELASTIC_DECL bool may_drain(std::uint32_t owner, bool has_other_names, std::uint32_t self,
@@ -37196,9 +37070,9 @@ ELASTIC_DECL int exit_code(const run_result& result) {
 }
 
 ELASTIC_DECL int exit_code(const std::exception& failure) {
-  const auto* known = dynamic_cast<const std::system_error*>(&failure);
-  if (known == nullptr || known->code().category() != error_category()) return 1;
-  switch (static_cast<errc>(known->code().value())) {
+  const auto* system_failure = dynamic_cast<const std::system_error*>(&failure);
+  if (system_failure == nullptr || system_failure->code().category() != error_category()) return 1;
+  switch (static_cast<errc>(system_failure->code().value())) {
     case errc::invalid_argument:
     case errc::file_access:
     case errc::address_in_use: return 2;
@@ -37366,10 +37240,10 @@ ELASTIC_DECL journal_record parse_journal_line(std::string_view line) {
   record.time_us = fields.number("time_us", 0, most);
   record.node = detail::journal_text_of(fields, "node");
   const std::string kind = fields.text("kind");
-  const auto known = job_event_kind_of(kind);
-  if (!known)
+  const auto event_kind = job_event_kind_of(kind);
+  if (!event_kind)
     fields.refuse(fmt::format("has the unknown kind {}", detail::json_string(kind.substr(0, 64))));
-  record.event.kind = *known;
+  record.event.kind = *event_kind;
   for (const auto& [name, member] : detail::event_numbers) {
     if (fields.has(name)) record.event.*member = fields.number(name, least, most);
   }
@@ -37488,28 +37362,28 @@ namespace elastic {
 namespace detail {
 
 /// What a node has told, as the journal of this one has it.
-inline job_event told_event(const viewed_node& node, const journal_record& told) {
+inline job_event told_event(const viewed_node& node, const journal_record& record) {
   job_event event;
   event.kind = job_event_kind::node_told;
-  event.peer = node.entry.name.empty() ? told.node : node.entry.name;
-  event.state = to_string(told.event.kind);
-  event.reason = told.event.reason;
-  event.rank = told.event.rank;
-  event.exit_code = told.event.exit_code;
-  event.signal = told.event.signal;
+  event.peer = node.entry.name.empty() ? record.node : node.entry.name;
+  event.state = to_string(record.event.kind);
+  event.reason = record.event.reason;
+  event.rank = record.event.rank;
+  event.exit_code = record.event.exit_code;
+  event.signal = record.event.signal;
   return event;
 }
 
 }  // namespace detail
 
 ELASTIC_DECL void viewed_job::take(const job_roster& roster, std::int64_t now_us) {
-  std::map<std::int64_t, viewed_node> known;
-  for (viewed_node& node : nodes_) known.emplace(node.entry.key, std::move(node));
+  std::map<std::int64_t, viewed_node> former;
+  for (viewed_node& node : nodes_) former.emplace(node.entry.key, std::move(node));
   nodes_.clear();
   for (const job_roster::entry& entry : roster.nodes) {
     if (nodes_.size() >= limits::viewed_nodes) break;
     viewed_node node;
-    if (const auto before = known.extract(entry.key)) node = std::move(before.mapped());
+    if (const auto before = former.extract(entry.key)) node = std::move(before.mapped());
     if (node.since_us == 0 || node.entry.presence != entry.presence) node.since_us = now_us;
     if (entry.presence == node_presence::lost) node.workers.clear();
     node.entry = entry;
@@ -37545,9 +37419,9 @@ ELASTIC_DECL detail::job_news viewed_job::take(std::int64_t key, const detail::n
   node.reason = report.reason;
   if (node.is_own) return news;
   take_workers(node, report, now_us, news);
-  for (const journal_record& told : report.events) {
+  for (const journal_record& record : report.events) {
     if (++node.events > limits::heard_events_per_second) break;
-    news.events.push_back(detail::told_event(node, told));
+    news.events.push_back(detail::told_event(node, record));
   }
   return news;
 }
@@ -37571,15 +37445,15 @@ ELASTIC_DECL void viewed_job::take_workers(viewed_node& node, const detail::node
       node.workers[at].rank = report.base_rank + static_cast<std::int64_t>(at);
     }
   }
-  for (const viewed_worker& told : report.workers) {
-    const auto at = static_cast<std::size_t>(told.local_rank);
+  for (const viewed_worker& update : report.workers) {
+    const auto at = static_cast<std::size_t>(update.local_rank);
     if (at >= node.workers.size()) continue;
     viewed_worker& worker = node.workers[at];
     const std::int64_t rank = worker.rank;
-    news.has_changed = news.has_changed || told.state != worker.state || told.pid != worker.pid;
-    news.has_steps = news.has_steps || told.step != worker.step;
-    const std::int64_t progress_us = told.step == worker.step ? worker.progress_us : now_us;
-    worker = told;
+    news.has_changed = news.has_changed || update.state != worker.state || update.pid != worker.pid;
+    news.has_steps = news.has_steps || update.step != worker.step;
+    const std::int64_t progress_us = update.step == worker.step ? worker.progress_us : now_us;
+    worker = update;
     worker.rank = rank;
     worker.progress_us = progress_us;
   }
@@ -38162,9 +38036,9 @@ ELASTIC_DECL void job_monitor::end_serving(const void* server) {
 }
 
 ELASTIC_DECL void job_monitor::reported(std::int64_t node, std::string_view report) {
-  detail::node_report told;
+  detail::node_report content;
   try {
-    told = detail::parse_node_report(report);
+    content = detail::parse_node_report(report);
   } catch (const error&) {
     // What nobody can read is of a release that we do not know.
     return;
@@ -38174,7 +38048,7 @@ ELASTIC_DECL void job_monitor::reported(std::int64_t node, std::string_view repo
   {
     const std::lock_guard lock(mutex_);
     const std::int64_t now = now_us();
-    news = view_.whole().take(node, told, view_.epoch(), now);
+    news = view_.whole().take(node, content, view_.epoch(), now);
     journal = journal_.lock();
     if (news.is_own) {
       reports_to_itself_ = true;
@@ -39189,7 +39063,7 @@ inline void check_remote_log_directory(const std::string& directory) {
 
 /// A file that can be appended to, or made. A file system that may not answer is not asked: who
 /// writes there does so on a thread.
-inline void check_appendable(const char* what, const std::string& path) {
+inline void check_appendable(const char* purpose, const std::string& path) {
   namespace fs = std::filesystem;
   if (path.empty() || may_hang(path)) return;
   std::error_code failure;
@@ -39206,7 +39080,7 @@ inline void check_appendable(const char* what, const std::string& path) {
   }
   if (reason.empty()) return;
   throw error(errc::file_access,
-              fmt::format("the {} {} cannot be written: {}", what, in_quotes(path), reason));
+              fmt::format("the {} {} cannot be written: {}", purpose, in_quotes(path), reason));
 }
 
 /// A directory that is there, for a file in it that is not, or not yet.
@@ -39941,7 +39815,8 @@ inline std::string progress_part(const known_progress& progress) {
     json.add("progress_us", slowest->progress_us);
     if (progress.speaker) json.add("text", cut_text(progress.speaker->text, 256));
     if (progress.median_seconds > 0) json.add("step_seconds", rounded(progress.median_seconds));
-    if (const auto left = progress.seconds_left()) json.add("seconds_left", rounded(*left));
+    if (const auto remaining = progress.seconds_left())
+      json.add("seconds_left", rounded(*remaining));
   }
   return json.text();
 }
@@ -40134,7 +40009,8 @@ inline std::string progress_line_of(const job_view& view) {
   if (slowest->total > 0) line += fmt::format(" of {}", slowest->total);
   const double median = progress.median_seconds;
   if (median > 0) line += fmt::format("  {:.3g} s a step", median);
-  if (const auto left = progress.seconds_left()) line += fmt::format("  {} left", span_text(*left));
+  if (const auto remaining = progress.seconds_left())
+    line += fmt::format("  {} left", span_text(*remaining));
   if (!slowest->text.empty()) line += "  " + one_line(slowest->text, 200);
   return line + "\n";
 }
@@ -40210,10 +40086,10 @@ ELASTIC_DECL std::string why_not_ready(const job_view& view) {
 
 ELASTIC_DECL std::string ready_checks(const job_view& view, std::int64_t now_us) {
   using condition = viewed_worker::condition;
-  const auto line = [](bool is_good, std::string_view name, const std::string& what) {
-    return fmt::format("[{}]{} {}\n", is_good ? '+' : '-', name, what);
+  const auto line = [](bool is_good, std::string_view name, const std::string& state) {
+    return fmt::format("[{}]{} {}\n", is_good ? '+' : '-', name, state);
   };
-  const std::size_t all = view.workers().size();
+  const std::size_t count = view.workers().size();
   const auto running =
       std::count_if(view.workers().begin(), view.workers().end(),
                     [](const viewed_worker& worker) { return worker.state == condition::running; });
@@ -40222,8 +40098,8 @@ ELASTIC_DECL std::string ready_checks(const job_view& view, std::int64_t now_us)
   std::string text = line(why.empty(), "agent", why.empty() ? "running" : why);
   text += line(has_round, "round",
                has_round ? fmt::format("{}", view.attempts().back().round) : "none yet");
-  text += line(running > 0 && static_cast<std::size_t>(running) == all, "workers",
-               fmt::format("{} of {} run", running, all));
+  text += line(running > 0 && static_cast<std::size_t>(running) == count, "workers",
+               fmt::format("{} of {} run", running, count));
   std::string nodes = detail::nodes_line_of(view.whole(), now_us);
   if (!nodes.empty()) {
     nodes.pop_back();
@@ -40474,7 +40350,7 @@ namespace elastic::detail {
 
 struct record_writer_options {
   /// What messages call the file.
-  const char* what = "file";
+  const char* kind = "file";
   std::string path;
   std::uint64_t max_size = limits::journal_file_bytes;
   int max_files = limits::journal_files;
@@ -40506,7 +40382,7 @@ class record_writer : public std::enable_shared_from_this<record_writer> {
   ELASTIC_DECL void log_problem(const logger& log);
 
   const std::string& path() const { return options_.path; }
-  const char* what() const { return options_.what; }
+  const char* kind() const { return options_.kind; }
 
  private:
   ELASTIC_DECL void write_pending();
@@ -40515,7 +40391,7 @@ class record_writer : public std::enable_shared_from_this<record_writer> {
   ELASTIC_DECL bool ends_with_line() const;
   ELASTIC_DECL void append(std::string_view bytes);
   ELASTIC_DECL void put_aside();
-  [[noreturn]] ELASTIC_DECL void refuse(const char* what) const;
+  [[noreturn]] ELASTIC_DECL void refuse(const char* failed) const;
 
   const record_writer_options options_;
   const bool may_hang_;
@@ -40546,7 +40422,7 @@ namespace detail {
 
 inline record_writer_options writer_options_of(journal_file_options options) {
   record_writer_options made;
-  made.what = "journal";
+  made.kind = "journal";
   made.path = std::move(options.path);
   made.max_size = options.max_size;
   made.max_files = options.max_files;
@@ -40591,7 +40467,7 @@ class trace_events {
   struct trace_event;
 
   ELASTIC_DECL void add(const trace_event& event);
-  ELASTIC_DECL void name(const char* what, std::int64_t thread, std::string_view text);
+  ELASTIC_DECL void name(const char* field, std::int64_t thread, std::string_view text);
   ELASTIC_DECL void begin_epoch(const journal_record& record);
   ELASTIC_DECL void enter(agent_phase phase, const job_event& event);
   ELASTIC_DECL void leave();
@@ -40664,12 +40540,12 @@ ELASTIC_DECL std::vector<std::optional<std::int64_t>> clock_shifts(
   // One that met another whose shift is known gets its own, until none is left that did.
   for (bool has_more = true; has_more;) {
     has_more = false;
-    for (std::size_t known = 0; known < shifts.size(); ++known) {
-      for (std::size_t other = 0; shifts[known] && other < shifts.size(); ++other) {
+    for (std::size_t reference = 0; reference < shifts.size(); ++reference) {
+      for (std::size_t other = 0; shifts[reference] && other < shifts.size(); ++other) {
         if (shifts[other]) continue;
-        const auto shift = detail::shift_between(times[known], times[other]);
+        const auto shift = detail::shift_between(times[reference], times[other]);
         if (!shift) continue;
-        shifts[other] = *shifts[known] + *shift;
+        shifts[other] = *shifts[reference] + *shift;
         has_more = true;
       }
     }
@@ -40702,7 +40578,7 @@ namespace detail {
 
 inline record_writer_options trace_writer_options(std::string path) {
   record_writer_options options;
-  options.what = "trace";
+  options.kind = "trace";
   options.path = std::move(path);
   options.head = "[\n";
   options.is_anew = true;
@@ -40749,7 +40625,7 @@ class chosen_rendezvous : public rendezvous_handler {
   ELASTIC_DECL task<rendezvous_round> next_round() override;
 
   task<rendezvous_change> wait_for_change() override { return chosen().wait_for_change(); }
-  ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
+  ELASTIC_DECL task<rendezvous_change> report_failure(std::string reason) override;
   task<void> exit_barrier() override { return chosen().exit_barrier(); }
 
   ELASTIC_DECL task<void> wait_for_fence() override;
@@ -40921,8 +40797,8 @@ struct legacy_standing {
   int waiting_before = 0;
   time_point waits_since{};
   /// The version that it was in until now, and its rank there; empty: none.
-  std::string left;
-  int left_rank = -1;
+  std::string former_version;
+  int former_rank = -1;
 };
 
 /// What a node does next on its way into a version.
@@ -41141,7 +41017,7 @@ class legacy_rendezvous final : public rendezvous_handler {
 
   ELASTIC_DECL task<rendezvous_round> next_round() override;
   ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
-  ELASTIC_DECL task<rendezvous_change> report_failure(std::string what) override;
+  ELASTIC_DECL task<rendezvous_change> report_failure(std::string reason) override;
   ELASTIC_DECL task<void> exit_barrier() override;
   ELASTIC_DECL task<void> wait_for_fence() override;
   ELASTIC_DECL task<int> num_nodes_waiting() override;
@@ -41170,7 +41046,7 @@ class legacy_rendezvous final : public rendezvous_handler {
   // ---- what happens in a round ----------------------------------------------------------------
 
   ELASTIC_DECL task<void> note_change();
-  ELASTIC_DECL task<void> note_failure(std::string what);
+  ELASTIC_DECL task<void> note_failure(std::string reason);
 
   // Throws when this node has to give up the others, however long etcd is looked for.
   ELASTIC_DECL task<void> give_up_in_time();
@@ -41179,7 +41055,7 @@ class legacy_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> come_back();
   ELASTIC_DECL task<void> look_once();
   ELASTIC_DECL std::optional<rendezvous_change> change_of(const view& current) const;
-  ELASTIC_DECL rendezvous_change change(change_kind kind, std::string what) const;
+  ELASTIC_DECL rendezvous_change change(change_kind kind, std::string reason) const;
 
   ELASTIC_DECL task<void> tell_end(job_ending ending);
   ELASTIC_DECL task<void> give_up();
@@ -41675,13 +41551,13 @@ ELASTIC_DECL void add_file_rendezvous(rendezvous_registry& registry) {
 
 namespace elastic::detail {
 
-ELASTIC_DECL std::string counted_failures::shortened(std::string_view what) {
+ELASTIC_DECL std::string counted_failures::shortened(std::string_view text) {
   constexpr std::size_t most_bytes = 500;
-  return std::string(what.substr(0, most_bytes));
+  return std::string(text.substr(0, most_bytes));
 }
 
 ELASTIC_DECL std::string counted_failures::text() const {
-  return fmt::format("{} {}\n{}", restarts, round, what);
+  return fmt::format("{} {}\n{}", restarts, round, cause);
 }
 
 ELASTIC_DECL counted_failures counted_failures::parse(std::string_view text) {
@@ -41693,7 +41569,7 @@ ELASTIC_DECL counted_failures counted_failures::parse(std::string_view text) {
   if (is_read) {
     const auto [stop, why] = std::from_chars(position + 1, end, read.round);
     is_read = why == std::errc() && stop != end && *stop == '\n';
-    if (is_read) read.what = shortened(std::string_view(stop + 1, end));
+    if (is_read) read.cause = shortened(std::string_view(stop + 1, end));
   }
   if (is_read && read.restarts >= 0 && read.restarts <= most_counted) return read;
   throw error(errc::protocol_violation,
@@ -41747,13 +41623,13 @@ ELASTIC_DECL task<counted_failures> job_failures::counted() {
   co_return parse_failures(text);
 }
 
-ELASTIC_DECL task<counted_failures> job_failures::count(std::int64_t round, std::string what) {
+ELASTIC_DECL task<counted_failures> job_failures::count(std::int64_t round, std::string reason) {
   const std::string key = count_key();
   for (;;) {
     const std::string before = co_await stored();
     const counted_failures seen = parse_failures(before);
     if (seen.round >= round) co_return seen;
-    const counted_failures more{seen.restarts + 1, round, counted_failures::shortened(what)};
+    const counted_failures more{seen.restarts + 1, round, counted_failures::shortened(reason)};
     const std::string after = more.text();
     const std::string position = co_await agents_->compare_set(key, before, after);
     if (position == after) co_return more;
@@ -41783,12 +41659,12 @@ ELASTIC_DECL std::vector<std::string> job_failures::keys_of(const std::map<node_
 
 ELASTIC_DECL auto job_failures::decided(std::map<node_id, int> members) -> task<agreement> {
   agreement made;
-  std::vector<std::string> all = keys_of(members, false);
-  made.is_joint = co_await agents_->check(all);
+  std::vector<std::string> keys = keys_of(members, false);
+  made.is_joint = co_await agents_->check(keys);
   if (!made.is_joint) co_return made;
   const counted_failures so_far = co_await counted();
   made.restarts = so_far.restarts;
-  if (offers_links_ && all.size() > 1) made.is_linked = co_await all_offer_links(std::move(all));
+  if (offers_links_ && keys.size() > 1) made.is_linked = co_await all_offer_links(std::move(keys));
   co_return made;
 }
 
@@ -41939,7 +41815,7 @@ ELASTIC_DECL duration life_sign::age() const {
   return heard_at_ ? time_->now() - *heard_at_ : duration::zero();
 }
 
-ELASTIC_DECL duration life_sign::left() const {
+ELASTIC_DECL duration life_sign::remaining() const {
   return std::max(times_.kill - age(), duration::zero());
 }
 
@@ -41963,7 +41839,7 @@ ELASTIC_DECL std::string cut_off_text(const life_sign& sign, const std::string& 
 
 ELASTIC_DECL rendezvous_change cut_off_change(const life_sign& sign, const std::string& problem,
                                               int restarts) {
-  return {change_kind::node_lost, cut_off_text(sign, problem), restarts, sign.left()};
+  return {change_kind::node_lost, cut_off_text(sign, problem), restarts, sign.remaining()};
 }
 
 ELASTIC_DECL task<void> reach_again(std::shared_ptr<time_source> time, task<void> looking,
@@ -41988,9 +41864,9 @@ ELASTIC_DECL void torch_state_clock::observe(const torch_state& state, time_poin
   observed_ = now;
   std::map<node_id, seen> heartbeats;
   for (const auto& [id, value] : state.last_heartbeats) {
-    const auto known = heartbeats_.find(id);
-    const bool is_new = known == heartbeats_.end() || known->second.value != value;
-    heartbeats.emplace(id, seen{value, is_new ? now : known->second.since});
+    const auto former = heartbeats_.find(id);
+    const bool is_new = former == heartbeats_.end() || former->second.value != value;
+    heartbeats.emplace(id, seen{value, is_new ? now : former->second.since});
   }
   heartbeats_.swap(heartbeats);
   if (!state.deadline) {
@@ -42250,11 +42126,11 @@ ELASTIC_DECL task<std::vector<node_id>> torch_round::without_ended(std::vector<n
 
 ELASTIC_DECL task<int> torch_round::arrived_at_barrier(std::int64_t round) {
   if (dialect_ != torch_dialect::torch_2_6) co_return 0;
-  const std::string all = prefix(round) + "/torchelastic/agent/terminal_state/" + count_name;
+  const std::string joint = prefix(round) + "/torchelastic/agent/terminal_state/" + count_name;
   const std::string own = ended_prefix(round) + count_name;
   // This one first: it never counts more than the other.
   const int replies = co_await count_at(own);
-  const int arrived = co_await count_at(all);
+  const int arrived = co_await count_at(joint);
   co_return arrived - replies;
 }
 
@@ -42355,6 +42231,27 @@ ELASTIC_DECL task<void> torch_round::beat() {
 
 }  // namespace elastic::detail
 
+// ---- elastic/rendezvous/detail/master_keys.hpp ----
+
+namespace elastic::detail {
+
+/// Tells the other agents of a round, as PyTorch's do, where the workers meet.
+/// Errors, cancellation: those of the store.
+ELASTIC_DECL task<void> publish_master(std::shared_ptr<store> agents, master_endpoint master);
+
+/// Waits until the agent of group rank 0 has told where the workers meet. Who serves there is not
+/// told.
+///
+/// Errors: those of the store; `errc::protocol_violation` if it told nonsense.
+/// Cancellation: all types, no effect.
+ELASTIC_DECL task<master_endpoint> read_master(std::shared_ptr<store> agents);
+
+/// Agrees on where the workers of a round meet: `mine`, if this is the node of group rank 0.
+ELASTIC_DECL task<master_endpoint> agree_on_master(std::shared_ptr<store> agents,
+                                                   master_endpoint mine, int group_rank);
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/torch/detail/link_network.hpp ----
 
 namespace elastic::detail {
@@ -42369,7 +42266,7 @@ class link_network {
   /// Opens a port of this node; one at a time.
   /// Result: where the other nodes reach it.
   /// Errors: `errc::connection_failed`. Cancellation: all types; nothing is open then.
-  virtual task<endpoint> serve(std::shared_ptr<store_extension> what) = 0;
+  virtual task<endpoint> serve(std::shared_ptr<store_extension> extension) = 0;
 
   /// Closes it, once everybody was sent what they were told.
   virtual task<void> stop() = 0;
@@ -42386,7 +42283,7 @@ class tcp_link_network final : public link_network {
   /// @param address  a numeric address of this host that the others can reach
   ELASTIC_DECL tcp_link_network(rendezvous_parameters parameters, std::string address);
 
-  ELASTIC_DECL task<endpoint> serve(std::shared_ptr<store_extension> what) override;
+  ELASTIC_DECL task<endpoint> serve(std::shared_ptr<store_extension> extension) override;
   ELASTIC_DECL task<void> stop() override;
   ELASTIC_DECL std::shared_ptr<message_connector> connector_to(endpoint at) override;
   std::string address() const override { return known_as_; }
@@ -42493,7 +42390,7 @@ class agent_links final : public std::enable_shared_from_this<agent_links> {
 
   /// Workers of this node have failed: tells all.
   /// Result: the change that counts; none if the host has left in order.
-  ELASTIC_DECL task<std::optional<rendezvous_change>> report_failure(std::string what);
+  ELASTIC_DECL task<std::optional<rendezvous_change>> report_failure(std::string reason);
 
   /// The workers of this node have succeeded: who goes now is not lost.
   ELASTIC_DECL void say_finished();
@@ -42713,12 +42610,12 @@ ELASTIC_DECL task<void> dynamic_rendezvous::note_change() {
   }
 }
 
-ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::report_failure(std::string what) {
-  co_await race(note_failure(std::move(what)), give_up_in_time());
+ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::report_failure(std::string reason) {
+  co_await race(note_failure(std::move(reason)), give_up_in_time());
   co_return *change_;
 }
 
-ELASTIC_DECL task<void> dynamic_rendezvous::note_failure(std::string what) {
+ELASTIC_DECL task<void> dynamic_rendezvous::note_failure(std::string reason) {
   const view current = co_await shared_->look();
   if (current.state.closed) co_await throw_closed();
   if (!change_) {
@@ -42727,10 +42624,10 @@ ELASTIC_DECL task<void> dynamic_rendezvous::note_failure(std::string what) {
   }
   if (!change_ && links_ && links_->are_complete()) {
     // The node of rank 0 may stand still.
-    co_await race(note_linked_failure(what), note_change());
+    co_await race(note_linked_failure(reason), note_change());
   }
   if (!change_) {
-    rendezvous_change failed = co_await count_failure(std::move(what));
+    rendezvous_change failed = co_await count_failure(std::move(reason));
     note(std::move(failed));
   }
 }
@@ -42940,8 +42837,8 @@ ELASTIC_DECL task<void> dynamic_rendezvous::connect_agents() {
     links->connect(detail::parse_link_offer(text));
   }
   co_await links->wait_for_all();
-  const std::optional<rendezvous_change> told = links->change();
-  if (told) co_await note_told(*told);
+  const std::optional<rendezvous_change> notice = links->change();
+  if (notice) co_await note_told(*notice);
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::part_links() {
@@ -43055,28 +42952,28 @@ ELASTIC_DECL task<void> dynamic_rendezvous::note_any_change() {
 
 ELASTIC_DECL task<void> dynamic_rendezvous::note_linked_change() {
   const std::shared_ptr<detail::agent_links> links = links_;
-  rendezvous_change told = co_await links->wait_for_change();
-  co_await note_told(std::move(told));
+  rendezvous_change notice = co_await links->wait_for_change();
+  co_await note_told(std::move(notice));
 }
 
-ELASTIC_DECL task<void> dynamic_rendezvous::note_linked_failure(std::string what) {
+ELASTIC_DECL task<void> dynamic_rendezvous::note_linked_failure(std::string reason) {
   const std::shared_ptr<detail::agent_links> links = links_;
-  std::optional<rendezvous_change> told = co_await links->report_failure(std::move(what));
-  if (told) co_await note_told(std::move(*told));
+  std::optional<rendezvous_change> notice = co_await links->report_failure(std::move(reason));
+  if (notice) co_await note_told(std::move(*notice));
 }
 
-ELASTIC_DECL task<void> dynamic_rendezvous::note_told(rendezvous_change told) {
-  told.restarts = restarts_;
-  if (told.kind == change_kind::worker_failed) {
+ELASTIC_DECL task<void> dynamic_rendezvous::note_told(rendezvous_change notice) {
+  notice.restarts = restarts_;
+  if (notice.kind == change_kind::worker_failed) {
     // All who hear of it count it once, so that it is counted whoever dies.
     std::optional<counted_failures> counted;
-    task<void> count = keep(failures_.count(round_, told.what), counted);
+    task<void> count = keep(failures_.count(round_, notice.what), counted);
     co_await with_deadline(*parameters_.time, now() + second_look, std::move(count));
-    ++told.restarts;
-    told.on_other_node = detail::is_on_other_node(shared_->node(), told.what);
-    if (counted && counted->round == round_) told = failure_of(*counted);
+    ++notice.restarts;
+    notice.on_other_node = detail::is_on_other_node(shared_->node(), notice.what);
+    if (counted && counted->round == round_) notice = failure_of(*counted);
   }
-  note(std::move(told));
+  note(std::move(notice));
 }
 
 ELASTIC_DECL task<bool> dynamic_rendezvous::agree_on_restarts() {
@@ -43223,15 +43120,15 @@ ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::explaine
   co_return detected;
 }
 
-ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::count_failure(std::string what) {
-  std::string text = detail::failure_text(shared_->node(), what);
+ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::count_failure(std::string reason) {
+  std::string text = detail::failure_text(shared_->node(), reason);
   const std::string mine = counted_failures::shortened(text);
   const counted_failures counted = co_await failures_.count(round_, std::move(text));
-  if (counts_alone()) co_return change(change_kind::worker_failed, std::move(what));
+  if (counts_alone()) co_return change(change_kind::worker_failed, std::move(reason));
   if (counted.round != round_) {
     co_return change(change_kind::node_lost, "the other nodes have gone on without this one");
   }
-  if (counted.what == mine) ++own_failures_;
+  if (counted.cause == mine) ++own_failures_;
   co_return failure_of(counted);
 }
 
@@ -43254,8 +43151,8 @@ ELASTIC_DECL task<void> dynamic_rendezvous::await_failures_at_torchrun() {
 
 ELASTIC_DECL rendezvous_change
 dynamic_rendezvous::failure_of(const counted_failures& counted) const {
-  rendezvous_change failed{change_kind::worker_failed, counted.what, counted.restarts};
-  failed.on_other_node = detail::is_on_other_node(shared_->node(), counted.what);
+  rendezvous_change failed{change_kind::worker_failed, counted.cause, counted.restarts};
+  failed.on_other_node = detail::is_on_other_node(shared_->node(), counted.cause);
   return failed;
 }
 
@@ -43301,8 +43198,8 @@ dynamic_rendezvous::departure_of(const node_id& node, const detail::round_state&
 }
 
 ELASTIC_DECL rendezvous_change dynamic_rendezvous::change(change_kind kind,
-                                                          std::string what) const {
-  return {kind, std::move(what), restarts_};
+                                                          std::string reason) const {
+  return {kind, std::move(reason), restarts_};
 }
 
 ELASTIC_DECL std::string dynamic_rendezvous::ending_key() const {
@@ -43720,8 +43617,8 @@ ELASTIC_DECL void http_response_parser::end() {
 }
 
 ELASTIC_DECL std::string http_response_parser::header(const std::string& name) const {
-  const auto found = headers_.find(name);
-  return found == headers_.end() ? std::string() : found->second;
+  const auto entry = headers_.find(name);
+  return entry == headers_.end() ? std::string() : entry->second;
 }
 
 ELASTIC_DECL std::string http_response_parser::take_body() {
@@ -44039,8 +43936,8 @@ ELASTIC_DECL task<std::string> etcd_client::version() {
   const detail::http_response response = co_await ask(std::move(request));
   const json answer = json::parse(response.body, nullptr, false);
   if (response.status == 200 && answer.is_object()) {
-    const auto found = answer.find("etcdserver");
-    if (found != answer.end() && found->is_string()) co_return found->get<std::string>();
+    const auto field = answer.find("etcdserver");
+    if (field != answer.end() && field->is_string()) co_return field->get<std::string>();
   }
   throw error(errc::protocol_violation, fmt::format("what answers at {} is not etcd: {}",
                                                     name_of(current_), shown(response)));
@@ -44117,12 +44014,12 @@ ELASTIC_DECL task<detail::http_response> etcd_client::ask_patiently(detail::http
 
 ELASTIC_DECL std::int64_t etcd_client::number_in(const json& object, const char* name) {
   if (!object.is_object()) refuse_form(name);
-  const auto found = object.find(name);
-  if (found == object.end()) return 0;
-  if (found->is_number_integer()) return found->get<std::int64_t>();
+  const auto field = object.find(name);
+  if (field == object.end()) return 0;
+  if (field->is_number_integer()) return field->get<std::int64_t>();
   std::int64_t number = 0;
-  if (!found->is_string()) refuse_form(name);
-  const auto& digits = found->get_ref<const std::string&>();
+  if (!field->is_string()) refuse_form(name);
+  const auto& digits = field->get_ref<const std::string&>();
   const char* end = digits.data() + digits.size();
   const auto [stop, failure] = std::from_chars(digits.data(), end, number);
   if (failure != std::errc() || stop != end) refuse_form(name);
@@ -44131,17 +44028,17 @@ ELASTIC_DECL std::int64_t etcd_client::number_in(const json& object, const char*
 
 ELASTIC_DECL std::string etcd_client::text_in(const json& object, const char* name) {
   if (!object.is_object()) refuse_form(name);
-  const auto found = object.find(name);
-  if (found == object.end()) return "";
-  if (!found->is_string()) refuse_form(name);
-  return found->get<std::string>();
+  const auto field = object.find(name);
+  if (field == object.end()) return "";
+  if (!field->is_string()) refuse_form(name);
+  return field->get<std::string>();
 }
 
 ELASTIC_DECL auto etcd_client::part_of(const json& object, const char* name) -> const json& {
   static const json nothing;
   if (!object.is_object()) refuse_form(name);
-  const auto found = object.find(name);
-  return found == object.end() ? nothing : *found;
+  const auto field = object.find(name);
+  return field == object.end() ? nothing : *field;
 }
 
 ELASTIC_DECL void etcd_client::refuse_form(const char* name) {
@@ -44168,10 +44065,10 @@ ELASTIC_DECL std::string etcd_client::shown(const detail::http_response& respons
   return fmt::format("HTTP status {}, '{}'", response.status, text);
 }
 
-ELASTIC_DECL void etcd_client::note_absence(const std::string& tried, duration left) {
+ELASTIC_DECL void etcd_client::note_absence(const std::string& tried, duration remaining) {
   if (!is_told_away_) {
     options_.log.warning("etcd cannot be reached: {}; it is tried for {} s more", tried,
-                         std::chrono::ceil<std::chrono::seconds>(left).count());
+                         std::chrono::ceil<std::chrono::seconds>(remaining).count());
   }
   is_told_away_ = true;
   options_.log.debug("etcd cannot be reached, trying again: {}", tried);
@@ -44515,12 +44412,12 @@ ELASTIC_DECL auto etcd_keys::response_of(const json& answer, std::size_t place, 
 ELASTIC_DECL versioned_value etcd_keys::first_of(const json& range) {
   const json& header = etcd_client::part_of(range, "header");
   const std::int64_t revision = etcd_client::number_in(header, "revision");
-  const json& found = etcd_client::part_of(range, "kvs");
+  const json& entries = etcd_client::part_of(range, "kvs");
   versioned_value seen;
   seen.version = version_of(0, revision);
-  if (!found.is_array() || found.empty()) return seen;
-  seen.value = bytes_in(found[0], "value");
-  seen.version = version_of(etcd_client::number_in(found[0], "mod_revision"), revision);
+  if (!entries.is_array() || entries.empty()) return seen;
+  seen.value = bytes_in(entries[0], "value");
+  seen.version = version_of(etcd_client::number_in(entries[0], "mod_revision"), revision);
   return seen;
 }
 
@@ -44649,9 +44546,9 @@ ELASTIC_DECL task<std::set<std::string>> etcd_v2_keys::names_in(std::string dire
   refuse_any(answer);
   const json& node = etcd_client::part_of(answer, "node");
   if (!node.is_object()) refuse_value(directory);
-  const json& found = etcd_client::part_of(node, "nodes");
-  if (!found.is_array()) co_return names;
-  for (const json& each : found) {
+  const json& entries = etcd_client::part_of(node, "nodes");
+  if (!entries.is_array()) co_return names;
+  for (const json& each : entries) {
     const std::string path = etcd_client::text_in(each, "key");
     names.insert(path.substr(path.rfind('/') + 1));
   }
@@ -44800,8 +44697,8 @@ ELASTIC_DECL void etcd_v2_keys::refuse_any(const json& answer) const {
 
 ELASTIC_DECL std::int64_t etcd_v2_keys::index_in(const detail::http_response& response,
                                                  const json& answer) {
-  const auto found = response.headers.find("x-etcd-index");
-  if (found != response.headers.end()) return number_of(found->second);
+  const auto header = response.headers.find("x-etcd-index");
+  if (header != response.headers.end()) return number_of(header->second);
   return etcd_client::number_in(answer, "index");
 }
 
@@ -44929,18 +44826,18 @@ ELASTIC_DECL bool key_directory::is_local() const {
   if (::statfs(path_.c_str(), &facts) != 0) return false;
   constexpr std::uint32_t xfs = 0x58465342;
   constexpr std::uint32_t zfs = 0x2fc12fc1;
-  for (const std::uint32_t known :
+  for (const std::uint32_t local_type :
        {std::uint32_t{EXT4_SUPER_MAGIC}, std::uint32_t{TMPFS_MAGIC}, std::uint32_t{RAMFS_MAGIC},
         std::uint32_t{BTRFS_SUPER_MAGIC}, std::uint32_t{OVERLAYFS_SUPER_MAGIC},
         std::uint32_t{F2FS_SUPER_MAGIC}, xfs, zfs}) {
-    if (static_cast<std::uint32_t>(facts.f_type) == known) return true;
+    if (static_cast<std::uint32_t>(facts.f_type) == local_type) return true;
   }
   return false;
 }
 
 ELASTIC_DECL std::optional<key_file> key_directory::read(const std::string& key) const {
-  std::optional<key_file> found = read_once(key);
-  if (found || is_local()) return found;
+  std::optional<key_file> content = read_once(key);
+  if (content || is_local()) return content;
   // A network file system may go on saying that a file is missing, because it was a moment ago,
   // until this host has changed the directory itself.
   const std::string probe = fmt::format("{}/.probe-{}-{}", path_, ::getpid(), ::gettid());
@@ -44990,13 +44887,13 @@ ELASTIC_DECL key_directory::descriptor::~descriptor() {
   if (fd >= 0) ::close(fd);
 }
 
-ELASTIC_DECL void key_directory::refuse(const char* what, const std::string& path, int number) {
+ELASTIC_DECL void key_directory::refuse(const char* subject, const std::string& path, int number) {
   const bool may_pass = number == EIO || number == ESTALE || number == ETIMEDOUT ||
                         number == ENOENT || number == EINTR || number == ENETDOWN ||
                         number == EHOSTDOWN || number == EHOSTUNREACH || number == EMFILE ||
                         number == ENFILE || number == ENOSPC || number == EDQUOT;
   throw error(may_pass ? errc::connection_failed : errc::file_access,
-              fmt::format("{} '{}' cannot be used: {}", what, path, errno_text(number)));
+              fmt::format("{} '{}' cannot be used: {}", subject, path, errno_text(number)));
 }
 
 ELASTIC_DECL auto key_directory::open_lock() const -> descriptor {
@@ -45045,14 +44942,14 @@ ELASTIC_DECL std::optional<key_file> key_directory::read_once(const std::string&
     text.append(part, static_cast<std::size_t>(size));
     if (size == 0 || text.size() > key_file::most_bytes) break;
   }
-  std::optional<key_file> found = key_file::parse(text, key);
-  if (!found) {
+  std::optional<key_file> content = key_file::parse(text, key);
+  if (!content) {
     throw error(errc::store_value,
                 fmt::format("the file '{}' was not written by elasticrun, or is damaged; it is "
                             "left as it is",
                             path));
   }
-  return found;
+  return content;
 }
 
 }  // namespace elastic::detail
@@ -45085,10 +44982,10 @@ ELASTIC_DECL std::string file_keys::place_of(const std::string& key) const {
 ELASTIC_DECL task<versioned_value> file_keys::get(std::string key) {
   const auto directory = directory_;
   const std::function<versioned_value()> work = [directory, key] {
-    std::optional<detail::key_file> found = directory->read(key);
+    std::optional<detail::key_file> content = directory->read(key);
     versioned_value seen;
-    seen.version = found ? found->version : std::string(nothing);
-    if (found) seen.value = std::move(found->value);
+    seen.version = content ? content->version : std::string(nothing);
+    if (content) seen.value = std::move(content->value);
     return seen;
   };
   co_return co_await in_time<versioned_value>(work);
@@ -45187,32 +45084,32 @@ ELASTIC_DECL function_table& function_table::here() {
   return table;
 }
 
-ELASTIC_DECL void function_table::add(std::shared_ptr<const registered_function> one) {
+ELASTIC_DECL void function_table::add(std::shared_ptr<const registered_function> entry) {
   const std::lock_guard<std::mutex> hold(mutex_);
-  all_.push_back(std::move(one));
+  all_.push_back(std::move(entry));
 }
 
-ELASTIC_DECL void function_table::remove(const registered_function* one) noexcept {
+ELASTIC_DECL void function_table::remove(const registered_function* entry) noexcept {
   const std::lock_guard<std::mutex> hold(mutex_);
-  std::erase_if(all_, [&](const auto& kept) { return kept.get() == one; });
+  std::erase_if(all_, [&](const auto& kept) { return kept.get() == entry; });
 }
 
 ELASTIC_DECL std::shared_ptr<const registered_function> function_table::find(
     const std::string& name) {
   const std::lock_guard<std::mutex> hold(mutex_);
-  std::shared_ptr<const registered_function> found;
+  std::shared_ptr<const registered_function> match;
   std::string names;
-  for (const auto& one : all_) {
+  for (const auto& entry : all_) {
     if (!names.empty()) names += ", ";
-    names += "'" + one->name + "'";
-    if (one->name != name) continue;
-    if (found) {
+    names += "'" + entry->name + "'";
+    if (entry->name != name) continue;
+    if (match) {
       throw error(errc::invalid_argument,
                   fmt::format("two functions of this program are registered as '{}'", name));
     }
-    found = one;
+    match = entry;
   }
-  if (found) return found;
+  if (match) return match;
   throw error(errc::invalid_argument,
               fmt::format("no function of this program is registered as '{}': there {}", name,
                           names.empty() ? "is none at all" : "is " + names));
@@ -45253,7 +45150,7 @@ inline int answer_call(const std::string& name) {
     const nlohmann::json arguments = call_value(sheet.arguments(), arguments_name(name));
     const nlohmann::json value = function->run(arguments);
     sheet.leave(
-        call_answer::what::value,
+        call_answer::content::value,
         call_text(value, sheet.room(), fmt::format("the return value of function '{}'", name)));
     return 0;
   } catch (...) {
@@ -45264,7 +45161,7 @@ inline int answer_call(const std::string& name) {
     try {
       const std::string text =
           error_file_text(exception_message(thrown), exception_chain(thrown), seconds);
-      if (text.size() <= sheet.room()) sheet.leave(call_answer::what::failure, text);
+      if (text.size() <= sheet.room()) sheet.leave(call_answer::content::failure, text);
     } catch (const std::exception& failure) {
       std::fprintf(stderr, "%s\n", failure.what());
     }
@@ -45276,9 +45173,9 @@ inline int answer_call(const std::string& name) {
 
 ELASTIC_DECL std::optional<int> run_entrypoint() {
   detail::function_table::here().note_main();
-  const char* const asked = std::getenv(entrypoint_variable);
-  if (!asked) return std::nullopt;
-  const std::string name = asked;
+  const char* const variable = std::getenv(entrypoint_variable);
+  if (!variable) return std::nullopt;
+  const std::string name = variable;
   // What the function starts in turn is no worker that runs it.
   ::unsetenv(entrypoint_variable);
   return detail::answer_call(name);
@@ -45293,8 +45190,8 @@ namespace elastic::detail {
 ELASTIC_DECL std::optional<int> signal_number(std::string_view name) {
   if (name.substr(0, 3) == "SIG") name.remove_prefix(3);
   for (int number = 1; number < NSIG; ++number) {
-    const char* const known = sigabbrev_np(number);
-    if (known && name == known) return number;
+    const char* const abbreviation = sigabbrev_np(number);
+    if (abbreviation && name == abbreviation) return number;
   }
   return std::nullopt;
 }
@@ -45388,6 +45285,216 @@ ELASTIC_DECL void leave_one_device(environment_map& environment, int local_rank)
   const auto place = static_cast<std::size_t>(local_rank);
   environment["CUDA_VISIBLE_DEVICES"] =
       place < entries.size() ? entries[place] : std::to_string(local_rank);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/impl/agent_journal.ipp ----
+
+namespace elastic::detail {
+
+inline const char* journal_name(worker_state state) {
+  if (state == worker_state::succeeded) return "succeeded";
+  return state == worker_state::failed ? "failed" : "stopped";
+}
+
+inline const char* journal_name(const rendezvous_change& change) {
+  if (change.is_pause) return "paused";
+  if (change.kind == change_kind::node_waiting) return "node_waiting";
+  return change.kind == change_kind::node_lost ? "node_lost" : "worker_failed";
+}
+
+ELASTIC_DECL agent_journal::agent_journal(job_journal& journal, const worker_spec& spec,
+                                          const worker_group& group, time_source& time)
+    : journal_(journal), spec_(spec), group_(group), time_(time) {}
+
+ELASTIC_DECL void agent_journal::begin_round(std::int64_t round) {
+  round_ = round;
+  is_judged_ = false;
+}
+
+ELASTIC_DECL job_event agent_journal::about(job_event_kind kind) const {
+  job_event event;
+  event.kind = kind;
+  event.round = round_;
+  if (round_) event.attempt = attempt_;
+  return event;
+}
+
+ELASTIC_DECL double agent_journal::seconds_since(time_point then) const {
+  return std::chrono::duration<double>(time_.now() - then).count();
+}
+
+// ---- the run ------------------------------------------------------------------------------------
+
+ELASTIC_DECL void agent_journal::note(job_event_kind kind, std::string reason) {
+  if (kind == job_event_kind::workers_starting) is_stopped_ = false;
+  job_event event = about(kind);
+  event.reason = std::move(reason);
+  journal_.record(std::move(event));
+}
+
+ELASTIC_DECL void agent_journal::note_start(std::string run_id, std::string backend) {
+  job_event event = about(job_event_kind::agent_started);
+  event.run_id = std::move(run_id);
+  event.backend = std::move(backend);
+  event.role = spec_.role;
+  event.local_world_size = spec_.nproc_per_node;
+  event.max_restarts = spec_.max_restarts;
+  event.pid = ::getpid();
+  journal_.record(std::move(event));
+}
+
+ELASTIC_DECL void agent_journal::note_end(worker_state state, std::string reason,
+                                          time_point began) {
+  job_event event = about(job_event_kind::agent_ended);
+  event.state = journal_name(state);
+  event.reason = std::move(reason);
+  event.seconds = seconds_since(began);
+  journal_.record(std::move(event));
+}
+
+ELASTIC_DECL void agent_journal::note_stop_request(std::string reason, int signal) {
+  job_event event = about(job_event_kind::stop_requested);
+  event.reason = std::move(reason);
+  event.signal = signal;
+  journal_.record(std::move(event));
+}
+
+ELASTIC_DECL void agent_journal::note_fault(const worker& victim, int signal, std::string reason) {
+  job_event event = about(job_event_kind::fault_injected);
+  event.rank = victim.identity.rank;
+  event.local_rank = victim.identity.local_rank;
+  event.pid = victim.pid;
+  event.signal = signal;
+  event.reason = std::move(reason);
+  journal_.record(std::move(event));
+}
+
+// ---- an attempt ---------------------------------------------------------------------------------
+
+ELASTIC_DECL job_event agent_journal::about_ranks(job_event_kind kind,
+                                                  const rendezvous_round& round,
+                                                  const assigned_ranks& ranks,
+                                                  time_point began) const {
+  job_event event = about(kind);
+  event.group_rank = round.group_rank;
+  event.group_world_size = round.group_world_size;
+  event.world_size = ranks.world_size;
+  event.base_rank = ranks.base_rank;
+  event.local_world_size = spec_.nproc_per_node;
+  event.seconds = seconds_since(began);
+  return event;
+}
+
+ELASTIC_DECL void agent_journal::note_round(const rendezvous_round& round,
+                                            const assigned_ranks& ranks, time_point began) {
+  journal_.record(about_ranks(job_event_kind::round_joined, round, ranks, began));
+}
+
+ELASTIC_DECL void agent_journal::note_workers(const rendezvous_round& round,
+                                              const assigned_ranks& ranks,
+                                              const standby_set* standbys, time_point began) {
+  job_event event = about_ranks(job_event_kind::workers_started, round, ranks, began);
+  for (const worker& entry : group_.workers()) event.pids.push_back(entry.pid);
+  if (standbys) {
+    event.count = static_cast<std::int64_t>(standbys->starts().warm);
+    event.reason = standbys->starts().text();
+  }
+  journal_.record(std::move(event));
+}
+
+ELASTIC_DECL void agent_journal::note_round_end(const rendezvous_change& change, int failures) {
+  job_event event = about(job_event_kind::round_ended);
+  event.state = journal_name(change);
+  event.reason = change.what;
+  if (change.on_other_node) event.elsewhere = 1;
+  event.restarts = failures;
+  event.step = group_.furthest_step();
+  journal_.record(std::move(event));
+}
+
+ELASTIC_DECL void agent_journal::note_verdict() {
+  if (!round_ || is_judged_) return;
+  const worker_state state = group_.state();
+  if (state == worker_state::healthy || state == worker_state::init) return;
+  is_judged_ = true;
+  job_event event = about(job_event_kind::workers_judged);
+  event.state = journal_name(state);
+  if (group_.no_restart()) event.reason = *group_.no_restart();
+  if (group_.bad_node()) event.reason = *group_.bad_node();
+  event.step = group_.furthest_step();
+  journal_.record(std::move(event));
+}
+
+ELASTIC_DECL void agent_journal::note_decision(const restart_decision& decision, int failures) {
+  job_event event =
+      about(decision.restart ? job_event_kind::restart_decided : job_event_kind::failure_decided);
+  event.reason = decision.reason;
+  event.restarts = failures;
+  event.max_restarts = spec_.max_restarts;
+  if (decision.restart) event.allowed = std::chrono::duration<double>(decision.delay).count();
+  journal_.record(std::move(event));
+}
+
+ELASTIC_DECL void agent_journal::note_cause() {
+  const std::optional<worker_failure> failure = group_.first_failure();
+  if (!failure) return;
+  job_event event = about(job_event_kind::failure_described);
+  event.rank = failure->rank;
+  event.local_rank = failure->local_rank;
+  event.pid = failure->pid;
+  if (failure->error) event.reason = failure->error->message;
+  for (const std::string& line : failure->last_stderr) event.lines += line + '\n';
+  // The end says most.
+  if (event.lines.size() > limits::journal_text_bytes) {
+    const std::size_t cut = event.lines.size() - limits::journal_text_bytes;
+    event.lines.erase(0, event.lines.find('\n', cut - 1) + 1);
+  }
+  if (event.reason.empty() && event.lines.empty()) return;
+  journal_.record(std::move(event));
+}
+
+ELASTIC_DECL void agent_journal::note_checkpoint(const checkpoint_outcome& outcome,
+                                                 time_point began) {
+  job_event event = about(job_event_kind::checkpoint_ended);
+  event.reason = outcome.asked == 0 ? "no worker wants to be asked for a checkpoint"
+                                    : fmt::format("of {} workers", outcome.asked);
+  event.count = outcome.saved;
+  event.seconds = seconds_since(began);
+  journal_.record(std::move(event));
+}
+
+ELASTIC_DECL void agent_journal::note_exit_barrier(std::string state, std::string reason,
+                                                   time_point began) {
+  job_event event = about(job_event_kind::exit_barrier_ended);
+  event.state = std::move(state);
+  event.reason = std::move(reason);
+  event.seconds = seconds_since(began);
+  journal_.record(std::move(event));
+}
+
+ELASTIC_DECL task<void> agent_journal::time_stop(stop_plan plan, task<void> stopping) {
+  const auto& workers = group_.workers();
+  const bool has_victims = std::any_of(workers.begin(), workers.end(), [](const worker& entry) {
+    return !entry.end || entry.stopped_by_agent;
+  });
+  if (is_stopped_ || !has_victims) co_return co_await std::move(stopping);
+  const time_point began = time_.now();
+  job_event event = about(job_event_kind::workers_stopping);
+  event.signal = plan.signal;
+  event.count = static_cast<std::int64_t>(group_.running());
+  if (plan.grace < std::chrono::hours(24 * 365)) {
+    event.allowed = std::chrono::duration<double>(plan.grace).count();
+  }
+  journal_.record(event);
+  co_await std::move(stopping);
+  is_stopped_ = true;
+  event.kind = job_event_kind::workers_stopped;
+  event.seconds = seconds_since(began);
+  event.count = std::count_if(group_.workers().begin(), group_.workers().end(),
+                              [](const worker& entry) { return entry.stopped_by_agent; });
+  journal_.record(std::move(event));
 }
 
 }  // namespace elastic::detail
@@ -45507,15 +45614,15 @@ ELASTIC_DECL void agent_telemetry::emit_result(const run_result& result) {
 
 ELASTIC_DECL void agent_telemetry::record_workers(const worker_group& group,
                                                   const run_result& result) {
-  for (const worker& one : group.workers()) {
-    event happened = event_of_worker(one, worker_event_state(one), result.restarts);
-    if (happened.state == "FAILED" && one.end) {
-      happened.worker->exit_code = one.end->status.as_python();
+  for (const worker& entry : group.workers()) {
+    event happened = event_of_worker(entry, worker_event_state(entry), result.restarts);
+    if (happened.state == "FAILED" && entry.end) {
+      happened.worker->exit_code = entry.end->status.as_python();
     }
     if (happened.state == "FAILED") {
-      const auto content = read_error_file(one.error_file);
+      const auto content = read_error_file(entry.error_file);
       happened.raw_error = content ? content->raw_json : error_without_file(*happened.worker);
-      if (!content && !one.hung.empty()) happened.raw_error = hung_error(one.hung);
+      if (!content && !entry.hung.empty()) happened.raw_error = hung_error(entry.hung);
     }
     record(happened);
   }
@@ -45543,9 +45650,9 @@ ELASTIC_DECL std::string agent_telemetry::error_without_file(const event::worker
          R"("retryability": "False"}})";
 }
 
-ELASTIC_DECL std::string agent_telemetry::worker_event_state(const worker& one) {
-  if (one.end && one.end->status.success()) return "SUCCEEDED";
-  return one.end && !one.stopped_by_agent ? "FAILED" : "TERMINATED";
+ELASTIC_DECL std::string agent_telemetry::worker_event_state(const worker& entry) {
+  if (entry.end && entry.end->status.success()) return "SUCCEEDED";
+  return entry.end && !entry.stopped_by_agent ? "FAILED" : "TERMINATED";
 }
 
 ELASTIC_DECL event agent_telemetry::common(std::string state, int restarts,
@@ -45591,6 +45698,59 @@ ELASTIC_DECL void agent_telemetry::emit(std::string name, std::int64_t value) {
   } catch (...) {
     services_.log.warning("the metric handler failed");
   }
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/impl/job_pause.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL job_pause::job_pause(std::shared_ptr<rendezvous_handler> rendezvous,
+                                  agent_journal& journal, const logger& log)
+    : rendezvous_(std::move(rendezvous)), journal_(journal), log_(log) {}
+
+ELASTIC_DECL void job_pause::begin(std::shared_ptr<pending_command> pending) {
+  if (is_own_ && reason_) {
+    return pending->settle(true, fmt::format("the job is {} already", *reason_));
+  }
+  const std::string why = fmt::format("paused at {} {}", host_name(), pending->command().reason);
+  try {
+    rendezvous_->pause(why, true);
+  } catch (const error& refusal) {
+    return pending->settle(false, fmt::format("not paused: {}", refusal.what()));
+  }
+  is_own_ = true;
+  note(why);
+  pending_ = std::move(pending);
+}
+
+ELASTIC_DECL void job_pause::resume(pending_command& pending) {
+  if (!is_own_) {
+    return pending.settle(
+        false, reason_ ? fmt::format("not resumed: the job is {}; resume it there", *reason_)
+                       : std::string("not resumed: this node has not paused the job"));
+  }
+  rendezvous_->resume();
+  is_own_ = false;
+  reason_.reset();
+  const std::string how = "resumed " + pending.command().reason;
+  log_.warning("the job is {}", how);
+  journal_.note(job_event_kind::job_resumed, how);
+  pending_.reset();
+  pending.settle(true, "the job goes on: its nodes meet");
+}
+
+ELASTIC_DECL void job_pause::note(std::string why) {
+  if (reason_) return;
+  log_.warning("the job is {}", why);
+  journal_.note(job_event_kind::job_paused, why);
+  reason_ = std::move(why);
+}
+
+ELASTIC_DECL void job_pause::settle() {
+  if (pending_) pending_->settle(true, "the job is paused: no worker of this node runs");
+  pending_.reset();
 }
 
 }  // namespace elastic::detail
@@ -45651,9 +45811,9 @@ struct node_look {
     return parts;
   }
 
-  task<void> run(supervised_process what) {
+  task<void> run(supervised_process program) {
     const time_point deadline = deadline_after(time->now(), check.timeout);
-    co_await processes.start(0, what);
+    co_await processes.start(0, program);
     task<process_end> ending = processes.next_end();
     const std::optional<process_end> end =
         co_await with_deadline(*time, deadline, std::move(ending));
@@ -45680,15 +45840,15 @@ ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand,
                                                    std::string directory,
                                                    node_check_services services) {
   node_look look(std::move(strand), check, std::move(services));
-  supervised_process what;
-  what.process.program = "/bin/sh";
-  what.process.arguments = {"-c", check.command};
-  what.process.environment = environment_entries(environment);
-  what.process.directory = directory;
-  what.has_empty_input = true;
-  what.out.kind = output_plan::how::copy;
-  what.err.kind = output_plan::how::copy;
-  task<void> running = with_cleanup(look.run(what), look.end_all());
+  supervised_process program;
+  program.process.program = "/bin/sh";
+  program.process.arguments = {"-c", check.command};
+  program.process.environment = environment_entries(environment);
+  program.process.directory = directory;
+  program.has_empty_input = true;
+  program.out.kind = output_plan::how::copy;
+  program.err.kind = output_plan::how::copy;
+  task<void> running = with_cleanup(look.run(program), look.end_all());
   try {
     co_await std::move(running);
   } catch (const std::system_error& failure) {
@@ -45779,6 +45939,152 @@ ELASTIC_DECL stop_request as_stop_request(asio::cancellation_type requested) {
 
 }  // namespace elastic::detail
 
+// ---- elastic/agent/detail/impl/round_agreement.ipp ----
+
+namespace elastic::detail {
+
+/// None: not all have told in time.
+inline task<std::optional<round_agreement>> agree_until(std::shared_ptr<time_source> time,
+                                                        time_point deadline, rendezvous_round round,
+                                                        role_info mine) {
+  task<assigned_ranks> exchange =
+      exchange_ranks(round.agents, mine, round.group_rank, round.group_world_size, round.dialect);
+  const std::optional<assigned_ranks> ranks =
+      co_await with_deadline(*time, deadline, std::move(exchange));
+  if (!ranks) co_return std::nullopt;
+  round_agreement agreement{*ranks, round.master};
+  if (round.dialect != agent_dialect::gather) co_return agreement;
+  task<master_endpoint> agreeing = agree_on_master(round.agents, round.master, round.group_rank);
+  const std::optional<master_endpoint> master =
+      co_await with_deadline(*time, deadline, std::move(agreeing));
+  if (!master) co_return std::nullopt;
+  agreement.master = *master;
+  co_return agreement;
+}
+
+inline task<round_agreement> agree_in_time(std::shared_ptr<time_source> time,
+                                           rendezvous_round round, role_info mine) {
+  const time_point deadline = deadline_after(time->now(), round.exchange_timeout);
+  task<std::optional<round_agreement>> agreeing = agree_until(time, deadline, round, mine);
+  const std::optional<round_agreement> agreement = co_await std::move(agreeing);
+  if (agreement) co_return *agreement;
+  throw error(errc::rendezvous_timeout,
+              fmt::format("not all of the {} nodes told about their workers within {} s",
+                          round.group_world_size,
+                          std::chrono::duration<double>(round.exchange_timeout).count()));
+}
+
+ELASTIC_DECL task<round_agreement> agree_on_round(std::shared_ptr<time_source> time,
+                                                  rendezvous_round round, role_info mine) {
+  constexpr int tries = 2;
+  std::exception_ptr failure;
+  for (int failures = 0; failures < tries; ++failures) {
+    try {
+      task<round_agreement> agreeing = agree_in_time(time, round, mine);
+      co_return co_await std::move(agreeing);
+    } catch (const error& thrown) {
+      if (thrown.code() != errc::connection_failed) throw;
+      failure = std::current_exception();
+    }
+  }
+  co_await time->sleep_until(deadline_after(time->now(), limits::rendezvous_reconnect_timeout));
+  std::rethrow_exception(failure);
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/impl/run_files.ipp ----
+
+namespace elastic::detail {
+
+inline task<log_layout> make_log_layout(std::string base, std::string run_id) {
+  if (base == "/dev/null") co_return log_layout();
+  if (!log_layout::base_may_hang(base)) co_return log_layout(base, run_id);
+  std::function<log_layout()> work = [base, run_id] { return log_layout(base, run_id); };
+  co_return co_await run_blocking<log_layout>(std::move(work));
+}
+
+/// A log directory when its run has ended, and what went wrong.
+struct left_log_directory {
+  log_layout layout;
+  std::string problem;
+};
+
+/// Leaves the directory as promised, with the report for programs if there is one.
+inline left_log_directory leave_log_directory(log_layout layout,
+                                              std::optional<worker_state> outcome,
+                                              const std::string& report) {
+  left_log_directory closed;
+  if (outcome == worker_state::succeeded) {
+    layout.discard();
+  } else if (outcome != worker_state::failed) {
+    layout.discard_if_empty();
+  }
+  const std::string path = layout.report_file();
+  closed.layout = std::move(layout);
+  if (path.empty() || report.empty()) return closed;
+  std::ofstream file(path);
+  file << report;
+  if (!file.flush()) closed.problem = fmt::format("the report '{}' cannot be written", path);
+  return closed;
+}
+
+ELASTIC_DECL run_files::run_files(job_journal& journal, time_source& time, const logger& log)
+    : journal_(journal), time_(time), log_(log) {}
+
+ELASTIC_DECL task<void> run_files::open(std::string run_id, std::string log_dir,
+                                        std::string journal_path) {
+  task<log_layout> making = make_log_layout(std::move(log_dir), std::move(run_id));
+  layout_ = co_await std::move(making);
+  journal_file_options options;
+  options.path = journal_path.empty() ? layout_.journal_file() : journal_path;
+  options.log = log_;
+  if (options.path.empty() || options.path == "/dev/null") co_return;
+  journal_file_ = std::make_shared<journal_file>(std::move(options));
+  journal_.add(journal_file_);
+}
+
+ELASTIC_DECL task<void> run_files::leave(run_result* result) {
+  if (journal_file_) {
+    co_await journal_file_->finish();
+    journal_.remove(journal_file_);
+  }
+  const std::optional<worker_state> outcome = result ? std::optional(result->state) : std::nullopt;
+  const bool has_succeeded = outcome == worker_state::succeeded;
+  std::string report;
+  if (result) {
+    result->log_directory = has_succeeded && !layout_.keeps_files() ? "" : layout_.root();
+  }
+  if (result && result->state == worker_state::failed && layout_.enabled()) {
+    report = failure_report_json(*result);
+  }
+  std::function<left_log_directory()> work = [layout = layout_, outcome, report] {
+    return leave_log_directory(layout, outcome, report);
+  };
+  std::optional<left_log_directory> closed;
+  if (layout_.is_given_up()) {
+    // It is not asked again.
+  } else if (layout_.may_hang()) {
+    const time_point deadline = deadline_after(time_.now(), limits::log_directory_patience);
+    task<left_log_directory> leaving = run_blocking<left_log_directory>(std::move(work));
+    closed = co_await with_deadline(time_, deadline, std::move(leaving));
+  } else {
+    closed = work();
+  }
+  if (!closed) {
+    log_.error(
+        "the log directory '{}' does not answer: what failed workers left there is not in the "
+        "report, which is not written",
+        layout_.root());
+    co_return;
+  }
+  if (!closed->problem.empty()) log_.warning("{}", closed->problem);
+  layout_ = closed->layout;
+  if (result) result->log_directory = layout_.root();
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/detail/impl/gather.ipp ----
 
 namespace elastic::detail {
@@ -45816,48 +46122,6 @@ ELASTIC_DECL task<std::vector<std::string>> gather(std::shared_ptr<store> agents
       co_await tell_and_read(agents, prefix, std::move(mine), rank, size);
   if (rank == 0) co_await wait_for_readers(agents, prefix, size);
   co_return values;
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/rendezvous/detail/impl/master_keys.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL task<void> publish_master(std::shared_ptr<store> agents, master_endpoint master) {
-  std::vector<std::pair<std::string, std::string>> pairs;
-  pairs.emplace_back("MASTER_ADDR", master.address);
-  pairs.emplace_back("MASTER_PORT", std::to_string(master.port));
-  co_await agents->multi_set(std::move(pairs));
-}
-
-ELASTIC_DECL task<master_endpoint> read_master(std::shared_ptr<store> agents) {
-  std::vector<std::string> keys;
-  keys.push_back("MASTER_ADDR");
-  keys.push_back("MASTER_PORT");
-  const std::vector<std::string> values = co_await agents->multi_get(std::move(keys));
-  master_endpoint master;
-  master.address = values[0];
-  const char* end = values[1].data() + values[1].size();
-  const auto [stop, failure] = std::from_chars(values[1].data(), end, master.port);
-  if (master.address.empty() || failure != std::errc() || stop != end || master.port == 0) {
-    throw error(errc::protocol_violation,
-                fmt::format("the node of rank 0 told that the workers meet at '{:.200}', port "
-                            "'{:.20}'",
-                            values[0], values[1]));
-  }
-  co_return master;
-}
-
-ELASTIC_DECL task<master_endpoint> agree_on_master(std::shared_ptr<store> agents,
-                                                   master_endpoint mine, int group_rank) {
-  if (group_rank == 0) {
-    co_await publish_master(std::move(agents), mine);
-    co_return mine;
-  }
-  master_endpoint master = co_await read_master(std::move(agents));
-  master.served_by_agent = mine.served_by_agent;
-  co_return master;
 }
 
 }  // namespace elastic::detail
@@ -46119,23 +46383,23 @@ ELASTIC_DECL std::optional<process_entry> parse_process_stat(std::string_view te
   return entry;
 }
 
-ELASTIC_DECL std::vector<process_entry> select_tree(const std::vector<process_entry>& all,
+ELASTIC_DECL std::vector<process_entry> select_tree(const std::vector<process_entry>& processes,
                                                     pid_t session,
                                                     const std::vector<pid_t>& roots) {
   std::vector<process_entry> tree;
-  std::vector<bool> taken(all.size(), false);
+  std::vector<bool> taken(processes.size(), false);
   const auto take = [&](std::size_t place) {
     taken[place] = true;
-    tree.push_back(all[place]);
+    tree.push_back(processes[place]);
   };
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const bool is_root = std::find(roots.begin(), roots.end(), all[i].pid) != roots.end();
-    if (is_root || (session > 0 && all[i].session == session)) take(i);
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    const bool is_root = std::find(roots.begin(), roots.end(), processes[i].pid) != roots.end();
+    if (is_root || (session > 0 && processes[i].session == session)) take(i);
   }
   // `tree` grows while it is walked: breadth first.
   for (std::size_t next = 0; next < tree.size(); ++next) {
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (!taken[i] && all[i].parent == tree[next].pid) take(i);
+    for (std::size_t i = 0; i < processes.size(); ++i) {
+      if (!taken[i] && processes[i].parent == tree[next].pid) take(i);
     }
   }
   std::erase_if(tree, [](const process_entry& entry) { return entry.dead(); });
@@ -46175,11 +46439,11 @@ ELASTIC_DECL std::optional<process_entry> read_process(pid_t pid) {
 }
 
 ELASTIC_DECL std::vector<process_entry> read_processes() {
-  std::vector<process_entry> all;
+  std::vector<process_entry> processes;
   for_each_number("/proc", [&](pid_t pid) {
-    if (const auto entry = read_process(pid)) all.push_back(*entry);
+    if (const auto entry = read_process(pid)) processes.push_back(*entry);
   });
-  return all;
+  return processes;
 }
 
 ELASTIC_DECL std::vector<pid_t> read_children(pid_t pid) {
@@ -46283,9 +46547,9 @@ ELASTIC_DECL std::optional<time_point> rate_gate::count(time_point now, int how_
 namespace elastic::detail {
 
 ELASTIC_DECL int open_timer_fifo(const std::string& path) {
-  struct stat found{};
-  if (::lstat(path.c_str(), &found) == 0) {
-    if (!S_ISFIFO(found.st_mode)) {
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) == 0) {
+    if (!S_ISFIFO(status.st_mode)) {
       throw error(errc::file_access,
                   fmt::format("timer file '{}' (TORCHELASTIC_TIMER_FILE) is not a FIFO: "
                               "timers are not watched; name a path where nothing is",
@@ -46313,20 +46577,20 @@ namespace elastic::detail {
 
 ELASTIC_DECL timer_request parse_timer_request(std::string_view line) {
   const control_fields fields(line);
-  timer_request asked;
-  asked.pid = static_cast<pid_t>(fields.number("pid", 1, std::numeric_limits<pid_t>::max()));
-  asked.scope = fields.text("scope_id", limits::control_text_bytes);
-  asked.signal = static_cast<int>(fields.number("signal", -64, 64));
+  timer_request request;
+  request.pid = static_cast<pid_t>(fields.number("pid", 1, std::numeric_limits<pid_t>::max()));
+  request.scope = fields.text("scope_id", limits::control_text_bytes);
+  request.signal = static_cast<int>(fields.number("signal", -64, 64));
   const double seconds = fields.real("expiration_time");
-  if (seconds < 0) return asked;
+  if (seconds < 0) return request;
   constexpr double last = 9.2e9;  // in the year 2261; a time of day has no room for more
   if (!(seconds <= last)) {
     control_fields::refuse(
         fmt::format("has \"expiration_time\" after {} seconds since 1970", last));
   }
-  asked.expiry =
+  request.expiry =
       wall_time(std::chrono::ceil<wall_time::duration>(std::chrono::duration<double>(seconds)));
-  return asked;
+  return request;
 }
 
 }  // namespace elastic::detail
@@ -46399,18 +46663,18 @@ inline std::string core_glob(std::string_view pattern, pid_t pid, bool uses_pid)
 
 /// The newest file that a glob finds, if it was written at `since` or later.
 inline std::string newest_file(const std::string& pattern, std::time_t since) {
-  ::glob_t found{};
+  ::glob_t matches{};
   std::string newest;
-  if (::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found) == 0) {
-    for (std::size_t i = 0; i < found.gl_pathc; ++i) {
+  if (::glob(pattern.c_str(), GLOB_NOSORT, nullptr, &matches) == 0) {
+    for (std::size_t i = 0; i < matches.gl_pathc; ++i) {
       struct stat status{};
-      if (::stat(found.gl_pathv[i], &status) != 0 || !S_ISREG(status.st_mode)) continue;
+      if (::stat(matches.gl_pathv[i], &status) != 0 || !S_ISREG(status.st_mode)) continue;
       if (status.st_mtime < since) continue;
       since = status.st_mtime;
-      newest = found.gl_pathv[i];
+      newest = matches.gl_pathv[i];
     }
   }
-  ::globfree(&found);
+  ::globfree(&matches);
   return newest;
 }
 
@@ -46578,8 +46842,8 @@ ELASTIC_DECL task<rendezvous_change> fixed_membership::wait_for_change() {
   co_return rendezvous_change{};
 }
 
-ELASTIC_DECL task<rendezvous_change> fixed_membership::report_failure(std::string what) {
-  rendezvous_change change{change_kind::worker_failed, std::move(what), ++restarts_};
+ELASTIC_DECL task<rendezvous_change> fixed_membership::report_failure(std::string reason) {
+  rendezvous_change change{change_kind::worker_failed, std::move(reason), ++restarts_};
   co_return change;
 }
 
@@ -46705,8 +46969,8 @@ inline const std::string static_exit_last = "elastic/static/last_left";
 /// A node other than 0 has passed the exit barrier and asks for nothing more.
 inline task<void> report_exit(std::shared_ptr<store> agents, int other_nodes) {
   try {
-    const std::int64_t left = co_await agents->add(static_exit_count, 1);
-    if (left < other_nodes) co_return;
+    const std::int64_t count = co_await agents->add(static_exit_count, 1);
+    if (count < other_nodes) co_return;
     const std::string value;
     co_await agents->set(static_exit_last, value);
   } catch (const std::system_error& failure) {
@@ -46780,10 +47044,10 @@ ELASTIC_DECL task<void> static_rendezvous::shutdown() {
 
 /// Where node 0 serves.
 inline task<listen_point> point_of_server(std::string host) {
-  const std::vector<asio::ip::address> known = co_await resolve_addresses(host);
-  const bool has_loopback = std::any_of(known.begin(), known.end(), [](const auto& address) {
-    return plain_address(address).is_loopback();
-  });
+  const std::vector<asio::ip::address> addresses = co_await resolve_addresses(host);
+  const bool has_loopback =
+      std::any_of(addresses.begin(), addresses.end(),
+                  [](const auto& address) { return plain_address(address).is_loopback(); });
   listen_point point = co_await find_listen_point(host);
   // An address of another host is a mistake, which the server names.
   if (point.address.empty() && !has_loopback) point.address = host;
@@ -46937,23 +47201,23 @@ ELASTIC_DECL processor_topology read_processor_topology(const std::string& sys) 
     throw error(errc::file_access,
                 fmt::format("{}/cpu/online: the processors are not listed there", system));
   }
-  processor_topology all;
+  processor_topology topology;
   for (const int number : online) {
     const std::string processor = fmt::format("{}/cpu/cpu{}", system, number);
-    logical_processor one;
-    one.number = number;
-    one.core = first_listed_in(processor + "/topology/thread_siblings_list", number);
-    one.socket = first_listed_in(processor + "/topology/core_siblings_list", *online.begin());
-    one.complex = complex_of(processor, number);
-    all.push_back(one);
+    logical_processor entry;
+    entry.number = number;
+    entry.core = first_listed_in(processor + "/topology/thread_siblings_list", number);
+    entry.socket = first_listed_in(processor + "/topology/core_siblings_list", *online.begin());
+    entry.complex = complex_of(processor, number);
+    topology.push_back(entry);
   }
   for (const int node : listed_in(system + "/node/online")) {
     const processor_set inside = listed_in(fmt::format("{}/node/node{}/cpulist", system, node));
-    for (logical_processor& one : all) {
-      if (inside.contains(one.number)) one.numa_node = node;
+    for (logical_processor& entry : topology) {
+      if (inside.contains(entry.number)) entry.numa_node = node;
     }
   }
-  return all;
+  return topology;
 }
 
 }  // namespace elastic::detail
@@ -47141,10 +47405,11 @@ ELASTIC_DECL spawn_result fork_launcher::start(const process_spec& spec) {
   // What is buffered would be written by each copy once more.
   std::fflush(nullptr);
   const pid_t parent = ::getpid();
-  std::array<unsigned long, signal_words> all;
+  std::array<unsigned long, signal_words> every_signal;
   std::array<unsigned long, signal_words> before{};
-  all.fill(~0UL);
-  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, all.data(), before.data(), kernel_signal_bytes);
+  every_signal.fill(~0UL);
+  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, every_signal.data(), before.data(),
+            kernel_signal_bytes);
   const pid_t pid = ::fork();
   if (pid == 0) {
     // Else it would keep its own socket from ending.
@@ -47167,17 +47432,17 @@ ELASTIC_DECL spawn_result fork_launcher::start(const process_spec& spec) {
     uninterrupted([&] { return calls_.waitid(P_PID, static_cast<id_t>(pid), &ignored, WEXITED); });
     return result;
   }
-  report said{ECHILD, spawn_stage::clone};
-  uninterrupted([&] { return ::recv(ours.get(), &said, sizeof said, 0); });
-  if (said.failure == 0) {
+  report news{ECHILD, spawn_stage::clone};
+  uninterrupted([&] { return ::recv(ours.get(), &news, sizeof news, 0); });
+  if (news.failure == 0) {
     const char go = 1;
     ::send(ours.get(), &go, 1, MSG_NOSIGNAL);
     result.pid = pid;
     result.pidfd = pidfd.release();
     return result;
   }
-  result.failure = said.failure;
-  result.stage = said.stage;
+  result.failure = news.failure;
+  result.stage = news.stage;
   siginfo_t ignored{};
   uninterrupted([&] {
     return calls_.waitid(static_cast<idtype_t>(P_PIDFD), static_cast<id_t>(pidfd.get()), &ignored,
@@ -47203,11 +47468,11 @@ ELASTIC_DECL void fork_launcher::run_copy(const process_spec& spec, pid_t parent
                   .program = socket,
                   .parent = parent,
                   .die_with_parent = true};
-  report said{0, arrange(plan)};
-  if (said.stage != spawn_stage::execute) said.failure = errno;
+  report news{0, arrange(plan)};
+  if (news.stage != spawn_stage::execute) news.failure = errno;
   char go = 0;
-  const bool is_wanted = ::send(plan.program, &said, sizeof said, MSG_NOSIGNAL) > 0 &&
-                         said.failure == 0 &&
+  const bool is_wanted = ::send(plan.program, &news, sizeof news, MSG_NOSIGNAL) > 0 &&
+                         news.failure == 0 &&
                          uninterrupted([&] { return ::recv(plan.program, &go, 1, 0); }) == 1;
   ::close(plan.program);
   if (!is_wanted) ::_exit(127);
@@ -47398,11 +47663,11 @@ ELASTIC_DECL task<exit_status> pidfd_child::wait() {
 }
 
 ELASTIC_DECL std::vector<pid_t> pidfd_child::left() {
-  std::vector<pid_t> found;
+  std::vector<pid_t> pids;
   for (const process_entry& entry : select_tree(read_processes(), pid_, {pid_})) {
-    found.push_back(entry.pid);
+    pids.push_back(entry.pid);
   }
-  return found;
+  return pids;
 }
 
 ELASTIC_DECL task<void> pidfd_child::end_tree() {
@@ -47415,7 +47680,7 @@ ELASTIC_DECL task<void> pidfd_child::end_tree() {
   for (;;) {
     std::vector<pinned> dying = kill_members();
     if (dying.empty()) break;
-    for (pinned& one : dying) co_await gone(std::move(one.pidfd));
+    for (pinned& held : dying) co_await gone(std::move(held.pidfd));
   }
   outsiders_.clear();
   threads_.reset();
@@ -47467,12 +47732,12 @@ ELASTIC_DECL bool pidfd_child::session_in_use() noexcept {
   return calls_.set_owner(descriptor_.native_handle(), -pid_) == 0 || errno != ESRCH;
 }
 
-ELASTIC_DECL bool pidfd_child::alive(const pinned& one) const noexcept {
-  return calls_.pidfd_send_signal(one.pidfd.get(), 0, 0) == 0 || errno == EPERM;
+ELASTIC_DECL bool pidfd_child::alive(const pinned& held) const noexcept {
+  return calls_.pidfd_send_signal(held.pidfd.get(), 0, 0) == 0 || errno == EPERM;
 }
 
-ELASTIC_DECL bool pidfd_child::kill(const pinned& one) const noexcept {
-  return calls_.pidfd_send_signal(one.pidfd.get(), SIGKILL, 0) == 0;
+ELASTIC_DECL bool pidfd_child::kill(const pinned& held) const noexcept {
+  return calls_.pidfd_send_signal(held.pidfd.get(), SIGKILL, 0) == 0;
 }
 
 ELASTIC_DECL std::optional<process_entry> pidfd_child::pin(pid_t pid, pinned& held) const {
@@ -47484,8 +47749,9 @@ ELASTIC_DECL std::optional<process_entry> pidfd_child::pin(pid_t pid, pinned& he
   return entry;
 }
 
-ELASTIC_DECL bool pidfd_child::holds(const std::vector<pinned>& all, pid_t pid) {
-  return std::any_of(all.begin(), all.end(), [&](const pinned& one) { return one.pid == pid; });
+ELASTIC_DECL bool pidfd_child::holds(const std::vector<pinned>& members, pid_t pid) {
+  return std::any_of(members.begin(), members.end(),
+                     [&](const pinned& held) { return held.pid == pid; });
 }
 
 ELASTIC_DECL void pidfd_child::open_lists() noexcept try {
@@ -47513,10 +47779,11 @@ ELASTIC_DECL void pidfd_child::note_outsiders() noexcept try {
     const pid_t parent = tree[i].pid;
     for (pid_t next : read_children(parent)) consider(next, parent, tree);
   }
-  std::erase_if(outsiders_, [&](const pinned& one) { return holds(tree, one.pid) || !alive(one); });
-  for (pinned& one : tree) {
-    const auto entry = read_process(one.pid);
-    if (entry && entry->session != pid_) outsiders_.push_back(std::move(one));
+  std::erase_if(outsiders_,
+                [&](const pinned& held) { return holds(tree, held.pid) || !alive(held); });
+  for (pinned& held : tree) {
+    const auto entry = read_process(held.pid);
+    if (entry && entry->session != pid_) outsiders_.push_back(std::move(held));
   }
 } catch (...) {
   // Without memory for the list the session alone is ended.
@@ -47530,28 +47797,28 @@ ELASTIC_DECL void pidfd_child::consider(pid_t pid, pid_t parent, std::vector<pin
 
 ELASTIC_DECL auto pidfd_child::kill_members() noexcept -> std::vector<pinned> try {
   signal_group(SIGKILL);
-  std::erase_if(outsiders_, [&](const pinned& one) { return !alive(one); });
+  std::erase_if(outsiders_, [&](const pinned& held) { return !alive(held); });
   const bool in_use = session_in_use();
   if (!in_use && outsiders_.empty()) return {};
 
-  const std::vector<process_entry> all = read_processes();
+  const std::vector<process_entry> entries = read_processes();
   const bool taken_over =
-      reaped_ && std::any_of(all.begin(), all.end(),
-                             [&](const process_entry& one) { return one.pid == pid_; });
+      reaped_ && std::any_of(entries.begin(), entries.end(),
+                             [&](const process_entry& other) { return other.pid == pid_; });
   const pid_t session = in_use && !taken_over ? pid_ : 0;
   std::vector<pid_t> roots;
-  for (const pinned& one : outsiders_) roots.push_back(one.pid);
+  for (const pinned& held : outsiders_) roots.push_back(held.pid);
 
   std::vector<pinned> members;
-  for (const process_entry& found : select_tree(all, session, roots)) {
-    pinned held{found.pid, {}};
-    const auto entry = pin(found.pid, held);
-    if (!entry || entry->start_time != found.start_time) continue;
+  for (const process_entry& candidate : select_tree(entries, session, roots)) {
+    pinned held{candidate.pid, {}};
+    const auto entry = pin(candidate.pid, held);
+    if (!entry || entry->start_time != candidate.start_time) continue;
     const bool is_ours = (session != 0 && entry->session == session) ||
                          holds(outsiders_, entry->pid) || holds(members, entry->parent);
     if (is_ours) members.push_back(std::move(held));
   }
-  std::erase_if(members, [&](const pinned& one) { return !kill(one); });
+  std::erase_if(members, [&](const pinned& held) { return !kill(held); });
   return members;
 } catch (...) {
   return {};
@@ -49615,8 +49882,8 @@ namespace elastic::detail {
 
 /// "--rdzv-endpoint" of the backends that have one host there. The others have endpoints of
 /// another form, or several of them, and check them by themselves.
-inline void check_endpoint(const given_options& given, const rendezvous_parameters& rendezvous) {
-  const auto text = given.find("--rdzv-endpoint");
+inline void check_endpoint(const given_options& options, const rendezvous_parameters& rendezvous) {
+  const auto text = options.find("--rdzv-endpoint");
   if (!text || (rendezvous.backend != "static" && rendezvous.backend != "c10d")) return;
   try {
     if (rendezvous.backend == "c10d") {
@@ -49651,31 +49918,31 @@ inline void check_static(const launch_config& config) {
 
 /// `--standalone`, and what is the same: a single node that was told nothing about a rendezvous,
 /// as for torchrun since 2.14. Else two such jobs on one machine would meet at the default port.
-inline void settle_standalone(const given_options& given, launch_config& config) {
-  const bool asked = config.standalone;
+inline void settle_standalone(const given_options& options, launch_config& config) {
+  const bool is_standalone = config.standalone;
   rendezvous_parameters& rendezvous = config.rendezvous;
-  if (asked && rendezvous.min_nodes > 1) {
+  if (is_standalone && rendezvous.min_nodes > 1) {
     refuse_options(fmt::format("--standalone is for one node, but --nnodes needs at least {}",
                                rendezvous.min_nodes));
   }
   const char* const meeting[] = {"--rdzv-backend", "--rdzv-endpoint", "--master-addr",
                                  "--master-port", "--node-rank"};
   const bool meets = std::any_of(std::begin(meeting), std::end(meeting),
-                                 [&](const char* name) { return given.find(name).has_value(); });
-  config.standalone = asked || (!meets && rendezvous.max_nodes == 1);
+                                 [&](const char* name) { return options.find(name).has_value(); });
+  config.standalone = is_standalone || (!meets && rendezvous.max_nodes == 1);
   if (!config.standalone) return;
   rendezvous.max_nodes = 1;
-  if (asked || !given.find("--rdzv-id")) rendezvous.run_id.clear();
+  if (is_standalone || !options.find("--rdzv-id")) rendezvous.run_id.clear();
 }
 
 /// Options that the chosen way to meet does not look at.
-inline void warn_of_unused(const given_options& given, const launch_config& config,
+inline void warn_of_unused(const given_options& options, const launch_config& config,
                            std::vector<std::string>& warnings) {
   const rendezvous_parameters& rendezvous = config.rendezvous;
   const bool is_static = !config.standalone && rendezvous.backend == "static";
   const bool uses_master = is_static && rendezvous.endpoint.empty();
   const auto warn = [&](const char* name, const char* user) {
-    const auto value = given.find(name);
+    const auto value = options.find(name);
     if (value) warnings.push_back(fmt::format("{} has no effect: {} uses it", value->source, user));
   };
   // A rank of 0 is what every node has that is alone; many scripts give it always.
@@ -49686,7 +49953,7 @@ inline void warn_of_unused(const given_options& given, const launch_config& conf
   if (config.standalone || is_static) warn("--local-addr", "only a rendezvous such as c10d");
   if (config.standalone) warn("--scale-up-delay", "only a job of several nodes");
   if (config.standalone) warn("--exclude-for", "only a job of several nodes");
-  if (!is_static && !config.standalone && rendezvous.max_nodes > 1 && !given.find("--rdzv-id")) {
+  if (!is_static && !config.standalone && rendezvous.max_nodes > 1 && !options.find("--rdzv-id")) {
     warnings.push_back(
         fmt::format("no --rdzv-id is given: any other job without one would meet "
                     "this one at the same endpoint, under the name '{}'",
@@ -49694,17 +49961,17 @@ inline void warn_of_unused(const given_options& given, const launch_config& conf
   }
 }
 
-ELASTIC_DECL void settle_nodes(const given_options& given, launch_config& config,
+ELASTIC_DECL void settle_nodes(const given_options& options, launch_config& config,
                                std::vector<std::string>& warnings) {
-  check_endpoint(given, config.rendezvous);
-  settle_standalone(given, config);
+  check_endpoint(options, config.rendezvous);
+  settle_standalone(options, config);
   check_static(config);
-  warn_of_unused(given, config, warnings);
+  warn_of_unused(options, config, warnings);
 }
 
-inline void check_affinity(const given_options& given, const launch_config& config) {
-  const auto binding = given.find("--numa-binding");
-  const auto affinity = given.find("--cpu-affinity");
+inline void check_affinity(const given_options& options, const launch_config& config) {
+  const auto binding = options.find("--numa-binding");
+  const auto affinity = options.find("--cpu-affinity");
   if (!affinity) return;
   if (binding) {
     refuse_options(fmt::format("{} and {} exclude each other", binding->source, affinity->source));
@@ -49715,85 +49982,86 @@ inline void check_affinity(const given_options& given, const launch_config& conf
   }
 }
 
-inline void check_signals(const given_options& given, const signal_plan& signals) {
+inline void check_signals(const given_options& options, const signal_plan& signals) {
   try {
     validate(signals);
   } catch (const error& refusal) {
-    auto value = given.find("--preempt-signal");
-    if (!value) value = given.find("--forward-signals");
-    if (!value) value = given.find("--signals-to-handle");
+    auto value = options.find("--preempt-signal");
+    if (!value) value = options.find("--forward-signals");
+    if (!value) value = options.find("--signals-to-handle");
     refuse_options(fmt::format("{}: {}", value->source, refusal.what()));
   }
 }
 
-inline void check_node_check(const given_options& given, const worker_spec& workers) {
-  const auto timeout = given.find("--node-check-timeout");
+inline void check_node_check(const given_options& options, const worker_spec& workers) {
+  const auto timeout = options.find("--node-check-timeout");
   if (!timeout || !workers.node_check.command.empty()) return;
   refuse_options(fmt::format("{} is for --node-check alone", timeout->source));
 }
 
-inline void check_standby(const given_options& given, const option_target& target) {
+inline void check_standby(const given_options& options, const option_target& target) {
   if (target.config.workers.standby.enabled) {
     if (!target.no_python || target.run_path) return;
     refuse_options("--warm-standby and --no-python exclude each other: only Python has standbys");
   }
   for (const char* name : {"--preload", "--standby-delay"}) {
-    const auto value = given.find(name);
+    const auto value = options.find(name);
     if (value) refuse_options(fmt::format("{} is for --warm-standby alone", value->source));
   }
 }
 
-ELASTIC_DECL void check_workers(const given_options& given, const launch_config& config) {
-  check_affinity(given, config);
+ELASTIC_DECL void check_workers(const given_options& options, const launch_config& config) {
+  check_affinity(options, config);
   validate(config.workers.restart);
-  check_signals(given, config.signals);
-  check_node_check(given, config.workers);
+  check_signals(options, config.signals);
+  check_node_check(options, config.workers);
 }
 
-inline void check_ranks(const given_options& given, const worker_spec& workers) {
+inline void check_ranks(const given_options& options, const worker_spec& workers) {
   const int count = workers.nproc_per_node;
   for (const int rank : workers.logs.local_ranks_filter) {
     if (rank < count) continue;
-    refuse_value(*given.find("--local-ranks-filter"),
+    refuse_value(*options.find("--local-ranks-filter"),
                  fmt::format("there is no local rank {}: this node's {} workers have 0 to {}", rank,
                              count, count - 1));
   }
 }
 
-inline void check_status(const given_options& given, const launch_config& config) {
-  const auto token = given.find("--status-token-file");
+inline void check_status(const given_options& options, const launch_config& config) {
+  const auto token = options.find("--status-token-file");
   if (!token || !config.status.empty()) return;
   refuse_options(fmt::format("{} is for --status alone", token->source));
 }
 
-ELASTIC_DECL void check_output(const given_options& given, const launch_config& config,
+ELASTIC_DECL void check_output(const given_options& options, const launch_config& config,
                                std::vector<std::string>& warnings) {
   const worker_spec& workers = config.workers;
-  check_ranks(given, workers);
-  check_status(given, config);
+  check_ranks(options, workers);
+  check_status(options, config);
   for (const char* name : {"--duplicate-stdout-filters", "--duplicate-stderr-filters"}) {
-    const auto filters = given.find(name);
+    const auto filters = options.find(name);
     if (!filters || workers.log_dir != "/dev/null") continue;
     refuse_value(*filters, "the lines go to a file, but --log-dir is /dev/null");
   }
-  const auto files = given.find("--log-max-files");
-  if (files && !given.find("--log-max-size")) {
+  const auto files = options.find("--log-max-files");
+  if (files && !options.find("--log-max-size")) {
     warnings.push_back(fmt::format("{} has no effect without --log-max-size", files->source));
   }
-  const auto prefix = given.find("--log-line-prefix-template");
+  const auto prefix = options.find("--log-line-prefix-template");
   if (prefix && workers.logs.format == log_format::json) {
     warnings.push_back(fmt::format("{} has no effect with --log-format json", prefix->source));
   }
 }
 
-ELASTIC_DECL void settle_program(const given_options& given,
+ELASTIC_DECL void settle_program(const given_options& options,
                                  const std::vector<std::string>& operands, option_target& target) {
   launch_config& config = target.config;
-  check_standby(given, target);
+  check_standby(options, target);
   const bool is_direct = target.no_python && !target.run_path;
   if (target.module && (is_direct || target.run_path)) {
-    refuse_options(fmt::format("{} and {} exclude each other", given.find("--module")->source,
-                               given.find(target.run_path ? "--run-path" : "--no-python")->source));
+    refuse_options(
+        fmt::format("{} and {} exclude each other", options.find("--module")->source,
+                    options.find(target.run_path ? "--run-path" : "--no-python")->source));
   }
   if (operands.empty() || operands[0].empty()) {
     refuse_options(
@@ -49906,16 +50174,16 @@ complete -o default -F _elasticrun elasticrun
 
 inline std::string bash_completion() {
   std::vector<std::string> with_value;
-  std::vector<std::string> all;
+  std::vector<std::string> options;
   std::string choices;
   for (const option_row& row : option_rows()) {
-    all.push_back(row.long_name());
+    options.push_back(row.long_name());
     if (row.takes_value()) with_value.push_back(with_bars(row));
     if (row.type.choices.empty()) continue;
     choices += fmt::format("      {}) COMPREPLY=($(compgen -W \"{}\" -- \"$word\")) ;;\n",
                            with_bars(row), fmt::join(row.type.choices, " "));
   }
-  return fmt::format(bash_script, fmt::join(with_value, "|"), choices, fmt::join(all, " "));
+  return fmt::format(bash_script, fmt::join(with_value, "|"), choices, fmt::join(options, " "));
 }
 
 // ---- zsh ----------------------------------------------------------------------------------------
@@ -50152,9 +50420,9 @@ ELASTIC_DECL std::string help_text() {
 
 namespace elastic::detail {
 
-ELASTIC_DECL void refuse_value(const option_value& given, std::string_view allowed) {
+ELASTIC_DECL void refuse_value(const option_value& option, std::string_view allowed) {
   throw error(errc::invalid_argument,
-              fmt::format("{} {}: {}", given.source, in_quotes(given.text), allowed));
+              fmt::format("{} {}: {}", option.source, in_quotes(option.text), allowed));
 }
 
 ELASTIC_DECL std::optional<int> number_between(std::string_view text, int low, int high) {
@@ -50180,21 +50448,21 @@ ELASTIC_DECL std::optional<std::uint64_t> size_of(std::string_view text) {
   return static_cast<std::uint64_t>(*number) << shift;
 }
 
-ELASTIC_DECL duration seconds_of(const option_value& given) {
+ELASTIC_DECL duration seconds_of(const option_value& option) {
   constexpr double most = 1e8;
   double value = 0;
-  const char* end = given.text.data() + given.text.size();
-  const auto [stop, failure] = std::from_chars(given.text.data(), end, value);
+  const char* end = option.text.data() + option.text.size();
+  const auto [stop, failure] = std::from_chars(option.text.data(), end, value);
   if (failure != std::errc() || stop != end || !(value >= 0) || value > most) {
-    refuse_value(given, "a number of seconds is needed, 0 or more");
+    refuse_value(option, "a number of seconds is needed, 0 or more");
   }
   return std::chrono::milliseconds(std::llround(value * 1000));
 }
 
 ELASTIC_DECL option_type text_type(option_field<std::string> field) {
   option_type type;
-  type.read = [=](const option_value& given, const command_line_facts&, option_target& target) {
-    field(target) = given.text;
+  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+    field(target) = option.text;
   };
   type.show = [=](const option_target& target) { return shown(field, target); };
   return type;
@@ -50202,10 +50470,10 @@ ELASTIC_DECL option_type text_type(option_field<std::string> field) {
 
 ELASTIC_DECL option_type flag_type(option_field<bool> field) {
   option_type type;
-  type.read = [=](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
     constexpr int most = std::numeric_limits<int>::max();
-    const auto number = number_between(given.text, std::numeric_limits<int>::min(), most);
-    if (!number) refuse_value(given, "allowed are 0 (off) and 1 (on)");
+    const auto number = number_between(option.text, std::numeric_limits<int>::min(), most);
+    if (!number) refuse_value(option, "allowed are 0 (off) and 1 (on)");
     field(target) = *number != 0;
   };
   return type;
@@ -50219,8 +50487,8 @@ inline std::function<std::string(const option_target&)> show_seconds(option_fiel
 
 ELASTIC_DECL option_type seconds_type(option_field<duration> field) {
   option_type type;
-  type.read = [=](const option_value& given, const command_line_facts&, option_target& target) {
-    field(target) = seconds_of(given);
+  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+    field(target) = seconds_of(option);
   };
   type.show = show_seconds(field);
   return type;
@@ -50229,10 +50497,10 @@ ELASTIC_DECL option_type seconds_type(option_field<duration> field) {
 ELASTIC_DECL option_type bounded_seconds_type(std::chrono::seconds most,
                                               option_field<duration> field) {
   option_type type;
-  type.read = [=](const option_value& given, const command_line_facts&, option_target& target) {
-    const duration time = seconds_of(given);
+  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+    const duration time = seconds_of(option);
     if (time <= duration::zero() || time > most) {
-      refuse_value(given,
+      refuse_value(option,
                    fmt::format("more than 0 and at most {} seconds are allowed", most.count()));
     }
     field(target) = time;
@@ -50243,11 +50511,11 @@ ELASTIC_DECL option_type bounded_seconds_type(std::chrono::seconds most,
 
 ELASTIC_DECL option_type streams_type(option_field<stream_selection> field) {
   option_type type;
-  type.read = [=](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
     try {
-      field(target) = stream_selection::parse(given.text);
+      field(target) = stream_selection::parse(option.text);
     } catch (const error&) {
-      refuse_value(given,
+      refuse_value(option,
                    "allowed are 0 (none), 1 (stdout), 2 (stderr) and 3 (both) for all workers, or "
                    "a list such as 0:3,1:1 by local rank (one digit)");
     }
@@ -50260,11 +50528,11 @@ ELASTIC_DECL option_type streams_type(option_field<stream_selection> field) {
 
 ELASTIC_DECL option_type ends_type(option_field<exit_selection> field) {
   option_type type;
-  type.read = [=](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
     try {
-      field(target) = exit_selection::parse(given.text);
+      field(target) = exit_selection::parse(option.text);
     } catch (const error& refusal) {
-      throw error(errc::invalid_argument, fmt::format("{}: {}", given.source, refusal.what()));
+      throw error(errc::invalid_argument, fmt::format("{}: {}", option.source, refusal.what()));
     }
   };
   return type;
@@ -50272,13 +50540,13 @@ ELASTIC_DECL option_type ends_type(option_field<exit_selection> field) {
 
 ELASTIC_DECL option_type signals_type(option_field<std::vector<int>> field) {
   option_type type;
-  type.read = [=](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
     std::vector<int> numbers;
-    std::string_view rest = given.text;
+    std::string_view rest = option.text;
     for (std::size_t comma = 0; comma != std::string_view::npos;) {
       comma = rest.find(',');
       const auto number = signal_number(trimmed(rest.substr(0, comma)));
-      if (!number) refuse_value(given, "names of signals are needed, such as SIGTERM,SIGUSR1");
+      if (!number) refuse_value(option, "names of signals are needed, such as SIGTERM,SIGUSR1");
       numbers.push_back(*number);
       if (comma != std::string_view::npos) rest.remove_prefix(comma + 1);
     }
@@ -50310,9 +50578,9 @@ inline std::vector<std::string> split_texts(std::string_view list) {
 
 ELASTIC_DECL option_type texts_type(option_field<std::vector<std::string>> field) {
   option_type type;
-  type.read = [=](const option_value& given, const command_line_facts&, option_target& target) {
-    auto texts = split_texts(given.text);
-    if (texts.empty()) refuse_value(given, "texts are needed, such as loss,error");
+  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+    auto texts = split_texts(option.text);
+    if (texts.empty()) refuse_value(option, "texts are needed, such as loss,error");
     field(target) = std::move(texts);
   };
   return type;
@@ -50329,9 +50597,9 @@ ELASTIC_DECL std::string enumerated(const std::vector<std::string>& names) {
 
 ELASTIC_DECL option_type ignored_choice_type(std::vector<std::string> names) {
   option_type type;
-  type.read = [=](const option_value& given, const command_line_facts&, option_target&) {
-    if (std::find(names.begin(), names.end(), given.text) != names.end()) return;
-    refuse_value(given, "allowed are " + enumerated(names));
+  type.read = [=](const option_value& option, const command_line_facts&, option_target&) {
+    if (std::find(names.begin(), names.end(), option.text) != names.end()) return;
+    refuse_value(option, "allowed are " + enumerated(names));
   };
   type.choices = names;
   return type;
@@ -50359,8 +50627,8 @@ namespace elastic::detail {
 /// Fills in what Slurm knows of the job, option by option.
 class slurm_adopter {
  public:
-  slurm_adopter(given_options& given, const command_line_facts& facts, option_target& target)
-      : given_(given), facts_(facts), target_(target) {}
+  slurm_adopter(given_options& options, const command_line_facts& facts, option_target& target)
+      : given_(options), facts_(facts), target_(target) {}
 
   slurm_words adopt() {
     if (!is_step() || !adopt_nodes()) return words_;
@@ -50522,9 +50790,9 @@ class slurm_adopter {
   std::vector<std::string> taken_;
 };
 
-ELASTIC_DECL slurm_words adopt_slurm_step(given_options& given, const command_line_facts& facts,
+ELASTIC_DECL slurm_words adopt_slurm_step(given_options& options, const command_line_facts& facts,
                                           option_target& target) {
-  return slurm_adopter(given, facts, target).adopt();
+  return slurm_adopter(options, facts, target).adopt();
 }
 
 }  // namespace elastic::detail
@@ -50632,11 +50900,11 @@ inline journal_record read_event(const json_fields& fields, const nlohmann::json
 
 inline agent_activity read_activity(const json_fields& fields) {
   const std::string name = fields.text("state");
-  const auto known = std::find(agent_activity_names.begin(), agent_activity_names.end(), name);
-  if (known == agent_activity_names.end()) {
+  const auto position = std::find(agent_activity_names.begin(), agent_activity_names.end(), name);
+  if (position == agent_activity_names.end()) {
     fields.refuse(fmt::format("has an unknown \"state\": {}", json_string(name.substr(0, 40))));
   }
-  return static_cast<agent_activity>(known - agent_activity_names.begin());
+  return static_cast<agent_activity>(position - agent_activity_names.begin());
 }
 
 inline const nlohmann::json& read_list(const json_fields& fields, const char* name,
@@ -50722,9 +50990,9 @@ ELASTIC_DECL void report_feed::note(const journal_record& record) {
 
 ELASTIC_DECL bool report_feed::is_new(std::size_t at, const viewed_worker& worker,
                                       bool has_progress) const {
-  const told_worker& told = told_[at];
-  return told.state != worker.state || told.pid != worker.pid ||
-         (has_progress && told.step != worker.step);
+  const told_worker& former = told_[at];
+  return former.state != worker.state || former.pid != worker.pid ||
+         (has_progress && former.step != worker.step);
 }
 
 ELASTIC_DECL std::string report_feed::next(const job_view& view, bool has_progress) {
@@ -51668,11 +51936,11 @@ async function refresh() {
   }
 }
 
-const told = { epoch: 0, seq: 0 };
+const newest = { epoch: 0, seq: 0 };
 
 function tell(record) {
-  if (record.epoch === told.epoch && record.seq <= told.seq) return;
-  Object.assign(told, { epoch: record.epoch, seq: record.seq });
+  if (record.epoch === newest.epoch && record.seq <= newest.seq) return;
+  Object.assign(newest, { epoch: record.epoch, seq: record.seq });
   const line = make("li");
   line.append(make("time", "", clock(record.time_us)));
   let text = record.kind.replaceAll("_", " ");
@@ -52538,7 +52806,7 @@ ELASTIC_DECL void record_writer::add(std::string line) {
   if (!may_hang_) return write(std::move(line));
   const std::lock_guard lock(mutex_);
   if (pending_.size() >= limits::journal_pending_lines) {
-    problem_ = fmt::format("the {} '{}' takes no records, which are lost", what(), path());
+    problem_ = fmt::format("the {} '{}' takes no records, which are lost", kind(), path());
     return;
   }
   pending_.push_back(std::move(line));
@@ -52549,7 +52817,7 @@ ELASTIC_DECL void record_writer::add(std::string line) {
   } catch (const std::system_error& failure) {
     // A loop that stands still is worse than a line that is late: the next one tries again.
     is_writing_ = false;
-    problem_ = fmt::format("no thread can write the {} '{}': {}", what(), path(), failure.what());
+    problem_ = fmt::format("no thread can write the {} '{}': {}", kind(), path(), failure.what());
   }
 }
 
@@ -52644,7 +52912,7 @@ ELASTIC_DECL void record_writer::put_aside() {
 
 ELASTIC_DECL void record_writer::refuse(const char* failed) const {
   throw error(errc::file_access, fmt::format("the {} '{}' cannot be {}, records are lost: {}",
-                                             what(), path(), failed, errno_text(errno)));
+                                             kind(), path(), failed, errno_text(errno)));
 }
 
 ELASTIC_DECL task<void> finish_writing(std::shared_ptr<record_writer> writer, logger log) {
@@ -52652,7 +52920,7 @@ ELASTIC_DECL task<void> finish_writing(std::shared_ptr<record_writer> writer, lo
     std::function<bool()> work = [writer] { return writer->wait(limits::journal_patience); };
     const bool is_written = co_await run_blocking<bool>(std::move(work));
     if (!is_written) {
-      log.warning("the {} '{}' does not answer: its end is lost", writer->what(), writer->path());
+      log.warning("the {} '{}' does not answer: its end is lost", writer->kind(), writer->path());
     }
   }
   writer->log_problem(log);
@@ -52713,10 +52981,11 @@ ELASTIC_DECL void trace_events::add(const trace_event& event) {
   events_.push_back(text + "}");
 }
 
-ELASTIC_DECL void trace_events::name(const char* what, std::int64_t thread, std::string_view text) {
+ELASTIC_DECL void trace_events::name(const char* field, std::int64_t thread,
+                                     std::string_view text) {
   events_.push_back(
       fmt::format(R"({{"ph": "M", "pid": {}, "tid": {}, "name": "{}", "args": {{"name": {}}}}})",
-                  process_, thread, what, json_string(text)));
+                  process_, thread, field, json_string(text)));
 }
 
 ELASTIC_DECL void trace_events::begin_epoch(const journal_record& record) {
@@ -52777,11 +53046,11 @@ ELASTIC_DECL void trace_events::mark(const job_event& event) {
   std::int64_t thread = 0;
   const bool has_thread = workers_.count(event.local_rank.value_or(-1)) > 0;
   if (event.rank && event.kind != kind::fault_injected) {
-    std::string what = is_end_of_failed ? "failed" : "hung";
+    std::string finding = is_end_of_failed ? "failed" : "hung";
     if (event.kind == kind::worker_suspected) {
-      what = event.state == "none" ? "suspected no more" : event.state;
+      finding = event.state == "none" ? "suspected no more" : event.state;
     }
-    text = fmt::format("rank {} {}", *event.rank, what);
+    text = fmt::format("rank {} {}", *event.rank, finding);
   }
   if (event.rank && has_thread) thread = *event.local_rank + 1;
   add({.type = 'i', .thread = thread, .name = text, .about = &event, .reason = event.reason});
@@ -52804,8 +53073,8 @@ ELASTIC_DECL task<rendezvous_round> chosen_rendezvous::next_round() {
   co_return round;
 }
 
-ELASTIC_DECL task<rendezvous_change> chosen_rendezvous::report_failure(std::string what) {
-  return chosen().report_failure(std::move(what));
+ELASTIC_DECL task<rendezvous_change> chosen_rendezvous::report_failure(std::string reason) {
+  return chosen().report_failure(std::move(reason));
 }
 
 ELASTIC_DECL task<void> chosen_rendezvous::wait_for_fence() {
@@ -53268,10 +53537,10 @@ inline legacy_decision decide_in_joinable(const legacy_state& state, const legac
 inline legacy_decision decide_in_foreign(const legacy_state& state, const legacy_standing& me,
                                          const rendezvous_settings& settings,
                                          const std::set<std::string>& living, time_point now) {
-  const bool was_mine = me.left == state.version;
+  const bool was_mine = me.former_version == state.version;
   int others = 0;
   for (int rank = 0; rank < state.participants; ++rank) {
-    const bool is_own = was_mine && rank == me.left_rank;
+    const bool is_own = was_mine && rank == me.former_rank;
     if (!is_own && living.count(legacy_lease_name(rank)) != 0) ++others;
   }
   const bool is_whole = !was_mine && others == state.participants;
@@ -53469,8 +53738,8 @@ ELASTIC_DECL task<void> legacy_round::leave() {
   co_await lease_->release();
   if (!key.empty()) co_await keys_->prolong(key, legacy_ttl::lease);
   legacy_standing next;
-  next.left = std::move(me_.version);
-  next.left_rank = me_.rank;
+  next.former_version = std::move(me_.version);
+  next.former_rank = me_.rank;
   me_ = std::move(next);
 }
 
@@ -53670,17 +53939,17 @@ ELASTIC_DECL task<void> legacy_rendezvous::note_change() {
   }
 }
 
-ELASTIC_DECL task<rendezvous_change> legacy_rendezvous::report_failure(std::string what) {
-  co_await race(note_failure(std::move(what)), give_up_in_time());
+ELASTIC_DECL task<rendezvous_change> legacy_rendezvous::report_failure(std::string reason) {
+  co_await race(note_failure(std::move(reason)), give_up_in_time());
   co_return *change_;
 }
 
-ELASTIC_DECL task<void> legacy_rendezvous::note_failure(std::string what) {
+ELASTIC_DECL task<void> legacy_rendezvous::note_failure(std::string reason) {
   const view current = co_await shared_.look();
   if (is_closed(current)) throw closed_error(run_id(), current.state->ending);
   if (!change_) change_ = change_of(current);
   if (!change_) {
-    change_ = rendezvous_change{change_kind::worker_failed, std::move(what), ++restarts_};
+    change_ = rendezvous_change{change_kind::worker_failed, std::move(reason), ++restarts_};
   }
 }
 
@@ -53822,8 +54091,9 @@ ELASTIC_DECL std::optional<rendezvous_change> legacy_rendezvous::change_of(
   return std::nullopt;
 }
 
-ELASTIC_DECL rendezvous_change legacy_rendezvous::change(change_kind kind, std::string what) const {
-  return {kind, std::move(what), restarts_};
+ELASTIC_DECL rendezvous_change legacy_rendezvous::change(change_kind kind,
+                                                         std::string reason) const {
+  return {kind, std::move(reason), restarts_};
 }
 
 ELASTIC_DECL task<void> legacy_rendezvous::tell_end(job_ending ending) {
@@ -53867,6 +54137,48 @@ ELASTIC_DECL std::shared_ptr<link_network> chosen_links(const dynamic_rendezvous
 
 }  // namespace elastic::detail
 
+// ---- elastic/rendezvous/detail/impl/master_keys.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL task<void> publish_master(std::shared_ptr<store> agents, master_endpoint master) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  pairs.emplace_back("MASTER_ADDR", master.address);
+  pairs.emplace_back("MASTER_PORT", std::to_string(master.port));
+  co_await agents->multi_set(std::move(pairs));
+}
+
+ELASTIC_DECL task<master_endpoint> read_master(std::shared_ptr<store> agents) {
+  std::vector<std::string> keys;
+  keys.push_back("MASTER_ADDR");
+  keys.push_back("MASTER_PORT");
+  const std::vector<std::string> values = co_await agents->multi_get(std::move(keys));
+  master_endpoint master;
+  master.address = values[0];
+  const char* end = values[1].data() + values[1].size();
+  const auto [stop, failure] = std::from_chars(values[1].data(), end, master.port);
+  if (master.address.empty() || failure != std::errc() || stop != end || master.port == 0) {
+    throw error(errc::protocol_violation,
+                fmt::format("the node of rank 0 told that the workers meet at '{:.200}', port "
+                            "'{:.20}'",
+                            values[0], values[1]));
+  }
+  co_return master;
+}
+
+ELASTIC_DECL task<master_endpoint> agree_on_master(std::shared_ptr<store> agents,
+                                                   master_endpoint mine, int group_rank) {
+  if (group_rank == 0) {
+    co_await publish_master(std::move(agents), mine);
+    co_return mine;
+  }
+  master_endpoint master = co_await read_master(std::move(agents));
+  master.served_by_agent = mine.served_by_agent;
+  co_return master;
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/torch/detail/impl/link_network.ipp ----
 
 namespace elastic::detail {
@@ -53882,10 +54194,10 @@ ELASTIC_DECL tcp_link_network::tcp_link_network(rendezvous_parameters parameters
       known_as_(parameters.local_addr.empty() ? address_ : parameters.local_addr),
       host_(with_store_of_agents(std::move(parameters))) {}
 
-ELASTIC_DECL task<endpoint> tcp_link_network::serve(std::shared_ptr<store_extension> what) {
+ELASTIC_DECL task<endpoint> tcp_link_network::serve(std::shared_ptr<store_extension> extension) {
   const meeting_place nowhere;
   const master_endpoint at =
-      co_await host_.serve(address_, is_loopback(address_), nowhere, std::move(what));
+      co_await host_.serve(address_, is_loopback(address_), nowhere, std::move(extension));
   co_return endpoint{at.address, at.port};
 }
 
@@ -53925,9 +54237,9 @@ ELASTIC_DECL link_offer parse_link_offer(std::string_view text) {
     }
   }
   // What is not understood may have the password in it.
-  const std::string told = has_password ? fmt::format("'{:.100}'", place) : "no address";
+  const std::string content = has_password ? fmt::format("'{:.100}'", place) : "no address";
   throw error(errc::protocol_violation,
-              fmt::format("the node of rank 0 told {} as where the agents connect", told));
+              fmt::format("the node of rank 0 told {} as where the agents connect", content));
 }
 
 ELASTIC_DECL std::string new_link_password() {
@@ -54035,9 +54347,9 @@ ELASTIC_DECL duration agent_links::grace() const {
 
 ELASTIC_DECL std::optional<rendezvous_change> agent_links::change() const {
   if (!link_) return std::nullopt;
-  const auto& known = link_->known();
-  if (known.change) return known.change;
-  if (known.all_finished) return std::nullopt;
+  const auto& knowledge = link_->known();
+  if (knowledge.change) return knowledge.change;
+  if (knowledge.all_finished) return std::nullopt;
   const std::string host = to_text(at_);
   rendezvous_change lost;
   lost.kind = change_kind::node_lost;
@@ -54049,15 +54361,15 @@ ELASTIC_DECL std::optional<rendezvous_change> agent_links::change() const {
     lost.grace = std::max(fence - now, duration::zero());
     return lost;
   }
-  if (known.refused) {
-    lost.what = fmt::format("the nodes of the round did not connect: {}", known.refused->why);
+  if (knowledge.refused) {
+    lost.what = fmt::format("the nodes of the round did not connect: {}", knowledge.refused->why);
     return lost;
   }
-  if (known.closed && !known.placed) {
+  if (knowledge.closed && !knowledge.placed) {
     lost.what = fmt::format("the node of rank 0 at {} has left the round", host);
     return lost;
   }
-  if (!known.broken || known.closed) return std::nullopt;
+  if (!knowledge.broken || knowledge.closed) return std::nullopt;
   if (!link_->was_connected() && !was_refused()) return std::nullopt;
   lost.what = link_->was_connected()
                   ? fmt::format("the connection to the node of rank 0 at {} was lost", host)
@@ -54067,16 +54379,17 @@ ELASTIC_DECL std::optional<rendezvous_change> agent_links::change() const {
 
 ELASTIC_DECL task<rendezvous_change> agent_links::wait_for_change() {
   for (;;) {
-    std::optional<rendezvous_change> told = change();
-    if (told) co_return std::move(*told);
+    std::optional<rendezvous_change> notice = change();
+    if (notice) co_return std::move(*notice);
     co_await news();
   }
 }
 
-ELASTIC_DECL task<std::optional<rendezvous_change>> agent_links::report_failure(std::string what) {
+ELASTIC_DECL task<std::optional<rendezvous_change>> agent_links::report_failure(
+    std::string reason) {
   rendezvous_messages::failed report;
   report.round = link_->known().placed->round;
-  report.what = std::move(what);
+  report.what = std::move(reason);
   link_->send_until_superseded(std::move(report));
   while (!change() && !link_->known().closed) co_await news();
   co_return change();
@@ -54388,14 +54701,14 @@ class pickle_writer {
 
  private:
   template <class Write>
-  void once(std::string what, Write write) {
+  void once(std::string key, Write write) {
     if (!memoizes_) return write();
-    const auto known = memo_.find(what);
-    if (known != memo_.end()) return recall(known->second);
+    const auto position = memo_.find(key);
+    if (position != memo_.end()) return recall(position->second);
     write();
     op(pickle_op::memoize);
     const std::size_t index = memo_.size();
-    memo_.emplace(std::move(what), index);
+    memo_.emplace(std::move(key), index);
   }
 
   ELASTIC_DECL void recall(std::size_t index);
@@ -54472,21 +54785,21 @@ class torch_state_decoder {
     const pickle_value& object = values_[ref];
     if (!object.is(pickle_kind::object, type) || object.items.empty()) refuse_state(otherwise);
     const pickle_value& dict = values_[object.items.front()];
-    attributes found;
+    attributes members;
     for (std::size_t i = 0; i < dict.items.size(); i += 2) {
       const std::string_view name = values_[dict.items[i]].text;
-      if (!found.emplace(name, dict.items[i + 1]).second) {
+      if (!members.emplace(name, dict.items[i + 1]).second) {
         refuse_state(fmt::format("it has the attribute {} twice", shown(name)));
       }
     }
-    return found;
+    return members;
   }
 
   std::optional<pickle_ref> find(std::string_view name) {
-    const auto found = attributes_.find(name);
-    if (found == attributes_.end()) return std::nullopt;
-    const pickle_ref value = found->second;
-    attributes_.erase(found);
+    const auto entry = attributes_.find(name);
+    if (entry == attributes_.end()) return std::nullopt;
+    const pickle_ref value = entry->second;
+    attributes_.erase(entry);
     return value;
   }
 
@@ -54974,14 +55287,14 @@ ELASTIC_DECL task<void> mixed_rendezvous::close_before_leaving() {
 
 ELASTIC_DECL std::optional<torch_dialect> mixed_rendezvous::dialect_of(
     const rendezvous_parameters& parameters) {
-  const auto found = parameters.conf.find("dialect");
-  if (found == parameters.conf.end() || found->second == "auto") return std::nullopt;
+  const auto setting = parameters.conf.find("dialect");
+  if (setting == parameters.conf.end() || setting->second == "auto") return std::nullopt;
   try {
-    return parse_torch_dialect(found->second);
+    return parse_torch_dialect(setting->second);
   } catch (const error&) {
     throw error(
         errc::invalid_argument,
-        fmt::format("--rdzv-conf dialect={}: auto, 1.13, 2.0 or 2.6 is needed", found->second));
+        fmt::format("--rdzv-conf dialect={}: auto, 1.13, 2.0 or 2.6 is needed", setting->second));
   }
 }
 
@@ -55014,9 +55327,9 @@ ELASTIC_DECL task<void> mixed_rendezvous::choose_torch(std::string refusal) {
 }
 
 ELASTIC_DECL task<std::string> mixed_rendezvous::own_address() {
-  const auto found = co_await resolve_addresses(endpoint_.host);
+  const auto addresses = co_await resolve_addresses(endpoint_.host);
   auto executor = co_await asio::this_coro::executor;
-  for (const auto& address : found) {
+  for (const auto& address : addresses) {
     const asio::ip::address own = address_towards(executor, address);
     if (!own.is_unspecified()) co_return own.to_string();
   }
@@ -55367,27 +55680,28 @@ ELASTIC_DECL std::optional<std::string> from_base64(std::string_view text) {
 namespace elastic::detail {
 
 /// The number of workers for `cpu`, `gpu`, `auto` or a number; empty for anything else.
-inline std::optional<int> worker_count(const option_value& given, const command_line_facts& facts) {
-  if (given.text == "gpu" && facts.accelerators == 0) {
-    refuse_value(given, "no GPU was found that workers could use; try a number, cpu or auto");
+inline std::optional<int> worker_count(const option_value& option,
+                                       const command_line_facts& facts) {
+  if (option.text == "gpu" && facts.accelerators == 0) {
+    refuse_value(option, "no GPU was found that workers could use; try a number, cpu or auto");
   }
-  if (given.text == "xpu") {
-    refuse_value(given, "these devices are not counted by elasticrun; a number is needed");
+  if (option.text == "xpu") {
+    refuse_value(option, "these devices are not counted by elasticrun; a number is needed");
   }
-  if (given.text == "cpu") return facts.processors;
-  if (given.text == "gpu") return facts.accelerators;
-  if (given.text == "auto") return facts.accelerators > 0 ? facts.accelerators : facts.processors;
-  return number_between(given.text, 1, limits::local_world_size);
+  if (option.text == "cpu") return facts.processors;
+  if (option.text == "gpu") return facts.accelerators;
+  if (option.text == "auto") return facts.accelerators > 0 ? facts.accelerators : facts.processors;
+  return number_between(option.text, 1, limits::local_world_size);
 }
 
 ELASTIC_DECL option_type worker_count_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts& facts,
+  type.read = [](const option_value& option, const command_line_facts& facts,
                  option_target& target) {
-    const auto count = worker_count(given, facts);
+    const auto count = worker_count(option, facts);
     if (!count) {
-      refuse_value(given, fmt::format("allowed are a number from 1 to {}, cpu, gpu and auto",
-                                      limits::local_world_size));
+      refuse_value(option, fmt::format("allowed are a number from 1 to {}, cpu, gpu and auto",
+                                       limits::local_world_size));
     }
     target.config.workers.nproc_per_node = std::min(*count, limits::local_world_size);
   };
@@ -55399,26 +55713,26 @@ ELASTIC_DECL option_type worker_count_type() {
 
 ELASTIC_DECL option_type variable_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
-    const std::size_t equals = given.text.find('=');
-    if (equals == std::string::npos || equals == 0) refuse_value(given, "NAME=VALUE is needed");
-    target.config.workers.env.emplace_back(given.text.substr(0, equals),
-                                           given.text.substr(equals + 1));
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+    const std::size_t equals = option.text.find('=');
+    if (equals == std::string::npos || equals == 0) refuse_value(option, "NAME=VALUE is needed");
+    target.config.workers.env.emplace_back(option.text.substr(0, equals),
+                                           option.text.substr(equals + 1));
   };
   return type;
 }
 
 ELASTIC_DECL option_type affinity_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
     std::vector<processor_set> lists;
-    std::string_view rest = given.text;
+    std::string_view rest = option.text;
     for (std::size_t colon = 0; colon != std::string_view::npos;) {
       colon = rest.find(':');
       try {
         lists.push_back(processor_set::parse(rest.substr(0, colon)));
       } catch (const error& refusal) {
-        throw error(errc::invalid_argument, fmt::format("{}: {}", given.source, refusal.what()));
+        throw error(errc::invalid_argument, fmt::format("{}: {}", option.source, refusal.what()));
       }
       if (colon != std::string_view::npos) rest.remove_prefix(colon + 1);
     }
@@ -55429,15 +55743,15 @@ ELASTIC_DECL option_type affinity_type() {
 
 ELASTIC_DECL option_type nodes_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
-    const std::string_view text = given.text;
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+    const std::string_view text = option.text;
     rendezvous_parameters& rendezvous = target.config.rendezvous;
     rendezvous.node_counts.clear();
     if (text.find(',') != std::string_view::npos) {
       try {
         rendezvous.node_counts = parse_node_counts(text);
       } catch (const error& refusal) {
-        refuse_value(given, refusal.what());
+        refuse_value(option, refusal.what());
       }
       rendezvous.min_nodes = rendezvous.node_counts.front();
       rendezvous.max_nodes = rendezvous.node_counts.back();
@@ -55450,9 +55764,10 @@ ELASTIC_DECL option_type nodes_type() {
                           : number_between(text.substr(colon + 1), 1, limits::nodes);
     if (!least || !most || *least > *most) {
       refuse_value(
-          given, fmt::format("allowed is N, MIN:MAX with 1 <= MIN <= MAX <= {}, or numbers such as "
-                             "2,4,8",
-                             limits::nodes));
+          option,
+          fmt::format("allowed is N, MIN:MAX with 1 <= MIN <= MAX <= {}, or numbers such as "
+                      "2,4,8",
+                      limits::nodes));
     }
     rendezvous.min_nodes = *least;
     rendezvous.max_nodes = *most;
@@ -55472,11 +55787,11 @@ inline std::string_view without_quotes(std::string_view text) {
 
 ELASTIC_DECL option_type chaos_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
     try {
-      target.config.chaos = parse_chaos_plan(given.text);
+      target.config.chaos = parse_chaos_plan(option.text);
     } catch (const error& failure) {
-      throw error(errc::invalid_argument, fmt::format("{} {}", given.source, failure.what()));
+      throw error(errc::invalid_argument, fmt::format("{} {}", option.source, failure.what()));
     }
   };
   return type;
@@ -55484,21 +55799,21 @@ ELASTIC_DECL option_type chaos_type() {
 
 ELASTIC_DECL option_type status_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
     try {
-      static_cast<void>(parse_status_address(given.text));
+      static_cast<void>(parse_status_address(option.text));
     } catch (const error& failure) {
-      throw error(errc::invalid_argument, fmt::format("{} {}", given.source, failure.what()));
+      throw error(errc::invalid_argument, fmt::format("{} {}", option.source, failure.what()));
     }
-    target.config.status = given.text;
+    target.config.status = option.text;
   };
   return type;
 }
 
 ELASTIC_DECL option_type settings_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
-    std::string_view rest = without_quotes(trimmed(given.text));
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+    std::string_view rest = without_quotes(trimmed(option.text));
     if (rest.empty()) return;
     for (std::size_t comma = 0; comma != std::string_view::npos;) {
       comma = rest.find(',');
@@ -55508,9 +55823,9 @@ ELASTIC_DECL option_type settings_type() {
       std::string_view value;
       if (equals != std::string_view::npos) value = trimmed(pair.substr(equals + 1));
       if (key.empty() || value.empty()) {
-        refuse_value(given, fmt::format("allowed is key=value,key=value, each with a key and a "
-                                        "value, which {} has not",
-                                        in_quotes(pair)));
+        refuse_value(option, fmt::format("allowed is key=value,key=value, each with a key and a "
+                                         "value, which {} has not",
+                                         in_quotes(pair)));
       }
       target.config.rendezvous.conf[std::string(key)] = without_quotes(value);
       if (comma != std::string_view::npos) rest.remove_prefix(comma + 1);
@@ -55521,11 +55836,11 @@ ELASTIC_DECL option_type settings_type() {
 
 ELASTIC_DECL option_type host_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
     try {
-      target.config.master_addr = parse_endpoint(given.text + ":0", 0).host;
+      target.config.master_addr = parse_endpoint(option.text + ":0", 0).host;
     } catch (const error& refusal) {
-      throw error(errc::invalid_argument, fmt::format("{}: {}", given.source, refusal.what()));
+      throw error(errc::invalid_argument, fmt::format("{}: {}", option.source, refusal.what()));
     }
   };
   type.show = [](const option_target& target) { return target.config.master_addr; };
@@ -55534,14 +55849,14 @@ ELASTIC_DECL option_type host_type() {
 
 ELASTIC_DECL option_type factor_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
     constexpr double most = 1e6;
     double value = 0;
-    const char* end = given.text.data() + given.text.size();
-    const auto [stop, failure] = std::from_chars(given.text.data(), end, value);
+    const char* end = option.text.data() + option.text.size();
+    const auto [stop, failure] = std::from_chars(option.text.data(), end, value);
     const bool allowed = value == 0 || (value >= 1 && value <= most);
     if (failure != std::errc() || stop != end || !allowed) {
-      refuse_value(given, "allowed are 0 (nothing is learned) and a factor from 1 to 1000000");
+      refuse_value(option, "allowed are 0 (nothing is learned) and a factor from 1 to 1000000");
     }
     target.config.workers.liveness.learn_timeouts = value;
   };
@@ -55553,19 +55868,19 @@ ELASTIC_DECL option_type factor_type() {
 
 ELASTIC_DECL option_type command_type(option_field<std::string> field) {
   option_type type;
-  type.read = [=](const option_value& given, const command_line_facts&, option_target& target) {
-    if (given.text.empty()) refuse_value(given, "a command for the shell is needed");
-    field(target) = given.text;
+  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+    if (option.text.empty()) refuse_value(option, "a command for the shell is needed");
+    field(target) = option.text;
   };
   return type;
 }
 
 ELASTIC_DECL option_type modules_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
     warm_standby terms;
-    std::string_view rest = given.text;
-    for (std::size_t comma = 0; given.text != "auto" && comma != std::string_view::npos;) {
+    std::string_view rest = option.text;
+    for (std::size_t comma = 0; option.text != "auto" && comma != std::string_view::npos;) {
       comma = rest.find(',');
       terms.modules.emplace_back(trimmed(rest.substr(0, comma)));
       if (comma != std::string_view::npos) rest.remove_prefix(comma + 1);
@@ -55573,7 +55888,7 @@ ELASTIC_DECL option_type modules_type() {
     try {
       validate(terms);
     } catch (const error& refusal) {
-      throw error(errc::invalid_argument, fmt::format("{}: {}", given.source, refusal.what()));
+      throw error(errc::invalid_argument, fmt::format("{}: {}", option.source, refusal.what()));
     }
     target.config.workers.standby.modules = std::move(terms.modules);
   };
@@ -55582,36 +55897,36 @@ ELASTIC_DECL option_type modules_type() {
 
 ELASTIC_DECL option_type interval_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
     constexpr duration shortest = std::chrono::milliseconds(1);
-    target.config.workers.monitor_interval = std::max(seconds_of(given), shortest);
+    target.config.workers.monitor_interval = std::max(seconds_of(option), shortest);
   };
   return type;
 }
 
 ELASTIC_DECL option_type line_prefix_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
     try {
-      line_template{given.text};
+      line_template{option.text};
     } catch (const error& refusal) {
-      refuse_value(given, refusal.what());
+      refuse_value(option, refusal.what());
     }
-    target.config.workers.log_line_prefix_template = given.text;
+    target.config.workers.log_line_prefix_template = option.text;
   };
   return type;
 }
 
 ELASTIC_DECL option_type ranks_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
     std::vector<int> ranks;
-    std::string_view rest = given.text;
+    std::string_view rest = option.text;
     for (std::size_t comma = 0; comma != std::string_view::npos;) {
       comma = rest.find(',');
       const auto rank =
           number_between(trimmed(rest.substr(0, comma)), 0, std::numeric_limits<int>::max());
-      if (!rank) refuse_value(given, "a list of local ranks is needed, such as 0,1");
+      if (!rank) refuse_value(option, "a list of local ranks is needed, such as 0,1");
       ranks.push_back(*rank);
       if (comma != std::string_view::npos) rest.remove_prefix(comma + 1);
     }
@@ -55622,11 +55937,11 @@ ELASTIC_DECL option_type ranks_type() {
 
 ELASTIC_DECL option_type log_size_type() {
   option_type type;
-  type.read = [](const option_value& given, const command_line_facts&, option_target& target) {
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
     constexpr std::uint64_t least = 1024;
-    const auto bytes = size_of(given.text);
+    const auto bytes = size_of(option.text);
     if (!bytes || *bytes < least) {
-      refuse_value(given, "a size of 1k or more is needed, such as 500k, 100M or 2G");
+      refuse_value(option, "a size of 1k or more is needed, such as 500k, 100M or 2G");
     }
     target.config.workers.logs.rotation.max_size = *bytes;
   };
@@ -56022,11 +56337,11 @@ ELASTIC_DECL void pickle_reader::push_object() {
 
 ELASTIC_DECL void pickle_reader::push_reduced() {
   const pickle_value arguments = values_[pop()];
-  const pickle_value& what = values_[pop()];
+  const pickle_value& callee = values_[pop()];
   if (!arguments.is(pickle_kind::tuple)) fail("the arguments of a call are no tuple");
-  if (what.is(pickle_kind::global, pickle_global::datetime)) return push_time(arguments.items);
-  if (what.is(pickle_kind::global, pickle_global::timezone)) return push_zone(arguments.items);
-  if (what.is(pickle_kind::global, pickle_global::timedelta)) return push_span(arguments.items);
+  if (callee.is(pickle_kind::global, pickle_global::datetime)) return push_time(arguments.items);
+  if (callee.is(pickle_kind::global, pickle_global::timezone)) return push_zone(arguments.items);
+  if (callee.is(pickle_kind::global, pickle_global::timedelta)) return push_span(arguments.items);
   fail("it calls what is neither datetime, timezone nor timedelta");
 }
 
