@@ -6,7 +6,9 @@
 #include <elastic/rendezvous/native/detail/candidate.hpp>
 
 #include <elastic/base/error.hpp>
+#include <elastic/rendezvous/native/detail/candidate_message.hpp>
 #include <elastic/rendezvous/native/detail/leader_connector.hpp>
+#include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <support/catch.hpp>
 #include <support/log_recorder.hpp>
 #include <support/manual_time.hpp>
@@ -23,6 +25,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace candidate_tests {
 
@@ -42,6 +45,13 @@ constexpr const char* list = "a:1,b:1,c:1";
 class stage {
  public:
   explicit stage(manual_time& time) : time_(time), random_(1), net_(time, random_) {}
+  ~stage() {
+    // A test that failed did not get to `end`, and candidates never end by themselves.
+    net_.end();
+    time_.context().poll();
+  }
+  stage(const stage&) = delete;
+  stage& operator=(const stage&) = delete;
 
   std::shared_ptr<elastic::time_source> clock() const {
     return {&time_, [](elastic::time_source*) {}};
@@ -119,6 +129,7 @@ class stage {
 
   task<void> pass(duration span) { co_await time_.sleep_until(time_.now() + span); }
   void kill(int machine) { net_.kill(machine); }
+  void part(int machine) { net_.part(machine); }
   task<void> end() {
     net_.end();
     co_await pass(1min);
@@ -133,68 +144,68 @@ class stage {
 
 TIME_TEST("candidate: of two agents in one place the second is told so, and disturbs nobody",
           "[rendezvous]") {
-  stage all(time);
-  for (const int place : {0, 1, 2}) all.serve(place, place, place);
-  co_await all.pass(2s);
-  REQUIRE(all.count("leads in term") == 1);
+  stage job(time);
+  for (const int place : {0, 1, 2}) job.serve(place, place, place);
+  co_await job.pass(2s);
+  REQUIRE(job.count("leads in term") == 1);
   for (const int self : {0, 1, 2}) {
     const int machine = 10 + self;
     // It has no address of the list, as with a wrong --rdzv-conf candidate.
-    all.serve(machine, self, machine);
-    const std::string answer = co_await all.search(machine, self);
-    INFO(all.logs());
+    job.serve(machine, self, machine);
+    const std::string answer = co_await job.search(machine, self);
+    INFO(job.logs());
     CHECK(answer == fmt::format("candidate {} of 'a:1,b:1,c:1' is another agent, which is met at "
                                 "its address: each place of the list is for one agent "
                                 "(--rdzv-conf candidate)",
                                 self));
-    co_await all.pass(20s);
-    CHECK(all.log(machine).count("is another agent", elastic::log_level::error) == 1);
+    co_await job.pass(20s);
+    CHECK(job.log(machine).count("is another agent", elastic::log_level::error) == 1);
   }
-  INFO(all.logs());
-  CHECK(all.count("leads in term") == 1);
-  CHECK(all.count("leads no more") == 0);
-  co_await all.end();
+  INFO(job.logs());
+  CHECK(job.count("leads in term") == 1);
+  CHECK(job.count("leads no more") == 0);
+  co_await job.end();
 }
 
 TIME_TEST("candidate: one whose agent is started anew takes part again", "[rendezvous]") {
-  stage all(time);
-  for (const int place : {0, 1, 2}) all.serve(place, place, place);
-  co_await all.pass(2s);
+  stage job(time);
+  for (const int place : {0, 1, 2}) job.serve(place, place, place);
+  co_await job.pass(2s);
   for (const int place : {0, 1, 2}) {
-    const std::size_t before = all.count("leads in term");
-    all.kill(place);
-    all.serve(20 + place, place, place);
-    co_await all.pass(60s);
-    INFO(all.logs());
-    CHECK(all.log(20 + place).count("is another agent") == 0);
+    const std::size_t before = job.count("leads in term");
+    job.kill(place);
+    job.serve(20 + place, place, place);
+    co_await job.pass(60s);
+    INFO(job.logs());
+    CHECK(job.log(20 + place).count("is another agent") == 0);
     // Not more than one of them led.
-    CHECK(all.count("leads in term") <= before + 1);
-    const std::string answer = co_await all.search(20 + place, place);
+    CHECK(job.count("leads in term") <= before + 1);
+    const std::string answer = co_await job.search(20 + place, place);
     CHECK(answer.find(" leads") != std::string::npos);
   }
-  co_await all.end();
+  co_await job.end();
 }
 
 TIME_TEST("candidate: two of a list that are one server are refused by whoever looks for a leader",
           "[rendezvous]") {
-  stage all(time);
-  all.serve(0, 0, 0);
-  all.serve(0, 0, 1);
-  all.serve(2, 2, 2);
-  const std::string answer = co_await all.search(5, -1);
+  stage job(time);
+  job.serve(0, 0, 0);
+  job.serve(0, 0, 1);
+  job.serve(2, 2, 2);
+  const std::string answer = co_await job.search(5, -1);
   CHECK(answer ==
         "--rdzv-endpoint 'a:1,b:1,c:1': at place 1 candidate 0 is met, not 1: two of the list are "
         "one server, or its --rdzv-conf candidate is wrong");
-  co_await all.end();
+  co_await job.end();
 }
 
 TIME_TEST("candidate: a node that asks twice hears once who leads, since it says its hello then",
           "[rendezvous]") {
-  stage all(time);
-  for (const int place : {0, 1, 2}) all.serve(place, place, place);
-  co_await all.pass(2s);
-  const int leader = co_await all.leader();
-  const auto channel = co_await all.connectors(5)[static_cast<std::size_t>(leader)]->connect();
+  stage job(time);
+  for (const int place : {0, 1, 2}) job.serve(place, place, place);
+  co_await job.pass(2s);
+  const int leader = co_await job.leader();
+  const auto channel = co_await job.connectors(5)[static_cast<std::size_t>(leader)]->connect();
   const elastic::detail::candidate_request question =
       elastic::detail::candidate_messages::seek{"job", list};
   for (int times = 0; times < 2; ++times) channel->send(elastic::detail::candidate_text(question));
@@ -203,29 +214,73 @@ TIME_TEST("candidate: a node that asks twice hears once who leads, since it says
   const auto second = co_await with_deadline(time, time.now() + 1s, channel->receive());
   CHECK_FALSE(second);
   channel->close();
-  co_await all.end();
+  co_await job.end();
 }
 
 TIME_TEST("candidate: the log says now and then that another one is missing", "[rendezvous]") {
   constexpr const char* line = "candidate 2 of --rdzv-endpoint, place 2, has been missing for 3";
-  stage all(time);
-  all.serve(0, 0, 0);
-  all.serve(1, 1, 1);
-  co_await all.pass(25s);
-  CHECK(all.count("has been missing") == 0);
-  co_await all.pass(10s);
-  INFO(all.logs());
-  CHECK(all.log(0).count(line, elastic::log_level::warning) == 1);
-  CHECK(all.log(0).has("(nobody serves there): the job bears no further loss"));
-  co_await all.pass(9min);
-  CHECK(all.log(0).count("has been missing") == 1);
-  co_await all.pass(2min);
-  CHECK(all.log(0).count("has been missing") == 2);
-  CHECK(all.log(1).count("has been missing") == 2);
-  all.serve(2, 2, 2);
-  co_await all.pass(5s);
-  CHECK(all.log(0).count("place 2, is reached again") == 1);
-  co_await all.end();
+  stage job(time);
+  job.serve(0, 0, 0);
+  job.serve(1, 1, 1);
+  co_await job.pass(25s);
+  CHECK(job.count("has been missing") == 0);
+  co_await job.pass(10s);
+  INFO(job.logs());
+  CHECK(job.log(0).count(line, elastic::log_level::warning) == 1);
+  CHECK(job.log(0).has("(nobody serves there): the job bears no further loss"));
+  co_await job.pass(9min);
+  CHECK(job.log(0).count("has been missing") == 1);
+  co_await job.pass(2min);
+  CHECK(job.log(0).count("has been missing") == 2);
+  CHECK(job.log(1).count("has been missing") == 2);
+  job.serve(2, 2, 2);
+  co_await job.pass(5s);
+  CHECK(job.log(0).count("place 2, is reached again") == 1);
+  co_await job.end();
+}
+
+// What a node that joins hears of the candidate that leads, which is on its machine:
+// the kinds of the messages up to its place, or the end of the connection.
+task<std::string> join_leader(manual_time& time, stage& job, bool is_cut_off) {
+  namespace messages = elastic::rendezvous_messages;
+  const int leader = co_await job.leader();
+  const auto channel = co_await job.connectors(leader)[static_cast<std::size_t>(leader)]->connect();
+  const auto hear = [&]() -> task<std::string> {
+    try {
+      const auto text = co_await with_deadline(time, time.now() + 60s, channel->receive());
+      co_return text ? nlohmann::json::parse(*text).at("kind").get<std::string>() : "nothing";
+    } catch (const elastic::error&) {
+      co_return "the end";
+    }
+  };
+  channel->send(elastic::detail::candidate_text(
+      elastic::detail::candidate_request(elastic::detail::candidate_messages::seek{"job", list})));
+  std::string heard = co_await hear();
+  messages::hello hello;
+  hello.run_id = "job";
+  hello.node = {"host", 1, 0, 100 + static_cast<std::uint64_t>(leader)};
+  hello.settings.min_nodes = hello.settings.max_nodes = 1;
+  channel->send(elastic::to_text(elastic::rendezvous_request(hello)));
+  heard += ", " + co_await hear();
+  if (is_cut_off) job.part(leader);
+  channel->send(elastic::to_text(elastic::rendezvous_request(messages::join{-1, 1min, {}})));
+  heard += ", " + co_await hear();
+  channel->close();
+  co_return heard;
+}
+
+TIME_TEST("candidate: a leader tells a node its place when a majority has it, and not before",
+          "[rendezvous]") {
+  for (const bool is_cut_off : {false, true}) {
+    stage job(time);
+    for (const int place : {0, 1, 2}) job.serve(place, place, place);
+    co_await job.pass(2s);
+    const std::string heard = co_await join_leader(time, job, is_cut_off);
+    INFO(job.logs());
+    // Cut off, it leads no more before anybody else has the round.
+    CHECK(heard == (is_cut_off ? "leads, welcome, the end" : "leads, welcome, placed"));
+    co_await job.end();
+  }
 }
 
 }  // namespace candidate_tests
