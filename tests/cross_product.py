@@ -31,6 +31,8 @@ SCRIPT = ROOT / "examples" / "python" / "train_ddp.py"
 WAYS = ["standalone", "c10d", "candidates", "dialect", "static", "file", "etcd"]
 # One node cannot lose another, and a static world cannot go on without one.
 WITHOUT_LOSS = ["standalone", "static"]
+# What an agent says of the restart that follows a death.
+COUNTED = {"worker": ": restart 1 of 2", "node": "; this uses up no restart"}
 PATIENCE = 240
 RUN_ID = "cross"
 
@@ -151,6 +153,8 @@ def train(elasticrun, python, torch, way, death, place, folder):
         problem = f"came to {sums}"
     elif death != "nobody" and "resuming from epoch" not in written:
         problem = "went on as if nothing had happened"
+    elif any((text in written) != (cause == death) for cause, text in COUNTED.items()):
+        problem = "miscounted the restarts"
     return (f"{problem}\n{written}" if problem else ""), sums
 
 
