@@ -168,9 +168,9 @@ class node {
     asio::write(to.socket, asio::buffer(words), failure);  // an end is read
   }
 
-  void say(line& to, const elastic::rendezvous_request& what) {
+  void say(line& to, const elastic::rendezvous_request& request) {
     std::string frame;
-    elastic::detail::append_frame(frame, elastic::to_text(what));
+    elastic::detail::append_frame(frame, elastic::to_text(request));
     send(to, frame);
   }
 

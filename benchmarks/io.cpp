@@ -40,8 +40,8 @@ using waiting = asio::posix::stream_descriptor;
 
 constexpr int children = 256;
 constexpr std::size_t line_bytes = 100;
-[[noreturn]] void fail(const char* what) {
-  std::perror(what);
+[[noreturn]] void fail(const char* call) {
+  std::perror(call);
   std::exit(1);
 }
 
@@ -242,18 +242,18 @@ double quantile(std::vector<double> values, std::size_t quarter) {
 }
 
 template <class Measure>
-void compare(int runs, const char* what, const char* first, const char* second, Measure measure) {
+void compare(int runs, const char* title, const char* first, const char* second, Measure measure) {
   std::vector<double> firsts[2], seconds[2];
   for (int run = 0; run <= runs; ++run) {
     for (const bool with_ring : {false, true}) {
-      const result one = measure(with_ring);
+      const result sample = measure(with_ring);
       if (run == 0) continue;  // warms up
-      firsts[with_ring].push_back(one.first);
-      seconds[with_ring].push_back(one.second);
+      firsts[with_ring].push_back(sample.first);
+      seconds[with_ring].push_back(sample.second);
     }
   }
   const auto print = [&](const char* unit, const std::vector<double>* values) {
-    std::printf("| %s, %s |", what, unit);
+    std::printf("| %s, %s |", title, unit);
     for (int which : {0, 1}) {
       std::printf(" %.2f (%.2f - %.2f) |", quantile(values[which], 2), quantile(values[which], 1),
                   quantile(values[which], 3));
@@ -272,8 +272,8 @@ int main(int count, char** words) {
   pin(0);
   std::printf("median (quartiles) of %d runs | reactor | ring | ring / reactor |\n", runs);
   compare(runs, "end of a process", "us until noticed", "us CPU each", await_children);
-  const auto copying = [&](const char* what, output how) {
-    compare(runs, what, "MB/s", "ms CPU for a MB",
+  const auto copying = [&](const char* title, output how) {
+    compare(runs, title, "MB/s", "ms CPU for a MB",
             [&](bool with_ring) { return copy_output(with_ring, how); });
   };
   copying("flood, a write for each line", {200'000, 1, 0});

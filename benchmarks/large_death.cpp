@@ -59,8 +59,8 @@ std::int64_t now() {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-void fail(const char* what) {
-  std::perror(what);
+void fail(const char* call) {
+  std::perror(call);
   std::exit(1);
 }
 
@@ -156,9 +156,10 @@ milliseconds since(std::int64_t begun) { return static_cast<double>(now() - begu
 /// A thread that is woken when the worker's lock has lost its owner.
 class lock_watch {
  public:
-  explicit lock_watch(pthread_mutex_t& mutex) : thread_([this, &mutex] {
-    if (::pthread_mutex_lock(&mutex) == EOWNERDEAD) at_ = now();
-  }) {}
+  explicit lock_watch(pthread_mutex_t& mutex)
+      : thread_([this, &mutex] {
+          if (::pthread_mutex_lock(&mutex) == EOWNERDEAD) at_ = now();
+        }) {}
   /// When that was.
   std::int64_t join() {
     thread_.join();
@@ -171,31 +172,31 @@ class lock_watch {
 };
 
 /// What somebody is woken by.
-void watch_events(std::size_t bytes, int signal, samples& seen) {
-  worker one(bytes);
-  lock_watch lock(one.lock->mutex);
+void watch_events(std::size_t bytes, int signal, samples& times) {
+  worker victim(bytes);
+  lock_watch lock(victim.lock->mutex);
   ::usleep(50'000);  // it waits by then
-  std::array<pollfd, 4> signs{{{one.words, POLLIN, 0},
-                               {one.pipe, 0, 0},  // its hang-up
-                               {one.socket, POLLIN, 0},
-                               {one.pidfd, POLLIN, 0}}};
+  std::array<pollfd, 4> signs{{{victim.words, POLLIN, 0},
+                               {victim.pipe, 0, 0},  // its hang-up
+                               {victim.socket, POLLIN, 0},
+                               {victim.pidfd, POLLIN, 0}}};
   const std::array<const char*, 4> names{"word", "pipe", "socket", "pidfd"};
   const std::int64_t begun = now();
-  ::kill(one.pid, signal);
+  ::kill(victim.pid, signal);
   for (std::size_t left = signs.size(); left > 0;) {
     if (::poll(signs.data(), signs.size(), -1) < 0) fail("poll");
     for (std::size_t i = 0; i < signs.size(); ++i) {
       if (signs[i].fd < 0 || signs[i].revents == 0) continue;
       const bool has_word = i != 0 || (signs[i].revents & POLLIN) != 0;
-      if (has_word) seen[names[i]].push_back(since(begun));
+      if (has_word) times[names[i]].push_back(since(begun));
       signs[i].fd = -1;
       --left;
     }
   }
   int status = 0;
-  ::waitpid(one.pid, &status, 0);
-  seen["wait"].push_back(since(begun));
-  seen["lock"].push_back(static_cast<double>(lock.join() - begun) / 1e6);
+  ::waitpid(victim.pid, &status, 0);
+  times["wait"].push_back(since(begun));
+  times["lock"].push_back(static_cast<double>(lock.join() - begun) / 1e6);
   if (signal == SIGSEGV && !WCOREDUMP(status)) std::fprintf(stderr, "no core was written\n");
 }
 
@@ -219,22 +220,22 @@ stat_line parse_stat(std::string_view text) {
 }
 
 /// What one has to look for, as fast as one can.
-void watch_looks(std::size_t bytes, int signal, samples& seen) {
-  worker one(bytes);
+void watch_looks(std::size_t bytes, int signal, samples& times) {
+  worker victim(bytes);
   ::usleep(50'000);
-  const std::string folder = "/proc/" + std::to_string(one.pid) + "/";
+  const std::string folder = "/proc/" + std::to_string(victim.pid) + "/";
   const int stat = ::open((folder + "stat").c_str(), O_RDONLY | O_CLOEXEC);
   const int status = ::open((folder + "status").c_str(), O_RDONLY | O_CLOEXEC);
   std::array<char, 4096> buffer{};
   const auto note = [&](const char* name, bool is_there, std::int64_t begun, bool& was_there) {
     if (!is_there || was_there) return;
     was_there = true;
-    seen[name].push_back(since(begun));
+    times[name].push_back(since(begun));
   };
   bool state = false, exits = false, dumps = false, says = false;
   const std::int64_t begun = now();
-  ::kill(one.pid, signal);
-  pollfd end{one.pidfd, POLLIN, 0};
+  ::kill(victim.pid, signal);
+  pollfd end{victim.pidfd, POLLIN, 0};
   while (::poll(&end, 1, 0) == 0) {
     const stat_line line = parse_stat(read_all(stat, buffer));
     note("state", line.state != 'S', begun, state);
@@ -243,8 +244,8 @@ void watch_looks(std::size_t bytes, int signal, samples& seen) {
     note("CoreDumping", read_all(status, buffer).find("CoreDumping:\t1") != std::string_view::npos,
          begun, says);
   }
-  seen["pidfd while looking"].push_back(since(begun));
-  ::waitpid(one.pid, nullptr, 0);
+  times["pidfd while looking"].push_back(since(begun));
+  ::waitpid(victim.pid, nullptr, 0);
   ::close(stat);
   ::close(status);
 }
@@ -275,9 +276,10 @@ int main(int count, char** words) {
   std::filesystem::current_path(folder);
   std::string pattern;
   std::getline(std::ifstream("/proc/sys/kernel/core_pattern"), pattern);
-  std::printf("%d runs, median (quartiles) in ms from the signal on; cores of at most %d MB, "
-              "core_pattern '%s'; load %.2f",
-              runs, static_cast<int>(core_bytes >> 20), pattern.c_str(), load());
+  std::printf(
+      "%d runs, median (quartiles) in ms from the signal on; cores of at most %d MB, "
+      "core_pattern '%s'; load %.2f",
+      runs, static_cast<int>(core_bytes >> 20), pattern.c_str(), load());
   std::array<samples, 4> results;
   const std::array<std::size_t, 2> sizes{1 * gigabyte, 4 * gigabyte};
   for (int run = 0; run <= runs; ++run) {
@@ -285,9 +287,9 @@ int main(int count, char** words) {
     for (const int signal : {SIGKILL, SIGSEGV}) {
       for (const std::size_t bytes : sizes) {
         samples ignored;  // the first run warms up
-        samples& seen = run == 0 ? ignored : results[column];
-        watch_events(bytes, signal, seen);
-        watch_looks(bytes, signal, seen);
+        samples& times = run == 0 ? ignored : results[column];
+        watch_events(bytes, signal, times);
+        watch_looks(bytes, signal, times);
         for (const auto& file : std::filesystem::directory_iterator(folder)) {
           std::filesystem::remove(file.path());
         }
@@ -296,8 +298,9 @@ int main(int count, char** words) {
     }
   }
   std::printf(", at the end %.2f\n\n", load());
-  std::printf("| | SIGKILL, 1 GB | SIGKILL, 4 GB | SIGSEGV, 1 GB | SIGSEGV, 4 GB |\n"
-              "| --- | --- | --- | --- | --- |\n");
+  std::printf(
+      "| | SIGKILL, 1 GB | SIGKILL, 4 GB | SIGSEGV, 1 GB | SIGSEGV, 4 GB |\n"
+      "| --- | --- | --- | --- | --- |\n");
   const std::array<std::array<const char*, 2>, 11> rows{{
       {"state", "a look: another state in /proc/PID/stat"},
       {"exiting", "a look: PF_EXITING in its flags"},
@@ -313,9 +316,9 @@ int main(int count, char** words) {
   }};
   for (const auto& [name, text] : rows) {
     std::printf("| %s |", text);
-    for (const samples& one : results) {
-      const auto found = one.find(name);
-      std::printf(" %s |", found == one.end() ? "never" : figures(found->second).c_str());
+    for (const samples& column : results) {
+      const auto found = column.find(name);
+      std::printf(" %s |", found == column.end() ? "never" : figures(found->second).c_str());
     }
     std::printf("\n");
   }

@@ -53,8 +53,8 @@ int serve(std::string_view io) {
   return 0;
 }
 
-[[noreturn]] void fail(const char* what) {
-  std::perror(what);
+[[noreturn]] void fail(const char* call) {
+  std::perror(call);
   std::exit(1);
 }
 

@@ -36,10 +36,10 @@ int work(bool hopeless) {
 }
 
 // [launch]
-elastic::run_result run(const std::string& what, int max_restarts) {
+elastic::run_result run(const std::string& task, int max_restarts) {
   elastic::launch_config config;
   config.workers.program = std::filesystem::read_symlink("/proc/self/exe");
-  config.workers.arguments = {what};
+  config.workers.arguments = {task};
   config.workers.environment = elastic::environment_from(environ);
   config.standalone = true;
   config.workers.nproc_per_node = 2;

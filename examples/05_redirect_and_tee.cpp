@@ -60,14 +60,14 @@ launch_config job(const fs::path& logs) {
 class remarks_only final : public logs_specs {
  public:
   std::vector<worker_output> plan(const attempt_logs& attempt) override {
-    std::vector<worker_output> all;
+    std::vector<worker_output> plans;
     for (const worker_identity& who : attempt.workers) {
-      worker_output& one = all.emplace_back();
-      one.out.kind = output_plan::how::null;
-      one.err.kind = output_plan::how::copy;
-      one.err.prefix = "rank " + std::to_string(who.rank) + ": ";
+      worker_output& plan = plans.emplace_back();
+      plan.out.kind = output_plan::how::null;
+      plan.err.kind = output_plan::how::copy;
+      plan.err.prefix = "rank " + std::to_string(who.rank) + ": ";
     }
-    return all;
+    return plans;
   }
 };
 // [/specs]

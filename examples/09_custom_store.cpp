@@ -108,7 +108,7 @@ int main() {
     nodes.push_back(asio::co_spawn(context, node(counting, rank, rank + 1), asio::use_future));
   }
   context.run();
-  for (std::future<void>& one : nodes) one.get();
+  for (std::future<void>& node_end : nodes) node_end.get();
   std::printf("%d changes and %d reads\n", counting->changes(), counting->reads());
 }
 

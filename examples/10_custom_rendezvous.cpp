@@ -90,10 +90,10 @@ class lobby_rendezvous final : public rendezvous_handler {
     co_return round->why;
   }
 
-  task<rendezvous_change> report_failure(std::string what) override {
+  task<rendezvous_change> report_failure(std::string reason) override {
     if (!mine_->over.is_set()) {
       ++lobby_->failures;
-      end_round(change_kind::worker_failed, std::move(what));
+      end_round(change_kind::worker_failed, std::move(reason));
     }
     co_return mine_->why;
   }
@@ -127,9 +127,9 @@ class lobby_rendezvous final : public rendezvous_handler {
     mine_.reset();
   }
 
-  void end_round(change_kind kind, std::string what) {
+  void end_round(change_kind kind, std::string reason) {
     if (mine_->over.is_set()) return;
-    mine_->why = {kind, std::move(what), lobby_->failures};
+    mine_->why = {kind, std::move(reason), lobby_->failures};
     mine_->over.set();
   }
 

@@ -96,25 +96,25 @@ class job_server {
     std::string end;
   };
 
-  void start(job& one, int workers) {
+  void start(job& entry, int workers) {
     elastic::launch_config config;
     config.workers.program = std::filesystem::read_symlink("/proc/self/exe");
-    config.workers.arguments = {one.name, std::to_string(acceptor_.local_endpoint().port())};
+    config.workers.arguments = {entry.name, std::to_string(acceptor_.local_endpoint().port())};
     config.workers.environment = elastic::environment_from(environ);
     config.standalone = true;
     config.workers.nproc_per_node = workers;
-    auto on_end = [this, &one](std::exception_ptr thrown, elastic::run_result result) {
-      one.end = thrown ? name_of(thrown) : to_string(result.state);
+    auto on_end = [this, &entry](std::exception_ptr thrown, elastic::run_result result) {
+      entry.end = thrown ? name_of(thrown) : to_string(result.state);
       if (!short_.end.empty() && !long_.end.empty()) acceptor_.close();
     };
     asio::co_spawn(
-        one.strand, elastic::launch(config),
-        asio::bind_cancellation_slot(one.cancel.slot(), asio::bind_executor(strand_, on_end)));
+        entry.strand, elastic::launch(config),
+        asio::bind_cancellation_slot(entry.cancel.slot(), asio::bind_executor(strand_, on_end)));
   }
 
   // Partial and total ask the workers to end; terminal kills them.
-  void cancel(job& one) {
-    asio::post(one.strand, [&one] { one.cancel.emit(asio::cancellation_type::partial); });
+  void cancel(job& entry) {
+    asio::post(entry.strand, [&entry] { entry.cancel.emit(asio::cancellation_type::partial); });
   }
   // [/job]
 

@@ -36,11 +36,11 @@ int work() {
     }
     agent.progress(step, 0, "training");
     // What stands here for the training: the time of a step, or until the agent says something.
-    const auto said = agent.wait(10ms);
-    if (!said) continue;
-    if (const auto* asked = std::get_if<messages::checkpoint>(&*said)) {
+    const auto message = agent.wait(10ms);
+    if (!message) continue;
+    if (const auto* request = std::get_if<messages::checkpoint>(&*message)) {
       std::printf("rank %d saves a checkpoint\n", me.rank), std::fflush(stdout);
-      agent.saved(*asked);
+      agent.saved(*request);
     }
   }
 }

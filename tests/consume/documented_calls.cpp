@@ -20,9 +20,9 @@ using namespace elastic;
 // Long enough that every copy of it lies on the heap, where a double free is noticed.
 const std::string long_text = "a text that no small-string optimisation can hold, for sure";
 
-void expect(bool condition, const char* what) {
+void expect(bool condition, const char* claim) {
   if (condition) return;
-  std::printf("not as documented: %s\n", what);
+  std::printf("not as documented: %s\n", claim);
   std::exit(1);
 }
 
@@ -119,7 +119,7 @@ task<void> race_against_time() {
   expect(result && result->state == worker_state::succeeded, "with_deadline(…, launch(config))");
 }
 
-task<void> all() {
+task<void> make_calls() {
   co_await launch_named();
   co_await launch_function();
   co_await make_and_run();
@@ -135,7 +135,7 @@ int main() {
   if (const auto code = run_entrypoint()) return *code;
   asio::io_context context;
   bool done = false;
-  asio::co_spawn(context, all(), [&](std::exception_ptr failure) {
+  asio::co_spawn(context, make_calls(), [&](std::exception_ptr failure) {
     if (failure) std::rethrow_exception(failure);
     done = true;
   });

@@ -265,10 +265,10 @@ void store_operations(std::string_view input) {
       require(table.find(name) == content, "what is stored is what is found");
     }
     for (auto wait = model.waits.begin(); wait != model.waits.end();) {
-      const int told = clients[wait->second.listener]->ready[wait->first];
-      require(told == (wait->second.missing.empty() ? 1 : 0),
+      const int answers = clients[wait->second.listener]->ready[wait->first];
+      require(answers == (wait->second.missing.empty() ? 1 : 0),
               "a wait is told once, when all of its keys have been there");
-      wait = told == 0 ? std::next(wait) : model.waits.erase(wait);
+      wait = answers == 0 ? std::next(wait) : model.waits.erase(wait);
     }
     require(table.waiters() == model.waits.size(), "waits are counted");
     require(table.watchers() == model.watches.size(), "watches are counted");
@@ -432,8 +432,8 @@ void http_response(std::string_view input) {
   cutter parts(input);
   const std::size_t piece = 1 + parts.number(15);
   const std::string_view bytes = parts.rest();
-  const std::size_t all = bytes.empty() ? 1 : bytes.size();
-  require(outcome_of_http(bytes, piece) == outcome_of_http(bytes, all),
+  const std::size_t whole = bytes.empty() ? 1 : bytes.size();
+  require(outcome_of_http(bytes, piece) == outcome_of_http(bytes, whole),
           "a response does not depend on the pieces in which it arrives");
 }
 
@@ -510,9 +510,9 @@ void secure_changed(std::string_view input) {
       detail::secure_session(test_secret(), detail::session_role::client),
       detail::secure_session(test_secret(), detail::session_role::server)};
   std::string heard[2];
-  const std::string said[2] = {std::string(parts.bytes(parts.number(80))),
-                               std::string(parts.bytes(parts.number(80)))};
-  for (int end = 0; end < 2; ++end) ends[end].send(said[end]);
+  const std::string texts[2] = {std::string(parts.bytes(parts.number(80))),
+                                std::string(parts.bytes(parts.number(80)))};
+  for (int end = 0; end < 2; ++end) ends[end].send(texts[end]);
   const std::size_t change = parts.number(2);
   std::size_t left = 16 * parts.number(127) + parts.number(15);
   const std::size_t mask = 1 + parts.number(254);
@@ -542,9 +542,9 @@ void secure_changed(std::string_view input) {
     require(is_changed, "what was not changed is believed");
   }
   for (int end = 0; end < 2; ++end) {
-    require(said[1 - end].starts_with(heard[end]), "nobody hears what was not said");
+    require(texts[1 - end].starts_with(heard[end]), "nobody hears what was not said");
   }
-  require(is_changed || (heard[0] == said[1] && heard[1] == said[0]), "everything is heard");
+  require(is_changed || (heard[0] == texts[1] && heard[1] == texts[0]), "everything is heard");
 }
 
 }  // namespace

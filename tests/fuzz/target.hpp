@@ -24,7 +24,7 @@ std::vector<target> protocol_targets();
 std::vector<target> text_targets();
 
 /// Runs a target on one input.
-void run(const target& what, std::string_view input);
+void run(const target& chosen, std::string_view input);
 
 /// Ends the program if a promise does not hold.
 void require(bool holds, const char* promise);

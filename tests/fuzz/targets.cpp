@@ -18,9 +18,9 @@ const std::vector<target>& targets() {
   return joined;
 }
 
-void run(const target& what, std::string_view input) {
+void run(const target& chosen, std::string_view input) {
   try {
-    what.run(input);
+    chosen.run(input);
   } catch (const error&) {
     // Refused, which is its right.
   }

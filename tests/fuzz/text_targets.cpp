@@ -109,8 +109,8 @@ void link_offer_text(std::string_view input) {
 /// A journal that somebody else may have written, as `explain` and `trace` show it.
 void journal_text(std::string_view input) {
   const std::vector<journal_contents> journals{parse_journal(input)};
-  const std::string told = explain(journals);
-  require(told.find('\x1b') == told.npos, "what is told does nothing to a terminal");
+  const std::string story = explain(journals);
+  require(story.find('\x1b') == story.npos, "what is told does nothing to a terminal");
   require(nlohmann::json::accept(merged_trace(journals)), "a trace is JSON");
 }
 

@@ -175,9 +175,9 @@ class agent_stage {
 
   /// What happened, one word or two each, joined by commas.
   std::string story() const {
-    std::string all;
-    for (const std::string& one : *launcher->notes) all += (all.empty() ? "" : ", ") + one;
-    return all;
+    std::string text;
+    for (const std::string& note : *launcher->notes) text += (text.empty() ? "" : ", ") + note;
+    return text;
   }
 
   /// The kinds of what the journal was told, joined by blanks.

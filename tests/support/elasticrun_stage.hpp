@@ -37,14 +37,14 @@ struct elasticrun_stage {
 
   /// elasticrun with these words one after the other.
   static words elasticrun(const std::vector<words>& parts) {
-    words all{ELASTIC_ELASTICRUN};
-    for (const words& part : parts) all.insert(all.end(), part.begin(), part.end());
-    return all;
+    words command{ELASTIC_ELASTICRUN};
+    for (const words& part : parts) command.insert(command.end(), part.begin(), part.end());
+    return command;
   }
 
   /// Runs a command to its end and checks that nothing of it is left.
-  program_result run_command(const words& all, variables more = {}) const {
-    auto result = run_program(all, environment(std::move(more)));
+  program_result run_command(const words& command, variables more = {}) const {
+    auto result = run_program(command, environment(std::move(more)));
     CHECK(left.processes().empty());
     return result;
   }

@@ -35,9 +35,9 @@ class fake_process : public std::enable_shared_from_this<fake_process> {
  public:
   using reaction = std::function<void(fake_process&, int signal)>;
 
-  fake_process(asio::any_io_executor executor, std::size_t number, process_spec what,
+  fake_process(asio::any_io_executor executor, std::size_t number, process_spec chosen,
                std::shared_ptr<journal> notes)
-      : spec(std::move(what)),
+      : spec(std::move(chosen)),
         index(number),
         pid(static_cast<pid_t>(1000 + number)),
         executor_(executor),
@@ -184,12 +184,12 @@ class fake_launcher final : public process_launcher {
 
   std::size_t running() const {
     return static_cast<std::size_t>(std::count_if(
-        started.begin(), started.end(), [](const auto& one) { return one->running(); }));
+        started.begin(), started.end(), [](const auto& process) { return process->running(); }));
   }
   /// Whether every process has ended, and its tree with it.
   bool all_gone() const {
-    return std::all_of(started.begin(), started.end(), [](const auto& one) {
-      return !one->running() && one->tree_ended;
+    return std::all_of(started.begin(), started.end(), [](const auto& process) {
+      return !process->running() && process->tree_ended;
     });
   }
 
@@ -204,8 +204,7 @@ class fake_launcher final : public process_launcher {
       } counted{holding};
       co_await held->wait();
     }
-    auto process =
-        std::make_shared<fake_process>(executor, started.size(), std::move(spec), notes);
+    auto process = std::make_shared<fake_process>(executor, started.size(), std::move(spec), notes);
     if (on_start) on_start(*process);
     notes->push_back(fmt::format("start {}", process->index));
     started.push_back(process);

@@ -24,8 +24,8 @@ namespace elastic::test {
 /// A rendezvous that does what its test says, and notes what is asked of it.
 class fake_rendezvous final : public rendezvous_handler {
  public:
-  explicit fake_rendezvous(std::shared_ptr<std::vector<std::string>> told)
-      : notes(std::move(told)) {}
+  explicit fake_rendezvous(std::shared_ptr<std::vector<std::string>> record)
+      : notes(std::move(record)) {}
 
   std::string job = "a job";
   /// This node's place in every round.
@@ -135,9 +135,9 @@ class fake_rendezvous final : public rendezvous_handler {
     co_return change;
   }
 
-  task<rendezvous_change> report_failure(std::string said) override {
+  task<rendezvous_change> report_failure(std::string reason) override {
     if (report_failure_error) std::rethrow_exception(report_failure_error);
-    rendezvous_change change{change_kind::worker_failed, std::move(said), ++failures};
+    rendezvous_change change{change_kind::worker_failed, std::move(reason), ++failures};
     change.on_other_node = failure_is_elsewhere;
     co_return change;
   }

@@ -116,8 +116,8 @@ inline const std::vector<captured_case>& captured_cases() {
 
 /// The messages of "tcpstore213_<name>.json", captured from PyTorch 2.13.0. They are read once.
 inline const std::vector<golden_message>& captured_213(const std::string& name) {
-  static std::map<std::string, std::vector<golden_message>> known;
-  const auto [position, is_new] = known.try_emplace(name);
+  static std::map<std::string, std::vector<golden_message>> files;
+  const auto [position, is_new] = files.try_emplace(name);
   if (is_new) position->second = messages_of(load_vectors("tcpstore213_" + name + ".json"));
   return position->second;
 }

@@ -175,41 +175,41 @@ class job_of_nodes {
 // What jobs do, wherever their nodes meet. `job` has 2 nodes at least and 3 at most.
 
 inline void check_meeting(job_of_nodes& job) {
-  const auto one = job.node();
-  const auto two = job.node();
-  for (const auto* node : {&one, &two}) (*node)->await_world(2);
+  const auto first = job.node();
+  const auto second = job.node();
+  for (const auto* node : {&first, &second}) (*node)->await_world(2);
   job.finish();
-  for (const auto* node : {&one, &two}) (*node)->check_success();
+  for (const auto* node : {&first, &second}) (*node)->check_success();
   job.check_nothing_left();
 }
 
 /// Workers that die on one node begin anew on all.
 inline void check_worker_killed(job_of_nodes& job) {
-  const auto one = job.node();
-  const auto two = job.node();
-  for (const auto* node : {&one, &two}) (*node)->await_world(2);
+  const auto first = job.node();
+  const auto second = job.node();
+  for (const auto* node : {&first, &second}) (*node)->await_world(2);
   for (int times = 2; times <= 3; ++times) {
-    ::kill((times == 2 ? one : two)->worker(), SIGKILL);
-    for (const auto* node : {&one, &two}) (*node)->await_world(2, times);
+    ::kill((times == 2 ? first : second)->worker(), SIGKILL);
+    for (const auto* node : {&first, &second}) (*node)->await_world(2, times);
   }
   job.finish();
-  for (const auto* node : {&one, &two}) (*node)->check_success();
+  for (const auto* node : {&first, &second}) (*node)->check_success();
   job.check_nothing_left();
 }
 
 /// The others of a node that is lost go on in a smaller world, and take in a new one.
 inline void check_node_lost(job_of_nodes& job) {
-  const auto one = job.node();
-  const auto two = job.node();
+  const auto first = job.node();
+  const auto second = job.node();
   const auto lost = job.node();
-  for (const auto* node : {&one, &two, &lost}) (*node)->await_world(3);
+  for (const auto* node : {&first, &second, &lost}) (*node)->await_world(3);
   lost->lose();
-  for (const auto* node : {&one, &two}) (*node)->await_world(2);
+  for (const auto* node : {&first, &second}) (*node)->await_world(2);
   const auto late = job.node();
-  for (const auto* node : {&one, &two}) (*node)->await_world(3, 2);
+  for (const auto* node : {&first, &second}) (*node)->await_world(3, 2);
   late->await_world(3);
   job.finish();
-  for (const auto* node : {&one, &two, &late}) (*node)->check_success();
+  for (const auto* node : {&first, &second, &late}) (*node)->check_success();
   job.check_nothing_left();
 }
 

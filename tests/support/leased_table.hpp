@@ -33,12 +33,12 @@ class leased_table {
 
   versioned_value get(const std::string& key) {
     end_old();
-    versioned_value seen;
+    versioned_value entry;
     const auto found = entries_.find(key);
     const bool is_there = found != entries_.end();
-    if (is_there) seen.value = found->second.value;
-    seen.version = fmt::format("{}:{}", is_there ? found->second.index : 0, index_);
-    return seen;
+    if (is_there) entry.value = found->second.value;
+    entry.version = fmt::format("{}:{}", is_there ? found->second.index : 0, index_);
+    return entry;
   }
 
   bool put(const std::string& key, std::string value, const std::string& version,
@@ -50,8 +50,8 @@ class leased_table {
   }
 
   bool erase(const std::string& key, const std::string& version) {
-    const versioned_value seen = get(key);
-    if (!seen.value || (!version.empty() && index_of(seen.version) != index_of(version))) {
+    const versioned_value entry = get(key);
+    if (!entry.value || (!version.empty() && index_of(entry.version) != index_of(version))) {
       return false;
     }
     entries_.erase(key);
@@ -77,10 +77,10 @@ class leased_table {
   }
 
   task<void> wait_for_change(std::string version) {
-    const std::int64_t seen = std::stoll(version.substr(version.find(':') + 1));
+    const std::int64_t index = std::stoll(version.substr(version.find(':') + 1));
     for (;;) {
       end_old();
-      if (index_ > seen) co_return;
+      if (index_ > index) co_return;
       time_point next = time_point::max();
       for (const auto& [key, each] : entries_) next = std::min(next, each.end);
       task<void> waiting = changed_.wait();

@@ -40,9 +40,9 @@ class log_recorder final : public log_handler, public std::enable_shared_from_th
   /// Every line, for the message of a test that fails.
   std::string text() const {
     const std::lock_guard lock(mutex_);
-    std::string all;
-    for (const auto& line : lines_) all += line.second + '\n';
-    return all;
+    std::string text;
+    for (const auto& line : lines_) text += line.second + '\n';
+    return text;
   }
 
  private:

@@ -20,9 +20,9 @@ class mesh_links final : public elastic::detail::link_network {
   mesh_links(simulated_mesh& over, int node, std::shared_ptr<std::uint16_t> last_place)
       : mesh_(over), node_(node), last_place_(std::move(last_place)) {}
 
-  task<endpoint> serve(std::shared_ptr<store_extension> what) override {
+  task<endpoint> serve(std::shared_ptr<store_extension> extension) override {
     place_ = ++*last_place_;
-    mesh_.serve(place_, node_, std::move(what));
+    mesh_.serve(place_, node_, std::move(extension));
     endpoint at;
     at.host = "node" + std::to_string(node_);
     at.port = place_;

@@ -73,7 +73,7 @@ void write_all(int fd, const char* data, std::size_t size) {
 void write_text(int fd, const std::string& text) { write_all(fd, text.data(), text.size()); }
 
 // "<what> <pid> <ns>\n" in one write; async-signal-safe.
-void write_stamp(int fd, const char* what, long long ns) {
+void write_stamp(int fd, const char* name, long long ns) {
   char line[64];
   char* at = line + sizeof line;
   const auto put_number = [&](long long value) {
@@ -87,7 +87,7 @@ void write_stamp(int fd, const char* what, long long ns) {
   *--at = ' ';
   put_number(::getpid());
   *--at = ' ';
-  for (std::size_t i = std::strlen(what); i > 0; --i) *--at = what[i - 1];
+  for (std::size_t i = std::strlen(name); i > 0; --i) *--at = name[i - 1];
   write_all(fd, at, static_cast<std::size_t>(line + sizeof line - at));
 }
 

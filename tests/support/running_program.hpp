@@ -74,17 +74,17 @@ class running_program {
  private:
   bool is_open() const { return ends_[0].fd >= 0 || ends_[1].fd >= 0; }
 
-  void await(const std::string& texts, const std::string& wanted, int count) {
+  void await(const std::string& texts, const std::string& part, int count) {
     const auto deadline = std::chrono::steady_clock::now() + limit_;
-    while (occurrences(texts, wanted) < count) {
-      if (!is_open()) FAIL(name_ << " never wrote '" << wanted << "' but\n" << out() << err());
-      read_some(deadline, wanted);
+    while (occurrences(texts, part) < count) {
+      if (!is_open()) FAIL(name_ << " never wrote '" << part << "' but\n" << out() << err());
+      read_some(deadline, part);
     }
   }
 
-  static int occurrences(const std::string& text, const std::string& wanted) {
+  static int occurrences(const std::string& text, const std::string& part) {
     int count = 0;
-    for (auto at = text.find(wanted); at != text.npos; at = text.find(wanted, at + 1)) ++count;
+    for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
     return count;
   }
 

@@ -130,13 +130,13 @@ class simulated_job {
     while (!all_ended() && time_.now() < limit) {
       co_await time_.sleep_until(time_.now() + std::chrono::seconds(1));
     }
-    for (const auto& one : nodes_) {
-      if (!one->ended) complain(fmt::format("node {} has not come to an end", one->id));
+    for (const auto& node : nodes_) {
+      if (!node->ended) complain(fmt::format("node {} has not come to an end", node->id));
     }
     check_outcome();
     check_ends();
     over_ = true;
-    for (const auto& one : nodes_) one->cancel.emit(asio::cancellation_type::terminal);
+    for (const auto& node : nodes_) node->cancel.emit(asio::cancellation_type::terminal);
     close_up();
     co_await time_.sleep_until(time_.now() + std::chrono::seconds(60));
   }
@@ -178,7 +178,7 @@ class simulated_job {
   virtual void close_up() = 0;
 
   /// A node has been told the size of its round, which `known` does not contain yet.
-  virtual void check_world(const simulated_node& node, const known_round& known) = 0;
+  virtual void check_world(const simulated_node& node, const known_round& round) = 0;
   /// A node was placed in its round.
   virtual void entered_round(const simulated_node&) {}
   /// `starting` starts a worker while `other` runs one of another round.
@@ -197,14 +197,14 @@ class simulated_job {
 
   // ---- for those who know how -----------------------------------------------------------------
 
-  void note(std::string what) {
+  void note(std::string text) {
     const double seconds = std::chrono::duration<double>(time_.elapsed()).count();
-    notes_.push_back(fmt::format("{:9.4f} {}", seconds, what));
+    notes_.push_back(fmt::format("{:9.4f} {}", seconds, text));
   }
 
-  void complain(std::string what) {
-    note("WRONG: " + what);
-    complaints_.push_back(std::move(what));
+  void complain(std::string text) {
+    note("WRONG: " + text);
+    complaints_.push_back(std::move(text));
   }
 
   /// The whole node is gone at once: its agent says nothing any more, its workers die.
@@ -261,8 +261,8 @@ class simulated_job {
       by_.note(fmt::format("node {} hears: {}", node_.id, change.what));
       co_return change;
     }
-    task<rendezvous_change> report_failure(std::string what) override {
-      return inner_->report_failure(std::move(what));
+    task<rendezvous_change> report_failure(std::string reason) override {
+      return inner_->report_failure(std::move(reason));
     }
     task<void> exit_barrier() override {
       by_.note(fmt::format("node {} is done", node_.id));
@@ -317,7 +317,7 @@ class simulated_job {
         std::make_shared<observed_rendezvous>(*this, node, make_handler(node, parameters));
     options.services.launcher = node.launcher;
     options.services.time = node.clock;
-    node.launcher->on_start = [this, &node](fake_process& one) { give_life(node, one); };
+    node.launcher->on_start = [this, &node](fake_process& process) { give_life(node, process); };
     node.agent = std::make_unique<local_agent>(std::move(options));
     nodes_.push_back(std::move(made));
     note(fmt::format("node {} starts", node.id));
@@ -348,7 +348,7 @@ class simulated_job {
     if (!node.result) note_failure(node);
     const auto& started = node.launcher->started;
     if (std::any_of(started.begin(), started.end(),
-                    [](const auto& one) { return one->running(); })) {
+                    [](const auto& process) { return process->running(); })) {
       complain(fmt::format("node {} left a worker behind", node.id));
     }
   }
@@ -365,26 +365,26 @@ class simulated_job {
     if (world < plan_.min_nodes || world > plan_.max_nodes) {
       complain(fmt::format("round {} has {} nodes", round.round, world));
     }
-    known_round& known = rounds_[round_name(round)];
-    if (known.worlds.count(world) == 0) check_world(node, known);
-    known.worlds.insert(world);
+    known_round& entry = rounds_[round_name(round)];
+    if (entry.worlds.count(world) == 0) check_world(node, entry);
+    entry.worlds.insert(world);
     if (round.group_rank < 0 || round.group_rank >= world) complain("a rank outside of its round");
-    if (!known.ranks.insert(round.group_rank).second) {
+    if (!entry.ranks.insert(round.group_rank).second) {
       complain(fmt::format("rank {} of round {} is taken twice", round.group_rank, round.round));
     }
     if (round.restarts > failing_rounds()) {
       complain(fmt::format("round {} counts {} restarts, and workers failed in {} rounds",
                            round.round, round.restarts, failing_rounds()));
     }
-    known.restarts.insert(round.restarts);
-    if (known.restarts.size() > 1) {
+    entry.restarts.insert(round.restarts);
+    if (entry.restarts.size() > 1) {
       complain(fmt::format("the nodes of round {} do not agree on the restarts", round.round));
     }
   }
 
   // ---- workers --------------------------------------------------------------------------------
 
-  void give_life(simulated_node& node, fake_process& one) {
+  void give_life(simulated_node& node, fake_process& process) {
     if (node.crashed || over_) throw error(errc::start_failed, "the node is gone");
     const round_name round(*node.round);
     node.worker_rounds.push_back(round);
@@ -392,11 +392,11 @@ class simulated_job {
     check_other_rounds(node, round);
     const duration slowness = std::chrono::milliseconds(random_.below(1000));
     if (random_.below(5) == 0) {
-      one.on_signal = fake_process::ignore_all();
+      process.on_signal = fake_process::ignore_all();
     } else if (random_.below(2) == 0) {
-      one.on_signal = fake_process::exit_after(time_, slowness);
+      process.on_signal = fake_process::exit_after(time_, slowness);
     }
-    spawn(live(one.shared_from_this(), round));
+    spawn(live(process.shared_from_this(), round));
   }
 
   task<void> live(std::shared_ptr<fake_process> self, round_name round) {
@@ -448,7 +448,7 @@ class simulated_job {
   // ---- judgement ------------------------------------------------------------------------------
 
   bool all_ended() const {
-    return std::all_of(nodes_.begin(), nodes_.end(), [](const auto& one) { return one->ended; });
+    return std::all_of(nodes_.begin(), nodes_.end(), [](const auto& node) { return node->ended; });
   }
 
   void check_outcome() {

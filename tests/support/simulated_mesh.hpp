@@ -43,13 +43,13 @@ class simulated_mesh {
   // ---- servers --------------------------------------------------------------------------------
 
   /// From now on the node serves at a place.
-  void serve(int place, int node, std::shared_ptr<store_extension> what) {
+  void serve(int place, int node, std::shared_ptr<store_extension> extension) {
     auto made = std::make_shared<server>();
     made->node = node;
-    made->what = std::move(what);
+    made->extension = std::move(extension);
     servers_[place] = made;
     asio::co_spawn(
-        time_.context(), made->what->run(),
+        time_.context(), made->extension->run(),
         asio::bind_cancellation_slot(made->cancel.slot(), [made](std::exception_ptr) {}));
   }
 
@@ -58,7 +58,7 @@ class simulated_mesh {
   /// Which node serves at each place.
   std::map<int, int> serving_nodes() const {
     std::map<int, int> nodes;
-    for (const auto& [place, one] : servers_) nodes[place] = one->node;
+    for (const auto& [place, host] : servers_) nodes[place] = host->node;
     return nodes;
   }
 
@@ -71,8 +71,8 @@ class simulated_mesh {
       }
       const auto ended = position->second;
       position = servers_.erase(position);
-      for (const auto& one : std::vector(pipes_)) {
-        if (one->at == ended) one->break_off();
+      for (const auto& entry : std::vector(pipes_)) {
+        if (entry->at == ended) entry->break_off();
       }
       ended->cancel.emit(asio::cancellation_type::terminal);
     }
@@ -84,16 +84,16 @@ class simulated_mesh {
     if (position == servers_.end()) return;
     const auto ended = position->second;
     servers_.erase(position);
-    for (const auto& one : std::vector(pipes_)) {
-      if (one->at == ended) one->end.hang_up();
+    for (const auto& entry : std::vector(pipes_)) {
+      if (entry->at == ended) entry->end.hang_up();
     }
     ended->cancel.emit(asio::cancellation_type::terminal);
   }
 
   void end() {
-    for (const auto& one : std::vector(pipes_)) one->cut();
+    for (const auto& entry : std::vector(pipes_)) entry->cut();
     pipes_.clear();
-    for (const auto& [place, one] : servers_) one->cancel.emit(asio::cancellation_type::terminal);
+    for (const auto& [place, host] : servers_) host->cancel.emit(asio::cancellation_type::terminal);
     servers_.clear();
   }
 
@@ -106,23 +106,24 @@ class simulated_mesh {
   void deafen(int node) { deaf_.insert(node); }
   void mend(int node) {
     for (auto* nodes : {&parted_, &muted_, &deaf_}) nodes->erase(node);
-    for (const auto& one : std::vector(pipes_)) one->deliver_later();
+    for (const auto& entry : std::vector(pipes_)) entry->deliver_later();
   }
   /// Nobody gets a new connection from the node or to it.
   void bar(int node) { barred_.insert(node); }
   /// All connections of the node break; every end is told.
   void reset(int node) {
-    for (const auto& one : std::vector(pipes_)) {
-      if (one->touches(node)) one->break_off();
+    for (const auto& entry : std::vector(pipes_)) {
+      if (entry->touches(node)) entry->break_off();
     }
   }
   /// The same, at both ends in one moment; what no way is left for breaks nowhere.
   void reset_both_ends(int node) {
-    for (const auto& one : std::vector(pipes_)) {
-      const bool has_ways = has_way(one->node, one->at->node) && has_way(one->at->node, one->node);
-      if (!one->touches(node) || !has_ways) continue;
-      one->cut();
-      forget(*one);
+    for (const auto& entry : std::vector(pipes_)) {
+      const bool has_ways =
+          has_way(entry->node, entry->at->node) && has_way(entry->at->node, entry->node);
+      if (!entry->touches(node) || !has_ways) continue;
+      entry->cut();
+      forget(*entry);
     }
   }
   /// One of the node's connections to another one breaks at one end; the other end is told later.
@@ -131,11 +132,11 @@ class simulated_mesh {
   /// a connection.
   void break_one_end(int node, duration later) {
     std::vector<std::shared_ptr<pipe>> breakable;
-    for (const auto& one : pipes_) {
-      const bool is_within_a_host = one->node == one->at->node;
-      const auto safe = safe_from_.find({one->node, one->at->node});
+    for (const auto& entry : pipes_) {
+      const bool is_within_a_host = entry->node == entry->at->node;
+      const auto safe = safe_from_.find({entry->node, entry->at->node});
       const bool is_safe = safe == safe_from_.end() || safe->second <= time_.now();
-      if (one->touches(node) && !is_within_a_host && is_safe) breakable.push_back(one);
+      if (entry->touches(node) && !is_within_a_host && is_safe) breakable.push_back(entry);
     }
     if (breakable.empty()) return;
     const auto broken = breakable[random_.below(breakable.size())];
@@ -164,7 +165,7 @@ class simulated_mesh {
  private:
   struct server {
     int node = -1;
-    std::shared_ptr<store_extension> what;
+    std::shared_ptr<store_extension> extension;
     std::shared_ptr<key_value_engine> engine = std::make_shared<key_value_engine>();
     asio::cancellation_signal cancel;
   };
@@ -283,7 +284,7 @@ class simulated_mesh {
       const auto to = co_await net_.pass(node_, place_);
       if (!to) throw error(errc::connection_failed, "nobody serves there");
       auto made = std::make_shared<pipe>(net_, node_, to);
-      made->conversation = to->what->begin(made->end);
+      made->conversation = to->extension->begin(made->end);
       net_.pipes_.push_back(made);
       co_return std::make_shared<channel>(std::move(made));
     }
@@ -389,7 +390,7 @@ class simulated_mesh {
   }
 
   void forget(pipe& ended) {
-    std::erase_if(pipes_, [&](const auto& one) { return one.get() == &ended; });
+    std::erase_if(pipes_, [&](const auto& entry) { return entry.get() == &ended; });
   }
 
   manual_time& time_;

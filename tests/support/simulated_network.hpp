@@ -52,34 +52,34 @@ class simulated_network {
   /// What waited gets through.
   void mend(int node) {
     parted_.erase(node);
-    for (const auto& one : std::vector(pipes_)) one->deliver_later();
-    for (const auto& one : std::vector(dying_)) one->deliver_later();
+    for (const auto& entry : std::vector(pipes_)) entry->deliver_later();
+    for (const auto& entry : std::vector(dying_)) entry->deliver_later();
   }
   /// The node's connections break; both ends are told.
   void reset(int node) {
-    for (const auto& one : std::vector(pipes_)) {
-      if (one->node == node) one->break_off();
+    for (const auto& entry : std::vector(pipes_)) {
+      if (entry->node == node) entry->break_off();
     }
   }
   /// The same, and what is under way is lost, all but the first of it: each end has heard less than
   /// the other has said, and does not know how much.
   void reset_and_lose(int node) {
-    for (const auto& one : std::vector(pipes_)) {
-      if (one->node != node) continue;
-      one->to_server.resize(random_.below(one->to_server.size() + 1));
-      one->to_client.resize(random_.below(one->to_client.size() + 1));
-      one->deliver();
-      one->to_server.clear();
-      one->to_client.clear();
-      one->break_off();
+    for (const auto& entry : std::vector(pipes_)) {
+      if (entry->node != node) continue;
+      entry->to_server.resize(random_.below(entry->to_server.size() + 1));
+      entry->to_client.resize(random_.below(entry->to_client.size() + 1));
+      entry->deliver();
+      entry->to_server.clear();
+      entry->to_client.clear();
+      entry->break_off();
     }
   }
   /// One of the node's connections breaks, and only one end is told; the other learns it when it
   /// says something.
   void reset_one_end(int node) {
     std::vector<std::shared_ptr<pipe>> its_own;
-    for (const auto& one : pipes_) {
-      if (one->node == node && one->is_open && !one->client_closed) its_own.push_back(one);
+    for (const auto& entry : pipes_) {
+      if (entry->node == node && entry->is_open && !entry->client_closed) its_own.push_back(entry);
     }
     if (its_own.empty()) return;
     const std::shared_ptr<pipe> broken = its_own[random_.below(its_own.size())];
@@ -106,7 +106,7 @@ class simulated_network {
     if (!life_) return;
     life_->cancel.emit(asio::cancellation_type::terminal);
     life_->ended.set();
-    for (const auto& one : std::vector(pipes_)) one->die();
+    for (const auto& entry : std::vector(pipes_)) entry->die();
     stalled_until_ = time_point::min();
     life_.reset();
   }
@@ -387,11 +387,11 @@ class simulated_network {
   }
   task<void> deliver_all_after(duration span) {
     co_await time_.sleep_until(time_.now() + span);
-    for (const auto& one : std::vector(pipes_)) one->deliver_later();
+    for (const auto& entry : std::vector(pipes_)) entry->deliver_later();
   }
 
   void forget(pipe& ended) {
-    std::erase_if(pipes_, [&](const auto& one) { return one.get() == &ended; });
+    std::erase_if(pipes_, [&](const auto& entry) { return entry.get() == &ended; });
   }
 
   manual_time& time_;

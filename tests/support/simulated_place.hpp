@@ -173,7 +173,7 @@ class simulated_place {
   void changed(int node, const torch_state& after) {
     const torch_state before = std::exchange(last_, after);
     on_change_(node, before, after);
-    for (const auto& one : watches_) one->set();
+    for (const auto& watch : watches_) watch->set();
   }
 
   std::optional<stored_state> kept() const {

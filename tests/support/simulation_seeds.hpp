@@ -38,8 +38,8 @@ void run_seeds(const std::string& filter) {
   const bool replays = std::getenv("ELASTIC_SIMULATION_FIRST") != nullptr;
   std::random_device device;
   const std::uint64_t first = number_from("ELASTIC_SIMULATION_FIRST", device());
-  const std::uint64_t wanted = number_from("ELASTIC_SIMULATION_SEEDS", replays ? 1 : 200);
-  const std::uint64_t seeds = is_sanitized && wanted > 1 ? (wanted + 3) / 4 : wanted;
+  const std::uint64_t number = number_from("ELASTIC_SIMULATION_SEEDS", replays ? 1 : 200);
+  const std::uint64_t seeds = is_sanitized && number > 1 ? (number + 3) / 4 : number;
   std::uint64_t met = 0;
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     asio::io_context context;

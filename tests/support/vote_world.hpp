@@ -54,9 +54,9 @@ class vote_world {
       now_ = std::min({due, now_ < calm ? calm : end, next_deadline()});
       if (before < calm && now_ >= calm) mend();
       if (!events_.empty() && events_.begin()->first.first <= now_) {
-        const auto what = std::move(events_.begin()->second);
+        const auto event = std::move(events_.begin()->second);
         events_.erase(events_.begin());
-        what();
+        event();
       }
       for (std::size_t place = 0; place < lives_.size(); ++place) {
         life& of = lives_[place];
@@ -130,16 +130,16 @@ class vote_world {
 
   static duration milliseconds(std::uint64_t count) { return std::chrono::milliseconds(count); }
   std::uint64_t below(std::uint64_t bound) { return random_.below(bound); }
-  void at(duration after, std::function<void()> what) {
-    events_.emplace(std::pair(now_ + after, next_event_++), std::move(what));
+  void at(duration after, std::function<void()> event) {
+    events_.emplace(std::pair(now_ + after, next_event_++), std::move(event));
   }
-  void note(const std::string& what) {
+  void note(const std::string& text) {
     notes_.push_back(
-        fmt::format("{:.4f} {}", std::chrono::duration<double>(now_ - begin_).count(), what));
+        fmt::format("{:.4f} {}", std::chrono::duration<double>(now_ - begin_).count(), text));
   }
-  void complain(const std::string& what) {
-    if (complaint_.empty()) complaint_ = what;
-    note("WRONG: " + what);
+  void complain(const std::string& text) {
+    if (complaint_.empty()) complaint_ = text;
+    note("WRONG: " + text);
   }
 
   // ---- time -----------------------------------------------------------------------------------
@@ -270,58 +270,58 @@ class vote_world {
   }
 
   void after_end(std::size_t place, std::uint64_t generation, std::size_t from, std::size_t to,
-                 duration later, std::function<void()> what) {
+                 duration later, std::function<void()> message) {
     const std::uint64_t number = lives_[place].number;
     at(later + std::chrono::microseconds(below(20'000)), [this, place, number, generation, from, to,
-                                                          what] {
+                                                          message] {
       const bool is_newer = between(from, to).is_up && between(from, to).generation != generation;
-      if (lives_[place].number == number && !is_newer) tell(place, what);
+      if (lives_[place].number == number && !is_newer) tell(place, message);
     });
   }
 
   // In order, as over TCP.
-  void send(std::size_t from, std::size_t to, bool is_question, std::function<void()> what) {
+  void send(std::size_t from, std::size_t to, bool is_question, std::function<void()> message) {
     wire& line = is_question ? between(from, to) : between(to, from);
     if (!line.is_up) return;
     time_point& last = is_question ? line.last_there : line.last_back;
     last = std::max(now_ + delay(), last + std::chrono::nanoseconds(1));
     const std::uint64_t generation = line.generation;
     const std::uint64_t number = lives_[to].number;
-    at(last - now_, [this, from, to, is_question, generation, number, what] {
+    at(last - now_, [this, from, to, is_question, generation, number, message] {
       wire& at_arrival = is_question ? between(from, to) : between(to, from);
       if (at_arrival.generation != generation || !at_arrival.is_up) return;
       if (lives_[to].number != number) return;
       if (between(from, to).is_cut) {
-        between(from, to).held.push_back([this, to, what] { tell(to, what); });
+        between(from, to).held.push_back([this, to, message] { tell(to, message); });
       } else {
-        tell(to, what);
+        tell(to, message);
       }
     });
   }
 
-  void tell(std::size_t place, const std::function<void()>& what) {
+  void tell(std::size_t place, const std::function<void()>& message) {
     life& of = lives_[place];
     if (!of.is_alive) return;
     if (of.paused_until > now_) {
-      of.held.push_back(what);
+      of.held.push_back(message);
       return;
     }
-    what();
+    message();
     flush(place);
   }
 
   void flush(std::size_t place) {
     machine& core = *lives_[place].core;
-    for (auto& one : core.take_questions()) {
-      const auto to = static_cast<std::size_t>(one.to);
-      send(place, to, true, [this, place, to, what = one.what] {
-        std::visit([&](const auto& said) { take(place, to, said); }, what);
+    for (auto& question : core.take_questions()) {
+      const auto to = static_cast<std::size_t>(question.to);
+      send(place, to, true, [this, place, to, request = question.request] {
+        std::visit([&](const auto& message) { take(place, to, message); }, request);
       });
     }
-    for (auto& one : core.take_replies()) {
-      const auto to = static_cast<std::size_t>(one.to);
-      send(place, to, false, [this, place, to, what = one.what] {
-        std::visit([&](const auto& said) { take(place, to, said); }, what);
+    for (auto& reply : core.take_replies()) {
+      const auto to = static_cast<std::size_t>(reply.to);
+      send(place, to, false, [this, place, to, answer = reply.answer] {
+        std::visit([&](const auto& message) { take(place, to, message); }, answer);
       });
     }
     for (const std::string& line : core.take_notes()) note(fmt::format("{} {}", place, line));
@@ -329,9 +329,9 @@ class vote_world {
   }
 
   template <class Message>
-  void take(std::size_t from, std::size_t to, const Message& said) {
-    if constexpr (requires(machine& core) { core.received(0, said, time_point()); }) {
-      lives_[to].core->received(static_cast<int>(from), said, clock(lives_[to]));
+  void take(std::size_t from, std::size_t to, const Message& message) {
+    if constexpr (requires(machine& core) { core.received(0, message, time_point()); }) {
+      lives_[to].core->received(static_cast<int>(from), message, clock(lives_[to]));
     }
   }
 
@@ -399,7 +399,7 @@ class vote_world {
     wire& line = between(from, to);
     if (!std::exchange(line.is_cut, false)) return;
     const auto held = std::exchange(line.held, {});
-    for (const auto& what : held) what();
+    for (const auto& message : held) message();
   }
 
   // Nodes that have a leader no more ask all candidates.
@@ -419,7 +419,7 @@ class vote_world {
     of.core->advance(clock(of));
     flush(place);
     const auto held = std::exchange(of.held, {});
-    for (const auto& what : held) tell(place, what);
+    for (const auto& message : held) tell(place, message);
   }
 
   void mend() {

@@ -96,7 +96,7 @@ struct stage {
   Answer reply() {
     const auto replies = core.take_replies();
     REQUIRE(replies.size() == 1);
-    return std::get<Answer>(replies[0].what);
+    return std::get<Answer>(replies[0].answer);
   }
   bool would_vote(int peer, std::int64_t term = 1'000'000) {
     core.received(peer, elastic::detail::candidate_messages::vote{term, true, false}, now);
@@ -275,7 +275,7 @@ TEST_CASE("vote machine: a leader that a majority does not hear steps down", "[r
     one.at(1300ms);
     const auto questions = one.core.take_questions();
     REQUIRE_FALSE(questions.empty());
-    CHECK(std::holds_alternative<resign>(questions[0].what));
+    CHECK(std::holds_alternative<resign>(questions[0].request));
     CHECK(one.would_vote(2));
   }
   SECTION("unless another one does") {
@@ -372,7 +372,7 @@ TEST_CASE("vote machine: who loses an election says so, and tries again", "[rend
   CHECK(one.core.role() == vote_role::follows);
   const auto questions = one.core.take_questions();
   REQUIRE(questions.size() == 2);
-  CHECK(std::holds_alternative<resign>(questions[0].what));
+  CHECK(std::holds_alternative<resign>(questions[0].request));
   one.ask();
 }
 
@@ -427,7 +427,7 @@ TEST_CASE("vote machine: a leader that leaves frees the others, and votes no mor
   one.core.retire(true, one.now);
   const auto questions = one.core.take_questions();
   REQUIRE(questions.size() == 2);
-  CHECK(std::get<resign>(questions[0].what).is_done);
+  CHECK(std::get<resign>(questions[0].request).is_done);
   CHECK_FALSE(one.would_vote(1));
   CHECK(one.core.role() == vote_role::follows);
 }

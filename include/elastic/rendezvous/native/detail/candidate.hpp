@@ -121,7 +121,7 @@ class candidate final : public store_extension {
   // Who connects says which candidate it is, and is believed if the agent that is met at that
   // candidate's address says the same: of two with one place only one has the address.
 
-  ELASTIC_DECL bool take(int peer, const candidate_messages::present& said, std::string address);
+  ELASTIC_DECL bool take(int peer, const candidate_messages::present& answer, std::string address);
   ELASTIC_DECL void check_claim(visitor& from);
   ELASTIC_DECL void admit(visitor& from);
   ELASTIC_DECL void look_again(int peer);
@@ -141,12 +141,12 @@ class candidate final : public store_extension {
   ELASTIC_DECL void note_rejection(int peer, const std::string& why);
   ELASTIC_DECL bool take_answer(int peer, const candidate_answer& answer, message_channel& from);
 
-  // ---- the office -------------------------------------------------------------------------------
+  // ---- serving the job --------------------------------------------------------------------------
 
   ELASTIC_DECL task<void> keep_time();
   ELASTIC_DECL void settle();
-  ELASTIC_DECL void open_office();
-  ELASTIC_DECL void close_office();
+  ELASTIC_DECL void begin_service();
+  ELASTIC_DECL void end_service();
   // Whether a majority has what the job's nodes are about to be told.
   ELASTIC_DECL bool may_speak(const rendezvous_coordinator& job);
   // Whether everybody knows that the job is over, as far as is known now, and when it may leave.
@@ -169,8 +169,8 @@ class candidate final : public store_extension {
   /// Since when no majority is reached.
   std::optional<time_point> alone_since_;
   std::shared_ptr<rendezvous_coordinator> job_;
-  std::shared_ptr<rendezvous_service> office_;
-  std::shared_ptr<event_flag> office_end_;
+  std::shared_ptr<rendezvous_service> service_;
+  std::shared_ptr<event_flag> service_end_;
   std::mutex executor_access_;
   std::optional<asio::any_io_executor> executor_;
   std::optional<event_flag> earlier_;

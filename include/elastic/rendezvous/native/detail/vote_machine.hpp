@@ -102,11 +102,11 @@ class vote_machine {
 
   struct question {
     int to;
-    candidate_request what;
+    candidate_request request;
   };
   struct reply {
     int to;
-    candidate_answer what;
+    candidate_answer answer;
   };
 
   /// What to say over our connections, since the last call.
@@ -210,8 +210,8 @@ class vote_machine {
   ELASTIC_DECL void look_at_lease(time_point now);
   ELASTIC_DECL void look_at_doubt(time_point now);
   ELASTIC_DECL void step_down(std::string why, time_point now);
-  ELASTIC_DECL void say_to_asked(const candidate_messages::resign& what);
-  ELASTIC_DECL void say_to_all(const candidate_messages::resign& what);
+  ELASTIC_DECL void say_to_asked(const candidate_messages::resign& request);
+  ELASTIC_DECL void say_to_all(const candidate_messages::resign& request);
 
   ELASTIC_DECL duration patience() const;
   duration silence() const { return chosen_.settings.silence(); }

@@ -48,9 +48,9 @@ class candidate::visitor final : public store_extension::conversation {
     }
   }
 
-  void say(const candidate_answer& what) {
+  void say(const candidate_answer& answer) {
     std::string frame;
-    append_frame(frame, candidate_text(what));
+    append_frame(frame, candidate_text(answer));
     from_.send(frame);
   }
 
@@ -68,14 +68,14 @@ class candidate::visitor final : public store_extension::conversation {
   void dismiss() {
     is_dismissed_ = true;
     node_.reset();
-    office_.reset();
+    service_.reset();
     from_.hang_up();
   }
 
   /// From now on it is a node of the job, which begins with `message`.
-  void enter(std::shared_ptr<rendezvous_service> office, std::string_view message) {
-    office_ = std::move(office);
-    node_ = office_->begin(from_);
+  void enter(std::shared_ptr<rendezvous_service> service, std::string_view message) {
+    service_ = std::move(service);
+    node_ = service_->begin(from_);
     pass_on(message);
   }
 
@@ -99,8 +99,8 @@ class candidate::visitor final : public store_extension::conversation {
   client& from_;
   frame_reader frames_;
   bool is_dismissed_ = false;
-  // It refers to the office.
-  std::shared_ptr<rendezvous_service> office_;
+  // It refers to the service.
+  std::shared_ptr<rendezvous_service> service_;
   std::unique_ptr<conversation> node_;
 };
 
@@ -143,7 +143,7 @@ ELASTIC_DECL task<void> candidate::run() {
 }
 
 ELASTIC_DECL task<void> candidate::end_tasks() {
-  close_office();
+  end_service();
   co_await tasks_->stop();
   // Those that were spoken over until now.
   for (route& way : routes_) {
@@ -194,7 +194,7 @@ ELASTIC_DECL task<bool> candidate::hand_over(bool is_over) {
 }
 
 ELASTIC_DECL bool candidate::is_free() const {
-  return office_ ? job_->is_idle() && votes_.is_kept() : votes_.is_done();
+  return service_ ? job_->is_idle() && votes_.is_kept() : votes_.is_done();
 }
 
 ELASTIC_DECL time_point candidate::free_at() const {
@@ -210,9 +210,9 @@ ELASTIC_DECL time_point candidate::free_at() const {
 ELASTIC_DECL void candidate::received(visitor& from, std::string_view message) {
   const auto request = parse_candidate_request(message);
   if (request) {
-    std::visit([&](const auto& what) { take(from, what); }, *request);
-  } else if (from.search && office_ && votes_.serves()) {
-    from.enter(office_, message);
+    std::visit([&](const auto& content) { take(from, content); }, *request);
+  } else if (from.search && service_ && votes_.serves()) {
+    from.enter(service_, message);
   } else {
     // One that asks who leads was sent away before it said so.
     if (!from.search) from.refuse(chosen_.list);
@@ -289,7 +289,7 @@ ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::seek&
   votes_.told_term(request.most_term, chosen_.time->now());
   // It asked once more before it heard.
   if (from.knows_leader) return;
-  if (office_ && votes_.serves() && !is_in_doubt(from)) {
+  if (service_ && votes_.serves() && !is_in_doubt(from)) {
     tell_leader(from);
   } else {
     from.say(candidate_messages::wait{chosen_.self});
@@ -328,26 +328,26 @@ ELASTIC_DECL void candidate::end_look(int peer) {
   if (std::exchange(route_to(peer).is_looking, false)) tell_seekers();
 }
 
-ELASTIC_DECL bool candidate::take(int peer, const candidate_messages::present& said,
+ELASTIC_DECL bool candidate::take(int peer, const candidate_messages::present& answer,
                                   std::string address) {
-  if (said.index != peer) {
+  if (answer.index != peer) {
     note_rejection(
         peer,
         fmt::format(
             "--rdzv-endpoint '{}': candidate {} is met at the address of candidate {}: two of the "
             "list are one server, or its --rdzv-conf candidate is wrong",
-            chosen_.list, said.index, peer));
+            chosen_.list, answer.index, peer));
     return false;
   }
   route& way = route_to(peer);
-  if (way.node != said.node) way.is_in_place = way.address == address;
-  way.node = said.node;
+  if (way.node != answer.node) way.is_in_place = way.address == address;
+  way.node = answer.node;
   way.address = std::move(address);
   way.is_met = true;
   way.is_looking = false;
   for (visitor* const entry : std::vector<visitor*>(visitors_)) {
     if (!entry->claim || entry->claim->index != peer || entry->index >= 0) continue;
-    if (entry->claim->node == said.node) {
+    if (entry->claim->node == answer.node) {
       admit(*entry);
     } else {
       way.stranger = entry->claim->node;
@@ -377,7 +377,7 @@ ELASTIC_DECL bool candidate::is_in_doubt(const visitor& node) const {
 }
 
 ELASTIC_DECL void candidate::tell_seekers() {
-  if (!office_ || !votes_.serves()) return;
+  if (!service_ || !votes_.serves()) return;
   for (visitor* const entry : std::vector<visitor*>(visitors_)) {
     if (entry->search && !entry->knows_leader && !is_in_doubt(*entry)) tell_leader(*entry);
   }
@@ -534,7 +534,7 @@ ELASTIC_DECL bool candidate::take_answer(int peer, const candidate_answer& answe
   return true;
 }
 
-// ---- the office ---------------------------------------------------------------------------------
+// ---- serving the job ----------------------------------------------------------------------------
 
 ELASTIC_DECL void candidate::wake() {
   if (earlier_) earlier_->set();
@@ -551,18 +551,18 @@ ELASTIC_DECL task<void> candidate::keep_time() {
 
 ELASTIC_DECL void candidate::settle() {
   for (;;) {
-    if (votes_.serves() && !office_) open_office();
-    if (!votes_.serves() && office_) close_office();
-    if (office_) office_->speak();
+    if (votes_.serves() && !service_) begin_service();
+    if (!votes_.serves() && service_) end_service();
+    if (service_) service_->speak();
     const auto questions = votes_.take_questions();
     const auto replies = votes_.take_replies();
     for (const auto& question : questions) {
       const auto& channel = route_to(question.to).channel;
-      if (channel) channel->send(candidate_text(question.what));
+      if (channel) channel->send(candidate_text(question.request));
     }
     for (const auto& reply : replies) {
       visitor* const to = peers_[static_cast<std::size_t>(reply.to)];
-      if (to != nullptr) to->say(reply.what);
+      if (to != nullptr) to->say(reply.answer);
     }
     for (const std::string& line : votes_.take_notes()) {
       chosen_.log.info("rendezvous of job '{}': candidate {} {}", chosen_.run_id, chosen_.self,
@@ -578,28 +578,28 @@ ELASTIC_DECL void candidate::settle() {
   if (news_) news_->set();
 }
 
-inline task<void> serve(std::shared_ptr<rendezvous_service> office,
+inline task<void> serve(std::shared_ptr<rendezvous_service> service,
                         std::shared_ptr<event_flag> end) {
-  co_await race(office->run(), end->wait());
+  co_await race(service->run(), end->wait());
 }
 
-ELASTIC_DECL void candidate::open_office() {
+ELASTIC_DECL void candidate::begin_service() {
   const time_point now = chosen_.time->now();
   job_ = std::make_shared<rendezvous_coordinator>(chosen_.run_id, chosen_.log, votes_.term());
   job_->inherit(votes_.value(), chosen_.node, chosen_.settings, now, votes_.uncertain_until());
-  office_ = std::make_shared<rendezvous_service>(
+  service_ = std::make_shared<rendezvous_service>(
       job_, [this](const rendezvous_coordinator& job) { return may_speak(job); }, chosen_.log,
       chosen_.time);
-  if (chosen_.reports) office_->show(chosen_.run_id, chosen_.reports);
-  office_end_ = std::make_shared<event_flag>(*executor_);
-  tasks_->spawn(serve(office_, office_end_));
+  if (chosen_.reports) service_->show(chosen_.run_id, chosen_.reports);
+  service_end_ = std::make_shared<event_flag>(*executor_);
+  tasks_->spawn(serve(service_, service_end_));
   tell_seekers();
 }
 
-ELASTIC_DECL void candidate::close_office() {
-  if (!office_) return;
-  office_end_->set();
-  office_.reset();
+ELASTIC_DECL void candidate::end_service() {
+  if (!service_) return;
+  service_end_->set();
+  service_.reset();
   job_.reset();
   // Nodes look for the next leader, and their workers end.
   for (visitor* const entry : std::vector<visitor*>(visitors_)) {

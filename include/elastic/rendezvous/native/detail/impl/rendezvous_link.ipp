@@ -227,7 +227,7 @@ ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<chan
 }
 
 ELASTIC_DECL duration rendezvous_link::answer_patience() const {
-  // A leader tells nothing that a majority does not have, until it gives up its office.
+  // A leader tells nothing that a majority does not have, until it leads no more.
   if (!connector_->knows_other_side()) return attempt_timeout;
   return std::max<duration>(attempt_timeout, settings_.silence());
 }

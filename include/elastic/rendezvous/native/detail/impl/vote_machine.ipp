@@ -143,8 +143,8 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::ack
   }
   other& entry = others_.at(static_cast<std::size_t>(peer));
   // What was said later than now was said by somebody else.
-  const time_point said{duration(answer.stamp)};
-  if (said <= now) entry.heard = std::max(entry.heard, said);
+  const time_point sent_at{duration(answer.stamp)};
+  if (sent_at <= now) entry.heard = std::max(entry.heard, sent_at);
   entry.kept = std::max(entry.kept, std::min(answer.sequence, value_.sequence));
   if (!has_begun_ && is_kept()) {
     has_begun_ = true;
@@ -433,8 +433,8 @@ ELASTIC_DECL time_point vote_machine::lease_end() const {
 }
 
 ELASTIC_DECL void vote_machine::write_to(int peer, time_point now) {
-  const candidate_messages::write what{term_, now.time_since_epoch().count(), value_};
-  questions_.push_back({peer, what});
+  const candidate_messages::write request{term_, now.time_since_epoch().count(), value_};
+  questions_.push_back({peer, request});
 }
 
 ELASTIC_DECL void vote_machine::write_to_all(time_point now) {
@@ -459,16 +459,16 @@ ELASTIC_DECL void vote_machine::step_down(std::string why, time_point now) {
   promise_ = promise{chosen_.self, life_of(chosen_.self), term_, now + stop};
 }
 
-ELASTIC_DECL void vote_machine::say_to_asked(const candidate_messages::resign& what) {
+ELASTIC_DECL void vote_machine::say_to_asked(const candidate_messages::resign& request) {
   for (std::size_t peer = 0; peer < others_.size(); ++peer) {
     const other& entry = others_[peer];
-    if (entry.is_asked && entry.is_reached) questions_.push_back({static_cast<int>(peer), what});
+    if (entry.is_asked && entry.is_reached) questions_.push_back({static_cast<int>(peer), request});
   }
 }
 
-ELASTIC_DECL void vote_machine::say_to_all(const candidate_messages::resign& what) {
+ELASTIC_DECL void vote_machine::say_to_all(const candidate_messages::resign& request) {
   for (std::size_t peer = 0; peer < others_.size(); ++peer) {
-    if (others_[peer].is_reached) questions_.push_back({static_cast<int>(peer), what});
+    if (others_[peer].is_reached) questions_.push_back({static_cast<int>(peer), request});
   }
 }
 
