@@ -13,3 +13,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU"
   target_compile_options(elastic_warnings INTERFACE
     -Wno-mismatched-new-delete -Wno-maybe-uninitialized)
 endif()
+
+# By default g++ looks for garbage half a dozen times in a unit of ours and finds little: a seventh
+# of the time to compile it, for a fifth of the memory.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND is_top_level)
+  target_compile_options(elastic_warnings INTERFACE
+    "SHELL:--param ggc-min-heapsize=600000" "SHELL:--param ggc-min-expand=100")
+endif()

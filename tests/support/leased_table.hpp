@@ -33,12 +33,12 @@ class leased_table {
 
   versioned_value get(const std::string& key) {
     end_old();
-    versioned_value entry;
+    versioned_value current;
     const auto found = entries_.find(key);
     const bool is_there = found != entries_.end();
-    if (is_there) entry.value = found->second.value;
-    entry.version = fmt::format("{}:{}", is_there ? found->second.index : 0, index_);
-    return entry;
+    if (is_there) current.value = found->second.value;
+    current.version = fmt::format("{}:{}", is_there ? found->second.index : 0, index_);
+    return current;
   }
 
   bool put(const std::string& key, std::string value, const std::string& version,
@@ -50,8 +50,8 @@ class leased_table {
   }
 
   bool erase(const std::string& key, const std::string& version) {
-    const versioned_value entry = get(key);
-    if (!entry.value || (!version.empty() && index_of(entry.version) != index_of(version))) {
+    const versioned_value current = get(key);
+    if (!current.value || (!version.empty() && index_of(current.version) != index_of(version))) {
       return false;
     }
     entries_.erase(key);
