@@ -16,6 +16,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 jobs=$(nproc)
+# Tests wait for each other's processes more than they compute.
+test_jobs=$((2 * jobs))
 run_sanitizers=0 run_clang=0 run_tests=1 run_ci=0 install=1
 for argument in "$@"; do
   case "$argument" in
@@ -262,17 +264,17 @@ compile_with_clang() {
 # Goes on after a failure: the summary of CTest is to be the last that is printed.
 test_everything() {
   failed=0
-  ctest --preset all-tests -j "$jobs" --output-log build/dev/all-tests.log || failed=1
+  ctest --preset all-tests -j "$test_jobs" --output-log build/dev/all-tests.log || failed=1
 }
 
 if [[ $run_clang == 1 ]]; then stage "clang: build" compile_with_clang; fi
 if [[ $run_ci == 1 ]]; then stage "fuzz" tests/fuzz/run.py --total 110; fi
 if [[ $run_sanitizers == 1 ]]; then
   stage "asan: build" build asan
-  stage "asan: test" ctest --preset asan -j "$jobs"
+  stage "asan: test" ctest --preset asan -j "$test_jobs"
   check_address_space
   stage "tsan: build" build tsan
-  stage "tsan: test" ctest --preset tsan -j "$jobs"
+  stage "tsan: test" ctest --preset tsan -j "$test_jobs"
 fi
 failed=0
 if [[ $run_tests == 1 ]]; then
