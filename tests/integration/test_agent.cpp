@@ -88,7 +88,7 @@ class job {
     config.standalone = true;
     config.rendezvous.run_id = "a job";
     config.workers.log_dir = folder.path();
-    config.workers.environment[left.name] = left.value;
+    config.workers.environment[remains.name] = remains.value;
     config.workers.environment["OMP_NUM_THREADS"] = "1";
     const char* io = std::getenv("ELASTIC_IO");
     config.rendezvous.use_ring = io == nullptr || std::string_view(io) != "epoll";
@@ -102,7 +102,7 @@ class job {
 
   launch_config config;
   temporary_directory folder;
-  leftovers left;
+  leftovers remains;
   std::shared_ptr<screen> out = std::make_shared<screen>();
   std::shared_ptr<screen> err = std::make_shared<screen>();
   std::shared_ptr<log_recorder> log = std::make_shared<log_recorder>();
@@ -141,12 +141,12 @@ class job {
     // Whoever looks at what was shown has a reference of their own.
     out = std::make_shared<screen>();
     err = std::make_shared<screen>();
-    CHECK(left.descriptors() == 0);
+    CHECK(remains.descriptors() == 0);
     return result;
   }
 
   void check_nothing_left() {
-    CHECK(left.processes().empty());
+    CHECK(remains.processes().empty());
     CHECK_FALSE(leftovers::has_children());
   }
 
@@ -163,9 +163,9 @@ class job {
 };
 
 /// Calls `act` when every worker has said "ready".
-void when_ready(job& one, int workers, std::function<void()> act) {
-  one.config.workers.tee = stream_selection(std_streams::out);
-  one.out->on_text = [workers, act, done = false](const std::string& text) mutable {
+void when_ready(job& test_job, int workers, std::function<void()> act) {
+  test_job.config.workers.tee = stream_selection(std_streams::out);
+  test_job.out->on_text = [workers, act, done = false](const std::string& text) mutable {
     if (done || occurrences(text, "ready") < workers) return;
     done = true;
     act();
@@ -175,27 +175,27 @@ void when_ready(job& one, int workers, std::function<void()> act) {
 // ---- what workers are given --------------------------------------------------------------------
 
 TEST_CASE("agent: exactly the promised variables reach each worker", "[integration][agent]") {
-  job one({"env"});
-  one.config.workers.role = "trn";
-  one.config.workers.max_restarts = 4;
-  one.config.workers.redirects = stream_selection(std_streams::out);
-  one.config.workers.environment["HOME"] = "/root with a blank";
-  one.config.workers.environment["EMPTY"] = "";
-  CHECK(one.run().state == worker_state::succeeded);
+  job test_job({"env"});
+  test_job.config.workers.role = "trn";
+  test_job.config.workers.max_restarts = 4;
+  test_job.config.workers.redirects = stream_selection(std_streams::out);
+  test_job.config.workers.environment["HOME"] = "/root with a blank";
+  test_job.config.workers.environment["EMPTY"] = "";
+  CHECK(test_job.run().state == worker_state::succeeded);
   for (int rank = 0; rank < 2; ++rank) {
-    std::set<std::string> given = lines_of(file_text(one.log_file(0, rank, "stdout.log")));
-    const auto master = std::find_if(given.begin(), given.end(), [](const std::string& line) {
-      return line.starts_with("MASTER_PORT=");
-    });
-    REQUIRE(master != given.end());
+    std::set<std::string> variables = lines_of(file_text(test_job.log_file(0, rank, "stdout.log")));
+    const auto master =
+        std::find_if(variables.begin(), variables.end(),
+                     [](const std::string& line) { return line.starts_with("MASTER_PORT="); });
+    REQUIRE(master != variables.end());
     CHECK(std::stoi(master->substr(12)) > 0);
-    given.erase(master);
-    const auto control = given.begin();
+    variables.erase(master);
+    const auto control = variables.begin();
     CHECK(control->starts_with("ELASTIC_CONTROL=@elastic-"));
-    given.erase(control);
+    variables.erase(control);
     const std::string n = std::to_string(rank);
     const std::set<std::string> promised{
-        "ELASTIC_TEST_MARK=" + one.left.value,
+        "ELASTIC_TEST_MARK=" + test_job.remains.value,
         "EMPTY=",
         "GROUP_RANK=0",
         "GROUP_WORLD_SIZE=1",
@@ -208,7 +208,7 @@ TEST_CASE("agent: exactly the promised variables reach each worker", "[integrati
         "ROLE_NAME=trn",
         "ROLE_RANK=" + n,
         "ROLE_WORLD_SIZE=2",
-        "TORCHELASTIC_ERROR_FILE=" + one.log_file(0, rank, "error.json"),
+        "TORCHELASTIC_ERROR_FILE=" + test_job.log_file(0, rank, "error.json"),
         "TORCHELASTIC_MAX_RESTARTS=4",
         "TORCHELASTIC_RESTART_COUNT=0",
         "TORCHELASTIC_RUN_ID=a job",
@@ -217,57 +217,57 @@ TEST_CASE("agent: exactly the promised variables reach each worker", "[integrati
         "TORCH_NCCL_ASYNC_ERROR_HANDLING=1",
         "WORLD_SIZE=2",
     };
-    CHECK(given == promised);
+    CHECK(variables == promised);
   }
 }
 
 TEST_CASE("agent: the master's port serves a store that is new in each attempt",
           "[integration][agent][io]") {
-  auto one = job::of_shell("echo $MASTER_PORT; exit $((3 - TORCHELASTIC_RESTART_COUNT))", 1);
-  one->config.workers.max_restarts = 3;
-  one->config.workers.redirects = stream_selection(std_streams::out);
-  CHECK(one->run().state == worker_state::succeeded);
+  auto test_job = job::of_shell("echo $MASTER_PORT; exit $((3 - TORCHELASTIC_RESTART_COUNT))", 1);
+  test_job->config.workers.max_restarts = 3;
+  test_job->config.workers.redirects = stream_selection(std_streams::out);
+  CHECK(test_job->run().state == worker_state::succeeded);
   // Two may happen to have the same.
   std::set<std::string> ports;
   for (int attempt = 0; attempt < 4; ++attempt) {
-    ports.insert(file_text(one->log_file(attempt, 0, "stdout.log")));
+    ports.insert(file_text(test_job->log_file(attempt, 0, "stdout.log")));
   }
   CHECK(ports.size() > 1);
 }
 
 TEST_CASE("agent: the local rank stands in for its macro in arguments", "[integration][agent]") {
-  job one({"line", "r${local_rank}", "line", "$local_rank$$$other", "args"});
-  one.config.workers.redirects = stream_selection(std_streams::out);
-  CHECK(one.run().state == worker_state::succeeded);
-  CHECK(file_text(one.log_file(0, 1, "stdout.log")).starts_with("r1\n1$$other\n"));
+  job test_job({"line", "r${local_rank}", "line", "$local_rank$$$other", "args"});
+  test_job.config.workers.redirects = stream_selection(std_streams::out);
+  CHECK(test_job.run().state == worker_state::succeeded);
+  CHECK(file_text(test_job.log_file(0, 1, "stdout.log")).starts_with("r1\n1$$other\n"));
 }
 
 // ---- attempts ----------------------------------------------------------------------------------
 
 TEST_CASE("agent: failed attempts are repeated until one succeeds", "[integration][agent]") {
-  auto one = job::of_shell(
+  auto test_job = job::of_shell(
       "echo attempt $TORCHELASTIC_RESTART_COUNT of $LOCAL_RANK; "
       "if [ $LOCAL_RANK = 1 ]; then exit $((2 - TORCHELASTIC_RESTART_COUNT)); fi");
-  one->config.workers.max_restarts = 5;
-  one->config.workers.redirects = stream_selection(std_streams::out);
-  const run_result result = one->run();
+  test_job->config.workers.max_restarts = 5;
+  test_job->config.workers.redirects = stream_selection(std_streams::out);
+  const run_result result = test_job->run();
   CHECK(result.state == worker_state::succeeded);
   CHECK(result.restarts == 2);
   for (int attempt = 0; attempt < 3; ++attempt) {
     // The other may have been stopped before it could write.
-    CHECK(file_text(one->log_file(attempt, 1, "stdout.log")) ==
+    CHECK(file_text(test_job->log_file(attempt, 1, "stdout.log")) ==
           fmt::format("attempt {} of 1\n", attempt));
   }
-  CHECK_FALSE(fs::exists(one->log_root() / "attempt_3"));
-  CHECK(result.log_directory == one->log_root());
+  CHECK_FALSE(fs::exists(test_job->log_root() / "attempt_3"));
+  CHECK(result.log_directory == test_job->log_root());
 }
 
 TEST_CASE("agent: a hundred restarts leave no process and no descriptor",
           "[integration][agent][io]") {
-  job one({"exit", "1"});
-  one.config.workers.max_restarts = 100;
-  one.config.workers.tee = stream_selection(std_streams::both);
-  const run_result result = one.run();
+  job test_job({"exit", "1"});
+  test_job.config.workers.max_restarts = 100;
+  test_job.config.workers.tee = stream_selection(std_streams::both);
+  const run_result result = test_job.run();
   CHECK(result.state == worker_state::failed);
   CHECK(result.restarts == 100);
 }
@@ -286,8 +286,8 @@ TEST_CASE("agent: a worker dies in every way", "[integration][agent]") {
   }
   for (const auto& [acts, status] : ends) {
     CAPTURE(status.text());
-    job one(acts, 1);
-    const run_result result = one.run();
+    job test_job(acts, 1);
+    const run_result result = test_job.run();
     CHECK((result.state == worker_state::succeeded) == status.success());
     if (status.success()) continue;
     REQUIRE(result.failures.size() == 1);
@@ -297,17 +297,17 @@ TEST_CASE("agent: a worker dies in every way", "[integration][agent]") {
 }
 
 TEST_CASE("agent: the others of a worker that died are told to end", "[integration][agent]") {
-  auto one = job::of_shell(
+  auto test_job = job::of_shell(
       "if [ $LOCAL_RANK = 2 ]; then while [ ! -e ready.0 -o ! -e ready.1 ]; do sleep 0.01; done; "
       "kill -9 $$$$; fi; "
       "trap 'echo told; exit 0' TERM; : > ready.$LOCAL_RANK; while :; do sleep 0.01; done",
       3);
-  one->config.workers.tee = stream_selection(std_streams::out);
+  test_job->config.workers.tee = stream_selection(std_streams::out);
   temporary_directory here;
-  one->config.workers.arguments.at(1) =
-      "cd '" + here.path() + "'; " + one->config.workers.arguments.at(1);
-  const auto shown = one->out;
-  const run_result result = one->run();
+  test_job->config.workers.arguments.at(1) =
+      "cd '" + here.path() + "'; " + test_job->config.workers.arguments.at(1);
+  const auto shown = test_job->out;
+  const run_result result = test_job->run();
   CHECK(result.state == worker_state::failed);
   REQUIRE(result.failures.size() == 1);
   CHECK(result.failures[0].local_rank == 2);
@@ -319,11 +319,11 @@ TEST_CASE("agent: what workers leave running ends with them", "[integration][age
   const auto leave_running = [](guard_policy guard, const std::string& kind) {
     for (const std::string code : {"0", "1"}) {
       CAPTURE(guard, kind, code);
-      job one({"fork", kind, "line", "x", "exit", code});
-      one.config.workers.max_restarts = 1;
-      one.config.guard = guard;
+      job test_job({"fork", kind, "line", "x", "exit", code});
+      test_job.config.workers.max_restarts = 1;
+      test_job.config.guard = guard;
       const auto begin = std::chrono::steady_clock::now();
-      const run_result result = one.run();
+      const run_result result = test_job.run();
       CHECK((result.state == worker_state::succeeded) == (code == "0"));
       CHECK(std::chrono::steady_clock::now() - begin < 20s);
     }
@@ -341,21 +341,21 @@ TEST_CASE("agent: what workers leave running ends with them", "[integration][age
 TEST_CASE("agent: workers have a guard unless the configuration or the services say otherwise",
           "[integration][agent]") {
   const auto is_guarded = [](guard_policy config, std::optional<guard_policy> services) {
-    job one({"line", "ready", "hang"}, 1);
-    one.config.guard = config;
+    job test_job({"line", "ready", "hang"}, 1);
+    test_job.config.guard = config;
     agent_services with;
-    with.console_out = one.out;
-    with.log = one.log->log();
+    with.console_out = test_job.out;
+    with.log = test_job.log->log();
     with.guard = services;
     bool found = false;
-    when_ready(one, 1, [&] {
-      const std::vector<pid_t> workers = one.left.processes();
+    when_ready(test_job, 1, [&] {
+      const std::vector<pid_t> workers = test_job.remains.processes();
       found = workers.size() == 1 && leftovers::is_guard(detail::read_process(workers[0])->parent);
-      one.agent->stop({});
+      test_job.agent->stop({});
     });
-    one.agent = make_agent(one.config, with);
-    one.run();
-    CHECK(one.log->has("no guard") != found);
+    test_job.agent = make_agent(test_job.config, with);
+    test_job.run();
+    CHECK(test_job.log->has("no guard") != found);
     return found;
   };
   const launch_config as_it_is;
@@ -368,14 +368,14 @@ TEST_CASE("agent: workers have a guard unless the configuration or the services 
 
 TEST_CASE("agent: a program that is not there or cannot be run is an error",
           "[integration][agent]") {
-  job one({});
-  one.config.workers.program = "/nothing/here";
-  CHECK_THROWS_AS(one.run(), error);
-  CHECK(one.left.descriptors() == 0);
-  job two({});
-  two.config.workers.program = "/etc/passwd";
+  job test_job({});
+  test_job.config.workers.program = "/nothing/here";
+  CHECK_THROWS_AS(test_job.run(), error);
+  CHECK(test_job.remains.descriptors() == 0);
+  job other_job({});
+  other_job.config.workers.program = "/etc/passwd";
   try {
-    two.run();
+    other_job.run();
     FAIL("it ran");
   } catch (const error& failure) {
     CHECK(failure.code() == errc::program_not_executable);
@@ -385,19 +385,19 @@ TEST_CASE("agent: a program that is not there or cannot be run is an error",
 // ---- output and files --------------------------------------------------------------------------
 
 TEST_CASE("agent: output goes to files, to the screen or to both", "[integration][agent]") {
-  job one({"line", "out ${local_rank}", "eline", "err ${local_rank}", "print", "no end"}, 3);
-  one.config.workers.role = "trn";
-  one.config.workers.redirects = stream_selection::parse("0:3,1:1");
-  one.config.workers.tee = stream_selection::parse("1:1,2:3");
-  const auto out = one.out;
-  const auto err = one.err;
-  CHECK(one.run().state == worker_state::succeeded);
-  CHECK(file_text(one.log_file(0, 0, "stdout.log")) == "out 0\nno end");
-  CHECK(file_text(one.log_file(0, 0, "stderr.log")) == "err 0\n");
-  CHECK(file_text(one.log_file(0, 1, "stdout.log")) == "out 1\nno end");
-  CHECK_FALSE(fs::exists(one.log_file(0, 1, "stderr.log")));
-  CHECK(file_text(one.log_file(0, 2, "stdout.log")) == "out 2\nno end");
-  CHECK(file_text(one.log_file(0, 2, "stderr.log")) == "err 2\n");
+  job test_job({"line", "out ${local_rank}", "eline", "err ${local_rank}", "print", "no end"}, 3);
+  test_job.config.workers.role = "trn";
+  test_job.config.workers.redirects = stream_selection::parse("0:3,1:1");
+  test_job.config.workers.tee = stream_selection::parse("1:1,2:3");
+  const auto out = test_job.out;
+  const auto err = test_job.err;
+  CHECK(test_job.run().state == worker_state::succeeded);
+  CHECK(file_text(test_job.log_file(0, 0, "stdout.log")) == "out 0\nno end");
+  CHECK(file_text(test_job.log_file(0, 0, "stderr.log")) == "err 0\n");
+  CHECK(file_text(test_job.log_file(0, 1, "stdout.log")) == "out 1\nno end");
+  CHECK_FALSE(fs::exists(test_job.log_file(0, 1, "stderr.log")));
+  CHECK(file_text(test_job.log_file(0, 2, "stdout.log")) == "out 2\nno end");
+  CHECK(file_text(test_job.log_file(0, 2, "stderr.log")) == "err 2\n");
   CHECK(occurrences(out->text, "out 0") == 0);
   CHECK(occurrences(out->text, "[trn1]:out 1\n") == 1);
   CHECK(occurrences(out->text, "[trn2]:out 2\n") == 1);
@@ -408,11 +408,11 @@ TEST_CASE("agent: output goes to files, to the screen or to both", "[integration
 }
 
 TEST_CASE("agent: the prefix of teed lines is the user's", "[integration][agent]") {
-  job one({"line", "x"});
-  one.config.workers.tee = stream_selection(std_streams::out);
-  one.config.workers.log_line_prefix_template = "<${role_name} ${rank}/${local_rank}> ";
-  const auto out = one.out;
-  CHECK(one.run().state == worker_state::succeeded);
+  job test_job({"line", "x"});
+  test_job.config.workers.tee = stream_selection(std_streams::out);
+  test_job.config.workers.log_line_prefix_template = "<${role_name} ${rank}/${local_rank}> ";
+  const auto out = test_job.out;
+  CHECK(test_job.run().state == worker_state::succeeded);
   CHECK(occurrences(out->text, "<default 0/0> x\n") == 1);
   CHECK(occurrences(out->text, "<default 1/1> x\n") == 1);
 }
@@ -424,10 +424,10 @@ TEST_CASE("agent: a temporary log directory goes with success, and stays after a
   const std::string saved = before ? before : "";
   ::setenv("TMPDIR", temporary.path().c_str(), 1);
   const auto run = [](const std::string& code, std_streams redirected) {
-    job one({"line", "x", "exit", code}, 1);
-    one.config.workers.log_dir = "";
-    one.config.workers.redirects = stream_selection(redirected);
-    return one.run();
+    job test_job({"line", "x", "exit", code}, 1);
+    test_job.config.workers.log_dir = "";
+    test_job.config.workers.redirects = stream_selection(redirected);
+    return test_job.run();
   };
   CHECK(run("0", std_streams::out).log_directory.empty());
   CHECK(fs::is_empty(temporary.path()));
@@ -440,15 +440,15 @@ TEST_CASE("agent: a temporary log directory goes with success, and stays after a
 }
 
 TEST_CASE("agent: without a log directory nothing is written", "[integration][agent]") {
-  job one({"line", "x", "eline", "y"});
-  one.config.workers.log_dir = "/dev/null";
-  one.config.workers.redirects = stream_selection::parse("0:3");
-  one.config.workers.tee = stream_selection::parse("1:3");
-  const auto out = one.out;
-  const run_result result = one.run();
+  job test_job({"line", "x", "eline", "y"});
+  test_job.config.workers.log_dir = "/dev/null";
+  test_job.config.workers.redirects = stream_selection::parse("0:3");
+  test_job.config.workers.tee = stream_selection::parse("1:3");
+  const auto out = test_job.out;
+  const run_result result = test_job.run();
   CHECK(result.log_directory.empty());
   CHECK(out->text == "[default1]:x\n");
-  CHECK(fs::is_empty(one.folder.path()));
+  CHECK(fs::is_empty(test_job.folder.path()));
 }
 
 // ---- stop --------------------------------------------------------------------------------------
@@ -457,24 +457,24 @@ TEST_CASE("agent: a stop gives the workers its signal, once", "[integration][age
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR2}) {
     CAPTURE(number);
     const std::string n = std::to_string(number);
-    job one({"on", n, "print", "got it", "line", "ready"});
-    const std::string end = one.folder / "end";
+    job test_job({"on", n, "print", "got it", "line", "ready"});
+    const std::string end = test_job.folder / "end";
     for (const std::string act : {"await", end.c_str(), "line", "bye"}) {
-      one.config.workers.arguments.push_back(act);
+      test_job.config.workers.arguments.push_back(act);
     }
-    one.config.workers.tee = stream_selection(std_streams::out);
-    const auto shown = one.out;
-    shown->on_text = [&, asked = false](const std::string& text) mutable {
-      if (!asked && occurrences(text, "ready") == 2) {
-        asked = true;
+    test_job.config.workers.tee = stream_selection(std_streams::out);
+    const auto shown = test_job.out;
+    shown->on_text = [&, done = false](const std::string& text) mutable {
+      if (!done && occurrences(text, "ready") == 2) {
+        done = true;
         stop_request request;
         request.signal = number;
-        one.agent->stop(request);
+        test_job.agent->stop(request);
       }
       if (occurrences(text, "got it") == 2) std::ofstream(end).put('\n');
     };
-    one.make();
-    const run_result result = one.run();
+    test_job.make();
+    const run_result result = test_job.run();
     CHECK(result.state == worker_state::stopped);
     CHECK(result.stop_signal == number);
     CHECK(result.failures.empty());
@@ -485,16 +485,16 @@ TEST_CASE("agent: a stop gives the workers its signal, once", "[integration][age
 
 TEST_CASE("agent: workers that do not heed a stop are killed when their grace is over",
           "[integration][agent]") {
-  job one({"ignore", "15", "line", "ready", "hang"});
-  one.config.workers.shutdown_timeout = 300ms;
-  std::chrono::steady_clock::time_point asked;
-  when_ready(one, 2, [&] {
-    asked = std::chrono::steady_clock::now();
-    one.agent->stop({});
+  job test_job({"ignore", "15", "line", "ready", "hang"});
+  test_job.config.workers.shutdown_timeout = 300ms;
+  std::chrono::steady_clock::time_point stop_time;
+  when_ready(test_job, 2, [&] {
+    stop_time = std::chrono::steady_clock::now();
+    test_job.agent->stop({});
   });
-  one.make();
-  const run_result result = one.run();
-  const auto took = std::chrono::steady_clock::now() - asked;
+  test_job.make();
+  const run_result result = test_job.run();
+  const auto took = std::chrono::steady_clock::now() - stop_time;
   CHECK(result.state == worker_state::stopped);
   CHECK(took >= 300ms);
   CHECK(took < 20s);
@@ -506,22 +506,22 @@ TEST_CASE("agent: workers that do not heed a stop are killed when their grace is
 
 TEST_CASE("agent: a second stop kills workers at once, stopped ones and their children too",
           "[integration][agent]") {
-  job one({"ignore", "15", "fork", "setsid", "line", "ready", "stop", "hang"});
-  one.config.workers.shutdown_timeout = 1h;
-  when_ready(one, 2, [&] {
-    one.agent->stop({});
-    one.agent->stop({});
+  job test_job({"ignore", "15", "fork", "setsid", "line", "ready", "stop", "hang"});
+  test_job.config.workers.shutdown_timeout = 1h;
+  when_ready(test_job, 2, [&] {
+    test_job.agent->stop({});
+    test_job.agent->stop({});
   });
-  one.make();
-  CHECK(one.run().state == worker_state::stopped);
+  test_job.make();
+  CHECK(test_job.run().state == worker_state::stopped);
 }
 
 TEST_CASE("agent: a stopped worker follows a stop", "[integration][agent]") {
-  job one({"on", "15", "exit", "0", "line", "ready", "stop", "hang"});
-  one.config.workers.shutdown_timeout = 1h;
-  when_ready(one, 2, [&] { one.agent->stop({}); });
-  one.make();
-  const run_result result = one.run();
+  job test_job({"on", "15", "exit", "0", "line", "ready", "stop", "hang"});
+  test_job.config.workers.shutdown_timeout = 1h;
+  when_ready(test_job, 2, [&] { test_job.agent->stop({}); });
+  test_job.make();
+  const run_result result = test_job.run();
   CHECK(result.state == worker_state::stopped);
   CHECK(result.failures.empty());
 }
@@ -536,19 +536,19 @@ class suspicion_reader final : public journal_sink {
 };
 
 TEST_CASE("agent: a worker that was stopped is named, and lives", "[integration][agent]") {
-  job one({"on", "15", "exit", "0", "stop", "hang"});
-  one.config.workers.watch_interval = 10ms;
-  one.journal = std::make_shared<job_journal>(job_journal_options{});
+  job test_job({"on", "15", "exit", "0", "stop", "hang"});
+  test_job.config.workers.watch_interval = 10ms;
+  test_job.journal = std::make_shared<job_journal>(job_journal_options{});
   const auto reader = std::make_shared<suspicion_reader>();
   std::set<std::int64_t> stopped;
   reader->on_suspicion = [&](const job_event& event) {
     CHECK(event.state == "stopped");
     stopped.insert(event.rank.value_or(-1));
-    if (stopped.size() == 2) one.agent->stop({});
+    if (stopped.size() == 2) test_job.agent->stop({});
   };
-  one.journal->add(reader);
-  one.make();
-  const run_result result = one.run();
+  test_job.journal->add(reader);
+  test_job.make();
+  const run_result result = test_job.run();
   CHECK(result.state == worker_state::stopped);
   CHECK(result.failures.empty());
   CHECK(stopped == std::set<std::int64_t>{0, 1});
@@ -567,21 +567,21 @@ TEST_CASE("agent: a console that stands still holds up no stop for longer than i
           "[integration][agent]") {
   for (const int number : {SIGTERM, SIGKILL}) {
     CAPTURE(number);
-    job one({"eline", "nobody reads this", "touch", "READY", "hang"}, 1);
-    const std::string ready = one.folder / "ready";
-    one.config.workers.arguments[3] = ready;
-    one.config.workers.shutdown_timeout = 300ms;
+    job test_job({"eline", "nobody reads this", "touch", "READY", "hang"}, 1);
+    const std::string ready = test_job.folder / "ready";
+    test_job.config.workers.arguments[3] = ready;
+    test_job.config.workers.shutdown_timeout = 300ms;
     agent_services services;
     services.console_err = std::make_shared<stuck_screen>();
-    one.agent = make_agent(one.config, services);
+    test_job.agent = make_agent(test_job.config, services);
     std::thread stopper([&] {
       while (!fs::exists(ready)) std::this_thread::yield();
       stop_request request;
       request.signal = number;
-      one.agent->stop(request);
+      test_job.agent->stop(request);
     });
     const auto begin = std::chrono::steady_clock::now();
-    CHECK(one.run().state == worker_state::stopped);
+    CHECK(test_job.run().state == worker_state::stopped);
     CHECK(std::chrono::steady_clock::now() - begin < 20s);
     stopper.join();
   }
@@ -593,31 +593,32 @@ TEST_CASE("agent: run with signals it is cancelled as by itself, and leaves sign
   mine.sa_handler = [](int) {};
   struct sigaction before{};
   ::sigaction(SIGTERM, &mine, &before);
-  job one({"on", "15", "print", "asked", "line", "ready"});
-  const std::string end = one.folder / "end";
-  for (const std::string act : {"await", end.c_str()}) one.config.workers.arguments.push_back(act);
-  one.config.workers.tee = stream_selection(std_streams::out);
+  job test_job({"on", "15", "print", "asked", "line", "ready"});
+  const std::string end = test_job.folder / "end";
+  for (const std::string act : {"await", end.c_str()})
+    test_job.config.workers.arguments.push_back(act);
+  test_job.config.workers.tee = stream_selection(std_streams::out);
   asio::io_context context(1);
   asio::cancellation_signal cancel;
-  const auto shown = one.out;
-  shown->on_text = [&, asked = false](const std::string& text) mutable {
-    if (!asked && occurrences(text, "ready") == 2) {
-      asked = true;
+  const auto shown = test_job.out;
+  shown->on_text = [&, done = false](const std::string& text) mutable {
+    if (!done && occurrences(text, "ready") == 2) {
+      done = true;
       cancel.emit(asio::cancellation_type::partial);
     }
     if (occurrences(text, "asked") == 2) std::ofstream(end).put('\n');
   };
-  one.make();
+  test_job.make();
   std::exception_ptr failure;
   asio::co_spawn(
-      context, run_with_signals(*one.agent),
+      context, run_with_signals(*test_job.agent),
       asio::bind_cancellation_slot(
           cancel.slot(), [&](std::exception_ptr thrown, const run_result&) { failure = thrown; }));
   context.run_for(60s);
   REQUIRE(failure);
   CHECK(detail::is_cancellation(failure));
   CHECK(occurrences(shown->text, "asked") == 2);
-  one.check_nothing_left();
+  test_job.check_nothing_left();
   struct sigaction after{};
   ::sigaction(SIGTERM, &before, &after);
   CHECK(after.sa_handler == mine.sa_handler);
@@ -625,17 +626,17 @@ TEST_CASE("agent: run with signals it is cancelled as by itself, and leaves sign
 
 TEST_CASE("agent: a context that is destroyed takes a running job with it",
           "[integration][agent][io]") {
-  job one({"line", "ready", "fork", "plain", "hang"});
+  job test_job({"line", "ready", "fork", "plain", "hang"});
   {
     asio::io_context context(1);
-    when_ready(one, 2, [&] { context.stop(); });
-    one.make();
-    asio::co_spawn(context, one.agent->run(), [](std::exception_ptr, const run_result&) {});
+    when_ready(test_job, 2, [&] { context.stop(); });
+    test_job.make();
+    asio::co_spawn(context, test_job.agent->run(), [](std::exception_ptr, const run_result&) {});
     context.run_for(60s);
-    CHECK(one.left.processes().size() >= 2);
+    CHECK(test_job.remains.processes().size() >= 2);
   }
-  one.agent.reset();
-  CHECK(one.left.processes_become(0));
+  test_job.agent.reset();
+  CHECK(test_job.remains.processes_become(0));
   CHECK_FALSE(leftovers::has_children());
 }
 
@@ -662,19 +663,19 @@ struct static_nodes {
     asio::io_context context(1);
     int ended = 0;
     std::exception_ptr failure;
-    for (const auto& one : nodes) {
-      one->make();
-      asio::co_spawn(context, one->agent->run(),
-                     [&, node = one.get()](std::exception_ptr thrown, run_result how) {
+    for (const auto& node : nodes) {
+      node->make();
+      asio::co_spawn(context, node->agent->run(),
+                     [&, member = node.get()](std::exception_ptr thrown, run_result how) {
                        ++ended;
                        if (thrown) failure = thrown;
-                       node->result = std::move(how);
+                       member->result = std::move(how);
                      });
     }
     context.run_for(60s);
     if (failure) std::rethrow_exception(failure);
     REQUIRE(ended == static_cast<int>(nodes.size()));
-    for (const auto& one : nodes) one->check_nothing_left();
+    for (const auto& node : nodes) node->check_nothing_left();
   }
 
   std::vector<std::unique_ptr<job>> nodes;
@@ -686,35 +687,36 @@ TEST_CASE("agent: static nodes number their workers together and end together",
   job_of_three.run();
   int rank = 0;
   for (int node = 0; node < 3; ++node) {
-    const job& one = *job_of_three.nodes[static_cast<std::size_t>(node)];
-    CHECK(one.result.state == worker_state::succeeded);
-    INFO(one.log->text());
-    CHECK_FALSE(one.log->has("", log_level::warning));
+    const job& node_job = *job_of_three.nodes[static_cast<std::size_t>(node)];
+    CHECK(node_job.result.state == worker_state::succeeded);
+    INFO(node_job.log->text());
+    CHECK_FALSE(node_job.log->has("", log_level::warning));
     for (int local_rank = 0; local_rank <= node; ++local_rank, ++rank) {
-      const std::set<std::string> given =
-          lines_of(file_text(one.log_file(0, local_rank, "stdout.log")));
-      CHECK(given.count("RANK=" + std::to_string(rank)) == 1);
-      CHECK(given.count("LOCAL_RANK=" + std::to_string(local_rank)) == 1);
-      CHECK(given.count("LOCAL_WORLD_SIZE=" + std::to_string(node + 1)) == 1);
-      CHECK(given.count("WORLD_SIZE=6") == 1);
-      CHECK(given.count("GROUP_RANK=" + std::to_string(node)) == 1);
-      CHECK(given.count("GROUP_WORLD_SIZE=3") == 1);
-      CHECK(given.count("TORCHELASTIC_USE_AGENT_STORE=True") == 1);
-      CHECK(given.count("MASTER_ADDR=127.0.0.1") == 1);
+      const std::set<std::string> variables =
+          lines_of(file_text(node_job.log_file(0, local_rank, "stdout.log")));
+      CHECK(variables.count("RANK=" + std::to_string(rank)) == 1);
+      CHECK(variables.count("LOCAL_RANK=" + std::to_string(local_rank)) == 1);
+      CHECK(variables.count("LOCAL_WORLD_SIZE=" + std::to_string(node + 1)) == 1);
+      CHECK(variables.count("WORLD_SIZE=6") == 1);
+      CHECK(variables.count("GROUP_RANK=" + std::to_string(node)) == 1);
+      CHECK(variables.count("GROUP_WORLD_SIZE=3") == 1);
+      CHECK(variables.count("TORCHELASTIC_USE_AGENT_STORE=True") == 1);
+      CHECK(variables.count("MASTER_ADDR=127.0.0.1") == 1);
     }
   }
 }
 
 TEST_CASE("agent: a static node restarts by itself", "[integration][agent]") {
-  static_nodes two(2, {"exit", "0"});
-  two.nodes[1]->config.workers.program = "/bin/sh";
-  two.nodes[1]->config.workers.arguments = {"-c", "exit $((1 - TORCHELASTIC_RESTART_COUNT))"};
-  two.nodes[1]->config.workers.max_restarts = 1;
-  two.run();
-  CHECK(two.nodes[0]->result.state == worker_state::succeeded);
-  CHECK(two.nodes[0]->result.restarts == 0);
-  CHECK(two.nodes[1]->result.state == worker_state::succeeded);
-  CHECK(two.nodes[1]->result.restarts == 1);
+  static_nodes job_of_two(2, {"exit", "0"});
+  job_of_two.nodes[1]->config.workers.program = "/bin/sh";
+  job_of_two.nodes[1]->config.workers.arguments = {"-c",
+                                                   "exit $((1 - TORCHELASTIC_RESTART_COUNT))"};
+  job_of_two.nodes[1]->config.workers.max_restarts = 1;
+  job_of_two.run();
+  CHECK(job_of_two.nodes[0]->result.state == worker_state::succeeded);
+  CHECK(job_of_two.nodes[0]->result.restarts == 0);
+  CHECK(job_of_two.nodes[1]->result.state == worker_state::succeeded);
+  CHECK(job_of_two.nodes[1]->result.restarts == 1);
 }
 
 TEST_CASE("agent: two in one context, one cancelled, the other goes on", "[integration][agent]") {
@@ -736,8 +738,8 @@ TEST_CASE("agent: two in one context, one cancelled, the other goes on", "[integ
                  asio::bind_cancellation_slot(cancel.slot(),
                                               [&](std::exception_ptr thrown, const run_result&) {
                                                 first_failure = thrown;
-                                                CHECK(first.left.processes().empty());
-                                                CHECK(second.left.processes().size() == 2);
+                                                CHECK(first.remains.processes().empty());
+                                                CHECK(second.remains.processes().size() == 2);
                                                 second.agent->stop({});
                                               }));
   asio::co_spawn(context, second.agent->run(),
@@ -758,16 +760,17 @@ TEST_CASE("agent: several on a pool of threads, each ended in its own way",
     asio::thread_pool pool(3);
     for (int number = 0; number < 8; ++number) {
       const bool ends = number % 4 == 0;
-      auto one = ends ? job::of_shell("exit $((1 - TORCHELASTIC_RESTART_COUNT))")
-                      : std::make_unique<job>(std::vector<std::string>{"line", "ready", "hang"});
-      one->config.workers.max_restarts = 1;
+      auto new_job = ends
+                         ? job::of_shell("exit $((1 - TORCHELASTIC_RESTART_COUNT))")
+                         : std::make_unique<job>(std::vector<std::string>{"line", "ready", "hang"});
+      new_job->config.workers.max_restarts = 1;
       cancels.push_back(std::make_unique<asio::cancellation_signal>());
       asio::cancellation_signal& cancel = *cancels.back();
       const auto strand = asio::make_strand(pool.get_executor());
       const auto emit = [strand, &cancel](asio::cancellation_type type) {
         asio::post(strand, [&cancel, type] { cancel.emit(type); });
       };
-      job& it = *one;
+      job& it = *new_job;
       if (number % 4 == 1) when_ready(it, 2, [&it] { it.agent->stop({}); });
       if (number % 4 == 2) {
         when_ready(it, 2, [emit] { emit(asio::cancellation_type::partial); });
@@ -781,18 +784,18 @@ TEST_CASE("agent: several on a pool of threads, each ended in its own way",
           asio::bind_cancellation_slot(cancel.slot(), [&it](std::exception_ptr, run_result how) {
             it.result = std::move(how);
           }));
-      jobs.push_back(std::move(one));
+      jobs.push_back(std::move(new_job));
     }
     pool.join();
     // They hold strands of the pool.
-    for (const auto& one : jobs) one->out->on_text = [](const std::string&) {};
+    for (const auto& test_job : jobs) test_job->out->on_text = [](const std::string&) {};
   }
   for (std::size_t number = 0; number < jobs.size(); ++number) {
     CAPTURE(number);
     const worker_state expected[] = {worker_state::succeeded, worker_state::stopped,
                                      worker_state::init, worker_state::init};
     CHECK(jobs[number]->result.state == expected[number % 4]);
-    CHECK(jobs[number]->left.processes().empty());
+    CHECK(jobs[number]->remains.processes().empty());
   }
   CHECK_FALSE(leftovers::has_children());
 }

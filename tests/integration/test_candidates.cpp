@@ -96,43 +96,43 @@ class job {
 };
 
 TEST_CASE("candidates: nodes meet, work and end together", "[integration][nodes]") {
-  job all("4");
-  all.start(4);
-  all.await_world(4);
-  all.check_success();
+  job nodes("4");
+  nodes.start(4);
+  nodes.await_world(4);
+  nodes.check_success();
 }
 
 TEST_CASE("candidates: whoever leads is lost, and the others go on", "[integration][nodes]") {
-  job all("2:4");
-  all.start(4);
-  all.await_world(4);
+  job nodes("2:4");
+  nodes.start(4);
+  nodes.await_world(4);
   const auto begin = std::chrono::steady_clock::now();
-  all.take(all.leader())->lose();
-  all.await_world(3);
+  nodes.take(nodes.leader())->lose();
+  nodes.await_world(3);
   const auto took = std::chrono::steady_clock::now() - begin;
   UNSCOPED_INFO("took " << std::chrono::duration<double>(took).count() << " s");
   // One that comes finds who leads now.
-  all.start(1);
-  all.await_world(4, 1);
-  all.check_success();
+  nodes.start(1);
+  nodes.await_world(4, 1);
+  nodes.check_success();
 }
 
 TEST_CASE("candidates: all are killed and started again, and wait until the former world is over",
           "[integration][nodes]") {
-  job all("3", ",keep_alive_interval=1,keep_alive_max_attempt=3");
-  all.start(3);
-  all.await_world(3);
+  job nodes("3", ",keep_alive_interval=1,keep_alive_max_attempt=3");
+  nodes.start(3);
+  nodes.await_world(3);
   for (int node = 0; node < 3; ++node) {
-    const auto killed = all.take(0);
+    const auto killed = nodes.take(0);
     killed->lose();
     (*killed)->wait();
   }
-  CHECK(all.count_killed() == 3);
-  all.start(3);
-  all.await_world(3);
-  CHECK(all.says("may not know the newest round"));
-  all.check_success();
-  CHECK(all.count_killed() == 0);
+  CHECK(nodes.count_killed() == 3);
+  nodes.start(3);
+  nodes.await_world(3);
+  CHECK(nodes.says("may not know the newest round"));
+  nodes.check_success();
+  CHECK(nodes.count_killed() == 0);
 }
 
 /// The port of "Status: http://127.0.0.1:PORT/".
@@ -194,16 +194,16 @@ TEST_CASE("candidates: the one that leads shows the whole job, and the next one 
 }
 
 TEST_CASE("candidates: a leader that is stopped hands over in order", "[integration][nodes]") {
-  job all("2:3");
-  all.start(3);
-  all.await_world(3);
-  const auto leader = all.take(all.leader());
+  job nodes("2:3");
+  nodes.start(3);
+  nodes.await_world(3);
+  const auto leader = nodes.take(nodes.leader());
   (*leader)->signal(SIGTERM);
-  all.await_world(2);
+  nodes.await_world(2);
   const program_result stopped = (*leader)->wait();
   INFO(stopped.err);
   CHECK(stopped.code == 128 + SIGTERM);
-  all.check_success();
+  nodes.check_success();
 }
 
 TEST_CASE("candidates: who comes with another list, job or place is told so, and disturbs nobody",

@@ -105,9 +105,9 @@ TEST_CASE("chaos: the others go on without a node that is cut off, and it comes 
 // For as long as you like, each time in another way; otherwise always the same.
 TEST_CASE("chaos: whatever happens to workers and nodes, the job goes on to its end",
           "[elasticrun][nodes]") {
-  const char* const wanted = std::getenv("ELASTIC_CHAOS_SECONDS");
-  const int seconds = wanted ? std::atoi(wanted) : 4;
-  std::mt19937_64 random{wanted ? std::random_device()() : 1};
+  const char* const setting = std::getenv("ELASTIC_CHAOS_SECONDS");
+  const int seconds = setting ? std::atoi(setting) : 4;
+  std::mt19937_64 random{setting ? std::random_device()() : 1};
   std::string plan = fmt::format("random={}@700ms", random() % 1'000'000);
   // A plan has room for a thousand.
   for (int at = 1; at < seconds; at += std::max(4, seconds / 900)) {

@@ -33,15 +33,15 @@ using elastic::test::contains_text;
 using arguments = std::vector<std::string>;
 using variables = std::map<std::string, std::string>;
 
-arguments elasticrun(const arguments& given) {
+arguments elasticrun(const arguments& words) {
   arguments command = {ELASTIC_ELASTICRUN};
-  command.insert(command.end(), given.begin(), given.end());
+  command.insert(command.end(), words.begin(), words.end());
   return command;
 }
 
-std::string joined(const arguments& given) {
+std::string joined(const arguments& words) {
   std::string text;
-  for (const std::string& one : given) text += "[" + one + "]";
+  for (const std::string& word : words) text += "[" + word + "]";
   return text;
 }
 
@@ -63,17 +63,17 @@ class stage {
     return folder_ / name;
   }
 
-  elastic::test::program_result run(const arguments& given, variables changes = {}) const {
+  elastic::test::program_result run(const arguments& words, variables changes = {}) const {
     changes.emplace("PYTHON_EXEC", folder_ / "python");
     changes.emplace("TMPDIR", folder_.path());  // for the logs of jobs that fail
-    return elastic::test::run_program(elasticrun(given), changes);
+    return elastic::test::run_program(elasticrun(words), changes);
   }
 
   /// Bad input: the exit code, one line on stderr that names `says`, and nothing started.
-  void refuses(const arguments& given, const std::string& says, int code = 2,
+  void refuses(const arguments& words, const std::string& says, int code = 2,
                const variables& changes = {}) const {
-    INFO(joined(given));
-    const auto result = run(given, changes);
+    INFO(joined(words));
+    const auto result = run(words, changes);
     CHECK(result.code == code);
     CHECK(result.out.empty());
     CHECK(result.err.starts_with("elasticrun: error: "));
@@ -135,11 +135,11 @@ std::vector<std::string> listening_addresses(pid_t pid) {
 
 /// Two workers of the puppet that say "ready" once they can be stopped.
 arguments puppets(const arguments& options, const arguments& acts) {
-  arguments given = {"--standalone", "--nproc-per-node", "2"};
-  given.insert(given.end(), options.begin(), options.end());
-  given.insert(given.end(), {"--no-python", ELASTIC_PUPPET});
-  given.insert(given.end(), acts.begin(), acts.end());
-  return elasticrun(given);
+  arguments words = {"--standalone", "--nproc-per-node", "2"};
+  words.insert(words.end(), options.begin(), options.end());
+  words.insert(words.end(), {"--no-python", ELASTIC_PUPPET});
+  words.insert(words.end(), acts.begin(), acts.end());
+  return elasticrun(words);
 }
 
 }  // namespace elasticrun_test
@@ -288,12 +288,12 @@ TEST_CASE("elasticrun: several workers get OMP_NUM_THREADS 1 with a warning, one
                                        "--nproc-per-node", count, stage.script()},
                                       {{"PYTHON_EXEC", stage / "python"}, {"LOGLEVEL", ""}});
   };
-  const auto two = with_env("2");
-  CHECK(two.out == "threads=1\nthreads=1\n");
-  CHECK_THAT(two.err, et::contains_text("Setting OMP_NUM_THREADS"));
-  const auto one = with_env("1");
-  CHECK(one.out == "threads=\n");
-  CHECK(one.err.empty());
+  const auto two_workers = with_env("2");
+  CHECK(two_workers.out == "threads=1\nthreads=1\n");
+  CHECK_THAT(two_workers.err, et::contains_text("Setting OMP_NUM_THREADS"));
+  const auto one_worker = with_env("1");
+  CHECK(one_worker.out == "threads=\n");
+  CHECK(one_worker.err.empty());
 }
 
 TEST_CASE("elasticrun: what its parent did to signals and streams reaches no worker",
@@ -317,9 +317,9 @@ TEST_CASE("elasticrun: a failed worker ends in exit code 1 with a report",
           "[integration][elasticrun]") {
   const et::stage stage;
   for (const et::arguments& end : {et::arguments{"exit", "7"}, et::arguments{"die", "9"}}) {
-    et::arguments given = {"--log-dir", stage / "logs", "--no-python", ELASTIC_PUPPET};
-    given.insert(given.end(), end.begin(), end.end());
-    const auto result = stage.run(given);
+    et::arguments words = {"--log-dir", stage / "logs", "--no-python", ELASTIC_PUPPET};
+    words.insert(words.end(), end.begin(), end.end());
+    const auto result = stage.run(words);
     CHECK(result.code == 1);
     CHECK_THAT(result.err, et::contains_text("Root Cause (first observed failure):"));
     CHECK_THAT(result.err, et::contains_text(std::string(ELASTIC_PUPPET) + " FAILED"));

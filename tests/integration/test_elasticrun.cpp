@@ -46,9 +46,9 @@ struct stage : elastic::test::elasticrun_stage {
     return elasticrun({options, {"--no-python"}, worker});
   }
   static words puppet(const words& acts) {
-    words all{ELASTIC_PUPPET};
-    all.insert(all.end(), acts.begin(), acts.end());
-    return all;
+    words worker{ELASTIC_PUPPET};
+    worker.insert(worker.end(), acts.begin(), acts.end());
+    return worker;
   }
 
   program_result run(const words& options, const words& worker, variables more = {}) const {
@@ -86,8 +86,9 @@ std::vector<nlohmann::json> ends_of(const std::string& source, const std::string
     if (happened["source"] != source) continue;
     CHECK(happened["name"] ==
           "torchelastic.worker.status." + happened["metadata"]["state"].get<std::string>());
-    const auto& told = happened["metadata"];
-    if (told["state"] != "START" && told["duration_ms"].is_null()) found.push_back(told);
+    const auto& metadata = happened["metadata"];
+    if (metadata["state"] != "START" && metadata["duration_ms"].is_null())
+      found.push_back(metadata);
   }
   return found;
 }
@@ -110,29 +111,29 @@ TEST_CASE("elasticrun: the promised environment reaches each worker, on top of i
   REQUIRE(result.code == 0);
   for (int rank = 0; rank < 2; ++rank) {
     const std::string n = std::to_string(rank);
-    auto given = variables_of(file_text(here.log_root() / "attempt_0" / n / "stdout.log"));
-    CHECK(given["MY_OWN"] == "kept as it is");
-    CHECK(given["RANK"] == n);
-    CHECK(given["LOCAL_RANK"] == n);
-    CHECK(given["GROUP_RANK"] == "0");
-    CHECK(given["ROLE_RANK"] == n);
-    CHECK(given["WORLD_SIZE"] == "2");
-    CHECK(given["LOCAL_WORLD_SIZE"] == "2");
-    CHECK(given["GROUP_WORLD_SIZE"] == "1");
-    CHECK(given["ROLE_WORLD_SIZE"] == "2");
-    CHECK(given["ROLE_NAME"] == "trn");
-    CHECK(given["MASTER_ADDR"] == "127.0.0.1");
-    CHECK(std::stoi(given["MASTER_PORT"]) > 0);
-    CHECK(given["TORCHELASTIC_RESTART_COUNT"] == "0");
-    CHECK(given["TORCHELASTIC_MAX_RESTARTS"] == "3");
-    CHECK(!given["TORCHELASTIC_RUN_ID"].empty());
-    CHECK(given["TORCHELASTIC_USE_AGENT_STORE"] == "True");
-    CHECK(given["TORCHELASTIC_ERROR_FILE"] ==
+    auto values = variables_of(file_text(here.log_root() / "attempt_0" / n / "stdout.log"));
+    CHECK(values["MY_OWN"] == "kept as it is");
+    CHECK(values["RANK"] == n);
+    CHECK(values["LOCAL_RANK"] == n);
+    CHECK(values["GROUP_RANK"] == "0");
+    CHECK(values["ROLE_RANK"] == n);
+    CHECK(values["WORLD_SIZE"] == "2");
+    CHECK(values["LOCAL_WORLD_SIZE"] == "2");
+    CHECK(values["GROUP_WORLD_SIZE"] == "1");
+    CHECK(values["ROLE_WORLD_SIZE"] == "2");
+    CHECK(values["ROLE_NAME"] == "trn");
+    CHECK(values["MASTER_ADDR"] == "127.0.0.1");
+    CHECK(std::stoi(values["MASTER_PORT"]) > 0);
+    CHECK(values["TORCHELASTIC_RESTART_COUNT"] == "0");
+    CHECK(values["TORCHELASTIC_MAX_RESTARTS"] == "3");
+    CHECK(!values["TORCHELASTIC_RUN_ID"].empty());
+    CHECK(values["TORCHELASTIC_USE_AGENT_STORE"] == "True");
+    CHECK(values["TORCHELASTIC_ERROR_FILE"] ==
           (here.log_root() / "attempt_0" / n / "error.json").string());
-    CHECK(given.count("NCCL_ASYNC_ERROR_HANDLING") == 0);
-    CHECK(given["TORCHELASTIC_SIGNALS_TO_HANDLE"] == "SIGTERM,SIGINT,SIGHUP,SIGQUIT");
-    CHECK(given["TORCH_NCCL_ASYNC_ERROR_HANDLING"] == "1");
-    CHECK(given["OMP_NUM_THREADS"] == "1");
+    CHECK(values.count("NCCL_ASYNC_ERROR_HANDLING") == 0);
+    CHECK(values["TORCHELASTIC_SIGNALS_TO_HANDLE"] == "SIGTERM,SIGINT,SIGHUP,SIGQUIT");
+    CHECK(values["TORCH_NCCL_ASYNC_ERROR_HANDLING"] == "1");
+    CHECK(values["OMP_NUM_THREADS"] == "1");
   }
 }
 
@@ -143,11 +144,11 @@ TEST_CASE("elasticrun: a static job of one node has the master that was asked fo
   const auto result = here.run({"--master-port", port, "--log-dir", here.logs(), "-r", "1"},
                                stage::puppet({"env"}));
   REQUIRE(result.code == 0);
-  auto given = variables_of(file_text(here.log_root() / "attempt_0" / "0" / "stdout.log"));
-  CHECK(given["MASTER_ADDR"] == "127.0.0.1");
-  CHECK(given["MASTER_PORT"] == port);
-  CHECK(given["TORCHELASTIC_USE_AGENT_STORE"] == "True");
-  CHECK(given["TORCHELASTIC_RUN_ID"] == "none");
+  auto values = variables_of(file_text(here.log_root() / "attempt_0" / "0" / "stdout.log"));
+  CHECK(values["MASTER_ADDR"] == "127.0.0.1");
+  CHECK(values["MASTER_PORT"] == port);
+  CHECK(values["TORCHELASTIC_USE_AGENT_STORE"] == "True");
+  CHECK(values["TORCHELASTIC_RUN_ID"] == "none");
 }
 
 TEST_CASE("elasticrun: a store that is not shared leaves the master's port to rank 0",
@@ -157,9 +158,9 @@ TEST_CASE("elasticrun: a store that is not shared leaves the master's port to ra
       here.run({"--standalone", "--log-dir", here.logs(), "-r", "1"}, stage::puppet({"env"}),
                {{"TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1"}});
   REQUIRE(result.code == 0);
-  auto given = variables_of(file_text(here.log_root() / "attempt_0" / "0" / "stdout.log"));
-  CHECK(given["TORCHELASTIC_USE_AGENT_STORE"] == "False");
-  CHECK(std::stoi(given["MASTER_PORT"]) > 0);
+  auto values = variables_of(file_text(here.log_root() / "attempt_0" / "0" / "stdout.log"));
+  CHECK(values["TORCHELASTIC_USE_AGENT_STORE"] == "False");
+  CHECK(std::stoi(values["MASTER_PORT"]) > 0);
 }
 
 TEST_CASE("elasticrun: workers have its stdin and its working directory",
@@ -208,12 +209,12 @@ TEST_CASE("elasticrun: workers die in every way, and are reported by it",
       {{"die", "11"}, "(SIGSEGV)"},           {{"die", "6"}, "(SIGABRT)"},
       {{"die", "15"}, "(SIGTERM)"},
   };
-  for (const auto& [acts, said] : ends) {
+  for (const auto& [acts, text] : ends) {
     const auto result = here.run({"--standalone"}, stage::puppet(acts));
-    INFO(said);
+    INFO(text);
     CHECK(result.code == 1);
     CHECK_THAT(result.err, contains_text("Root Cause (first observed failure):"));
-    CHECK_THAT(result.err, contains_text(said));
+    CHECK_THAT(result.err, contains_text(text));
     here.take_journal();
   }
 }
@@ -416,11 +417,11 @@ TEST_CASE("elasticrun: its log names the I/O in use once, and why it is not io_u
     CHECK(result.code == 0);
     CHECK_THAT(result.err, contains_text("restart 1 of 1"));
     CHECK(here.left.processes().empty());
-    words said;
+    words found;
     for (const std::string& line : lines_with(result.err, "I/O: ")) {
-      said.push_back(line.substr(line.find("I/O: ")));
+      found.push_back(line.substr(line.find("I/O: ")));
     }
-    return said;
+    return found;
   };
   // What --version says of it.
   const auto shown = [](const words& command) {
@@ -441,9 +442,9 @@ TEST_CASE("elasticrun: workers run on the processors that they were given",
           "[integration][elasticrun]") {
   const stage here;
   const auto run = [&](const std::vector<std::string>& options) {
-    std::vector<std::string> all{"--standalone", "--no-python"};
-    all.insert(all.end(), options.begin(), options.end());
-    return here.run(all, {"/bin/sh", "-c", "grep Cpus_allowed_list /proc/self/status"});
+    std::vector<std::string> arguments{"--standalone", "--no-python"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    return here.run(arguments, {"/bin/sh", "-c", "grep Cpus_allowed_list /proc/self/status"});
   };
   const elastic::processor_set allowed = elastic::processor_set::allowed_here();
   const std::string first = std::to_string(*allowed.begin());

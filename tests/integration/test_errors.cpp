@@ -55,13 +55,13 @@ program_result run_job(int workers, const std::vector<std::string>& program,
                                       std::to_string(workers)};
   command.insert(command.end(), options.begin(), options.end());
   command.insert(command.end(), program.begin(), program.end());
-  const leftovers left;
+  const leftovers remains;
   const temporary_directory temporary;
-  environment[left.name] = left.value;
+  environment[remains.name] = remains.value;
   environment["OMP_NUM_THREADS"] = "1";
   environment["TMPDIR"] = temporary.path();
   const program_result result = run_program(command, environment);
-  CHECK(left.processes().empty());
+  CHECK(remains.processes().empty());
   return result;
 }
 
@@ -143,9 +143,9 @@ TEST_CASE("errors: what PyTorch's @record leaves is in the report and in the lau
   CHECK_THAT(report.root, contains_text("  ValueError: boom on rank 1\n"));
   CHECK(report.root.find("its last lines of stderr") == std::string::npos);
 
-  const auto left = nlohmann::json::parse(file_text(own));
-  CHECK(left["message"]["message"] == "ValueError: boom on rank 1");
-  CHECK(left["message"]["errorCode"] == 1);
+  const auto content = nlohmann::json::parse(file_text(own));
+  CHECK(content["message"]["message"] == "ValueError: boom on rank 1");
+  CHECK(content["message"]["errorCode"] == 1);
 }
 
 TEST_CASE("errors: a killed DDP worker is blamed, not the peers that lost their connections to it",
@@ -244,9 +244,9 @@ TEST_CASE("errors: a worker that the kernel killed because memory ran out is tol
   std::vector<std::string> command{"/bin/sh", "-c", script, "sh"};
   command.insert(command.end(), launcher.begin(), launcher.end());
   const auto run = [&](const std::string& act) {
-    std::vector<std::string> all = command;
-    all.insert(all.end(), {"/bin/sh", "-c", act});
-    return run_program(all);
+    std::vector<std::string> arguments = command;
+    arguments.insert(arguments.end(), {"/bin/sh", "-c", act});
+    return run_program(arguments);
   };
   const program_result greedy = run("exec tail /dev/zero");
   CHECK(greedy.code == 1);

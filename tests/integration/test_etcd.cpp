@@ -90,55 +90,55 @@ std::shared_ptr<elastic::rendezvous_backend> v2_backend_at(const etcd_server& se
 
 CO_TEST("rendezvous backend in etcd: does what the others do", "[integration][etcd]") {
   const etcd_server server;
-  const auto one = backend_at(server);
+  const auto backend = backend_at(server);
   const auto other = backend_at(server);
-  SECTION("replaces what was seen") { co_await elastic::test::check_backend(one, other); }
-  SECTION("one is first") { co_await elastic::test::check_backend_race(one, other); }
-  SECTION("tells of changes") { co_await elastic::test::check_backend_wait(one, other); }
+  SECTION("replaces what was seen") { co_await elastic::test::check_backend(backend, other); }
+  SECTION("one is first") { co_await elastic::test::check_backend_race(backend, other); }
+  SECTION("tells of changes") { co_await elastic::test::check_backend_wait(backend, other); }
 }
 
 CO_TEST("rendezvous backend in etcd by v2: does what the others do", "[integration][etcd]") {
   const etcd_server server({"--enable-v2"});
-  const auto one = v2_backend_at(server);
+  const auto backend = v2_backend_at(server);
   const auto other = v2_backend_at(server);
-  SECTION("replaces what was seen") { co_await elastic::test::check_backend(one, other); }
-  SECTION("one is first") { co_await elastic::test::check_backend_race(one, other); }
-  SECTION("tells of changes") { co_await elastic::test::check_backend_wait(one, other); }
+  SECTION("replaces what was seen") { co_await elastic::test::check_backend(backend, other); }
+  SECTION("one is first") { co_await elastic::test::check_backend_race(backend, other); }
+  SECTION("tells of changes") { co_await elastic::test::check_backend_wait(backend, other); }
 }
 
 CO_TEST("rendezvous backend in etcd: tells which nodes live", "[integration][etcd]") {
   const etcd_server server;
-  const auto one = backend_at(server);
+  const auto backend = backend_at(server);
   const auto other = backend_at(server);
   const elastic::node_id here{"a", 1, 0};
   const elastic::node_id there{"b", 1, 0};
   elastic::torch_state both = elastic::test::state_with("a");
   both.participants[there] = 0;
-  co_await one->say_alive(here);
+  co_await backend->say_alive(here);
   co_await other->say_alive(there);
-  co_await one->get();
+  co_await backend->get();
   const std::string nothing;
-  const elastic::set_outcome set = co_await one->set(both, nothing);
+  const elastic::set_outcome set = co_await backend->set(both, nothing);
   REQUIRE(set.stored);
   REQUIRE(set.stored->living);
   CHECK(set.stored->living->size() == 2);
   // Who waits is told that a node is gone.
   co_await other->say_gone();
-  co_await one->wait_for_change(set.stored->token);
-  std::optional<elastic::stored_state> seen = co_await one->get();
-  REQUIRE(seen);
-  CHECK(*seen->living == std::set<elastic::node_id>{here});
-  // So it is where it only falls silent.
-  const std::string token = seen->token;
-  co_await one->wait_for_change(token);
-  seen = co_await other->get();
-  REQUIRE(seen);
-  CHECK(seen->living->empty());
+  co_await backend->wait_for_change(set.stored->token);
+  std::optional<elastic::stored_state> state = co_await backend->get();
+  REQUIRE(state);
+  CHECK(*state->living == std::set<elastic::node_id>{here});
+  // So it is if it only falls silent.
+  const std::string token = state->token;
+  co_await backend->wait_for_change(token);
+  state = co_await other->get();
+  REQUIRE(state);
+  CHECK(state->living->empty());
   // It comes back by itself.
-  co_await one->say_alive(here);
-  seen = co_await other->get();
-  CHECK(seen->living->count(here) == 1);
-  co_await one->say_gone();
+  co_await backend->say_alive(here);
+  state = co_await other->get();
+  CHECK(state->living->count(here) == 1);
+  co_await backend->say_gone();
 }
 
 // ---- jobs ---------------------------------------------------------------------------------------
@@ -190,15 +190,15 @@ TEST_CASE("etcd: a node that waits for others can be interrupted", "[integration
 TEST_CASE("etcd: a member that restarts is ridden out", "[integration][etcd]") {
   etcd_server server;
   job_of_nodes job("2", at(server.endpoint()), patient);
-  const auto one = job.node();
-  const auto two = job.node();
-  for (const auto* node : {&one, &two}) (*node)->await_world(2);
+  const auto first = job.node();
+  const auto second = job.node();
+  for (const auto* node : {&first, &second}) (*node)->await_world(2);
   server.kill();
   server.start();
-  ::kill(one->worker(), SIGKILL);
-  for (const auto* node : {&one, &two}) (*node)->await_world(2, 2);
+  ::kill(first->worker(), SIGKILL);
+  for (const auto* node : {&first, &second}) (*node)->await_world(2, 2);
   job.finish();
-  for (const auto* node : {&one, &two}) (*node)->check_success();
+  for (const auto* node : {&first, &second}) (*node)->check_success();
   job.check_nothing_left();
 }
 
@@ -213,11 +213,11 @@ TEST_CASE("etcd: when it is gone for good, agents stop their workers and end",
           "[integration][etcd]") {
   etcd_server server;
   job_of_nodes job("2", at(server.endpoint()), patient);
-  const auto one = job.node();
-  const auto two = job.node();
-  for (const auto* node : {&one, &two}) (*node)->await_world(2);
+  const auto first = job.node();
+  const auto second = job.node();
+  for (const auto* node : {&first, &second}) (*node)->await_world(2);
   server.kill();
-  for (const auto* node : {&one, &two}) (*node)->check_failure(1, "etcd cannot be reached");
+  for (const auto* node : {&first, &second}) (*node)->check_failure(1, "etcd cannot be reached");
   job.check_nothing_left();
 }
 
@@ -225,11 +225,11 @@ TEST_CASE("etcd: when it hangs for good, agents stop their workers and end",
           "[integration][etcd]") {
   etcd_server server;
   job_of_nodes job("2", at(server.endpoint()), "last_call_timeout=1,lease_ttl=6");
-  const auto one = job.node();
-  const auto two = job.node();
-  for (const auto* node : {&one, &two}) (*node)->await_world(2);
+  const auto first = job.node();
+  const auto second = job.node();
+  for (const auto* node : {&first, &second}) (*node)->await_world(2);
   server.hang();
-  for (const auto* node : {&one, &two}) (*node)->check_failure(1, "could not tell the others");
+  for (const auto* node : {&first, &second}) (*node)->check_failure(1, "could not tell the others");
   job.check_nothing_left();
 }
 

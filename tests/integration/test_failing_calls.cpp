@@ -132,7 +132,7 @@ struct job {
     config.workers.directory = folder.path();
     config.workers.log_dir = "/dev/null";
     config.workers.shutdown_timeout = 100ms;
-    config.workers.environment[left.name] = left.value;
+    config.workers.environment[remains.name] = remains.value;
     config.standalone = true;
   }
 
@@ -177,7 +177,7 @@ struct job {
 
   way way_of_start;
   test::temporary_directory folder;
-  test::leftovers left;
+  test::leftovers remains;
   launch_config config;
   std::shared_ptr<test::log_recorder> log = std::make_shared<test::log_recorder>();
   std::string outcome;
@@ -197,9 +197,9 @@ int check(way how, std::size_t index, int fails_at, int error) {
   // What it leaves: files if and only if it succeeded, and nothing else.
   CHECK((!has_succeeded || current.is_done()));
   CHECK_FALSE(current.outcome.empty());
-  CHECK(current.left.processes_become(0));
+  CHECK(current.remains.processes_become(0));
   CHECK_FALSE(test::leftovers::has_children());
-  CHECK(current.left.descriptors() == 0);
+  CHECK(current.remains.descriptors() == 0);
   return made;
 }
 

@@ -77,11 +77,11 @@ TEST_CASE("file rendezvous: when the directory is gone, agents stop their worker
           "[integration][file]") {
   temporary_directory place;
   job_of_nodes job("2", in(place.path()), quick);
-  const auto one = job.node();
-  const auto two = job.node();
-  for (const auto* node : {&one, &two}) (*node)->await_world(2);
+  const auto first = job.node();
+  const auto second = job.node();
+  for (const auto* node : {&first, &second}) (*node)->await_world(2);
   std::filesystem::rename(place / "job", place / "gone");
-  for (const auto* node : {&one, &two}) (*node)->check_failure(1, "the directory '");
+  for (const auto* node : {&first, &second}) (*node)->check_failure(1, "the directory '");
   job.check_nothing_left();
 }
 

@@ -193,7 +193,7 @@ class job {
     config.workers.nproc_per_node = size;
     config.standalone = true;
     config.workers.log_dir = folder.path();
-    config.workers.environment[left.name] = left.value;
+    config.workers.environment[remains.name] = remains.value;
     config.workers.environment["OMP_NUM_THREADS"] = "1";
     config.workers.redirects = stream_selection(std_streams::both);
     const char* io = std::getenv("ELASTIC_IO");
@@ -204,7 +204,7 @@ class job {
   launch_config config;
   agent_services services;
   temporary_directory folder;
-  leftovers left;
+  leftovers remains;
   std::shared_ptr<log_recorder> log = std::make_shared<log_recorder>();
 
   /// Runs a function to the end of the job, and checks what is left. Errors: those of the run.
@@ -221,7 +221,7 @@ class job {
   }
 
   void check_nothing_left() {
-    CHECK(left.processes().empty());
+    CHECK(remains.processes().empty());
     CHECK_FALSE(leftovers::has_children());
   }
 
@@ -244,18 +244,18 @@ class job {
       if (!ended) FAIL("the job did not end within 60 s; its log:\n" << log->text());
       check_nothing_left();
     }
-    CHECK(left.descriptors() == 0);
+    CHECK(remains.descriptors() == 0);
     if (failure) std::rethrow_exception(failure);
     return result;
   }
 };
 
 std::map<int, std::string> ranks(std::vector<nlohmann::json> values) {
-  std::map<int, std::string> all;
+  std::map<int, std::string> dumps;
   for (std::size_t rank = 0; rank < values.size(); ++rank) {
-    all[static_cast<int>(rank)] = values[rank].dump();
+    dumps[static_cast<int>(rank)] = values[rank].dump();
   }
-  return all;
+  return dumps;
 }
 
 std::string refusal(const std::function<void()>& act) {
@@ -270,8 +270,8 @@ std::string refusal(const std::function<void()>& act) {
 
 /// The worker that failed by itself.
 const worker_failure& culprit(const run_result& result) {
-  for (const worker_failure& one : result.failures) {
-    if (!one.stopped_by_agent) return one;
+  for (const worker_failure& failure : result.failures) {
+    if (!failure.stopped_by_agent) return failure;
   }
   FAIL("no worker failed by itself: " << result.reason);
   return result.failures.front();
@@ -294,9 +294,9 @@ std::vector<start_method> methods() {
 TEST_CASE("functions: what each worker returns comes home by its rank",
           "[integration][functions][sanitize]") {
   for (const start_method method : methods()) {
-    job one;
-    one.config.start = method;
-    const run_result result = one.run(square);
+    job test_job;
+    test_job.config.start = method;
+    const run_result result = test_job.run(square);
     CHECK(result.state == worker_state::succeeded);
     CHECK(result.return_values == ranks({0, 1, 4}));
     CHECK(result.value_of<int>(2) == 4);
@@ -310,11 +310,11 @@ TEST_CASE("functions: what each worker returns comes home by its rank",
 TEST_CASE("functions: arguments and results are of any type that converts to JSON",
           "[integration][functions][sanitize]") {
   for (const start_method method : methods()) {
-    job one(2);
-    one.config.start = method;
+    job test_job(2);
+    test_job.config.start = method;
     const report before{"/data/", {{"old", 1.0 / 3}}};
     const run_result result =
-        one.run(describe, 2, "a \"path\"\nü", before, std::vector<bool>{true, false});
+        test_job.run(describe, 2, "a \"path\"\nü", before, std::vector<bool>{true, false});
     REQUIRE(result.state == worker_state::succeeded);
     const auto after = result.value_of<report>(1);
     CHECK(after.path == "/data/a \"path\"\nü");
@@ -325,26 +325,26 @@ TEST_CASE("functions: arguments and results are of any type that converts to JSO
 
 TEST_CASE("functions: one that returns nothing has null for it",
           "[integration][functions][sanitize]") {
-  job one(2);
-  CHECK(one.run(nothing).return_values == ranks({nullptr, nullptr}));
+  job test_job(2);
+  CHECK(test_job.run(nothing).return_values == ranks({nullptr, nullptr}));
 }
 
 TEST_CASE("functions: a task is run to its end, and may meet the other workers",
           "[integration][functions][sanitize]") {
   for (const start_method method : methods()) {
-    job one;
-    one.config.start = method;
-    CHECK(one.run(sum_of_ranks).return_values == ranks({3, 3, 3}));
+    job test_job;
+    test_job.config.start = method;
+    CHECK(test_job.run(sum_of_ranks).return_values == ranks({3, 3, 3}));
   }
 }
 
 TEST_CASE("functions: values need no directory, and a guard or none",
           "[integration][functions][sanitize]") {
   for (const guard_policy policy : {guard_policy::required, guard_policy::none}) {
-    job one;
-    one.config.workers.log_dir = "/dev/null";
-    one.config.guard = policy;
-    const run_result result = one.run(square);
+    job test_job;
+    test_job.config.workers.log_dir = "/dev/null";
+    test_job.config.guard = policy;
+    const run_result result = test_job.run(square);
     CHECK(result.return_values == ranks({0, 1, 4}));
     CHECK(result.log_directory.empty());
   }
@@ -353,10 +353,10 @@ TEST_CASE("functions: values need no directory, and a guard or none",
 TEST_CASE("functions: the values are those of the attempt that succeeded",
           "[integration][functions][sanitize]") {
   for (const start_method method : methods()) {
-    job one;
-    one.config.start = method;
-    one.config.workers.max_restarts = 2;
-    const run_result result = one.run(second_time);
+    job test_job;
+    test_job.config.start = method;
+    test_job.config.workers.max_restarts = 2;
+    const run_result result = test_job.run(second_time);
     CHECK(result.state == worker_state::succeeded);
     CHECK(result.restarts == 1);
     CHECK(result.return_values == ranks({1, 1, 1}));
@@ -365,10 +365,10 @@ TEST_CASE("functions: the values are those of the attempt that succeeded",
 
 TEST_CASE("functions: a worker is in its own surroundings", "[integration][functions][sanitize]") {
   for (const start_method method : methods()) {
-    job one(1);
-    one.config.start = method;
+    job test_job(1);
+    test_job.config.start = method;
     using texts = std::map<std::string, std::string>;
-    CHECK(one.run(surroundings_of).value_of<texts>(0) ==
+    CHECK(test_job.run(surroundings_of).value_of<texts>(0) ==
           texts{{"stdin", "0"}, {"asked", "no"}, {"is worker", "yes"}, {"session", "own"}});
   }
 }
@@ -379,10 +379,10 @@ TEST_CASE("functions: an exception is the worker's error file, with its type and
           "[integration][functions][sanitize]") {
   for (const start_method method : methods()) {
     for (const bool with_files : {true, false}) {
-      job one;
-      one.config.start = method;
-      if (!with_files) one.config.workers.log_dir = "/dev/null";
-      const run_result result = one.run(fails_by, "exception");
+      job test_job;
+      test_job.config.start = method;
+      if (!with_files) test_job.config.workers.log_dir = "/dev/null";
+      const run_result result = test_job.run(fails_by, "exception");
       CHECK(result.state == worker_state::failed);
       CHECK(result.return_values.empty());
       const worker_failure& failed = culprit(result);
@@ -392,8 +392,8 @@ TEST_CASE("functions: an exception is the worker's error file, with its type and
       CHECK(failed.error->message == "std::out_of_range: no such column");
       CHECK(failed.error->timestamp > 0);
       CHECK(failed.error_file.empty() == !with_files);
-      const std::string said = failure_report("fails_by", result.failures);
-      CHECK(said.find("std::out_of_range: no such column") != std::string::npos);
+      const std::string text = failure_report("fails_by", result.failures);
+      CHECK(text.find("std::out_of_range: no such column") != std::string::npos);
       CHECK(refusal([&] { result.value_of<int>(0); }) ==
             "there is no return value of rank 0: there are 0 of this node, since no function ran "
             "or the job did not succeed");
@@ -462,20 +462,20 @@ TEST_CASE("functions: a value that JSON cannot say fails its worker by name",
 TEST_CASE("functions: what a worker scribbles is no value, and hurts nobody",
           "[integration][functions][sanitize]") {
   for (const std::string how : {"kind", "size", "text"}) {
-    job one(2);
-    const run_result result = one.run(scribble, how);
+    job test_job(2);
+    const run_result result = test_job.run(scribble, how);
     CHECK(result.state == worker_state::succeeded);
     CHECK(result.return_values.empty());
-    CHECK(one.log->text().find("rank 1 ended with success, but there is no return value: it ") !=
-          std::string::npos);
+    CHECK(test_job.log->text().find(
+              "rank 1 ended with success, but there is no return value: it ") != std::string::npos);
   }
 }
 
 TEST_CASE("functions: a program that has none just runs", "[integration][functions][sanitize]") {
-  job one(2);
-  one.config.workers.program = "/bin/true";
+  job test_job(2);
+  test_job.config.workers.program = "/bin/true";
   const function_call call{"train", "[]"};
-  const run_result result = one.run(call);
+  const run_result result = test_job.run(call);
   CHECK(result.state == worker_state::succeeded);
   CHECK(result.return_values.empty());
 }
@@ -485,16 +485,16 @@ TEST_CASE("functions: a program that has none just runs", "[integration][functio
 TEST_CASE("functions: workers that run one are stopped as all are",
           "[integration][functions][sanitize]") {
   for (const start_method method : methods()) {
-    job one(2);
-    one.config.start = method;
-    one.config.workers.redirects = {};
-    one.config.workers.tee = stream_selection(std_streams::out);
-    one.config.workers.function = waits.call();
+    job test_job(2);
+    test_job.config.start = method;
+    test_job.config.workers.redirects = {};
+    test_job.config.workers.tee = stream_selection(std_streams::out);
+    test_job.config.workers.function = waits.call();
     const auto ready = std::make_shared<ready_counter>(2);
-    one.services.console_out = ready;
+    test_job.services.console_out = ready;
     run_result result;
     {
-      const auto agent = make_agent(one.config, one.services);
+      const auto agent = make_agent(test_job.config, test_job.services);
       ready->on_ready = [&] { agent->stop({}); };
       asio::io_context context(1);
       asio::co_spawn(context, agent->run(), [&](std::exception_ptr thrown, run_result how) {
@@ -503,9 +503,9 @@ TEST_CASE("functions: workers that run one are stopped as all are",
       });
       context.run_for(60s);
       CHECK(context.stopped());
-      one.check_nothing_left();
+      test_job.check_nothing_left();
     }
-    CHECK(one.left.descriptors() == 0);
+    CHECK(test_job.remains.descriptors() == 0);
     CHECK(result.state == worker_state::stopped);
     CHECK(result.return_values.empty());
     REQUIRE(result.failures.size() == 2);
@@ -529,9 +529,9 @@ TEST_CASE("functions: a copy has the memory of its moment, and none of the descr
     }
     return std::vector<int>{total, descriptors};
   });
-  job one(2);
-  one.config.start = start_method::fork;
-  const run_result result = one.run(with_captures);
+  job test_job(2);
+  test_job.config.start = start_method::fork;
+  const run_result result = test_job.run(with_captures);
   // The directory that it reads, and what it answers by.
   CHECK(result.return_values == ranks({{700'000, 2}, {700'000, 2}}));
   CHECK(data.size() == 100'000);
@@ -559,13 +559,13 @@ TEST_CASE("functions: the end of a copy ends nothing of this process",
     std::fputs("once", file);
     const auto kept = std::make_unique<noted>();
     kept->path = folder / "destructor";
-    job one(1);
-    one.config.start = start_method::fork;
+    job test_job(1);
+    test_job.config.start = start_method::fork;
     const entrypoint ends("ends", [by_exit] {
       std::puts("and this");
       if (by_exit) std::exit(0);
     });
-    const run_result result = one.run(ends);
+    const run_result result = test_job.run(ends);
     CHECK(result.state == worker_state::succeeded);
     std::fclose(file);
     CHECK(file_text(written) == "once");
@@ -582,42 +582,42 @@ TEST_CASE("functions: a process of several threads is not copied",
   asio::io_context elsewhere;
   auto work = asio::make_work_guard(elsewhere);
   std::thread other([&] { elsewhere.run(); });
-  job one(1);
-  one.config.start = start_method::fork;
-  std::string said;
+  job test_job(1);
+  test_job.config.start = start_method::fork;
+  std::string message;
   try {
-    one.run(square);
+    test_job.run(square);
   } catch (const error& failure) {
     CHECK(failure.code() == errc::start_failed);
-    said = failure.what();
+    message = failure.what();
   }
   work.reset();
   other.join();
   // The kernel may count it for a moment longer.
   REQUIRE(test::threads_become(1));
-  CHECK(said ==
+  CHECK(message ==
         "a worker can be forked only where this process has one thread, it has 2: start it "
         "by start_method::spawn");
-  CHECK(one.run(square).return_values == ranks({0}));
+  CHECK(test_job.run(square).return_values == ranks({0}));
 }
 
 TEST_CASE("functions: copies die with the process that made them",
           "[integration][functions][sanitize][fork]") {
   if (!can_fork) return test::skip("ThreadSanitizer has a thread of its own");
-  job one(2);
-  one.config.start = start_method::fork;
-  one.config.workers.log_dir = "/dev/null";
-  one.config.workers.redirects = {};
-  one.config.workers.tee = stream_selection(std_streams::out);
-  one.config.workers.function = waits.call();
+  job test_job(2);
+  test_job.config.start = start_method::fork;
+  test_job.config.workers.log_dir = "/dev/null";
+  test_job.config.workers.redirects = {};
+  test_job.config.workers.tee = stream_selection(std_streams::out);
+  test_job.config.workers.function = waits.call();
   const pid_t host = ::fork();
   REQUIRE(host >= 0);
   if (host == 0) {
     const auto ready = std::make_shared<ready_counter>(2);
     ready->on_ready = [] { ::raise(SIGKILL); };
-    one.services.console_out = ready;
+    test_job.services.console_out = ready;
     asio::io_context context(1);
-    const auto agent = make_agent(one.config, one.services);
+    const auto agent = make_agent(test_job.config, test_job.services);
     asio::co_spawn(context, agent->run(), [](std::exception_ptr, run_result) {});
     context.run_for(60s);
     ::_exit(1);
@@ -626,14 +626,14 @@ TEST_CASE("functions: copies die with the process that made them",
   REQUIRE(::waitpid(host, &status, 0) == host);
   CHECK(WIFSIGNALED(status));
   CHECK(WTERMSIG(status) == SIGKILL);
-  CHECK(one.left.processes_become(0));
+  CHECK(test_job.remains.processes_become(0));
 }
 
 TEST_CASE("functions: a copy that cannot be made is an error, and nothing is left of it",
           "[integration][functions][sanitize][fork]") {
   if (!can_fork) return test::skip("ThreadSanitizer has a thread of its own");
-  const leftovers left;
-  const auto said = [&](process_spec spec, const detail::syscalls& calls) {
+  const leftovers remains;
+  const auto outcome_of = [&](process_spec spec, const detail::syscalls& calls) {
     asio::io_context context(1);
     std::string sentence = "started";
     spec.program = "me";
@@ -652,7 +652,7 @@ TEST_CASE("functions: a copy that cannot be made is an error, and nothing is lef
   };
   process_spec elsewhere;
   elsewhere.directory = "/nonexistent";
-  CHECK(said(elsewhere, detail::real_syscalls) ==
+  CHECK(outcome_of(elsewhere, detail::real_syscalls) ==
         "working directory '/nonexistent' of program "
         "'me' cannot be entered: No such file or "
         "directory");
@@ -661,14 +661,14 @@ TEST_CASE("functions: a copy that cannot be made is an error, and nothing is lef
     errno = EPERM;
     return -1;
   };
-  CHECK(said({}, no_session) ==
+  CHECK(outcome_of({}, no_session) ==
         "program 'me' cannot be started: Operation not permitted (its session)");
   detail::syscalls no_pidfd = detail::real_syscalls;
   no_pidfd.pidfd_open = [](pid_t) {
     errno = EMFILE;
     return -1;
   };
-  CHECK(said({}, no_pidfd) ==
+  CHECK(outcome_of({}, no_pidfd) ==
         "program 'me' cannot be started: Too many open files (a new process)");
   detail::syscalls no_streams = detail::real_syscalls;
   no_streams.duplicate_to = [](int, int) {
@@ -678,9 +678,9 @@ TEST_CASE("functions: a copy that cannot be made is an error, and nothing is lef
   process_spec redirected;
   redirected.stdin_fd = 0;
   redirected.stdout_fd = 2;
-  CHECK(said(redirected, no_streams) ==
+  CHECK(outcome_of(redirected, no_streams) ==
         "program 'me' cannot be started: Bad file descriptor (its standard streams)");
-  CHECK(left.descriptors() == 0);
+  CHECK(remains.descriptors() == 0);
 }
 
 // ---- refused before anything is started ---------------------------------------------------------
@@ -688,9 +688,9 @@ TEST_CASE("functions: a copy that cannot be made is an error, and nothing is lef
 TEST_CASE("functions: a call that cannot work is refused before a process is started",
           "[integration][functions][sanitize]") {
   const auto refused = [](const function_call& call, std::function<void(job&)> change = {}) {
-    job one(1);
-    if (change) change(one);
-    return refusal([&] { one.run(call); });
+    job test_job(1);
+    if (change) change(test_job);
+    return refusal([&] { test_job.run(call); });
   };
   CHECK(refused({"squares", "[]"})
             .find("no function of this program is registered as 'squares': "
@@ -705,16 +705,16 @@ TEST_CASE("functions: a call that cannot work is refused before a process is sta
             .find("the list of arguments of function 'fails by' "
                   "cannot be understood: ") == 0);
   CHECK(refused({"square", "[]"},
-                [](job& one) {
-                  one.config.start = start_method::fork;
-                  one.config.guard = guard_policy::required;
+                [](job& test_job) {
+                  test_job.config.start = start_method::fork;
+                  test_job.config.guard = guard_policy::required;
                 }) ==
         "guard_policy::required cannot be had with start_method::fork: forked workers have "
         "no guard");
   CHECK(refused({"square", "[]"},
-                [](job& one) {
-                  one.config.start = start_method::fork;
-                  one.config.workers.program = "/bin/true";
+                [](job& test_job) {
+                  test_job.config.start = start_method::fork;
+                  test_job.config.workers.program = "/bin/true";
                 }) ==
         "start_method::fork runs a function of this program: '/bin/true' cannot be named as "
         "another one");
@@ -727,10 +727,10 @@ TEST_CASE("functions: a call that cannot work is refused before a process is sta
 
 TEST_CASE("functions: a worker checks what it is given, too",
           "[integration][functions][sanitize]") {
-  job one(1);
-  one.config.workers.program = std::filesystem::read_symlink("/proc/self/exe");
+  job test_job(1);
+  test_job.config.workers.program = std::filesystem::read_symlink("/proc/self/exe");
   const function_call call{"squares", "[]"};
-  const run_result result = one.run(call);
+  const run_result result = test_job.run(call);
   REQUIRE(culprit(result).error);
   CHECK(culprit(result).error->message.find("elastic::error: no function of this program is "
                                             "registered as 'squares'") == 0);
@@ -760,19 +760,20 @@ TEST_CASE("functions: a program whose main does not ask never starts itself agai
 TEST_CASE("functions: each node has the values of its own workers, by rank in the job",
           "[integration][functions][sanitize]") {
   for (const start_method method : methods()) {
-    job one(2);
-    one.config.start = method;
-    one.config.standalone = false;
-    one.config.rendezvous.backend = "c10d";
-    one.config.rendezvous.endpoint = fmt::format("127.0.0.1:{}", elastic::test::reserved_port());
-    one.config.rendezvous.run_id = "two nodes";
-    one.config.rendezvous.min_nodes = one.config.rendezvous.max_nodes = 2;
+    job test_job(2);
+    test_job.config.start = method;
+    test_job.config.standalone = false;
+    test_job.config.rendezvous.backend = "c10d";
+    test_job.config.rendezvous.endpoint =
+        fmt::format("127.0.0.1:{}", elastic::test::reserved_port());
+    test_job.config.rendezvous.run_id = "two nodes";
+    test_job.config.rendezvous.min_nodes = test_job.config.rendezvous.max_nodes = 2;
     std::map<int, std::string> values;
     std::vector<std::size_t> counts;
     {
       asio::io_context context(1);
       for (int node = 0; node < 2; ++node) {
-        asio::co_spawn(context, launch(one.config, one.services, square),
+        asio::co_spawn(context, launch(test_job.config, test_job.services, square),
                        [&](std::exception_ptr thrown, run_result result) {
                          if (thrown) std::rethrow_exception(thrown);
                          counts.push_back(result.return_values.size());
@@ -781,7 +782,7 @@ TEST_CASE("functions: each node has the values of its own workers, by rank in th
       }
       context.run_for(60s);
       CHECK(context.stopped());
-      one.check_nothing_left();
+      test_job.check_nothing_left();
     }
     CHECK(counts == std::vector<std::size_t>{2, 2});
     CHECK(values == ranks({0, 1, 4, 9}));

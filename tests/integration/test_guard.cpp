@@ -141,14 +141,14 @@ class forked_host {
     std::function<void()> then = {};
   };
 
-  forked_host(const process_spec& spec, const plan& what) {
+  forked_host(const process_spec& spec, const plan& host_plan) {
     int log[2];
     int gate[2];
     if (::pipe2(log, O_CLOEXEC) != 0 || ::pipe2(gate, O_CLOEXEC) != 0) FAIL("no pipe can be made");
     log_ = log[0];
     gate_ = gate[1];
     pid_ = ::fork();
-    if (pid_ == 0) be_host(spec, what, log[1], gate[0]);
+    if (pid_ == 0) be_host(spec, host_plan, log[1], gate[0]);
     ::close(log[1]);
     ::close(gate[0]);
     if (pid_ < 0) FAIL("no process can be made");
@@ -179,17 +179,17 @@ class forked_host {
   /// Waits until its log says so. Result: all that it has said.
   const std::string& await_log(std::string_view text) {
     const auto limit = std::chrono::steady_clock::now() + 30s;
-    while (said_.find(text) == said_.npos) {
+    while (log_text_.find(text) == log_text_.npos) {
       pollfd more{log_, POLLIN, 0};
-      const auto left =
+      const auto rest =
           std::chrono::ceil<std::chrono::milliseconds>(limit - std::chrono::steady_clock::now());
       char part[1024];
-      const int ready = ::poll(&more, 1, std::max(0, static_cast<int>(left.count())));
+      const int ready = ::poll(&more, 1, std::max(0, static_cast<int>(rest.count())));
       const ssize_t size = ready > 0 ? ::read(log_, part, sizeof part) : 0;
-      if (size <= 0) FAIL("the host never said '" << text << "' but\n" << said_);
-      said_.append(part, static_cast<std::size_t>(size));
+      if (size <= 0) FAIL("the host never said '" << text << "' but\n" << log_text_);
+      log_text_.append(part, static_cast<std::size_t>(size));
     }
-    return said_;
+    return log_text_;
   }
 
  private:
@@ -202,7 +202,8 @@ class forked_host {
     int fd;
   };
 
-  [[noreturn]] static void be_host(const process_spec& spec, const plan& what, int log, int gate) {
+  [[noreturn]] static void be_host(const process_spec& spec, const plan& host_plan, int log,
+                                   int gate) {
     const logger lines(std::make_shared<line_writer>(log), log_level::info);
     asio::io_context context(1);
     const auto run = [&]() -> task<void> {
@@ -211,12 +212,12 @@ class forked_host {
       auto executor = co_await asio::this_coro::executor;
       guarded_launcher launcher(executor, options);
       std::vector<std::unique_ptr<child>> workers;
-      for (int count = 0; count < what.workers; ++count) {
+      for (int count = 0; count < host_plan.workers; ++count) {
         std::unique_ptr<child> worker = co_await launcher.launch(spec);
         workers.push_back(std::move(worker));
       }
       char byte;
-      if (what.then && ::read(gate, &byte, 1) == 1) what.then();
+      if (host_plan.then && ::read(gate, &byte, 1) == 1) host_plan.then();
       for (const auto& worker : workers) {
         co_await worker->wait();
         co_await worker->end_tree();
@@ -230,7 +231,7 @@ class forked_host {
       }
     };
     try {
-      what.prepare();
+      host_plan.prepare();
     } catch (...) {
       say(std::current_exception());
       ::_exit(97);
@@ -243,11 +244,11 @@ class forked_host {
   pid_t pid_ = -1;
   int log_ = -1;
   int gate_ = -1;
-  std::string said_;
+  std::string log_text_;
 };
 
-void need(bool done, const char* what) {
-  if (!done) throw std::runtime_error(fmt::format("{}: {}", what, errno_text(errno)));
+void need(bool done, const char* call) {
+  if (!done) throw std::runtime_error(fmt::format("{}: {}", call, errno_text(errno)));
 }
 
 void become_nobody() {
@@ -278,10 +279,10 @@ long switches(pid_t pid) {
 
 /// elasticrun with workers that leave processes behind.
 words job(const words& options, const std::string& script) {
-  words all{ELASTIC_ELASTICRUN, "--standalone", "--guard", "required"};
-  all.insert(all.end(), options.begin(), options.end());
-  all.insert(all.end(), {"--no-python", "/bin/sh", "-c", script});
-  return all;
+  words command{ELASTIC_ELASTICRUN, "--standalone", "--guard", "required"};
+  command.insert(command.end(), options.begin(), options.end());
+  command.insert(command.end(), {"--no-python", "/bin/sh", "-c", script});
+  return command;
 }
 
 // ---- a worker and its tree ----------------------------------------------------------------------
@@ -504,7 +505,7 @@ TEST_CASE("guard: the next attempt begins when nothing is left of the one before
 TEST_CASE("guard: each tree is its own worker's, with several agents in one process",
           "[integration][guard]") {
   asio::io_context context(1);
-  const marked_sleeps one;
+  const marked_sleeps sleeps;
   const marked_sleeps other;
   const auto run = [&]() -> task<void> {
     auto executor = co_await asio::this_coro::executor;
@@ -516,14 +517,14 @@ TEST_CASE("guard: each tree is its own worker's, with several agents in one proc
       ::pause();
       ::_exit(0);
     }
-    const process_spec one_spec = shell(one.script("sleep 1000"));
+    const process_spec spec = shell(sleeps.script("sleep 1000"));
     const process_spec other_spec = shell(other.script("sleep 1000"));
-    const std::unique_ptr<child> one_worker = co_await first.launch(one_spec);
+    const std::unique_ptr<child> worker = co_await first.launch(spec);
     const std::unique_ptr<child> other_worker = co_await second.launch(other_spec);
-    CHECK(one.become(4));
+    CHECK(sleeps.become(4));
     CHECK(other.become(4));
-    co_await one_worker->end_tree();
-    CHECK(one.alive().empty());
+    co_await worker->end_tree();
+    CHECK(sleeps.alive().empty());
     CHECK(other.alive().size() == 4);
     CHECK(::kill(own, 0) == 0);
     co_await other_worker->end_tree();
@@ -762,8 +763,8 @@ TEST_CASE("guard: 8 trees are gone after the death of an agent of 4 GB",
 
 TEST_CASE("guard: elasticrun killed at any moment of a launch leaves nothing",
           "[integration][guard]") {
-  const char* const wanted = std::getenv("ELASTIC_GUARD_ROUNDS");
-  const int rounds = wanted ? std::atoi(wanted) : 60;
+  const char* const setting = std::getenv("ELASTIC_GUARD_ROUNDS");
+  const int rounds = setting ? std::atoi(setting) : 60;
   detail::random_source chance;
   const marked_sleeps sleeps;
   int survived = 0;
@@ -843,8 +844,8 @@ class emulated_guard {
 
   /// The next that it tells; none after its end.
   std::optional<detail::guard_message> next() {
-    pollfd told{socket_, POLLIN, 0};
-    if (::poll(&told, 1, 30'000) != 1) FAIL("the guard said nothing");
+    pollfd poll_entry{socket_, POLLIN, 0};
+    if (::poll(&poll_entry, 1, 30'000) != 1) FAIL("the guard said nothing");
     bool has_ended = false;
     const auto news = detail::receive_news(socket_, has_ended);
     if (!news) return std::nullopt;
@@ -910,16 +911,16 @@ TEST_CASE("guard: that of aarch64 starts, signals and ends a worker in an emulat
   CHECK(status_of(signalled) == exit_status::signalled(SIGTERM));
   CHECK(sleeps.become(0));
 
-  emulated_guard told(program, detail::guard_may_fail, script);
-  check_started(told);
+  emulated_guard ending(program, detail::guard_may_fail, script);
+  check_started(ending);
   CHECK(sleeps.become(2));
-  told.ask(detail::guard_end_tree);
-  CHECK(status_of(told) == exit_status::signalled(SIGKILL));
+  ending.ask(detail::guard_end_tree);
+  CHECK(status_of(ending) == exit_status::signalled(SIGKILL));
   CHECK(sleeps.become(0));
 
-  emulated_guard left(program, detail::guard_may_fail, script);
+  emulated_guard abandoned(program, detail::guard_may_fail, script);
   CHECK(sleeps.become(2));
-  left.leave();
+  abandoned.leave();
   CHECK(sleeps.become(0));
 }
 
@@ -945,8 +946,8 @@ TEST_CASE("guard: waits quietly for a process that it may not kill, and says so"
   forked_host host(
       shell(program + " become-root touch " + root + " hang & " + program + " await " + root),
       plan);
-  const std::string& said = host.await_log("runs as another user\n");
-  const pid_t stuck = std::atoi(said.c_str() + said.find("process ") + 8);
+  const std::string& log_text = host.await_log("runs as another user\n");
+  const pid_t stuck = std::atoi(log_text.c_str() + log_text.find("process ") + 8);
   const auto entry = detail::read_process(stuck);
   REQUIRE(entry);
   REQUIRE(test::leftovers::is_guard(entry->parent));
@@ -1050,10 +1051,10 @@ TEST_CASE("guard: runs if no file in memory and few folders may hold programs",
     unset XDG_RUNTIME_DIR
     exec /proc/self/fd/8 memfd_create -- /proc/self/fd/9 "$@")";
   const auto run_without = [&](const std::string& folders) {
-    const words wanted = job({}, "echo ran");
-    words command{"unshare", "--mount", "--propagation",       "private",      "/bin/sh", "-c",
-                  script,    "sh",      ELASTIC_DENY_SYSCALLS, wanted.front(), folders};
-    command.insert(command.end(), wanted.begin() + 1, wanted.end());
+    const words arguments = job({}, "echo ran");
+    words command{"unshare", "--mount", "--propagation",       "private",         "/bin/sh", "-c",
+                  script,    "sh",      ELASTIC_DENY_SYSCALLS, arguments.front(), folders};
+    command.insert(command.end(), arguments.begin() + 1, arguments.end());
     return run_program(command);
   };
   const program_result one_left = run_without("/run /tmp");
@@ -1074,9 +1075,9 @@ TEST_CASE("guard: runs if no file in memory and few folders may hold programs",
 TEST_CASE("guard: if a filter refuses a system call it serves, or says that it cannot",
           "[integration][guard]") {
   const auto filtered = [](const std::string& refused, const words& command) {
-    words all{ELASTIC_DENY_SYSCALLS, refused, "--"};
-    all.insert(all.end(), command.begin(), command.end());
-    return all;
+    words arguments{ELASTIC_DENY_SYSCALLS, refused, "--"};
+    arguments.insert(arguments.end(), command.begin(), command.end());
+    return arguments;
   };
   for (const std::string refused :
        {"memfd_create", "pidfd_open", "pidfd_send_signal", "close_range", "getdents64"}) {
@@ -1100,9 +1101,9 @@ TEST_CASE("guard: if a filter refuses a system call it serves, or says that it c
         filtered(refused, job({"--guard", "best-effort", "--nproc-per-node", "2"}, "echo ran")));
     CHECK(tried.code == 0);
     CHECK(tried.out == "ran\nran\n");
-    const std::size_t said = tried.err.find("workers have no guard, so that ");
-    REQUIRE(said != std::string::npos);
-    CHECK(tried.err.find("workers have no guard", said + 1) == std::string::npos);
+    const std::size_t position = tried.err.find("workers have no guard, so that ");
+    REQUIRE(position != std::string::npos);
+    CHECK(tried.err.find("workers have no guard", position + 1) == std::string::npos);
   }
 }
 

@@ -181,7 +181,7 @@ TEST_CASE("hostile peers: a job goes on beside thousands, in bounded memory",
           "[integration][io][serial]") {
   const open_files files;
   if (!files.are_enough()) return elastic::test::skip("it takes 5,000 file descriptors");
-  elastic::test::leftovers left;
+  elastic::test::leftovers remains;
   const elastic::test::temporary_directory folder;
   const std::uint16_t port = elastic::test::reserved_port();
   const std::string work = "echo \"$RANK/$WORLD_SIZE port $MASTER_PORT.\"; while [ ! -e " +
@@ -202,7 +202,7 @@ TEST_CASE("hostile peers: a job goes on beside thousands, in bounded memory",
                                               "bash",
                                               "-c",
                                               work};
-    const std::map<std::string, std::string> variables{{left.name, left.value}};
+    const std::map<std::string, std::string> variables{{remains.name, remains.value}};
     return std::make_unique<running_program>(command, variables);
   };
   const auto host = start();
@@ -228,7 +228,7 @@ TEST_CASE("hostile peers: a job goes on beside thousands, in bounded memory",
   std::ofstream(folder / "end") << "now";
   CHECK(host->wait().code == 0);
   CHECK(other->wait().code == 0);
-  CHECK(left.processes().empty());
+  CHECK(remains.processes().empty());
 }
 
 }  // namespace hostile_peer_tests

@@ -53,7 +53,7 @@ class stage {
   }
   stage(const stage&) = delete;
   stage& operator=(const stage&) = delete;
-  ~stage() { CHECK(left_.processes().empty()); }
+  ~stage() { CHECK(remains_.processes().empty()); }
 
   const std::uint16_t port = elastic::test::reserved_port();
   std::string sizes = "2";
@@ -88,13 +88,13 @@ class stage {
                            "sh",
                            "-c",
                            "echo \"$RANK/$WORLD_SIZE $TORCHELASTIC_RESTART_COUNT\"; " + work};
-    variables.emplace(left_.name, left_.value);
+    variables.emplace(remains_.name, remains_.value);
     variables.emplace("LOGLEVEL", "DEBUG");
     return std::make_unique<running_program>(command, variables);
   }
 
  private:
-  leftovers left_;
+  leftovers remains_;
   elastic::test::temporary_directory folder_;
 };
 
@@ -105,15 +105,15 @@ TEST_CASE("secret: nodes that hold it meet, restart and end together",
   job.work = "env; [ $TORCHELASTIC_RESTART_COUNT = 1 ] || exit 1";
   const auto first = job.start(",secret_file=" + job.path("secret"));
   const auto second = job.start("", {{"ELASTIC_JOB_SECRET_FILE", job.path("secret")}});
-  const program_result one = first->wait();
-  const program_result two = second->wait();
-  CHECK(one.code == 0);
-  CHECK(two.code == 0);
-  const std::string all = one.out + two.out;
+  const program_result first_result = first->wait();
+  const program_result second_result = second->wait();
+  CHECK(first_result.code == 0);
+  CHECK(second_result.code == 0);
+  const std::string output = first_result.out + second_result.out;
   // One of the first attempt may be stopped before it has said anything.
-  for (const char* place : {"/2 0\n", "0/2 1\n", "1/2 1\n"}) CHECK(has_text(all, place));
-  CHECK(!has_text(all, "ELASTIC_JOB_SECRET_FILE"));
-  CHECK(!has_text(all + one.err + two.err, secret_text));
+  for (const char* place : {"/2 0\n", "0/2 1\n", "1/2 1\n"}) CHECK(has_text(output, place));
+  CHECK(!has_text(output, "ELASTIC_JOB_SECRET_FILE"));
+  CHECK(!has_text(output + first_result.err + second_result.err, secret_text));
 }
 
 TEST_CASE("secret: each who has none, or another one, is told so and turned away",

@@ -57,14 +57,14 @@ TEST_CASE("journal: a run is explained and traced", "[integration][journal]") {
   const auto result =
       here.run_command(here.job({"--max-restarts=1", "--trace", trace}, {"exit", "7"}));
   CHECK(result.code == 1);
-  const auto told = here.command({"explain", here.logs()});
-  CHECK(told.code == 0);
-  CHECK_THAT(told.out, jt::contains_text(": failed after "));
-  CHECK_THAT(told.out, jt::contains_text("failed: exit code 7"));
-  CHECK_THAT(told.out, jt::contains_text("restart: restart 1 of 1"));
-  CHECK_THAT(told.out, jt::contains_text("the job is given up: "));
-  CHECK_THAT(told.out, jt::contains_text("\nRoot causes\n  round "));
-  CHECK_THAT(told.out, jt::contains_text("\nWhere the time went\n"));
+  const auto explanation = here.command({"explain", here.logs()});
+  CHECK(explanation.code == 0);
+  CHECK_THAT(explanation.out, jt::contains_text(": failed after "));
+  CHECK_THAT(explanation.out, jt::contains_text("failed: exit code 7"));
+  CHECK_THAT(explanation.out, jt::contains_text("restart: restart 1 of 1"));
+  CHECK_THAT(explanation.out, jt::contains_text("the job is given up: "));
+  CHECK_THAT(explanation.out, jt::contains_text("\nRoot causes\n  round "));
+  CHECK_THAT(explanation.out, jt::contains_text("\nWhere the time went\n"));
   const auto merged = here.command({"trace", here.logs()});
   CHECK(merged.code == 0);
   CHECK(nlohmann::json::parse(merged.out).at("traceEvents").size() == jt::events_of(trace).size());

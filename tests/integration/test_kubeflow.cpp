@@ -85,10 +85,10 @@ TEST_CASE("kubeflow: it is told how far the job is", "[integration][kubeflow]") 
   run.wait();
   const std::string& text = stage.server().out();
   const std::string first = elastic::test::text_between(text, "told ", "\n");
-  const auto told = nlohmann::json::parse(first, nullptr, false);
+  const auto message = nlohmann::json::parse(first, nullptr, false);
   INFO(text);
-  REQUIRE(told.is_object());
-  const auto& status = told["trainerStatus"];
+  REQUIRE(message.is_object());
+  const auto& status = message["trainerStatus"];
   CHECK(status["progressPercentage"] == 30);
   CHECK(status["metrics"] == nlohmann::json::parse(R"([{"name": "step", "value": "3"},
                                                        {"name": "loss", "value": "0.5"}])"));

@@ -76,7 +76,7 @@ std::multiset<std::string> sorted(const std::string& text) {
 }
 
 /// How many lines "0 xxx", "1 xxx", … of 100 bytes stand here one after the other, and nothing
-/// else; -1 where one is missing or torn.
+/// else; -1 if one is missing or torn.
 long counted(const std::string& text, const std::string& prefix = "") {
   if (text.empty()) return 0;
   if (!text.ends_with('\n')) return -1;
@@ -121,7 +121,7 @@ TEST_CASE("logs: a prefix says which worker of which host wrote a line and when"
   REQUIRE(result.code == 0);
   const std::regex form(R"((\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) (\S+) trn )"
                         R"(([01])\.([01]) (\d+) \$\|(.*))");
-  int told = 0;
+  int count = 0;
   for (const std::string& line : t::lines_of(result.out)) {
     std::smatch parts;
     INFO(line);
@@ -129,9 +129,9 @@ TEST_CASE("logs: a prefix says which worker of which host wrote a line and when"
     CHECK(parts[3] == parts[4]);
     if (parts[6] == "again") continue;
     CHECK(parts[5] == parts[6]);
-    ++told;
+    ++count;
   }
-  CHECK(told == 2);
+  CHECK(count == 2);
   // The files have what was written, and nothing else.
   CHECK(t::lines_of(file_text(here.attempt() / "0" / "stdout.log")).size() == 2);
   CHECK(file_text(here.attempt() / "1" / "stdout.log").ends_with("\nagain\n"));

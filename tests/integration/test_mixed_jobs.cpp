@@ -31,7 +31,7 @@ class mixed_job {
                     {"OMP_NUM_THREADS", "1"},
                     {"PYTHON_EXEC", std::move(python)},
                     {"LOGLEVEL", "INFO"},
-                    {left_.name, left_.value}};
+                    {remains_.name, remains_.value}};
   }
 
   // `conf` is added to the settings of the rendezvous; `first` makes its ranks the lowest.
@@ -67,7 +67,7 @@ class mixed_job {
   // Tells the workers that they are done.
   void finish() { std::ofstream(stop_file()) << "done"; }
 
-  void check_nothing_left() const { CHECK(left_.processes().empty()); }
+  void check_nothing_left() const { CHECK(remains_.processes().empty()); }
 
  private:
   std::unique_ptr<node_of_job> start_static(std::vector<std::string> command, int rank) {
@@ -89,7 +89,7 @@ class mixed_job {
   std::string endpoint() const { return fmt::format("localhost:{}", port_); }
   std::string stop_file() const { return directory_ / "stop"; }
 
-  const elastic::test::leftovers left_;
+  const elastic::test::leftovers remains_;
   temporary_directory directory_;
   std::uint16_t port_ = elastic::test::reserved_port();
   std::string nodes_;

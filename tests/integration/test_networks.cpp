@@ -36,7 +36,7 @@ using elastic::test::running_program;
 using words = std::vector<std::string>;
 
 /// Hosts with two addresses each, 10.77.0.N and 10.78.0.N, on one switch that has a namespace of
-/// its own. `why_not` is empty where they could be made.
+/// its own. `why_not` is empty if they could be made.
 class lan {
  public:
   explicit lan(int hosts) : hosts_(hosts), name_(fmt::format("elastic{}", ::getpid())) {
@@ -67,9 +67,9 @@ class lan {
   /// A command as it is run on a host.
   words on(int host, const words& command) const {
     const std::string enter = "PATH=$PATH:/usr/sbin:/sbin; exec ip netns exec \"$@\"";
-    words all{"/bin/sh", "-c", enter, "sh", space(host)};
-    all.insert(all.end(), command.begin(), command.end());
-    return all;
+    words full_command{"/bin/sh", "-c", enter, "sh", space(host)};
+    full_command.insert(full_command.end(), command.begin(), command.end());
+    return full_command;
   }
 
   std::string why_not;
@@ -90,11 +90,11 @@ class lan {
     ip(here + " link set cable up");
   }
 
-  void ip(const std::string& what) {
+  void ip(const std::string& arguments) {
     if (!why_not.empty()) return;
-    const std::string command = "PATH=$PATH:/usr/sbin:/sbin; ip " + what;
+    const std::string command = "PATH=$PATH:/usr/sbin:/sbin; ip " + arguments;
     const auto result = run_program({"/bin/sh", "-c", command});
-    if (result.code != 0) why_not = "ip " + what + ": " + result.err;
+    if (result.code != 0) why_not = "ip " + arguments + ": " + result.err;
   }
 
   int hosts_;
@@ -108,7 +108,7 @@ class job {
   job(const lan& network, std::string sizes) : network_(network), sizes_(std::move(sizes)) {}
   job(const job&) = delete;
   job& operator=(const job&) = delete;
-  ~job() { CHECK(left_.processes().empty()); }
+  ~job() { CHECK(remains_.processes().empty()); }
 
   std::string endpoint = "10.77.0.1:29411";
   std::string work = "exec sleep 600";
@@ -132,14 +132,14 @@ class job {
          {std::string("--no-python"), std::string("bash"), std::string("-c"), says + work}) {
       command.push_back(word);
     }
-    const std::map<std::string, std::string> variables{{left_.name, left_.value}};
+    const std::map<std::string, std::string> variables{{remains_.name, remains_.value}};
     return std::make_unique<running_program>(network_.on(host, command), variables);
   }
 
  private:
   const lan& network_;
   std::string sizes_;
-  leftovers left_;
+  leftovers remains_;
 };
 
 #define NEEDS(network)                                                               \
@@ -151,12 +151,12 @@ TEST_CASE("network: nodes on hosts of their own meet, and their workers reach ea
           "[integration][network]") {
   lan network(3);
   NEEDS(network)
-  job all(network, "3");
+  job trio(network, "3");
   // To the store at the master's address, from each host.
-  all.work = "exec 3<>/dev/tcp/$MASTER_ADDR/$MASTER_PORT && echo reached";
+  trio.work = "exec 3<>/dev/tcp/$MASTER_ADDR/$MASTER_PORT && echo reached";
   std::set<std::string> masters;
   std::vector<std::unique_ptr<running_program>> nodes;
-  for (int host = 3; host >= 1; --host) nodes.push_back(all.start(host));
+  for (int host = 3; host >= 1; --host) nodes.push_back(trio.start(host));
   for (const auto& node : nodes) {
     const program_result result = node->wait();
     CHECK(result.code == 0);
@@ -174,12 +174,12 @@ TEST_CASE("network: the workers' address is the one by which the nodes met, or t
   NEEDS(network)
   for (const bool is_given : {false, true}) {
     CAPTURE(is_given);
-    job two(network, "2");
-    two.endpoint = "10.78.0.1:29411";
-    if (is_given) two.options = {"--local-addr", "10.77.0.1"};
-    two.work = "exit 0";
-    const auto host = two.start(1);
-    const auto other = two.start(2);
+    job pair(network, "2");
+    pair.endpoint = "10.78.0.1:29411";
+    if (is_given) pair.options = {"--local-addr", "10.77.0.1"};
+    pair.work = "exit 0";
+    const auto host = pair.start(1);
+    const auto other = pair.start(2);
     const std::string address = is_given ? "10.77.0.1" : "10.78.0.1";
     for (const auto* node : {&host, &other}) {
       const program_result result = (*node)->wait();
@@ -195,11 +195,11 @@ TEST_CASE("network: ports are open at the address by which a host is known, and 
   NEEDS(network)
   const std::string setting = GENERATE(as<std::string>(), "own", "all");
   CAPTURE(setting);
-  job two(network, "2");
-  two.options = {"--rdzv-conf", "last_call_timeout=0.5,listen=" + setting};
-  two.work = "echo \"store $MASTER_ADDR $MASTER_PORT\"; exec sleep 600";
-  const auto host = two.start(1);
-  const auto other = two.start(2);
+  job pair(network, "2");
+  pair.options = {"--rdzv-conf", "last_call_timeout=0.5,listen=" + setting};
+  pair.work = "echo \"store $MASTER_ADDR $MASTER_PORT\"; exec sleep 600";
+  const auto host = pair.start(1);
+  const auto other = pair.start(2);
   for (const auto* node : {&host, &other}) (*node)->await_out("store 10.77.0.", 1);
   const std::string& out = host->out();
   const std::string at = out.substr(out.find("store 10.77.0.") + 14);
@@ -236,12 +236,12 @@ TEST_CASE("network: with a secret the workers' store takes the round's hosts alo
   const std::string ping = R"('\0\316\367\205\074\015\1\1\1\1')";
   const std::string ask = "exec 3<>/dev/tcp/$MASTER_ADDR/$MASTER_PORT && printf " + ping +
                           " >&3 && [ $(head -c 4 <&3 | wc -c) = 4 ] && echo reached";
-  job two(network, "2");
-  two.options = {"--rdzv-conf",
-                 "last_call_timeout=0.5,worker_networks=10.77.0.4/32,secret_file=" + secret};
-  two.work = "echo \"store $MASTER_ADDR $MASTER_PORT\"; " + ask + "; exec sleep 600";
-  const auto host = two.start(1);
-  const auto other = two.start(2);
+  job pair(network, "2");
+  pair.options = {"--rdzv-conf",
+                  "last_call_timeout=0.5,worker_networks=10.77.0.4/32,secret_file=" + secret};
+  pair.work = "echo \"store $MASTER_ADDR $MASTER_PORT\"; " + ask + "; exec sleep 600";
+  const auto host = pair.start(1);
+  const auto other = pair.start(2);
   for (const auto* node : {&host, &other}) {
     (*node)->await_out("/2 at 10.77.0.", 1);
     (*node)->await_out("reached\n", 1);
@@ -279,13 +279,13 @@ TEST_CASE("network: the others go on without a node whose cable is cut, which st
           "[integration][network]") {
   lan network(3);
   NEEDS(network)
-  job all(network, "2:3");
-  all.options = {"--rdzv-conf",
-                 "last_call_timeout=0.5,keep_alive_interval=0.5,keep_alive_max_attempt=3,"
-                 "host_grace=1"};
-  const auto first = all.start(1);
-  const auto second = all.start(2);
-  const auto third = all.start(3);
+  job trio(network, "2:3");
+  trio.options = {"--rdzv-conf",
+                  "last_call_timeout=0.5,keep_alive_interval=0.5,keep_alive_max_attempt=3,"
+                  "host_grace=1"};
+  const auto first = trio.start(1);
+  const auto second = trio.start(2);
+  const auto third = trio.start(3);
   for (const auto* node : {&first, &second, &third}) (*node)->await_out("/3 at", 1);
   network.cut(3);
   first->await_out("/2 at", 1);
@@ -295,7 +295,7 @@ TEST_CASE("network: the others go on without a node whose cable is cut, which st
   CHECK(lost.code == 1);
   CHECK(has_text(lost.err, "10.77.0.1:29411"));
   network.mend(3);
-  const auto again = all.start(3);
+  const auto again = trio.start(3);
   for (const auto* node : {&first, &second}) (*node)->await_out("/3 at", 2);
   again->await_out("/3 at", 1);
   for (const auto* node : {&again, &second, &first}) {
@@ -307,11 +307,11 @@ TEST_CASE("network: the others go on without a node whose cable is cut, which st
 TEST_CASE("network: a cable that is out for a moment costs nothing", "[integration][network]") {
   lan network(2);
   NEEDS(network)
-  job two(network, "2");
-  two.options = {"--rdzv-conf", "keep_alive_interval=5,keep_alive_max_attempt=3"};
-  two.work = "for i in 1 2 3 4 5 6; do sleep 0.25; done";
-  const auto host = two.start(1);
-  const auto other = two.start(2);
+  job pair(network, "2");
+  pair.options = {"--rdzv-conf", "keep_alive_interval=5,keep_alive_max_attempt=3"};
+  pair.work = "for i in 1 2 3 4 5 6; do sleep 0.25; done";
+  const auto host = pair.start(1);
+  const auto other = pair.start(2);
   host->await_out("/2 at", 1);
   other->await_out("/2 at", 1);
   network.cut(2);
@@ -329,13 +329,13 @@ TEST_CASE("network: a job runs if packets are late and lost", "[integration][net
   if (!network.disturb(1, "5%") || !network.disturb(2, "5%")) {
     return elastic::test::skip("this kernel cannot lose packets (tc qdisc netem)");
   }
-  job two(network, "2");
+  job pair(network, "2");
   // A node is not taken for lost because a packet was lost a few times.
-  two.options = {"--max-restarts", "1", "--rdzv-conf",
-                 "last_call_timeout=0.5,keep_alive_interval=5,keep_alive_max_attempt=3"};
-  two.work = "[ $TORCHELASTIC_RESTART_COUNT$RANK = 01 ] && exit 3; sleep 2";
-  const auto host = two.start(1);
-  const auto other = two.start(2);
+  pair.options = {"--max-restarts", "1", "--rdzv-conf",
+                  "last_call_timeout=0.5,keep_alive_interval=5,keep_alive_max_attempt=3"};
+  pair.work = "[ $TORCHELASTIC_RESTART_COUNT$RANK = 01 ] && exit 3; sleep 2";
+  const auto host = pair.start(1);
+  const auto other = pair.start(2);
   CHECK(host->wait().code == 0);
   CHECK(other->wait().code == 0);
 }

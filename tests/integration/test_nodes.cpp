@@ -39,7 +39,7 @@ using elastic::test::running_program;
 class job {
  public:
   explicit job(std::string sizes) : sizes_(std::move(sizes)) {}
-  ~job() { CHECK(left_.processes().empty()); }
+  ~job() { CHECK(remains_.processes().empty()); }
   job(const job&) = delete;
   job& operator=(const job&) = delete;
 
@@ -67,27 +67,28 @@ class job {
       command.push_back(word);
     }
     return std::make_unique<running_program>(
-        command, std::map<std::string, std::string>{
-                     {left_.name, left_.value}, {"OMP_NUM_THREADS", "1"}, {"LOGLEVEL", "DEBUG"}});
+        command,
+        std::map<std::string, std::string>{
+            {remains_.name, remains_.value}, {"OMP_NUM_THREADS", "1"}, {"LOGLEVEL", "DEBUG"}});
   }
 
  private:
   std::string sizes_;
-  leftovers left_;
+  leftovers remains_;
 };
 
 TEST_CASE("nodes: two meet, work and end together", "[integration][nodes][io]") {
-  job two("2");
-  two.work = "exit 0";
-  const auto first = two.start();
-  const auto second = two.start();
-  const program_result one = first->wait();
-  const program_result other = second->wait();
-  CHECK(one.code == 0);
-  CHECK(other.code == 0);
-  const std::string all = one.out + other.out;
+  job pair("2");
+  pair.work = "exit 0";
+  const auto first = pair.start();
+  const auto second = pair.start();
+  const program_result first_result = first->wait();
+  const program_result second_result = second->wait();
+  CHECK(first_result.code == 0);
+  CHECK(second_result.code == 0);
+  const std::string output = first_result.out + second_result.out;
   for (int rank = 0; rank < 4; ++rank) {
-    CHECK(has_text(all, fmt::format("{}/2 {}/4 0\n", rank / 2, rank)));
+    CHECK(has_text(output, fmt::format("{}/2 {}/4 0\n", rank / 2, rank)));
   }
 }
 
@@ -133,9 +134,9 @@ TEST_CASE("nodes: two agents of the same host name and pid are two nodes", "[int
   first->await_out("/4 0\n", 2);
   second->await_out("/4 0\n", 2);
   CHECK(has_text(first->err(), "_1_0"));
-  const std::string all = first->out() + second->out();
+  const std::string output = first->out() + second->out();
   for (int rank = 0; rank < 4; ++rank) {
-    CHECK(has_text(all, fmt::format("{}/2 {}/4 0\n", rank / 2, rank)));
+    CHECK(has_text(output, fmt::format("{}/2 {}/4 0\n", rank / 2, rank)));
   }
   // A first process of a namespace gets no signal that it does not handle; elasticrun handles it.
   for (const auto* node : {&second, &first}) {
@@ -178,11 +179,11 @@ TEST_CASE("nodes: a worker that fails on one node starts all of them anew, up to
                  " ]; do sleep 0.01; done; exit 7";
   const auto first = failing.start();
   const auto second = failing.start();
-  const program_result one = first->wait();
-  const program_result other = second->wait();
-  CHECK(one.code == 1);
-  CHECK(other.code == 1);
-  const std::string errors = one.err + other.err;
+  const program_result first_result = first->wait();
+  const program_result second_result = second->wait();
+  CHECK(first_result.code == 1);
+  CHECK(second_result.code == 1);
+  const std::string errors = first_result.err + second_result.err;
   CHECK(has_text(errors, "rank 3 ended: exit code 7: restart 1 of 2"));
   CHECK(has_text(errors, "rank 3 ended: exit code 7: restart 2 of 2"));
   CHECK(has_text(errors, "rank 3 ended: exit code 7: all 2 restarts are used up"));
@@ -282,17 +283,17 @@ TEST_CASE("nodes: if all are stopped, those of other nodes outlive the host of t
 TEST_CASE(
     "nodes: in torchrun's way, too, workers may save if the host of the rendezvous is stopped",
     "[integration][nodes]") {
-  job left("2");
+  job pair("2");
   // The others are taken for lost long before their workers have saved.
-  left.options = {
+  pair.options = {
       "--rdzv-conf",
       "dialect=2.6,last_call_timeout=0.5,keep_alive_interval=0.3,keep_alive_max_attempt=3"};
-  const auto host = left.start();
+  const auto host = pair.start();
   host->await_err("serving the store");
-  left.work =
+  pair.work =
       "trap 'sleep 1.2; echo saved; exit 0' TERM; echo ready; "
       "while :; do sleep 600 & wait $!; done";
-  const auto other = left.start();
+  const auto other = pair.start();
   host->await_out("/2 ", 2);
   other->await_out("ready\n", 2);
   host->signal(SIGTERM);
@@ -370,10 +371,10 @@ class shaken_job {
 
   // Something happens, and all that are left work in one new world.
   void shake() {
-    const std::size_t what = random_() % 3;
-    if (nodes_.size() == 1 || (what == 0 && nodes_.size() < 4)) {
+    const std::size_t event = random_() % 3;
+    if (nodes_.size() == 1 || (event == 0 && nodes_.size() < 4)) {
       add();
-    } else if (what == 1) {
+    } else if (event == 1) {
       const std::size_t victim = 1 + random_() % (nodes_.size() - 1);
       nodes_[victim]->signal(SIGKILL);
       CHECK(nodes_[victim]->wait().code == -SIGKILL);
@@ -398,18 +399,18 @@ class shaken_job {
 
   void settle() {
     const std::size_t world = 2 * nodes_.size();
-    seen_world seen;
-    for (const auto& one : nodes_) {
-      one->await_fresh_out(fmt::format("/{} in attempt", world), 2);
-      seen.add(one->out());
+    seen_world reports;
+    for (const auto& node : nodes_) {
+      node->await_fresh_out(fmt::format("/{} in attempt", world), 2);
+      reports.add(node->out());
     }
-    std::set<std::string> wanted;
+    std::set<std::string> places;
     for (std::size_t rank = 0; rank < world; ++rank) {
-      wanted.insert(fmt::format("{}/{}", rank, world));
+      places.insert(fmt::format("{}/{}", rank, world));
     }
-    CHECK(seen.places == wanted);
-    CHECK(seen.lines == wanted.size());
-    CHECK(seen.attempts.size() == 1);
+    CHECK(reports.places == places);
+    CHECK(reports.lines == places.size());
+    CHECK(reports.attempts.size() == 1);
   }
 
   std::mt19937_64 random_;
@@ -419,9 +420,9 @@ class shaken_job {
 
 TEST_CASE("nodes: whatever dies or comes, each rank is worked on once in the world that follows",
           "[integration][nodes]") {
-  const char* const wanted = std::getenv("ELASTIC_NODES_ROUNDS");
-  const int rounds = wanted ? std::atoi(wanted) : 12;
-  const std::uint64_t seed = wanted ? std::random_device()() : 1;
+  const char* const setting = std::getenv("ELASTIC_NODES_ROUNDS");
+  const int rounds = setting ? std::atoi(setting) : 12;
+  const std::uint64_t seed = setting ? std::random_device()() : 1;
   INFO("seed " << seed);
   shaken_job shaken(seed);
   for (int round = 0; round < rounds; ++round) {

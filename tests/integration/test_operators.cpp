@@ -46,7 +46,7 @@ variables task_of_step(int node) {
 }
 
 TEST_CASE("operators: in a step of Slurm the nodes meet without an option", "[integration]") {
-  const elastic::test::leftovers left;
+  const elastic::test::leftovers remains;
   const std::string backend = GENERATE("c10d", "static");
   CAPTURE(backend);
   const words command = {ELASTIC_ELASTICRUN, "--no-python", "sh", "-c",
@@ -54,28 +54,28 @@ TEST_CASE("operators: in a step of Slurm the nodes meet without an option", "[in
   std::vector<std::unique_ptr<running_program>> nodes;
   for (int node = 0; node < 2; ++node) {
     variables environment = task_of_step(node);
-    environment.emplace(left.name, left.value);
+    environment.emplace(remains.name, remains.value);
     if (backend == "static") environment.emplace("PET_RDZV_BACKEND", backend);
     nodes.push_back(std::make_unique<running_program>(command, environment));
   }
-  std::string all;
+  std::string output;
   for (const auto& node : nodes) {
     const program_result result = node->wait();
     INFO(result.err);
     CHECK(result.code == 0);
     CHECK(has_text(result.err, "from Slurm's variables: --nnodes 2 "));
-    all += result.out;
+    output += result.out;
   }
   for (int node = 0; node < 2; ++node) {
-    CHECK(has_text(all, fmt::format("{} of 2 in {}.0\n", node, ::getpid())));
+    CHECK(has_text(output, fmt::format("{} of 2 in {}.0\n", node, ::getpid())));
   }
-  CHECK(left.processes().empty());
+  CHECK(remains.processes().empty());
 }
 
 /// A job of nodes on this host, of which each is an elasticrun.
 struct operated_job {
   elastic::test::temporary_directory folder;
-  elastic::test::leftovers left;
+  elastic::test::leftovers remains;
   words options = {"--nnodes",        "1:2",
                    "--rdzv-id",       "job",
                    "--rdzv-backend",  "c10d",
@@ -101,7 +101,7 @@ struct operated_job {
     command.insert(command.end(), {"--no-python", "bash", "-c", first_of_all + says + work});
     return std::make_unique<running_program>(
         command,
-        variables{{left.name, left.value}, {"TMPDIR", folder.path()}, {"LOGLEVEL", level}});
+        variables{{remains.name, remains.value}, {"TMPDIR", folder.path()}, {"LOGLEVEL", level}});
   }
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(folder / name) << text;
@@ -127,7 +127,7 @@ TEST_CASE("operators: a signal ahead of SIGTERM is taken for it, and ends no wor
   CHECK(result.code == 128 + SIGTERM);
   CHECK(has_text(result.err, "SIGUSR1 received: "));
   CHECK(has_text(result.out, "told\n"));
-  CHECK(job.left.processes().empty());
+  CHECK(job.remains.processes().empty());
 }
 
 TEST_CASE("operators: a worker may handle a signal that is ignored for it", "[integration]") {
@@ -166,7 +166,7 @@ TEST_CASE("operators: a drain file takes its node out of the job, and the others
   CHECK(again.out.empty());
   host->signal(SIGTERM);
   CHECK(host->wait().code == 128 + SIGTERM);
-  CHECK(job.left.processes().empty());
+  CHECK(job.remains.processes().empty());
 }
 
 /// What `elasticrun COMMAND unix:SOCKET` says.
@@ -202,7 +202,7 @@ TEST_CASE("operators: a command takes its node out of the job, and the others go
   CHECK(has_text(late.err, "/status': "));
   host->signal(SIGTERM);
   CHECK(host->wait().code == 128 + SIGTERM);
-  CHECK(job.left.processes().empty());
+  CHECK(job.remains.processes().empty());
 }
 
 TEST_CASE("operators: a command pauses the whole job, another lets it go on", "[integration]") {
@@ -238,7 +238,7 @@ TEST_CASE("operators: a command pauses the whole job, another lets it go on", "[
     CHECK(end.code == 128 + SIGTERM);
     CHECK_FALSE(has_text(end.err, "restart 1 of"));
   }
-  CHECK(job.left.processes().empty());
+  CHECK(job.remains.processes().empty());
 }
 
 TEST_CASE("operators: one node alone pauses, too, and nodes of a fixed job say that they cannot",
@@ -294,7 +294,7 @@ TEST_CASE("operators: a node that was drained stays out for its time, and then c
     (*each)->signal(SIGTERM);
     CHECK((*each)->wait().code == 128 + SIGTERM);
   }
-  CHECK(job.left.processes().empty());
+  CHECK(job.remains.processes().empty());
 }
 
 TEST_CASE("operators: a job that cannot go on without a node that is kept out takes it back",
@@ -359,7 +359,7 @@ TEST_CASE("operators: PyTorch's training goes on elsewhere from what a drained n
     CHECK(end.code == 0);
     CHECK(has_text(end.out, " ends alike True\n"));
   }
-  CHECK(job.left.processes().empty());
+  CHECK(job.remains.processes().empty());
 }
 
 TEST_CASE("operators: what a node cannot be called, or kept out for, is refused", "[integration]") {
@@ -416,7 +416,7 @@ TEST_CASE("operators: a node that its check calls unfit takes no part", "[integr
   CHECK(has_text(result.err, each.sentence));
   CHECK(has_text(result.err, "FAILED on this node, which has left the job: the node check"));
   CHECK(result.err.size() < 2000);
-  CHECK(job.left.processes().empty());
+  CHECK(job.remains.processes().empty());
 }
 
 TEST_CASE("operators: a node that fails its check before a restart leaves, and the others go on",
@@ -430,14 +430,14 @@ TEST_CASE("operators: a node that fails its check before a restart leaves, and t
   host->await_out("world 2\n");
   node->await_out("world 2\n");
   job.write("broken", "");
-  const program_result left = node->wait();
-  CAPTURE(left.err);
-  CHECK(left.code == 1);
-  CHECK(has_text(left.err, "this node leaves the job: the node check failed: exit code 1"));
+  const program_result result = node->wait();
+  CAPTURE(result.err);
+  CHECK(result.code == 1);
+  CHECK(has_text(result.err, "this node leaves the job: the node check failed: exit code 1"));
   host->await_out("world 1\n", 2);
   host->signal(SIGTERM);
   CHECK(host->wait().code == 128 + SIGTERM);
-  CHECK(job.left.processes().empty());
+  CHECK(job.remains.processes().empty());
 }
 
 TEST_CASE("operators: a job of named sizes runs with these alone, the rest stand by",

@@ -148,7 +148,7 @@ class collected_output final : public output_sink {
 struct process_bench {
   explicit process_bench(asio::any_io_executor executor,
                          std::shared_ptr<time_source> clock = std::make_shared<system_time>())
-      : left(executor),
+      : remains(executor),
         time(std::move(clock)),
         launcher(std::make_shared<pidfd_launcher>(executor)),
         out(std::make_shared<collected_output>(executor)),
@@ -166,22 +166,22 @@ struct process_bench {
 
   // A puppet whose stdout comes to `out` with a prefix, and whose stderr is nobody's.
   supervised_process puppet(const std::string& actions) const {
-    supervised_process what;
-    what.process = left.puppet(actions);
-    what.out.kind = output_plan::how::copy;
-    what.out.prefix = "[p0]:";
-    what.err.kind = output_plan::how::null;
-    return what;
+    supervised_process worker;
+    worker.process = remains.puppet(actions);
+    worker.out.kind = output_plan::how::copy;
+    worker.out.prefix = "[p0]:";
+    worker.err.kind = output_plan::how::null;
+    return worker;
   }
 
-  task<process_end> run(supervised_process what) {
-    co_await set.start(0, what);
+  task<process_end> run(supervised_process worker) {
+    co_await set.start(0, worker);
     const process_end end = co_await set.next_end();
     co_await set.clear(0);
     co_return end;
   }
 
-  leftovers left;
+  leftovers remains;
   std::shared_ptr<time_source> time;
   std::shared_ptr<process_launcher> launcher;
   std::shared_ptr<collected_output> out;
@@ -214,12 +214,12 @@ struct output_pipe {
   }
   std::string text() {
     write.reset();
-    std::string all;
+    std::string content;
     char bytes[4096];
     for (ssize_t size; (size = ::read(read.get(), bytes, sizeof bytes)) > 0;) {
-      all.append(bytes, static_cast<std::size_t>(size));
+      content.append(bytes, static_cast<std::size_t>(size));
     }
-    return all;
+    return content;
   }
   detail::unique_fd read;
   detail::unique_fd write;
@@ -247,8 +247,8 @@ CO_TEST("process: every exit code comes home as it is", "[integration][process][
   for (int first = 0; first < 256; first += at_once) {
     for (std::size_t i = 0; i < at_once; ++i) {
       const int code = first + static_cast<int>(i);
-      const supervised_process what = bench.puppet("exit " + std::to_string(code));
-      co_await bench.set.start(i, what);
+      const supervised_process worker = bench.puppet("exit " + std::to_string(code));
+      co_await bench.set.start(i, worker);
     }
     for (std::size_t i = 0; i < at_once; ++i) {
       const process_end end = co_await bench.set.next_end();
@@ -281,9 +281,9 @@ CO_TEST("process: who ignores SIGTERM is killed after the grace",
   while (std::count(bench.out->text.begin(), bench.out->text.end(), '\n') < 3) {
     co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
   }
-  const time_point asked = bench.time->now();
+  const time_point begin = bench.time->now();
   co_await bench.set.stop(plan_of(SIGTERM, 150ms));
-  CHECK(bench.time->now() - asked >= 150ms);
+  CHECK(bench.time->now() - begin >= 150ms);
   const std::vector<process_end> ends = bench.set.take_ends();
   REQUIRE(ends.size() == 3);
   for (const process_end& end : ends) CHECK(end.status.signal() == SIGKILL);
@@ -335,9 +335,9 @@ CO_TEST("process: kill ends a stop under way", "[integration][process][sanitize]
       bench.puppet("ignore " + std::to_string(SIGTERM) + " line ready hang");
   co_await bench.set.start(0, stubborn);
   co_await bench.out->has("ready\n");
-  auto kill_soon = [](process_bench& what) -> task<void> {
-    co_await what.time->sleep_until(what.time->now() + 20ms);
-    what.set.kill();
+  auto kill_soon = [](process_bench& test_bench) -> task<void> {
+    co_await test_bench.time->sleep_until(test_bench.time->now() + 20ms);
+    test_bench.set.kill();
   };
   bool killed = false;
   auto note = [&](std::exception_ptr) { killed = true; };
@@ -350,15 +350,15 @@ CO_TEST("process: kill ends a stop under way", "[integration][process][sanitize]
 CO_TEST("process: a cancelled wait ends nothing, and may be repeated",
         "[integration][process][sanitize]") {
   auto executor = co_await asio::this_coro::executor;
-  const leftovers left(executor);
+  const leftovers remains(executor);
   system_time time;
   pidfd_launcher launcher(executor);
-  const std::unique_ptr<child> process = co_await launcher.launch(left.puppet("hang"));
+  const std::unique_ptr<child> process = co_await launcher.launch(remains.puppet("hang"));
   for (int i = 0; i < 3; ++i) {
     const auto none = co_await with_deadline(time, time.now() + 2ms, process->wait());
     CHECK_FALSE(none);
   }
-  CHECK(left.alive().size() == 1);
+  CHECK(remains.alive().size() == 1);
   process->signal(SIGUSR1);
   const exit_status status = co_await process->wait();
   const exit_status again = co_await process->wait();
@@ -373,7 +373,7 @@ CO_TEST("process: a cancelled wait ends nothing, and may be repeated",
 CO_TEST("process: has its own session, no foreign descriptors and default signals",
         "[integration][process]") {
   auto executor = co_await asio::this_coro::executor;
-  const leftovers left(executor);
+  const leftovers remains(executor);
   // What a host may have done to itself.
   const detail::unique_fd inheritable(::open("/dev/null", O_RDONLY));
   sigset_t blocked;
@@ -390,7 +390,7 @@ CO_TEST("process: has its own session, no foreign descriptors and default signal
   options.parent = executor;
   pidfd_launcher launcher(executor, options);
   output_pipe pipe;
-  process_spec spec = left.puppet("ids fds signals");
+  process_spec spec = remains.puppet("ids fds signals");
   spec.stdout_fd = pipe.write.get();
   const std::unique_ptr<child> process = co_await launcher.launch(spec);
   co_await process->wait();
@@ -409,22 +409,22 @@ CO_TEST("process: has its own session, no foreign descriptors and default signal
 CO_TEST("process: gets the environment, arguments and directory it was given, and no more",
         "[integration][process]") {
   auto executor = co_await asio::this_coro::executor;
-  const leftovers left(executor);
+  const leftovers remains(executor);
   pidfd_launcher launcher(executor);
   const test::temporary_directory folder;
-  process_spec spec = left.puppet("env cwd args");
+  process_spec spec = remains.puppet("env cwd args");
   spec.directory = folder.path();
   const std::string real = std::filesystem::canonical(folder.path()).string();
   const std::string text = co_await output_of(launcher, spec);
-  CHECK(text == left.mark() + "\nPATH=/usr/bin:/bin\ncwd " + real + "\narg " + ELASTIC_PUPPET +
+  CHECK(text == remains.mark() + "\nPATH=/usr/bin:/bin\ncwd " + real + "\narg " + ELASTIC_PUPPET +
                     "\narg env\narg cwd\narg args\n");
 }
 
 CO_TEST("process: is tied to no thread if none is named", "[integration][process]") {
   auto executor = co_await asio::this_coro::executor;
-  const leftovers left(executor);
+  const leftovers remains(executor);
   pidfd_launcher launcher(executor);
-  const std::string text = co_await output_of(launcher, left.puppet("ids"));
+  const std::string text = co_await output_of(launcher, remains.puppet("ids"));
   CHECK_THAT(text, test::contains_text("death_signal 0\n"));
 }
 
@@ -432,7 +432,7 @@ TEST_CASE("process: dies with the thread that was named, not with the one that a
           "[integration][process][sanitize]") {
   asio::io_context asking;
   asio::io_context naming;
-  const leftovers left(asking.get_executor());
+  const leftovers remains(asking.get_executor());
   output_pipe pipe;
   auto lasting = asio::make_work_guard(naming);
   std::thread parent([&] { naming.run(); });
@@ -441,7 +441,7 @@ TEST_CASE("process: dies with the thread that was named, not with the one that a
     pidfd_launcher_options options;
     options.parent = naming.get_executor();
     pidfd_launcher launcher(asking.get_executor(), options);
-    process_spec spec = left.puppet("line ready hang");
+    process_spec spec = remains.puppet("line ready hang");
     spec.stdout_fd = pipe.write.get();
     asio::co_spawn(
         asking, launcher.launch(spec),
@@ -452,7 +452,7 @@ TEST_CASE("process: dies with the thread that was named, not with the one that a
   REQUIRE(process);
   char byte;
   CHECK(::read(pipe.read.get(), &byte, 1) == 1);
-  CHECK(left.alive().size() == 1);
+  CHECK(remains.alive().size() == 1);
   lasting.reset();
   parent.join();
   std::optional<exit_status> status;
@@ -465,15 +465,15 @@ TEST_CASE("process: dies with the thread that was named, not with the one that a
 
 CO_TEST("process: any descriptors can become its streams", "[integration][process]") {
   auto executor = co_await asio::this_coro::executor;
-  const leftovers left(executor);
+  const leftovers remains(executor);
   pidfd_launcher launcher(executor);
   const std::string arguments = "line to_out eline to_err";
 
-  output_pipe one;
-  process_spec both = left.puppet(arguments);
-  both.stdout_fd = both.stderr_fd = one.write.get();
+  output_pipe pipe;
+  process_spec both = remains.puppet(arguments);
+  both.stdout_fd = both.stderr_fd = pipe.write.get();
   co_await run_to_end(launcher, both);
-  CHECK(one.text() == "to_out\nto_err\n");
+  CHECK(pipe.text() == "to_out\nto_err\n");
 
   // This program's own 1 and 2 for a moment, exchanged in the child.
   output_pipe out;
@@ -482,12 +482,12 @@ CO_TEST("process: any descriptors can become its streams", "[integration][proces
   const detail::unique_fd saved_err(::fcntl(2, F_DUPFD_CLOEXEC, 3));
   ::dup3(out.write.get(), 1, O_CLOEXEC);
   ::dup3(err.write.get(), 2, O_CLOEXEC);
-  process_spec exchanged = left.puppet(arguments);
+  process_spec exchanged = remains.puppet(arguments);
   exchanged.stdout_fd = 2;
   exchanged.stderr_fd = 1;
   co_await run_to_end(launcher, exchanged);
   // One that is not named is this program's, unless it is private (close-on-exec).
-  process_spec same = left.puppet(arguments);
+  process_spec same = remains.puppet(arguments);
   same.stdout_fd = 1;
   co_await run_to_end(launcher, same);
   ::dup2(err.write.get(), 2);
@@ -526,7 +526,7 @@ void make_file(const std::string& path, const std::string& text, int mode) {
 CO_TEST("process: what does not start is said in a sentence that names the file",
         "[integration][process]") {
   auto executor = co_await asio::this_coro::executor;
-  const leftovers left(executor);
+  const leftovers remains(executor);
   pidfd_launcher launcher(executor);
   const test::temporary_directory folder;
   make_file(folder / "data", "nothing to execute\n", 0600);
@@ -559,14 +559,14 @@ CO_TEST("process: what does not start is said in a sentence that names the file"
        {"'/no/such/folder'", "'/bin/true'", "No such file"}},
       {"/bin/true", folder / "data", errc::file_access, {"data'", "Not a directory"}},
   };
-  for (const row& wanted : rows) {
-    CAPTURE(wanted.program);
-    process_spec spec = left.puppet("");
-    spec.program = wanted.program;
-    spec.directory = wanted.directory;
+  for (const row& entry : rows) {
+    CAPTURE(entry.program);
+    process_spec spec = remains.puppet("");
+    spec.program = entry.program;
+    spec.directory = entry.directory;
     const start_failure failure = co_await failure_of(launcher, spec);
-    CHECK(failure.code == wanted.code);
-    for (const std::string& part : wanted.parts) {
+    CHECK(failure.code == entry.code);
+    for (const std::string& part : entry.parts) {
       CHECK_THAT(failure.sentence, test::contains_text(part));
     }
     CHECK(std::count(failure.sentence.begin(), failure.sentence.end(), '\n') == 0);
@@ -575,9 +575,9 @@ CO_TEST("process: what does not start is said in a sentence that names the file"
 
 CO_TEST("process: a zero byte within an argument is refused", "[integration][process]") {
   auto executor = co_await asio::this_coro::executor;
-  const leftovers left(executor);
+  const leftovers remains(executor);
   pidfd_launcher launcher(executor);
-  process_spec spec = left.puppet("args");
+  process_spec spec = remains.puppet("args");
   spec.arguments.push_back(std::string("a\0b", 3));
   const start_failure failure = co_await failure_of(launcher, spec);
   CHECK(failure.code == errc::invalid_argument);
@@ -586,7 +586,7 @@ CO_TEST("process: a zero byte within an argument is refused", "[integration][pro
 
 CO_TEST("process: a program is looked for in the PATH that it is given", "[integration][process]") {
   auto executor = co_await asio::this_coro::executor;
-  const leftovers left(executor);
+  const leftovers remains(executor);
   pidfd_launcher launcher(executor);
   const test::temporary_directory folder;
   std::filesystem::create_directories(folder / "first/tool");  // a directory is not a program
@@ -594,7 +594,7 @@ CO_TEST("process: a program is looked for in the PATH that it is given", "[integ
   std::filesystem::create_directories(folder / "third");
   make_file(folder / "second/tool", "#!/bin/sh\n", 0600);
   make_file(folder / "third/tool", "#!/bin/sh\nexit 5\n", 0700);
-  process_spec spec = left.puppet("");
+  process_spec spec = remains.puppet("");
   spec.program = "tool";
 
   spec.environment.back() =
@@ -616,7 +616,7 @@ CO_TEST("process: a program is looked for in the PATH that it is given", "[integ
   CHECK(failure.code == errc::program_not_executable);
   CHECK_THAT(failure.sentence, test::contains_text("second/tool'"));
 
-  spec = left.puppet("");
+  spec = remains.puppet("");
   spec.program = "true";
   spec.environment.pop_back();
   const exit_status by_default = co_await run_to_end(launcher, spec);
@@ -639,7 +639,7 @@ struct refusal {
 CO_TEST("process: every step of a start can fail, and says which it was",
         "[integration][process][sanitize]") {
   auto executor = co_await asio::this_coro::executor;
-  const leftovers left(executor);
+  const leftovers remains(executor);
   const std::vector<refusal> refusals = {
       {"clone",
        [](auto& calls) {
@@ -686,20 +686,20 @@ CO_TEST("process: every step of a start can fail, and says which it was",
        },
        "cannot be started: Cannot allocate memory"},
   };
-  for (const refusal& one : refusals) {
-    CAPTURE(one.name);
+  for (const refusal& step : refusals) {
+    CAPTURE(step.name);
     detail::syscalls calls = detail::real_syscalls;
-    one.arrange(calls);
+    step.arrange(calls);
     pidfd_launcher_options options;
     options.parent = executor;
     pidfd_launcher launcher(executor, options, calls);
-    process_spec spec = left.puppet("hang");
+    process_spec spec = remains.puppet("hang");
     spec.directory = "/";
     spec.stderr_fd = 1;  // needs every way of arranging streams
     const start_failure failure = co_await failure_of(launcher, spec);
-    const bool is_directory = std::string(one.name) == "chdir";
+    const bool is_directory = std::string(step.name) == "chdir";
     CHECK(failure.code == (is_directory ? errc::file_access : errc::start_failed));
-    CHECK_THAT(failure.sentence, test::contains_text(one.says));
+    CHECK_THAT(failure.sentence, test::contains_text(step.says));
     CHECK_THAT(failure.sentence, test::contains_text(ELASTIC_PUPPET));
     CHECK_FALSE(has_children());
   }
@@ -708,20 +708,20 @@ CO_TEST("process: every step of a start can fail, and says which it was",
 CO_TEST("process: closes descriptors one by one if close_range is refused",
         "[integration][process]") {
   auto executor = co_await asio::this_coro::executor;
-  const leftovers left(executor);
+  const leftovers remains(executor);
   detail::syscalls calls = detail::real_syscalls;
   calls.close_range = [](unsigned, unsigned) ELASTIC_RUNS_IN_CHILD { return refused(); };
   pidfd_launcher launcher(executor, {}, calls);
   std::vector<detail::unique_fd> many;
   for (int i = 0; i < 300; ++i) many.emplace_back(::open("/dev/null", O_RDONLY));
-  const std::string text = co_await output_of(launcher, left.puppet("fds"));
+  const std::string text = co_await output_of(launcher, remains.puppet("fds"));
   CHECK(text == "fd 0\nfd 1\nfd 2\n");
 }
 
 CO_TEST("process: signals reach the whole group on kernels that cannot do it by pidfd",
         "[integration][process]") {
   auto executor = co_await asio::this_coro::executor;
-  const leftovers left(executor);
+  const leftovers remains(executor);
   detail::syscalls calls = detail::real_syscalls;
   calls.pidfd_send_signal = [](int pidfd, int number, unsigned flags) {
     if (flags == 0) return detail::real::pidfd_send_signal(pidfd, number, flags);
@@ -730,22 +730,22 @@ CO_TEST("process: signals reach the whole group on kernels that cannot do it by 
   };
   pidfd_launcher launcher(executor, {}, calls);
   output_pipe pipe;
-  process_spec spec = left.puppet("fork plain line ready hang");
+  process_spec spec = remains.puppet("fork plain line ready hang");
   spec.stdout_fd = pipe.write.get();
   const std::unique_ptr<child> process = co_await launcher.launch(spec);
   char byte;
   CHECK(::read(pipe.read.get(), &byte, 1) == 1);
-  CHECK(left.alive().size() == 2);
+  CHECK(remains.alive().size() == 2);
   process->signal(SIGTERM);
   const exit_status status = co_await process->wait();
   CHECK(status.signal() == SIGTERM);
   co_await process->end_tree();
-  CHECK(left.alive().empty());
+  CHECK(remains.alive().empty());
 }
 
 CO_TEST("process: waiting goes on when a signal interrupts it", "[integration][process]") {
   auto executor = co_await asio::this_coro::executor;
-  const leftovers left(executor);
+  const leftovers remains(executor);
   static int interruptions;
   interruptions = 0;
   detail::syscalls calls = detail::real_syscalls;
@@ -757,16 +757,16 @@ CO_TEST("process: waiting goes on when a signal interrupts it", "[integration][p
     return ::waitid(type, id, info, options);
   };
   pidfd_launcher launcher(executor, {}, calls);
-  const exit_status status = co_await run_to_end(launcher, left.puppet("exit 9"));
+  const exit_status status = co_await run_to_end(launcher, remains.puppet("exit 9"));
   CHECK(status.code() == 9);
   CHECK(interruptions >= 4);
 }
 
 CO_TEST("process: an end whose status the host took is unknown", "[integration][process]") {
   auto executor = co_await asio::this_coro::executor;
-  const leftovers left(executor);
+  const leftovers remains(executor);
   pidfd_launcher launcher(executor);
-  const std::unique_ptr<child> process = co_await launcher.launch(left.puppet("exit 3"));
+  const std::unique_ptr<child> process = co_await launcher.launch(remains.puppet("exit 3"));
   siginfo_t info{};
   REQUIRE(::waitid(P_PID, static_cast<id_t>(process->pid()), &info, WEXITED) == 0);
   const exit_status taken = co_await process->wait();
@@ -777,7 +777,7 @@ CO_TEST("process: an end whose status the host took is unknown", "[integration][
   struct sigaction before{};
   ignore.sa_handler = SIG_IGN;
   ::sigaction(SIGCHLD, &ignore, &before);
-  const exit_status ignored = co_await run_to_end(launcher, left.puppet("exit 3"));
+  const exit_status ignored = co_await run_to_end(launcher, remains.puppet("exit 3"));
   ::sigaction(SIGCHLD, &before, nullptr);
   CHECK(ignored == exit_status::unknown());
 }
@@ -793,9 +793,9 @@ CO_TEST("process: a stop ends the descendants, in other groups and sessions, too
   while (std::count(bench.out->text.begin(), bench.out->text.end(), '\n') < 3) {
     co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
   }
-  CHECK(bench.left.alive().size() == 15);
+  CHECK(bench.remains.alive().size() == 15);
   co_await bench.set.stop(plan_of(SIGTERM, 30s));
-  CHECK(bench.left.alive().empty());
+  CHECK(bench.remains.alive().empty());
   for (const process_end& end : bench.set.take_ends()) CHECK(end.status.signal() == SIGTERM);
 }
 
@@ -806,18 +806,18 @@ CO_TEST("process: what a process leaves in its session is ended when its place i
   co_await bench.set.start(0, family);
   const process_end end = co_await bench.set.next_end();
   CHECK(end.status.code() == 4);
-  CHECK(bench.left.alive().size() == 2);
+  CHECK(bench.remains.alive().size() == 2);
   co_await bench.set.clear(0);
-  CHECK(bench.left.alive().empty());
+  CHECK(bench.remains.alive().empty());
 }
 
 CO_TEST("process: clearing a place ends a process that still runs", "[integration][process]") {
   process_bench bench(co_await asio::this_coro::executor);
-  const supervised_process what = bench.puppet("fork plain fork setsid line ready hang");
-  co_await bench.set.start(0, what);
+  const supervised_process worker = bench.puppet("fork plain fork setsid line ready hang");
+  co_await bench.set.start(0, worker);
   co_await bench.out->has("ready\n");
   co_await bench.set.clear(0);
-  CHECK(bench.left.alive().empty());
+  CHECK(bench.remains.alive().empty());
   CHECK(bench.set.running() == 0);
   const process_end end = co_await bench.set.next_end();
   CHECK(end.status.signal() == SIGKILL);
@@ -825,32 +825,32 @@ CO_TEST("process: clearing a place ends a process that still runs", "[integratio
 
 CO_TEST("process: a stopped descendant is ended, too", "[integration][process]") {
   auto executor = co_await asio::this_coro::executor;
-  const leftovers left(executor);
+  const leftovers remains(executor);
   pidfd_launcher launcher(executor);
-  process_spec spec = left.puppet("-c");
+  process_spec spec = remains.puppet("-c");
   spec.program = "sh";
   spec.arguments.push_back("(sleep 1000 & kill -STOP $!); exit 2");
   const exit_status status = co_await run_to_end(launcher, spec);
   CHECK(status.code() == 2);
-  CHECK(left.alive().empty());
+  CHECK(remains.alive().empty());
 }
 
 CO_TEST("process: its destructor kills the tree and leaves no zombie",
         "[integration][process][sanitize]") {
   auto executor = co_await asio::this_coro::executor;
-  const leftovers left(executor);
+  const leftovers remains(executor);
   pidfd_launcher launcher(executor);
   output_pipe pipe;
-  process_spec spec = left.puppet("fork plain fork group fork setsid line ready hang");
+  process_spec spec = remains.puppet("fork plain fork group fork setsid line ready hang");
   spec.stdout_fd = pipe.write.get();
   {
     const std::unique_ptr<child> process = co_await launcher.launch(spec);
     char byte;
     CHECK(::read(pipe.read.get(), &byte, 1) == 1);
-    CHECK(left.alive().size() == 4);
+    CHECK(remains.alive().size() == 4);
   }
   // What it has killed ends when the kernel gets to it.
-  while (has_children() || !left.alive().empty()) {
+  while (has_children() || !remains.alive().empty()) {
     co_await asio::post(executor, asio::use_awaitable);
   }
 }
@@ -872,7 +872,7 @@ task<void> start_and_wait(process_set& set, std::unique_ptr<process_set>, proces
 TEST_CASE("process: a context that ends takes its processes with it",
           "[integration][process][sanitize]") {
   asio::io_context outer;
-  const leftovers left(outer.get_executor());
+  const leftovers remains(outer.get_executor());
   for (const bool set_goes_first : {true, false}) {
     auto context = std::make_unique<asio::io_context>();
     auto out = std::make_shared<collected_output>(context->get_executor());
@@ -882,30 +882,30 @@ TEST_CASE("process: a context that ends takes its processes with it",
     services.console_out = out;
     auto set = std::make_unique<process_set>(context->get_executor(), services);
     bool ready = false;
-    const process_spec spec = left.puppet("fork plain fork setsid line ready hang");
-    process_set& all = *set;
+    const process_spec spec = remains.puppet("fork plain fork setsid line ready hang");
+    process_set& processes = *set;
     std::unique_ptr<process_set> given_away = set_goes_first ? nullptr : std::move(set);
-    asio::co_spawn(*context, start_and_wait(all, std::move(given_away), spec, *out, ready),
+    asio::co_spawn(*context, start_and_wait(processes, std::move(given_away), spec, *out, ready),
                    [](std::exception_ptr) {});
     const auto limit = std::chrono::steady_clock::now() + test::test_limit;
     while (!ready && context->run_one_until(limit) != 0) {
     }
     REQUIRE(ready);
-    CHECK(left.alive().size() == 9);
+    CHECK(remains.alive().size() == 9);
     out.reset();
     services = {};
     set.reset();
     context.reset();
     CHECK_FALSE(has_children());
-    while (!left.alive().empty()) std::this_thread::yield();
+    while (!remains.alive().empty()) std::this_thread::yield();
   }
 }
 
 TEST_CASE("process: processes die with an agent that is killed", "[integration][process]") {
   asio::io_context outer;
-  const leftovers left(outer.get_executor());
+  const leftovers remains(outer.get_executor());
   output_pipe pipe;
-  const process_spec spec = left.puppet("line ready hang");
+  const process_spec spec = remains.puppet("line ready hang");
   const pid_t agent = ::fork();
   if (agent == 0) {
     // The agent: starts three and stands still.
@@ -913,10 +913,10 @@ TEST_CASE("process: processes die with an agent that is killed", "[integration][
     pidfd_launcher_options options;
     options.parent = context.get_executor();
     pidfd_launcher launcher(context.get_executor(), options);
-    auto run = [](pidfd_launcher& how, process_spec what, int fd) -> task<void> {
-      what.stdout_fd = fd;
+    auto run = [](pidfd_launcher& how, process_spec puppet, int fd) -> task<void> {
+      puppet.stdout_fd = fd;
       std::vector<std::unique_ptr<child>> started;
-      for (int i = 0; i < 3; ++i) started.push_back(co_await how.launch(what));
+      for (int i = 0; i < 3; ++i) started.push_back(co_await how.launch(puppet));
       co_await started[0]->wait();
     };
     asio::co_spawn(context, run(launcher, spec, pipe.write.get()), [](std::exception_ptr) {});
@@ -931,7 +931,7 @@ TEST_CASE("process: processes die with an agent that is killed", "[integration][
     REQUIRE(size > 0);
     text.append(bytes, static_cast<std::size_t>(size));
   }
-  CHECK(left.alive().size() == 3);
+  CHECK(remains.alive().size() == 3);
   ::kill(agent, SIGKILL);
   ::waitpid(agent, nullptr, 0);
   // The end of the pipe: all who had it have ended.
@@ -945,9 +945,9 @@ CO_TEST("process: a flood is copied to file and console whole and in order",
   process_bench bench(co_await asio::this_coro::executor);
   const test::temporary_directory folder;
   constexpr int count = test::is_sanitized ? 100'000 : 1'000'000;  // 100 MB
-  supervised_process what = bench.puppet("flood " + std::to_string(count) + " 100");
-  what.out.file = folder / "stdout.log";
-  const process_end end = co_await bench.run(what);
+  supervised_process worker = bench.puppet("flood " + std::to_string(count) + " 100");
+  worker.out.file = folder / "stdout.log";
+  const process_end end = co_await bench.run(worker);
   CHECK(end.status.success());
 
   std::string file;
@@ -967,12 +967,12 @@ CO_TEST("process: an input that is to be empty is, whatever the process was to h
         "[integration][process]") {
   process_bench bench(co_await asio::this_coro::executor);
   const output_pipe pipe;  // nobody ever writes into it
-  supervised_process what = bench.puppet("");
-  what.process.program = "/bin/sh";
-  what.process.arguments = {"-c", "cat; echo end"};
-  what.process.stdin_fd = pipe.read.get();
-  what.has_empty_input = true;
-  const process_end end = co_await bench.run(what);
+  supervised_process worker = bench.puppet("");
+  worker.process.program = "/bin/sh";
+  worker.process.arguments = {"-c", "cat; echo end"};
+  worker.process.stdin_fd = pipe.read.get();
+  worker.has_empty_input = true;
+  const process_end end = co_await bench.run(worker);
   CHECK(end.status.success());
   CHECK(bench.out->text == "[p0]:end\n");
 }
@@ -982,9 +982,9 @@ CO_TEST("process: lines of several that flood at once are never torn",
   process_bench bench(co_await asio::this_coro::executor);
   constexpr int count = test::is_sanitized ? 2'000 : 20'000;
   for (std::size_t i = 0; i < 4; ++i) {
-    supervised_process what = bench.puppet("flood " + std::to_string(count) + " 99");
-    what.out.prefix = "[p" + std::to_string(i) + "]:";
-    co_await bench.set.start(i, what);
+    supervised_process worker = bench.puppet("flood " + std::to_string(count) + " 99");
+    worker.out.prefix = "[p" + std::to_string(i) + "]:";
+    co_await bench.set.start(i, worker);
   }
   for (std::size_t i = 0; i < 4; ++i) {
     const process_end end = co_await bench.set.next_end();
@@ -1031,16 +1031,16 @@ CO_TEST("process: a descendant that holds the pipe is ended with the tree",
 CO_TEST("process: a daemon that holds the pipe delays the end only for a bounded time",
         "[integration][process][sanitize]") {
   process_bench bench(co_await asio::this_coro::executor);
-  const supervised_process what = bench.puppet("fork daemon+pipe print last exit 1");
-  co_await bench.set.start(0, what);
+  const supervised_process worker = bench.puppet("fork daemon+pipe print last exit 1");
+  co_await bench.set.start(0, worker);
   co_await bench.set.next_end();
   const time_point begin = bench.time->now();
   co_await bench.set.clear(0);
   CHECK(bench.time->now() - begin >= limits::drain_after_exit);
   CHECK(bench.out->text == "[p0]:last");
-  CHECK(bench.left.alive().size() == 1);
-  bench.left.kill_marked();
-  while (!bench.left.alive().empty()) {
+  CHECK(bench.remains.alive().size() == 1);
+  bench.remains.kill_marked();
+  while (!bench.remains.alive().empty()) {
     co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
   }
 }
@@ -1050,11 +1050,11 @@ CO_TEST("process: the last lines of stderr are kept, from a copy and from a file
   process_bench bench(co_await asio::this_coro::executor);
   const test::temporary_directory folder;
   for (const auto kind : {output_plan::how::copy, output_plan::how::file}) {
-    supervised_process what = bench.puppet("eline one eline two exit 1");
-    what.err.kind = kind;
-    what.err.file = folder / "stderr.log";
-    what.err.keep_tail = true;
-    co_await bench.run(what);
+    supervised_process worker = bench.puppet("eline one eline two exit 1");
+    worker.err.kind = kind;
+    worker.err.file = folder / "stderr.log";
+    worker.err.keep_tail = true;
+    co_await bench.run(worker);
     CHECK(bench.set.tail(0) == strings{"one", "two"});
     CHECK(test::file_text(folder / "stderr.log") == "one\ntwo\n");
   }
@@ -1063,17 +1063,17 @@ CO_TEST("process: the last lines of stderr are kept, from a copy and from a file
 CO_TEST("process: a log file that cannot be opened leaves nothing started",
         "[integration][process]") {
   process_bench bench(co_await asio::this_coro::executor);
-  supervised_process what = bench.puppet("hang");
-  what.err.kind = output_plan::how::file;
-  what.err.file = "/no/such/folder/stderr.log";
-  std::string said;
+  supervised_process worker = bench.puppet("hang");
+  worker.err.kind = output_plan::how::file;
+  worker.err.file = "/no/such/folder/stderr.log";
+  std::string message;
   try {
-    co_await bench.set.start(0, what);
+    co_await bench.set.start(0, worker);
   } catch (const error& failure) {
     CHECK(failure.code() == errc::file_access);
-    said = failure.what();
+    message = failure.what();
   }
-  CHECK_THAT(said, test::contains_text("'/no/such/folder/stderr.log'"));
+  CHECK_THAT(message, test::contains_text("'/no/such/folder/stderr.log'"));
   CHECK(bench.set.running() == 0);
 }
 
@@ -1100,9 +1100,9 @@ CO_TEST("process: a console that stands still holds the process up, until kill",
   process_set_services services = bench.services();
   services.console_out = stuck;
   process_set set(executor, services);
-  supervised_process what = bench.puppet("flood 100000 100");
-  what.out.file = folder / "stdout.log";
-  co_await set.start(0, what);
+  supervised_process worker = bench.puppet("flood 100000 100");
+  worker.out.file = folder / "stdout.log";
+  co_await set.start(0, worker);
   // Until the console has taken what it takes, and the process can write no more.
   while (stuck->writes == 0 || detail::read_process(set.pid(0))->state != 'S') {
     co_await asio::post(executor, asio::use_awaitable);
@@ -1122,11 +1122,11 @@ CO_TEST("process: a console that stands still holds the process up, until kill",
 // is where the memory is shared; the others run, some of them at the same time.
 task<void> start_many(int count) {
   auto executor = co_await asio::this_coro::executor;
-  const leftovers left(executor);
+  const leftovers remains(executor);
   pidfd_launcher launcher(executor);
   constexpr int one_runs_of = test::is_sanitized ? 20 : 4;
   constexpr std::size_t at_once = 8;
-  process_spec refused_spec = left.puppet("");
+  process_spec refused_spec = remains.puppet("");
   refused_spec.program = "/no/such/program";
   std::deque<std::pair<int, std::unique_ptr<child>>> running;
   int refusals = 0;
@@ -1139,7 +1139,7 @@ task<void> start_many(int count) {
     }
     if (i < count) {
       const int code = i / one_runs_of % 2;
-      process_spec real = left.puppet("");
+      process_spec real = remains.puppet("");
       real.program = code == 0 ? "/bin/true" : "/bin/false";
       std::unique_ptr<child> started = co_await launcher.launch(std::move(real));
       running.emplace_back(code, std::move(started));
@@ -1156,7 +1156,7 @@ task<void> start_many(int count) {
 }
 
 TEST_CASE("process: starts thousands of times", "[integration][process][spawn-many][sanitize]") {
-  // On a busy machine this takes longer than a coroutine test may: where it hangs, ctest ends it.
+  // On a busy machine this takes longer than a coroutine test may: if it hangs, ctest ends it.
   asio::io_context context(1);
   std::exception_ptr failure;
   asio::co_spawn(context, start_many(test::is_sanitized ? 2'000 : 20'000),
@@ -1167,7 +1167,7 @@ TEST_CASE("process: starts thousands of times", "[integration][process][spawn-ma
 
 // Two places of a set of its own, restarted several times, each with a code and a line of its own.
 // Result: how many ended otherwise.
-task<int> run_own_set(const leftovers& left, int who, int rounds) {
+task<int> run_own_set(const leftovers& remains, int who, int rounds) {
   auto strand = co_await asio::this_coro::executor;
   auto out = std::make_shared<collected_output>(strand);
   process_set_services services;
@@ -1181,10 +1181,10 @@ task<int> run_own_set(const leftovers& left, int who, int rounds) {
     for (std::size_t i = 0; i < 2; ++i) {
       const std::string line = fmt::format("{}.{}.{}", who, round, i);
       expected.insert(line);
-      supervised_process what;
-      what.process = left.puppet(fmt::format("line {} fork plain exit {}", line, who * 2 + i));
-      what.out.kind = output_plan::how::copy;
-      co_await set.start(i, what);
+      supervised_process worker;
+      worker.process = remains.puppet(fmt::format("line {} fork plain exit {}", line, who * 2 + i));
+      worker.out.kind = output_plan::how::copy;
+      co_await set.start(i, worker);
     }
     for (int i = 0; i < 2; ++i) {
       const process_end end = co_await set.next_end();
@@ -1193,7 +1193,7 @@ task<int> run_own_set(const leftovers& left, int who, int rounds) {
     }
   }
   supervised_process stubborn;
-  stubborn.process = left.puppet(fmt::format("ignore {} line {}.ready hang", SIGTERM, who));
+  stubborn.process = remains.puppet(fmt::format("ignore {} line {}.ready hang", SIGTERM, who));
   stubborn.out.kind = output_plan::how::copy;
   co_await set.start(0, stubborn);
   co_await out->has(".ready\n");
@@ -1207,15 +1207,15 @@ task<int> run_own_set(const leftovers& left, int who, int rounds) {
 TEST_CASE("process: sets on the strands of a thread pool do not disturb each other",
           "[integration][process][sanitize]") {
   asio::io_context outer;
-  const leftovers left(outer.get_executor());
+  const leftovers remains(outer.get_executor());
   constexpr int rounds = test::is_sanitized ? 5 : 20;
   asio::thread_pool pool(4);
   std::vector<std::future<int>> wrong;
   for (int who = 0; who < 8; ++who) {
-    wrong.push_back(
-        asio::co_spawn(asio::make_strand(pool), run_own_set(left, who, rounds), asio::use_future));
+    wrong.push_back(asio::co_spawn(asio::make_strand(pool), run_own_set(remains, who, rounds),
+                                   asio::use_future));
   }
-  for (auto& one : wrong) CHECK(one.get() == 0);
+  for (auto& result : wrong) CHECK(result.get() == 0);
   pool.join();
 }
 
@@ -1232,17 +1232,17 @@ task<std::string> stop_frozen(const test::freezer& ice, guard_policy policy, boo
   const auto out = std::make_shared<collected_output>(executor);
   services.console_out = out;
   process_set set(executor, services);
-  supervised_process what;
-  what.process.program = "/bin/sh";
-  what.process.arguments.push_back("-c");
-  what.process.arguments.push_back(leaves_child ? "sleep 1000 >&- & echo $!; read wait"
-                                                : "echo $$; exec sleep 1000");
-  what.process.environment.push_back("PATH=/usr/bin:/bin");
+  supervised_process worker;
+  worker.process.program = "/bin/sh";
+  worker.process.arguments.push_back("-c");
+  worker.process.arguments.push_back(leaves_child ? "sleep 1000 >&- & echo $!; read wait"
+                                                  : "echo $$; exec sleep 1000");
+  worker.process.environment.push_back("PATH=/usr/bin:/bin");
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
-  what.process.stdin_fd = ends[0];
-  what.out.kind = output_plan::how::copy;
-  co_await set.start(0, what);
+  worker.process.stdin_fd = ends[0];
+  worker.out.kind = output_plan::how::copy;
+  co_await set.start(0, worker);
   ::close(ends[0]);
   co_await out->has("\n");
   ice.freeze(std::stoi(out->text));
@@ -1270,9 +1270,9 @@ CO_TEST("process: one that even SIGKILL does not end is given up and named",
       if (!ice.made) {
         co_return test::skip("it takes a freezer cgroup");
       }
-      const std::string said = co_await stop_frozen(ice, policy, leaves_child);
-      CHECK_THAT(said, test::contains_text("was killed and has not ended: "));
-      CHECK_THAT(said, test::contains_text("in uninterruptible sleep"));
+      const std::string message = co_await stop_frozen(ice, policy, leaves_child);
+      CHECK_THAT(message, test::contains_text("was killed and has not ended: "));
+      CHECK_THAT(message, test::contains_text("in uninterruptible sleep"));
     }
   }
 }

@@ -66,7 +66,7 @@ class terminal {
 
 /// Runs a job whose one worker reports three steps, with its stderr at a terminal.
 std::string shown(const words& options, const std::map<std::string, std::string>& changes) {
-  const leftovers left;
+  const leftovers remains;
   terminal screen;
   const std::string script = "import sys; sys.path.insert(0, '" ELASTIC_SOURCE_DIR
                              "/python')\n"
@@ -82,10 +82,10 @@ std::string shown(const words& options, const std::map<std::string, std::string>
     command.push_back(word);
   }
   std::map<std::string, std::string> variables = changes;
-  variables[left.name] = left.value;
+  variables[remains.name] = remains.value;
   running_program run(command, variables);
   CHECK(run.wait().code == 0);
-  CHECK(left.processes().empty());
+  CHECK(remains.processes().empty());
   return screen.text();
 }
 

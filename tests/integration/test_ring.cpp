@@ -47,9 +47,9 @@ using asio::ip::tcp;
 using detail::ring;
 
 // Null, and the test is skipped, if this machine has none to give.
-std::shared_ptr<ring> try_ring(asio::any_io_executor executor, detail::ring_options wanted = {}) {
+std::shared_ptr<ring> try_ring(asio::any_io_executor executor, detail::ring_options options = {}) {
   std::string why_not;
-  auto made = ring::try_make(std::move(executor), wanted, &why_not);
+  auto made = ring::try_make(std::move(executor), options, &why_not);
   INFO(why_not);
   REQUIRE((made != nullptr) == test::is_io_uring_here());
   CHECK(why_not.empty() == (made != nullptr));
@@ -478,16 +478,16 @@ TEST_CASE("ring: lives as long as an operation runs, though nobody holds it",
   connected_pair sockets;
   auto on = std::make_shared<witness>();
   io->receive(on->operation, sockets.mine, on);
-  std::weak_ptr<ring> left = io;
+  std::weak_ptr<ring> weak_io = io;
   io.reset();
   context.run_for(5ms);
-  CHECK_FALSE(left.expired());
+  CHECK_FALSE(weak_io.expired());
   sockets.write("heard");
   sockets.hang_up();
   context.run();
   CHECK(on->data == "heard");
   CHECK(on->last_result == 0);
-  CHECK(left.expired());
+  CHECK(weak_io.expired());
 }
 
 task<void> read_forever(std::shared_ptr<ring> io, int descriptor, std::shared_ptr<int>) {
@@ -499,7 +499,7 @@ TEST_CASE("ring: a context that is destroyed frees everything that still runs",
           "[integration][sanitize]") {
   std::weak_ptr<witness> receiving;
   std::weak_ptr<witness> not_yet_started;
-  std::weak_ptr<ring> left;
+  std::weak_ptr<ring> weak_io;
   auto in_coroutine = std::make_shared<int>();
   connected_pair sockets;
   int pipe[2];
@@ -508,7 +508,7 @@ TEST_CASE("ring: a context that is destroyed frees everything that still runs",
     asio::io_context context;
     auto io = try_ring(context.get_executor());
     if (!io) return;
-    left = io;
+    weak_io = io;
     auto on = std::make_shared<witness>();
     receiving = on;
     // What is held here holds the ring: the circle is broken by the end of the context.
@@ -523,7 +523,7 @@ TEST_CASE("ring: a context that is destroyed frees everything that still runs",
   }
   CHECK(receiving.expired());
   CHECK(not_yet_started.expired());
-  CHECK(left.expired());
+  CHECK(weak_io.expired());
   CHECK(in_coroutine.use_count() == 1);
   ::close(pipe[0]);
   ::close(pipe[1]);

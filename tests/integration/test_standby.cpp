@@ -93,13 +93,13 @@ class standby_job : public test::elasticrun_stage {
 
   /// What has started until now.
   std::vector<noted_start> starts() const {
-    std::vector<noted_start> all;
+    std::vector<noted_start> found;
     std::istringstream lines(file_text(starts_file()));
     for (noted_start start;
          lines >> start.local_rank >> start.attempt >> start.pid >> start.importer;) {
-      all.push_back(start);
+      found.push_back(start);
     }
-    return all;
+    return found;
   }
 
   /// Waits until so many have started; result: the start of a local rank in an attempt.
@@ -116,11 +116,11 @@ class standby_job : public test::elasticrun_stage {
   /// Every rank has started once in each of so many attempts, and nothing else has.
   void check_starts(int ranks, int attempts) const {
     INFO("starts of the script:\n" << file_text(starts_file()));
-    const auto all = starts();
-    CHECK(all.size() == static_cast<std::size_t>(ranks * attempts));
+    const auto entries = starts();
+    CHECK(entries.size() == static_cast<std::size_t>(ranks * attempts));
     for (int rank = 0; rank < ranks; ++rank) {
       for (int attempt = 0; attempt < attempts; ++attempt) {
-        CHECK(std::count_if(all.begin(), all.end(), [&](const noted_start& start) {
+        CHECK(std::count_if(entries.begin(), entries.end(), [&](const noted_start& start) {
                 return start.local_rank == rank && start.attempt == std::to_string(attempt);
               }) == 1);
       }
@@ -380,7 +380,7 @@ TEST_CASE("standby: an import that does harm costs no restart and runs no script
 }
 
 TEST_CASE("standby: what changed since is not used", "[integration][standby]") {
-  const std::string what = GENERATE("module", "folder");
+  const std::string change = GENERATE("module", "folder");
   const standby_job job;
   const fs::path script = job.folder / "script";
   fs::create_directory(script);
@@ -389,7 +389,7 @@ TEST_CASE("standby: what changed since is not used", "[integration][standby]") {
                           job.environment());
   const noted_start first = job.await_start(1, 0, "0");
   program.await_err("has a standby");
-  if (what == "module") {
+  if (change == "module") {
     standby_job::write(job.library() / "marked.py", "pid = 1\n");
   } else {
     standby_job::write(script / "marked.py", "pid = 1\n");
@@ -400,8 +400,8 @@ TEST_CASE("standby: what changed since is not used", "[integration][standby]") {
   CHECK(result.code == 0);
   CHECK(job.await_start(2, 0, "1").importer == 1);
   job.check_starts(1, 2);
-  CHECK(has_text(result.err, what == "module" ? "because what it imported was changed since"
-                                              : "because the script's folder has its own"));
+  CHECK(has_text(result.err, change == "module" ? "because what it imported was changed since"
+                                                : "because the script's folder has its own"));
   CHECK(job.left.processes().empty());
 }
 
@@ -504,9 +504,9 @@ TEST_CASE("standby: when a node joins all start with what has waited, and none b
                  "waits to join: the workers go on for at most 10 s, since 1 of them "
                  "has no standby yet"));
   CHECK(has_text(second.err(), "this node joins when its standbys are ready"));
-  const auto all = job.starts();
-  CHECK(all.size() == 3);
-  for (const noted_start& start : all) CHECK(start.importer == start.pid);
+  const auto entries = job.starts();
+  CHECK(entries.size() == 3);
+  for (const noted_start& start : entries) CHECK(start.importer == start.pid);
   // Not the one first that serves the rendezvous.
   second.signal(SIGTERM);
   const auto result = second.wait();

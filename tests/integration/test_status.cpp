@@ -65,8 +65,8 @@ TEST_CASE("status: what a failed worker left", "[integration][status]") {
   const elasticrun_stage stage;
   const words worker{"--no-python", "/bin/sh", "-c", "echo '<b>no luck</b>' >&2; exit 3"};
   stage.run_command(elasticrun_stage::elasticrun({job, {"--log-dir", stage.logs()}, worker}));
-  const program_result told = ask(stage, {stage.log_root(), "--json"});
-  const nlohmann::json shown = nlohmann::json::parse(told.out);
+  const program_result answer = ask(stage, {stage.log_root(), "--json"});
+  const nlohmann::json shown = nlohmann::json::parse(answer.out);
   REQUIRE(shown["attempts"].size() == 2);
   for (const nlohmann::json& attempt : shown["attempts"]) {
     CHECK(attempt["last_lines"] == "<b>no luck</b>\n");

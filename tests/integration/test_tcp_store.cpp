@@ -153,7 +153,7 @@ TEST_CASE("tcp_store_server: clients of all kinds on several threads meet in one
   auto options = chosen_io();
   options.engine = std::make_shared<key_value_engine>();
   tcp_store_server server(context.get_executor(), options);
-  std::atomic<int> left = participants;
+  std::atomic<int> rest = participants;
   std::atomic<int> failed = 0;
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work;
   work.emplace(context.get_executor());
@@ -172,7 +172,7 @@ TEST_CASE("tcp_store_server: clients of all kinds on several threads meet in one
     asio::co_spawn(strand, meet_often(shared, participants, rounds),
                    [&](std::exception_ptr failure) {
                      if (failure) ++failed;
-                     if (--left == 0) work.reset();
+                     if (--rest == 0) work.reset();
                    });
   }
   // Watched from the outside, and stopped while clients are still connected.
@@ -181,7 +181,7 @@ TEST_CASE("tcp_store_server: clients of all kinds on several threads meet in one
                      [](std::atomic<int>& running) -> task<void> {
                        system_time time;
                        while (running > 0) co_await time.sleep_until(time.now() + 1ms);
-                     }(left),
+                     }(rest),
                      server.stop()),
                  [&](std::exception_ptr failure) {
                    if (failure) ++failed;
@@ -190,7 +190,7 @@ TEST_CASE("tcp_store_server: clients of all kinds on several threads meet in one
   for (int i = 0; i < threads; ++i) running.emplace_back([&] { context.run(); });
   for (auto& thread : running) thread.join();
   CHECK(failed == 0);
-  CHECK(left == 0);
+  CHECK(rest == 0);
   CHECK(options.engine->find("/arrived" + std::to_string(rounds - 1)) ==
         std::to_string(participants));
   CHECK(options.engine->waiters() == 0);

@@ -32,10 +32,10 @@ torch_state one_participant() {
 
 // By the name of the file that the store's text goes through.
 std::map<std::string, torch_state> states() {
-  std::map<std::string, torch_state> all;
-  all["empty"] = {};
-  all["closed"].closed = true;
-  all["one"] = one_participant();
+  std::map<std::string, torch_state> table;
+  table["empty"] = {};
+  table["closed"].closed = true;
+  table["one"] = one_participant();
   torch_state many = one_participant();
   many.round = 70'000;
   many.complete = true;
@@ -48,15 +48,15 @@ std::map<std::string, torch_state> states() {
     many.last_heartbeats[id] = time_of("2026-01-02T03:04:05.000000");
   }
   many.last_heartbeats[{"n\xc3\xa9", 1, 0}] = time_of("1969-12-31T23:59:59.999999");
-  all["many"] = many;
+  table["many"] = many;
   torch_state more = one_participant();
   more.extra["more"] = "K\x01\x8c\x01x\x86";  // (1, "x")
-  all["more"] = more;
-  all["join_one"] = one_participant();
-  // What is left where 1.13 met an empty state of 2.6.
-  all["join_spare"] = one_participant();
-  all["join_spare"].extra["redundancy_list"] = "\x8f";
-  return all;
+  table["more"] = more;
+  table["join_one"] = one_participant();
+  // What is left if 1.13 met an empty state of 2.6.
+  table["join_spare"] = one_participant();
+  table["join_spare"].extra["redundancy_list"] = "\x8f";
+  return table;
 }
 
 void write(const std::string& path, const std::string& text) {

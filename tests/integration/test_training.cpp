@@ -48,10 +48,10 @@ training_log parse_training_log(const std::string& text) {
 // Runs a program to its end and checks that nothing of it is left running.
 program_result run_whole(const std::vector<std::string>& command,
                          std::map<std::string, std::string> environment) {
-  const leftovers left;
-  environment[left.name] = left.value;
+  const leftovers remains;
+  environment[remains.name] = remains.value;
   const program_result result = elastic::test::run_program(command, environment);
-  CHECK(left.processes().empty());
+  CHECK(remains.processes().empty());
   return result;
 }
 
@@ -64,11 +64,11 @@ struct disturbed_job {
 disturbed_job run_disturbed_job(const std::vector<std::string>& trainer, int workers,
                                 const std::map<std::string, std::string>& environment) {
   const temporary_directory directory;
-  std::vector<std::string> command = {ELASTIC_ELASTICRUN,  "--standalone",
-                                      "--nproc-per-node",  std::to_string(workers),
-                                      "--max-restarts",    "2",
-                                      "--log-dir",         directory / "logs",
-                                      "--redirects",       "3"};
+  std::vector<std::string> command = {ELASTIC_ELASTICRUN, "--standalone",
+                                      "--nproc-per-node", std::to_string(workers),
+                                      "--max-restarts",   "2",
+                                      "--log-dir",        directory / "logs",
+                                      "--redirects",      "3"};
   command.insert(command.end(), trainer.begin(), trainer.end());
   for (const std::string& word : {std::string("--checkpoint"), directory / "checkpoint",
                                   std::string("--kill-rank"), std::to_string(workers - 1)}) {
@@ -82,8 +82,7 @@ disturbed_job run_disturbed_job(const std::vector<std::string>& trainer, int wor
       if (!std::filesystem::exists(folder)) break;
       std::vector<training_log> logs;
       for (int rank = 0; rank < workers; ++rank) {
-        logs.push_back(
-            parse_training_log(file_text(folder / std::to_string(rank) / "stdout.log")));
+        logs.push_back(parse_training_log(file_text(folder / std::to_string(rank) / "stdout.log")));
         INFO("attempt " << attempt << ", rank " << rank << ", stderr:\n"
                         << file_text(folder / std::to_string(rank) / "stderr.log"));
         if (attempt > 0) CHECK_FALSE(logs.back().finished.empty());

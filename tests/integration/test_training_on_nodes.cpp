@@ -18,7 +18,7 @@
 
 #include <fmt/format.h>
 
-// Jobs of several nodes whose workers are PyTorch's, which find each other only where all of them
+// Jobs of several nodes whose workers are PyTorch's, which find each other only if all of them
 // were told the same count of restarts.
 namespace {
 

@@ -43,16 +43,16 @@ struct stage : elastic::test::elasticrun_stage {
     return elasticrun_stage::environment(std::move(more));
   }
 
-  static words command(const words& options, const std::string& what) {
+  static words command(const words& options, const std::string& scenario) {
     const std::string worker = "/tests/integration/python/channel_worker.py";
     return elasticrun({{"--nproc-per-node", "2", "--log-dir", "/dev/null"},
                        options,
-                       {ELASTIC_SOURCE_DIR + worker, what}});
+                       {ELASTIC_SOURCE_DIR + worker, scenario}});
   }
 
   /// Runs a job to its end and checks that nothing of it is left.
-  program_result run(const words& options, const std::string& what, variables more = {}) const {
-    const auto result = run_command(command(options, what), environment(std::move(more)));
+  program_result run(const words& options, const std::string& scenario, variables more = {}) const {
+    const auto result = run_command(command(options, scenario), environment(std::move(more)));
     CHECK(std::filesystem::is_empty(temporary()));
     return result;
   }
@@ -93,15 +93,15 @@ TEST_CASE("worker channel: a hung worker is killed and the group starts again",
 TEST_CASE("worker channel: the report says why a worker was killed", "[integration][channel]") {
   const stage stage;
   struct row {
-    std::string what;
+    std::string scenario;
     words says;
   };
   const std::vector<row> rows{
       {"hang", {"traceback : hung: no heartbeat for ", "(allowed 0.5 s) in section 'all_reduce'"}},
       {"stuck_timer", {"traceback : hung: timer 'short #2' expired after 0.2 s"}},
       {"stuck_section", {"traceback : hung: section 'save' took ", " s (allowed 0.2 s)"}}};
-  for (const auto& [what, says] : rows) {
-    const auto result = stage.run({"--heartbeat-timeout", "0.5"}, what);
+  for (const auto& [scenario, says] : rows) {
+    const auto result = stage.run({"--heartbeat-timeout", "0.5"}, scenario);
     INFO(result.err);
     CHECK(result.code == 1);
     CHECK(in_order(result.err, {"(SIGKILL)", "traceback : hung: "}));
@@ -205,8 +205,8 @@ TEST_CASE("worker channel: without a log directory the hook's words are shown",
   const auto result = run_hooked(stage, "echo one; echo two >&2; echo [$ELASTIC_HUNG_LOG_DIR]");
   INFO(result.err);
   CHECK(result.code == 0);
-  for (const std::string said : {"one", "two", "[]"}) {
-    CHECK_THAT(result.err, contains_text("[hang hook of rank 1]:" + said + "\n"));
+  for (const std::string line : {"one", "two", "[]"}) {
+    CHECK_THAT(result.err, contains_text("[hang hook of rank 1]:" + line + "\n"));
   }
 }
 
@@ -221,8 +221,8 @@ TEST_CASE("worker channel: a hook that hangs is killed with all that it has star
   CHECK(result.code == 0);
   CHECK(in_order(result.err, {"]:started\n", "the hang hook of rank 1 did not end within 1 s",
                               "restart 1 of 1"}));
-  for (const elastic::detail::process_entry& one : elastic::detail::read_processes()) {
-    const std::string command = file_text(fmt::format("/proc/{}/cmdline", one.pid));
+  for (const elastic::detail::process_entry& entry : elastic::detail::read_processes()) {
+    const std::string command = file_text(fmt::format("/proc/{}/cmdline", entry.pid));
     CHECK(command.find(std::string("sleep\0001357.25", 13)) == std::string::npos);
   }
 }
