@@ -9250,11 +9250,11 @@ class vote_machine {
 
   struct question {
     int to;
-    candidate_request what;
+    candidate_request request;
   };
   struct reply {
     int to;
-    candidate_answer what;
+    candidate_answer answer;
   };
 
   /// What to say over our connections, since the last call.
@@ -9358,8 +9358,8 @@ class vote_machine {
   ELASTIC_DECL void look_at_lease(time_point now);
   ELASTIC_DECL void look_at_doubt(time_point now);
   ELASTIC_DECL void step_down(std::string why, time_point now);
-  ELASTIC_DECL void say_to_asked(const candidate_messages::resign& what);
-  ELASTIC_DECL void say_to_all(const candidate_messages::resign& what);
+  ELASTIC_DECL void say_to_asked(const candidate_messages::resign& request);
+  ELASTIC_DECL void say_to_all(const candidate_messages::resign& request);
 
   ELASTIC_DECL duration patience() const;
   duration silence() const { return chosen_.settings.silence(); }
@@ -10465,7 +10465,7 @@ class candidate final : public store_extension {
   // Who connects says which candidate it is, and is believed if the agent that is met at that
   // candidate's address says the same: of two with one place only one has the address.
 
-  ELASTIC_DECL bool take(int peer, const candidate_messages::present& said, std::string address);
+  ELASTIC_DECL bool take(int peer, const candidate_messages::present& answer, std::string address);
   ELASTIC_DECL void check_claim(visitor& from);
   ELASTIC_DECL void admit(visitor& from);
   ELASTIC_DECL void look_again(int peer);
@@ -10485,12 +10485,12 @@ class candidate final : public store_extension {
   ELASTIC_DECL void note_rejection(int peer, const std::string& why);
   ELASTIC_DECL bool take_answer(int peer, const candidate_answer& answer, message_channel& from);
 
-  // ---- the office -------------------------------------------------------------------------------
+  // ---- serving the job --------------------------------------------------------------------------
 
   ELASTIC_DECL task<void> keep_time();
   ELASTIC_DECL void settle();
-  ELASTIC_DECL void open_office();
-  ELASTIC_DECL void close_office();
+  ELASTIC_DECL void begin_service();
+  ELASTIC_DECL void end_service();
   // Whether a majority has what the job's nodes are about to be told.
   ELASTIC_DECL bool may_speak(const rendezvous_coordinator& job);
   // Whether everybody knows that the job is over, as far as is known now, and when it may leave.
@@ -10513,8 +10513,8 @@ class candidate final : public store_extension {
   /// Since when no majority is reached.
   std::optional<time_point> alone_since_;
   std::shared_ptr<rendezvous_coordinator> job_;
-  std::shared_ptr<rendezvous_service> office_;
-  std::shared_ptr<event_flag> office_end_;
+  std::shared_ptr<rendezvous_service> service_;
+  std::shared_ptr<event_flag> service_end_;
   std::mutex executor_access_;
   std::optional<asio::any_io_executor> executor_;
   std::optional<event_flag> earlier_;
@@ -30680,8 +30680,8 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::ack
   }
   other& entry = others_.at(static_cast<std::size_t>(peer));
   // What was said later than now was said by somebody else.
-  const time_point said{duration(answer.stamp)};
-  if (said <= now) entry.heard = std::max(entry.heard, said);
+  const time_point sent_at{duration(answer.stamp)};
+  if (sent_at <= now) entry.heard = std::max(entry.heard, sent_at);
   entry.kept = std::max(entry.kept, std::min(answer.sequence, value_.sequence));
   if (!has_begun_ && is_kept()) {
     has_begun_ = true;
@@ -30970,8 +30970,8 @@ ELASTIC_DECL time_point vote_machine::lease_end() const {
 }
 
 ELASTIC_DECL void vote_machine::write_to(int peer, time_point now) {
-  const candidate_messages::write what{term_, now.time_since_epoch().count(), value_};
-  questions_.push_back({peer, what});
+  const candidate_messages::write request{term_, now.time_since_epoch().count(), value_};
+  questions_.push_back({peer, request});
 }
 
 ELASTIC_DECL void vote_machine::write_to_all(time_point now) {
@@ -30996,16 +30996,16 @@ ELASTIC_DECL void vote_machine::step_down(std::string why, time_point now) {
   promise_ = promise{chosen_.self, life_of(chosen_.self), term_, now + stop};
 }
 
-ELASTIC_DECL void vote_machine::say_to_asked(const candidate_messages::resign& what) {
+ELASTIC_DECL void vote_machine::say_to_asked(const candidate_messages::resign& request) {
   for (std::size_t peer = 0; peer < others_.size(); ++peer) {
     const other& entry = others_[peer];
-    if (entry.is_asked && entry.is_reached) questions_.push_back({static_cast<int>(peer), what});
+    if (entry.is_asked && entry.is_reached) questions_.push_back({static_cast<int>(peer), request});
   }
 }
 
-ELASTIC_DECL void vote_machine::say_to_all(const candidate_messages::resign& what) {
+ELASTIC_DECL void vote_machine::say_to_all(const candidate_messages::resign& request) {
   for (std::size_t peer = 0; peer < others_.size(); ++peer) {
-    if (others_[peer].is_reached) questions_.push_back({static_cast<int>(peer), what});
+    if (others_[peer].is_reached) questions_.push_back({static_cast<int>(peer), request});
   }
 }
 
@@ -32881,9 +32881,9 @@ class candidate::visitor final : public store_extension::conversation {
     }
   }
 
-  void say(const candidate_answer& what) {
+  void say(const candidate_answer& answer) {
     std::string frame;
-    append_frame(frame, candidate_text(what));
+    append_frame(frame, candidate_text(answer));
     from_.send(frame);
   }
 
@@ -32901,14 +32901,14 @@ class candidate::visitor final : public store_extension::conversation {
   void dismiss() {
     is_dismissed_ = true;
     node_.reset();
-    office_.reset();
+    service_.reset();
     from_.hang_up();
   }
 
   /// From now on it is a node of the job, which begins with `message`.
-  void enter(std::shared_ptr<rendezvous_service> office, std::string_view message) {
-    office_ = std::move(office);
-    node_ = office_->begin(from_);
+  void enter(std::shared_ptr<rendezvous_service> service, std::string_view message) {
+    service_ = std::move(service);
+    node_ = service_->begin(from_);
     pass_on(message);
   }
 
@@ -32932,8 +32932,8 @@ class candidate::visitor final : public store_extension::conversation {
   client& from_;
   frame_reader frames_;
   bool is_dismissed_ = false;
-  // It refers to the office.
-  std::shared_ptr<rendezvous_service> office_;
+  // It refers to the service.
+  std::shared_ptr<rendezvous_service> service_;
   std::unique_ptr<conversation> node_;
 };
 
@@ -32976,7 +32976,7 @@ ELASTIC_DECL task<void> candidate::run() {
 }
 
 ELASTIC_DECL task<void> candidate::end_tasks() {
-  close_office();
+  end_service();
   co_await tasks_->stop();
   // Those that were spoken over until now.
   for (route& way : routes_) {
@@ -33027,7 +33027,7 @@ ELASTIC_DECL task<bool> candidate::hand_over(bool is_over) {
 }
 
 ELASTIC_DECL bool candidate::is_free() const {
-  return office_ ? job_->is_idle() && votes_.is_kept() : votes_.is_done();
+  return service_ ? job_->is_idle() && votes_.is_kept() : votes_.is_done();
 }
 
 ELASTIC_DECL time_point candidate::free_at() const {
@@ -33043,9 +33043,9 @@ ELASTIC_DECL time_point candidate::free_at() const {
 ELASTIC_DECL void candidate::received(visitor& from, std::string_view message) {
   const auto request = parse_candidate_request(message);
   if (request) {
-    std::visit([&](const auto& what) { take(from, what); }, *request);
-  } else if (from.search && office_ && votes_.serves()) {
-    from.enter(office_, message);
+    std::visit([&](const auto& content) { take(from, content); }, *request);
+  } else if (from.search && service_ && votes_.serves()) {
+    from.enter(service_, message);
   } else {
     // One that asks who leads was sent away before it said so.
     if (!from.search) from.refuse(chosen_.list);
@@ -33122,7 +33122,7 @@ ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::seek&
   votes_.told_term(request.most_term, chosen_.time->now());
   // It asked once more before it heard.
   if (from.knows_leader) return;
-  if (office_ && votes_.serves() && !is_in_doubt(from)) {
+  if (service_ && votes_.serves() && !is_in_doubt(from)) {
     tell_leader(from);
   } else {
     from.say(candidate_messages::wait{chosen_.self});
@@ -33161,26 +33161,26 @@ ELASTIC_DECL void candidate::end_look(int peer) {
   if (std::exchange(route_to(peer).is_looking, false)) tell_seekers();
 }
 
-ELASTIC_DECL bool candidate::take(int peer, const candidate_messages::present& said,
+ELASTIC_DECL bool candidate::take(int peer, const candidate_messages::present& answer,
                                   std::string address) {
-  if (said.index != peer) {
+  if (answer.index != peer) {
     note_rejection(
         peer,
         fmt::format(
             "--rdzv-endpoint '{}': candidate {} is met at the address of candidate {}: two of the "
             "list are one server, or its --rdzv-conf candidate is wrong",
-            chosen_.list, said.index, peer));
+            chosen_.list, answer.index, peer));
     return false;
   }
   route& way = route_to(peer);
-  if (way.node != said.node) way.is_in_place = way.address == address;
-  way.node = said.node;
+  if (way.node != answer.node) way.is_in_place = way.address == address;
+  way.node = answer.node;
   way.address = std::move(address);
   way.is_met = true;
   way.is_looking = false;
   for (visitor* const entry : std::vector<visitor*>(visitors_)) {
     if (!entry->claim || entry->claim->index != peer || entry->index >= 0) continue;
-    if (entry->claim->node == said.node) {
+    if (entry->claim->node == answer.node) {
       admit(*entry);
     } else {
       way.stranger = entry->claim->node;
@@ -33210,7 +33210,7 @@ ELASTIC_DECL bool candidate::is_in_doubt(const visitor& node) const {
 }
 
 ELASTIC_DECL void candidate::tell_seekers() {
-  if (!office_ || !votes_.serves()) return;
+  if (!service_ || !votes_.serves()) return;
   for (visitor* const entry : std::vector<visitor*>(visitors_)) {
     if (entry->search && !entry->knows_leader && !is_in_doubt(*entry)) tell_leader(*entry);
   }
@@ -33367,7 +33367,7 @@ ELASTIC_DECL bool candidate::take_answer(int peer, const candidate_answer& answe
   return true;
 }
 
-// ---- the office ---------------------------------------------------------------------------------
+// ---- serving the job ----------------------------------------------------------------------------
 
 ELASTIC_DECL void candidate::wake() {
   if (earlier_) earlier_->set();
@@ -33384,18 +33384,18 @@ ELASTIC_DECL task<void> candidate::keep_time() {
 
 ELASTIC_DECL void candidate::settle() {
   for (;;) {
-    if (votes_.serves() && !office_) open_office();
-    if (!votes_.serves() && office_) close_office();
-    if (office_) office_->speak();
+    if (votes_.serves() && !service_) begin_service();
+    if (!votes_.serves() && service_) end_service();
+    if (service_) service_->speak();
     const auto questions = votes_.take_questions();
     const auto replies = votes_.take_replies();
     for (const auto& question : questions) {
       const auto& channel = route_to(question.to).channel;
-      if (channel) channel->send(candidate_text(question.what));
+      if (channel) channel->send(candidate_text(question.request));
     }
     for (const auto& reply : replies) {
       visitor* const to = peers_[static_cast<std::size_t>(reply.to)];
-      if (to != nullptr) to->say(reply.what);
+      if (to != nullptr) to->say(reply.answer);
     }
     for (const std::string& line : votes_.take_notes()) {
       chosen_.log.info("rendezvous of job '{}': candidate {} {}", chosen_.run_id, chosen_.self,
@@ -33411,28 +33411,28 @@ ELASTIC_DECL void candidate::settle() {
   if (news_) news_->set();
 }
 
-inline task<void> serve(std::shared_ptr<rendezvous_service> office,
+inline task<void> serve(std::shared_ptr<rendezvous_service> service,
                         std::shared_ptr<event_flag> end) {
-  co_await race(office->run(), end->wait());
+  co_await race(service->run(), end->wait());
 }
 
-ELASTIC_DECL void candidate::open_office() {
+ELASTIC_DECL void candidate::begin_service() {
   const time_point now = chosen_.time->now();
   job_ = std::make_shared<rendezvous_coordinator>(chosen_.run_id, chosen_.log, votes_.term());
   job_->inherit(votes_.value(), chosen_.node, chosen_.settings, now, votes_.uncertain_until());
-  office_ = std::make_shared<rendezvous_service>(
+  service_ = std::make_shared<rendezvous_service>(
       job_, [this](const rendezvous_coordinator& job) { return may_speak(job); }, chosen_.log,
       chosen_.time);
-  if (chosen_.reports) office_->show(chosen_.run_id, chosen_.reports);
-  office_end_ = std::make_shared<event_flag>(*executor_);
-  tasks_->spawn(serve(office_, office_end_));
+  if (chosen_.reports) service_->show(chosen_.run_id, chosen_.reports);
+  service_end_ = std::make_shared<event_flag>(*executor_);
+  tasks_->spawn(serve(service_, service_end_));
   tell_seekers();
 }
 
-ELASTIC_DECL void candidate::close_office() {
-  if (!office_) return;
-  office_end_->set();
-  office_.reset();
+ELASTIC_DECL void candidate::end_service() {
+  if (!service_) return;
+  service_end_->set();
+  service_.reset();
   job_.reset();
   // Nodes look for the next leader, and their workers end.
   for (visitor* const entry : std::vector<visitor*>(visitors_)) {
@@ -33872,7 +33872,7 @@ ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<chan
 }
 
 ELASTIC_DECL duration rendezvous_link::answer_patience() const {
-  // A leader tells nothing that a majority does not have, until it gives up its office.
+  // A leader tells nothing that a majority does not have, until it leads no more.
   if (!connector_->knows_other_side()) return attempt_timeout;
   return std::max<duration>(attempt_timeout, settings_.silence());
 }
