@@ -41,6 +41,37 @@ using elastic::test::simulated_mesh;
 
 constexpr const char* list = "a:1,b:1,c:1";
 
+/// A node of the job that says what it is told to say.
+class scripted_node {
+ public:
+  scripted_node(manual_time& time, std::shared_ptr<elastic::message_channel> channel)
+      : time_(time), channel_(std::move(channel)) {}
+  ~scripted_node() { channel_->close(); }
+  scripted_node(const scripted_node&) = delete;
+  scripted_node& operator=(const scripted_node&) = delete;
+
+  void say(const elastic::detail::candidate_request& request) {
+    channel_->send(elastic::detail::candidate_text(request));
+  }
+  void say(const elastic::rendezvous_request& request) {
+    channel_->send(elastic::to_text(request));
+  }
+
+  /// The kind of the next message, or "the end" of the connection; "nothing" within a minute.
+  task<std::string> hear() {
+    try {
+      const auto text = co_await with_deadline(time_, time_.now() + 60s, channel_->receive());
+      co_return text ? nlohmann::json::parse(*text).at("kind").get<std::string>() : "nothing";
+    } catch (const elastic::error&) {
+      co_return "the end";
+    }
+  }
+
+ private:
+  manual_time& time_;
+  std::shared_ptr<elastic::message_channel> channel_;
+};
+
 /// Three places, and who serves there. An agent's number is that of its machine and 100.
 class stage {
  public:
@@ -75,7 +106,26 @@ class stage {
     options.seed = options.node;
     options.time = clock();
     options.log = log(machine).log();
-    net_.serve(place, machine, std::make_shared<candidate>(std::move(options)));
+    candidates_[place] = std::make_shared<candidate>(std::move(options));
+    net_.serve(place, machine, candidates_[place]);
+  }
+  candidate& at(int place) { return *candidates_.at(place); }
+
+  /// A node that the candidate that leads has welcomed to a job of one node.
+  task<std::unique_ptr<scripted_node>> enter(int machine, int leader) {
+    const auto connector = connectors(machine)[static_cast<std::size_t>(leader)];
+    auto node = std::make_unique<scripted_node>(time_, co_await connector->connect());
+    node->say(elastic::detail::candidate_messages::seek{"job", list});
+    const std::string first = co_await node->hear();
+    CHECK(first == "leads");
+    elastic::rendezvous_messages::hello hello;
+    hello.run_id = "job";
+    hello.node = {"host", 1, 0, 100 + static_cast<std::uint64_t>(machine)};
+    hello.settings.min_nodes = hello.settings.max_nodes = 1;
+    node->say(elastic::rendezvous_request(hello));
+    const std::string second = co_await node->hear();
+    CHECK(second == "welcome");
+    co_return node;
   }
 
   /// What a node finds out that looks for the leader, `self` being the candidate of its agent.
@@ -139,6 +189,7 @@ class stage {
   manual_time& time_;
   elastic::detail::random_source random_;
   simulated_mesh net_;
+  std::map<int, std::shared_ptr<candidate>> candidates_;
   std::map<int, std::shared_ptr<log_recorder>> logs_;
 };
 
@@ -239,48 +290,44 @@ TIME_TEST("candidate: the log says now and then that another one is missing", "[
   co_await job.end();
 }
 
-// What a node that joins hears of the candidate that leads, which is on its machine:
-// the kinds of the messages up to its place, or the end of the connection.
-task<std::string> join_leader(manual_time& time, stage& job, bool is_cut_off) {
-  namespace messages = elastic::rendezvous_messages;
-  const int leader = co_await job.leader();
-  const auto channel = co_await job.connectors(leader)[static_cast<std::size_t>(leader)]->connect();
-  const auto hear = [&]() -> task<std::string> {
-    try {
-      const auto text = co_await with_deadline(time, time.now() + 60s, channel->receive());
-      co_return text ? nlohmann::json::parse(*text).at("kind").get<std::string>() : "nothing";
-    } catch (const elastic::error&) {
-      co_return "the end";
-    }
-  };
-  channel->send(elastic::detail::candidate_text(
-      elastic::detail::candidate_request(elastic::detail::candidate_messages::seek{"job", list})));
-  std::string heard = co_await hear();
-  messages::hello hello;
-  hello.run_id = "job";
-  hello.node = {"host", 1, 0, 100 + static_cast<std::uint64_t>(leader)};
-  hello.settings.min_nodes = hello.settings.max_nodes = 1;
-  channel->send(elastic::to_text(elastic::rendezvous_request(hello)));
-  heard += ", " + co_await hear();
-  if (is_cut_off) job.part(leader);
-  channel->send(elastic::to_text(elastic::rendezvous_request(messages::join{-1, 1min, {}})));
-  heard += ", " + co_await hear();
-  channel->close();
-  co_return heard;
-}
-
 TIME_TEST("candidate: a leader tells a node its place when a majority has it, and not before",
           "[rendezvous]") {
   for (const bool is_cut_off : {false, true}) {
     stage job(time);
     for (const int place : {0, 1, 2}) job.serve(place, place, place);
     co_await job.pass(2s);
-    const std::string heard = co_await join_leader(time, job, is_cut_off);
+    const int leader = co_await job.leader();
+    // On the leader's machine, so that it is cut off with it.
+    const auto node = co_await job.enter(leader, leader);
+    if (is_cut_off) job.part(leader);
+    node->say(elastic::rendezvous_messages::join{-1, 1min, {}});
+    const std::string answer = co_await node->hear();
     INFO(job.logs());
-    // Cut off, it leads no more before anybody else has the round.
-    CHECK(heard == (is_cut_off ? "leads, welcome, the end" : "leads, welcome, placed"));
+    // It leads no more before anybody else has the round.
+    CHECK(answer == (is_cut_off ? "the end" : "placed"));
     co_await job.end();
   }
+}
+
+TIME_TEST("candidate: a leader stays until every node has left, which knows of the end then",
+          "[rendezvous]") {
+  stage job(time);
+  for (const int place : {0, 1, 2}) job.serve(place, place, place);
+  co_await job.pass(2s);
+  const int leader = co_await job.leader();
+  const auto node = co_await job.enter(5, leader);
+  node->say(elastic::rendezvous_messages::join{-1, 1min, {}});
+  const std::string answer = co_await node->hear();
+  CHECK(answer == "placed");
+  constexpr bool is_over = true;
+  const auto too_soon =
+      co_await with_deadline(time, time.now() + 10s, job.at(leader).retire(is_over));
+  CHECK_FALSE(too_soon);
+  node->say(elastic::rendezvous_messages::leave{});
+  const auto end = co_await with_deadline(time, time.now() + 5s, job.at(leader).retire(is_over));
+  INFO(job.logs());
+  CHECK(end == true);
+  co_await job.end();
 }
 
 }  // namespace candidate_tests
