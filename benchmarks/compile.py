@@ -11,7 +11,6 @@ on a machine that does something else as well.
 import argparse
 import os
 import pathlib
-import resource
 import statistics
 import subprocess
 import tempfile
@@ -31,11 +30,12 @@ CASES = [
 ]
 
 
-def user_seconds(call):
-    """The user time of a command; it must succeed."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    subprocess.run(call, check=True)
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+def usage_of(call):
+    """What a command and all its processes used; it must succeed."""
+    _, status, usage = os.wait4(subprocess.Popen(call).pid, 0)
+    if code := os.waitstatus_to_exitcode(status):
+        raise subprocess.CalledProcessError(code, call)
+    return usage
 
 
 class Compiler:
@@ -48,8 +48,8 @@ class Compiler:
     def seconds(self, includes, flags):
         source = self.folder / "source.cpp"
         source.write_text(includes + "int main() {}\n")
-        return user_seconds([*self.call, *flags, "-c", str(source), "-o",
-                             str(self.folder / "object.o")])
+        return usage_of([*self.call, *flags, "-c", str(source), "-o",
+                         str(self.folder / "object.o")]).ru_utime
 
 
 def compare(compiler, runs):
@@ -70,12 +70,10 @@ def build_library(options, folder):
                     "-DELASTIC_BUILD_EXAMPLES=OFF", "-DELASTIC_BUILD_BENCHMARKS=OFF"],
                    check=True, stdout=subprocess.DEVNULL)
     begin = time.monotonic()
-    user = user_seconds(["cmake", "--build", str(folder), "--target", "elastic_compiled"])
+    usage = usage_of(["cmake", "--build", str(folder), "--target", "elastic_compiled"])
     wall = time.monotonic() - begin
-    # Of all that has ended so far, the compiler had the most.
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024 ** 2
-    print(f"library, -Og, {os.cpu_count()} cores: {wall:.0f} s, {user:.0f} s of user time, "
-          f"at most {peak:.1f} GiB for one unit")
+    print(f"library, -Og, {os.cpu_count()} cores: {wall:.0f} s, {usage.ru_utime:.0f} s of user time, "
+          f"at most {usage.ru_maxrss / 1024 ** 2:.1f} GiB for one unit")
 
 
 def main():
