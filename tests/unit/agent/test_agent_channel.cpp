@@ -56,9 +56,9 @@ TIME_TEST("agent channel: a hung worker is killed, and the group starts again", 
   stage.workers.liveness.heartbeat_timeout = 10s;
   stage.start();
   co_await stage.quiet();
-  peer one(stage.worker(1));
-  one.say(R"({"kind":"heartbeat"})");
-  one.say(R"({"kind":"enter","section":"all_reduce"})");
+  peer peer_1(stage.worker(1));
+  peer_1.say(R"({"kind":"heartbeat"})");
+  peer_1.say(R"({"kind":"enter","section":"all_reduce"})");
   co_await stage.pass(9s);
   CHECK(stage.launcher->started.size() == 2);
   co_await stage.pass(1001ms);
@@ -84,8 +84,8 @@ TIME_TEST("agent channel: the report says that a worker was hung, and where", "[
   stage.events = events;
   stage.start();
   co_await stage.quiet();
-  peer one(stage.worker(1));
-  one.say(R"({"kind":"expires","timer":"step #1","after":2.5})");
+  peer peer_1(stage.worker(1));
+  peer_1.say(R"({"kind":"expires","timer":"step #1","after":2.5})");
   co_await stage.end();
   const run_result result = stage.result();
   CHECK(result.state == worker_state::failed);
@@ -119,14 +119,14 @@ TIME_TEST("agent channel: a worker that says nothing is no worse than under torc
 
 /// Notes what it is told, or throws.
 struct noting_observer final : elastic::worker_observer {
-  std::vector<std::string> told;
+  std::vector<std::string> reports;
   bool throws = false;
-  void progress(const elastic::worker_progress& made) override {
-    told.push_back(fmt::format("rank {}: {} of {} '{}' loss {}", made.rank, made.step, made.total,
-                               made.text, made.metrics.at("loss")));
+  void progress(const elastic::worker_progress& report) override {
+    reports.push_back(fmt::format("rank {}: {} of {} '{}' loss {}", report.rank, report.step,
+                                  report.total, report.text, report.metrics.at("loss")));
   }
-  void hung(const elastic::hung_worker& found) override {
-    told.push_back(fmt::format("rank {} pid {}: {}", found.rank, found.pid, found.reason));
+  void hung(const elastic::hung_worker& worker) override {
+    reports.push_back(fmt::format("rank {} pid {}: {}", worker.rank, worker.pid, worker.reason));
     if (throws) throw std::runtime_error("no");
   }
 };
@@ -139,11 +139,11 @@ TIME_TEST("agent channel: an observer hears of progress, and of a hung worker be
   stage.observer = observer;
   stage.start();
   co_await stage.quiet();
-  peer zero(stage.worker(0));
-  zero.say(R"({"kind":"progress","step":3,"total":9,"text":"warm","metrics":{"loss":0.5}})");
-  zero.say(R"({"kind":"heartbeat","timeout":2})");
+  peer peer_0(stage.worker(0));
+  peer_0.say(R"({"kind":"progress","step":3,"total":9,"text":"warm","metrics":{"loss":0.5}})");
+  peer_0.say(R"({"kind":"heartbeat","timeout":2})");
   co_await stage.end();
-  CHECK(observer->told ==
+  CHECK(observer->reports ==
         std::vector<std::string>{"rank 0: 3 of 9 'warm' loss 0.5",
                                  "rank 0 pid 1000: no heartbeat for 2 s (allowed 2 s)"});
   CHECK(stage.log->has("the observer of workers failed: no"));
@@ -158,21 +158,21 @@ TIME_TEST("agent channel: on SIGTERM workers save a checkpoint before they are s
   stage.workers.preempt_grace = 30s;
   stage.start();
   co_await stage.quiet();
-  peer zero(stage.worker(0), true);
-  peer one(stage.worker(1));
+  peer peer_0(stage.worker(0), true);
+  peer peer_1(stage.worker(1));
   co_await stage.quiet();
   stage.agent().stop(stop_by(SIGTERM));
   co_await stage.pass(20s);
-  CHECK(zero.hears(R"("kind": "checkpoint", "id": 1, "within": 30)"));
-  CHECK_FALSE(zero.hears("\"stop\""));
+  CHECK(peer_0.hears(R"("kind": "checkpoint", "id": 1, "within": 30)"));
+  CHECK_FALSE(peer_0.hears("\"stop\""));
   CHECK(stage.worker(0).signals.empty());
   CHECK(stage.worker(1).signals.empty());
-  zero.say(R"({"kind":"saved","id":1})");
+  peer_0.say(R"({"kind":"saved","id":1})");
   co_await stage.quiet();
   CHECK(stage.ended());
   CHECK(stage.result().state == worker_state::stopped);
   CHECK(stage.worker(0).signals == std::vector<int>{SIGTERM});
-  CHECK(one.hears(R"("kind": "stop", "grace": 30)"));
+  CHECK(peer_1.hears(R"("kind": "stop", "grace": 30)"));
   CHECK(stage.log->has("checkpoint: saved by 1 of 1 workers in 20 s"));
   CHECK(stage.is_clean());
 }
@@ -182,7 +182,7 @@ TIME_TEST("agent channel: who does not save in time is stopped all the same", "[
   stage.workers.preempt_grace = 30s;
   stage.start();
   co_await stage.quiet();
-  peer zero(stage.worker(0), true);
+  peer peer_0(stage.worker(0), true);
   co_await stage.quiet();
   stage.agent().stop(stop_by(SIGTERM));
   co_await stage.pass(29s);
@@ -199,13 +199,13 @@ TIME_TEST("agent channel: what workers were to be asked when they ended, the nex
   stage.workers.max_restarts = 1;
   stage.start();
   co_await stage.quiet();
-  peer zero(stage.worker(0), true);
+  peer peer_0(stage.worker(0), true);
   co_await stage.quiet();
   // The second waits for the first.
   stage.agent().ask({worker_request::kind::checkpoint, 1h});
   stage.agent().ask({worker_request::kind::checkpoint, 1h});
   co_await stage.quiet();
-  CHECK(zero.hears("\"checkpoint\""));
+  CHECK(peer_0.hears("\"checkpoint\""));
   stage.worker(1).exit(1);
   co_await stage.quiet();
   REQUIRE(stage.launcher->started.size() == 4);
@@ -221,7 +221,7 @@ TIME_TEST("agent channel: a second request to stop waits for no checkpoint", "[a
   stage.workers.preempt_grace = 1h;
   stage.start();
   co_await stage.quiet();
-  peer zero(stage.worker(0), true);
+  peer peer_0(stage.worker(0), true);
   co_await stage.quiet();
   stage.agent().stop(stop_by(SIGTERM));
   co_await stage.pass(5s);
@@ -237,12 +237,12 @@ TIME_TEST("agent channel: SIGINT is no preemption", "[agent]") {
   stage.workers.preempt_grace = 30s;
   stage.start();
   co_await stage.quiet();
-  peer zero(stage.worker(0), true);
+  peer peer_0(stage.worker(0), true);
   co_await stage.quiet();
   stage.agent().stop(stop_by(SIGINT));
   co_await stage.quiet();
   CHECK(stage.ended());
-  CHECK_FALSE(zero.hears("checkpoint"));
+  CHECK_FALSE(peer_0.hears("checkpoint"));
 }
 
 TIME_TEST("agent channel: workers that end while they save end the wait", "[agent]") {
@@ -250,7 +250,7 @@ TIME_TEST("agent channel: workers that end while they save end the wait", "[agen
   stage.workers.preempt_grace = 1h;
   stage.start();
   co_await stage.quiet();
-  peer zero(stage.worker(0), true);
+  peer peer_0(stage.worker(0), true);
   co_await stage.quiet();
   stage.agent().stop(stop_by(SIGTERM));
   co_await stage.quiet();
@@ -267,7 +267,7 @@ TIME_TEST("agent channel: an agent tells its workers what it is asked to", "[age
   stage.agent().ask({});  // nobody runs yet
   stage.start();
   co_await stage.quiet();
-  peer zero(stage.worker(0), true);
+  peer peer_0(stage.worker(0), true);
   co_await stage.quiet();
   worker_request request;
   request.what = worker_request::kind::pause;
@@ -279,8 +279,8 @@ TIME_TEST("agent channel: an agent tells its workers what it is asked to", "[age
   stage.agent().ask(request);
   co_await stage.quiet();
   CHECK(
-      zero.hears("{\"kind\": \"pause\"}\n{\"kind\": \"resume\"}\n"
-                 "{\"kind\": \"checkpoint\", \"id\": 1, \"within\": 5}\n"));
+      peer_0.hears("{\"kind\": \"pause\"}\n{\"kind\": \"resume\"}\n"
+                   "{\"kind\": \"checkpoint\", \"id\": 1, \"within\": 5}\n"));
   co_await stage.pass(5001ms);
   CHECK(stage.log->has("local rank 0 did not answer within 5 s"));
   stage.worker(0).exit(0);
@@ -298,8 +298,8 @@ TIME_TEST("agent channel: if a worker asked not to be started again, a failure i
   stage.workers.max_restarts = 5;
   stage.start();
   co_await stage.quiet();
-  peer one(stage.worker(1));
-  one.say(R"({"kind":"no_restart","reason":"the learning rate is negative"})");
+  peer peer_1(stage.worker(1));
+  peer_1.say(R"({"kind":"no_restart","reason":"the learning rate is negative"})");
   co_await stage.pass(1h);
   CHECK_FALSE(stage.ended());
   stage.worker(1).exit(1);
@@ -318,8 +318,8 @@ TIME_TEST("agent channel: a wish not to be started again is of one attempt, and 
   stage.workers.max_restarts = 5;
   stage.start();
   co_await stage.quiet();
-  peer one(stage.worker(1));
-  one.say(R"({"kind":"no_restart"})");
+  peer peer_1(stage.worker(1));
+  peer_1.say(R"({"kind":"no_restart"})");
   co_await stage.quiet();
   stage.rendezvous->change();
   co_await stage.quiet();
@@ -342,8 +342,8 @@ TIME_TEST("agent channel: attempts that come no further are the last ones after 
   co_await stage.quiet();
   for (const std::size_t attempt : {0, 1, 2}) {
     REQUIRE(stage.launcher->started.size() == 2 * (attempt + 1));
-    peer one(stage.worker(2 * attempt));
-    one.say(R"({"kind":"progress","step":7})");
+    peer worker_peer(stage.worker(2 * attempt));
+    worker_peer.say(R"({"kind":"progress","step":7})");
     co_await stage.quiet();
     stage.worker(2 * attempt + 1).exit(3);
     co_await stage.quiet();
@@ -380,8 +380,8 @@ TIME_TEST("agent channel: a bad node leaves the job, which goes on without it", 
   stage.workers.max_restarts = 5;
   stage.start();
   co_await stage.quiet();
-  peer one(stage.worker(1));
-  one.say(R"({"kind":"bad_node","reason":"GPU 3 fell off the bus"})");
+  peer peer_1(stage.worker(1));
+  peer_1.say(R"({"kind":"bad_node","reason":"GPU 3 fell off the bus"})");
   co_await stage.quiet();
   CHECK(stage.worker(0).signals == std::vector<int>{SIGTERM});
   co_await stage.end();
@@ -401,10 +401,10 @@ TIME_TEST("agent channel: what is no message costs the job nothing", "[agent]") 
   agent_stage stage(time);
   stage.start();
   co_await stage.quiet();
-  peer zero(stage.worker(0));
-  zero.say("hello?");
+  peer peer_0(stage.worker(0));
+  peer_0.say("hello?");
   co_await stage.quiet();
-  CHECK(zero.is_closed());
+  CHECK(peer_0.is_closed());
   CHECK(stage.log->has("the control channel of local rank 0 is closed", log_level::warning));
   stage.worker(0).exit(0);
   stage.worker(1).exit(0);

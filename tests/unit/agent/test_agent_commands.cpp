@@ -20,16 +20,16 @@ using namespace elastic;
 using elastic::test::agent_stage;
 
 /// A command on its way, and what has come of it.
-class asked_command {
+class sent_command {
  public:
-  asked_command(agent_stage& stage, job_command::kind what) {
+  sent_command(agent_stage& stage, job_command::kind kind) {
     job_command command;
-    command.what = what;
+    command.what = kind;
     command.reason = "by a test";
     asio::co_spawn(stage.time.context(), stage.agent().carry_out(command),
-                   [kept = outcome_](std::exception_ptr failure, command_outcome outcome) {
+                   [slot = outcome_](std::exception_ptr failure, command_outcome outcome) {
                      CHECK_FALSE(failure);
-                     *kept = std::move(outcome);
+                     *slot = std::move(outcome);
                    });
   }
 
@@ -48,11 +48,11 @@ TIME_TEST("agent commands: drain stops the workers in order, once", "[agent]") {
   agent_stage stage(time);
   stage.start();
   co_await stage.quiet();
-  const asked_command first(stage, job_command::kind::drain);
-  const asked_command second(stage, job_command::kind::drain);
+  const sent_command first_command(stage, job_command::kind::drain);
+  const sent_command second_command(stage, job_command::kind::drain);
   co_await stage.quiet();
-  CHECK(first.text() == "done: this node leaves the job");
-  CHECK(second.text() == "done: this node leaves the job already");
+  CHECK(first_command.text() == "done: this node leaves the job");
+  CHECK(second_command.text() == "done: this node leaves the job already");
   stage.worker(0).exit(0);
   stage.worker(1).exit(0);
   co_await stage.end();
@@ -63,21 +63,21 @@ TIME_TEST("agent commands: drain stops the workers in order, once", "[agent]") {
 
 TIME_TEST("agent commands: a checkpoint needs workers that want to be asked", "[agent]") {
   agent_stage stage(time);
-  const asked_command early(stage, job_command::kind::checkpoint);
+  const sent_command early_command(stage, job_command::kind::checkpoint);
   co_await stage.quiet();
-  CHECK(early.text().empty());
+  CHECK(early_command.text().empty());
   stage.start();
   co_await stage.quiet();
-  CHECK(early.text() == "not done: no checkpoint: no workers run on this node now");
-  const asked_command asked(stage, job_command::kind::checkpoint);
+  CHECK(early_command.text() == "not done: no checkpoint: no workers run on this node now");
+  const sent_command checkpoint_command(stage, job_command::kind::checkpoint);
   co_await stage.quiet();
-  CHECK(asked.text() == "not done: no worker wants to be asked for a checkpoint");
+  CHECK(checkpoint_command.text() == "not done: no worker wants to be asked for a checkpoint");
   stage.worker(0).exit(0);
   stage.worker(1).exit(0);
   co_await stage.end();
-  const asked_command late(stage, job_command::kind::checkpoint);
+  const sent_command late_command(stage, job_command::kind::checkpoint);
   co_await stage.quiet();
-  CHECK(late.text() == "not done: not carried out: the workers, or the job, ended before");
+  CHECK(late_command.text() == "not done: not carried out: the workers, or the job, ended before");
 }
 
 TIME_TEST("agent commands: a pause stops the workers, costs no restart, and ends by resume",
@@ -85,17 +85,17 @@ TIME_TEST("agent commands: a pause stops the workers, costs no restart, and ends
   agent_stage stage(time);
   stage.start();
   co_await stage.quiet();
-  const asked_command early(stage, job_command::kind::resume);
-  const asked_command paused(stage, job_command::kind::pause);
+  const sent_command early_command(stage, job_command::kind::resume);
+  const sent_command pause_command(stage, job_command::kind::pause);
   co_await stage.quiet();
-  CHECK(early.text() == "not done: not resumed: this node has not paused the job");
-  const asked_command again(stage, job_command::kind::pause);
+  CHECK(early_command.text() == "not done: not resumed: this node has not paused the job");
+  const sent_command second_command(stage, job_command::kind::pause);
   co_await stage.quiet();
-  CHECK(again.text().starts_with("done: the job is paused at "));
-  CHECK(paused.text() == "done: the job is paused: no worker of this node runs");
-  const asked_command resumed(stage, job_command::kind::resume);
+  CHECK(second_command.text().starts_with("done: the job is paused at "));
+  CHECK(pause_command.text() == "done: the job is paused: no worker of this node runs");
+  const sent_command resume_command(stage, job_command::kind::resume);
   co_await stage.quiet();
-  CHECK(resumed.text() == "done: the job goes on: its nodes meet");
+  CHECK(resume_command.text() == "done: the job goes on: its nodes meet");
   stage.worker(2).exit(0);
   stage.worker(3).exit(0);
   co_await stage.end();
@@ -109,15 +109,15 @@ TIME_TEST("agent commands: a paused job can be drained", "[agent]") {
   agent_stage stage(time);
   stage.start();
   co_await stage.quiet();
-  const asked_command paused(stage, job_command::kind::pause);
+  const sent_command pause_command(stage, job_command::kind::pause);
   co_await stage.quiet();
   stage.worker(0).exit(0);
   stage.worker(1).exit(0);
   co_await stage.quiet();
-  const asked_command drained(stage, job_command::kind::drain);
+  const sent_command drain_command(stage, job_command::kind::drain);
   co_await stage.end();
   CHECK(stage.result().state == worker_state::stopped);
-  CHECK(drained.text() == "done: this node leaves the job");
+  CHECK(drain_command.text() == "done: this node leaves the job");
 }
 
 TIME_TEST(
@@ -129,12 +129,13 @@ TIME_TEST(
   stage.worker(0).on_signal = stage.worker(1).on_signal = test::fake_process::ignore_all();
   stage.rendezvous->change();
   co_await stage.quiet();
-  const asked_command asked(stage, job_command::kind::checkpoint);
+  const sent_command checkpoint_command(stage, job_command::kind::checkpoint);
   co_await stage.quiet();
-  CHECK(asked.text().empty());
+  CHECK(checkpoint_command.text().empty());
   co_await stage.pass(std::chrono::minutes(1));
   CHECK(stage.launcher->started.size() == 4);
-  CHECK(asked.text() == "not done: not carried out: the workers, or the job, ended before");
+  CHECK(checkpoint_command.text() ==
+        "not done: not carried out: the workers, or the job, ended before");
   stage.worker(2).exit(0);
   stage.worker(3).exit(0);
   co_await stage.end();
@@ -151,19 +152,20 @@ TIME_TEST("agent commands: a pause that crosses the end of the job has not pause
   stage.worker(0).exit(0);
   stage.worker(1).exit(0);
   co_await stage.quiet();
-  const asked_command paused(stage, job_command::kind::pause);
+  const sent_command pause_command(stage, job_command::kind::pause);
   co_await stage.quiet();
-  CHECK(paused.text().empty());
+  CHECK(pause_command.text().empty());
   stage.rendezvous->what = {elastic::change_kind::node_lost, "node b is gone"};
-  const bool ends = GENERATE(true, false);
-  if (ends) stage.agent().stop({});
-  if (!ends) stage.rendezvous->change();
+  const bool is_stopped = GENERATE(true, false);
+  if (is_stopped) stage.agent().stop({});
+  if (!is_stopped) stage.rendezvous->change();
   co_await stage.quiet();
-  if (ends) {
-    CHECK(paused.text() == "not done: not carried out: the workers, or the job, ended before");
+  if (is_stopped) {
+    CHECK(pause_command.text() ==
+          "not done: not carried out: the workers, or the job, ended before");
     co_return;
   }
-  CHECK(paused.text() == "done: the job is paused: no worker of this node runs");
+  CHECK(pause_command.text() == "done: the job is paused: no worker of this node runs");
   stage.worker(2).exit(0);
   stage.worker(3).exit(0);
   co_await stage.end();
@@ -175,9 +177,9 @@ TIME_TEST("agent commands: nodes that cannot pause say so, and go on", "[agent]"
       std::make_exception_ptr(error(errc::invalid_argument, "nobody pauses here"));
   stage.start();
   co_await stage.quiet();
-  const asked_command paused(stage, job_command::kind::pause);
+  const sent_command pause_command(stage, job_command::kind::pause);
   co_await stage.quiet();
-  CHECK(paused.text() == "not done: not paused: nobody pauses here");
+  CHECK(pause_command.text() == "not done: not paused: nobody pauses here");
   stage.worker(0).exit(0);
   stage.worker(1).exit(0);
   co_await stage.end();

@@ -42,11 +42,11 @@ TIME_TEST("agent: the journal of a job that succeeds", "[agent]") {
         "agent_started rendezvous_started round_joined workers_starting workers_started "
         "worker_ended worker_ended workers_judged exit_barrier_started exit_barrier_ended "
         "agent_ended");
-  const auto started = events_of(stage, job_event_kind::workers_started);
-  CHECK(started[0].pids.size() == 2);
-  CHECK(started[0].world_size == 2);
-  CHECK(started[0].round == 0);
-  CHECK(started[0].attempt == 0);
+  const auto start_events = events_of(stage, job_event_kind::workers_started);
+  CHECK(start_events[0].pids.size() == 2);
+  CHECK(start_events[0].world_size == 2);
+  CHECK(start_events[0].round == 0);
+  CHECK(start_events[0].attempt == 0);
   CHECK(events_of(stage, job_event_kind::agent_started)[0].backend == "c10d");
   CHECK(events_of(stage, job_event_kind::workers_judged)[0].state == "succeeded");
   CHECK(events_of(stage, job_event_kind::exit_barrier_ended)[0].state == "passed");
@@ -77,10 +77,10 @@ TIME_TEST("agent: the journal tells the cause of a restart, and what it cost", "
   CHECK(change.state == "worker_failed");
   CHECK(change.restarts == 1);
   CHECK_FALSE(events_of(stage, job_event_kind::restart_decided)[0].reason.empty());
-  const job_event stopped = events_of(stage, job_event_kind::workers_stopped)[0];
-  CHECK(stopped.count == 1);
-  CHECK(stopped.signal == SIGTERM);
-  CHECK(stopped.allowed == 30.0);
+  const job_event stop_event = events_of(stage, job_event_kind::workers_stopped)[0];
+  CHECK(stop_event.count == 1);
+  CHECK(stop_event.signal == SIGTERM);
+  CHECK(stop_event.allowed == 30.0);
   CHECK(events_of(stage, job_event_kind::workers_started)[1].attempt == 1);
 }
 
@@ -113,9 +113,9 @@ TIME_TEST("agent: the journal tells who asked to stop, and how long it took", "[
   stage.agent().stop(request);
   co_await stage.end();
   CHECK(events_of(stage, job_event_kind::stop_requested)[0].reason == "SIGTERM received");
-  const job_event stopped = events_of(stage, job_event_kind::workers_stopped)[0];
-  CHECK(stopped.seconds == 10.0);
-  CHECK(stopped.allowed == 10.0);
+  const job_event stop_event = events_of(stage, job_event_kind::workers_stopped)[0];
+  CHECK(stop_event.seconds == 10.0);
+  CHECK(stop_event.allowed == 10.0);
   CHECK(events_of(stage, job_event_kind::agent_ended)[0].state == "stopped");
 }
 
@@ -150,23 +150,23 @@ TIME_TEST("agent: the journal's file lies beside the logs, and stays if the job 
 
 TIME_TEST("agent: of a temporary log directory the journal stays only if the job failed",
           "[agent]") {
-  agent_stage failing(time);
-  failing.workers.log_dir.clear();
-  failing.start();
-  co_await failing.quiet();
-  failing.worker(0).exit(1);
-  co_await failing.end();
-  const std::string directory = failing.result().log_directory;
+  agent_stage failing_stage(time);
+  failing_stage.workers.log_dir.clear();
+  failing_stage.start();
+  co_await failing_stage.quiet();
+  failing_stage.worker(0).exit(1);
+  co_await failing_stage.end();
+  const std::string directory = failing_stage.result().log_directory;
   REQUIRE(std::filesystem::exists(directory + "/journal.jsonl"));
   std::filesystem::remove_all(std::filesystem::path(directory).parent_path());
 
-  agent_stage stopped(time);
-  stopped.workers.log_dir.clear();
-  stopped.start();
-  co_await stopped.quiet();
-  stopped.agent().stop({});
-  co_await stopped.end();
-  CHECK(stopped.result().log_directory.empty());
+  agent_stage stopped_stage(time);
+  stopped_stage.workers.log_dir.clear();
+  stopped_stage.start();
+  co_await stopped_stage.quiet();
+  stopped_stage.agent().stop({});
+  co_await stopped_stage.end();
+  CHECK(stopped_stage.result().log_directory.empty());
 }
 
 TIME_TEST("agent: a journal of its own name, and none", "[agent]") {
@@ -180,14 +180,14 @@ TIME_TEST("agent: a journal of its own name, and none", "[agent]") {
   co_await stage.end();
   CHECK(read_journal(folder / "mine").records.size() == 11);
 
-  agent_stage silent(time);
-  silent.workers.log_dir = folder / "logs";
-  silent.workers.journal = "/dev/null";
-  silent.start();
-  co_await silent.quiet();
-  silent.worker(0).exit(1);
-  co_await silent.end();
-  CHECK(std::filesystem::exists(silent.result().log_directory));
+  agent_stage silent_stage(time);
+  silent_stage.workers.log_dir = folder / "logs";
+  silent_stage.workers.journal = "/dev/null";
+  silent_stage.start();
+  co_await silent_stage.quiet();
+  silent_stage.worker(0).exit(1);
+  co_await silent_stage.end();
+  CHECK(std::filesystem::exists(silent_stage.result().log_directory));
   CHECK_THROWS_WITH(find_journals(folder / "logs"), test::contains_text("no journal is in"));
 }
 

@@ -34,29 +34,29 @@ using test::fake_process;
 
 TEST_CASE("planned_restart: who waits for standbys, and how long", "[agent][standby]") {
   struct row {
-    change_kind why;
+    change_kind change;
     duration grace;
-    std::size_t cold;
-    std::optional<std::string> off;
-    duration within;
+    std::size_t cold_workers;
+    std::optional<std::string> off_reason;
+    duration patience;
     std::string reason;
     bool is_pause = false;
   };
-  const duration any = duration::max();
+  const duration no_limit = duration::max();
   const row table[] = {
-      {change_kind::node_waiting, any, 2, {}, 10s, "2 of them have no standby yet"},
-      {change_kind::node_lost, any, 2, {}, 2s, "2 of them have no standby yet"},
-      {change_kind::node_waiting, any, 0, {}, 0s, "every worker has a standby"},
+      {change_kind::node_waiting, no_limit, 2, {}, 10s, "2 of them have no standby yet"},
+      {change_kind::node_lost, no_limit, 2, {}, 2s, "2 of them have no standby yet"},
+      {change_kind::node_waiting, no_limit, 0, {}, 0s, "every worker has a standby"},
       {change_kind::node_lost, 9s, 2, {}, 0s, "the others may go on without this node"},
-      {change_kind::worker_failed, any, 2, {}, 0s, "workers have failed"},
-      {change_kind::node_waiting, any, 2, {}, 0s, "the job pauses", true},
-      {change_kind::node_waiting, any, 2, "x", 0s, "there are to be no standbys: x"},
+      {change_kind::worker_failed, no_limit, 2, {}, 0s, "workers have failed"},
+      {change_kind::node_waiting, no_limit, 2, {}, 0s, "the job pauses", true},
+      {change_kind::node_waiting, no_limit, 2, "x", 0s, "there are to be no standbys: x"},
   };
   for (const row& entry : table) {
-    const auto plan =
-        detail::plan_restart({entry.why, entry.grace, entry.cold, entry.off, entry.is_pause});
+    const auto plan = detail::plan_restart(
+        {entry.change, entry.grace, entry.cold_workers, entry.off_reason, entry.is_pause});
     CAPTURE(entry.reason);
-    CHECK(plan.within == entry.within);
+    CHECK(plan.within == entry.patience);
     CHECK(plan.reason == entry.reason);
   }
 }
@@ -70,9 +70,9 @@ class standby_stage : public agent_stage {
     workers.max_restarts = 1;
     workers.standby.enabled = true;
     workers.standby.modules = {"torch"};
-    launcher->on_start = [this](fake_process& started) {
-      const bool is_standby = started.variable("ELASTIC_STANDBY") != "<not set>";
-      sockets.emplace_back(is_standby ? ::fcntl(started.spec.stdin_fd, F_DUPFD_CLOEXEC, 3) : -1);
+    launcher->on_start = [this](fake_process& process) {
+      const bool is_standby = process.variable("ELASTIC_STANDBY") != "<not set>";
+      sockets.emplace_back(is_standby ? ::fcntl(process.spec.stdin_fd, F_DUPFD_CLOEXEC, 3) : -1);
     };
   }
 
@@ -91,7 +91,7 @@ class standby_stage : public agent_stage {
     worker(index).exit(0);
   }
 
-  std::size_t started() const { return launcher->started.size(); }
+  std::size_t start_count() const { return launcher->started.size(); }
 
   /// What the journal has of the last start of workers.
   std::string last_start() const {
@@ -111,26 +111,26 @@ TIME_TEST("agent: if a node joins the workers go on until their standbys are rea
   standby_stage stage(time);
   stage.start();
   co_await stage.quiet();
-  REQUIRE(stage.started() == 1);
+  REQUIRE(stage.start_count() == 1);
   CHECK(stage.last_start() == "1 cold, because it is the first start");
   stage.rendezvous->change();
   co_await stage.quiet();
   // The probe, long before the delay.
-  REQUIRE(stage.started() == 2);
+  REQUIRE(stage.start_count() == 2);
   stage.be_ready(1);
   co_await stage.quiet();
-  REQUIRE(stage.started() == 3);
+  REQUIRE(stage.start_count() == 3);
   CHECK(stage.worker(0).running());
   CHECK(stage.worker(0).signals.empty());
-  std::string start = "1 cold, because no standby was ready";
-  std::size_t next = 3;
+  std::string expected_start = "1 cold, because no standby was ready";
+  std::size_t next_index = 3;
   SECTION("they are") {
     stage.be_ready(2);
     co_await stage.quiet();
     CHECK_FALSE(stage.worker(0).running());
     stage.say(2, "prepared");
-    start = "1 warm";
-    next = 2;
+    expected_start = "1 warm";
+    next_index = 2;
   }
   SECTION("they are not within 10 s") {
     co_await stage.pass(detail::planned_restart::patience - 1ms);
@@ -142,10 +142,10 @@ TIME_TEST("agent: if a node joins the workers go on until their standbys are rea
   SECTION("the workers fail meanwhile, which counts as no failure") { stage.worker(0).exit(1); }
   SECTION("they end meanwhile") { stage.hang_up(2); }
   co_await stage.quiet();
-  CHECK(stage.started() == next + 1);
-  CHECK(stage.last_start() == start);
-  CHECK(stage.worker(next).running());
-  stage.worker(next).exit(0);
+  CHECK(stage.start_count() == next_index + 1);
+  CHECK(stage.last_start() == expected_start);
+  CHECK(stage.worker(next_index).running());
+  stage.worker(next_index).exit(0);
   co_await stage.end();
   CHECK(stage.result().state == worker_state::succeeded);
   CHECK(stage.result().restarts == 0);
@@ -159,10 +159,10 @@ TIME_TEST("agent: a node that is bound to be missed joins when its standbys are 
   stage.workers.standby.job_may_grow = true;
   stage.start();
   co_await stage.quiet();
-  REQUIRE(stage.started() == 1);
+  REQUIRE(stage.start_count() == 1);
   stage.be_ready(0);
   co_await stage.quiet();
-  REQUIRE(stage.started() == 2);
+  REQUIRE(stage.start_count() == 2);
   CHECK(stage.story() == "start 0, end 0: SIGKILL, start 1");
   SECTION("they are") {
     stage.be_ready(1);
@@ -170,7 +170,7 @@ TIME_TEST("agent: a node that is bound to be missed joins when its standbys are 
     stage.say(1, "prepared");
     co_await stage.quiet();
     CHECK(stage.last_start() == "1 warm");
-    CHECK(stage.started() == 2);
+    CHECK(stage.start_count() == 2);
     stage.worker(1).exit(0);
   }
   SECTION("they are not in time") {
@@ -178,7 +178,7 @@ TIME_TEST("agent: a node that is bound to be missed joins when its standbys are 
     CHECK(stage.story() == "start 0, end 0: SIGKILL, start 1");
     co_await stage.pass(1ms);
     co_await stage.quiet();
-    REQUIRE(stage.started() == 3);
+    REQUIRE(stage.start_count() == 3);
     CHECK(stage.last_start() == "1 cold, because it is the first start");
     stage.worker(2).exit(0);
   }
@@ -193,10 +193,10 @@ TIME_TEST("agent: while the others are waited for standbys are made, also for th
   stage.rendezvous->hold_at = 0;
   stage.start();
   co_await stage.pass(detail::standby_plan::meeting_patience - 1ms);
-  CHECK(stage.started() == 0);
+  CHECK(stage.start_count() == 0);
   co_await stage.pass(1ms);
   co_await stage.quiet();
-  REQUIRE(stage.started() == 1);
+  REQUIRE(stage.start_count() == 1);
   stage.be_ready(0);
   co_await stage.quiet();
   stage.be_ready(1);
@@ -221,7 +221,7 @@ TIME_TEST("agent: standbys are made during the wait before a restart", "[agent][
   co_await stage.quiet();
   co_await stage.pass(detail::standby_plan::meeting_patience);
   co_await stage.quiet();
-  REQUIRE(stage.started() == 2);
+  REQUIRE(stage.start_count() == 2);
   stage.be_ready(1);
   co_await stage.quiet();
   stage.be_ready(2);

@@ -33,14 +33,15 @@ using elastic::test::metric_recorder;
 using lines = std::vector<std::string>;
 
 /// What torchrun wrote, 1.13.1 by default: the events or the metrics of one run with two workers.
-lines captured(const char* run, const std::string& file = "events_and_reports_113.json") {
+lines captured_lines(const char* run, const std::string& file = "events_and_reports_113.json") {
   std::ifstream in(ELASTIC_SOURCE_DIR "/tests/vectors/" + file);
   return nlohmann::json::parse(in).at("data").at(run).get<lines>();
 }
 
 void replace_all(std::string& text, const std::string& from, const std::string& to) {
-  for (auto at = text.find(from); at != text.npos; at = text.find(from, at + to.size())) {
-    text.replace(at, from.size(), to);
+  for (auto position = text.find(from); position != text.npos;
+       position = text.find(from, position + to.size())) {
+    text.replace(position, from.size(), to);
   }
 }
 
@@ -48,49 +49,50 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 struct play {
   play(elastic::test::manual_time& time, lines events_of_run)
       : stage(time), expected(std::move(events_of_run)) {
-    const auto first = nlohmann::json::parse(expected.front()).at("metadata");
-    const auto last = nlohmann::json::parse(expected.back()).at("metadata");
-    run_time = std::chrono::seconds(last.at("total_run_time").get<int>());
+    const auto first_event = nlohmann::json::parse(expected.front()).at("metadata");
+    const auto last_event = nlohmann::json::parse(expected.back()).at("metadata");
+    run_time = std::chrono::seconds(last_event.at("total_run_time").get<int>());
     stage.workers.program = "/usr/bin/python3";
-    stage.workers.role = first.at("role").get<std::string>();
-    stage.rendezvous->job = first.at("run_id").get<std::string>();
+    stage.workers.role = first_event.at("role").get<std::string>();
+    stage.rendezvous->job = first_event.at("run_id").get<std::string>();
     stage.events = events;
   }
 
   /// Compares what was recorded with what torchrun 1.13 wrote, but for pids and the host's name.
   void check() {
     adapt_expected();
-    lines recorded;
+    lines recorded_lines;
     // Keys that torchrun has had since.
-    const std::regex later(
+    const std::regex later_keys(
         R"re(, "duration_ms": null|, \\"exit_code\\": \[[^\]]*\], \\"worker_pid\\": \[[^\]]*\])re"
         R"re(|, \\"errorTraits\\": \{[^}]*\})re");
-    for (const auto& one : events->ends()) {
-      recorded.push_back(std::regex_replace(elastic::to_json_line(one), later, ""));
+    for (const auto& event : events->ends()) {
+      recorded_lines.push_back(std::regex_replace(elastic::to_json_line(event), later_keys, ""));
     }
-    CHECK(recorded == expected);
+    CHECK(recorded_lines == expected);
   }
 
   /// The same with what torchrun 2.13 wrote, but for the time that each phase took.
   void check_213() {
     adapt_expected();
-    lines recorded;
-    const std::regex took(R"re("duration_ms": [0-9.]+)re");
-    for (std::string& line : expected) line = std::regex_replace(line, took, "took");
-    for (const auto& one : events->events) {
-      recorded.push_back(std::regex_replace(elastic::to_json_line(one), took, "took"));
+    lines recorded_lines;
+    const std::regex duration_field(R"re("duration_ms": [0-9.]+)re");
+    for (std::string& line : expected) line = std::regex_replace(line, duration_field, "took");
+    for (const auto& event : events->events) {
+      recorded_lines.push_back(
+          std::regex_replace(elastic::to_json_line(event), duration_field, "took"));
     }
-    CHECK(recorded == expected);
+    CHECK(recorded_lines == expected);
   }
 
   void adapt_expected() {
     for (std::string& line : expected) {
       const auto worker = nlohmann::json::parse(line).at("metadata");
       if (worker.at("worker_id").is_string()) {
-        const std::size_t started = stage.launcher->started.size();
+        const std::size_t start_count = stage.launcher->started.size();
         const auto rank = static_cast<std::size_t>(worker.at("global_rank").get<int>());
         replace_all(line, worker.at("worker_id").get<std::string>(),
-                    std::to_string(stage.worker(started - 2 + rank).pid));
+                    std::to_string(stage.worker(start_count - 2 + rank).pid));
       }
       replace_all(line, "\"hostname\": \"localhost\"",
                   "\"hostname\": \"" + elastic::host_name() + "\"");
@@ -106,64 +108,64 @@ struct play {
 // ---- events ------------------------------------------------------------------------------------
 
 TIME_TEST("agent telemetry: a worker that exits, as torchrun tells it", "[agent]") {
-  play acted(time, captured("worker_exit"));
-  acted.stage.start();
-  co_await acted.stage.pass(acted.run_time);
-  acted.stage.worker(1).exit(7);
-  co_await acted.stage.end();
-  acted.check();
+  play replay(time, captured_lines("worker_exit"));
+  replay.stage.start();
+  co_await replay.stage.pass(replay.run_time);
+  replay.stage.worker(1).exit(7);
+  co_await replay.stage.end();
+  replay.check();
   // Since 2.13.
-  CHECK(acted.events->ends().at(1).raw_error ==
+  CHECK(replay.events->ends().at(1).raw_error ==
         R"({"message": "<NONE>", "errorTraits": {"category": "system_terminated_error", )"
         R"("retryability": "False"}})");
 }
 
 TIME_TEST("agent telemetry: a worker that is killed, as torchrun tells it", "[agent]") {
-  play acted(time, captured("worker_kill"));
-  acted.stage.start();
-  co_await acted.stage.pass(acted.run_time);
-  acted.stage.worker(1).end(exit_status::signalled(SIGKILL));
-  co_await acted.stage.end();
-  acted.check();
+  play replay(time, captured_lines("worker_kill"));
+  replay.stage.start();
+  co_await replay.stage.pass(replay.run_time);
+  replay.stage.worker(1).end(exit_status::signalled(SIGKILL));
+  co_await replay.stage.end();
+  replay.check();
 }
 
 TIME_TEST("agent telemetry: success after a restart, as torchrun tells it", "[agent]") {
-  play acted(time, captured("worker_success"));
-  acted.stage.workers.max_restarts = 2;
-  acted.stage.start();
-  co_await acted.stage.quiet();
-  acted.stage.worker(0).exit(1);
-  co_await acted.stage.pass(acted.run_time);
-  acted.stage.worker(2).exit(0);
-  acted.stage.worker(3).exit(0);
-  co_await acted.stage.end();
-  acted.check();
+  play replay(time, captured_lines("worker_success"));
+  replay.stage.workers.max_restarts = 2;
+  replay.stage.start();
+  co_await replay.stage.quiet();
+  replay.stage.worker(0).exit(1);
+  co_await replay.stage.pass(replay.run_time);
+  replay.stage.worker(2).exit(0);
+  replay.stage.worker(3).exit(0);
+  co_await replay.stage.end();
+  replay.check();
 }
 
 TIME_TEST("agent telemetry: a worker that left an error file, as torchrun tells it", "[agent]") {
-  play acted(time, captured("worker_raise"));
-  acted.stage.workers.log_dir = "";
-  const auto raised = nlohmann::json::parse(acted.expected.at(1)).at("metadata");
-  const std::string left = raised.at("raw_error").get<std::string>();
-  acted.stage.start();
-  co_await acted.stage.pass(acted.run_time);
-  std::ofstream(acted.stage.worker(1).variable("TORCHELASTIC_ERROR_FILE")) << left;
-  acted.stage.worker(1).exit(1);
-  co_await acted.stage.end();
-  acted.check();
-  const std::filesystem::path root = acted.stage.result().log_directory;
+  play replay(time, captured_lines("worker_raise"));
+  replay.stage.workers.log_dir = "";
+  const auto raise_event = nlohmann::json::parse(replay.expected.at(1)).at("metadata");
+  const std::string error_json = raise_event.at("raw_error").get<std::string>();
+  replay.stage.start();
+  co_await replay.stage.pass(replay.run_time);
+  std::ofstream(replay.stage.worker(1).variable("TORCHELASTIC_ERROR_FILE")) << error_json;
+  replay.stage.worker(1).exit(1);
+  co_await replay.stage.end();
+  replay.check();
+  const std::filesystem::path root = replay.stage.result().log_directory;
   CHECK(std::filesystem::exists(root / "attempt_0" / "1" / "error.json"));
   std::filesystem::remove_all(root.parent_path());
 }
 
 TIME_TEST("agent telemetry: every event of a run, as torchrun 2.13 tells it", "[agent]") {
-  play acted(time, captured("worker_success", "events_213.json"));
-  acted.stage.start();
-  co_await acted.stage.pass(acted.run_time);
-  acted.stage.worker(0).exit(0);
-  acted.stage.worker(1).exit(0);
-  co_await acted.stage.end();
-  acted.check_213();
+  play replay(time, captured_lines("worker_success", "events_213.json"));
+  replay.stage.start();
+  co_await replay.stage.pass(replay.run_time);
+  replay.stage.worker(0).exit(0);
+  replay.stage.worker(1).exit(0);
+  co_await replay.stage.end();
+  replay.check_213();
 }
 
 TIME_TEST("agent telemetry: after a failure the phases tell the round before and the restart",
@@ -172,21 +174,21 @@ TIME_TEST("agent telemetry: after a failure the phases tell the round before and
   auto events = std::make_shared<event_recorder>();
   stage.events = events;
   stage.workers.max_restarts = 1;
-  stage.launcher->on_start = [](fake_process& one) { one.exit(one.index < 2 ? 1 : 0); };
+  stage.launcher->on_start = [](fake_process& process) { process.exit(process.index < 2 ? 1 : 0); };
   stage.start();
   co_await stage.end();
-  lines told;
-  for (const auto& one : events->events) {
-    told.push_back(one.state + (one.group_rank ? " in a round, " : ", ") +
-                   std::to_string(one.agent_restarts));
-    CHECK(one.group_rank.has_value() == one.group_world_size.has_value());
+  lines phases;
+  for (const auto& event : events->events) {
+    phases.push_back(event.state + (event.group_rank ? " in a round, " : ", ") +
+                     std::to_string(event.agent_restarts));
+    CHECK(event.group_rank.has_value() == event.group_world_size.has_value());
   }
   const lines expected{
       "RENDEZVOUS, 0",           "ASSIGN_WORKER_RANKS, 0",   "START in a round, 0",
       "START in a round, 0",     "RENDEZVOUS in a round, 1", "ASSIGN_WORKER_RANKS in a round, 1",
       "START in a round, 1",     "START in a round, 1",      "SUCCEEDED in a round, 1",
       "SUCCEEDED in a round, 1", "SUCCEEDED in a round, 1"};
-  CHECK(told == expected);
+  CHECK(phases == expected);
 }
 
 TIME_TEST("agent telemetry: an agent that is stopped has failed, its workers were terminated",
@@ -232,30 +234,30 @@ TIME_TEST("agent telemetry: an agent that breaks down has failed and says why", 
 // ---- metrics -----------------------------------------------------------------------------------
 
 /// Without the durations, which differ from run to run.
-lines without_durations(lines all) {
-  for (std::string& one : all) {
-    const auto at = one.find(".duration.ms=");
-    if (at != one.npos) one.resize(at + 12);
+lines without_durations(lines metric_lines) {
+  for (std::string& line : metric_lines) {
+    const auto position = line.find(".duration.ms=");
+    if (position != line.npos) line.resize(position + 12);
   }
-  return all;
+  return metric_lines;
 }
 
 TIME_TEST("agent telemetry: the metrics of a failed run, in torchrun's order", "[agent]") {
   lines expected;
-  for (std::string line : captured("metrics_lines")) {
+  for (std::string line : captured_lines("metrics_lines")) {
     line = line.substr(std::string("METRIC torchelastic ").size());
     line[line.rfind(' ')] = '=';
     expected.push_back(line);
   }
-  const auto looks = std::count(expected.begin(), expected.end(), "workers.default.healthy=1");
-  REQUIRE(looks > 0);
+  const auto look_count = std::count(expected.begin(), expected.end(), "workers.default.healthy=1");
+  REQUIRE(look_count > 0);
 
   agent_stage stage(time);
   auto metrics = std::make_shared<metric_recorder>();
   stage.metrics = metrics;
   stage.workers.monitor_interval = 500ms;
   stage.start();
-  co_await stage.pass(looks * 500ms + 100ms);
+  co_await stage.pass(look_count * 500ms + 100ms);
   stage.worker(1).exit(7);
   co_await stage.end();
   CHECK(without_durations(metrics->lines) == without_durations(expected));
@@ -288,8 +290,8 @@ TIME_TEST("agent telemetry: how long each step took is measured", "[agent]") {
   agent_stage stage(time);
   auto metrics = std::make_shared<metric_recorder>();
   stage.metrics = metrics;
-  stage.launcher->on_start = [&time](fake_process& one) {
-    one.on_signal = fake_process::exit_after(time, 1500ms);
+  stage.launcher->on_start = [&time](fake_process& process) {
+    process.on_signal = fake_process::exit_after(time, 1500ms);
   };
   stage.start();
   co_await stage.pass(2s);
@@ -308,11 +310,13 @@ task<lines> final_counters(elastic::test::manual_time& time, int max_restarts,
   stage.metrics = metrics;
   stage.workers.nproc_per_node = 1;
   stage.workers.max_restarts = max_restarts;
-  stage.launcher->on_start = [&attempts](fake_process& one) { one.exit(attempts.at(one.index)); };
+  stage.launcher->on_start = [&attempts](fake_process& process) {
+    process.exit(attempts.at(process.index));
+  };
   stage.start();
   co_await stage.end();
-  lines last(metrics->lines.end() - 8, metrics->lines.end() - 2);
-  co_return last;
+  lines last_lines(metrics->lines.end() - 8, metrics->lines.end() - 2);
+  co_return last_lines;
 }
 
 lines counters(int flakiness, int success_with, int success_no, int failed_with, int failed_no) {
@@ -346,13 +350,13 @@ TIME_TEST("agent telemetry: a restart is measured as a whole", "[agent]") {
   auto metrics = std::make_shared<metric_recorder>();
   stage.metrics = metrics;
   stage.workers.max_restarts = 1;
-  stage.launcher->on_start = [](fake_process& one) { one.exit(one.index < 2 ? 1 : 0); };
+  stage.launcher->on_start = [](fake_process& process) { process.exit(process.index < 2 ? 1 : 0); };
   stage.start();
   co_await stage.end();
   lines names;
-  for (const std::string& one : metrics->lines) {
-    if (one.find("ElasticAgent") == one.npos || one.find(".duration.ms") != one.npos) continue;
-    names.push_back(one.substr(one.find('.') + 1));
+  for (const std::string& line : metrics->lines) {
+    if (line.find("ElasticAgent") == line.npos || line.find(".duration.ms") != line.npos) continue;
+    names.push_back(line.substr(line.find('.') + 1));
   }
   const lines expected{"_assign_worker_ranks.success=1",
                        "_rendezvous.success=1",
@@ -434,7 +438,7 @@ TIME_TEST("agent telemetry: handlers that throw end nothing", "[agent]") {
   stage.events = std::make_shared<failing_event_handler>();
   stage.metrics = std::make_shared<failing_metric_handler>();
   stage.workers.max_restarts = 1;
-  stage.launcher->on_start = [](fake_process& one) { one.exit(one.index < 2 ? 1 : 0); };
+  stage.launcher->on_start = [](fake_process& process) { process.exit(process.index < 2 ? 1 : 0); };
   stage.start();
   co_await stage.end();
   CHECK(stage.result().state == worker_state::succeeded);
@@ -447,7 +451,7 @@ TIME_TEST("agent telemetry: handlers that throw end nothing", "[agent]") {
 TIME_TEST("agent telemetry: handlers that throw what is no exception end nothing", "[agent]") {
   agent_stage stage(time);
   stage.events = std::make_shared<thrower_of_a_number>();
-  stage.launcher->on_start = [](fake_process& one) { one.exit(0); };
+  stage.launcher->on_start = [](fake_process& process) { process.exit(0); };
   stage.start();
   co_await stage.end();
   CHECK(stage.result().state == worker_state::succeeded);

@@ -58,8 +58,8 @@ nlohmann::json report_vectors() {
 
 /// What torchrun reports, with the role added below the rank.
 std::string with_role(std::string report) {
-  const std::size_t next = report.find("  exitcode");
-  return report.insert(next, "  role      : default\n");
+  const std::size_t position = report.find("  exitcode");
+  return report.insert(position, "  role      : default\n");
 }
 
 TEST_CASE("failure report: torchrun's own with the role, for an exception and an exit code",
@@ -67,30 +67,31 @@ TEST_CASE("failure report: torchrun's own with the role, for an exception and an
   const report_in_utc utc;
   const auto vectors = report_vectors();
 
-  auto raised = failure_of(1, exit_status::exited(1), 1795170764.9);
-  raised.pid = 30059;
-  raised.error_file =
+  auto raise_failure = failure_of(1, exit_status::exited(1), 1795170764.9);
+  raise_failure.pid = 30059;
+  raise_failure.error_file =
       "<tmp>/spec_work/ld_raise/73adc34a-d7aa-4c16-8876-ec62b42c0730_fxxsvr55/"
       "attempt_0/1/error.json";
   const auto event = nlohmann::json::parse(vectors["worker_raise"][1].get<std::string>());
-  raised.error = elastic::parse_error_file(event["metadata"]["raw_error"].get<std::string>());
-  CHECK(elastic::failure_report("w_fail.py", {raised}) ==
+  raise_failure.error =
+      elastic::parse_error_file(event["metadata"]["raw_error"].get<std::string>());
+  CHECK(elastic::failure_report("w_fail.py", {raise_failure}) ==
         "\n" + with_role(vectors["failure_report_raise"].get<std::string>()));
 
-  auto exited = failure_of(1, exit_status::exited(7), 1795170769.5);
-  exited.pid = 30111;
-  exited.error_file = "/not/there/error.json";
-  CHECK(elastic::failure_report("w_fail.py", {exited}) ==
+  auto exit_failure = failure_of(1, exit_status::exited(7), 1795170769.5);
+  exit_failure.pid = 30111;
+  exit_failure.error_file = "/not/there/error.json";
+  CHECK(elastic::failure_report("w_fail.py", {exit_failure}) ==
         "\n" + with_role(vectors["failure_report_exit"].get<std::string>()));
 }
 
 TEST_CASE("failure report: a signal is named beside torchrun's lines", "[agent]") {
   const report_in_utc utc;
   const auto vectors = report_vectors();
-  for (const auto& [key, number, pid, second] :
+  for (const auto& [key, number, pid, seconds] :
        {std::tuple("failure_report_kill", 9, 30173, 1795170773.0),
         std::tuple("failure_report_segv", 11, 30229, 1795170777.0)}) {
-    auto failure = failure_of(1, exit_status::signalled(number), second);
+    auto failure = failure_of(1, exit_status::signalled(number), seconds);
     failure.pid = pid;
     std::string expected = "\n" + with_role(vectors[key].get<std::string>());
     const std::string line = "(pid: " + std::to_string(pid) + ")";
@@ -102,15 +103,15 @@ TEST_CASE("failure report: a signal is named beside torchrun's lines", "[agent]"
 
 TEST_CASE("failure report: root cause, others, stderr and those that were stopped", "[agent]") {
   const report_in_utc utc;
-  auto root = failure_of(2, exit_status::signalled(11, true), 100.2);
-  root.last_stderr = {"loading", "", "about to crash"};
-  auto other = failure_of(1, exit_status::exited(1), 100.9);
-  other.local_rank = 0;
-  other.error_file = "/logs/1/error.json";
-  other.error = elastic::parse_error_file(R"({"message": "connection reset\nby peer"})");
-  other.last_stderr = {"not shown"};
-  const std::vector<worker_failure> failures = {stopped_failure_of(0, 99), other, root,
-                                                stopped_failure_of(3, 101)};
+  auto root_failure = failure_of(2, exit_status::signalled(11, true), 100.2);
+  root_failure.last_stderr = {"loading", "", "about to crash"};
+  auto other_failure = failure_of(1, exit_status::exited(1), 100.9);
+  other_failure.local_rank = 0;
+  other_failure.error_file = "/logs/1/error.json";
+  other_failure.error = elastic::parse_error_file(R"({"message": "connection reset\nby peer"})");
+  other_failure.last_stderr = {"not shown"};
+  const std::vector<worker_failure> failures = {stopped_failure_of(0, 99), other_failure,
+                                                root_failure, stopped_failure_of(3, 101)};
   CHECK(elastic::failure_report("train.py", failures) ==
         "\n"
         "=======================================================\n"
@@ -175,16 +176,16 @@ TEST_CASE("root cause: the smallest timestamp, by the worker's own account if it
     return elastic::parse_error_file(R"({"message": "m", "timestamp": )" + timestamp + "}");
   };
   SECTION("a worker that failed first but took long to end") {
-    auto slow = failure_of(0, exit_status::exited(1), 110);
-    slow.error = file_of("100");
+    auto slow_failure = failure_of(0, exit_status::exited(1), 110);
+    slow_failure.error = file_of("100");
     const std::vector<worker_failure> failures = {failure_of(1, exit_status::signalled(6), 103),
-                                                  slow};
+                                                  slow_failure};
     CHECK(elastic::root_cause(failures)->rank == 0);
   }
   SECTION("a file that does not say when counts as of the death") {
-    auto silent = failure_of(0, exit_status::exited(1), 110);
-    silent.error = file_of("0");
-    const std::vector<worker_failure> failures = {silent,
+    auto silent_failure = failure_of(0, exit_status::exited(1), 110);
+    silent_failure.error = file_of("0");
+    const std::vector<worker_failure> failures = {silent_failure,
                                                   failure_of(1, exit_status::signalled(6), 103)};
     CHECK(elastic::root_cause(failures)->rank == 1);
   }
@@ -194,11 +195,11 @@ TEST_CASE("root cause: the smallest timestamp, by the worker's own account if it
     CHECK(elastic::root_cause(failures)->rank == 1);
   }
   SECTION("within one second the time at which the file was written counts, not the death") {
-    auto slow = failure_of(1, exit_status::exited(1), 100.9);
-    slow.error = file_of("100");
-    slow.error->written = elastic::wall_time(std::chrono::milliseconds(100'300));
+    auto slow_failure = failure_of(1, exit_status::exited(1), 100.9);
+    slow_failure.error = file_of("100");
+    slow_failure.error->written = elastic::wall_time(std::chrono::milliseconds(100'300));
     const std::vector<worker_failure> failures = {failure_of(0, exit_status::signalled(6), 100.6),
-                                                  slow};
+                                                  slow_failure};
     CHECK(elastic::root_cause(failures)->rank == 1);
   }
   SECTION("at the same moment the first in the list") {
@@ -215,20 +216,20 @@ TEST_CASE("root cause: the smallest timestamp, by the worker's own account if it
 
 TEST_CASE("root cause: a worker that was stopped while it was ending after a failure of its own",
           "[agent]") {
-  auto ending = stopped_failure_of(0, 100.9);
-  ending.error = elastic::parse_error_file(R"({"message": "m", "timestamp": 100})");
-  ending.error->written = elastic::wall_time(std::chrono::milliseconds(100'300));
+  auto ending_failure = stopped_failure_of(0, 100.9);
+  ending_failure.error = elastic::parse_error_file(R"({"message": "m", "timestamp": 100})");
+  ending_failure.error->written = elastic::wall_time(std::chrono::milliseconds(100'300));
   const auto consequence = failure_of(1, exit_status::signalled(6), 100.6);
   SECTION("its error file is older than the first death: it is the root cause") {
-    const std::vector<worker_failure> failures = {consequence, ending};
+    const std::vector<worker_failure> failures = {consequence, ending_failure};
     CHECK(elastic::root_cause(failures)->rank == 0);
     const std::string report = elastic::failure_report("x", failures);
     CHECK(report.find("Stopped by the agent") == std::string::npos);
     CHECK_THAT(report, elastic::test::contains_text("rank      : 1 (local_rank: 1)"));
   }
   SECTION("its error file is younger: it speaks of the stop") {
-    ending.error->written = elastic::wall_time(std::chrono::milliseconds(100'700));
-    const std::vector<worker_failure> failures = {consequence, ending};
+    ending_failure.error->written = elastic::wall_time(std::chrono::milliseconds(100'700));
+    const std::vector<worker_failure> failures = {consequence, ending_failure};
     CHECK(elastic::root_cause(failures)->rank == 1);
     CHECK_THAT(elastic::failure_report("x", failures),
                elastic::test::contains_text("Stopped by the agent because of it: rank 0\n"));
@@ -237,24 +238,25 @@ TEST_CASE("root cause: a worker that was stopped while it was ending after a fai
 
 TEST_CASE("root cause: peers that report the loss of a killed worker before the agent learns of it",
           "[agent]") {
-  const auto killed = failure_of(1, exit_status::signalled(9), 101.1);
+  const auto kill_failure = failure_of(1, exit_status::signalled(9), 101.1);
   const bool was_stopped = GENERATE(false, true);
-  auto peer =
+  auto peer_failure =
       was_stopped ? stopped_failure_of(0, 101.2) : failure_of(0, exit_status::exited(1), 101);
-  peer.error = elastic::parse_error_file(R"({"message": "connection closed", "timestamp": 100})");
+  peer_failure.error =
+      elastic::parse_error_file(R"({"message": "connection closed", "timestamp": 100})");
   SECTION("shortly before: the kill is the root cause") {
-    peer.error->written = elastic::wall_time(std::chrono::milliseconds(100'900));
-    const std::vector<worker_failure> failures = {peer, killed};
+    peer_failure.error->written = elastic::wall_time(std::chrono::milliseconds(100'900));
+    const std::vector<worker_failure> failures = {peer_failure, kill_failure};
     CHECK(elastic::root_cause(failures)->rank == 1);
   }
   SECTION("long before: it failed by itself") {
-    peer.error->written = elastic::wall_time(std::chrono::milliseconds(100'050));
-    const std::vector<worker_failure> failures = {peer, killed};
+    peer_failure.error->written = elastic::wall_time(std::chrono::milliseconds(100'050));
+    const std::vector<worker_failure> failures = {peer_failure, kill_failure};
     CHECK(elastic::root_cause(failures)->rank == 0);
   }
   SECTION("an abort is what a lost connection leads to, and gets no such credit") {
-    peer.error->written = elastic::wall_time(std::chrono::milliseconds(100'900));
-    const std::vector<worker_failure> failures = {peer,
+    peer_failure.error->written = elastic::wall_time(std::chrono::milliseconds(100'900));
+    const std::vector<worker_failure> failures = {peer_failure,
                                                   failure_of(1, exit_status::signalled(6), 101.1)};
     CHECK(elastic::root_cause(failures)->rank == 0);
   }
@@ -287,22 +289,22 @@ TEST_CASE("failure report: workers that failed in the same way are one entry", "
   CHECK_THAT(report, elastic::test::contains_text("  ranks     : 0-2 (3 workers failed in this "
                                                   "way)\n"));
   CHECK_THAT(report, elastic::test::contains_text("  ranks     : 3, 4, 7 (3 workers"));
-  for (const std::string single : {"[5]:", "[6]:"}) {
-    CHECK_THAT(report, elastic::test::contains_text(single));
+  for (const std::string single_entry : {"[5]:", "[6]:"}) {
+    CHECK_THAT(report, elastic::test::contains_text(single_entry));
   }
-  for (const std::string folded : {"[1]:", "[2]:", "[4]:", "[7]:"}) {
-    CHECK(report.find(folded) == std::string::npos);
+  for (const std::string folded_entry : {"[1]:", "[2]:", "[4]:", "[7]:"}) {
+    CHECK(report.find(folded_entry) == std::string::npos);
   }
 }
 
 TEST_CASE("failure report: memory that ran out and the core file are named", "[agent]") {
-  auto killed = failure_of(0, exit_status::signalled(9), 5);
-  killed.out_of_memory = true;
-  CHECK_THAT(elastic::failure_report("x", {killed}),
+  auto kill_failure = failure_of(0, exit_status::signalled(9), 5);
+  kill_failure.out_of_memory = true;
+  CHECK_THAT(elastic::failure_report("x", {kill_failure}),
              elastic::test::contains_text("  reason    : out of memory: "));
-  auto crashed = failure_of(0, exit_status::signalled(11, true), 5);
-  crashed.core_file = "/cores/core.7";
-  CHECK_THAT(elastic::failure_report("x", {crashed}),
+  auto crash_failure = failure_of(0, exit_status::signalled(11, true), 5);
+  crash_failure.core_file = "/cores/core.7";
+  CHECK_THAT(elastic::failure_report("x", {crash_failure}),
              elastic::test::contains_text("  core      : /cores/core.7\n"));
 }
 
@@ -312,14 +314,14 @@ TEST_CASE("failure report: programs get the same as JSON", "[agent]") {
   result.reason = "rank 1 ended: SIGSEGV";
   result.restarts = 2;
   result.max_restarts = 3;
-  auto crashed = failure_of(1, exit_status::signalled(11, true), 5.5);
-  crashed.core_file = "/core";
-  crashed.last_stderr = {"bad \xff byte"};
-  auto raised = failure_of(0, exit_status::exited(1), 7);
-  raised.error_file = "/logs/0/error.json";
-  raised.error = elastic::parse_error_file(R"({"message": {"message": "E: no",
+  auto crash_failure = failure_of(1, exit_status::signalled(11, true), 5.5);
+  crash_failure.core_file = "/core";
+  crash_failure.last_stderr = {"bad \xff byte"};
+  auto raise_failure = failure_of(0, exit_status::exited(1), 7);
+  raise_failure.error_file = "/logs/0/error.json";
+  raise_failure.error = elastic::parse_error_file(R"({"message": {"message": "E: no",
       "extraInfo": {"py_callstack": "trace", "timestamp": "9"}}})");
-  result.failures = {crashed, stopped_failure_of(2, 6), raised};
+  result.failures = {crash_failure, stopped_failure_of(2, 6), raise_failure};
   const auto report = nlohmann::json::parse(elastic::failure_report_json(result));
   CHECK(report["state"] == "FAILED");
   CHECK(report["reason"] == "rank 1 ended: SIGSEGV");
@@ -327,13 +329,13 @@ TEST_CASE("failure report: programs get the same as JSON", "[agent]") {
   CHECK(report["max_restarts"] == 3);
   CHECK(report["root_cause"] == 1);
   REQUIRE(report["failures"].size() == 3);
-  const auto& first = report["failures"][0];
-  CHECK(first["rank"] == 1);
-  CHECK(first["end"]["signal_name"] == "SIGSEGV");
-  CHECK(first["end"]["core_dumped"] == true);
-  CHECK(first["core"] == "/core");
-  CHECK(first["time"] == 5.5);
-  CHECK(first["last_stderr"][0] == "bad \xef\xbf\xbd byte");
+  const auto& first_failure = report["failures"][0];
+  CHECK(first_failure["rank"] == 1);
+  CHECK(first_failure["end"]["signal_name"] == "SIGSEGV");
+  CHECK(first_failure["end"]["core_dumped"] == true);
+  CHECK(first_failure["core"] == "/core");
+  CHECK(first_failure["time"] == 5.5);
+  CHECK(first_failure["last_stderr"][0] == "bad \xef\xbf\xbd byte");
   CHECK(report["failures"][1]["stopped_by_agent"] == true);
   CHECK(report["failures"][2]["end"]["code"] == 1);
   CHECK(report["failures"][2]["message"] == "E: no");

@@ -46,8 +46,8 @@ struct hook_stage : agent_stage {
 
   /// From then on a worker is hung.
   void expire(std::size_t index, double seconds) {
-    channel_peer one(worker(index).variable("ELASTIC_CONTROL"), worker(index).local_rank());
-    one.say(fmt::format(R"({{"kind":"expires","timer":"step","after":{}}})", seconds));
+    channel_peer peer(worker(index).variable("ELASTIC_CONTROL"), worker(index).local_rank());
+    peer.say(fmt::format(R"({{"kind":"expires","timer":"step","after":{}}})", seconds));
   }
   fake_process& hook(std::size_t index) { return *hooks->started.at(index); }
 
@@ -77,8 +77,7 @@ TIME_TEST("hang hook: it runs before any worker is signalled, and knows which is
   REQUIRE(stage.hooks->started.size() == 1);
   fake_process& hook = stage.hook(0);
   CHECK(hook.spec.program == "/bin/sh");
-  CHECK(hook.spec.arguments ==
-        std::vector<std::string>{"-c", "py-spy dump -p $ELASTIC_HUNG_PID"});
+  CHECK(hook.spec.arguments == std::vector<std::string>{"-c", "py-spy dump -p $ELASTIC_HUNG_PID"});
   CHECK(hook.variable("ELASTIC_HUNG_RANK") == "1");
   CHECK(hook.variable("ELASTIC_HUNG_LOCAL_RANK") == "1");
   CHECK(hook.variable("ELASTIC_HUNG_PID") == "1001");
@@ -188,9 +187,9 @@ TIME_TEST("hang hook: each of several hung workers is reported as hung", "[agent
   co_await stage.end();
   const run_result result = stage.result();
   REQUIRE(result.failures.size() == 2);
-  for (const elastic::worker_failure& one : result.failures) {
-    CHECK(one.hung == "timer 'step' expired after 2 s");
-    CHECK_FALSE(one.stopped_by_agent);
+  for (const elastic::worker_failure& failure : result.failures) {
+    CHECK(failure.hung == "timer 'step' expired after 2 s");
+    CHECK_FALSE(failure.stopped_by_agent);
   }
 }
 
@@ -200,9 +199,9 @@ TIME_TEST("hang hook: a stop request kills it at once", "[agent]") {
   co_await stage.quiet();
   stage.expire(1, 2);
   co_await stage.pass(3s);
-  stop_request asked;
-  asked.signal = SIGINT;
-  stage.agent().stop(asked);
+  stop_request request;
+  request.signal = SIGINT;
+  stage.agent().stop(request);
   co_await stage.quiet();
   CHECK(stage.ended());
   CHECK(stage.hook(0).signals == signals{SIGKILL});
@@ -281,24 +280,24 @@ TIME_TEST("hang hook: none is run for who hangs while it is being stopped", "[ag
 }
 
 TEST_CASE("hang hook: what is out of bounds is refused", "[agent]") {
-  const auto refusal = [](const std::string& command, duration timeout) -> std::string {
+  const auto refusal_of = [](const std::string& command, duration timeout) -> std::string {
     hang_hook hook;
     hook.command = command;
     hook.timeout = timeout;
     try {
       validate(hook);
-    } catch (const elastic::error& refused) {
-      CHECK(refused.code() == elastic::errc::invalid_argument);
-      return refused.what();
+    } catch (const elastic::error& refusal) {
+      CHECK(refusal.code() == elastic::errc::invalid_argument);
+      return refusal.what();
     }
     return "";
   };
-  CHECK(refusal("", 10s) == "");
-  CHECK(refusal("true", 1h) == "");
-  CHECK(refusal(std::string("a\0b", 3), 10s) ==
+  CHECK(refusal_of("", 10s) == "");
+  CHECK(refusal_of("true", 1h) == "");
+  CHECK(refusal_of(std::string("a\0b", 3), 10s) ==
         "the command of the hang hook has a zero byte in it");
   for (const duration timeout : {duration(0), duration(-1s), duration(3601s)}) {
-    CHECK_THAT(refusal("true", timeout),
+    CHECK_THAT(refusal_of("true", timeout),
                elastic::test::contains_text("more than 0 and at most 3600 s are allowed"));
   }
 }

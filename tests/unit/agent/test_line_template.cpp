@@ -17,25 +17,25 @@ using elastic::detail::line_template;
 using elastic::test::contains_text;
 
 worker_identity trainer() {
-  worker_identity who;
-  who.role_name = "trn";
-  who.rank = 5;
-  who.local_rank = 1;
-  return who;
+  worker_identity identity;
+  identity.role_name = "trn";
+  identity.rank = 5;
+  identity.local_rank = 1;
+  return identity;
 }
 
 // What stands before lines of process 42 that are read 1.5 s after the epoch.
-std::string prefix(const std::string& text, const worker_identity& who = trainer()) {
-  const elastic::wall_time at{std::chrono::milliseconds(1500)};
-  return line_template(text).head_of(who, "node7").text(42, at);
+std::string prefix(const std::string& text, const worker_identity& identity = trainer()) {
+  const elastic::wall_time read_time{std::chrono::milliseconds(1500)};
+  return line_template(text).head_of(identity, "node7").text(42, read_time);
 }
 
-std::string refusal(const std::string& text) {
+std::string refusal_of(const std::string& text) {
   try {
     line_template{text};
-  } catch (const elastic::error& refused) {
-    CHECK(refused.code() == elastic::errc::invalid_argument);
-    return refused.what();
+  } catch (const elastic::error& refusal) {
+    CHECK(refusal.code() == elastic::errc::invalid_argument);
+    return refusal.what();
   }
   FAIL(text << " was accepted");
   return "";
@@ -65,18 +65,18 @@ TEST_CASE("line template: without one the prefix is torchrun's", "[agent]") {
 }
 
 TEST_CASE("line template: a role that looks like a field stays as it is", "[agent]") {
-  worker_identity who = trainer();
-  who.role_name = "${rank}";
-  CHECK(prefix("", who) == "[${rank}1]:");
+  worker_identity identity = trainer();
+  identity.role_name = "${rank}";
+  CHECK(prefix("", identity) == "[${rank}1]:");
 }
 
 TEST_CASE("line template: a field that there is not is named, with those that there are",
           "[agent]") {
   for (const std::string text : {"[${rnk}]", "$rnk", "${rank}${rnk}"}) {
-    const std::string says = refusal(text);
-    CHECK_THAT(says, contains_text("no field 'rnk'"));
+    const std::string message = refusal_of(text);
+    CHECK_THAT(message, contains_text("no field 'rnk'"));
     for (const char* field : {"role_name", "rank", "local_rank", "pid", "hostname", "time"}) {
-      CHECK_THAT(says, contains_text("${" + std::string(field) + "}"));
+      CHECK_THAT(message, contains_text("${" + std::string(field) + "}"));
     }
   }
 }

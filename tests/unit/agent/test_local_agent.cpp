@@ -130,25 +130,25 @@ TIME_TEST("agent: a restart waits for as long as its terms say, and no stop wait
   stage.workers.restart.delay = 2s;
   stage.start();
   co_await stage.quiet();
-  std::size_t started = 2;
+  std::size_t start_count = 2;
   for (const auto wait : {2s, 4s}) {
-    stage.worker(started - 1).exit(1);
+    stage.worker(start_count - 1).exit(1);
     co_await stage.pass(wait - 1ms);
-    CHECK(stage.launcher->started.size() == started);
+    CHECK(stage.launcher->started.size() == start_count);
     CHECK(stage.launcher->all_gone());
     co_await stage.pass(1ms);
     co_await stage.quiet();
-    started += 2;
-    CHECK(stage.launcher->started.size() == started);
+    start_count += 2;
+    CHECK(stage.launcher->started.size() == start_count);
   }
-  stage.worker(started - 1).exit(1);
+  stage.worker(start_count - 1).exit(1);
   co_await stage.pass(1s);
   stage.agent().stop(stop_by(SIGTERM));
   co_await stage.quiet();
   REQUIRE(stage.ended());
   CHECK(stage.result().state == worker_state::stopped);
   CHECK(stage.result().restarts == 2);
-  CHECK(stage.launcher->started.size() == started);
+  CHECK(stage.launcher->started.size() == start_count);
 }
 
 TIME_TEST("agent: an end after which there is to be no restart ends the job", "[agent]") {
@@ -236,7 +236,9 @@ TIME_TEST("agent: a failure after the restarts are used up ends the job", "[agen
   agent_stage stage(time);
   stage.workers.nproc_per_node = 1;
   stage.workers.max_restarts = 2;
-  stage.launcher->on_start = [](fake_process& one) { one.exit(static_cast<int>(one.index) + 1); };
+  stage.launcher->on_start = [](fake_process& process) {
+    process.exit(static_cast<int>(process.index) + 1);
+  };
   stage.start();
   co_await stage.end();
   const run_result result = stage.result();
@@ -253,7 +255,7 @@ TIME_TEST("agent: workers that fail together use up one restart", "[agent]") {
   agent_stage stage(time);
   stage.workers.nproc_per_node = 8;
   stage.workers.max_restarts = 1;
-  stage.launcher->on_start = [](fake_process& one) { one.exit(one.index < 8 ? 1 : 0); };
+  stage.launcher->on_start = [](fake_process& process) { process.exit(process.index < 8 ? 1 : 0); };
   stage.start();
   co_await stage.end();
   CHECK(stage.result().state == worker_state::succeeded);
@@ -311,55 +313,55 @@ TIME_TEST("agent: each worker is told who it is, where the master is and which j
   stage.start();
   co_await stage.quiet();
   for (int rank = 0; rank < 2; ++rank) {
-    const fake_process& one = stage.worker(static_cast<std::size_t>(rank));
-    CHECK(one.variable("RANK") == std::to_string(rank));
-    CHECK(one.variable("LOCAL_RANK") == std::to_string(rank));
-    CHECK(one.variable("ROLE_RANK") == std::to_string(rank));
-    CHECK(one.variable("WORLD_SIZE") == "2");
-    CHECK(one.variable("LOCAL_WORLD_SIZE") == "2");
-    CHECK(one.variable("ROLE_WORLD_SIZE") == "2");
-    CHECK(one.variable("GROUP_RANK") == "0");
-    CHECK(one.variable("GROUP_WORLD_SIZE") == "1");
-    CHECK(one.variable("ROLE_NAME") == "trainer");
-    CHECK(one.variable("MASTER_ADDR") == "192.0.2.1");
-    CHECK(one.variable("MASTER_PORT") == "29501");
-    CHECK(one.variable("TORCHELASTIC_USE_AGENT_STORE") == "True");
-    CHECK(one.variable("TORCHELASTIC_RUN_ID") == "a job");
-    CHECK(one.variable("TORCHELASTIC_ERROR_FILE").empty());
-    CHECK(one.variable("HOME") == "/root");
-    CHECK(one.spec.program == "/usr/bin/trainer");
-    CHECK(one.spec.directory == "/somewhere");
+    const fake_process& worker = stage.worker(static_cast<std::size_t>(rank));
+    CHECK(worker.variable("RANK") == std::to_string(rank));
+    CHECK(worker.variable("LOCAL_RANK") == std::to_string(rank));
+    CHECK(worker.variable("ROLE_RANK") == std::to_string(rank));
+    CHECK(worker.variable("WORLD_SIZE") == "2");
+    CHECK(worker.variable("LOCAL_WORLD_SIZE") == "2");
+    CHECK(worker.variable("ROLE_WORLD_SIZE") == "2");
+    CHECK(worker.variable("GROUP_RANK") == "0");
+    CHECK(worker.variable("GROUP_WORLD_SIZE") == "1");
+    CHECK(worker.variable("ROLE_NAME") == "trainer");
+    CHECK(worker.variable("MASTER_ADDR") == "192.0.2.1");
+    CHECK(worker.variable("MASTER_PORT") == "29501");
+    CHECK(worker.variable("TORCHELASTIC_USE_AGENT_STORE") == "True");
+    CHECK(worker.variable("TORCHELASTIC_RUN_ID") == "a job");
+    CHECK(worker.variable("TORCHELASTIC_ERROR_FILE").empty());
+    CHECK(worker.variable("HOME") == "/root");
+    CHECK(worker.spec.program == "/usr/bin/trainer");
+    CHECK(worker.spec.directory == "/somewhere");
     const std::vector<std::string> arguments{"--rank=" + std::to_string(rank), "$x"};
-    CHECK(one.spec.arguments == arguments);
+    CHECK(worker.spec.arguments == arguments);
   }
   stage.agent().stop({});
   co_await stage.end();
 }
 
 TIME_TEST("agent: the nodes of a job number their workers together", "[agent]") {
-  agent_stage first(time);
-  agent_stage second(time);
-  first.workers.nproc_per_node = 3;
-  second.rendezvous->agents = first.rendezvous->agents;
-  first.rendezvous->group_world_size = 2;
-  second.rendezvous->group_world_size = 2;
-  second.rendezvous->group_rank = 1;
-  second.start();
-  co_await second.quiet();
-  CHECK(second.launcher->started.empty());
-  first.start();
-  co_await first.quiet();
-  REQUIRE(second.launcher->started.size() == 2);
-  CHECK(first.worker(2).variable("RANK") == "2");
-  CHECK(second.worker(0).variable("RANK") == "3");
-  CHECK(second.worker(1).variable("RANK") == "4");
-  CHECK(second.worker(1).variable("LOCAL_RANK") == "1");
-  CHECK(second.worker(1).variable("GROUP_RANK") == "1");
-  CHECK(second.worker(1).variable("WORLD_SIZE") == "5");
-  first.agent().stop({});
-  second.agent().stop({});
-  co_await first.end();
-  co_await second.end();
+  agent_stage first_node(time);
+  agent_stage second_node(time);
+  first_node.workers.nproc_per_node = 3;
+  second_node.rendezvous->agents = first_node.rendezvous->agents;
+  first_node.rendezvous->group_world_size = 2;
+  second_node.rendezvous->group_world_size = 2;
+  second_node.rendezvous->group_rank = 1;
+  second_node.start();
+  co_await second_node.quiet();
+  CHECK(second_node.launcher->started.empty());
+  first_node.start();
+  co_await first_node.quiet();
+  REQUIRE(second_node.launcher->started.size() == 2);
+  CHECK(first_node.worker(2).variable("RANK") == "2");
+  CHECK(second_node.worker(0).variable("RANK") == "3");
+  CHECK(second_node.worker(1).variable("RANK") == "4");
+  CHECK(second_node.worker(1).variable("LOCAL_RANK") == "1");
+  CHECK(second_node.worker(1).variable("GROUP_RANK") == "1");
+  CHECK(second_node.worker(1).variable("WORLD_SIZE") == "5");
+  first_node.agent().stop({});
+  second_node.agent().stop({});
+  co_await first_node.end();
+  co_await second_node.end();
 }
 
 // ---- what breaks down --------------------------------------------------------------------------
@@ -393,8 +395,8 @@ TIME_TEST("agent: a rendezvous that fails for a later round ends the run as well
 
 TIME_TEST("agent: a rendezvous that breaks while workers run stops them first", "[agent]") {
   agent_stage stage(time);
-  stage.launcher->on_start = [&time](fake_process& one) {
-    one.on_signal = fake_process::exit_after(time, 20s);
+  stage.launcher->on_start = [&time](fake_process& process) {
+    process.on_signal = fake_process::exit_after(time, 20s);
   };
   stage.start();
   co_await stage.quiet();
@@ -414,14 +416,16 @@ TIME_TEST(
     "[agent]") {
   agent_stage stage(time);
   stage.workers.max_restarts = 1;
-  stage.launcher->on_start = [](fake_process& one) { one.on_signal = fake_process::ignore_all(); };
+  stage.launcher->on_start = [](fake_process& process) {
+    process.on_signal = fake_process::ignore_all();
+  };
   stage.start();
   co_await stage.quiet();
-  bool ends = false;
+  bool ends_run = false;
   SECTION("because the round is to end") { stage.rendezvous->change(); }
   SECTION("because another worker failed") { stage.worker(0).exit(1); }
   SECTION("because the rendezvous broke") {
-    ends = true;
+    ends_run = true;
     stage.rendezvous->break_down(
         std::make_exception_ptr(elastic::error(errc::connection_failed, "the store is gone")));
   }
@@ -431,7 +435,7 @@ TIME_TEST(
   co_await stage.quiet();
   CHECK_FALSE(stage.worker(1).running());
   co_await stage.pass(1s);
-  if (ends) {
+  if (ends_run) {
     CHECK(stage.failure() == errc::connection_failed);
   } else {
     // Those of the next round are not concerned.
@@ -479,7 +483,9 @@ TIME_TEST("agent: workers whose start the fence has ended are started in the nex
 
 TIME_TEST("agent: a signal to be passed on reaches workers that are being started", "[agent]") {
   agent_stage stage(time);
-  stage.launcher->on_start = [](fake_process& one) { one.on_signal = fake_process::ignore_all(); };
+  stage.launcher->on_start = [](fake_process& process) {
+    process.on_signal = fake_process::ignore_all();
+  };
   stage.launcher->hold_at = 1;
   stage.start();
   co_await stage.quiet();
@@ -628,20 +634,20 @@ TIME_TEST("agent: a round that finds the restarts used up starts nothing", "[age
 }
 
 TIME_TEST("agent: a worker that cannot be started ends the run and the others", "[agent]") {
-  for (std::size_t broken = 0; broken < 4; ++broken) {
+  for (std::size_t bad_index = 0; bad_index < 4; ++bad_index) {
     agent_stage stage(time);
     stage.workers.nproc_per_node = 4;
     stage.workers.max_restarts = 5;
-    stage.launcher->on_start = [broken](fake_process& one) {
-      if (one.index == broken) throw elastic::error(errc::program_not_found, "no 'trainer'");
+    stage.launcher->on_start = [bad_index](fake_process& process) {
+      if (process.index == bad_index) throw elastic::error(errc::program_not_found, "no 'trainer'");
     };
     stage.start();
     co_await stage.end();
-    CAPTURE(broken);
+    CAPTURE(bad_index);
     CHECK(stage.failure() == errc::program_not_found);
-    CHECK(stage.launcher->started.size() == broken);
-    for (const auto& one : stage.launcher->started) {
-      CHECK(one->signals == std::vector<int>{SIGKILL});
+    CHECK(stage.launcher->started.size() == bad_index);
+    for (const auto& process : stage.launcher->started) {
+      CHECK(process->signals == std::vector<int>{SIGKILL});
     }
     CHECK(stage.is_clean());
   }
@@ -650,8 +656,8 @@ TIME_TEST("agent: a worker that cannot be started ends the run and the others", 
 TIME_TEST("agent: a worker that cannot be started again ends the run", "[agent]") {
   agent_stage stage(time);
   stage.workers.max_restarts = 5;
-  stage.launcher->on_start = [](fake_process& one) {
-    if (one.index == 3) throw elastic::error(errc::start_failed, "too many processes");
+  stage.launcher->on_start = [](fake_process& process) {
+    if (process.index == 3) throw elastic::error(errc::start_failed, "too many processes");
   };
   stage.start();
   co_await stage.quiet();
@@ -678,7 +684,7 @@ TIME_TEST("agent: a rendezvous not left in order is said, the result stands", "[
       std::make_exception_ptr(elastic::error(errc::connection_failed, "the store is gone"));
   SECTION("close") { stage.rendezvous->close_failure = failure; }
   SECTION("shutdown") { stage.rendezvous->shutdown_failure = failure; }
-  stage.launcher->on_start = [](fake_process& one) { one.exit(0); };
+  stage.launcher->on_start = [](fake_process& process) { process.exit(0); };
   stage.start();
   co_await stage.end();
   CHECK(stage.result().state == worker_state::succeeded);
@@ -688,7 +694,7 @@ TIME_TEST("agent: a rendezvous not left in order is said, the result stands", "[
 }
 
 TEST_CASE("agent: what cannot be run is refused when it is made", "[agent]") {
-  const auto made_from = [](const elastic::worker_spec& workers, bool has_rendezvous) {
+  const auto refusal_of = [](const elastic::worker_spec& workers, bool has_rendezvous) {
     elastic::agent_options options;
     options.workers = workers;
     if (has_rendezvous) {
@@ -702,30 +708,30 @@ TEST_CASE("agent: what cannot be run is refused when it is made", "[agent]") {
       return refusal.code();
     }
   };
-  elastic::worker_spec good;
-  good.program = "trainer";
-  CHECK(made_from(good, true) == std::error_code());
-  CHECK(made_from(good, false) == errc::invalid_argument);
-  elastic::worker_spec bad = good;
-  bad.program = "";
-  CHECK(made_from(bad, true) == errc::invalid_argument);
+  elastic::worker_spec good_spec;
+  good_spec.program = "trainer";
+  CHECK(refusal_of(good_spec, true) == std::error_code());
+  CHECK(refusal_of(good_spec, false) == errc::invalid_argument);
+  elastic::worker_spec bad_spec = good_spec;
+  bad_spec.program = "";
+  CHECK(refusal_of(bad_spec, true) == errc::invalid_argument);
   for (const int size : {0, -1, elastic::limits::local_world_size + 1}) {
-    bad = good;
-    bad.nproc_per_node = size;
-    CHECK(made_from(bad, true) == errc::invalid_argument);
+    bad_spec = good_spec;
+    bad_spec.nproc_per_node = size;
+    CHECK(refusal_of(bad_spec, true) == errc::invalid_argument);
   }
-  bad = good;
-  bad.max_restarts = -1;
-  CHECK(made_from(bad, true) == errc::invalid_argument);
-  bad = good;
-  bad.shutdown_timeout = -1s;
-  CHECK(made_from(bad, true) == errc::invalid_argument);
-  bad = good;
-  bad.exit_barrier_timeout = -1s;
-  CHECK(made_from(bad, true) == errc::invalid_argument);
-  bad = good;
-  bad.monitor_interval = 0s;
-  CHECK(made_from(bad, true) == errc::invalid_argument);
+  bad_spec = good_spec;
+  bad_spec.max_restarts = -1;
+  CHECK(refusal_of(bad_spec, true) == errc::invalid_argument);
+  bad_spec = good_spec;
+  bad_spec.shutdown_timeout = -1s;
+  CHECK(refusal_of(bad_spec, true) == errc::invalid_argument);
+  bad_spec = good_spec;
+  bad_spec.exit_barrier_timeout = -1s;
+  CHECK(refusal_of(bad_spec, true) == errc::invalid_argument);
+  bad_spec = good_spec;
+  bad_spec.monitor_interval = 0s;
+  CHECK(refusal_of(bad_spec, true) == errc::invalid_argument);
 }
 
 // ---- stop --------------------------------------------------------------------------------------
@@ -847,7 +853,7 @@ TIME_TEST("agent: a connection to the agents' store that had broken unseen ends 
           "[agent]") {
   agent_stage stage(time);
   stage.rendezvous->agents = std::make_shared<stale_store>();
-  stage.launcher->on_start = [](fake_process& one) { one.exit(0); };
+  stage.launcher->on_start = [](fake_process& process) { process.exit(0); };
   stage.start();
   co_await stage.end();
   CHECK(stage.result().state == worker_state::succeeded);
@@ -897,7 +903,9 @@ TIME_TEST("agent: stop while the workers are started leaves none", "[agent]") {
 
 TIME_TEST("agent: stop while the workers run gives them its signal, once", "[agent]") {
   agent_stage stage(time);
-  stage.launcher->on_start = [](fake_process& one) { one.on_signal = fake_process::exit_with(0); };
+  stage.launcher->on_start = [](fake_process& process) {
+    process.on_signal = fake_process::exit_with(0);
+  };
   stage.start();
   co_await stage.quiet();
   stage.agent().stop(stop_by(SIGINT, "SIGINT received"));
@@ -921,12 +929,14 @@ TIME_TEST("agent: workers that end by a stop are blamed for nothing", "[agent]")
   stage.agent().stop(stop_by(SIGQUIT));
   co_await stage.end();
   REQUIRE(stage.result().failures.size() == 2);
-  for (const auto& one : stage.result().failures) CHECK(one.stopped_by_agent);
+  for (const auto& failure : stage.result().failures) CHECK(failure.stopped_by_agent);
 }
 
 TIME_TEST("agent: workers get their grace and are then killed", "[agent]") {
   agent_stage stage(time);
-  stage.launcher->on_start = [](fake_process& one) { one.on_signal = fake_process::ignore_all(); };
+  stage.launcher->on_start = [](fake_process& process) {
+    process.on_signal = fake_process::ignore_all();
+  };
   stage.start();
   co_await stage.quiet();
   const auto begin = time.now();
@@ -963,9 +973,9 @@ TIME_TEST("agent: the grace is one for all workers, and ends with the last of th
   agent_stage stage(time);
   stage.workers.nproc_per_node = 3;
   stage.workers.shutdown_timeout = 10s;
-  stage.launcher->on_start = [&time](fake_process& one) {
-    if (one.index == 0) one.on_signal = fake_process::ignore_all();
-    if (one.index == 1) one.on_signal = fake_process::exit_after(time, 9s);
+  stage.launcher->on_start = [&time](fake_process& process) {
+    if (process.index == 0) process.on_signal = fake_process::ignore_all();
+    if (process.index == 1) process.on_signal = fake_process::exit_after(time, 9s);
   };
   stage.start();
   co_await stage.quiet();
@@ -983,7 +993,9 @@ TIME_TEST("agent: the grace is one for all workers, and ends with the last of th
 
 TIME_TEST("agent: a second stop kills at once", "[agent]") {
   agent_stage stage(time);
-  stage.launcher->on_start = [](fake_process& one) { one.on_signal = fake_process::ignore_all(); };
+  stage.launcher->on_start = [](fake_process& process) {
+    process.on_signal = fake_process::ignore_all();
+  };
   stage.start();
   co_await stage.quiet();
   stage.agent().stop(stop_by(SIGINT, "first"));
@@ -1003,14 +1015,16 @@ TIME_TEST("agent: a second stop kills at once", "[agent]") {
 
 TIME_TEST("agent: a second stop that does not escalate leaves the first as it is", "[agent]") {
   agent_stage stage(time);
-  stage.launcher->on_start = [](fake_process& one) { one.on_signal = fake_process::ignore_all(); };
+  stage.launcher->on_start = [](fake_process& process) {
+    process.on_signal = fake_process::ignore_all();
+  };
   stage.start();
   co_await stage.quiet();
   stage.agent().stop(stop_by(SIGTERM, "first"));
   co_await stage.pass(1s);
-  elastic::stop_request repeated = stop_by(SIGTERM, "second");
-  repeated.escalates = false;
-  stage.agent().stop(repeated);
+  elastic::stop_request repeated_request = stop_by(SIGTERM, "second");
+  repeated_request.escalates = false;
+  stage.agent().stop(repeated_request);
   co_await stage.quiet();
   CHECK_FALSE(stage.ended());
   CHECK(stage.worker(0).signals == std::vector<int>{SIGTERM});
@@ -1030,13 +1044,15 @@ TIME_TEST("agent: two stops at the same moment kill", "[agent]") {
   co_await stage.quiet();
   REQUIRE(stage.ended());
   CHECK(stage.result().state == worker_state::stopped);
-  for (const auto& one : stage.result().failures) CHECK(one.stopped_by_agent);
+  for (const auto& failure : stage.result().failures) CHECK(failure.stopped_by_agent);
   CHECK(stage.is_clean());
 }
 
 TIME_TEST("agent: a stop by SIGKILL kills at once", "[agent]") {
   agent_stage stage(time);
-  stage.launcher->on_start = [](fake_process& one) { one.on_signal = fake_process::ignore_all(); };
+  stage.launcher->on_start = [](fake_process& process) {
+    process.on_signal = fake_process::ignore_all();
+  };
   stage.start();
   co_await stage.quiet();
   stage.agent().stop(stop_by(SIGKILL));
@@ -1044,15 +1060,15 @@ TIME_TEST("agent: a stop by SIGKILL kills at once", "[agent]") {
   REQUIRE(stage.ended());
   CHECK(stage.result().state == worker_state::stopped);
   CHECK(stage.worker(0).signals == std::vector<int>{SIGKILL});
-  for (const auto& one : stage.result().failures) CHECK(one.stopped_by_agent);
+  for (const auto& failure : stage.result().failures) CHECK(failure.stopped_by_agent);
 }
 
 TIME_TEST("agent: a stop while a failed group ends forwards its signal and ends the job",
           "[agent]") {
   agent_stage stage(time);
   stage.workers.max_restarts = 3;
-  stage.launcher->on_start = [](fake_process& one) {
-    one.on_signal = fake_process::ignore(SIGTERM);
+  stage.launcher->on_start = [](fake_process& process) {
+    process.on_signal = fake_process::ignore(SIGTERM);
   };
   stage.start();
   co_await stage.quiet();
@@ -1074,25 +1090,27 @@ TIME_TEST("agent: a stop while a failed group ends forwards its signal and ends 
 TIME_TEST("agent: a stop while a failed group ends has a grace of its own", "[agent]") {
   agent_stage stage(time);
   stage.workers.max_restarts = 3;
-  stage.launcher->on_start = [](fake_process& one) { one.on_signal = fake_process::ignore_all(); };
+  stage.launcher->on_start = [](fake_process& process) {
+    process.on_signal = fake_process::ignore_all();
+  };
   stage.start();
   co_await stage.quiet();
   stage.worker(0).exit(1);
   co_await stage.pass(5s);
-  const auto asked = time.now();
+  const auto stop_time = time.now();
   stop_request request;
   request.grace = 2s;
   stage.agent().stop(request);
   while (!stage.ended()) co_await stage.pass(100ms);
-  CHECK(time.now() - asked <= 2100ms);
-  const std::vector<int> both_and_killed{SIGTERM, SIGTERM, SIGKILL};
-  CHECK(stage.worker(1).signals == both_and_killed);
+  CHECK(time.now() - stop_time <= 2100ms);
+  const std::vector<int> expected_signals{SIGTERM, SIGTERM, SIGKILL};
+  CHECK(stage.worker(1).signals == expected_signals);
 }
 
 TIME_TEST("agent: a stop during a membership restart ends the job", "[agent]") {
   agent_stage stage(time);
-  stage.launcher->on_start = [&time](fake_process& one) {
-    one.on_signal = fake_process::exit_after(time, 20s);
+  stage.launcher->on_start = [&time](fake_process& process) {
+    process.on_signal = fake_process::exit_after(time, 20s);
   };
   stage.start();
   co_await stage.quiet();
@@ -1107,7 +1125,9 @@ TIME_TEST("agent: a stop during a membership restart ends the job", "[agent]") {
 
 TIME_TEST("agent: a stop while it winds up after an error is heeded", "[agent]") {
   agent_stage stage(time);
-  stage.launcher->on_start = [](fake_process& one) { one.on_signal = fake_process::ignore_all(); };
+  stage.launcher->on_start = [](fake_process& process) {
+    process.on_signal = fake_process::ignore_all();
+  };
   stage.start();
   co_await stage.quiet();
   stage.rendezvous->break_down(
@@ -1123,7 +1143,7 @@ TIME_TEST("agent: a stop while it winds up after an error is heeded", "[agent]")
 
 TIME_TEST("agent: stop after run has no effect", "[agent]") {
   agent_stage stage(time);
-  stage.launcher->on_start = [](fake_process& one) { one.exit(0); };
+  stage.launcher->on_start = [](fake_process& process) { process.exit(0); };
   stage.start();
   co_await stage.end();
   stage.agent().stop({});
@@ -1133,16 +1153,16 @@ TIME_TEST("agent: stop after run has no effect", "[agent]") {
 
 TIME_TEST("agent: runs once", "[agent]") {
   agent_stage stage(time);
-  stage.launcher->on_start = [](fake_process& one) { one.exit(0); };
+  stage.launcher->on_start = [](fake_process& process) { process.exit(0); };
   stage.start();
   co_await stage.end();
-  std::error_code refused;
+  std::error_code refusal_code;
   try {
     co_await stage.agent().run();
   } catch (const elastic::error& refusal) {
-    refused = refusal.code();
+    refusal_code = refusal.code();
   }
-  CHECK(refused == errc::invalid_argument);
+  CHECK(refusal_code == errc::invalid_argument);
   CHECK(stage.launcher->started.size() == 2);
 }
 
@@ -1154,7 +1174,7 @@ TEST_CASE("agent: stop after its context is gone has no effect", "[agent]") {
     options.workers.program = "trainer";
     options.workers.log_dir = "/dev/null";
     auto launcher = std::make_shared<elastic::test::fake_launcher>();
-    launcher->on_start = [](fake_process& one) { one.exit(0); };
+    launcher->on_start = [](fake_process& process) { process.exit(0); };
     options.services.launcher = launcher;
     options.rendezvous = std::make_shared<elastic::test::fake_rendezvous>(launcher->notes);
     agent = std::make_unique<elastic::local_agent>(std::move(options));
@@ -1258,7 +1278,7 @@ TIME_TEST("agent: a store that fails at the exit barrier is said, the work was d
   agent_stage stage(time);
   co_await stage.rendezvous->agents->set("round_0/torchelastic/agent/terminal_state/num_members",
                                          "no number");
-  stage.launcher->on_start = [](fake_process& one) { one.exit(0); };
+  stage.launcher->on_start = [](fake_process& process) { process.exit(0); };
   stage.start();
   co_await stage.end();
   CHECK(stage.result().state == worker_state::succeeded);

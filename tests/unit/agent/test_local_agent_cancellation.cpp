@@ -35,7 +35,7 @@ using elastic::test::fake_process;
 struct request {
   const char* name;
   cancellation_type type;
-  bool graceful;
+  bool is_graceful;
 };
 
 // The strength is that of the gentlest type: the loser of a race is sent all of them.
@@ -54,20 +54,22 @@ bool was_cancelled_cleanly(const agent_stage& stage) {
 }
 
 void ignore_signals(agent_stage& stage) {
-  stage.launcher->on_start = [](fake_process& one) { one.on_signal = fake_process::ignore_all(); };
+  stage.launcher->on_start = [](fake_process& process) {
+    process.on_signal = fake_process::ignore_all();
+  };
 }
 
 // ---- at each point where it waits --------------------------------------------------------------
 
 TIME_TEST("agent: cancelled in the rendezvous, it leaves", "[agent][cancellation]") {
-  for (const request& how : requests) {
-    CAPTURE(how.name);
+  for (const request& cancellation : requests) {
+    CAPTURE(cancellation.name);
     agent_stage stage(time);
     stage.rendezvous->hold_at = 0;
     stage.start();
     co_await stage.pass(1s);
     REQUIRE(stage.rendezvous->joining == 1);
-    stage.cancel.emit(how.type);
+    stage.cancel.emit(cancellation.type);
     co_await stage.quiet();
     CHECK(was_cancelled_cleanly(stage));
     CHECK(stage.story() == "round 0, shutdown");
@@ -75,8 +77,8 @@ TIME_TEST("agent: cancelled in the rendezvous, it leaves", "[agent][cancellation
 }
 
 TIME_TEST("agent: cancelled in a later rendezvous, it leaves", "[agent][cancellation]") {
-  for (const request& how : requests) {
-    CAPTURE(how.name);
+  for (const request& cancellation : requests) {
+    CAPTURE(cancellation.name);
     agent_stage stage(time);
     stage.workers.max_restarts = 1;
     stage.rendezvous->hold_at = 1;
@@ -85,7 +87,7 @@ TIME_TEST("agent: cancelled in a later rendezvous, it leaves", "[agent][cancella
     stage.worker(0).exit(1);
     co_await stage.quiet();
     REQUIRE(stage.rendezvous->joining == 1);
-    stage.cancel.emit(how.type);
+    stage.cancel.emit(cancellation.type);
     co_await stage.quiet();
     CHECK(was_cancelled_cleanly(stage));
     CHECK(stage.launcher->started.size() == 2);
@@ -93,14 +95,14 @@ TIME_TEST("agent: cancelled in a later rendezvous, it leaves", "[agent][cancella
 }
 
 TIME_TEST("agent: cancelled while the ranks are exchanged, it leaves", "[agent][cancellation]") {
-  for (const request& how : requests) {
-    CAPTURE(how.name);
+  for (const request& cancellation : requests) {
+    CAPTURE(cancellation.name);
     agent_stage stage(time);
     stage.rendezvous->group_world_size = 2;
     stage.start();
     co_await stage.pass(1s);
     REQUIRE_FALSE(stage.ended());
-    stage.cancel.emit(how.type);
+    stage.cancel.emit(cancellation.type);
     co_await stage.quiet();
     CHECK(was_cancelled_cleanly(stage));
     CHECK(stage.launcher->started.empty());
@@ -108,8 +110,8 @@ TIME_TEST("agent: cancelled while the ranks are exchanged, it leaves", "[agent][
 }
 
 TIME_TEST("agent: cancelled while workers are started, it leaves none", "[agent][cancellation]") {
-  for (const request& how : requests) {
-    CAPTURE(how.name);
+  for (const request& cancellation : requests) {
+    CAPTURE(cancellation.name);
     agent_stage stage(time);
     ignore_signals(stage);
     stage.launcher->hold_at = 1;
@@ -117,7 +119,7 @@ TIME_TEST("agent: cancelled while workers are started, it leaves none", "[agent]
     co_await stage.pass(1s);
     REQUIRE(stage.launcher->holding == 1);
     REQUIRE(stage.launcher->running() == 1);
-    stage.cancel.emit(how.type);
+    stage.cancel.emit(cancellation.type);
     co_await stage.quiet();
     INFO(stage.story());
     CHECK(was_cancelled_cleanly(stage));
@@ -126,33 +128,33 @@ TIME_TEST("agent: cancelled while workers are started, it leaves none", "[agent]
 }
 
 TIME_TEST("agent: cancelled while workers run, it stops or kills them", "[agent][cancellation]") {
-  for (const request& how : requests) {
-    CAPTURE(how.name);
+  for (const request& cancellation : requests) {
+    CAPTURE(cancellation.name);
     agent_stage stage(time);
     ignore_signals(stage);
     stage.start();
     co_await stage.pass(1s);
-    stage.cancel.emit(how.type);
+    stage.cancel.emit(cancellation.type);
     co_await stage.quiet();
-    REQUIRE(stage.ended() == !how.graceful);
-    if (how.graceful) {
+    REQUIRE(stage.ended() == !cancellation.is_graceful);
+    if (cancellation.is_graceful) {
       co_await stage.pass(30s - 1ns);
       REQUIRE_FALSE(stage.ended());
       co_await stage.pass(1ns);
       co_await stage.quiet();
     }
     CHECK(was_cancelled_cleanly(stage));
-    const std::vector<int> stopped{SIGTERM, SIGKILL};
-    const std::vector<int> killed{SIGKILL};
-    CHECK(stage.worker(0).signals == (how.graceful ? stopped : killed));
-    CHECK(stage.worker(1).signals == (how.graceful ? stopped : killed));
+    const std::vector<int> graceful_signals{SIGTERM, SIGKILL};
+    const std::vector<int> kill_signals{SIGKILL};
+    CHECK(stage.worker(0).signals == (cancellation.is_graceful ? graceful_signals : kill_signals));
+    CHECK(stage.worker(1).signals == (cancellation.is_graceful ? graceful_signals : kill_signals));
   }
 }
 
 TIME_TEST("agent: cancelled while it stops a failed group, the request counts",
           "[agent][cancellation]") {
-  for (const request& how : requests) {
-    CAPTURE(how.name);
+  for (const request& cancellation : requests) {
+    CAPTURE(cancellation.name);
     agent_stage stage(time);
     ignore_signals(stage);
     stage.workers.max_restarts = 3;
@@ -160,10 +162,10 @@ TIME_TEST("agent: cancelled while it stops a failed group, the request counts",
     co_await stage.quiet();
     stage.worker(0).exit(1);
     co_await stage.pass(20s);
-    stage.cancel.emit(how.type);
+    stage.cancel.emit(cancellation.type);
     co_await stage.quiet();
-    REQUIRE(stage.ended() == !how.graceful);
-    if (how.graceful) co_await stage.pass(30s);
+    REQUIRE(stage.ended() == !cancellation.is_graceful);
+    if (cancellation.is_graceful) co_await stage.pass(30s);
     co_await stage.quiet();
     CHECK(was_cancelled_cleanly(stage));
     CHECK(stage.launcher->started.size() == 2);
@@ -171,69 +173,70 @@ TIME_TEST("agent: cancelled while it stops a failed group, the request counts",
   }
 }
 
-// One that is stopping for `before`, which is graceful, is sent `then`.
-task<void> escalate(elastic::test::manual_time& time, std::optional<cancellation_type> before,
-                    cancellation_type then) {
+// An agent that stops because of `first_type`, which is graceful, is sent `second_type`.
+task<void> escalate(elastic::test::manual_time& time, std::optional<cancellation_type> first_type,
+                    cancellation_type second_type) {
   agent_stage stage(time);
   ignore_signals(stage);
   stage.start();
   co_await stage.quiet();
-  if (before) {
-    stage.cancel.emit(*before);
+  if (first_type) {
+    stage.cancel.emit(*first_type);
   } else {
     stage.agent().stop({});
   }
   co_await stage.pass(1s);
   REQUIRE_FALSE(stage.ended());
-  stage.cancel.emit(then);
+  stage.cancel.emit(second_type);
   co_await stage.quiet();
   CHECK(was_cancelled_cleanly(stage));
-  const std::vector<int> killed_at_once{SIGTERM, SIGKILL};
-  CHECK(stage.worker(0).signals == killed_at_once);
-  CHECK(stage.worker(1).signals == killed_at_once);
+  const std::vector<int> expected_signals{SIGTERM, SIGKILL};
+  CHECK(stage.worker(0).signals == expected_signals);
+  CHECK(stage.worker(1).signals == expected_signals);
 }
 
 TIME_TEST("agent: cancelled while it stops, it kills", "[agent][cancellation]") {
-  for (const request& then : requests) {
-    CAPTURE(then.name);
-    co_await escalate(time, std::nullopt, then.type);
-    for (const request& before : requests) {
-      CAPTURE(before.name);
-      if (before.graceful) co_await escalate(time, before.type, then.type);
+  for (const request& second_request : requests) {
+    CAPTURE(second_request.name);
+    co_await escalate(time, std::nullopt, second_request.type);
+    for (const request& first_request : requests) {
+      CAPTURE(first_request.name);
+      if (!first_request.is_graceful) continue;
+      co_await escalate(time, first_request.type, second_request.type);
     }
   }
 }
 
 TIME_TEST("agent: cancelled at the exit barrier, it has succeeded", "[agent][cancellation]") {
-  for (const request& how : requests) {
-    CAPTURE(how.name);
+  for (const request& cancellation : requests) {
+    CAPTURE(cancellation.name);
     agent_stage stage(time);
-    agent_stage other(time);
+    agent_stage other_stage(time);
     stage.rendezvous->group_world_size = 2;
-    other.rendezvous->group_world_size = 2;
-    other.rendezvous->group_rank = 1;
-    other.rendezvous->agents = stage.rendezvous->agents;
+    other_stage.rendezvous->group_world_size = 2;
+    other_stage.rendezvous->group_rank = 1;
+    other_stage.rendezvous->agents = stage.rendezvous->agents;
     stage.start();
-    other.start();
+    other_stage.start();
     co_await stage.quiet();
     stage.worker(0).exit(0);
     stage.worker(1).exit(0);
     co_await stage.pass(1s);
     REQUIRE_FALSE(stage.ended());
-    stage.cancel.emit(how.type);
+    stage.cancel.emit(cancellation.type);
     co_await stage.quiet();
     REQUIRE(stage.ended());
     CHECK(stage.result().state == worker_state::succeeded);
     CHECK(stage.is_clean());
-    other.agent().stop({});
-    co_await other.end();
+    other_stage.agent().stop({});
+    co_await other_stage.end();
   }
 }
 
 TIME_TEST("agent: cancelled while it breaks down, it still ends its workers",
           "[agent][cancellation]") {
-  for (const request& how : requests) {
-    CAPTURE(how.name);
+  for (const request& cancellation : requests) {
+    CAPTURE(cancellation.name);
     agent_stage stage(time);
     ignore_signals(stage);
     stage.start();
@@ -241,10 +244,10 @@ TIME_TEST("agent: cancelled while it breaks down, it still ends its workers",
     stage.rendezvous->break_down(std::make_exception_ptr(
         elastic::error(elastic::errc::connection_failed, "the store is gone")));
     co_await stage.pass(20s);
-    stage.cancel.emit(how.type);
+    stage.cancel.emit(cancellation.type);
     co_await stage.quiet();
-    REQUIRE(stage.ended() == !how.graceful);
-    if (how.graceful) co_await stage.pass(30s);
+    REQUIRE(stage.ended() == !cancellation.is_graceful);
+    if (cancellation.is_graceful) co_await stage.pass(30s);
     co_await stage.quiet();
     REQUIRE(stage.ended());
     CHECK(stage.failure() == elastic::errc::connection_failed);
@@ -268,50 +271,50 @@ TIME_TEST("agent: a partial cancellation reaches it through its caller", "[agent
 
 /// What a caller sees after `run`.
 struct aftermath {
-  bool aborted = false;
+  bool was_aborted = false;
   bool throws_if_cancelled = false;
-  cancellation_type pending = cancellation_type::all;
-  bool slept = false;
+  cancellation_type pending_type = cancellation_type::all;
+  bool has_slept = false;
 };
 
-task<run_result> run_then_sleep(local_agent& agent, elastic::time_source& time, aftermath& seen) {
+task<run_result> run_then_sleep(local_agent& agent, elastic::time_source& time, aftermath& report) {
   run_result result;
   try {
     result = co_await agent.run();
   } catch (const std::system_error& thrown) {
-    seen.aborted = thrown.code() == asio::error::operation_aborted;
+    report.was_aborted = thrown.code() == asio::error::operation_aborted;
   }
   const asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
-  seen.pending = state.cancelled();
-  seen.throws_if_cancelled = co_await asio::this_coro::throw_if_cancelled();
+  report.pending_type = state.cancelled();
+  report.throws_if_cancelled = co_await asio::this_coro::throw_if_cancelled();
   co_await time.sleep_until(time.now() + 1min);
-  seen.slept = true;
+  report.has_slept = true;
   co_return result;
 }
 
 TIME_TEST("agent: after it was cancelled its caller can await again", "[agent][cancellation]") {
-  for (const request& how : requests) {
-    CAPTURE(how.name);
+  for (const request& cancellation : requests) {
+    CAPTURE(cancellation.name);
     agent_stage stage(time);
-    aftermath seen;
-    stage.start(run_then_sleep(stage.agent(), time, seen));
+    aftermath report;
+    stage.start(run_then_sleep(stage.agent(), time, report));
     co_await stage.quiet();
-    stage.cancel.emit(how.type);
+    stage.cancel.emit(cancellation.type);
     co_await stage.quiet();
-    CHECK(seen.aborted);
-    CHECK(seen.pending == cancellation_type::none);
-    CHECK(seen.throws_if_cancelled);
+    CHECK(report.was_aborted);
+    CHECK(report.pending_type == cancellation_type::none);
+    CHECK(report.throws_if_cancelled);
     co_await stage.end();
-    CHECK(seen.slept);
+    CHECK(report.has_slept);
   }
 }
 
 // Cancels the caller of an agent that has ended by itself.
 task<void> cancel_after_end(elastic::test::manual_time& time, cancellation_type type,
-                            aftermath& seen) {
+                            aftermath& report) {
   agent_stage stage(time);
-  stage.launcher->on_start = [](fake_process& one) { one.exit(0); };
-  stage.start(run_then_sleep(stage.agent(), time, seen));
+  stage.launcher->on_start = [](fake_process& process) { process.exit(0); };
+  stage.start(run_then_sleep(stage.agent(), time, report));
   co_await stage.pass(1s);
   stage.cancel.emit(type);
   co_await stage.end();
@@ -319,32 +322,32 @@ task<void> cancel_after_end(elastic::test::manual_time& time, cancellation_type 
 
 TIME_TEST("agent: after its end its caller is deaf to partial again, and hears terminal",
           "[agent][cancellation]") {
-  aftermath partial;
-  co_await cancel_after_end(time, cancellation_type::partial, partial);
-  CHECK(partial.slept);
-  aftermath total;
-  co_await cancel_after_end(time, cancellation_type::total, total);
-  CHECK(total.slept);
-  aftermath terminal;
-  co_await cancel_after_end(time, cancellation_type::terminal, terminal);
-  CHECK_FALSE(terminal.slept);
-  CHECK_FALSE(terminal.aborted);
+  aftermath partial_report;
+  co_await cancel_after_end(time, cancellation_type::partial, partial_report);
+  CHECK(partial_report.has_slept);
+  aftermath total_report;
+  co_await cancel_after_end(time, cancellation_type::total, total_report);
+  CHECK(total_report.has_slept);
+  aftermath terminal_report;
+  co_await cancel_after_end(time, cancellation_type::terminal, terminal_report);
+  CHECK_FALSE(terminal_report.has_slept);
+  CHECK_FALSE(terminal_report.was_aborted);
 }
 
-task<run_result> run_at_most(local_agent& agent, elastic::time_source& time, elastic::duration most,
-                             std::size_t& first) {
+task<run_result> run_at_most(local_agent& agent, elastic::time_source& time,
+                             elastic::duration time_limit, std::size_t& winner) {
   using namespace asio::experimental::awaitable_operators;
-  auto outcome = co_await (agent.run() || time.sleep_until(time.now() + most));
-  first = outcome.index();
-  co_return first == 0 ? std::get<0>(std::move(outcome)) : run_result{};
+  auto outcome = co_await (agent.run() || time.sleep_until(time.now() + time_limit));
+  winner = outcome.index();
+  co_return winner == 0 ? std::get<0>(std::move(outcome)) : run_result{};
 }
 
 TIME_TEST("agent: that loses against a timer, it leaves its workers their grace",
           "[agent][cancellation]") {
   agent_stage stage(time);
   ignore_signals(stage);
-  std::size_t first = 7;
-  stage.start(run_at_most(stage.agent(), time, 1min, first));
+  std::size_t winner = 7;
+  stage.start(run_at_most(stage.agent(), time, 1min, winner));
   co_await stage.pass(1min);
   co_await stage.quiet();
   CHECK(stage.worker(0).signals == std::vector<int>{SIGTERM});
@@ -353,19 +356,19 @@ TIME_TEST("agent: that loses against a timer, it leaves its workers their grace"
   co_await stage.pass(1ns);
   co_await stage.quiet();
   REQUIRE(stage.ended());
-  CHECK(first == 1);
+  CHECK(winner == 1);
   CHECK(stage.is_clean());
 }
 
 TIME_TEST("agent: that wins against a timer, it has its result", "[agent][cancellation]") {
   agent_stage stage(time);
-  std::size_t first = 7;
-  stage.start(run_at_most(stage.agent(), time, 1min, first));
+  std::size_t winner = 7;
+  stage.start(run_at_most(stage.agent(), time, 1min, winner));
   co_await stage.pass(59s);
   stage.worker(0).exit(0);
   stage.worker(1).exit(0);
   co_await stage.end();
-  CHECK(first == 0);
+  CHECK(winner == 0);
   CHECK(stage.result().state == worker_state::succeeded);
 }
 
@@ -377,16 +380,17 @@ task<run_result> run_with_open_filter(local_agent& agent, elastic::time_source& 
 }
 
 TIME_TEST("agent: within || a request from outside reaches it as it is", "[agent][cancellation]") {
-  for (const request& how : requests) {
-    CAPTURE(how.name);
+  for (const request& cancellation : requests) {
+    CAPTURE(cancellation.name);
     agent_stage stage(time);
     ignore_signals(stage);
     stage.start(run_with_open_filter(stage.agent(), time));
     co_await stage.pass(1s);
-    stage.cancel.emit(how.type);
+    stage.cancel.emit(cancellation.type);
     co_await stage.quiet();
-    CHECK(stage.launcher->all_gone() == !how.graceful);
-    CHECK(stage.worker(0).signals == std::vector<int>{how.graceful ? SIGTERM : SIGKILL});
+    CHECK(stage.launcher->all_gone() == !cancellation.is_graceful);
+    CHECK(stage.worker(0).signals ==
+          std::vector<int>{cancellation.is_graceful ? SIGTERM : SIGKILL});
     co_await stage.pass(30s);
     co_await stage.quiet();
     CHECK(stage.is_clean());
@@ -394,9 +398,9 @@ TIME_TEST("agent: within || a request from outside reaches it as it is", "[agent
   }
 }
 
-task<run_result> run_until(local_agent& agent, elastic::time_source& time, elastic::duration most) {
-  const auto result =
-      co_await elastic::with_deadline(time, time.now() + most, agent.run());
+task<run_result> run_until(local_agent& agent, elastic::time_source& time,
+                           elastic::duration time_limit) {
+  const auto result = co_await elastic::with_deadline(time, time.now() + time_limit, agent.run());
   co_return result.value_or(run_result{});
 }
 
@@ -413,33 +417,33 @@ TIME_TEST("agent: a deadline leaves the workers their grace, a request after it 
   SECTION("terminal") { stage.cancel.emit(cancellation_type::terminal); }
   co_await stage.quiet();
   CHECK(stage.ended());
-  const std::vector<int> killed{SIGTERM, SIGKILL};
-  CHECK(stage.worker(0).signals == killed);
+  const std::vector<int> expected_signals{SIGTERM, SIGKILL};
+  CHECK(stage.worker(0).signals == expected_signals);
   CHECK(stage.is_clean());
 }
 
 TIME_TEST("agent: two as tasks of one coroutine, one cancelled, the other goes on",
           "[agent][cancellation]") {
-  agent_stage first(time);
-  agent_stage second(time);
-  first.start();
-  second.start();
-  co_await first.quiet();
-  first.cancel.emit(cancellation_type::partial);
-  co_await first.end();
-  CHECK(was_cancelled_cleanly(first));
-  CHECK(second.launcher->running() == 2);
-  CHECK(second.worker(0).signals.empty());
-  second.worker(0).exit(0);
-  second.worker(1).exit(0);
-  co_await second.end();
-  CHECK(second.result().state == worker_state::succeeded);
+  agent_stage first_stage(time);
+  agent_stage second_stage(time);
+  first_stage.start();
+  second_stage.start();
+  co_await first_stage.quiet();
+  first_stage.cancel.emit(cancellation_type::partial);
+  co_await first_stage.end();
+  CHECK(was_cancelled_cleanly(first_stage));
+  CHECK(second_stage.launcher->running() == 2);
+  CHECK(second_stage.worker(0).signals.empty());
+  second_stage.worker(0).exit(0);
+  second_stage.worker(1).exit(0);
+  co_await second_stage.end();
+  CHECK(second_stage.result().state == worker_state::succeeded);
 }
 
 // An agent without virtual time, whose workers exit with 0.
 std::unique_ptr<local_agent> make_short_agent(
     std::shared_ptr<elastic::test::fake_launcher> launcher) {
-  launcher->on_start = [](fake_process& one) { one.exit(0); };
+  launcher->on_start = [](fake_process& process) { process.exit(0); };
   elastic::agent_options options;
   options.workers.program = "trainer";
   options.workers.log_dir = "/dev/null";
@@ -453,7 +457,7 @@ TEST_CASE("agent: runs without a cancellation slot", "[agent][cancellation]") {
   const auto agent = make_short_agent(std::make_shared<elastic::test::fake_launcher>());
   run_result result;
   asio::co_spawn(context, agent->run(),
-                 [&](std::exception_ptr, run_result how) { result = std::move(how); });
+                 [&](std::exception_ptr, run_result outcome) { result = std::move(outcome); });
   context.run();
   CHECK(result.state == worker_state::succeeded);
 }
@@ -464,10 +468,10 @@ TEST_CASE("agent: cancelled before it begins, it does nothing", "[agent][cancell
   const auto agent = make_short_agent(launcher);
   asio::cancellation_signal cancel;
   std::exception_ptr failure;
-  asio::co_spawn(context, agent->run(),
-                 asio::bind_cancellation_slot(
-                     cancel.slot(),
-                     [&](std::exception_ptr thrown, run_result) { failure = thrown; }));
+  asio::co_spawn(
+      context, agent->run(),
+      asio::bind_cancellation_slot(
+          cancel.slot(), [&](std::exception_ptr thrown, run_result) { failure = thrown; }));
   cancel.emit(cancellation_type::terminal);
   context.run();
   REQUIRE(failure);
@@ -496,12 +500,12 @@ struct pooled_agent {
   void start() {
     asio::co_spawn(strand, agent->run(),
                    asio::bind_cancellation_slot(
-                       cancel.slot(), [this](std::exception_ptr thrown, run_result how) {
+                       cancel.slot(), [this](std::exception_ptr thrown, run_result outcome) {
                          failure = thrown;
-                         result = std::move(how);
+                         result = std::move(outcome);
                        }));
   }
-  /// Where the cancellation signal may be used.
+  /// Cancels on the strand, the only place from which that may be done.
   void emit(cancellation_type type) {
     asio::post(strand, [this, type] { cancel.emit(type); });
   }
@@ -519,32 +523,32 @@ TEST_CASE("agent: many on a thread pool, ended in every way", "[agent][cancellat
   std::vector<std::unique_ptr<pooled_agent>> agents;
   for (int number = 0; number < 60; ++number) {
     agents.push_back(std::make_unique<pooled_agent>(pool));
-    pooled_agent& one = *agents.back();
-    one.launcher->on_start = [&one, number](fake_process& process) {
+    pooled_agent& entry = *agents.back();
+    entry.launcher->on_start = [&entry, number](fake_process& process) {
       const bool first_attempt = process.index < 4;
       if (first_attempt && process.index == 3) process.exit(1);
       if (first_attempt) return;
       if (number % 5 == 0) process.exit(0);
       if (process.index != 7) return;
-      if (number % 5 == 1) one.emit(cancellation_type::partial);
-      if (number % 5 == 2) one.emit(cancellation_type::terminal);
-      if (number % 5 == 3) one.emit(cancellation_type::all);
+      if (number % 5 == 1) entry.emit(cancellation_type::partial);
+      if (number % 5 == 2) entry.emit(cancellation_type::terminal);
+      if (number % 5 == 3) entry.emit(cancellation_type::all);
     };
   }
-  for (const auto& one : agents) one->start();
+  for (const auto& entry : agents) entry->start();
   for (std::size_t number = 4; number < agents.size(); number += 5) agents[number]->agent->stop({});
   pool.join();
   for (std::size_t number = 0; number < agents.size(); ++number) {
     CAPTURE(number);
-    const pooled_agent& one = *agents[number];
-    CHECK(one.launcher->all_gone());
+    const pooled_agent& entry = *agents[number];
+    CHECK(entry.launcher->all_gone());
     if (number % 5 == 0 || number % 5 == 4) {
-      REQUIRE_FALSE(one.failure);
-      CHECK(one.result.state ==
+      REQUIRE_FALSE(entry.failure);
+      CHECK(entry.result.state ==
             (number % 5 == 0 ? worker_state::succeeded : worker_state::stopped));
     } else {
-      REQUIRE(one.failure);
-      CHECK(elastic::detail::is_cancellation(one.failure));
+      REQUIRE(entry.failure);
+      CHECK(elastic::detail::is_cancellation(entry.failure));
     }
   }
 }

@@ -45,9 +45,10 @@ TEST_CASE("log layout: a run's directory is its user's alone", "[agent]") {
   const scratch_directory scratch;
   const elastic::log_layout layout(scratch.path, "job");
   CHECK(fs::status(layout.root()).permissions() == fs::perms::owner_all);
-  const elastic::log_layout temporary("", "job");
-  CHECK(fs::status(temporary.root()).permissions() == fs::perms::owner_all);
-  CHECK(fs::status(fs::path(temporary.root()).parent_path()).permissions() == fs::perms::owner_all);
+  const elastic::log_layout temporary_layout("", "job");
+  CHECK(fs::status(temporary_layout.root()).permissions() == fs::perms::owner_all);
+  CHECK(fs::status(fs::path(temporary_layout.root()).parent_path()).permissions() ==
+        fs::perms::owner_all);
 }
 
 TEST_CASE("log layout: an attempt that starts again with its number is empty", "[agent]") {

@@ -39,11 +39,11 @@ class logs_stage {
   std::vector<worker_output> plan() {
     std::vector<elastic::worker_identity> workers;
     for (int local_rank = 0; local_rank < 3; ++local_rank) {
-      elastic::worker_identity who;
-      who.role_name = spec.role;
-      who.local_rank = local_rank;
-      who.rank = 8 + local_rank;
-      workers.push_back(who);
+      elastic::worker_identity identity;
+      identity.role_name = spec.role;
+      identity.local_rank = local_rank;
+      identity.rank = 8 + local_rank;
+      workers.push_back(identity);
     }
     auto plans = elastic::default_logs_specs().plan({spec, workers, layout, "node7"});
     REQUIRE(plans.size() == 3);
@@ -54,31 +54,31 @@ class logs_stage {
   log_layout layout;
 };
 
-std::string at_epoch(const line_head& head) { return head.text(42, {}); }
+std::string text_at_epoch(const line_head& head) { return head.text(42, {}); }
 
 TEST_CASE("logs specs: by default output goes where the agent's goes, stderr is remembered",
           "[agent]") {
   logs_stage stage;
-  for (const worker_output& one : stage.plan()) {
-    CHECK(one.out.kind == how::inherit);
-    CHECK(one.err.kind == how::copy);
-    CHECK(one.err.file.empty());
-    CHECK(one.err.prefix.empty());
-    CHECK(one.err.console);
-    CHECK(one.err.keep_tail);
+  for (const worker_output& output : stage.plan()) {
+    CHECK(output.out.kind == how::inherit);
+    CHECK(output.err.kind == how::copy);
+    CHECK(output.err.file.empty());
+    CHECK(output.err.prefix.empty());
+    CHECK(output.err.console);
+    CHECK(output.err.keep_tail);
   }
 }
 
 TEST_CASE("logs specs: a stream that is only redirected is written by the worker", "[agent]") {
   logs_stage stage;
   stage.spec.redirects.set(1, std_streams::both);
-  const worker_output one = stage.plan()[1];
-  CHECK(one.out.kind == how::file);
-  CHECK(one.out.file == stage.layout.stdout_file(1));
-  CHECK_FALSE(one.out.keep_tail);
-  CHECK(one.err.kind == how::file);
-  CHECK(one.err.file == stage.layout.stderr_file(1));
-  CHECK(one.err.keep_tail);
+  const worker_output output = stage.plan()[1];
+  CHECK(output.out.kind == how::file);
+  CHECK(output.out.file == stage.layout.stdout_file(1));
+  CHECK_FALSE(output.out.keep_tail);
+  CHECK(output.err.kind == how::file);
+  CHECK(output.err.file == stage.layout.stderr_file(1));
+  CHECK(output.err.keep_tail);
   CHECK(stage.plan()[0].out.kind == how::inherit);
 
   stage.layout.discard();
@@ -89,19 +89,19 @@ TEST_CASE("logs specs: a stream that is only redirected is written by the worker
 
 TEST_CASE("logs specs: a stream that is teed goes to the file and, with its prefix, is shown",
           "[agent]") {
-  for (const std_streams redirected : {std_streams::none, std_streams::both}) {
+  for (const std_streams redirects : {std_streams::none, std_streams::both}) {
     logs_stage stage;
-    stage.spec.redirects = redirected;
+    stage.spec.redirects = redirects;
     stage.spec.tee = std_streams::both;
-    const worker_output one = stage.plan()[1];
-    for (const output_plan& plan : {one.out, one.err}) {
+    const worker_output output = stage.plan()[1];
+    for (const output_plan& plan : {output.out, output.err}) {
       CHECK(plan.kind == how::copy);
       CHECK(plan.prefix == "[trn1]:");
       CHECK(plan.console);
       CHECK_FALSE(plan.json);
     }
-    CHECK(one.out.file == stage.layout.stdout_file(1));
-    CHECK(one.err.file == stage.layout.stderr_file(1));
+    CHECK(output.out.file == stage.layout.stdout_file(1));
+    CHECK(output.err.file == stage.layout.stderr_file(1));
   }
 }
 
@@ -130,11 +130,11 @@ TEST_CASE("logs specs: lines that match a filter go to one file for all workers"
   stage.spec.logs.duplicate_stdout_filters = {"loss", "error"};
   stage.spec.redirects.set(1, std_streams::out);
   const auto plans = stage.plan();
-  for (const worker_output& one : plans) {
-    CHECK(one.out.kind == how::copy);
-    CHECK(one.out.matches.filters == stage.spec.logs.duplicate_stdout_filters);
-    CHECK(one.out.matches.file == plans[0].out.matches.file);
-    CHECK_FALSE(one.err.matches.file);
+  for (const worker_output& output : plans) {
+    CHECK(output.out.kind == how::copy);
+    CHECK(output.out.matches.filters == stage.spec.logs.duplicate_stdout_filters);
+    CHECK(output.out.matches.file == plans[0].out.matches.file);
+    CHECK_FALSE(output.err.matches.file);
   }
   CHECK(plans[2].out.matches.prefix == "[trn2]:");
   // What is shown does not change.
@@ -161,10 +161,10 @@ TEST_CASE("logs specs: as JSON all that is shown says whose it is", "[agent]") {
   CHECK(plans[0].out.kind == how::file);
   CHECK(plans[1].out.kind == how::copy);
   CHECK(plans[1].out.json);
-  CHECK(at_epoch(plans[1].out.prefix) ==
+  CHECK(text_at_epoch(plans[1].out.prefix) ==
         "{\"time\":\"1970-01-01T00:00:00.000Z\",\"host\":\"node7\",\"role\":\"a \\\"role\\\"\","
         "\"rank\":9,\"local_rank\":1,\"attempt\":2,\"stream\":\"stdout\",");
-  CHECK_THAT(at_epoch(plans[1].err.prefix), contains_text("\"stream\":\"stderr\""));
+  CHECK_THAT(text_at_epoch(plans[1].err.prefix), contains_text("\"stream\":\"stderr\""));
 }
 
 TEST_CASE("logs specs: if files have a size what is redirected goes through the agent", "[agent]") {
@@ -182,50 +182,50 @@ TEST_CASE("logs specs: if files have a size what is redirected goes through the 
 }
 
 TEST_CASE("logs specs: what cannot be had is refused with the worker_spec", "[agent]") {
-  const auto says = [](auto change) {
+  const auto refusal_of = [](auto change) {
     worker_spec spec;
     spec.program = "/usr/bin/trainer";
     spec.nproc_per_node = 4;
     change(spec);
     try {
       validate(spec);
-    } catch (const elastic::error& refused) {
-      return std::string(refused.what());
+    } catch (const elastic::error& refusal) {
+      return std::string(refusal.what());
     }
     return std::string("accepted");
   };
-  CHECK(says([](worker_spec& spec) { spec.logs.local_ranks_filter = {3}; }) == "accepted");
-  CHECK_THAT(says([](worker_spec& spec) { spec.logs.local_ranks_filter = {0, 4}; }),
+  CHECK(refusal_of([](worker_spec& spec) { spec.logs.local_ranks_filter = {3}; }) == "accepted");
+  CHECK_THAT(refusal_of([](worker_spec& spec) { spec.logs.local_ranks_filter = {0, 4}; }),
              contains_text("no local rank 4: with 4 workers on this node they are 0 to 3"));
-  CHECK_THAT(says([](worker_spec& spec) { spec.logs.local_ranks_filter = {-1}; }),
+  CHECK_THAT(refusal_of([](worker_spec& spec) { spec.logs.local_ranks_filter = {-1}; }),
              contains_text("no local rank -1"));
-  CHECK_THAT(says([](worker_spec& spec) { spec.log_line_prefix_template = "${x}"; }),
+  CHECK_THAT(refusal_of([](worker_spec& spec) { spec.log_line_prefix_template = "${x}"; }),
              contains_text("no field 'x'"));
-  CHECK_THAT(says([](worker_spec& spec) {
+  CHECK_THAT(refusal_of([](worker_spec& spec) {
                spec.logs.duplicate_stdout_filters = {"a"};
                spec.log_dir = "/dev/null";
              }),
              contains_text("/dev/null"));
-  CHECK_THAT(says([](worker_spec& spec) { spec.logs.duplicate_stderr_filters = {""}; }),
+  CHECK_THAT(refusal_of([](worker_spec& spec) { spec.logs.duplicate_stderr_filters = {""}; }),
              contains_text("empty"));
-  CHECK_THAT(says([](worker_spec& spec) { spec.logs.rotation.max_files = 0; }),
+  CHECK_THAT(refusal_of([](worker_spec& spec) { spec.logs.rotation.max_files = 0; }),
              contains_text("1 to 1000"));
 }
 
 TEST_CASE("logs specs: the registry knows those that were added, and names them", "[agent]") {
   elastic::logs_specs_registry registry;
   CHECK(registry.make("default"));
-  const auto mine = std::make_shared<elastic::default_logs_specs>();
-  registry.add("mine", [mine] { return mine; });
+  const auto own_specs = std::make_shared<elastic::default_logs_specs>();
+  registry.add("mine", [own_specs] { return own_specs; });
   CHECK(registry.contains("mine"));
-  CHECK(registry.make("mine") == mine);
+  CHECK(registry.make("mine") == own_specs);
   CHECK(registry.names() == "default, mine");
   try {
     registry.make("other");
     FAIL("was found");
-  } catch (const elastic::error& refused) {
-    CHECK(refused.code() == elastic::errc::invalid_argument);
-    CHECK_THAT(refused.what(), contains_text("no logs specs 'other'; there are: default, mine"));
+  } catch (const elastic::error& refusal) {
+    CHECK(refusal.code() == elastic::errc::invalid_argument);
+    CHECK_THAT(refusal.what(), contains_text("no logs specs 'other'; there are: default, mine"));
   }
 }
 

@@ -39,20 +39,20 @@ TEST_CASE("node check: how it went says whether the node is fit", "[agent]") {
     node_check_outcome outcome;
     std::string sentence;
   };
-  const auto ended = [](exit_status status, std::string output = {}, bool is_cut = false) {
+  const auto outcome_of = [](exit_status status, std::string output = {}, bool is_cut = false) {
     return node_check_outcome{"", status, std::move(output), is_cut};
   };
   const std::vector<row> rows = {
-      {ended(exit_status::exited(0)), ""},
-      {ended(exit_status::exited(0), "GPU 0: ok\n"), ""},
-      {ended(exit_status::exited(3)), "the node check failed: exit code 3"},
-      {ended(exit_status::exited(127), "sh: 1: smi: not found\n"),
+      {outcome_of(exit_status::exited(0)), ""},
+      {outcome_of(exit_status::exited(0), "GPU 0: ok\n"), ""},
+      {outcome_of(exit_status::exited(3)), "the node check failed: exit code 3"},
+      {outcome_of(exit_status::exited(127), "sh: 1: smi: not found\n"),
        "the node check failed: exit code 127; it wrote: sh: 1: smi: not found"},
-      {ended(exit_status::exited(1), "\n one\r\ntwo \x1b[31m\n\n"),
+      {outcome_of(exit_status::exited(1), "\n one\r\ntwo \x1b[31m\n\n"),
        "the node check failed: exit code 1; it wrote: one  two \\x1b[31m"},
-      {ended(exit_status::exited(1), "end of much", true),
+      {outcome_of(exit_status::exited(1), "end of much", true),
        "the node check failed: exit code 1; it wrote: …end of much"},
-      {ended(exit_status::signalled(SIGSEGV)),
+      {outcome_of(exit_status::signalled(SIGSEGV)),
        "the node check failed: " + exit_status::signalled(SIGSEGV).text()},
       {{"", std::nullopt, "asking GPU 3", false},
        "the node check did not end within 1.5 s; it wrote: asking GPU 3"},
@@ -93,7 +93,7 @@ struct check_stage : agent_stage {
   fake_process& check(std::size_t index) { return *hooks->started.at(index); }
 
   /// How often the rendezvous was asked for something that is noted with this word.
-  int asked(const std::string& word) const {
+  int request_count(const std::string& word) const {
     const auto& notes = *rendezvous->notes;
     return static_cast<int>(std::count_if(notes.begin(), notes.end(), [&](const std::string& note) {
       return note.starts_with(word);
@@ -110,7 +110,7 @@ TIME_TEST("node check: no worker runs and no round is joined before it has ended
   CHECK(stage.check(0).spec.arguments == std::vector<std::string>{"-c", "nvidia-smi -L"});
   CHECK(stage.check(0).variable("PATH") == "/usr/bin");
   CHECK(stage.launcher->started.empty());
-  CHECK(stage.asked("round") == 0);
+  CHECK(stage.request_count("round") == 0);
   stage.check(0).exit(0);
   co_await stage.quiet();
   REQUIRE(stage.launcher->started.size() == 2);
@@ -139,8 +139,8 @@ TIME_TEST("node check: a node that is not fit takes no part", "[agent]") {
   CHECK(result.left_as_bad);
   CHECK(result.reason == "the node check failed: exit code 4");
   CHECK(stage.launcher->started.empty());
-  CHECK(stage.asked("round") == 0);
-  CHECK(stage.asked("close") == 0);
+  CHECK(stage.request_count("round") == 0);
+  CHECK(stage.request_count("close") == 0);
 }
 
 TIME_TEST("node check: a node that is no longer fit leaves, and the job goes on", "[agent]") {
@@ -155,7 +155,7 @@ TIME_TEST("node check: a node that is no longer fit leaves, and the job goes on"
   co_await stage.end();
   CHECK(stage.result().left_as_bad);
   CHECK(stage.launcher->started.size() == 2);
-  CHECK(stage.asked("close") == 0);
+  CHECK(stage.request_count("close") == 0);
 }
 
 TIME_TEST("node check: one that does not end in time is killed", "[agent]") {

@@ -48,19 +48,21 @@ TEST_CASE("rank assignment: every rank exactly once, for all sizes of up to four
       roles >>= 1;
     }
     const auto ranks = elastic::assign_ranks(nodes);
-    std::set<int> seen;
-    std::set<std::pair<std::string, int>> seen_in_role;
+    std::set<int> unique_ranks;
+    std::set<std::pair<std::string, int>> unique_role_ranks;
     for (std::size_t node = 0; node < nodes.size(); ++node) {
-      for (int local = 0; local < nodes[node].local_world_size; ++local) {
-        CAPTURE(code, node, local);
-        REQUIRE(seen.insert(ranks[node].base_rank + local).second);
-        REQUIRE(seen_in_role.insert({nodes[node].role, ranks[node].base_role_rank + local}).second);
-        REQUIRE(ranks[node].base_role_rank + local < ranks[node].role_world_size);
+      for (int local_rank = 0; local_rank < nodes[node].local_world_size; ++local_rank) {
+        CAPTURE(code, node, local_rank);
+        REQUIRE(unique_ranks.insert(ranks[node].base_rank + local_rank).second);
+        REQUIRE(
+            unique_role_ranks.insert({nodes[node].role, ranks[node].base_role_rank + local_rank})
+                .second);
+        REQUIRE(ranks[node].base_role_rank + local_rank < ranks[node].role_world_size);
       }
     }
-    REQUIRE(*seen.begin() == 0);
-    REQUIRE(*seen.rbegin() == ranks[0].world_size - 1);
-    REQUIRE(static_cast<int>(seen.size()) == ranks[0].world_size);
+    REQUIRE(*unique_ranks.begin() == 0);
+    REQUIRE(*unique_ranks.rbegin() == ranks[0].world_size - 1);
+    REQUIRE(static_cast<int>(unique_ranks.size()) == ranks[0].world_size);
   }
 }
 
@@ -74,9 +76,9 @@ TEST_CASE("rank assignment: 100,000 nodes of as many roles", "[agent]") {
   CHECK(ranks.back() == assigned_ranks{2 * count - 2, 2 * count, 0, 2});
 }
 
-elastic::task<void> exchange(std::shared_ptr<elastic::store> agents, role_info mine, int rank,
-                             int size, assigned_ranks& learned) {
-  learned = co_await elastic::exchange_ranks(agents, mine, rank, size);
+elastic::task<void> exchange(std::shared_ptr<elastic::store> agents, role_info info, int rank,
+                             int size, assigned_ranks& result) {
+  result = co_await elastic::exchange_ranks(agents, info, rank, size);
 }
 
 CO_TEST("rank exchange: what no node would write is refused unread", "[agent]") {
@@ -85,9 +87,9 @@ CO_TEST("rank exchange: what no node would write is refused unread", "[agent]") 
   for (int i = 0; i < 2000; ++i) members += ", \"" + std::to_string(i) + "\": 0";
   members += "}";
   co_await agents->set("torchelastic/role_info/1", members);
-  const role_info mine{"t", 1};
+  const role_info info{"t", 1};
   try {
-    co_await elastic::exchange_ranks(agents, mine, 0, 2);
+    co_await elastic::exchange_ranks(agents, info, 0, 2);
     FAIL("it was taken");
   } catch (const elastic::error& failure) {
     CHECK(failure.code() == elastic::errc::protocol_violation);
@@ -96,31 +98,32 @@ CO_TEST("rank exchange: what no node would write is refused unread", "[agent]") 
 
 CO_TEST("rank exchange: each node learns its ranks, whoever comes first", "[agent]") {
   auto agents = std::make_shared<elastic::memory_store>();
-  assigned_ranks first;
-  assigned_ranks second;
-  const role_info two{"trainer", 2};
-  const role_info three{"trainer", 3};
+  assigned_ranks first_ranks;
+  assigned_ranks second_ranks;
+  const role_info two_workers{"trainer", 2};
+  const role_info three_workers{"trainer", 3};
   using namespace asio::experimental::awaitable_operators;
-  co_await (exchange(agents, three, 1, 2, second) && exchange(agents, two, 0, 2, first));
-  CHECK(first == assigned_ranks{0, 5, 0, 5});
-  CHECK(second == assigned_ranks{2, 5, 2, 5});
-  const std::string told = co_await agents->get("torchelastic/role_info/1");
-  CHECK(told == R"({"role": "trainer", "rank": 1, "local_world_size": 3})");
-  const std::string assigned = co_await agents->get("torchelastic/assigned_ranks/1");
-  CHECK(assigned == "[2, 5, 2, 5]");
+  co_await (exchange(agents, three_workers, 1, 2, second_ranks) &&
+            exchange(agents, two_workers, 0, 2, first_ranks));
+  CHECK(first_ranks == assigned_ranks{0, 5, 0, 5});
+  CHECK(second_ranks == assigned_ranks{2, 5, 2, 5});
+  const std::string info_text = co_await agents->get("torchelastic/role_info/1");
+  CHECK(info_text == R"({"role": "trainer", "rank": 1, "local_world_size": 3})");
+  const std::string ranks_text = co_await agents->get("torchelastic/assigned_ranks/1");
+  CHECK(ranks_text == "[2, 5, 2, 5]");
 }
 
 TEST_CASE("rank exchange: what another node told is checked", "[agent]") {
-  for (const char* told :
+  for (const char* text :
        {"", "{", "[]", "{}", R"({"role": 1, "rank": 0, "local_world_size": 1})",
         R"({"role": "a", "local_world_size": 0})", R"({"role": "a", "local_world_size": 9999999})",
         R"({"role": "a", "local_world_size": 1.5})", R"({"role": "a"})"}) {
-    CAPTURE(told);
-    CHECK_THROWS_AS(elastic::detail::parse_role_info(told, 3), elastic::error);
+    CAPTURE(text);
+    CHECK_THROWS_AS(elastic::detail::parse_role_info(text, 3), elastic::error);
   }
-  for (const char* told : {"", "[]", "[1, 2, 3]", "[1, 2, 3, -4]", "[1, 2, 3, \"4\"]", "{}"}) {
-    CAPTURE(told);
-    CHECK_THROWS_AS(elastic::detail::parse_assigned_ranks(told), elastic::error);
+  for (const char* text : {"", "[]", "[1, 2, 3]", "[1, 2, 3, -4]", "[1, 2, 3, \"4\"]", "{}"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS(elastic::detail::parse_assigned_ranks(text), elastic::error);
   }
 }
 

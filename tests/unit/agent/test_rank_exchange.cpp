@@ -31,32 +31,32 @@ struct agent {
   bool has_ended = false;
 };
 
-task<void> run(std::shared_ptr<elastic::store> agents, std::shared_ptr<agent> one, role_info mine,
+task<void> run(std::shared_ptr<elastic::store> agents, std::shared_ptr<agent> self, role_info info,
                int rank, int size) {
-  const auto store = std::make_shared<noting_store>(std::move(agents), one->notes);
-  one->ranks = co_await elastic::exchange_ranks(store, mine, rank, size, agent_dialect::gather);
+  const auto store = std::make_shared<noting_store>(std::move(agents), self->notes);
+  self->ranks = co_await elastic::exchange_ranks(store, info, rank, size, agent_dialect::gather);
   master_endpoint offer;
   offer.address = "localhost";
   offer.port = 47053;
-  one->master = co_await elastic::detail::agree_on_master(store, offer, rank);
+  self->master = co_await elastic::detail::agree_on_master(store, offer, rank);
   const std::string prefix = "torchelastic/agent/terminal_state";
   const std::string text = std::to_string(rank);
   co_await elastic::detail::gather(store, prefix, text, rank, size);
-  one->has_ended = true;
+  self->has_ended = true;
 }
 
 std::vector<std::shared_ptr<agent>> start_all(elastic::test::manual_time& time,
                                               std::shared_ptr<elastic::store> agents,
                                               std::vector<role_info> nodes) {
-  std::vector<std::shared_ptr<agent>> all;
-  for (const role_info& mine : nodes) {
-    const int rank = static_cast<int>(all.size());
-    all.push_back(std::make_shared<agent>());
+  std::vector<std::shared_ptr<agent>> result;
+  for (const role_info& info : nodes) {
+    const int rank = static_cast<int>(result.size());
+    result.push_back(std::make_shared<agent>());
     asio::co_spawn(time.context(),
-                   run(agents, all.back(), mine, rank, static_cast<int>(nodes.size())),
+                   run(agents, result.back(), info, rank, static_cast<int>(nodes.size())),
                    asio::detached);
   }
-  return all;
+  return result;
 }
 
 TIME_TEST("rank exchange: the keys and their order are those of agents of PyTorch 1.13",
@@ -93,10 +93,10 @@ TIME_TEST("rank exchange: the keys and their order are those of agents of PyTorc
   co_await time.sleep_until(time.now());
   CHECK(*agents[0]->notes == rank_0);
   CHECK(*agents[1]->notes == rank_1);
-  for (const auto& one : agents) {
-    CHECK(one->has_ended);
-    CHECK(one->master.address == "localhost");
-    CHECK(one->master.port == 47053);
+  for (const auto& node : agents) {
+    CHECK(node->has_ended);
+    CHECK(node->master.address == "localhost");
+    CHECK(node->master.port == 47053);
   }
 }
 
@@ -111,35 +111,35 @@ TIME_TEST("rank exchange: whether one node assigns or all count, the ranks are t
   }
 }
 
-task<void> exchange(std::shared_ptr<elastic::store> agents, role_info mine, int rank, int size,
-                    std::vector<assigned_ranks>* all) {
-  const assigned_ranks ranks = co_await elastic::exchange_ranks(agents, mine, rank, size);
-  all->at(static_cast<std::size_t>(rank)) = ranks;
+task<void> exchange(std::shared_ptr<elastic::store> agents, role_info info, int rank, int size,
+                    std::vector<assigned_ranks>* results) {
+  const assigned_ranks ranks = co_await elastic::exchange_ranks(agents, info, rank, size);
+  results->at(static_cast<std::size_t>(rank)) = ranks;
 }
 
 TIME_TEST("rank exchange: among nodes that are all alike none waits for what the others tell",
           "[agent]") {
   const auto agents = std::make_shared<elastic::memory_store>();
-  role_info mine{"trainer", 4};
-  mine.is_same_everywhere = true;
+  role_info info{"trainer", 4};
+  info.is_same_everywhere = true;
   std::vector<assigned_ranks> ranks(3);
   // Node 2 is of torchrun, and says nothing at all.
-  co_await exchange(agents, mine, 1, 3, &ranks);
+  co_await exchange(agents, info, 1, 3, &ranks);
   CHECK(ranks[1] == assigned_ranks{4, 12, 4, 12});
-  co_await exchange(agents, mine, 0, 3, &ranks);
+  co_await exchange(agents, info, 0, 3, &ranks);
   CHECK(ranks[0] == assigned_ranks{0, 12, 0, 12});
 }
 
 TIME_TEST("rank exchange: a node that was not told that all are alike finds its ranks all the same",
           "[agent]") {
   // Whichever of the two is node 0.
-  for (const int alike : {0, 1}) {
+  for (const int alike_rank : {0, 1}) {
     const auto agents = std::make_shared<elastic::memory_store>();
     std::vector<assigned_ranks> ranks(2);
     for (const int rank : {0, 1}) {
-      role_info mine{"trainer", 4};
-      mine.is_same_everywhere = rank == alike;
-      asio::co_spawn(time.context(), exchange(agents, mine, rank, 2, &ranks), asio::detached);
+      role_info info{"trainer", 4};
+      info.is_same_everywhere = rank == alike_rank;
+      asio::co_spawn(time.context(), exchange(agents, info, rank, 2, &ranks), asio::detached);
     }
     co_await time.sleep_until(time.now());
     CHECK(ranks[0] == assigned_ranks{0, 8, 0, 8});

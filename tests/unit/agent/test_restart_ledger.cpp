@@ -28,7 +28,7 @@ constexpr time_point start{};
 constexpr auto no_limit = std::numeric_limits<int>::max();
 
 restart_decision after_failures(restart_ledger ledger, int failures) {
-  for (int one = 0; one < failures; ++one) ledger.failed(start);
+  for (int failure = 0; failure < failures; ++failure) ledger.failed(start);
   return ledger.decide(change_kind::worker_failed, std::nullopt, start);
 }
 
@@ -49,8 +49,8 @@ TEST_CASE("restart ledger: a failure is followed by a restart while there are an
 TEST_CASE("restart ledger: a change of the membership is free, also with none left", "[agent]") {
   restart_ledger ledger(2);
   for (int failures = 0; failures <= 3; ++failures) {
-    for (const change_kind free : {change_kind::node_waiting, change_kind::node_lost}) {
-      CHECK(ledger.decide(free, std::nullopt, start).restart);
+    for (const change_kind free_change : {change_kind::node_waiting, change_kind::node_lost}) {
+      CHECK(ledger.decide(free_change, std::nullopt, start).restart);
     }
     ledger.failed(start);
   }
@@ -75,11 +75,11 @@ TEST_CASE("restart ledger: only the failures within a window use up restarts", "
     std::chrono::seconds at;
     bool restart;
   };
-  for (const step& one : {step{0s, true}, {5s, true}, {11s, true}, {14s, false}, {30s, true}}) {
-    CAPTURE(one.at.count());
-    ledger.failed(start + one.at);
-    CHECK(ledger.decide(change_kind::worker_failed, std::nullopt, start + one.at).restart ==
-          one.restart);
+  for (const step& entry : {step{0s, true}, {5s, true}, {11s, true}, {14s, false}, {30s, true}}) {
+    CAPTURE(entry.at.count());
+    ledger.failed(start + entry.at);
+    CHECK(ledger.decide(change_kind::worker_failed, std::nullopt, start + entry.at).restart ==
+          entry.restart);
   }
   CHECK(ledger.failures() == 12);
 }
@@ -138,7 +138,7 @@ TEST_CASE("restart ledger: failures without a new step are the last after so man
     bool has_failed = true;
   };
   struct row {
-    const char* what;
+    const char* name;
     std::vector<attempt> attempts;
   };
   const std::vector<row> table = {
@@ -155,29 +155,30 @@ TEST_CASE("restart ledger: failures without a new step are the last after so man
   restart_terms terms;
   terms.while_progress = 2;
   for (const row& entry : table) {
-    CAPTURE(entry.what);
+    CAPTURE(entry.name);
     restart_ledger ledger(no_limit, terms);
-    for (const attempt& each : entry.attempts) {
+    for (const attempt& attempt_case : entry.attempts) {
       ledger.started(start);
-      ledger.reached(each.reached);
-      if (each.has_failed) ledger.failed(start);
-      const auto kind = each.has_failed ? change_kind::worker_failed : change_kind::node_lost;
+      ledger.reached(attempt_case.reached);
+      if (attempt_case.has_failed) ledger.failed(start);
+      const auto kind =
+          attempt_case.has_failed ? change_kind::worker_failed : change_kind::node_lost;
       const restart_decision decision = ledger.decide(kind, std::nullopt, start);
-      CHECK(decision.restart == each.restart);
-      CHECK(decision.is_hopeless == !each.restart);
+      CHECK(decision.restart == attempt_case.restart);
+      CHECK(decision.is_hopeless == !attempt_case.restart);
     }
   }
 }
 
 TEST_CASE("restart ledger: it lacks steps from the first failure to the first step", "[agent]") {
-  for (const int asked : {0, 2}) {
+  for (const int attempt_limit : {0, 2}) {
     restart_terms terms;
-    terms.while_progress = asked;
+    terms.while_progress = attempt_limit;
     restart_ledger ledger(no_limit, terms);
     ledger.started(start);
     CHECK_FALSE(ledger.lacks_steps());
     ledger.failed(start);
-    CHECK(ledger.lacks_steps() == (asked > 0));
+    CHECK(ledger.lacks_steps() == (attempt_limit > 0));
     ledger.started(start);
     ledger.reached(1);
     ledger.failed(start);
@@ -198,25 +199,25 @@ TEST_CASE("restart ledger: without the rule no progress is needed", "[agent]") {
 // ---- after what ---------------------------------------------------------------------------------
 
 TEST_CASE("restart ledger: ends can be excluded, or be the only ones", "[agent]") {
-  const auto restarts = [](const restart_terms& terms, std::optional<exit_status> ended) {
+  const auto restarts = [](const restart_terms& terms, std::optional<exit_status> status) {
     restart_ledger ledger(1, terms);
     ledger.failed(start);
-    return ledger.decide(change_kind::worker_failed, ended, start).restart;
+    return ledger.decide(change_kind::worker_failed, status, start).restart;
   };
-  restart_terms never;
-  never.never_after.add_code(93).add_signal(SIGABRT);
-  CHECK_FALSE(restarts(never, exit_status::exited(93)));
-  CHECK_FALSE(restarts(never, exit_status::signalled(SIGABRT)));
-  CHECK(restarts(never, exit_status::exited(1)));
-  CHECK(restarts(never, exit_status::signalled(SIGSEGV)));
-  restart_terms only;
-  only.only_after.add_signal(SIGKILL);
-  CHECK(restarts(only, exit_status::signalled(SIGKILL)));
-  CHECK_FALSE(restarts(only, exit_status::exited(1)));
-  CHECK_FALSE(restarts(only, exit_status::unknown()));
+  restart_terms never_terms;
+  never_terms.never_after.add_code(93).add_signal(SIGABRT);
+  CHECK_FALSE(restarts(never_terms, exit_status::exited(93)));
+  CHECK_FALSE(restarts(never_terms, exit_status::signalled(SIGABRT)));
+  CHECK(restarts(never_terms, exit_status::exited(1)));
+  CHECK(restarts(never_terms, exit_status::signalled(SIGSEGV)));
+  restart_terms only_terms;
+  only_terms.only_after.add_signal(SIGKILL);
+  CHECK(restarts(only_terms, exit_status::signalled(SIGKILL)));
+  CHECK_FALSE(restarts(only_terms, exit_status::exited(1)));
+  CHECK_FALSE(restarts(only_terms, exit_status::unknown()));
   // What happened elsewhere is judged there.
-  CHECK(restarts(only, std::nullopt));
-  CHECK(restarts(never, std::nullopt));
+  CHECK(restarts(only_terms, std::nullopt));
+  CHECK(restarts(never_terms, std::nullopt));
 }
 
 // ---- what it says -------------------------------------------------------------------------------
@@ -236,14 +237,14 @@ TEST_CASE("restart ledger: the reason counts for people", "[agent]") {
   CHECK(reason(3, 2, terms) == "all 2 restarts within 3600 s are used up");
   restart_ledger ledger(1, {.never_after = exit_selection().add_code(93)});
   ledger.failed(start);
-  const auto stopped = ledger.decide(change_kind::worker_failed, exit_status::exited(93), start);
-  CHECK(stopped.reason == "no restart after exit code 93");
+  const auto decision = ledger.decide(change_kind::worker_failed, exit_status::exited(93), start);
+  CHECK(decision.reason == "no restart after exit code 93");
 }
 
 // ---- what is refused ----------------------------------------------------------------------------
 
 TEST_CASE("restart terms: times out of bounds are refused", "[agent]") {
-  const auto refused = [](auto change) {
+  const auto is_refused = [](auto change) {
     restart_terms terms;
     change(terms);
     try {
@@ -253,12 +254,12 @@ TEST_CASE("restart terms: times out of bounds are refused", "[agent]") {
     }
     return false;
   };
-  CHECK_FALSE(refused([](restart_terms&) {}));
-  CHECK(refused([](restart_terms& terms) { terms.window = -1s; }));
-  CHECK(refused([](restart_terms& terms) { terms.delay = -1s; }));
-  CHECK(refused([](restart_terms& terms) { terms.delay = 25h; }));
-  CHECK(refused([](restart_terms& terms) { terms.delay_max = 25h; }));
-  CHECK(refused([](restart_terms& terms) { terms.healthy_uptime = -1s; }));
+  CHECK_FALSE(is_refused([](restart_terms&) {}));
+  CHECK(is_refused([](restart_terms& terms) { terms.window = -1s; }));
+  CHECK(is_refused([](restart_terms& terms) { terms.delay = -1s; }));
+  CHECK(is_refused([](restart_terms& terms) { terms.delay = 25h; }));
+  CHECK(is_refused([](restart_terms& terms) { terms.delay_max = 25h; }));
+  CHECK(is_refused([](restart_terms& terms) { terms.healthy_uptime = -1s; }));
 }
 
 }  // namespace restart_ledger_tests

@@ -36,11 +36,11 @@ using action = detail::standby_step::action;
 
 constexpr time_point start{std::chrono::hours(1)};
 
-/// What the plan says `after` the workers' start.
-detail::standby_step step_of(const detail::standby_plan& plan, duration after,
+/// What the plan says `delay` after the workers' start.
+detail::standby_step step_of(const detail::standby_plan& plan, duration delay,
                              std::size_t missing = 2, bool may_restart = true) {
   detail::standby_view view;
-  view.now = start + after;
+  view.now = start + delay;
   view.launched = start;
   view.missing = missing;
   view.may_restart = may_restart;
@@ -67,7 +67,7 @@ TEST_CASE("standby_plan: what the workers do decides how soon, and how many at o
     detail::standby_view::stage workers;
     std::size_t missing;
     bool has_died;
-    action what;
+    action expected_action;
   };
   using stage = detail::standby_view::stage;
   const row table[] = {
@@ -87,7 +87,7 @@ TEST_CASE("standby_plan: what the workers do decides how soon, and how many at o
     view.missing = entry.missing;
     // Those that wait are not made anew just before their workers end.
     view.outdated = 1;
-    CHECK(plan.next(view).what == entry.what);
+    CHECK(plan.next(view).what == entry.expected_action);
     view.may_restart = false;
     CHECK(plan.next(view).what == action::rest);
     view.may_restart = true;
@@ -119,7 +119,7 @@ TEST_CASE("standby_starts: each reason is counted, and few of them are kept", "[
   job.add(starts);
   CHECK(job.text() == "6 warm; 2 cold, because no standby was ready");
   CHECK(job.all() == 8);
-  for (int each = 0; each < 100; ++each) job.add_cold(std::to_string(each));
+  for (int number = 0; number < 100; ++number) job.add_cold(std::to_string(number));
   CHECK(job.cold.size() == standby_starts::most_reasons);
   CHECK(job.all_cold() == 102);
   CHECK(job.cold.at("of other reasons") == 94);
@@ -188,16 +188,17 @@ detail::standby_message ready(pid_t pid, words missing = {}) {
 }
 
 TEST_CASE("standby_message: each kind is read as it was written", "[standby]") {
-  detail::standby_message dropped;
-  dropped.what = detail::standby_message::kind::dropped;
-  dropped.module = "torch";
-  dropped.reason = "its import failed: \xff\n";
-  detail::standby_message refused;
-  refused.what = detail::standby_message::kind::refused;
-  detail::standby_message prepared;
-  prepared.what = detail::standby_message::kind::prepared;
+  detail::standby_message dropped_message;
+  dropped_message.what = detail::standby_message::kind::dropped;
+  dropped_message.module = "torch";
+  dropped_message.reason = "its import failed: \xff\n";
+  detail::standby_message refused_message;
+  refused_message.what = detail::standby_message::kind::refused;
+  detail::standby_message prepared_message;
+  prepared_message.what = detail::standby_message::kind::prepared;
   for (const detail::standby_message& message :
-       {ready(1), ready(4194304, {"a", "b.c"}), dropped, refused, prepared}) {
+       {ready(1), ready(4194304, {"a", "b.c"}), dropped_message, refused_message,
+        prepared_message}) {
     CHECK(detail::parse_standby_message(detail::bytes_of(message)) == message);
   }
   CHECK(detail::bytes_of(ready(7, {"a"})) == "ready\0001\0007\0a"s);
@@ -252,18 +253,18 @@ TEST_CASE("standby_environment: a key is the same if only variables of the attem
   CHECK(detail::standby_key(worker({"A=2", "LOCAL_RANK=0"})) != key);
   CHECK(detail::standby_key(worker({"A=1", "LOCAL_RANK=1"})) != key);
   CHECK(detail::standby_key(worker({"A=1", "LOCAL_RANK=0", "B="})) != key);
-  process_spec other = spec;
-  other.arguments.push_back("x");
-  CHECK(detail::standby_key(other) != key);
-  other = spec;
-  other.directory = "/";
-  CHECK(detail::standby_key(other) != key);
-  other = spec;
-  other.processors.add(0);
-  CHECK(detail::standby_key(other) != key);
-  other = spec;
-  other.stdout_fd = 1;
-  CHECK(detail::standby_key(other) == key);
+  process_spec other_spec = spec;
+  other_spec.arguments.push_back("x");
+  CHECK(detail::standby_key(other_spec) != key);
+  other_spec = spec;
+  other_spec.directory = "/";
+  CHECK(detail::standby_key(other_spec) != key);
+  other_spec = spec;
+  other_spec.processors.add(0);
+  CHECK(detail::standby_key(other_spec) != key);
+  other_spec = spec;
+  other_spec.stdout_fd = 1;
+  CHECK(detail::standby_key(other_spec) == key);
 }
 
 TEST_CASE("standby_environment: a standby can join nobody, and gets the hook", "[standby]") {
@@ -289,16 +290,16 @@ TEST_CASE("standby_environment: before an attempt nothing is known of what that 
   process_spec spec;
   spec.environment = {"A=1",          "LOCAL_RANK=0",  "RANK=3",
                       "WORLD_SIZE=4", "MASTER_ADDR=a", "TORCH_NCCL_ASYNC_ERROR_HANDLING=1"};
-  const process_spec expected = detail::without_attempt(spec);
-  CHECK(expected.environment == words{"A=1", "LOCAL_RANK=0"});
-  CHECK(detail::standby_key(expected) == detail::standby_key(spec));
+  const process_spec spec_without_attempt = detail::without_attempt(spec);
+  CHECK(spec_without_attempt.environment == words{"A=1", "LOCAL_RANK=0"});
+  CHECK(detail::standby_key(spec_without_attempt) == detail::standby_key(spec));
 }
 
 TEST_CASE("standby_environment: what it lacks is set, what is gone is removed", "[standby]") {
-  const process_spec from =
+  const process_spec old_spec =
       worker({"A=1", "MASTER_PORT=1", "RANK=0", "NCCL_ASYNC_ERROR_HANDLING=1"});
-  const process_spec to = worker({"A=1", "MASTER_PORT=1", "RANK=2"});
-  CHECK(detail::standby_changes(from, to) ==
+  const process_spec new_spec = worker({"A=1", "MASTER_PORT=1", "RANK=2"});
+  CHECK(detail::standby_changes(old_spec, new_spec) ==
         std::vector<detail::variable_change>{
             {"MASTER_PORT", "1"}, {"RANK", "2"}, {"NCCL_ASYNC_ERROR_HANDLING", std::nullopt}});
 }
@@ -318,21 +319,22 @@ TEST_CASE("import_record: another process writes what is read", "[standby]") {
   CHECK(record.text().size() == detail::import_record::largest);
   std::filesystem::resize_file(path, 3);
   CHECK(record.text() == "a.b");
-  const process_spec plain = record.recorded(worker({"A=1"}));
-  const auto variables = environment_from(plain.environment);
+  const process_spec plain_spec = record.recorded(worker({"A=1"}));
+  const auto variables = environment_from(plain_spec.environment);
   CHECK(find_variable(variables, "ELASTIC_IMPORTS") == "0:" + place);
   const std::string archive = find_variable(variables, "PYTHONPATH").value();
   CHECK(std::filesystem::file_size(archive) > 1000);
-  const process_spec other = record.recorded(worker({"PYTHONPATH=/a:/b"}));
-  CHECK(find_variable(environment_from(other.environment), "ELASTIC_IMPORTS") == "1:" + place);
-  CHECK(find_variable(environment_from(other.environment), "PYTHONPATH") == archive + ":/a:/b");
+  const process_spec other_spec = record.recorded(worker({"PYTHONPATH=/a:/b"}));
+  CHECK(find_variable(environment_from(other_spec.environment), "ELASTIC_IMPORTS") == "1:" + place);
+  CHECK(find_variable(environment_from(other_spec.environment), "PYTHONPATH") ==
+        archive + ":/a:/b");
 }
 
 TEST_CASE("python_command: flags end where the script begins", "[standby]") {
   using kind = detail::python_command::kind;
   struct row {
     words arguments;
-    kind what;
+    kind expected_kind;
     std::string name;
     words flags;
   };
@@ -351,17 +353,17 @@ TEST_CASE("python_command: flags end where the script begins", "[standby]") {
        "x.py",
        {"--check-hash-based-pycs", "never"}},
   };
-  for (const row& each : rows) {
-    const auto command = detail::parse_python_command(each.arguments);
-    INFO(each.arguments.back());
+  for (const row& entry : rows) {
+    const auto command = detail::parse_python_command(entry.arguments);
+    INFO(entry.arguments.back());
     REQUIRE(command);
-    CHECK(command->what == each.what);
-    CHECK(command->name == each.name);
-    CHECK(command->flags == each.flags);
+    CHECK(command->what == entry.expected_kind);
+    CHECK(command->name == entry.name);
+    CHECK(command->flags == entry.flags);
   }
-  for (const words& none : std::vector<words>{
+  for (const words& arguments : std::vector<words>{
            {}, {"-u"}, {"-"}, {"-h"}, {"--help"}, {"-m"}, {"-X"}, {"-uZ", "x.py"}, {""}}) {
-    CHECK_FALSE(detail::parse_python_command(none));
+    CHECK_FALSE(detail::parse_python_command(arguments));
   }
 }
 
@@ -394,15 +396,15 @@ TEST_CASE("warm_standby: names of modules have bounds", "[standby]") {
     INFO(name);
     CHECK_FALSE(is_allowed({name}));
   }
-  worker_spec negative;
-  negative.program = "python3";
-  negative.standby.delay = -1s;
-  CHECK_THROWS_AS(validate(negative), error);
-  worker_spec function;
-  function.program = "python3";
-  function.function.emplace().name = "f";
-  function.standby.enabled = true;
-  CHECK_THROWS_AS(validate(function), error);
+  worker_spec negative_spec;
+  negative_spec.program = "python3";
+  negative_spec.standby.delay = -1s;
+  CHECK_THROWS_AS(validate(negative_spec), error);
+  worker_spec function_spec;
+  function_spec.program = "python3";
+  function_spec.function.emplace().name = "f";
+  function_spec.standby.enabled = true;
+  CHECK_THROWS_AS(validate(function_spec), error);
 }
 
 }  // namespace standby_test

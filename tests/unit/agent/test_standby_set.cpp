@@ -56,9 +56,9 @@ class stage {
  public:
   explicit stage(std::vector<std::string> modules = {"torch"})
       : launcher(std::make_shared<test::fake_launcher>()), set(make(std::move(modules))) {
-    launcher->on_start = [this](test::fake_process& started) {
-      const bool is_standby = started.variable("ELASTIC_STANDBY") != "<not set>";
-      sockets.emplace_back(is_standby ? ::fcntl(started.spec.stdin_fd, F_DUPFD_CLOEXEC, 3) : -1);
+    launcher->on_start = [this](test::fake_process& process) {
+      const bool is_standby = process.variable("ELASTIC_STANDBY") != "<not set>";
+      sockets.emplace_back(is_standby ? ::fcntl(process.spec.stdin_fd, F_DUPFD_CLOEXEC, 3) : -1);
     };
   }
   ~stage() {
@@ -76,12 +76,12 @@ class stage {
     child.reset();
     failure = nullptr;
     asio::co_spawn(context, set.launch(worker(port)),
-                   asio::bind_cancellation_slot(
-                       cancel_launch.slot(),
-                       [this](std::exception_ptr thrown, std::unique_ptr<elastic::child> made) {
-                         failure = thrown;
-                         child = std::move(made);
-                       }));
+                   asio::bind_cancellation_slot(cancel_launch.slot(),
+                                                [this](std::exception_ptr thrown,
+                                                       std::unique_ptr<elastic::child> new_child) {
+                                                  failure = thrown;
+                                                  child = std::move(new_child);
+                                                }));
     pass();
   }
   void keep_warm(bool may_restart = true) {
@@ -259,11 +259,12 @@ TEST_CASE("standby_set: a launch that is cancelled starts nothing", "[standby]")
 TEST_CASE("standby_set: another program, directory or variable starts cold", "[standby]") {
   stage job;
   job.make_standby();
-  process_spec other = worker("2");
-  other.environment[0] = "A=2";
-  asio::co_spawn(
-      job.context, job.set.launch(other),
-      [&](const std::exception_ptr&, std::unique_ptr<child> made) { job.child = std::move(made); });
+  process_spec other_spec = worker("2");
+  other_spec.environment[0] = "A=2";
+  asio::co_spawn(job.context, job.set.launch(other_spec),
+                 [&](const std::exception_ptr&, std::unique_ptr<child> new_child) {
+                   job.child = std::move(new_child);
+                 });
   job.pass();
   REQUIRE(job.child);
   CHECK(job.child->pid() == 1003);
@@ -291,12 +292,12 @@ TEST_CASE("standby_set: a probe that does not answer is tried twice again", "[st
   stage job;
   job.launch("1");
   job.keep_warm();
-  const bool ends = GENERATE(true, false);
-  const std::size_t answers = GENERATE(2, 3, 4);
-  for (std::size_t index = 1; index < answers; ++index) {
+  const bool hangs_up = GENERATE(true, false);
+  const std::size_t answering_index = GENERATE(2, 3, 4);
+  for (std::size_t index = 1; index < answering_index; ++index) {
     job.pass(10s);
     REQUIRE(job.launcher->started.size() == index + 1);
-    if (ends) {
+    if (hangs_up) {
       job.hang_up(index);
     } else {
       job.pass(limits::standby_probe);
@@ -304,17 +305,17 @@ TEST_CASE("standby_set: a probe that does not answer is tried twice again", "[st
     CHECK(job.launcher->started[index]->tree_ended);
   }
   const bool is_off = job.log->has("no more standbys are made");
-  CHECK(is_off == (answers == 4));
+  CHECK(is_off == (answering_index == 4));
   if (is_off) return;
   job.pass(10s);
-  job.say(answers, ready_of(static_cast<pid_t>(1000 + answers)));
-  CHECK(job.launcher->started.size() == answers + 2);
+  job.say(answering_index, ready_of(static_cast<pid_t>(1000 + answering_index)));
+  CHECK(job.launcher->started.size() == answering_index + 2);
 }
 
 TEST_CASE("standby_set: one that ends while it waits is replaced", "[standby]") {
   stage job;
-  std::vector<std::string> ends;
-  job.set.on_end([&](const exit_status& end) { ends.push_back(end.text()); });
+  std::vector<std::string> end_texts;
+  job.set.on_end([&](const exit_status& end) { end_texts.push_back(end.text()); });
   job.launch("1");
   job.keep_warm();
   job.pass(10s);
@@ -325,17 +326,17 @@ TEST_CASE("standby_set: one that ends while it waits is replaced", "[standby]") 
     job.sockets[2].reset();
     job.launcher->started[2]->end(exit_status::signalled(SIGKILL));
     job.pass();
-    CHECK(ends == std::vector<std::string>{"SIGKILL"});
+    CHECK(end_texts == std::vector<std::string>{"SIGKILL"});
   }
   SECTION("it ends, and what it has forked keeps its socket") {
     job.launcher->started[2]->end(exit_status::signalled(SIGKILL));
     job.pass();
-    CHECK(ends == std::vector<std::string>{"SIGKILL"});
+    CHECK(end_texts == std::vector<std::string>{"SIGKILL"});
   }
   SECTION("it says something") {
     job.say(2, "prepared");
     job.pass(limits::standby_reply);
-    CHECK(ends.empty());
+    CHECK(end_texts.empty());
   }
   CHECK(job.set.ready() == 0);
   CHECK(job.launcher->started[2]->tree_ended);
@@ -363,8 +364,8 @@ TEST_CASE("standby_set: a module that cannot be imported is left out from then o
 
 /// Notes imports in the record of a process.
 void record(const test::fake_process& process, const std::string& text) {
-  const std::string place = process.variable("ELASTIC_IMPORTS");
-  std::ofstream(place.substr(place.find("/proc/")), std::ios::app) << text;
+  const std::string path = process.variable("ELASTIC_IMPORTS");
+  std::ofstream(path.substr(path.find("/proc/")), std::ios::app) << text;
 }
 
 TEST_CASE("standby_set: one is made anew for what its worker imported since", "[standby]") {
@@ -484,9 +485,9 @@ TEST_CASE("standby_set: workers that are soon stopped get theirs without a delay
 
 TEST_CASE("standby_set: what is expected has standbys before it is launched", "[standby]") {
   stage job;
-  process_spec second = worker("1");
-  second.environment[1] = "LOCAL_RANK=1";
-  std::vector<process_spec> specs{worker("1"), second};
+  process_spec second_spec = worker("1");
+  second_spec.environment[1] = "LOCAL_RANK=1";
+  std::vector<process_spec> specs{worker("1"), second_spec};
   specs[0].environment.emplace_back("RANK=0");
   job.set.expect(specs);
   asio::co_spawn(job.context, job.set.make_ahead(),

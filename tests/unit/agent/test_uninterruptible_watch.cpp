@@ -21,9 +21,9 @@ duration limit_of(const char* text) {
 
 TEST_CASE("uninterruptible watch: the limit is that of PyTorch's variable", "[agent]") {
   CHECK(uninterruptible_limit({}) == duration::zero());
-  for (const char* off : {"", "0", "-1", "nan", "soon", "5 s", "0x10"}) {
-    CAPTURE(off);
-    CHECK(limit_of(off) == duration::zero());
+  for (const char* text : {"", "0", "-1", "nan", "soon", "5 s", "0x10"}) {
+    CAPTURE(text);
+    CHECK(limit_of(text) == duration::zero());
   }
   CHECK(limit_of("2.5") == 2500ms);
   CHECK(limit_of("1e300") == 1'000'000'000s);

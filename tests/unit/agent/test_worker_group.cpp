@@ -48,8 +48,8 @@ using signals = std::vector<int>;
 /// A group among fakes.
 class group_stage {
  public:
-  explicit group_stage(manual_time& clock, int size = 2, log_layout where = {})
-      : time(clock), launcher(std::make_shared<fake_launcher>()), layout(std::move(where)) {
+  explicit group_stage(manual_time& clock, int size = 2, log_layout log_files = {})
+      : time(clock), launcher(std::make_shared<fake_launcher>()), layout(std::move(log_files)) {
     spec.program = "/usr/bin/trainer";
     spec.nproc_per_node = size;
   }
@@ -77,9 +77,9 @@ class group_stage {
   }
 
   task<void> kill_all() {
-    stop_plan at_once;
-    at_once.signal = SIGKILL;
-    return group().stop(at_once);
+    stop_plan kill_plan;
+    kill_plan.signal = SIGKILL;
+    return group().stop(kill_plan);
   }
 
   fake_process& worker(std::size_t index) { return *launcher->started.at(index); }
@@ -112,19 +112,19 @@ TEST_CASE("worker group: the workers of a node are numbered from its base ranks"
   ranks.world_size = 40;
   ranks.base_role_rank = 4;
   ranks.role_world_size = 20;
-  const auto all = elastic::worker_identities(spec, round, ranks);
-  REQUIRE(all.size() == 3);
+  const auto identities = elastic::worker_identities(spec, round, ranks);
+  REQUIRE(identities.size() == 3);
   for (int local_rank = 0; local_rank < 3; ++local_rank) {
-    const worker_identity& who = all[static_cast<std::size_t>(local_rank)];
-    CHECK(who.local_rank == local_rank);
-    CHECK(who.rank == 10 + local_rank);
-    CHECK(who.role_rank == 4 + local_rank);
-    CHECK(who.group_rank == 2);
-    CHECK(who.local_world_size == 3);
-    CHECK(who.world_size == 40);
-    CHECK(who.group_world_size == 5);
-    CHECK(who.role_world_size == 20);
-    CHECK(who.role_name == "trainer");
+    const worker_identity& identity = identities[static_cast<std::size_t>(local_rank)];
+    CHECK(identity.local_rank == local_rank);
+    CHECK(identity.rank == 10 + local_rank);
+    CHECK(identity.role_rank == 4 + local_rank);
+    CHECK(identity.group_rank == 2);
+    CHECK(identity.local_world_size == 3);
+    CHECK(identity.world_size == 40);
+    CHECK(identity.group_world_size == 5);
+    CHECK(identity.role_world_size == 20);
+    CHECK(identity.role_name == "trainer");
   }
 }
 
@@ -150,18 +150,20 @@ TIME_TEST("worker group: starts in the order of the local ranks", "[agent]") {
 TIME_TEST("worker group: one whose start takes time holds up no other", "[agent]") {
   group_stage stage(time, 3);
   stage.launcher->hold_at = 0;
-  std::size_t beside = 0;
-  stage.launcher->on_start = [&](fake_process&) { beside += stage.launcher->holding == 1; };
-  const bool started = co_await elastic::with_deadline(time, time.now() + 1s, stage.start());
-  CHECK_FALSE(started);
-  CHECK(beside == 2);
+  std::size_t parallel_starts = 0;
+  stage.launcher->on_start = [&](fake_process&) {
+    parallel_starts += stage.launcher->holding == 1;
+  };
+  const bool has_started = co_await elastic::with_deadline(time, time.now() + 1s, stage.start());
+  CHECK_FALSE(has_started);
+  CHECK(parallel_starts == 2);
   CHECK(stage.launcher->all_gone());
 }
 
 TIME_TEST("worker group: one that cannot be started takes the others with it", "[agent]") {
   group_stage stage(time, 3);
-  stage.launcher->on_start = [](fake_process& one) {
-    if (one.index == 2) throw elastic::error(errc::program_not_executable, "no");
+  stage.launcher->on_start = [](fake_process& process) {
+    if (process.index == 2) throw elastic::error(errc::program_not_executable, "no");
   };
   const auto failure = co_await error_of(stage.start());
   CHECK(failure == errc::program_not_executable);
@@ -179,9 +181,11 @@ TIME_TEST("worker group: one that cannot be started takes the others with it", "
 TIME_TEST("worker group: a start that is cancelled leaves none", "[agent]") {
   group_stage stage(time, 3);
   stage.launcher->hold_at = 2;
-  stage.launcher->on_start = [](fake_process& one) { one.on_signal = fake_process::ignore_all(); };
-  const bool started = co_await elastic::with_deadline(time, time.now() + 1s, stage.start());
-  CHECK_FALSE(started);
+  stage.launcher->on_start = [](fake_process& process) {
+    process.on_signal = fake_process::ignore_all();
+  };
+  const bool has_started = co_await elastic::with_deadline(time, time.now() + 1s, stage.start());
+  CHECK_FALSE(has_started);
   CHECK(stage.launcher->started.size() == 2);
   CHECK(stage.launcher->all_gone());
   CHECK(stage.group().running() == 0);
@@ -190,8 +194,8 @@ TIME_TEST("worker group: a start that is cancelled leaves none", "[agent]") {
 TIME_TEST("worker group: a worker that ends while others are started is not overlooked",
           "[agent]") {
   group_stage stage(time, 3);
-  stage.launcher->on_start = [](fake_process& one) {
-    if (one.index == 0) one.exit(3);
+  stage.launcher->on_start = [](fake_process& process) {
+    if (process.index == 0) process.exit(3);
   };
   co_await stage.start();
   co_await stage.group().wait_for_outcome();
@@ -210,11 +214,11 @@ TIME_TEST("worker group: a worker has variables and processors of its own", "[ag
                              elastic::processor_set::parse("4-7")};
   co_await stage.start();
   for (std::size_t rank = 0; rank < 2; ++rank) {
-    const fake_process& one = stage.worker(rank);
-    CHECK(one.variable("A") == fmt::format("default {0}/{0}", rank));
-    CHECK(one.variable("B") == "${rank}");
-    CHECK(one.variable("RANK") == std::to_string(rank));
-    CHECK(one.spec.processors == stage.spec.cpu_affinity[rank]);
+    const fake_process& worker = stage.worker(rank);
+    CHECK(worker.variable("A") == fmt::format("default {0}/{0}", rank));
+    CHECK(worker.variable("B") == "${rank}");
+    CHECK(worker.variable("RANK") == std::to_string(rank));
+    CHECK(worker.spec.processors == stage.spec.cpu_affinity[rank]);
   }
   co_await stage.kill_all();
 }
@@ -226,13 +230,13 @@ TIME_TEST("worker group: with virtual local ranks each sees one device", "[agent
     stage.spec.virtual_local_rank = true;
     if (!devices.empty()) stage.spec.environment = {{"CUDA_VISIBLE_DEVICES", devices}};
     co_await stage.start();
-    const std::vector<std::string> seen =
+    const std::vector<std::string> expected_devices =
         devices.empty() ? std::vector<std::string>{"0", "1"}
                         : elastic::detail::visible_devices(stage.spec.environment);
     for (std::size_t rank = 0; rank < 2; ++rank) {
       CHECK(stage.worker(rank).variable("LOCAL_RANK") == "0");
       CHECK(stage.worker(rank).variable("RANK") == std::to_string(rank));
-      CHECK(stage.worker(rank).variable("CUDA_VISIBLE_DEVICES") == seen[rank]);
+      CHECK(stage.worker(rank).variable("CUDA_VISIBLE_DEVICES") == expected_devices[rank]);
     }
     co_await stage.kill_all();
   }
@@ -256,9 +260,9 @@ TEST_CASE("worker spec: what does not fit the number of workers is refused", "[a
 
 // ---- the outcome -------------------------------------------------------------------------------
 
-task<void> note_outcome(worker_group& group, bool& known) {
+task<void> note_outcome(worker_group& group, bool& has_outcome) {
   co_await group.wait_for_outcome();
-  known = true;
+  has_outcome = true;
 }
 
 TIME_TEST("worker group: success is known with the last, failure with the first", "[agent]") {
@@ -266,18 +270,18 @@ TIME_TEST("worker group: success is known with the last, failure with the first"
     CAPTURE(succeeds);
     group_stage stage(time, 3);
     co_await stage.start();
-    bool known = false;
-    asio::co_spawn(time.context(), note_outcome(stage.group(), known), asio::detached);
+    bool has_outcome = false;
+    asio::co_spawn(time.context(), note_outcome(stage.group(), has_outcome), asio::detached);
     stage.worker(1).exit(0);
     co_await time.sleep_until(time.now());
-    CHECK_FALSE(known);
+    CHECK_FALSE(has_outcome);
     stage.worker(2).exit(succeeds ? 0 : 1);
     co_await time.sleep_until(time.now());
-    CHECK(known == !succeeds);
+    CHECK(has_outcome == !succeeds);
     if (!succeeds) CHECK(stage.worker(0).running());
     if (succeeds) stage.worker(0).exit(0);
     co_await time.sleep_until(time.now());
-    CHECK(known);
+    CHECK(has_outcome);
     CHECK(stage.group().state() == (succeeds ? worker_state::succeeded : worker_state::failed));
     co_await stage.kill_all();
     CHECK(stage.group().state() == (succeeds ? worker_state::succeeded : worker_state::failed));
@@ -311,9 +315,9 @@ TIME_TEST("worker group: the wait for the outcome can be cancelled and begun aga
   co_await stage.start();
   for (int time_out = 0; time_out < 3; ++time_out) {
     if (time_out == 1) stage.worker(0).exit(0);
-    const bool known =
+    const bool has_outcome =
         co_await elastic::with_deadline(time, time.now() + 1s, stage.group().wait_for_outcome());
-    CHECK_FALSE(known);
+    CHECK_FALSE(has_outcome);
   }
   stage.worker(1).exit(0);
   co_await stage.group().wait_for_outcome();
@@ -329,37 +333,41 @@ TIME_TEST("worker group: who waits for the outcome is told of a kill", "[agent]"
   CHECK(stage.group().state() == worker_state::stopped);
   co_await stage.kill_all();
   CHECK(stage.launcher->all_gone());
-  for (const worker_failure& one : stage.group().failures("host")) CHECK(one.stopped_by_agent);
+  for (const worker_failure& failure : stage.group().failures("host")) {
+    CHECK(failure.stopped_by_agent);
+  }
 }
 
 // ---- stop --------------------------------------------------------------------------------------
 
 TIME_TEST("worker group: a stop that was cancelled goes on with another plan", "[agent]") {
   group_stage stage(time, 2);
-  stage.launcher->on_start = [](fake_process& one) { one.on_signal = fake_process::ignore_all(); };
+  stage.launcher->on_start = [](fake_process& process) {
+    process.on_signal = fake_process::ignore_all();
+  };
   co_await stage.start();
-  stop_plan gentle;
-  gentle.grace = 1h;
-  const bool stopped =
-      co_await elastic::with_deadline(time, time.now() + 1min, stage.group().stop(gentle));
-  CHECK_FALSE(stopped);
+  stop_plan gentle_plan;
+  gentle_plan.grace = 1h;
+  const bool has_stopped =
+      co_await elastic::with_deadline(time, time.now() + 1min, stage.group().stop(gentle_plan));
+  CHECK_FALSE(has_stopped);
   CHECK(stage.group().running() == 2);
-  stop_plan firm;
-  firm.signal = SIGINT;
-  firm.grace = 5s;
+  stop_plan firm_plan;
+  firm_plan.signal = SIGINT;
+  firm_plan.grace = 5s;
   const auto begin = time.now();
-  co_await stage.group().stop(firm);
+  co_await stage.group().stop(firm_plan);
   CHECK(time.now() - begin == 5s);
-  const signals all{SIGTERM, SIGINT, SIGKILL};
-  CHECK(stage.worker(0).signals == all);
+  const signals expected_signals{SIGTERM, SIGINT, SIGKILL};
+  CHECK(stage.worker(0).signals == expected_signals);
   CHECK(stage.group().state() == worker_state::stopped);
   CHECK(stage.launcher->all_gone());
 }
 
 TIME_TEST("worker group: signals are passed on to those that run", "[agent]") {
   group_stage stage(time, 2);
-  stage.launcher->on_start = [](fake_process& one) {
-    one.on_signal = fake_process::ignore(SIGUSR1);
+  stage.launcher->on_start = [](fake_process& process) {
+    process.on_signal = fake_process::ignore(SIGUSR1);
   };
   co_await stage.start();
   stage.group().signal(SIGUSR1);
@@ -373,10 +381,10 @@ TIME_TEST("worker group: signals are passed on to those that run", "[agent]") {
 TIME_TEST("worker group: who had failed before the stop is to blame, who ends by it is not",
           "[agent]") {
   group_stage stage(time, 5);
-  stage.launcher->on_start = [](fake_process& one) {
-    if (one.index == 3) one.on_signal = fake_process::exit_with(1);
-    if (one.index == 4) {
-      one.on_signal = [](fake_process& self, int) {
+  stage.launcher->on_start = [](fake_process& process) {
+    if (process.index == 3) process.on_signal = fake_process::exit_with(1);
+    if (process.index == 4) {
+      process.on_signal = [](fake_process& self, int) {
         self.end(exit_status::signalled(SIGSEGV, true));
       };
     }
@@ -397,8 +405,8 @@ TIME_TEST("worker group: who had failed before the stop is to blame, who ends by
   CHECK_FALSE(failures[1].stopped_by_agent);
   for (std::size_t index = 2; index < 5; ++index) {
     // A crash is nobody's order.
-    const bool crashed = failures[index].status.signal() == SIGSEGV;
-    CHECK(failures[index].stopped_by_agent == !crashed);
+    const bool is_crash = failures[index].status.signal() == SIGSEGV;
+    CHECK(failures[index].stopped_by_agent == !is_crash);
   }
 }
 
@@ -436,9 +444,9 @@ TIME_TEST("worker group: starts again after a stop", "[agent]") {
 TIME_TEST("worker group: a failure tells all that is known of it", "[agent]") {
   group_stage stage(time, 2, log_layout("", "a job"));
   stage.spec.role = "trainer";
-  stage.launcher->on_start = [](fake_process& one) {
-    const std::string said = "worker " + std::to_string(one.index) + " says\ngood bye\n";
-    REQUIRE(::write(one.spec.stderr_fd, said.data(), said.size()) > 0);
+  stage.launcher->on_start = [](fake_process& process) {
+    const std::string text = "worker " + std::to_string(process.index) + " says\ngood bye\n";
+    REQUIRE(::write(process.spec.stderr_fd, text.data(), text.size()) > 0);
   };
   co_await stage.start(4);
   const std::string error_file = stage.worker(1).variable("TORCHELASTIC_ERROR_FILE");
@@ -452,20 +460,20 @@ TIME_TEST("worker group: a failure tells all that is known of it", "[agent]") {
   co_await stage.kill_all();
   const std::vector<worker_failure> failures = stage.group().failures("the host");
   REQUIRE(failures.size() == 2);
-  const worker_failure& first = failures[0];
-  CHECK(first.rank == 1);
-  CHECK(first.local_rank == 1);
-  CHECK(first.role == "trainer");
-  CHECK(first.host == "the host");
-  CHECK(first.pid == stage.worker(1).pid);
-  CHECK(first.status == exit_status::exited(3));
-  CHECK(first.at == manual_time::wall_start + 5s);
-  CHECK(first.error_file == error_file);
-  REQUIRE(first.error);
-  CHECK(first.error->message == "ValueError: x");
-  CHECK(first.timestamp() == 77);
-  const std::vector<std::string> last{"worker 1 says", "good bye"};
-  CHECK(first.last_stderr == last);
+  const worker_failure& first_failure = failures[0];
+  CHECK(first_failure.rank == 1);
+  CHECK(first_failure.local_rank == 1);
+  CHECK(first_failure.role == "trainer");
+  CHECK(first_failure.host == "the host");
+  CHECK(first_failure.pid == stage.worker(1).pid);
+  CHECK(first_failure.status == exit_status::exited(3));
+  CHECK(first_failure.at == manual_time::wall_start + 5s);
+  CHECK(first_failure.error_file == error_file);
+  REQUIRE(first_failure.error);
+  CHECK(first_failure.error->message == "ValueError: x");
+  CHECK(first_failure.timestamp() == 77);
+  const std::vector<std::string> last_lines{"worker 1 says", "good bye"};
+  CHECK(first_failure.last_stderr == last_lines);
   CHECK_FALSE(failures[1].error);
   CHECK(failures[1].last_stderr.at(0) == "worker 0 says");
   // What is not redirected is shown as it is.
@@ -483,9 +491,9 @@ TIME_TEST("worker group: output goes to the files of the attempt", "[agent]") {
   group_stage stage(time, 2, log_layout("", "a job"));
   stage.spec.redirects = elastic::stream_selection(std_streams::both);
   stage.spec.tee.set(1, std_streams::out);
-  stage.launcher->on_start = [](fake_process& one) {
-    REQUIRE(::write(one.spec.stdout_fd, "to out\n", 7) == 7);
-    REQUIRE(::write(one.spec.stderr_fd, "to err\n", 7) == 7);
+  stage.launcher->on_start = [](fake_process& process) {
+    REQUIRE(::write(process.spec.stdout_fd, "to out\n", 7) == 7);
+    REQUIRE(::write(process.spec.stderr_fd, "to err\n", 7) == 7);
   };
   co_await stage.start();
   stage.worker(0).exit(0);
@@ -503,22 +511,22 @@ TIME_TEST("worker group: output goes to the files of the attempt", "[agent]") {
 }
 
 /// Shows everything behind a prefix of its own; plans for fewer workers than there are, or for none
-/// at all, where that is wanted.
+/// at all, if that is wanted.
 struct own_logs final : elastic::logs_specs {
   std::vector<elastic::worker_output> plan(const elastic::attempt_logs& attempt) override {
     ++calls;
     if (fails) throw elastic::error(errc::file_access, "no place for logs");
-    std::vector<elastic::worker_output> all(attempt.workers.size() - missing);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      all[i].out.kind = elastic::output_plan::how::copy;
-      all[i].out.prefix = "worker " + std::to_string(attempt.workers[i].rank) + " says ";
-      all[i].err.kind = elastic::output_plan::how::null;
+    std::vector<elastic::worker_output> outputs(attempt.workers.size() - missing_workers);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      outputs[i].out.kind = elastic::output_plan::how::copy;
+      outputs[i].out.prefix = "worker " + std::to_string(attempt.workers[i].rank) + " says ";
+      outputs[i].err.kind = elastic::output_plan::how::null;
     }
-    return all;
+    return outputs;
   }
 
   int calls = 0;
-  std::size_t missing = 0;
+  std::size_t missing_workers = 0;
   bool fails = false;
 };
 
@@ -526,9 +534,9 @@ TIME_TEST("worker group: logs specs of the user's own decide where output goes",
   group_stage stage(time, 1);
   const auto logs = std::make_shared<own_logs>();
   stage.logs = logs;
-  stage.launcher->on_start = [](fake_process& one) {
-    REQUIRE(::write(one.spec.stdout_fd, "hello\n", 6) == 6);
-    REQUIRE(::write(one.spec.stderr_fd, "gone\n", 5) == 5);
+  stage.launcher->on_start = [](fake_process& process) {
+    REQUIRE(::write(process.spec.stdout_fd, "hello\n", 6) == 6);
+    REQUIRE(::write(process.spec.stderr_fd, "gone\n", 5) == 5);
   };
   for (int attempt = 0; attempt < 2; ++attempt) {
     co_await stage.start(attempt);
@@ -547,11 +555,11 @@ TIME_TEST("worker group: logs specs that fail, or plan for others, end the start
   const auto failure = co_await error_of(stage.start());
   CHECK(failure == errc::file_access);
   logs->fails = false;
-  logs->missing = 1;
-  const auto too_few = co_await error_of(stage.start());
-  CHECK(too_few == errc::invalid_argument);
+  logs->missing_workers = 1;
+  const auto plan_failure = co_await error_of(stage.start());
+  CHECK(plan_failure == errc::invalid_argument);
   CHECK(stage.launcher->started.empty());
-  logs->missing = 0;
+  logs->missing_workers = 0;
   co_await stage.start();
   CHECK(stage.group().running() == 2);
   co_await stage.kill_all();
@@ -561,8 +569,8 @@ TIME_TEST("worker group: a log file that cannot be opened ends the start", "[age
   group_stage stage(time, 2, log_layout("", "a job"));
   stage.spec.redirects = elastic::stream_selection(std_streams::both);
   // A directory in the place of the second worker's log file.
-  stage.launcher->on_start = [&stage](fake_process& one) {
-    if (one.index == 0) std::filesystem::create_directory(stage.layout.stdout_file(1));
+  stage.launcher->on_start = [&stage](fake_process& process) {
+    if (process.index == 0) std::filesystem::create_directory(stage.layout.stdout_file(1));
   };
   const auto failure = co_await error_of(stage.start());
   CHECK(failure == errc::file_access);

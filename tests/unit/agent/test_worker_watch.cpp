@@ -51,12 +51,12 @@ class crowd {
   crowd& pass(
       duration span, std::vector<double> shares,
       const std::function<void(crowd&)>& act = [](crowd&) {}) {
-    for (duration passed{}; passed < span; passed += 5s) {
+    for (duration elapsed{}; elapsed < span; elapsed += 5s) {
       now += 5s;
-      for (std::size_t at = 0; at < sights.size(); ++at) {
-        const auto used = std::chrono::duration<double>(5 * shares.at(at));
-        if (!sights[at] || !sights[at]->processor_time) continue;
-        *sights[at]->processor_time += std::chrono::duration_cast<duration>(used);
+      for (std::size_t index = 0; index < sights.size(); ++index) {
+        const auto busy_time = std::chrono::duration<double>(5 * shares.at(index));
+        if (!sights[index] || !sights[index]->processor_time) continue;
+        *sights[index]->processor_time += std::chrono::duration_cast<duration>(busy_time);
       }
       act(*this);
       look();
@@ -65,20 +65,20 @@ class crowd {
   }
 
   /// A step that took so long ends now.
-  void step(std::size_t local_rank, duration took) {
+  void step(std::size_t local_rank, duration step_time) {
     worker_sight& sight = *sights[local_rank];
-    sight.step_at = sight.step < 0 ? now : sight.step_at + took;
+    sight.step_at = sight.step < 0 ? now : sight.step_at + step_time;
     ++sight.step;
   }
 
   std::vector<std::optional<worker_sight>> sights;
-  std::vector<std::string> told;
+  std::vector<std::string> reports;
   std::string last_reason;
 
  private:
   void look() {
     for (const suspicion_change& change : watch_.look(sights, now)) {
-      told.push_back(fmt::format(
+      reports.push_back(fmt::format(
           "{} {} {}", std::chrono::duration_cast<std::chrono::seconds>(now - begin_).count(),
           change.local_rank, to_string(change.suspicion)));
       last_reason = change.reason;
@@ -95,33 +95,33 @@ using lines = std::vector<std::string>;
 TEST_CASE("worker watch: one that does nothing while others work is idle", "[agent]") {
   crowd workers(4);
   workers.pass(25s, {1, 1, 0, 1});
-  CHECK(workers.told.empty());
+  CHECK(workers.reports.empty());
   workers.pass(5s, {1, 0.9, 0.01, 0});
-  CHECK(workers.told == lines{"30 2 idle"});
+  CHECK(workers.reports == lines{"30 2 idle"});
   CHECK(workers.last_reason == "it has done nothing for 30 s, while 2 of 3 others worked");
   // That the others then wait for it makes it no better; that it works does.
   workers.pass(60s, {0, 0, 0, 0}).pass(5s, {0, 0, 0.1, 0});
-  CHECK(workers.told == lines{"30 2 idle", "95 2 none"});
+  CHECK(workers.reports == lines{"30 2 idle", "95 2 none"});
   CHECK(workers.last_reason == "it works again");
 }
 
 TEST_CASE("worker watch: who is idle together with most others is not named", "[agent]") {
   crowd workers(4);
   workers.pass(10min, {0, 0, 0, 1}).pass(10min, {0, 0, 0, 0});
-  CHECK(workers.told.empty());
-  crowd alone(1);
-  alone.pass(10min, {0});
-  CHECK(alone.told.empty());
+  CHECK(workers.reports.empty());
+  crowd lone_crowd(1);
+  lone_crowd.pass(10min, {0});
+  CHECK(lone_crowd.reports.empty());
 }
 
 TEST_CASE("worker watch: steps, output and processes that come and go are work", "[agent]") {
   using act = std::function<void(crowd&)>;
-  for (const act& work :
-       {act([](crowd& all) { all.step(0, 5s); }), act([](crowd& all) { ++all.sights[0]->written; }),
-        act([](crowd& all) { all.sights[0]->processes ^= 3; })}) {
+  for (const act& work : {act([](crowd& group) { group.step(0, 5s); }),
+                          act([](crowd& group) { ++group.sights[0]->written; }),
+                          act([](crowd& group) { group.sights[0]->processes ^= 3; })}) {
     crowd workers(2);
     workers.pass(10min, {0, 1}, work);
-    CHECK(workers.told.empty());
+    CHECK(workers.reports.empty());
   }
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("worker watch: nothing is said of whom /proc does not show", "[agent]"
   crowd workers(3);
   workers.sights[0]->processor_time.reset();
   workers.pass(10min, {0, 1, 1});
-  CHECK(workers.told.empty());
+  CHECK(workers.reports.empty());
 }
 
 TEST_CASE("worker watch: a process that ends may take its time with it", "[agent]") {
@@ -137,7 +137,7 @@ TEST_CASE("worker watch: a process that ends may take its time with it", "[agent
   workers.pass(10s, {1, 1, 1});
   workers.sights[0]->processor_time = 1s;
   workers.pass(10min, {1, 1, 1});
-  CHECK(workers.told.empty());
+  CHECK(workers.reports.empty());
 }
 
 TEST_CASE("worker watch: one that was stopped is named at the second look", "[agent]") {
@@ -145,13 +145,13 @@ TEST_CASE("worker watch: one that was stopped is named at the second look", "[ag
   workers.pass(5s, {1, 1});
   workers.sights[1]->stopped = 4711;
   workers.pass(5s, {1, 0});
-  CHECK(workers.told.empty());
+  CHECK(workers.reports.empty());
   workers.pass(60s, {1, 0});
-  CHECK(workers.told == lines{"15 1 stopped"});
+  CHECK(workers.reports == lines{"15 1 stopped"});
   CHECK(workers.last_reason == "process 4711 was stopped, by a signal or a debugger");
   workers.sights[1]->stopped = 0;
   workers.pass(5s, {1, 1});
-  CHECK(workers.told.back() == "75 1 none");
+  CHECK(workers.reports.back() == "75 1 none");
 }
 
 TEST_CASE("worker watch: one in uninterruptible sleep that uses nothing is blocked", "[agent]") {
@@ -159,84 +159,84 @@ TEST_CASE("worker watch: one in uninterruptible sleep that uses nothing is block
   for (auto& sight : workers.sights) sight->blocked = 17;
   // The other one reads a file, and sleeps so now and then.
   workers.pass(40s, {0, 0.1});
-  CHECK(workers.told == lines{"35 0 blocked"});
+  CHECK(workers.reports == lines{"35 0 blocked"});
   CHECK(workers.last_reason == "process 17 has been in uninterruptible sleep for 30 s");
 }
 
 TEST_CASE("worker watch: by their steps one is slow against the median", "[agent]") {
   crowd workers(4);
-  const auto step_all = [](crowd& all) {
-    for (const std::size_t at : {0, 1, 2}) all.step(at, 4s);
-    all.step(3, 6s);
+  const auto step_all = [](crowd& group) {
+    for (const std::size_t local_rank : {0, 1, 2}) group.step(local_rank, 4s);
+    group.step(3, 6s);
   };
   workers.pass(60s, {1, 1, 1, 1}, step_all);
-  CHECK(workers.told == lines{"20 3 slow"});
+  CHECK(workers.reports == lines{"20 3 slow"});
   CHECK(workers.last_reason == "a step takes it 6 s, 1.50 times the median");
-  workers.pass(60s, {1, 1, 1, 1}, [](crowd& all) {
-    for (const std::size_t at : {0, 1, 2, 3}) all.step(at, 4s);
+  workers.pass(60s, {1, 1, 1, 1}, [](crowd& group) {
+    for (const std::size_t local_rank : {0, 1, 2, 3}) group.step(local_rank, 4s);
   });
-  CHECK(workers.told.size() == 2);
-  CHECK(workers.told.back().ends_with(" 3 none"));
+  CHECK(workers.reports.size() == 2);
+  CHECK(workers.reports.back().ends_with(" 3 none"));
 }
 
 TEST_CASE("worker watch: two workers have no median", "[agent]") {
   crowd workers(2);
-  workers.pass(10min, {1, 0.3}, [](crowd& all) {
-    all.step(0, 1s);
-    all.step(1, 9s);
+  workers.pass(10min, {1, 0.3}, [](crowd& group) {
+    group.step(0, 1s);
+    group.step(1, 9s);
   });
-  CHECK(workers.told.empty());
+  CHECK(workers.reports.empty());
 }
 
 TEST_CASE("worker watch: without steps one is slow that gets less than half of a processor",
           "[agent]") {
   crowd workers(3);
   workers.pass(55s, {1, 1, 0.3});
-  CHECK(workers.told.empty());
+  CHECK(workers.reports.empty());
   workers.pass(30s, {1, 1, 0.3});
-  CHECK(workers.told == lines{"60 2 slow"});
+  CHECK(workers.reports == lines{"60 2 slow"});
   CHECK(workers.last_reason == "it got 30 % of a processor, and the median worker 100 %");
   workers.pass(20s, {1, 1, 0.6});
-  CHECK(workers.told == lines{"60 2 slow", "100 2 none"});
-  // Where little is computed, or steps are reported, that means nothing.
-  crowd lazy(3);
-  lazy.pass(10min, {0.4, 0.4, 0.1});
-  CHECK(lazy.told.empty());
-  crowd stepping(3);
-  stepping.pass(10min, {1, 1, 0.3}, [](crowd& all) {
-    for (const std::size_t at : {0, 1, 2}) all.step(at, 5s);
+  CHECK(workers.reports == lines{"60 2 slow", "100 2 none"});
+  // If little is computed, or steps are reported, that means nothing.
+  crowd lazy_crowd(3);
+  lazy_crowd.pass(10min, {0.4, 0.4, 0.1});
+  CHECK(lazy_crowd.reports.empty());
+  crowd stepping_crowd(3);
+  stepping_crowd.pass(10min, {1, 1, 0.3}, [](crowd& group) {
+    for (const std::size_t local_rank : {0, 1, 2}) group.step(local_rank, 5s);
   });
-  CHECK(stepping.told.empty());
+  CHECK(stepping_crowd.reports.empty());
 }
 
 TEST_CASE("worker watch: of one that ended nothing more is said", "[agent]") {
   crowd workers(3);
   workers.pass(30s, {0, 1, 1});
-  CHECK(workers.told == lines{"30 0 idle"});
+  CHECK(workers.reports == lines{"30 0 idle"});
   workers.sights[0].reset();
   workers.pass(60s, {0, 1, 1});
-  CHECK(workers.told.size() == 1);
+  CHECK(workers.reports.size() == 1);
 }
 
 // ---- in an agent -------------------------------------------------------------------------------
 
 /// Those that were suspected, "rank state" each.
 lines suspicions_of(const agent_stage& stage) {
-  lines told;
+  lines suspicions;
   for (const journal_record& record : stage.journal->after(0)) {
     const job_event& event = record.event;
     if (event.kind != job_event_kind::worker_suspected) continue;
-    told.push_back(fmt::format("{} {}", event.rank.value_or(-1), event.state));
+    suspicions.push_back(fmt::format("{} {}", event.rank.value_or(-1), event.state));
   }
-  return told;
+  return suspicions;
 }
 
 /// A minute of steps, which take the last of the workers three times as long.
 task<void> train(agent_stage& stage, const std::vector<std::unique_ptr<channel_peer>>& peers) {
   for (int round = 1; round <= 10; ++round) {
-    for (std::size_t at = 0; at < peers.size(); ++at) {
-      const int step = at + 1 < peers.size() ? 3 * round : round;
-      peers[at]->say(fmt::format(R"({{"kind":"progress","step":{}}})", step));
+    for (std::size_t index = 0; index < peers.size(); ++index) {
+      const int step = index + 1 < peers.size() ? 3 * round : round;
+      peers[index]->say(fmt::format(R"({{"kind":"progress","step":{}}})", step));
     }
     co_await stage.pass(6s);
   }
@@ -249,15 +249,15 @@ TIME_TEST("worker watch: the agent tells who is slow, and does nothing about it"
   stage.start();
   co_await stage.quiet();
   std::vector<std::unique_ptr<channel_peer>> peers;
-  for (std::size_t at = 0; at < 3; ++at) {
-    const auto& worker = stage.worker(at);
+  for (std::size_t index = 0; index < 3; ++index) {
+    const auto& worker = stage.worker(index);
     peers.push_back(
         std::make_unique<channel_peer>(worker.variable("ELASTIC_CONTROL"), worker.local_rank()));
   }
   co_await train(stage, peers);
   CHECK(suspicions_of(stage) == lines{"2 slow"});
   CHECK(stage.log->count("seems slow", log_level::warning) == 1);
-  for (std::size_t at = 0; at < 3; ++at) stage.worker(at).exit(0);
+  for (std::size_t index = 0; index < 3; ++index) stage.worker(index).exit(0);
   co_await stage.end();
   CHECK(stage.result().state == worker_state::succeeded);
 }

@@ -33,30 +33,31 @@ struct console_pipe {
   console_pipe() {
     int fds[2];
     if (::pipe2(fds, O_CLOEXEC) != 0) FAIL("no pipe");
-    read = detail::unique_fd(fds[0]);
-    write = detail::unique_fd(fds[1]);
+    read_end = detail::unique_fd(fds[0]);
+    write_end = detail::unique_fd(fds[1]);
   }
 
   // What is in it now.
-  std::string take(std::size_t most = 1 << 20) const {
-    std::string all(most, '\0');
-    pollfd ready{read.get(), POLLIN, 0};
-    const ssize_t size = ::poll(&ready, 1, 0) == 1 ? ::read(read.get(), all.data(), all.size()) : 0;
-    all.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
-    return all;
+  std::string take(std::size_t limit = 1 << 20) const {
+    std::string output(limit, '\0');
+    pollfd poll_entry{read_end.get(), POLLIN, 0};
+    const ssize_t size =
+        ::poll(&poll_entry, 1, 0) == 1 ? ::read(read_end.get(), output.data(), output.size()) : 0;
+    output.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+    return output;
   }
 
-  detail::unique_fd read;
-  detail::unique_fd write;
+  detail::unique_fd read_end;
+  detail::unique_fd write_end;
 };
 
 // Reads all of a pipe, slowly: other coroutines run between two reads.
-task<void> read_slowly(const console_pipe& pipe, std::size_t wanted, std::string& all) {
+task<void> read_slowly(const console_pipe& pipe, std::size_t wanted_size, std::string& output) {
   auto executor = co_await asio::this_coro::executor;
-  asio::posix::stream_descriptor ready(executor, ::dup(pipe.read.get()));
-  while (all.size() < wanted) {
-    co_await ready.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
-    all += pipe.take(1000);
+  asio::posix::stream_descriptor descriptor(executor, ::dup(pipe.read_end.get()));
+  while (output.size() < wanted_size) {
+    co_await descriptor.async_wait(asio::posix::stream_descriptor::wait_read, asio::use_awaitable);
+    output += pipe.take(1000);
   }
 }
 
@@ -68,7 +69,7 @@ task<void> write_lines(output_sink& sink, char letter, int count, std::size_t si
 CO_TEST("console_writer: writes to a pipe, a file and a socket", "[process]") {
   auto executor = co_await asio::this_coro::executor;
   console_pipe pipe;
-  detail::console_writer to_pipe(executor, pipe.write.get());
+  detail::console_writer to_pipe(executor, pipe.write_end.get());
   co_await to_pipe.write("hello\n");
   CHECK(pipe.take() == "hello\n");
 
@@ -81,10 +82,10 @@ CO_TEST("console_writer: writes to a pipe, a file and a socket", "[process]") {
   CHECK(std::string(lines, static_cast<std::size_t>(::pread(file.get(), lines, sizeof lines, 0))) ==
         "hello\nafter\n");
 
-  int ends[2];
-  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
-  const detail::unique_fd left(ends[0]);
-  const detail::unique_fd right(ends[1]);
+  int sockets[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) == 0);
+  const detail::unique_fd left(sockets[0]);
+  const detail::unique_fd right(sockets[1]);
   detail::console_writer to_socket(executor, left.get());
   co_await to_socket.write("hello\n");
   char text[16];
@@ -94,30 +95,31 @@ CO_TEST("console_writer: writes to a pipe, a file and a socket", "[process]") {
 CO_TEST("console_writer: the flags of the descriptor stay as they are", "[process]") {
   auto executor = co_await asio::this_coro::executor;
   console_pipe pipe;
-  const int before = ::fcntl(pipe.write.get(), F_GETFL);
-  detail::console_writer writer(executor, pipe.write.get());
-  std::string all;
-  task<void> writing = write_lines(writer, 'a', 1000, 1000);
+  const int flags = ::fcntl(pipe.write_end.get(), F_GETFL);
+  detail::console_writer writer(executor, pipe.write_end.get());
+  std::string output;
+  task<void> write_task = write_lines(writer, 'a', 1000, 1000);
   using namespace asio::experimental::awaitable_operators;
-  co_await (std::move(writing) && read_slowly(pipe, 1'000'000, all));
-  CHECK(all.size() == 1'000'000);
-  CHECK(::fcntl(pipe.write.get(), F_GETFL) == before);
+  co_await (std::move(write_task) && read_slowly(pipe, 1'000'000, output));
+  CHECK(output.size() == 1'000'000);
+  CHECK(::fcntl(pipe.write_end.get(), F_GETFL) == flags);
 }
 
 CO_TEST("console_writer: lines of several writers come whole through a slow reader", "[process]") {
   auto executor = co_await asio::this_coro::executor;
   console_pipe pipe;
-  detail::console_writer writer(executor, pipe.write.get());
-  std::string all;
+  detail::console_writer writer(executor, pipe.write_end.get());
+  std::string output;
   using namespace asio::experimental::awaitable_operators;
   constexpr std::size_t size = 7001;  // more than a pipe takes in one piece
-  task<void> writing = write_lines(writer, 'a', 100, size) && write_lines(writer, 'b', 100, size) &&
-                       write_lines(writer, 'c', 100, size);
-  co_await (std::move(writing) && read_slowly(pipe, 300 * size, all));
-  REQUIRE(all.size() == 300 * size);
+  task<void> write_task = write_lines(writer, 'a', 100, size) &&
+                          write_lines(writer, 'b', 100, size) &&
+                          write_lines(writer, 'c', 100, size);
+  co_await (std::move(write_task) && read_slowly(pipe, 300 * size, output));
+  REQUIRE(output.size() == 300 * size);
   std::vector<int> counts(256);
   for (std::size_t line = 0; line < 300; ++line) {
-    const std::string text = all.substr(line * size, size);
+    const std::string text = output.substr(line * size, size);
     REQUIRE(text == std::string(size - 1, text[0]) + "\n");
     ++counts[static_cast<unsigned char>(text[0])];
   }
@@ -128,54 +130,54 @@ CO_TEST("console_writer: lines of several writers come whole through a slow read
 
 CO_TEST("console_writer: a full socket makes it wait, too", "[process]") {
   auto executor = co_await asio::this_coro::executor;
-  int ends[2];
-  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
-  const detail::unique_fd left(ends[0]);
-  console_pipe other;
-  other.read = detail::unique_fd(ends[1]);
+  int sockets[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) == 0);
+  const detail::unique_fd left(sockets[0]);
+  console_pipe pipe;
+  pipe.read_end = detail::unique_fd(sockets[1]);
   detail::console_writer writer(executor, left.get());
-  std::string all;
+  std::string output;
   using namespace asio::experimental::awaitable_operators;
-  task<void> writing = write_lines(writer, 'a', 1000, 1000);
-  co_await (std::move(writing) && read_slowly(other, 1'000'000, all));
-  CHECK(all.size() == 1'000'000);
+  task<void> write_task = write_lines(writer, 'a', 1000, 1000);
+  co_await (std::move(write_task) && read_slowly(pipe, 1'000'000, output));
+  CHECK(output.size() == 1'000'000);
   // Whoever else writes to it expects it to block.
   CHECK((::fcntl(left.get(), F_GETFL) & O_NONBLOCK) == 0);
 }
 
 // A pseudo-terminal that passes bytes through as they are: written by a program, read by its user.
-void make_terminal(console_pipe& ends) {
+void make_terminal(console_pipe& terminal) {
   int master = -1;
   int program = -1;
-  termios raw{};
-  ::cfmakeraw(&raw);
-  if (::openpty(&master, &program, nullptr, &raw, nullptr) != 0) FAIL("no terminal");
-  ends.read = detail::unique_fd(master);
-  ends.write = detail::unique_fd(program);
+  termios raw_mode{};
+  ::cfmakeraw(&raw_mode);
+  if (::openpty(&master, &program, nullptr, &raw_mode, nullptr) != 0) FAIL("no terminal");
+  terminal.read_end = detail::unique_fd(master);
+  terminal.write_end = detail::unique_fd(program);
 }
 
 CO_TEST("console_writer: a terminal that is read slowly shows everything", "[process]") {
   auto executor = co_await asio::this_coro::executor;
-  console_pipe ends;
-  make_terminal(ends);
-  const int before = ::fcntl(ends.write.get(), F_GETFL);
-  detail::console_writer writer(executor, ends.write.get());
-  std::string all;
+  console_pipe terminal;
+  make_terminal(terminal);
+  const int flags = ::fcntl(terminal.write_end.get(), F_GETFL);
+  detail::console_writer writer(executor, terminal.write_end.get());
+  std::string output;
   using namespace asio::experimental::awaitable_operators;
-  task<void> writing = write_lines(writer, 'a', 300, 1000);
-  co_await (std::move(writing) && read_slowly(ends, 300'000, all));
-  CHECK(all.size() == 300'000);
-  CHECK(::fcntl(ends.write.get(), F_GETFL) == before);
+  task<void> write_task = write_lines(writer, 'a', 300, 1000);
+  co_await (std::move(write_task) && read_slowly(terminal, 300'000, output));
+  CHECK(output.size() == 300'000);
+  CHECK(::fcntl(terminal.write_end.get(), F_GETFL) == flags);
 }
 
 CO_TEST("console_writer: the other side of a terminal is not opened a second time", "[process]") {
   auto executor = co_await asio::this_coro::executor;
-  console_pipe ends;
-  make_terminal(ends);
-  detail::console_writer writer(executor, ends.read.get());
+  console_pipe terminal;
+  make_terminal(terminal);
+  detail::console_writer writer(executor, terminal.read_end.get());
   co_await writer.write("typed\n");
   char text[16];
-  CHECK(::read(ends.write.get(), text, sizeof text) == 6);
+  CHECK(::read(terminal.write_end.get(), text, sizeof text) == 6);
 }
 
 CO_TEST("console_writer: says once that the other end has gone, and takes everything from then on",
@@ -183,30 +185,30 @@ CO_TEST("console_writer: says once that the other end has gone, and takes everyt
   auto executor = co_await asio::this_coro::executor;
   auto log = std::make_shared<console_log>();
   console_pipe pipe;
-  detail::console_writer writer(executor, pipe.write.get(), logger(log, log_level::info));
-  pipe.read.reset();
+  detail::console_writer writer(executor, pipe.write_end.get(), logger(log, log_level::info));
+  pipe.read_end.reset();
   co_await writer.write("one\n");  // SIGPIPE would end this program
   co_await writer.write("two\n");
   REQUIRE(log->lines.size() == 1);
   CHECK_THAT(log->lines[0], test::contains_text("Broken pipe"));
-  sigset_t pending;
-  ::sigpending(&pending);
-  CHECK(::sigismember(&pending, SIGPIPE) == 0);
+  sigset_t pending_signals;
+  ::sigpending(&pending_signals);
+  CHECK(::sigismember(&pending_signals, SIGPIPE) == 0);
 }
 
 CO_TEST("console_writer: an end that goes while it waits for room is noticed", "[process]") {
   auto executor = co_await asio::this_coro::executor;
   auto log = std::make_shared<console_log>();
   console_pipe pipe;
-  detail::console_writer writer(executor, pipe.write.get(), logger(log, log_level::info));
-  bool written = false;
-  auto note = [&](std::exception_ptr) { written = true; };
+  detail::console_writer writer(executor, pipe.write_end.get(), logger(log, log_level::info));
+  bool is_written = false;
+  auto note = [&](std::exception_ptr) { is_written = true; };
   asio::co_spawn(executor, write_lines(writer, 'a', 1000, 1000), note);
   while (pipe.take(1).empty()) co_await asio::post(executor, asio::use_awaitable);
   for (int i = 0; i < 10; ++i) co_await asio::post(executor, asio::use_awaitable);
-  CHECK_FALSE(written);
-  pipe.read.reset();
-  while (!written) co_await asio::post(executor, asio::use_awaitable);
+  CHECK_FALSE(is_written);
+  pipe.read_end.reset();
+  while (!is_written) co_await asio::post(executor, asio::use_awaitable);
   CHECK(log->lines.size() == 1);
 }
 
@@ -219,15 +221,15 @@ CO_TEST("console_writer: a descriptor that is not open takes everything", "[proc
 CO_TEST("console_writer: a cancelled write lets the next one go on", "[process]") {
   auto executor = co_await asio::this_coro::executor;
   console_pipe pipe;
-  detail::console_writer writer(executor, pipe.write.get());
+  detail::console_writer writer(executor, pipe.write_end.get());
   asio::cancellation_signal cancel;
-  bool ended = false;
-  auto note = [&](std::exception_ptr) { ended = true; };
+  bool has_ended = false;
+  auto note = [&](std::exception_ptr) { has_ended = true; };
   asio::co_spawn(executor, write_lines(writer, 'a', 1000, 1000),
                  asio::bind_cancellation_slot(cancel.slot(), note));
   while (pipe.take(1).empty()) co_await asio::post(executor, asio::use_awaitable);
   cancel.emit(asio::cancellation_type::terminal);
-  while (!ended) co_await asio::post(executor, asio::use_awaitable);
+  while (!has_ended) co_await asio::post(executor, asio::use_awaitable);
   while (!pipe.take().empty()) {
   }
   co_await writer.write("next\n");

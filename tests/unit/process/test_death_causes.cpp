@@ -27,22 +27,22 @@ void write(const std::string& file, const std::string& text) {
 
 TEST_CASE("oom kills: are counted where this process's memory is", "[process]") {
   const temporary_directory root;
-  const std::string own = root / "proc/self/cgroup";
-  const std::string mounted = root / "sys/fs/cgroup";
+  const std::string own_cgroup = root / "proc/self/cgroup";
+  const std::string cgroup_mount = root / "sys/fs/cgroup";
   SECTION("cgroup v2") {
-    write(own, "0::/user.slice/job\n");
-    write(mounted + "/user.slice/job/memory.events", "low 0\nhigh 9\noom 4\noom_kill 3\n");
+    write(own_cgroup, "0::/user.slice/job\n");
+    write(cgroup_mount + "/user.slice/job/memory.events", "low 0\nhigh 9\noom 4\noom_kill 3\n");
     CHECK(elastic::detail::count_oom_kills(root.path()) == 3U);
   }
   SECTION("cgroup v1") {
-    write(own, "9:cpu:/a\n4:memory:/jobs/7\n0::/\n");
-    write(mounted + "/memory/jobs/7/memory.oom_control",
+    write(own_cgroup, "9:cpu:/a\n4:memory:/jobs/7\n0::/\n");
+    write(cgroup_mount + "/memory/jobs/7/memory.oom_control",
           "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n");
     CHECK(elastic::detail::count_oom_kills(root.path()) == 5U);
   }
   SECTION("cgroup v1, of a container that sees its own part only") {
-    write(own, "4:memory:/docker/1234\n");
-    write(mounted + "/memory/memory.oom_control", "oom_kill 6\n");
+    write(own_cgroup, "4:memory:/docker/1234\n");
+    write(cgroup_mount + "/memory/memory.oom_control", "oom_kill 6\n");
     CHECK(elastic::detail::count_oom_kills(root.path()) == 6U);
   }
   SECTION("no cgroup: the machine's") {
@@ -94,7 +94,7 @@ class core_stage {
     write(path, "core");
     return path;
   }
-  std::string found(std::time_t since = 0) const {
+  std::string core_path(std::time_t since = 0) const {
     return elastic::detail::find_core(42, folder_.path(), since, root_.path());
   }
   std::string folder() const { return folder_.path(); }
@@ -107,41 +107,41 @@ class core_stage {
 TEST_CASE("core file: is found where the kernel's pattern puts it", "[process]") {
   core_stage stage;
   stage.pattern("core");
-  CHECK(stage.found().empty());
-  const std::string plain = stage.file("core");
-  CHECK(stage.found() == plain);
-  CHECK(stage.found(std::time(nullptr) + 100).empty());
+  CHECK(stage.core_path().empty());
+  const std::string plain_core = stage.file("core");
+  CHECK(stage.core_path() == plain_core);
+  CHECK(stage.core_path(std::time(nullptr) + 100).empty());
 
   stage.pattern("core", true);
-  CHECK(stage.found().empty());
-  const std::string with_pid = stage.file("core.42");
-  CHECK(stage.found() == with_pid);
+  CHECK(stage.core_path().empty());
+  const std::string core_with_pid = stage.file("core.42");
+  CHECK(stage.core_path() == core_with_pid);
 
   stage.pattern("core-%e-%p-%%");
   stage.file("core-trainer-43-%");
-  CHECK(stage.found().empty());
-  const std::string named = stage.file("core-trainer-42-%");
-  CHECK(stage.found() == named);
+  CHECK(stage.core_path().empty());
+  const std::string named_core = stage.file("core-trainer-42-%");
+  CHECK(stage.core_path() == named_core);
 
   stage.pattern(stage.folder() + "/deep/%h.%t");
-  const std::string deep = stage.file("deep/host.1234");
-  CHECK(stage.found() == deep);
+  const std::string deep_core = stage.file("deep/host.1234");
+  CHECK(stage.core_path() == deep_core);
 }
 
 TEST_CASE("core file: one that a program takes is told of by its name", "[process]") {
   core_stage stage;
   stage.pattern("|/usr/lib/systemd/systemd-coredump %P %u");
-  CHECK(stage.found() == "coredumpctl info 42");
+  CHECK(stage.core_path() == "coredumpctl info 42");
   stage.pattern("|/usr/share/apport/apport -p%p");
-  CHECK(stage.found() == "given to /usr/share/apport/apport");
+  CHECK(stage.core_path() == "given to /usr/share/apport/apport");
 }
 
 TEST_CASE("core file: a pattern that is none finds nothing", "[process]") {
   core_stage stage;
-  CHECK(stage.found().empty());
+  CHECK(stage.core_path().empty());
   for (const std::string text : {"", "%", "[", "*"}) {
     stage.pattern(text);
-    CHECK(stage.found().empty());
+    CHECK(stage.core_path().empty());
   }
 }
 

@@ -10,13 +10,13 @@ namespace elastic {
 namespace {
 
 TEST_CASE("exit_status: an exit code is not a signal", "[process]") {
-  const exit_status nine = exit_status::exited(9);
-  const exit_status killed = exit_status::signalled(SIGKILL);
-  CHECK(nine.code() == 9);
-  CHECK_FALSE(nine.signal());
-  CHECK(killed.signal() == SIGKILL);
-  CHECK_FALSE(killed.code());
-  CHECK_FALSE(nine == killed);
+  const exit_status exit_nine = exit_status::exited(9);
+  const exit_status sigkill_end = exit_status::signalled(SIGKILL);
+  CHECK(exit_nine.code() == 9);
+  CHECK_FALSE(exit_nine.signal());
+  CHECK(sigkill_end.signal() == SIGKILL);
+  CHECK_FALSE(sigkill_end.code());
+  CHECK_FALSE(exit_nine == sigkill_end);
 }
 
 TEST_CASE("exit_status: success is exit code 0 and nothing else", "[process]") {

@@ -44,12 +44,12 @@ elastic::detail::syscalls without_processes() {
 class guard_stage_of {
  public:
   guard_stage_of() {
-    int ends[2];
-    REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
-    guard_ = unique_fd(ends[1]);
+    int sockets[2];
+    REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) == 0);
+    guard_ = unique_fd(sockets[1]);
     worker = std::make_unique<guarded_child>(
         context.get_executor(), 4711, unique_fd(::eventfd(0, EFD_CLOEXEC)),
-        asio::posix::stream_descriptor(context, ends[0]), unique_fd(::eventfd(1, EFD_CLOEXEC)),
+        asio::posix::stream_descriptor(context, sockets[0]), unique_fd(::eventfd(1, EFD_CLOEXEC)),
         elastic::logger(), calls());
   }
 
@@ -74,8 +74,8 @@ class guard_stage_of {
 
  private:
   static const elastic::detail::syscalls& calls() {
-    static const elastic::detail::syscalls made = without_processes();
-    return made;
+    static const elastic::detail::syscalls table = without_processes();
+    return table;
   }
 
   task<void> note_end() { status = co_await worker->wait(); }
@@ -134,17 +134,19 @@ CO_TEST("guarded launcher: a start that hangs can be cancelled", "[process]") {
   options.log = records->log();
   int output[2];
   REQUIRE(::pipe2(output, O_CLOEXEC) == 0);
-  const unique_fd read(output[0]);
-  const unique_fd write(output[1]);
+  const unique_fd read_end(output[0]);
+  const unique_fd write_end(output[1]);
   elastic::guarded_launcher launcher(executor, options);
   elastic::process_spec spec;
   spec.program = "/bin/true";
-  spec.stdout_fd = write.get();
+  spec.stdout_fd = write_end.get();
   asio::cancellation_signal cancel;
   std::exception_ptr failure;
   bool has_ended = false;
-  const auto launch = [](elastic::guarded_launcher& with,
-                         elastic::process_spec what) -> task<void> { co_await with.launch(what); };
+  const auto launch = [](elastic::guarded_launcher& guard_launcher,
+                         elastic::process_spec worker_spec) -> task<void> {
+    co_await guard_launcher.launch(worker_spec);
+  };
   asio::co_spawn(executor, launch(launcher, spec),
                  asio::bind_cancellation_slot(cancel.slot(), [&](std::exception_ptr thrown) {
                    failure = thrown;

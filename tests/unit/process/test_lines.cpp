@@ -16,21 +16,22 @@ namespace elastic {
 namespace {
 
 // What comes out when `pieces` are fed one after the other and the stream ends.
-std::string prefixed(const std::vector<std::string>& pieces, const std::string& prefix = "[p]:") {
+std::string prefixed_text(const std::vector<std::string>& pieces,
+                          const std::string& prefix = "[p]:") {
   detail::line_prefixer lines(prefix);
-  std::string all;
+  std::string text;
   for (std::string_view piece : pieces) {
     while (!piece.empty()) {
       std::string out;
-      const std::size_t taken = lines.feed(piece, out);
-      REQUIRE((taken > 0 || !out.empty()));
-      piece.remove_prefix(taken);
-      all += out;
+      const std::size_t consumed_size = lines.feed(piece, out);
+      REQUIRE((consumed_size > 0 || !out.empty()));
+      piece.remove_prefix(consumed_size);
+      text += out;
     }
   }
   std::string rest;
   lines.finish(rest);
-  return all + rest;
+  return text + rest;
 }
 
 std::vector<std::string> tail_of(const std::vector<std::string>& pieces) {
@@ -39,34 +40,34 @@ std::vector<std::string> tail_of(const std::vector<std::string>& pieces) {
   return tail.lines();
 }
 
-std::vector<std::string> one_by_one(const std::string& text) {
+std::vector<std::string> letters_of(const std::string& text) {
   std::vector<std::string> pieces;
   for (char letter : text) pieces.emplace_back(1, letter);
   return pieces;
 }
 
 TEST_CASE("lines: the prefix stands directly before every line", "[process]") {
-  CHECK(prefixed({"one\ntwo\n"}) == "[p]:one\n[p]:two\n");
-  CHECK(prefixed({"\n\n"}) == "[p]:\n[p]:\n");
-  CHECK(prefixed({}).empty());
+  CHECK(prefixed_text({"one\ntwo\n"}) == "[p]:one\n[p]:two\n");
+  CHECK(prefixed_text({"\n\n"}) == "[p]:\n[p]:\n");
+  CHECK(prefixed_text({}).empty());
 }
 
 TEST_CASE("lines: an unfinished last line has its prefix and no line end", "[process]") {
-  CHECK(prefixed({"one\ntw"}) == "[p]:one\n[p]:tw");
-  CHECK(prefixed({"tw"}) == "[p]:tw");
+  CHECK(prefixed_text({"one\ntw"}) == "[p]:one\n[p]:tw");
+  CHECK(prefixed_text({"tw"}) == "[p]:tw");
 }
 
 TEST_CASE("lines: a progress bar's carriage return ends a line as well", "[process]") {
-  CHECK(prefixed({"10%\r20%\r"}) == "[p]:10%\r[p]:20%\r");
-  CHECK(prefixed({"dos\r\nfile\r\n"}) == "[p]:dos\r\n[p]:file\r\n");
-  CHECK(prefixed({"a\r", "\nb\r", "c\n"}) == "[p]:a\r\n[p]:b\r[p]:c\n");
-  CHECK(prefixed({"a\r\r\n\r"}) == "[p]:a\r[p]:\r\n[p]:\r");
+  CHECK(prefixed_text({"10%\r20%\r"}) == "[p]:10%\r[p]:20%\r");
+  CHECK(prefixed_text({"dos\r\nfile\r\n"}) == "[p]:dos\r\n[p]:file\r\n");
+  CHECK(prefixed_text({"a\r", "\nb\r", "c\n"}) == "[p]:a\r\n[p]:b\r[p]:c\n");
+  CHECK(prefixed_text({"a\r\r\n\r"}) == "[p]:a\r[p]:\r\n[p]:\r");
 }
 
 TEST_CASE("lines: how a stream is cut into pieces makes no difference", "[process]") {
   const std::string text = "one\n\ntwo\rthree\r\n\r\r\nfour \n unfinished";
-  const std::string whole = prefixed({text});
-  CHECK(prefixed(one_by_one(text)) == whole);
+  const std::string whole_text = prefixed_text({text});
+  CHECK(prefixed_text(letters_of(text)) == whole_text);
   detail::random_source chance(7);
   for (int round = 0; round < 500; ++round) {
     std::vector<std::string> pieces;
@@ -75,7 +76,7 @@ TEST_CASE("lines: how a stream is cut into pieces makes no difference", "[proces
       pieces.emplace_back(rest.substr(0, size));
       rest.remove_prefix(size);
     }
-    REQUIRE(prefixed(pieces) == whole);
+    REQUIRE(prefixed_text(pieces) == whole_text);
   }
 }
 
@@ -92,41 +93,41 @@ TEST_CASE("lines: a line without end passes in pieces, with one prefix and bound
           "[process]") {
   detail::line_prefixer lines("[p]:");
   const std::string piece(10'000, 'y');
-  std::string all;
+  std::string text;
   std::size_t largest_step = 0;
   for (int i = 0; i < 1000; ++i) {
     std::string out;
     CHECK(lines.feed(piece, out) == piece.size());
-    all += out;
+    text += out;
     largest_step = std::max(largest_step, out.size());
-    REQUIRE(all.size() + limits::copy_line_bytes >= piece.size() * static_cast<std::size_t>(i));
+    REQUIRE(text.size() + limits::copy_line_bytes >= piece.size() * static_cast<std::size_t>(i));
   }
   CHECK(largest_step <= limits::copy_line_bytes + piece.size() + 4);
   std::string out;
   lines.feed("end\nnext\n", out);
-  all += out;
-  CHECK(all == "[p]:" + std::string(10'000'000, 'y') + "end\n[p]:next\n");
+  text += out;
+  CHECK(text == "[p]:" + std::string(10'000'000, 'y') + "end\n[p]:next\n");
 }
 
 TEST_CASE("lines: many short lines are passed on in bounded batches", "[process]") {
   detail::line_prefixer lines(std::string(1000, 'p'));
   const std::string input(limits::copy_buffer_bytes, '\n');
   std::string out;
-  const std::size_t taken = lines.feed(input, out);
-  CHECK(taken < input.size());
-  CHECK(out.size() == taken * 1001);
+  const std::size_t consumed_size = lines.feed(input, out);
+  CHECK(consumed_size < input.size());
+  CHECK(out.size() == consumed_size * 1001);
   CHECK(out.size() <= limits::copy_buffer_bytes + 1001);
 }
 
 // What is shown of the pieces as JSON.
 std::string objects(const std::vector<std::string>& pieces, const std::string& head = "") {
   detail::line_prefixer lines(head, true);
-  std::string all;
+  std::string text;
   for (std::string_view piece : pieces) {
-    while (!piece.empty()) piece.remove_prefix(lines.feed(piece, all));
+    while (!piece.empty()) piece.remove_prefix(lines.feed(piece, text));
   }
-  lines.finish(all);
-  return all;
+  lines.finish(text);
+  return text;
 }
 
 TEST_CASE("lines: as JSON each line is one object, without its end", "[process]") {
@@ -146,17 +147,17 @@ TEST_CASE("lines: as JSON every byte can be read back, or was no UTF-8 and says 
   CHECK(text("a \"b\" \\ /") == "a \\\"b\\\" \\\\ /");
   CHECK(text(std::string("\0\t\x1b[1m\x7f", 7)) == "\\u0000\\t\\u001b[1m\x7f");
   CHECK(text("ä€😀") == "ä€😀");
-  const std::string replaced = "\xef\xbf\xbd";
+  const std::string replacement = "\xef\xbf\xbd";
   const std::vector<std::pair<std::string, std::string>> rows = {
-      {"\x80", replaced},  // in the middle of nothing
-      {"\xff", replaced},
-      {"a\xc3z", "a" + replaced + "z"},   // a character that does not go on
-      {"\xe2\x82", replaced},             // nor here, at the end
-      {"\xc0\xaf", replaced + replaced},  // longer than it need be
-      {"\xe0\x80\x80", replaced + replaced + replaced},
-      {"\xed\xa0\x80", replaced + replaced + replaced},  // half of a surrogate pair
-      {"\xf4\x90\x80\x80", replaced + replaced + replaced + replaced},
-      {"\xf0\x9f\x98x", replaced + "x"},
+      {"\x80", replacement},  // in the middle of nothing
+      {"\xff", replacement},
+      {"a\xc3z", "a" + replacement + "z"},      // a character that does not go on
+      {"\xe2\x82", replacement},                // nor here, at the end
+      {"\xc0\xaf", replacement + replacement},  // longer than it need be
+      {"\xe0\x80\x80", replacement + replacement + replacement},
+      {"\xed\xa0\x80", replacement + replacement + replacement},  // half of a surrogate pair
+      {"\xf4\x90\x80\x80", replacement + replacement + replacement + replacement},
+      {"\xf0\x9f\x98x", replacement + "x"},
   };
   for (const auto& [bytes, expected] : rows) CHECK(text(bytes) == expected);
 }
@@ -171,21 +172,21 @@ TEST_CASE("lines: as JSON a line that is too long comes as several objects, no c
     rest.remove_prefix(std::min<std::size_t>(rest.size(), 1000));
   }
   pieces.emplace_back("\nnext\n");
-  const std::string all = objects(pieces);
-  std::string joined;
-  std::vector<bool> goes_on;
-  for (std::string_view rest = all; !rest.empty();) {
+  const std::string text = objects(pieces);
+  std::string joined_text;
+  std::vector<bool> more_flags;
+  for (std::string_view rest = text; !rest.empty();) {
     std::string_view object = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(object.size() + 1);
-    const std::string more = "{\"more\":true,\"text\":\"";
-    const std::string last = "{\"text\":\"";
-    goes_on.push_back(object.starts_with(more));
-    object.remove_prefix(goes_on.back() ? more.size() : last.size());
+    const std::string more_head = "{\"more\":true,\"text\":\"";
+    const std::string last_head = "{\"text\":\"";
+    more_flags.push_back(object.starts_with(more_head));
+    object.remove_prefix(more_flags.back() ? more_head.size() : last_head.size());
     object.remove_suffix(2);
-    joined += object;
+    joined_text += object;
   }
-  CHECK(goes_on == std::vector<bool>{true, true, false, false});
-  CHECK(joined == line + "next");
+  CHECK(more_flags == std::vector<bool>{true, true, false, false});
+  CHECK(joined_text == line + "next");
 }
 
 TEST_CASE("lines: a head with a time and a process is filled in", "[process]") {
@@ -200,38 +201,38 @@ TEST_CASE("lines: a head with a time and a process is filled in", "[process]") {
 }
 
 // The lines of the pieces that contain `one` or `two`.
-std::string matching(const std::vector<std::string>& pieces) {
+std::string matching_lines(const std::vector<std::string>& pieces) {
   detail::line_matcher lines({"one", "two"}, "[p]:", false);
-  std::string all;
+  std::string text;
   for (std::string_view piece : pieces) {
-    while (!piece.empty()) piece.remove_prefix(lines.feed(piece, all));
+    while (!piece.empty()) piece.remove_prefix(lines.feed(piece, text));
   }
-  lines.finish(all);
-  return all;
+  lines.finish(text);
+  return text;
 }
 
 TEST_CASE("lines: those that contain one of several texts are picked out", "[process]") {
-  CHECK(matching({"one\nzero\nnone of two\n"}) == "[p]:one\n[p]:none of two\n");
-  CHECK(matching({"o", "ne", " more\non", "\ne\n"}) == "[p]:one more\n");
-  CHECK(matching({"on\ne tw\no\n"}).empty());
+  CHECK(matching_lines({"one\nzero\nnone of two\n"}) == "[p]:one\n[p]:none of two\n");
+  CHECK(matching_lines({"o", "ne", " more\non", "\ne\n"}) == "[p]:one more\n");
+  CHECK(matching_lines({"on\ne tw\no\n"}).empty());
   // The last line has no end of its own, and the file may be others' as well.
-  CHECK(matching({"zero\nat last two"}) == "[p]:at last two\n");
-  CHECK(matching({}).empty());
+  CHECK(matching_lines({"zero\nat last two"}) == "[p]:at last two\n");
+  CHECK(matching_lines({}).empty());
 }
 
 TEST_CASE("lines: the tail has the last lines, without their ends", "[process]") {
   CHECK(tail_of({}).empty());
   CHECK(tail_of({"one\ntwo\r\nthree"}) == std::vector<std::string>{"one", "two", "three"});
   CHECK(tail_of({"\n\n"}) == std::vector<std::string>{"", ""});
-  std::string many;
+  std::string text;
   std::vector<std::string> expected;
   for (int i = 0; i < 1000; ++i) {
-    many += "line " + std::to_string(i) + "\n";
+    text += "line " + std::to_string(i) + "\n";
     if (i >= 980) expected.push_back("line " + std::to_string(i));
   }
   CHECK(limits::report_stderr_lines == 20);
-  CHECK(tail_of({many}) == expected);
-  CHECK(tail_of(one_by_one(many)) == expected);
+  CHECK(tail_of({text}) == expected);
+  CHECK(tail_of(letters_of(text)) == expected);
 }
 
 TEST_CASE("lines: the tail is bounded in bytes, too", "[process]") {

@@ -42,23 +42,23 @@ class log_stage {
   std::string path() const { return folder_ / "stdout.log"; }
   const fs::path& folder() const { return folder_; }
 
-  /// What a file holds: of the log itself, or of one put aside; "none" where there is none.
+  /// What a file holds: of the log itself, or of one put aside; "none" if there is none.
   std::string text(int number = 0) const {
     const std::string name = number == 0 ? path() : path() + "." + std::to_string(number);
     std::ifstream file(name);
     if (!file) return "none";
-    std::ostringstream all;
-    all << file.rdbuf();
-    return all.str();
+    std::ostringstream content;
+    content << file.rdbuf();
+    return content.str();
   }
 
   /// The files that were put aside, the oldest first, and the log itself.
-  std::string all(int files) const {
-    std::string joined;
+  std::string whole_text(int files) const {
+    std::string content;
     for (int number = files; number >= 0; --number) {
-      if (text(number) != "none") joined += text(number);
+      if (text(number) != "none") content += text(number);
     }
-    return joined;
+    return content;
   }
 
   std::shared_ptr<elastic::test::log_recorder> records =
@@ -130,7 +130,7 @@ TEST_CASE("log file: a line that is much longer than a file is cut", "[process]"
   for (int number = 0; number < 9; ++number) {
     if (stage.text(number) != "none") CHECK(stage.text(number).size() <= copy_line_bytes + 10);
   }
-  CHECK(stage.all(9) == line + "\nnext\n");
+  CHECK(stage.whole_text(9) == line + "\nnext\n");
 }
 
 TEST_CASE("log file: however a stream is written, files keep to their size and lose nothing",
@@ -138,14 +138,14 @@ TEST_CASE("log file: however a stream is written, files keep to their size and l
   elastic::detail::random_source chance(11);
   for (int round = 0; round < 50; ++round) {
     log_stage stage(rotation_of(1 + chance.below(300), 1000));
-    std::string whole;
-    for (int i = 0; i < 100; ++i) whole += std::string(chance.below(40), 'x') + "\n";
-    for (std::string_view rest = whole; !rest.empty();) {
+    std::string content;
+    for (int i = 0; i < 100; ++i) content += std::string(chance.below(40), 'x') + "\n";
+    for (std::string_view rest = content; !rest.empty();) {
       const std::size_t size = 1 + chance.below(std::min<std::size_t>(rest.size(), 200));
       stage.write(rest.substr(0, size));
       rest.remove_prefix(size);
     }
-    REQUIRE(stage.all(1000) == whole);
+    REQUIRE(stage.whole_text(1000) == content);
     for (int number = 1; stage.text(number) != "none"; ++number) {
       REQUIRE(stage.text(number).ends_with('\n'));
     }

@@ -50,54 +50,55 @@ TEST_CASE("process_set: the tail of a file that is none is empty, and is not wai
 
 // What a process of these tests does, and what was done to it.
 struct set_act {
-  explicit set_act(asio::any_io_executor executor) : ended(executor), tree_gone(executor) {}
+  explicit set_act(asio::any_io_executor executor)
+      : end_event(executor), tree_gone_event(executor) {}
 
   void end(exit_status how) {
     status = how;
-    ended.set();
+    end_event.set();
   }
 
   std::optional<exit_status> status;
-  event_flag ended;
-  event_flag tree_gone;
+  event_flag end_event;
+  event_flag tree_gone_event;
   std::vector<int> signals;
   // Ends by a signal that it does not ignore.
-  std::vector<int> ignores;
+  std::vector<int> ignored_signals;
   bool tree_stays = false;
   bool tree_fails = false;
   bool wait_fails = false;
-  int trees_ended = 0;
-  bool destroyed = false;
+  int tree_ends = 0;
+  bool is_destroyed = false;
 };
 
 class set_child final : public child {
  public:
   set_child(std::shared_ptr<set_act> act, pid_t pid) : act_(std::move(act)), pid_(pid) {}
-  ~set_child() override { act_->destroyed = true; }
+  ~set_child() override { act_->is_destroyed = true; }
 
   pid_t pid() const noexcept override { return pid_; }
 
   bool signal(int number) noexcept override {
     const bool runs = !act_->status;
     act_->signals.push_back(number);
-    const auto& ignored = act_->ignores;
-    const bool harmless = number == SIGCONT || number == SIGUSR1 ||
-                          std::count(ignored.begin(), ignored.end(), number) > 0;
-    if (!harmless && runs) act_->end(exit_status::signalled(number));
+    const auto& ignored_signals = act_->ignored_signals;
+    const bool is_harmless = number == SIGCONT || number == SIGUSR1 ||
+                             std::count(ignored_signals.begin(), ignored_signals.end(), number) > 0;
+    if (!is_harmless && runs) act_->end(exit_status::signalled(number));
     return runs;
   }
 
   task<exit_status> wait() override {
     if (act_->wait_fails) throw std::runtime_error("no way to wait");
-    co_await act_->ended.wait();
+    co_await act_->end_event.wait();
     co_return *act_->status;
   }
 
   task<void> end_tree() override {
-    ++act_->trees_ended;
+    ++act_->tree_ends;
     if (act_->tree_fails) throw std::runtime_error("the tree stands");
     signal(SIGKILL);
-    if (act_->tree_stays) co_await act_->tree_gone.wait();
+    if (act_->tree_stays) co_await act_->tree_gone_event.wait();
   }
 
  private:
@@ -142,8 +143,8 @@ struct set_world {
 };
 
 task<void> start_several(process_set& set, std::size_t count) {
-  const supervised_process what;
-  for (std::size_t i = 0; i < count; ++i) co_await set.start(i, what);
+  const supervised_process worker;
+  for (std::size_t i = 0; i < count; ++i) co_await set.start(i, worker);
 }
 
 stop_plan set_plan(int signal, duration grace) {
@@ -163,12 +164,12 @@ TIME_TEST("process_set: tells the ends in the order of time", "[process]") {
   CHECK(world.set.running() == 3);
   CHECK(world.set.pid(1) == 1002);
   world.act(2).end(exit_status::exited(0));
-  const process_end first = co_await world.set.next_end();
-  CHECK(first.index == 2);
-  CHECK(first.pid == 1003);
-  CHECK(first.status.success());
-  CHECK(first.at == time.now());
-  CHECK(first.wall == time.wall_now());
+  const process_end first_end = co_await world.set.next_end();
+  CHECK(first_end.index == 2);
+  CHECK(first_end.pid == 1003);
+  CHECK(first_end.status.success());
+  CHECK(first_end.at == time.now());
+  CHECK(first_end.wall == time.wall_now());
   CHECK(world.set.running() == 2);
 
   co_await time.sleep_until(time.now() + 1s);
@@ -176,12 +177,12 @@ TIME_TEST("process_set: tells the ends in the order of time", "[process]") {
   co_await time.sleep_until(time.now() + 1s);
   world.act(1).end(exit_status::signalled(SIGSEGV));
   co_await time.sleep_until(time.now() + 1s);
-  const process_end second = co_await world.set.next_end();
-  const process_end third = co_await world.set.next_end();
-  CHECK(second.index == 0);
-  CHECK(second.status.code() == 3);
-  CHECK(third.index == 1);
-  CHECK(third.at == second.at + 1s);
+  const process_end second_end = co_await world.set.next_end();
+  const process_end third_end = co_await world.set.next_end();
+  CHECK(second_end.index == 0);
+  CHECK(second_end.status.code() == 3);
+  CHECK(third_end.index == 1);
+  CHECK(third_end.at == second_end.at + 1s);
   CHECK(world.set.running() == 0);
   co_await world.set.stop(stop_plan());
 }
@@ -189,8 +190,8 @@ TIME_TEST("process_set: tells the ends in the order of time", "[process]") {
 TIME_TEST("process_set: a cancelled wait for an end loses none", "[process]") {
   set_world world(time);
   co_await start_several(world.set, 1);
-  const auto none = co_await with_deadline(time, time.now() + 5s, world.set.next_end());
-  CHECK_FALSE(none);
+  const auto early_end = co_await with_deadline(time, time.now() + 5s, world.set.next_end());
+  CHECK_FALSE(early_end);
   world.act(0).end(exit_status::exited(1));
   const auto end = co_await with_deadline(time, time.now() + 5s, world.set.next_end());
   REQUIRE(end);
@@ -217,44 +218,44 @@ TIME_TEST("process_set: a stop that was begun goes on without asking twice", "[p
   for (const bool same_plan : {true, false}) {
     set_world world(time);
     co_await start_several(world.set, 2);
-    world.act(0).ignores = {SIGTERM};
-    world.act(1).ignores = {SIGTERM};
-    const time_point begun = time.now();
+    world.act(0).ignored_signals = {SIGTERM};
+    world.act(1).ignored_signals = {SIGTERM};
+    const time_point begin_time = time.now();
     world.set.begin_stop(set_plan(SIGTERM, 30s));
-    const std::vector<int> asked{SIGTERM, SIGCONT};
-    CHECK(world.act(0).signals == asked);
-    CHECK(world.act(1).signals == asked);
+    const std::vector<int> first_signals{SIGTERM, SIGCONT};
+    CHECK(world.act(0).signals == first_signals);
+    CHECK(world.act(1).signals == first_signals);
     co_await time.sleep_until(time.now() + 10s);
     co_await world.set.stop(same_plan ? set_plan(SIGTERM, 30s) : set_plan(SIGINT, 30s));
     // The grace counts from the first request; another plan is another request.
     CHECK(world.act(0).signals[2] == (same_plan ? SIGKILL : SIGINT));
-    CHECK(time.now() - begun == (same_plan ? 30s : 10s));
+    CHECK(time.now() - begin_time == (same_plan ? 30s : 10s));
   }
 }
 
 TIME_TEST("process_set: an end can be heard of in the moment that it is seen", "[process]") {
   process_set_services services;
-  std::vector<std::size_t> heard;
-  std::vector<bool> stopped;
+  std::vector<std::size_t> ended_indices;
+  std::vector<bool> stop_flags;
   services.on_end = [&](const process_end& end) {
-    heard.push_back(end.index);
-    stopped.push_back(end.was_stopped);
+    ended_indices.push_back(end.index);
+    stop_flags.push_back(end.was_stopped);
   };
   set_world world(time, services);
   co_await start_several(world.set, 3);
   world.act(1).end(exit_status::exited(0));
   co_await time.sleep_until(time.now() + 1s);
-  CHECK(heard == std::vector<std::size_t>{1});
+  CHECK(ended_indices == std::vector<std::size_t>{1});
   // Not before its starter can know of it, however early it ends.
   world.launcher->prepare = [](set_act& act) { act.end(exit_status::exited(1)); };
-  const supervised_process brief;
-  co_await world.set.start(3, brief);
-  CHECK(heard.size() == 1);
+  const supervised_process brief_worker;
+  co_await world.set.start(3, brief_worker);
+  CHECK(ended_indices.size() == 1);
   co_await time.sleep_until(time.now() + 1s);
-  CHECK(heard == std::vector<std::size_t>{1, 3});
+  CHECK(ended_indices == std::vector<std::size_t>{1, 3});
   co_await world.set.stop(set_plan(SIGTERM, 30s));
-  CHECK(heard.size() == 4);
-  CHECK(stopped == std::vector<bool>{false, false, true, true});
+  CHECK(ended_indices.size() == 4);
+  CHECK(stop_flags == std::vector<bool>{false, false, true, true});
   CHECK(world.set.take_ends().empty());
 }
 
@@ -265,8 +266,8 @@ TIME_TEST("process_set: stop asks all at once and clears their trees", "[process
   CHECK(time.elapsed() == 0s);
   for (std::size_t i = 0; i < 3; ++i) {
     CHECK(world.act(i).signals.front() == SIGINT);
-    CHECK(world.act(i).trees_ended == 1);
-    CHECK(world.act(i).destroyed);
+    CHECK(world.act(i).tree_ends == 1);
+    CHECK(world.act(i).is_destroyed);
   }
   const std::vector<process_end> ends = world.set.take_ends();
   REQUIRE(ends.size() == 3);
@@ -276,7 +277,7 @@ TIME_TEST("process_set: stop asks all at once and clears their trees", "[process
 
 TIME_TEST("process_set: a stopped process is told to go on, so that it can end", "[process]") {
   set_world world(time);
-  world.launcher->prepare = [](set_act& act) { act.ignores = {SIGTERM}; };
+  world.launcher->prepare = [](set_act& act) { act.ignored_signals = {SIGTERM}; };
   co_await start_several(world.set, 1);
   co_await world.set.stop(set_plan(SIGTERM, 1s));
   CHECK(world.act(0).signals[0] == SIGTERM);
@@ -285,27 +286,27 @@ TIME_TEST("process_set: a stopped process is told to go on, so that it can end",
 
 TIME_TEST("process_set: who ignores the question is killed when the grace is over", "[process]") {
   set_world world(time);
-  world.launcher->prepare = [](set_act& act) { act.ignores = {SIGTERM}; };
+  world.launcher->prepare = [](set_act& act) { act.ignored_signals = {SIGTERM}; };
   co_await start_several(world.set, 2);
   co_await world.set.stop(set_plan(SIGTERM, 30s));
   CHECK(time.elapsed() == 30s);
   for (const process_end& end : world.set.take_ends()) CHECK(end.status.signal() == SIGKILL);
 }
 
-task<void> kill_later(manual_time& time, process_set& set, duration after) {
-  co_await time.sleep_until(time.now() + after);
+task<void> kill_later(manual_time& time, process_set& set, duration delay) {
+  co_await time.sleep_until(time.now() + delay);
   set.kill();
 }
 
 TIME_TEST("process_set: kill makes a stop under way end at once", "[process]") {
   set_world world(time);
-  world.launcher->prepare = [](set_act& act) { act.ignores = {SIGTERM}; };
+  world.launcher->prepare = [](set_act& act) { act.ignored_signals = {SIGTERM}; };
   co_await start_several(world.set, 2);
-  bool killed = false;
-  auto note = [&](std::exception_ptr) { killed = true; };
-  asio::co_spawn(time.context(), kill_later(time, world.set, 3s), note);
+  bool has_killed = false;
+  auto note_kill = [&](std::exception_ptr) { has_killed = true; };
+  asio::co_spawn(time.context(), kill_later(time, world.set, 3s), note_kill);
   co_await world.set.stop(set_plan(SIGTERM, 30s));
-  CHECK(killed);
+  CHECK(has_killed);
   CHECK(time.elapsed() == 3s);
   CHECK(world.set.running() == 0);
 }
@@ -316,13 +317,13 @@ TIME_TEST("process_set: a place is free for the next process when it is cleared"
   world.act(0).end(exit_status::exited(1));
   const process_end end = co_await world.set.next_end();
   co_await world.set.clear(end.index);
-  CHECK(world.act(0).trees_ended == 1);
-  CHECK(world.act(0).destroyed);
+  CHECK(world.act(0).tree_ends == 1);
+  CHECK(world.act(0).is_destroyed);
   co_await world.set.clear(end.index);
   co_await world.set.clear(99);
-  CHECK(world.act(0).trees_ended == 1);
-  const supervised_process what;
-  co_await world.set.start(end.index, what);
+  CHECK(world.act(0).tree_ends == 1);
+  const supervised_process worker;
+  co_await world.set.start(end.index, worker);
   CHECK(world.set.pid(0) == 1003);
   CHECK(world.set.running() == 2);
   co_await world.set.stop(stop_plan());
@@ -342,22 +343,22 @@ TIME_TEST("process_set: a clearing whose waiter is cancelled goes on", "[process
   set_world world(time);
   world.launcher->prepare = [](set_act& act) { act.tree_stays = true; };
   co_await start_several(world.set, 1);
-  const bool cleared = co_await with_deadline(time, time.now() + 1s, world.set.clear(0));
-  CHECK_FALSE(cleared);
-  CHECK_FALSE(world.act(0).destroyed);
-  world.act(0).tree_gone.set();
+  const bool is_cleared = co_await with_deadline(time, time.now() + 1s, world.set.clear(0));
+  CHECK_FALSE(is_cleared);
+  CHECK_FALSE(world.act(0).is_destroyed);
+  world.act(0).tree_gone_event.set();
   co_await world.set.clear(0);
-  CHECK(world.act(0).destroyed);
-  CHECK(world.act(0).trees_ended == 1);
+  CHECK(world.act(0).is_destroyed);
+  CHECK(world.act(0).tree_ends == 1);
 }
 
 TIME_TEST("process_set: a cancelled stop can be called again", "[process]") {
   set_world world(time);
-  world.launcher->prepare = [](set_act& act) { act.ignores = {SIGTERM}; };
+  world.launcher->prepare = [](set_act& act) { act.ignored_signals = {SIGTERM}; };
   co_await start_several(world.set, 2);
   const stop_plan plan = set_plan(SIGTERM, 30s);
-  const bool stopped = co_await with_deadline(time, time.now() + 1s, world.set.stop(plan));
-  CHECK_FALSE(stopped);
+  const bool is_stopped = co_await with_deadline(time, time.now() + 1s, world.set.stop(plan));
+  CHECK_FALSE(is_stopped);
   CHECK(world.set.running() == 2);
   co_await world.set.stop(set_plan(SIGTERM, 5s));
   CHECK(time.elapsed() == 6s);
@@ -367,19 +368,19 @@ TIME_TEST("process_set: a cancelled stop can be called again", "[process]") {
 TIME_TEST("process_set: what the launcher throws comes home and leaves the place free",
           "[process]") {
   set_world world(time);
-  supervised_process what;
-  what.process.program = "missing";
-  std::string said;
+  supervised_process worker;
+  worker.process.program = "missing";
+  std::string message;
   try {
-    co_await world.set.start(0, what);
+    co_await world.set.start(0, worker);
   } catch (const error& failure) {
-    said = failure.what();
+    message = failure.what();
     CHECK(failure.code() == errc::program_not_found);
   }
-  CHECK(said == "no program 'missing'");
+  CHECK(message == "no program 'missing'");
   CHECK(world.set.running() == 0);
-  what.process.program = "there";
-  co_await world.set.start(0, what);
+  worker.process.program = "there";
+  co_await world.set.start(0, worker);
   co_await world.set.stop(stop_plan());
 }
 
@@ -397,14 +398,14 @@ TIME_TEST("process_set: a tree that cannot be ended is an error, after all the o
   set_world world(time);
   co_await start_several(world.set, 3);
   world.act(1).tree_fails = true;
-  std::string said;
+  std::string message;
   try {
     co_await world.set.stop(stop_plan());
   } catch (const std::runtime_error& failure) {
-    said = failure.what();
+    message = failure.what();
   }
-  CHECK(said == "the tree stands");
-  for (std::size_t i = 0; i < 3; ++i) CHECK(world.act(i).destroyed);
+  CHECK(message == "the tree stands");
+  for (std::size_t i = 0; i < 3; ++i) CHECK(world.act(i).is_destroyed);
   co_await world.set.clear(1);
 }
 
@@ -420,8 +421,8 @@ TIME_TEST("process_set: its destructor kills and leaves nothing behind", "[proce
   CHECK(launcher->acts[0]->signals.front() == SIGKILL);
   CHECK(launcher->acts[1]->signals.empty());
   co_await time.sleep_until(time.now() + 1s);
-  CHECK(launcher->acts[0]->destroyed);
-  CHECK(launcher->acts[1]->destroyed);
+  CHECK(launcher->acts[0]->is_destroyed);
+  CHECK(launcher->acts[1]->is_destroyed);
 }
 
 TIME_TEST("process_set: its destructor does not wait for a clearing under way", "[process]") {
@@ -431,11 +432,11 @@ TIME_TEST("process_set: its destructor does not wait for a clearing under way", 
     launcher = world.launcher;
     launcher->prepare = [](set_act& act) { act.tree_stays = true; };
     co_await start_several(world.set, 1);
-    const bool cleared = co_await with_deadline(time, time.now() + 1s, world.set.clear(0));
-    CHECK_FALSE(cleared);
+    const bool is_cleared = co_await with_deadline(time, time.now() + 1s, world.set.clear(0));
+    CHECK_FALSE(is_cleared);
   }
   co_await time.sleep_until(time.now() + 1s);
-  CHECK(launcher->acts[0]->destroyed);
+  CHECK(launcher->acts[0]->is_destroyed);
 }
 
 // ---- what does not end --------------------------------------------------------------------------
@@ -448,7 +449,7 @@ detail::proc_snapshot sight_of(char state, std::uint64_t resident) {
   return sight;
 }
 
-// What a wait ends with; empty where it succeeds.
+// What a wait ends with; empty if it succeeds.
 task<std::string> failure_of(task<void> work) {
   try {
     co_await std::move(work);
@@ -460,15 +461,15 @@ task<std::string> failure_of(task<void> work) {
 }
 
 TEST_CASE("process sight: only one in which nothing goes on is stuck", "[process]") {
-  const detail::proc_snapshot asleep = sight_of('D', 4096);
-  CHECK(detail::is_stuck(asleep, asleep));
-  CHECK_FALSE(detail::is_stuck(asleep, sight_of('D', 2048)));
+  const detail::proc_snapshot sleep_sight = sight_of('D', 4096);
+  CHECK(detail::is_stuck(sleep_sight, sleep_sight));
+  CHECK_FALSE(detail::is_stuck(sleep_sight, sight_of('D', 2048)));
   CHECK_FALSE(detail::is_stuck(sight_of('R', 0), sight_of('R', 0)));
-  detail::proc_snapshot dumping = asleep;
-  dumping.dumps_core = true;
-  CHECK_FALSE(detail::is_stuck(dumping, dumping));
-  CHECK(asleep.text() == "in uninterruptible sleep (nfs_wait)");
-  CHECK(dumping.text() == "writing its core");
+  detail::proc_snapshot dump_sight = sleep_sight;
+  dump_sight.dumps_core = true;
+  CHECK_FALSE(detail::is_stuck(dump_sight, dump_sight));
+  CHECK(sleep_sight.text() == "in uninterruptible sleep (nfs_wait)");
+  CHECK(dump_sight.text() == "writing its core");
   CHECK(sight_of('R', 4096).text() == "in state R (nfs_wait), with 4 MB of memory left");
 }
 
@@ -481,21 +482,21 @@ TIME_TEST("process_set: one that was killed and is stuck in the kernel is given 
     return sight_of('D', 1);
   };
   set_world world(time, parts);
-  world.launcher->prepare = [](set_act& act) { act.ignores = {SIGTERM, SIGKILL}; };
+  world.launcher->prepare = [](set_act& act) { act.ignored_signals = {SIGTERM, SIGKILL}; };
   co_await start_several(world.set, 1);
   world.launcher->prepare = nullptr;
-  const supervised_process what;
-  co_await world.set.start(1, what);
-  const std::string said = co_await failure_of(world.set.stop(set_plan(SIGTERM, 5s)));
-  CHECK(said ==
+  const supervised_process worker;
+  co_await world.set.start(1, worker);
+  const std::string message = co_await failure_of(world.set.stop(set_plan(SIGTERM, 5s)));
+  CHECK(message ==
         "process 1001 was killed and has not ended: it is in uninterruptible sleep "
         "(nfs_wait)");
   CHECK(time.elapsed() == 45s);
   CHECK(world.set.running() == 0);
   // Its place can be used again, and there is nothing left to stop.
-  const std::string again = co_await failure_of(world.set.stop(set_plan(SIGTERM, 5s)));
-  CHECK(again.empty());
-  co_await world.set.start(0, what);
+  const std::string second_message = co_await failure_of(world.set.stop(set_plan(SIGTERM, 5s)));
+  CHECK(second_message.empty());
+  co_await world.set.start(0, worker);
   co_await world.set.stop(set_plan(SIGKILL, 0s));
 }
 
@@ -509,11 +510,11 @@ TIME_TEST("process_set: one that gives back its memory is waited for", "[process
     return std::optional(sight_of('D', resident--));
   };
   set_world world(time, parts);
-  world.launcher->prepare = [](set_act& one) { one.ignores = {SIGKILL}; };
+  world.launcher->prepare = [](set_act& new_act) { new_act.ignored_signals = {SIGKILL}; };
   co_await start_several(world.set, 1);
   act = world.launcher->acts[0];
-  const std::string said = co_await failure_of(world.set.stop(set_plan(SIGKILL, 0s)));
-  CHECK(said.empty());
+  const std::string message = co_await failure_of(world.set.stop(set_plan(SIGKILL, 0s)));
+  CHECK(message.empty());
   CHECK(time.elapsed() == 220s);
 }
 
@@ -522,10 +523,10 @@ TIME_TEST("process_set: a tree that is stuck is given up, too", "[process]") {
   parts.killed_patience = 20s;
   parts.look = [](pid_t) { return std::optional(sight_of('D', 1)); };
   set_world world(time, parts);
-  world.launcher->prepare = [](set_act& one) { one.tree_stays = true; };
+  world.launcher->prepare = [](set_act& act) { act.tree_stays = true; };
   co_await start_several(world.set, 1);
-  const std::string said = co_await failure_of(world.set.clear(0));
-  CHECK(said ==
+  const std::string message = co_await failure_of(world.set.clear(0));
+  CHECK(message ==
         "what worker 1001 left behind was killed and has not ended: process 1001 is in "
         "uninterruptible sleep (nfs_wait)");
   CHECK(time.elapsed() == 40s);
@@ -538,11 +539,11 @@ class hanging_file {
  public:
   hanging_file() : path(folder_ / "stdout.log") { REQUIRE(::mkfifo(path.c_str(), 0600) == 0); }
 
-  /// From now on it can be opened; it takes nothing if it is `full`.
-  void open(bool full) {
+  /// From now on it can be opened; it takes nothing if `is_full`.
+  void open(bool is_full) {
     fifo_ = detail::unique_fd(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
     const std::string block(4096, 'x');
-    while (full && ::write(fifo_.get(), block.data(), block.size()) > 0) {
+    while (is_full && ::write(fifo_.get(), block.data(), block.size()) > 0) {
     }
   }
 
@@ -561,7 +562,7 @@ class hanging_file {
   const std::string path;
 };
 
-// To whom every file is one that may hang.
+// With these, every file is one that may hang.
 process_set_services hanging_services(std::shared_ptr<process_launcher> launcher) {
   process_set_services services;
   services.launcher = std::move(launcher);
@@ -572,34 +573,34 @@ process_set_services hanging_services(std::shared_ptr<process_launcher> launcher
 CO_TEST("process_set: a start whose log file hangs can be cancelled, and holds up no other",
         "[process]") {
   const auto executor = co_await asio::this_coro::executor;
-  const std::ptrdiff_t before = test::threads_at_first();
+  const std::ptrdiff_t thread_count = test::threads_at_first();
   hanging_file file;
   process_set set(executor, hanging_services(std::make_shared<set_launcher>(executor)));
-  supervised_process held;
-  held.out.kind = output_plan::how::file;
-  held.out.file = file.path;
+  supervised_process hanging_worker;
+  hanging_worker.out.kind = output_plan::how::file;
+  hanging_worker.out.file = file.path;
   asio::cancellation_signal cancel;
   std::exception_ptr failure;
   bool has_ended = false;
-  asio::co_spawn(executor, set.start(0, held),
+  asio::co_spawn(executor, set.start(0, hanging_worker),
                  asio::bind_cancellation_slot(cancel.slot(), [&](std::exception_ptr thrown) {
                    failure = thrown;
                    has_ended = true;
                  }));
-  const supervised_process other;
-  co_await set.start(1, other);
+  const supervised_process other_worker;
+  co_await set.start(1, other_worker);
   CHECK(set.running() == 1);
   CHECK_FALSE(has_ended);
   cancel.emit(asio::cancellation_type::terminal);
   while (!has_ended) co_await asio::post(executor, asio::use_awaitable);
   CHECK(failure);
   // Its slot is free.
-  co_await set.start(0, other);
+  co_await set.start(0, other_worker);
   CHECK(set.running() == 2);
   co_await set.stop(set_plan(SIGKILL, 0s));
   // Else the thread would be left behind.
   file.open(false);
-  CHECK(test::threads_become(before));
+  CHECK(test::threads_become(thread_count));
 }
 
 /// Processes that write a line to their stdout, and end when they are told to.
@@ -661,10 +662,10 @@ CO_TEST("process_set: that output cannot be copied any more is logged", "[proces
   services.time = std::make_shared<broken_clock>();
   services.console_out = std::make_shared<silent_console>();
   process_set set(executor, services);
-  supervised_process writes;
-  writes.out.kind = output_plan::how::copy;
-  writes.out.prefix.add_time();
-  co_await set.start(0, writes);
+  supervised_process worker;
+  worker.out.kind = output_plan::how::copy;
+  worker.out.prefix.add_time();
+  co_await set.start(0, worker);
   set.kill();
   co_await set.stop(set_plan(SIGKILL, 0s));
   CHECK(records->has("the output of process 1000 is read no more: the clock is broken",
@@ -674,7 +675,7 @@ CO_TEST("process_set: that output cannot be copied any more is logged", "[proces
 CO_TEST("process_set: a log file that hangs is given up when nobody waits for the output",
         "[process]") {
   const auto executor = co_await asio::this_coro::executor;
-  const std::ptrdiff_t before = test::threads_at_first();
+  const std::ptrdiff_t thread_count = test::threads_at_first();
   hanging_file file;
   file.open(true);
   const auto records = std::make_shared<test::log_recorder>();
@@ -682,16 +683,16 @@ CO_TEST("process_set: a log file that hangs is given up when nobody waits for th
   services.log = records->log();
   services.time = std::make_shared<hasty_time>();
   process_set set(executor, services);
-  supervised_process held;
-  held.out.kind = output_plan::how::copy;
-  held.out.file = file.path;
-  co_await set.start(0, held);
+  supervised_process hanging_worker;
+  hanging_worker.out.kind = output_plan::how::copy;
+  hanging_worker.out.file = file.path;
+  co_await set.start(0, hanging_worker);
   set.kill();
   co_await set.stop(set_plan(SIGKILL, 0s));
   CHECK(set.running() == 0);
   CHECK(records->has(file.path, log_level::error));
   file.release();
-  CHECK(test::threads_become(before));
+  CHECK(test::threads_become(thread_count));
 }
 
 }  // namespace

@@ -53,10 +53,10 @@ TEST_CASE("process_tree: reads a line of the process table whatever the name is"
 }
 
 TEST_CASE("process_tree: what is not a line of the process table is refused", "[process]") {
-  const std::string whole = stat_line("sh");
-  for (std::size_t size = 0; size < whole.find(" 123456"); ++size) {
+  const std::string line = stat_line("sh");
+  for (std::size_t size = 0; size < line.find(" 123456"); ++size) {
     CAPTURE(size);
-    CHECK_FALSE(detail::parse_process_stat(whole.substr(0, size)));
+    CHECK_FALSE(detail::parse_process_stat(line.substr(0, size)));
   }
   CHECK_FALSE(
       detail::parse_process_stat("x (sh) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20"));
@@ -74,7 +74,7 @@ TEST_CASE("process_tree: one whose first thread alone has ended is alive", "[pro
 
 TEST_CASE("process_tree: a tree is the session, the roots and the descendants of both",
           "[process]") {
-  const std::vector<detail::process_entry> all = {
+  const std::vector<detail::process_entry> entries = {
       tree_entry(1, 0, 1),         tree_entry(10, 1, 10),   // the leader
       tree_entry(11, 10, 10),      tree_entry(12, 11, 12),  // a child; its setsid child
       tree_entry(13, 12, 13),                               // of that a further session
@@ -82,11 +82,11 @@ TEST_CASE("process_tree: a tree is the session, the roots and the descendants of
       tree_entry(20, 1, 20),       tree_entry(21, 20, 20),  // a root that was noted, its child
       tree_entry(15, 11, 10, 'Z'), tree_entry(30, 1, 30),  tree_entry(31, 30, 30),
   };
-  CHECK(pids_of(detail::select_tree(all, 10, {20})) ==
+  CHECK(pids_of(detail::select_tree(entries, 10, {20})) ==
         std::vector<pid_t>{10, 11, 14, 20, 12, 21, 13});
-  CHECK(pids_of(detail::select_tree(all, 10, {})) == std::vector<pid_t>{10, 11, 14, 12, 13});
-  CHECK(pids_of(detail::select_tree(all, 0, {20})) == std::vector<pid_t>{20, 21});
-  CHECK(detail::select_tree(all, 0, {}).empty());
+  CHECK(pids_of(detail::select_tree(entries, 10, {})) == std::vector<pid_t>{10, 11, 14, 12, 13});
+  CHECK(pids_of(detail::select_tree(entries, 0, {20})) == std::vector<pid_t>{20, 21});
+  CHECK(detail::select_tree(entries, 0, {}).empty());
 }
 
 TEST_CASE("process_tree: entries without a session are nobody's", "[process]") {
@@ -103,9 +103,10 @@ TEST_CASE("process_tree: this process is in the table of the machine", "[process
   REQUIRE(self);
   CHECK(self->parent == ::getppid());
   CHECK(self->session == ::getsid(0));
-  const std::vector<detail::process_entry> all = detail::read_processes();
-  CHECK(std::count_if(all.begin(), all.end(),
-                      [&](const detail::process_entry& one) { return one.pid == self->pid; }) == 1);
+  const std::vector<detail::process_entry> entries = detail::read_processes();
+  CHECK(std::count_if(entries.begin(), entries.end(), [&](const detail::process_entry& entry) {
+          return entry.pid == self->pid;
+        }) == 1);
   CHECK_FALSE(detail::read_process(-5));
   CHECK(detail::read_children(-5).empty());
 }
@@ -117,10 +118,10 @@ TEST_CASE("process_tree: what a tree uses", "[process]") {
   CHECK_FALSE(usage->is_cut);
   CHECK(usage->stopped == 0);
   // One more file is one too many: there is the list of children of at least one thread.
-  const auto cut = detail::look_at_tree(::getpid(), 1);
-  REQUIRE(cut);
-  CHECK(cut->processes == 1);
-  CHECK(cut->is_cut);
+  const auto cut_usage = detail::look_at_tree(::getpid(), 1);
+  REQUIRE(cut_usage);
+  CHECK(cut_usage->processes == 1);
+  CHECK(cut_usage->is_cut);
   CHECK_FALSE(detail::look_at_tree(0, 1000));
   CHECK_FALSE(detail::look_at_tree(2'000'000'000, 1000));
 }

@@ -30,7 +30,7 @@ struct ladder_row {
   duration at;
   std::size_t running;
   bool hurry;
-  action what;
+  action next_action;
   int signal;
 };
 
@@ -40,7 +40,7 @@ void climb(stop_plan plan, const std::vector<ladder_row>& rows) {
     CAPTURE(i);
     const ladder_row& row = rows[i];
     const detail::stop_step step = ladder.next(row.running, ladder_time(row.at), row.hurry);
-    CHECK(step.what == row.what);
+    CHECK(step.what == row.next_action);
     CHECK(step.signal == row.signal);
     CHECK_FALSE(step.reason.empty());
   }
@@ -101,7 +101,7 @@ TEST_CASE("stop_ladder: those that were killed and do not end are looked at, aga
   for (const ladder_row& row : rows) {
     CAPTURE(row.at.count());
     const detail::stop_step step = ladder.next(row.running, ladder_time(row.at), row.hurry);
-    CHECK(step.what == row.what);
+    CHECK(step.what == row.next_action);
     CHECK(step.signal == row.signal);
   }
 }

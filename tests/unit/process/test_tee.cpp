@@ -51,10 +51,10 @@ class tee_file {
     return std::make_shared<log_file>(detail::unique_fd(::fcntl(file_.get(), F_DUPFD_CLOEXEC, 3)));
   }
   std::string text() const {
-    std::string all(static_cast<std::size_t>(::lseek(file_.get(), 0, SEEK_END)), '\0');
-    const ssize_t size = ::pread(file_.get(), all.data(), all.size(), 0);
-    REQUIRE(size == static_cast<ssize_t>(all.size()));
-    return all;
+    std::string content(static_cast<std::size_t>(::lseek(file_.get(), 0, SEEK_END)), '\0');
+    const ssize_t size = ::pread(file_.get(), content.data(), content.size(), 0);
+    REQUIRE(size == static_cast<ssize_t>(content.size()));
+    return content;
   }
 
  private:
@@ -75,17 +75,17 @@ struct tee_bench {
     copy = std::make_unique<detail::tee>(executor, std::move(source), std::move(outlets));
     copy->begin(pid);
     auto note = [this](std::exception_ptr failure) {
-      ended = true;
-      failed = failure != nullptr;
+      has_ended = true;
+      has_failed = failure != nullptr;
     };
     asio::co_spawn(executor, copy->run(), asio::bind_cancellation_slot(cancel.slot(), note));
   }
 
   detail::tee_outlets outlets(std::string prefix) const {
-    detail::tee_outlets parts;
-    parts.console = console;
-    parts.prefix = std::move(prefix);
-    return parts;
+    detail::tee_outlets result;
+    result.console = console;
+    result.prefix = std::move(prefix);
+    return result;
   }
 
   void write(std::string_view text) const {
@@ -97,7 +97,7 @@ struct tee_bench {
     for (int i = 0; i < 50; ++i) co_await asio::post(executor, asio::use_awaitable);
   }
   task<void> end() {
-    while (!ended) co_await asio::post(executor, asio::use_awaitable);
+    while (!has_ended) co_await asio::post(executor, asio::use_awaitable);
   }
 
   asio::any_io_executor executor;
@@ -106,8 +106,8 @@ struct tee_bench {
   detail::unique_fd sink;
   std::unique_ptr<detail::tee> copy;
   asio::cancellation_signal cancel;
-  bool ended = false;
-  bool failed = false;
+  bool has_ended = false;
+  bool has_failed = false;
 };
 
 CO_TEST("tee: shows whole lines with their prefix, and the unfinished last one", "[process]") {
@@ -179,11 +179,11 @@ CO_TEST("tee: lines are shown as JSON, and the file has them as they were", "[pr
 }
 
 CO_TEST("tee: lines that match go to a file of their own, whatever is shown", "[process]") {
-  for (const bool shown : {true, false}) {
+  for (const bool is_shown : {true, false}) {
     tee_bench bench(co_await asio::this_coro::executor);
     const tee_file file;
     detail::tee_outlets outlets = bench.outlets("");
-    if (!shown) outlets.console.reset();
+    if (!is_shown) outlets.console.reset();
     outlets.matches.filters.emplace_back("loss");
     outlets.matches.prefix = "[p]:";
     outlets.matches.file = file.writer();
@@ -195,7 +195,7 @@ CO_TEST("tee: lines that match go to a file of their own, whatever is shown", "[
     bench.sink.reset();
     co_await bench.end();
     CHECK(file.text() == "[p]:loss 1\n[p]:loss 2\n");
-    CHECK(bench.console->text == (shown ? "loss 1\nstep 2\nloss 2" : ""));
+    CHECK(bench.console->text == (is_shown ? "loss 1\nstep 2\nloss 2" : ""));
   }
 }
 
@@ -204,20 +204,20 @@ CO_TEST("tee: a console that stands still stops the reading, and loses nothing",
   bench.console->stands_still = true;
   bench.begin(bench.outlets("[p]:"));
   ::fcntl(bench.sink.get(), F_SETFL, O_NONBLOCK);
-  std::size_t written = 0;
+  std::size_t line_count = 0;
   const std::string line(99, 'x');
   // The writer finds the pipe full although the tee runs.
-  for (int full = 0; full < 20;) {
+  for (int full_count = 0; full_count < 20;) {
     const ssize_t size = ::write(bench.sink.get(), (line + "\n").data(), 100);
-    if (size == 100) ++written;
-    if (size < 0) ++full;
+    if (size == 100) ++line_count;
+    if (size < 0) ++full_count;
     co_await bench.settle();
-    REQUIRE(written < 100'000);
+    REQUIRE(line_count < 100'000);
   }
   bench.console->may_go_on.set();
   bench.sink.reset();
   co_await bench.end();
-  CHECK(bench.console->text.size() == written * 104);
+  CHECK(bench.console->text.size() == line_count * 104);
 }
 
 CO_TEST("tee: finish copies what is in the pipe and waits for no more", "[process]") {
@@ -241,7 +241,7 @@ CO_TEST("tee: finish while the console stands still loses nothing", "[process]")
   bench.write("two\n");
   bench.copy->finish();
   co_await bench.settle();
-  CHECK_FALSE(bench.ended);
+  CHECK_FALSE(bench.has_ended);
   bench.console->may_go_on.set();
   co_await bench.end();
   CHECK(bench.console->text == "[p]:one\n[p]:two\n");
@@ -260,7 +260,7 @@ CO_TEST("tee: an abandoned console holds nothing up, and the file is complete", 
   bench.copy->abandon_console();
   bench.sink.reset();
   co_await bench.end();
-  CHECK_FALSE(bench.failed);
+  CHECK_FALSE(bench.has_failed);
   CHECK(bench.console->text.empty());
   CHECK(file.text() == "one\ntwo\n");
 }
@@ -271,15 +271,15 @@ CO_TEST("tee: ends when it is cancelled", "[process]") {
   co_await bench.settle();
   bench.cancel.emit(asio::cancellation_type::terminal);
   co_await bench.end();
-  CHECK(bench.failed);
+  CHECK(bench.has_failed);
 }
 
 CO_TEST("tee: a file that cannot be written is said and does not stop the console", "[process]") {
   tee_bench bench(co_await asio::this_coro::executor);
   class recorder final : public log_handler {
    public:
-    void write(log_level, std::string_view text) noexcept override { said += text; }
-    std::string said;
+    void write(log_level, std::string_view text) noexcept override { log_text += text; }
+    std::string log_text;
   };
   auto log = std::make_shared<recorder>();
   detail::tee_outlets outlets = bench.outlets("[p]:");
@@ -290,8 +290,8 @@ CO_TEST("tee: a file that cannot be written is said and does not stop the consol
   bench.sink.reset();
   co_await bench.end();
   CHECK(bench.console->text == "[p]:one\n");
-  CHECK_THAT(log->said, test::contains_text("'/dev/full'"));
-  CHECK_THAT(log->said, test::contains_text("No space left"));
+  CHECK_THAT(log->log_text, test::contains_text("'/dev/full'"));
+  CHECK_THAT(log->log_text, test::contains_text("No space left"));
 }
 
 /// A log file that takes nothing: a pipe that is full and that nobody reads.
@@ -335,54 +335,54 @@ class stalled_file {
 
 CO_TEST("tee: a file that stalls holds up its own process only", "[process]") {
   const auto executor = co_await asio::this_coro::executor;
-  stalled_file stalled;
-  tee_bench held(executor);
-  detail::tee_outlets outlets = held.outlets("[held]:");
-  outlets.file = stalled.file;
-  held.begin(std::move(outlets));
-  held.write("one\n");
-  tee_bench other(executor);
+  stalled_file stalled_log;
+  tee_bench stalled_bench(executor);
+  detail::tee_outlets outlets = stalled_bench.outlets("[held]:");
+  outlets.file = stalled_log.file;
+  stalled_bench.begin(std::move(outlets));
+  stalled_bench.write("one\n");
+  tee_bench other_bench(executor);
   const tee_file file;
-  outlets = other.outlets("[other]:");
+  outlets = other_bench.outlets("[other]:");
   outlets.file = file.writer();
-  other.begin(std::move(outlets));
-  other.write("two\n");
-  while (other.console->text.empty()) co_await other.settle();
+  other_bench.begin(std::move(outlets));
+  other_bench.write("two\n");
+  while (other_bench.console->text.empty()) co_await other_bench.settle();
   CHECK(file.text() == "two\n");
-  CHECK(held.console->text.empty());
+  CHECK(stalled_bench.console->text.empty());
   // It reads on when the file does, and everything is in order.
-  held.write("three\n");
-  CHECK(stalled.read_on(4) == "one\n");
-  held.sink.reset();
-  other.sink.reset();
-  co_await held.end();
-  co_await other.end();
-  CHECK(held.console->text == "[held]:one\n[held]:three\n");
-  CHECK(stalled.read_on(6) == "three\n");
+  stalled_bench.write("three\n");
+  CHECK(stalled_log.read_on(4) == "one\n");
+  stalled_bench.sink.reset();
+  other_bench.sink.reset();
+  co_await stalled_bench.end();
+  co_await other_bench.end();
+  CHECK(stalled_bench.console->text == "[held]:one\n[held]:three\n");
+  CHECK(stalled_log.read_on(6) == "three\n");
 }
 
 CO_TEST("tee: while a file stalls it ends when it is cancelled, and says what is lost",
         "[process]") {
-  stalled_file stalled;
+  stalled_file stalled_log;
   tee_bench bench(co_await asio::this_coro::executor);
   const auto records = std::make_shared<test::log_recorder>();
   detail::tee_outlets outlets = bench.outlets("[p]:");
-  outlets.file = stalled.file;
+  outlets.file = stalled_log.file;
   outlets.log = records->log();
   bench.begin(std::move(outlets));
   bench.write("one\n");
   // The read has begun to be written when the pipe is empty.
-  for (int waiting = 1; waiting != 0;) {
+  for (int unread_bytes = 1; unread_bytes != 0;) {
     co_await bench.settle();
-    ::ioctl(bench.sink.get(), FIONREAD, &waiting);
+    ::ioctl(bench.sink.get(), FIONREAD, &unread_bytes);
   }
   bench.cancel.emit(asio::cancellation_type::terminal);
   co_await bench.end();
-  CHECK(bench.failed);
+  CHECK(bench.has_failed);
   CHECK(records->has("'stalled.log'", log_level::error));
   bench.copy.reset();
   // Else the thread would be left behind.
-  CHECK(stalled.read_on(4) == "one\n");
+  CHECK(stalled_log.read_on(4) == "one\n");
 }
 
 CO_TEST("tee: keeps the last lines", "[process]") {
