@@ -159,7 +159,7 @@ fi
 
 targets=(elasticrun)
 [ -n "$python" ] || targets+=(example_04_worker_side)
-step "Building elasticrun (a minute or two the first time)"
+step "Building elasticrun (two or three minutes the first time)"
 mkdir -p "$build"
 if ! {
   cmake --preset release -DELASTIC_BUILD_PROGRAM=ON -DELASTIC_BUILD_EXAMPLES=ON \
