@@ -23,31 +23,32 @@ elastic::task<void> call(std::function<int()> work) {
 
 // Under AddressSanitizer this is how a thread that touches what is gone shows.
 TEST_CASE("run_blocking: a call that was given up may end after its context", "[base]") {
-  const std::ptrdiff_t before = threads_at_first();
-  std::promise<void> let_go;
-  const std::shared_future<void> gone = let_go.get_future().share();
+  const std::ptrdiff_t threads_before = threads_at_first();
+  std::promise<void> release;
+  const std::shared_future<void> release_future = release.get_future().share();
   std::exception_ptr failure;
   {
     asio::io_context context;
     asio::cancellation_signal cancel;
-    const std::function<int()> work = [gone] {
-      gone.wait();
+    const std::function<int()> work = [release_future] {
+      release_future.wait();
       return 1;
     };
-    asio::co_spawn(asio::make_strand(context), call(work),
-                   asio::bind_cancellation_slot(
-                       cancel.slot(), [&failure](std::exception_ptr how) { failure = how; }));
+    asio::co_spawn(
+        asio::make_strand(context), call(work),
+        asio::bind_cancellation_slot(
+            cancel.slot(), [&failure](std::exception_ptr exception) { failure = exception; }));
     context.poll();
     cancel.emit(asio::cancellation_type::terminal);
     context.run();
   }
   CHECK(failure);
-  let_go.set_value();
-  CHECK(threads_become(before));
+  release.set_value();
+  CHECK(threads_become(threads_before));
 }
 
 TEST_CASE("run_blocking: a call that has ended leaves its context alone", "[base]") {
-  const std::ptrdiff_t before = threads_at_first();
+  const std::ptrdiff_t threads_before = threads_at_first();
   for (int round = 0; round < 50; ++round) {
     asio::io_context context;
     const std::function<int()> work = [] { return 1; };
@@ -57,7 +58,7 @@ TEST_CASE("run_blocking: a call that has ended leaves its context alone", "[base
     context.run();
     CHECK(has_ended);
     // Its thread has ended, too: forked workers need a process of one.
-    CHECK(threads_become(before));
+    CHECK(threads_become(threads_before));
   }
 }
 

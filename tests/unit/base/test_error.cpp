@@ -54,9 +54,9 @@ TEST_CASE("errc: is an error code of the category \"elastic\"", "[base]") {
 TEST_CASE("error: has a code to react to and says one sentence, no more", "[base]") {
   try {
     throw error(errc::program_not_found, "cannot find the program \"trian\" in PATH");
-  } catch (const std::system_error& caught) {
-    CHECK(caught.code() == errc::program_not_found);
-    CHECK(std::string(caught.what()) == "cannot find the program \"trian\" in PATH");
+  } catch (const std::system_error& failure) {
+    CHECK(failure.code() == errc::program_not_found);
+    CHECK(std::string(failure.what()) == "cannot find the program \"trian\" in PATH");
   }
 }
 

@@ -15,18 +15,18 @@ namespace json_message_tests {
 using elastic::detail::json_fields;
 using elastic::detail::json_object;
 
-json_fields read(const std::string& text) { return json_fields("a word", text, 100); }
+json_fields fields_of(const std::string& text) { return json_fields("a word", text, 100); }
 
 std::string refusal(const std::string& text) {
   try {
-    const json_fields fields = read(text);
+    const json_fields fields = fields_of(text);
     fields.number("n", -1, 5);
     fields.flag("f");
     fields.text("t");
     fields.real("r");
-  } catch (const elastic::error& refused) {
-    CHECK(refused.code() == elastic::errc::protocol_violation);
-    return refused.what();
+  } catch (const elastic::error& failure) {
+    CHECK(failure.code() == elastic::errc::protocol_violation);
+    return failure.what();
   }
   return "";
 }
@@ -34,10 +34,10 @@ std::string refusal(const std::string& text) {
 TEST_CASE("json fields: each is read by its type and within its bounds", "[base]") {
   CHECK(refusal(R"({"n": -1, "f": true, "t": "", "r": 1})").empty());
   CHECK(refusal(R"({"n": 5, "f": false, "t": "x", "r": 0.5, "more": []})").empty());
-  CHECK(read(R"({"n": 5})").small_number("n", 0, 5) == 5);
-  CHECK(read(R"({"n": 5})").has("n"));
-  CHECK_FALSE(read(R"({"n": null})").has("n"));
-  CHECK_FALSE(read("{}").has("n"));
+  CHECK(fields_of(R"({"n": 5})").small_number("n", 0, 5) == 5);
+  CHECK(fields_of(R"({"n": 5})").has("n"));
+  CHECK_FALSE(fields_of(R"({"n": null})").has("n"));
+  CHECK_FALSE(fields_of("{}").has("n"));
 }
 
 TEST_CASE("json fields: what is wrong is named", "[base]") {
@@ -60,7 +60,7 @@ TEST_CASE("json fields: what is wrong is named", "[base]") {
       {R"({"n": 0, "f": true, "t": 1})", "a word has no text \"t\""},
       {R"({"n": 0, "f": true, "t": "", "r": "1"})", "a word has no number \"r\""},
   };
-  for (const example& each : examples) CHECK(refusal(each.text) == each.sentence);
+  for (const example& entry : examples) CHECK(refusal(entry.text) == entry.sentence);
 }
 
 TEST_CASE("json object: is one line that is read again", "[base]") {
@@ -69,7 +69,7 @@ TEST_CASE("json object: is one line that is read again", "[base]") {
   object.add("n", std::int64_t{-7}).add("f", true).add("r", 0.5).add("t", "a \"b\"\n\xff");
   CHECK(object.text() ==
         "{\"n\": -7, \"f\": true, \"r\": 0.5, \"t\": \"a \\\"b\\\"\\n\xef\xbf\xbd\"}");
-  CHECK(read(object.text()).text("t") == "a \"b\"\n\xef\xbf\xbd");
+  CHECK(fields_of(object.text()).text("t") == "a \"b\"\n\xef\xbf\xbd");
 }
 
 }  // namespace json_message_tests

@@ -22,47 +22,47 @@ class recorder final : public log_handler {
 };
 
 TEST_CASE("logger: one that was made by default is silent", "[base]") {
-  const logger silent;
-  CHECK_FALSE(silent.enabled(log_level::error));
-  silent.error("nobody reads {}", "this");
+  const logger silent_log;
+  CHECK_FALSE(silent_log.enabled(log_level::error));
+  silent_log.error("nobody reads {}", "this");
 }
 
 TEST_CASE("logger: passes on what is at or above its threshold, with its level", "[base]") {
-  const auto to = std::make_shared<recorder>();
-  const logger log(to, log_level::warning);
+  const auto handler = std::make_shared<recorder>();
+  const logger log(handler, log_level::warning);
   log.debug("d");
   log.info("i");
   log.warning("w {}", 1);
   log.error("e {} {}", "x", 2);
-  REQUIRE(to->lines.size() == 2);
-  CHECK(to->lines[0] == std::pair(log_level::warning, std::string("w 1")));
-  CHECK(to->lines[1] == std::pair(log_level::error, std::string("e x 2")));
+  REQUIRE(handler->lines.size() == 2);
+  CHECK(handler->lines[0] == std::pair(log_level::warning, std::string("w 1")));
+  CHECK(handler->lines[1] == std::pair(log_level::error, std::string("e x 2")));
 }
 
 TEST_CASE("logger: lets through what each threshold says", "[base]") {
-  const auto to = std::make_shared<recorder>();
+  const auto handler = std::make_shared<recorder>();
   const std::vector<std::pair<log_level, std::size_t>> expected = {
       {log_level::debug, 4}, {log_level::info, 3}, {log_level::warning, 2},
       {log_level::error, 1}, {log_level::off, 0},
   };
   for (const auto& [threshold, count] : expected) {
-    to->lines.clear();
-    const logger log(to, threshold);
+    handler->lines.clear();
+    const logger log(handler, threshold);
     log.debug("d");
     log.info("i");
     log.warning("w");
     log.error("e");
-    CHECK(to->lines.size() == count);
+    CHECK(handler->lines.size() == count);
     CHECK(log.enabled(log_level::error) == (threshold != log_level::off));
   }
 }
 
 TEST_CASE("logger: a copy writes to the same place", "[base]") {
-  const auto to = std::make_shared<recorder>();
-  const logger log(to, log_level::debug);
+  const auto handler = std::make_shared<recorder>();
+  const logger log(handler, log_level::debug);
   const logger copy = log;
   copy.info("by the copy");
-  CHECK(to->lines.size() == 1);
+  CHECK(handler->lines.size() == 1);
 }
 
 }  // namespace log_tests

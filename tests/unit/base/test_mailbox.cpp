@@ -23,10 +23,10 @@ TIME_TEST("mailbox: what was pushed is popped in its order", "[base]") {
   elastic::detail::mailbox<std::string> box(co_await asio::this_coro::executor);
   box.push("first");
   box.push("second");
-  const std::string first = co_await box.pop();
-  const std::string second = co_await box.pop();
-  CHECK(first == "first");
-  CHECK(second == "second");
+  const std::string first_value = co_await box.pop();
+  const std::string second_value = co_await box.pop();
+  CHECK(first_value == "first");
+  CHECK(second_value == "second");
 }
 
 task<void> push_later(manual_time& time, elastic::detail::mailbox<int>& box, int value) {
@@ -63,15 +63,16 @@ task<void> collect(elastic::detail::mailbox<int>& box, std::vector<int>& values)
   for (;;) values.push_back(co_await box.pop());
 }
 
-class popping {
+class box_reader {
  public:
-  popping() : time(context), box(context.get_executor()) { start(); }
+  box_reader() : time(context), box(context.get_executor()) { start(); }
 
   void start() {
-    asio::co_spawn(context, collect(box, values),
-                   asio::bind_cancellation_slot(cancel.slot(), [this](std::exception_ptr thrown) {
-                     cancelled = thrown && detail::is_cancellation(thrown);
-                   }));
+    asio::co_spawn(
+        context, collect(box, values),
+        asio::bind_cancellation_slot(cancel.slot(), [this](std::exception_ptr exception) {
+          is_cancelled = exception && detail::is_cancellation(exception);
+        }));
     time.run();
   }
 
@@ -80,82 +81,83 @@ class popping {
   elastic::detail::mailbox<int> box;
   asio::cancellation_signal cancel;
   std::vector<int> values;
-  bool cancelled = false;
+  bool is_cancelled = false;
 };
 
 TEST_CASE("mailbox: a cancelled pop throws operation_aborted and takes nothing with it", "[base]") {
-  popping on;
-  on.cancel.emit(asio::cancellation_type::terminal);
-  on.time.run();
-  CHECK(on.cancelled);
-  on.box.push(1);
-  on.start();
-  CHECK(on.values == std::vector<int>{1});
+  box_reader reader;
+  reader.cancel.emit(asio::cancellation_type::terminal);
+  reader.time.run();
+  CHECK(reader.is_cancelled);
+  reader.box.push(1);
+  reader.start();
+  CHECK(reader.values == std::vector<int>{1});
 }
 
 TEST_CASE("mailbox: a cancel right after a push does not lose the value", "[base]") {
-  popping on;
-  on.box.push(1);
-  on.box.push(2);
-  on.cancel.emit(asio::cancellation_type::terminal);
-  on.time.run();
-  CHECK(on.cancelled);
-  on.start();
-  CHECK(on.values == std::vector<int>{1, 2});
+  box_reader reader;
+  reader.box.push(1);
+  reader.box.push(2);
+  reader.cancel.emit(asio::cancellation_type::terminal);
+  reader.time.run();
+  CHECK(reader.is_cancelled);
+  reader.start();
+  CHECK(reader.values == std::vector<int>{1, 2});
 }
 
 TEST_CASE("mailbox: a push right after a cancel does not lose the value", "[base]") {
-  popping on;
-  on.cancel.emit(asio::cancellation_type::terminal);
-  on.box.push(1);
-  on.time.run();
-  CHECK(on.cancelled);
-  on.start();
-  CHECK(on.values == std::vector<int>{1});
+  box_reader reader;
+  reader.cancel.emit(asio::cancellation_type::terminal);
+  reader.box.push(1);
+  reader.time.run();
+  CHECK(reader.is_cancelled);
+  reader.start();
+  CHECK(reader.values == std::vector<int>{1});
 }
 
 TIME_TEST("mailbox: a value that arrives together with the deadline is not lost", "[base]") {
   auto executor = co_await asio::this_coro::executor;
   elastic::detail::mailbox<int> box(executor);
-  int seen = 0;
+  int count = 0;
   for (int i = 1; i <= 10; ++i) {
     asio::co_spawn(executor, push_later(time, box, i), asio::detached);
     const auto value = co_await with_deadline(time, time.now() + 1s, box.pop());
     // Either way round: popped now, or still there for the next pop.
-    const int got = value ? *value : co_await box.pop();
-    CHECK(got == i);
-    ++seen;
+    const int number = value ? *value : co_await box.pop();
+    CHECK(number == i);
+    ++count;
   }
-  CHECK(seen == 10);
+  CHECK(count == 10);
 }
 
 TEST_CASE("mailbox: may be gone when who was given a value runs", "[base]") {
   asio::io_context context;
   manual_time time(context);
   auto box = std::make_unique<elastic::detail::mailbox<std::string>>(context.get_executor());
-  std::string got;
+  std::string result;
   asio::co_spawn(context, box->pop(),
-                 [&](std::exception_ptr, std::string value) { got = std::move(value); });
+                 [&](std::exception_ptr, std::string value) { result = std::move(value); });
   time.run();
   box->push("the last one");
   box.reset();
   time.run();
-  CHECK(got == "the last one");
+  CHECK(result == "the last one");
 }
 
 TEST_CASE("mailbox: several who wait are served in their order", "[base]") {
   asio::io_context context;
   manual_time time(context);
   elastic::detail::mailbox<int> box(context.get_executor());
-  std::vector<std::pair<int, int>> got;
-  for (int who = 0; who < 3; ++who) {
-    asio::co_spawn(context, box.pop(),
-                   [&got, who](std::exception_ptr, int value) { got.emplace_back(who, value); });
+  std::vector<std::pair<int, int>> deliveries;
+  for (int waiter = 0; waiter < 3; ++waiter) {
+    asio::co_spawn(context, box.pop(), [&deliveries, waiter](std::exception_ptr, int value) {
+      deliveries.emplace_back(waiter, value);
+    });
   }
   time.run();
   for (int value = 10; value < 13; ++value) box.push(value);
   time.run();
-  CHECK(got == std::vector<std::pair<int, int>>{{0, 10}, {1, 11}, {2, 12}});
+  CHECK(deliveries == std::vector<std::pair<int, int>>{{0, 10}, {1, 11}, {2, 12}});
 }
 
 }  // namespace mailbox_tests

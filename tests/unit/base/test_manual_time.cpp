@@ -83,19 +83,19 @@ task<int> fail_after(manual_time& time, duration span) {
 TEST_CASE("manual_time: run returns what the coroutine does, and throws what it throws", "[base]") {
   asio::io_context context;
   manual_time time(context);
-  auto seven = [](manual_time& t) -> task<int> {
+  auto return_seven = [](manual_time& t) -> task<int> {
     co_await t.sleep_until(t.now() + 1s);
     co_return 7;
   };
-  CHECK(time.run(seven(time)) == 7);
+  CHECK(time.run(return_seven(time)) == 7);
   REQUIRE_THROWS_WITH(time.run(fail_after(time, 1s)), "failed");
 }
 
 TEST_CASE("manual_time: run says so if a coroutine can never end", "[base]") {
   asio::io_context context;
   manual_time time(context);
-  event_flag never(context.get_executor());
-  CHECK_THROWS_AS(time.run(never.wait()), std::logic_error);
+  event_flag flag(context.get_executor());
+  CHECK_THROWS_AS(time.run(flag.wait()), std::logic_error);
   CHECK_THROWS_AS(time.run(time.sleep_until(time_point::max())), std::logic_error);
 }
 
@@ -113,23 +113,23 @@ TEST_CASE("manual_time: a cancelled sleep throws and leaves nothing behind", "[b
   for (const auto type : {asio::cancellation_type::terminal, asio::cancellation_type::partial,
                           asio::cancellation_type::total}) {
     asio::cancellation_signal cancel;
-    bool aborted = false;
-    auto sleep = [](manual_time& t, bool& seen) -> task<void> {
+    bool was_aborted = false;
+    auto sleep = [](manual_time& t, bool& is_aborted) -> task<void> {
       co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
       try {
         co_await t.sleep_until(time_point::max());
       } catch (const std::system_error& failure) {
-        seen = failure.code() == asio::error::operation_aborted;
+        is_aborted = failure.code() == asio::error::operation_aborted;
       }
     };
-    asio::co_spawn(context, sleep(time, aborted),
+    asio::co_spawn(context, sleep(time, was_aborted),
                    asio::bind_cancellation_slot(cancel.slot(), asio::detached));
     time.run();
     REQUIRE(time.sleepers() == 1);
     cancel.emit(type);
     CHECK(time.sleepers() == 0);
     time.run();
-    CHECK(aborted);
+    CHECK(was_aborted);
   }
 }
 
@@ -144,9 +144,9 @@ TEST_CASE("manual_time: what still sleeps is destroyed with the clock", "[base]"
   {
     asio::io_context context;
     manual_time time(context);
-    auto hold = [](manual_time& t, std::shared_ptr<int> held) -> task<void> {
+    auto hold = [](manual_time& t, std::shared_ptr<int> value) -> task<void> {
       co_await (t.sleep_until(time_point::max()) || t.sleep_until(t.now() + 1h));
-      *held = 1;
+      *value = 1;
     };
     start(time, hold(time, witness));
     time.run_for(1s);
@@ -157,10 +157,10 @@ TEST_CASE("manual_time: what still sleeps is destroyed with the clock", "[base]"
   CHECK(*witness == 0);
 }
 
-task<void> beat(manual_time& time, int times, std::size_t& order, int who) {
+task<void> beat(manual_time& time, int times, std::size_t& order, int sleeper) {
   for (int i = 0; i < times; ++i) {
-    co_await time.sleep_until(time.now() + std::chrono::milliseconds(5 + who % 7));
-    order = order * 31 + static_cast<std::size_t>(who);
+    co_await time.sleep_until(time.now() + std::chrono::milliseconds(5 + sleeper % 7));
+    order = order * 31 + static_cast<std::size_t>(sleeper);
   }
 }
 
@@ -168,7 +168,7 @@ std::size_t order_of_beats() {
   asio::io_context context;
   manual_time time(context);
   std::size_t order = 0;
-  for (int who = 0; who < 2000; ++who) start(time, beat(time, 20, order, who));
+  for (int sleeper = 0; sleeper < 2000; ++sleeper) start(time, beat(time, 20, order, sleeper));
   time.run();
   return order;
 }

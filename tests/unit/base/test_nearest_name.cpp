@@ -10,16 +10,16 @@ namespace nearest_name_test {
 
 TEST_CASE("nearest_name: a word with few wrong letters is meant for a name", "[base]") {
   const std::vector<std::string> names = {"timeout", "join_timeout", "is_host"};
-  const auto nearest = [&](const std::string& word) {
+  const auto nearest_to = [&](const std::string& word) {
     return elastic::detail::nearest_name(word, names);
   };
-  CHECK(nearest("timeot") == "timeout");
-  CHECK(nearest("timeoutt") == "timeout");
-  CHECK(nearest("timeuot") == "timeout");  // two letters swapped
-  CHECK(nearest("tineout") == "timeout");
-  CHECK(nearest("jointimeout") == "join_timeout");
-  CHECK(nearest("join_tineout") == "join_timeout");
-  CHECK(nearest("join_tim") == "join_timeout");
+  CHECK(nearest_to("timeot") == "timeout");
+  CHECK(nearest_to("timeoutt") == "timeout");
+  CHECK(nearest_to("timeuot") == "timeout");  // two letters swapped
+  CHECK(nearest_to("tineout") == "timeout");
+  CHECK(nearest_to("jointimeout") == "join_timeout");
+  CHECK(nearest_to("join_tineout") == "join_timeout");
+  CHECK(nearest_to("join_tim") == "join_timeout");
 }
 
 TEST_CASE("nearest_name: a word that is like none has none", "[base]") {

@@ -12,7 +12,7 @@ using elastic::printable_text;
 TEST_CASE("printable text: what acts on a terminal is shown by its bytes", "[base]") {
   struct row {
     std::string text;
-    std::string shown;
+    std::string output;
   };
   const row rows[] = {
       {"", ""},
@@ -40,7 +40,7 @@ TEST_CASE("printable text: what acts on a terminal is shown by its bytes", "[bas
       {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"},
       {"\xff", "\\xff"},
   };
-  for (const row& entry : rows) CHECK(printable_text(entry.text) == entry.shown);
+  for (const row& entry : rows) CHECK(printable_text(entry.text) == entry.output);
 }
 
 TEST_CASE("printable text: a line within it cannot be taken for one of its own", "[base]") {

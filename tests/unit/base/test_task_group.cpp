@@ -30,13 +30,13 @@ task<void> three_steps(manual_time& time, story& events, std::string name) {
   }
 }
 
-task<void> throws_after(manual_time& time, duration span, std::string what) {
+task<void> throws_after(manual_time& time, duration span, std::string message) {
   co_await time.sleep_until(time.now() + span);
-  throw std::runtime_error(what);
+  throw std::runtime_error(message);
 }
 
-task<void> throws_at_once(std::string what) {
-  if (!what.empty()) throw std::runtime_error(what);
+task<void> throws_at_once(std::string message) {
+  if (!message.empty()) throw std::runtime_error(message);
   co_return;
 }
 
@@ -46,12 +46,12 @@ task<void> clean_up(manual_time& time, story& events) {
   events.push_back("cleaned up");
 }
 
-task<void> slow_to_end(manual_time& time, story& events, std::string what = "") {
+task<void> slow_to_end(manual_time& time, story& events, std::string message = "") {
   try {
     co_await with_cleanup(time.sleep_until(time_point::max()), clean_up(time, events));
   } catch (const std::system_error&) {
-    if (what.empty()) throw;
-    throw std::runtime_error(what);
+    if (message.empty()) throw;
+    throw std::runtime_error(message);
   }
 }
 
@@ -104,8 +104,8 @@ TIME_TEST("task_group: a task that throws cancels the others, and its error is k
   CHECK(outcome == "broke");
   CHECK(time.elapsed() == 3s);
   CHECK(events == story{"a cancelled", "cleaned up"});
-  const std::string again = co_await outcome_of(group.stop());
-  CHECK(again == "broke");
+  const std::string second_outcome = co_await outcome_of(group.stop());
+  CHECK(second_outcome == "broke");
 }
 
 TIME_TEST("task_group: a task that throws at once is no different", "[base]") {
@@ -145,23 +145,23 @@ struct unwilling_executor {
   bool operator!=(const unwilling_executor& other) const noexcept { return !(*this == other); }
 };
 
-task<void> holds(std::shared_ptr<int>) { co_return; }
+task<void> hold(std::shared_ptr<int>) { co_return; }
 
 TIME_TEST("task_group: work that cannot be begun is not counted, and leaves nothing", "[base]") {
   bool refuses = true;
   const unwilling_executor executor{time.context().get_executor(), &refuses};
   story events;
   task_group group(executor);
-  const auto held = std::make_shared<int>(0);
-  CHECK_THROWS_WITH(group.spawn(holds(held)), "no room");
+  const auto witness = std::make_shared<int>(0);
+  CHECK_THROWS_WITH(group.spawn(hold(witness)), "no room");
   CHECK(group.empty());
   co_await time.sleep_until(time.now() + 1s);
-  CHECK(held.use_count() == 1);
+  CHECK(witness.use_count() == 1);
   refuses = false;
   co_await group.wait();
   group.spawn(three_steps(time, events, "a"));
   refuses = true;
-  CHECK_THROWS_WITH(group.spawn(holds(held)), "no room");
+  CHECK_THROWS_WITH(group.spawn(hold(witness)), "no room");
   refuses = false;
   CHECK(group.size() == 1);
   co_await group.wait();
@@ -175,9 +175,9 @@ TIME_TEST("task_group: stop cancels a task at each of its suspension points", "[
     task_group group(time.context().get_executor());
     group.spawn(three_steps(time, events, "a"));
     if (moment > 0s) co_await time.sleep_until(time.now() + moment);
-    const time_point before = time.now();
+    const time_point stop_time = time.now();
     co_await group.stop();
-    CHECK(time.now() == before);
+    CHECK(time.now() == stop_time);
     CHECK(events == story{"a cancelled"});
     CHECK(group.empty());
   }
@@ -304,19 +304,19 @@ struct owner : std::enable_shared_from_this<owner> {
 TEST_CASE("task_group: a context that ends destroys the tasks of a group", "[base]") {
   auto context = std::make_unique<asio::io_context>();
   auto time = std::make_unique<manual_time>(*context);
-  const auto kept = std::make_shared<owner>(context->get_executor());
-  kept->start(*time);
-  auto dropped = std::make_shared<owner>(context->get_executor());
-  dropped->start(*time);
-  const std::weak_ptr<owner> watched = dropped;
-  dropped.reset();
+  const auto kept_owner = std::make_shared<owner>(context->get_executor());
+  kept_owner->start(*time);
+  auto dropped_owner = std::make_shared<owner>(context->get_executor());
+  dropped_owner->start(*time);
+  const std::weak_ptr<owner> weak_owner = dropped_owner;
+  dropped_owner.reset();
   time->run();
-  CHECK(kept->has_begun);
-  CHECK_FALSE(watched.expired());
+  CHECK(kept_owner->has_begun);
+  CHECK_FALSE(weak_owner.expired());
   time.reset();
   context.reset();
-  CHECK(watched.expired());
-  CHECK(kept.use_count() == 1);
+  CHECK(weak_owner.expired());
+  CHECK(kept_owner.use_count() == 1);
 }
 
 }  // namespace task_group_tests

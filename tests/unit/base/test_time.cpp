@@ -39,14 +39,14 @@ task<void> fail_after(manual_time& time, duration span) {
 }
 
 // Needs some more time to stop once it is told to.
-task<void> stop_slowly(manual_time& time, duration needs, bool& stopped) {
+task<void> stop_slowly(manual_time& time, duration cleanup_time, bool& has_stopped) {
   try {
     co_await time.sleep_until(time_point::max());
   } catch (const std::system_error&) {
   }
   co_await asio::this_coro::reset_cancellation_state();
-  co_await time.sleep_until(time.now() + needs);
-  stopped = true;
+  co_await time.sleep_until(time.now() + cleanup_time);
+  has_stopped = true;
 }
 
 TIME_TEST("with_deadline: work that ends in time has ended by itself", "[base]") {
@@ -62,10 +62,10 @@ TIME_TEST("with_deadline: work that does not is cancelled at the deadline", "[ba
 }
 
 TIME_TEST("with_deadline: has the result of work that has one, or nothing", "[base]") {
-  const auto in_time = co_await with_deadline(time, time.now() + 2s, answer_after(time, 1s));
-  CHECK(in_time == "answer");
-  const auto too_late = co_await with_deadline(time, time.now() + 1s, answer_after(time, 2s));
-  CHECK_FALSE(too_late.has_value());
+  const auto answer = co_await with_deadline(time, time.now() + 2s, answer_after(time, 1s));
+  CHECK(answer == "answer");
+  const auto late_answer = co_await with_deadline(time, time.now() + 1s, answer_after(time, 2s));
+  CHECK_FALSE(late_answer.has_value());
 }
 
 TIME_TEST("with_deadline: no result is lost when it arrives together with the deadline", "[base]") {
@@ -75,8 +75,8 @@ TIME_TEST("with_deadline: no result is lost when it arrives together with the de
 }
 
 task<std::string> answer_although_cancelled(manual_time& time) {
-  bool stopped = false;
-  co_await stop_slowly(time, 1s, stopped);
+  bool has_stopped = false;
+  co_await stop_slowly(time, 1s, has_stopped);
   co_return "late answer";
 }
 
@@ -87,23 +87,23 @@ TIME_TEST("with_deadline: nor when the work makes it while it is being cancelled
 }
 
 TIME_TEST("with_deadline: waits until the cancelled work has ended", "[base]") {
-  bool stopped = false;
+  bool has_stopped = false;
   const bool by_itself =
-      co_await with_deadline(time, time.now() + 5s, stop_slowly(time, 2s, stopped));
+      co_await with_deadline(time, time.now() + 5s, stop_slowly(time, 2s, has_stopped));
   CHECK(by_itself);
-  CHECK(stopped);
+  CHECK(has_stopped);
   CHECK(time.elapsed() == 7s);
 }
 
 TIME_TEST("with_deadline: throws what the work throws, before the deadline and at it", "[base]") {
   for (const duration span : {1s, 5s}) {
-    std::string said;
+    std::string message;
     try {
       co_await with_deadline(time, time.now() + 5s, fail_after(time, span));
     } catch (const error& failure) {
-      said = failure.what();
+      message = failure.what();
     }
-    CHECK(said == "the other side hung up");
+    CHECK(message == "the other side hung up");
   }
 }
 
@@ -116,10 +116,10 @@ TIME_TEST("with_deadline: a deadline in the past ends work that has to wait", "[
 task<void> do_nothing() { co_return; }
 
 TIME_TEST("with_deadline: work that need not wait ends by itself at any deadline", "[base]") {
-  const bool late = co_await with_deadline(time, time.now() - 1s, do_nothing());
-  CHECK(late);
-  const bool unbounded = co_await with_deadline(time, time_point::max(), do_nothing());
-  CHECK(unbounded);
+  const bool late_ended = co_await with_deadline(time, time.now() - 1s, do_nothing());
+  CHECK(late_ended);
+  const bool unbounded_ended = co_await with_deadline(time, time_point::max(), do_nothing());
+  CHECK(unbounded_ended);
 }
 
 TIME_TEST("with_deadline: several branches that were all cancelled count as cancelled", "[base]") {
@@ -135,10 +135,10 @@ TIME_TEST("with_deadline: of two, one in the other, the earlier one counts", "[b
   CHECK_FALSE(outcome.has_value());
   CHECK(time.elapsed() == 4s);
 
-  auto early = with_deadline(time, time.now() + 2s, work_for(time, 1h));
-  const auto ended = co_await with_deadline(time, time.now() + 8s, std::move(early));
-  REQUIRE(ended.has_value());
-  CHECK_FALSE(*ended);
+  auto early_work = with_deadline(time, time.now() + 2s, work_for(time, 1h));
+  const auto early_outcome = co_await with_deadline(time, time.now() + 8s, std::move(early_work));
+  REQUIRE(early_outcome.has_value());
+  CHECK_FALSE(*early_outcome);
   CHECK(time.elapsed() == 6s);
 }
 
@@ -148,15 +148,16 @@ class bounded_work {
   explicit bounded_work(manual_time& time) : time_(time) {}
 
   void start(task<void> body) {
-    asio::co_spawn(time_.context(), std::move(body),
-                   asio::bind_cancellation_slot(cancel_.slot(), [this](std::exception_ptr thrown) {
-                     ended = true;
-                     failure = thrown;
-                   }));
+    asio::co_spawn(
+        time_.context(), std::move(body),
+        asio::bind_cancellation_slot(cancel_.slot(), [this](std::exception_ptr exception) {
+          has_ended = true;
+          failure = exception;
+        }));
   }
   void cancel(asio::cancellation_type type) { cancel_.emit(type); }
 
-  bool ended = false;
+  bool has_ended = false;
   std::exception_ptr failure;
 
  private:
@@ -164,79 +165,79 @@ class bounded_work {
   asio::cancellation_signal cancel_;
 };
 
-task<void> bounded(manual_time& time, duration limit, task<void> work) {
+task<void> run_bounded(manual_time& time, duration limit, task<void> work) {
   co_await with_deadline(time, time.now() + limit, std::move(work));
 }
 
 TEST_CASE("with_deadline: a cancel of the caller ends the work and is thrown", "[base]") {
   asio::io_context context;
   manual_time time(context);
-  bounded_work outside(time);
-  outside.start(bounded(time, 10s, work_for(time, 1h)));
+  bounded_work caller(time);
+  caller.start(run_bounded(time, 10s, work_for(time, 1h)));
   time.run_for(1s);
-  outside.cancel(asio::cancellation_type::terminal);
+  caller.cancel(asio::cancellation_type::terminal);
   time.run_for(0s);
-  REQUIRE(outside.ended);
-  REQUIRE(outside.failure);
-  CHECK(detail::is_cancellation(outside.failure));
+  REQUIRE(caller.has_ended);
+  REQUIRE(caller.failure);
+  CHECK(detail::is_cancellation(caller.failure));
   CHECK(time.sleepers() == 0);
 }
 
-task<void> note_requests(manual_time& time, std::vector<asio::cancellation_type>& seen) {
-  while (seen.size() < 3) {
+task<void> note_requests(manual_time& time, std::vector<asio::cancellation_type>& requests) {
+  while (requests.size() < 3) {
     co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
     try {
       co_await time.sleep_until(time_point::max());
     } catch (const std::system_error&) {
     }
     auto state = co_await asio::this_coro::cancellation_state;
-    seen.push_back(state.cancelled());
+    requests.push_back(state.cancelled());
   }
 }
 
-task<void> bounded_and_open(manual_time& time, std::vector<asio::cancellation_type>& seen) {
+task<void> run_bounded_and_open(manual_time& time, std::vector<asio::cancellation_type>& requests) {
   co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
-  co_await with_deadline(time, time.now() + 10s, note_requests(time, seen));
+  co_await with_deadline(time, time.now() + 10s, note_requests(time, requests));
 }
 
 TEST_CASE("with_deadline: lets every request of the caller through, after the deadline too",
           "[base]") {
   asio::io_context context;
   manual_time time(context);
-  bounded_work outside(time);
-  std::vector<asio::cancellation_type> seen;
-  outside.start(bounded_and_open(time, seen));
+  bounded_work caller(time);
+  std::vector<asio::cancellation_type> requests;
+  caller.start(run_bounded_and_open(time, requests));
   time.run_for(1s);
-  outside.cancel(asio::cancellation_type::partial);
+  caller.cancel(asio::cancellation_type::partial);
   time.run_for(1s);
-  CHECK(seen == std::vector{asio::cancellation_type::partial});
+  CHECK(requests == std::vector{asio::cancellation_type::partial});
   time.run_for(10s);
-  REQUIRE(seen.size() == 2);
-  CHECK(seen[1] == (asio::cancellation_type::terminal | asio::cancellation_type::partial |
-                    asio::cancellation_type::total));
-  outside.cancel(asio::cancellation_type::terminal);
+  REQUIRE(requests.size() == 2);
+  CHECK(requests[1] == (asio::cancellation_type::terminal | asio::cancellation_type::partial |
+                        asio::cancellation_type::total));
+  caller.cancel(asio::cancellation_type::terminal);
   time.run_for(0s);
-  REQUIRE(seen.size() == 3);
-  CHECK(seen[2] == asio::cancellation_type::terminal);
-  CHECK(outside.ended);
+  REQUIRE(requests.size() == 3);
+  CHECK(requests[2] == asio::cancellation_type::terminal);
+  CHECK(caller.has_ended);
 }
 
 TEST_CASE("with_deadline: the deadline stays in force if the work is deaf to a request", "[base]") {
   asio::io_context context;
   manual_time time(context);
-  bounded_work outside(time);
-  auto deaf = [](manual_time& t) -> task<void> {
+  bounded_work caller(time);
+  auto deaf_work = [](manual_time& t) -> task<void> {
     co_await asio::this_coro::reset_cancellation_state(asio::enable_partial_cancellation());
     // co_spawned by with_deadline with Asio's usual filter: only terminal gets through.
     co_await with_deadline(t, t.now() + 10s, t.sleep_until(time_point::max()));
   };
-  outside.start(deaf(time));
+  caller.start(deaf_work(time));
   time.run_for(1s);
-  outside.cancel(asio::cancellation_type::partial);
+  caller.cancel(asio::cancellation_type::partial);
   time.run_for(1s);
-  CHECK_FALSE(outside.ended);
+  CHECK_FALSE(caller.has_ended);
   time.run_for(8s);
-  CHECK(outside.ended);
+  CHECK(caller.has_ended);
 }
 
 TEST_CASE("with_deadline: can be destroyed while it waits", "[base]") {
@@ -247,8 +248,8 @@ TEST_CASE("with_deadline: can be destroyed while it waits", "[base]") {
     auto hold = [](manual_time& t, std::shared_ptr<int>) -> task<void> {
       co_await t.sleep_until(time_point::max());
     };
-    bounded_work outside(time);
-    outside.start(bounded(time, 10s, hold(time, witness)));
+    bounded_work caller(time);
+    caller.start(run_bounded(time, 10s, hold(time, witness)));
     time.run_for(1s);
     CHECK(witness.use_count() > 1);
   }
@@ -257,26 +258,26 @@ TEST_CASE("with_deadline: can be destroyed while it waits", "[base]") {
 
 TEST_CASE("deadline_after: a span that leads beyond all times leads to the last one", "[base]") {
   constexpr time_point now{};
-  const time_point late = now + 1000h;
+  const time_point late_time = now + 1000h;
   struct span_case {
-    time_point from;
+    time_point start;
     elastic::duration span;
     time_point result;
   };
   const std::vector<span_case> cases{
       {now, 0ns, now},
       {now, 5s, now + 5s},
-      {late, -1h, now + 999h},
+      {late_time, -1h, now + 999h},
       {now, elastic::duration::max(), time_point::max()},
-      {late, elastic::duration::max(), time_point::max()},
-      {late, elastic::duration::max() - 999h, time_point::max()},
-      {late, time_point::max() - late, time_point::max()},
-      {late, time_point::max() - late - 1ns, time_point::max() - 1ns},
+      {late_time, elastic::duration::max(), time_point::max()},
+      {late_time, elastic::duration::max() - 999h, time_point::max()},
+      {late_time, time_point::max() - late_time, time_point::max()},
+      {late_time, time_point::max() - late_time - 1ns, time_point::max() - 1ns},
       {time_point::max(), 1ns, time_point::max()},
   };
   for (const span_case& entry : cases) {
-    CAPTURE(entry.from.time_since_epoch().count(), entry.span.count());
-    CHECK(elastic::deadline_after(entry.from, entry.span) == entry.result);
+    CAPTURE(entry.start.time_since_epoch().count(), entry.span.count());
+    CHECK(elastic::deadline_after(entry.start, entry.span) == entry.result);
   }
 }
 
@@ -289,8 +290,8 @@ CO_TEST("system_time: sleeps until the deadline and not less", "[base]") {
 
 CO_TEST("system_time: bounds what waits for an event", "[base]") {
   system_time time;
-  event_flag never(co_await asio::this_coro::executor);
-  const bool by_itself = co_await with_deadline(time, time.now() + 5ms, never.wait());
+  event_flag flag(co_await asio::this_coro::executor);
+  const bool by_itself = co_await with_deadline(time, time.now() + 5ms, flag.wait());
   CHECK_FALSE(by_itself);
 }
 

@@ -18,27 +18,27 @@ namespace when_all_tests {
 
 using namespace std::chrono_literals;
 
-// A task that takes its time, and throws at its end where it has a reason to.
+// A task that takes its time, and throws at its end if it has a reason to.
 struct plan {
-  duration takes;
+  duration span;
   std::string failure = {};
 };
 
-task<void> carry_out(manual_time& time, plan what, std::vector<std::string>& notes) {
+task<void> carry_out(manual_time& time, plan step, std::vector<std::string>& notes) {
   try {
-    co_await time.sleep_until(time.now() + what.takes);
+    co_await time.sleep_until(time.now() + step.span);
   } catch (const std::system_error&) {
     notes.push_back("cancelled");
     throw;
   }
-  if (!what.failure.empty()) throw std::runtime_error(what.failure);
+  if (!step.failure.empty()) throw std::runtime_error(step.failure);
   notes.push_back("done");
 }
 
 task<std::string> outcome_of(manual_time& time, std::vector<plan> plans,
                              std::vector<std::string>& notes) {
   std::vector<task<void>> tasks;
-  for (plan& one : plans) tasks.push_back(carry_out(time, std::move(one), notes));
+  for (plan& entry : plans) tasks.push_back(carry_out(time, std::move(entry), notes));
   try {
     co_await when_all(std::move(tasks));
     co_return "done";
@@ -47,7 +47,7 @@ task<std::string> outcome_of(manual_time& time, std::vector<plan> plans,
   }
 }
 
-std::vector<plan> three(plan first, plan second, plan third) {
+std::vector<plan> list_of(plan first, plan second, plan third) {
   return {std::move(first), std::move(second), std::move(third)};
 }
 
@@ -55,25 +55,25 @@ using words = std::vector<std::string>;
 
 TIME_TEST("when_all: takes as long as the longest", "[base]") {
   words notes;
-  auto plans = three({1s}, {3s}, {2s});
-  const std::string said = co_await outcome_of(time, std::move(plans), notes);
-  CHECK(said == "done");
+  auto plans = list_of({1s}, {3s}, {2s});
+  const std::string outcome = co_await outcome_of(time, std::move(plans), notes);
+  CHECK(outcome == "done");
   CHECK(time.elapsed() == 3s);
   CHECK(notes == words(3, "done"));
 }
 
 TIME_TEST("when_all: of nothing is done at once", "[base]") {
   words notes;
-  const std::string said = co_await outcome_of(time, std::vector<plan>(), notes);
-  CHECK(said == "done");
+  const std::string outcome = co_await outcome_of(time, std::vector<plan>(), notes);
+  CHECK(outcome == "done");
   CHECK(time.elapsed() == 0s);
 }
 
 TIME_TEST("when_all: the first error cancels the others and is told", "[base]") {
   words notes;
-  auto plans = three({1s}, {3s}, {2s, "broke"});
-  const std::string said = co_await outcome_of(time, std::move(plans), notes);
-  CHECK(said == "broke");
+  auto plans = list_of({1s}, {3s}, {2s, "broke"});
+  const std::string outcome = co_await outcome_of(time, std::move(plans), notes);
+  CHECK(outcome == "broke");
   CHECK(time.elapsed() == 2s);
   CHECK(notes == (words{"done", "cancelled"}));
   CHECK(time.sleepers() == 0);
@@ -81,19 +81,19 @@ TIME_TEST("when_all: the first error cancels the others and is told", "[base]") 
 
 TIME_TEST("when_all: of two that fail together the first in the list is told", "[base]") {
   words notes;
-  auto plans = three({2s}, {1s, "one"}, {1s, "another"});
-  const std::string said = co_await outcome_of(time, std::move(plans), notes);
-  CHECK(said == "one");
+  auto plans = list_of({2s}, {1s, "one"}, {1s, "another"});
+  const std::string outcome = co_await outcome_of(time, std::move(plans), notes);
+  CHECK(outcome == "one");
 }
 
 TIME_TEST("when_all: a request of the caller reaches every task", "[base]") {
   words notes;
-  auto plans = three({5s}, {6s}, {7s});
-  task<std::string> all = outcome_of(time, std::move(plans), notes);
-  const auto said = co_await with_deadline(time, time.now() + 1s, std::move(all));
+  auto plans = list_of({5s}, {6s}, {7s});
+  task<std::string> work = outcome_of(time, std::move(plans), notes);
+  const auto outcome = co_await with_deadline(time, time.now() + 1s, std::move(work));
   // The work ended by itself: it tells how it was cancelled.
-  REQUIRE(said);
-  CHECK_FALSE(*said == "done");
+  REQUIRE(outcome);
+  CHECK_FALSE(*outcome == "done");
   CHECK(time.elapsed() == 1s);
   CHECK(notes == words(3, "cancelled"));
 }

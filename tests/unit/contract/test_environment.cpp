@@ -39,7 +39,8 @@ elastic::job_context job() {
   return job;
 }
 
-environment_map promised(environment_map base, const std::string& error_file = "/log/error.json") {
+environment_map worker_variables(environment_map base,
+                                 const std::string& error_file = "/log/error.json") {
   return elastic::environment_from(
       elastic::worker_environment(std::move(base), second_of_four(), job(), error_file));
 }
@@ -66,11 +67,11 @@ TEST_CASE("environment: a worker gets everything that torchrun promises", "[cont
       {"TORCHELASTIC_ERROR_FILE", "/log/error.json"},
       {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
   };
-  CHECK(environment_test::promised({}) == expected);
+  CHECK(environment_test::worker_variables({}) == expected);
 }
 
 TEST_CASE("environment: what the agent says replaces what was inherited", "[contract]") {
-  const auto variables = environment_test::promised(
+  const auto variables = environment_test::worker_variables(
       {{"RANK", "99"}, {"MASTER_PORT", "1"}, {"TORCHELASTIC_ERROR_FILE", "/outer/error.json"}});
   CHECK(variables.at("RANK") == "3");
   CHECK(variables.at("MASTER_PORT") == "40123");
@@ -85,7 +86,7 @@ TEST_CASE("environment: each name appears once", "[contract]") {
 }
 
 TEST_CASE("environment: what is the user's reaches the worker unchanged", "[contract]") {
-  const elastic::environment_map users = {
+  const elastic::environment_map user_variables = {
       {"OMP_NUM_THREADS", "7"},
       {"TORCHELASTIC_TIMER_FILE", "/tmp/watchdog"},
       {"CUDA_VISIBLE_DEVICES", "2,3"},
@@ -95,8 +96,8 @@ TEST_CASE("environment: what is the user's reaches the worker unchanged", "[cont
       {"EQUALS", "a=b=c"},
       {"LINES", "one\ntwo"},
   };
-  const auto variables = environment_test::promised(users);
-  for (const auto& [name, value] : users) {
+  const auto variables = environment_test::worker_variables(user_variables);
+  for (const auto& [name, value] : user_variables) {
     INFO(name);
     CHECK(variables.at(name) == value);
   }
@@ -128,13 +129,13 @@ TEST_CASE("environment: visible devices are counted as PyTorch 2.13 does", "[con
   }
   CHECK(elastic::detail::visible_devices({}).empty());
   // No GPU is visible, and none becomes so.
-  elastic::environment_map hidden = {{"CUDA_VISIBLE_DEVICES", ""}};
-  elastic::detail::leave_one_device(hidden, 0);
-  CHECK(hidden["CUDA_VISIBLE_DEVICES"].empty());
+  elastic::environment_map variables = {{"CUDA_VISIBLE_DEVICES", ""}};
+  elastic::detail::leave_one_device(variables, 0);
+  CHECK(variables["CUDA_VISIBLE_DEVICES"].empty());
 }
 
 TEST_CASE("environment: an empty error file is said as empty text", "[contract]") {
-  CHECK(environment_test::promised({}, "").at("TORCHELASTIC_ERROR_FILE").empty());
+  CHECK(environment_test::worker_variables({}, "").at("TORCHELASTIC_ERROR_FILE").empty());
 }
 
 TEST_CASE("environment: without a store of the agent workers are told False", "[contract]") {
@@ -164,10 +165,10 @@ TEST_CASE("environment: a variable that is not set is not an empty one", "[contr
 TEST_CASE("environment: OMP_NUM_THREADS becomes 1 only for several workers without one",
           "[contract]") {
   struct row {
-    elastic::environment_map before;
+    elastic::environment_map initial_variables;
     int workers;
-    elastic::environment_map after;
-    bool warned;
+    elastic::environment_map final_variables;
+    bool has_warning;
   };
   const std::vector<row> rows = {
       {{}, 1, {}, false},
@@ -176,11 +177,11 @@ TEST_CASE("environment: OMP_NUM_THREADS becomes 1 only for several workers witho
       {{{"OMP_NUM_THREADS", "4"}}, 2, {{"OMP_NUM_THREADS", "4"}}, false},
       {{{"OMP_NUM_THREADS", ""}}, 2, {{"OMP_NUM_THREADS", ""}}, false},
   };
-  for (const row& each : rows) {
-    auto variables = each.before;
-    const auto warning = elastic::limit_omp_threads(variables, each.workers);
-    CHECK(variables == each.after);
-    CHECK(warning.has_value() == each.warned);
+  for (const row& entry : rows) {
+    auto variables = entry.initial_variables;
+    const auto warning = elastic::limit_omp_threads(variables, entry.workers);
+    CHECK(variables == entry.final_variables);
+    CHECK(warning.has_value() == entry.has_warning);
     if (warning) CHECK_THAT(*warning, elastic::test::contains_text("OMP_NUM_THREADS"));
   }
 }

@@ -50,8 +50,8 @@ nlohmann::json error_file_vectors() {
 }
 
 TEST_CASE("error file: what PyTorch's @record wrote is understood", "[contract]") {
-  const auto event = nlohmann::json::parse(
-      error_file_vectors()["worker_raise"][1].get<std::string>());
+  const auto event =
+      nlohmann::json::parse(error_file_vectors()["worker_raise"][1].get<std::string>());
   const std::string text = event["metadata"]["raw_error"];
   const auto content = elastic::parse_error_file(text);
   CHECK_FALSE(content.unparsable);
@@ -71,8 +71,8 @@ TEST_CASE("error file: the launcher's own gets the exit code as torchrun writes 
   CHECK(elastic::launcher_error_file_text(content, 1) ==
         vectors["launcher_error_file_raise"].get<std::string>());
   CHECK(elastic::launcher_error_file_text(content, 0) == content.raw_json);
-  const auto plain = elastic::parse_error_file(R"({"message": "plain"})");
-  CHECK(elastic::launcher_error_file_text(plain, -9) == R"({"message": "plain"})");
+  const auto plain_content = elastic::parse_error_file(R"({"message": "plain"})");
+  CHECK(elastic::launcher_error_file_text(plain_content, -9) == R"({"message": "plain"})");
 }
 
 TEST_CASE("error file: both forms of message, complete or not", "[contract]") {
@@ -152,21 +152,21 @@ TEST_CASE("error file: brackets within texts do not count as nesting", "[contrac
   const std::string text = R"({"message": "\"[[[[\\"})";
   CHECK_FALSE(elastic::parse_error_file(text).unparsable);
   const std::string stack(1000, '{');
-  const std::string written = elastic::error_file_text("m", stack, 1);
-  CHECK(elastic::parse_error_file(written).callstack == stack);
+  const std::string text_with_stack = elastic::error_file_text("m", stack, 1);
+  CHECK(elastic::parse_error_file(text_with_stack).callstack == stack);
 }
 
 TEST_CASE("error file: no mutation of a good file breaks the reader", "[contract]") {
   std::mt19937 random(20261120);
-  const std::string good = elastic::error_file_text("E: x", "a\n\"b\"\\", 1795170764);
+  const std::string good_text = elastic::error_file_text("E: x", "a\n\"b\"\\", 1795170764);
   for (int round = 0; round < 20'000; ++round) {
-    std::string text = good;
+    std::string text = good_text;
     for (unsigned change = 0; change <= random() % 3; ++change) {
-      const std::size_t at = random() % text.size();
+      const std::size_t position = random() % text.size();
       switch (random() % 3) {
-        case 0: text[at] = static_cast<char>(random()); break;
-        case 1: text.erase(at, 1 + random() % 4); break;
-        default: text.insert(at, 1, "{}[],:\"\\0e"[random() % 10]); break;
+        case 0: text[position] = static_cast<char>(random()); break;
+        case 1: text.erase(position, 1 + random() % 4); break;
+        default: text.insert(position, 1, "{}[],:\"\\0e"[random() % 10]); break;
       }
       if (text.empty()) break;
     }
@@ -193,16 +193,16 @@ TEST_CASE("error file: written is what is read back", "[contract]") {
   CHECK(content->callstack == "line 1\nline 2");
   CHECK(content->timestamp == 99);
   REQUIRE(content->written);
-  struct stat about {};
-  REQUIRE(::stat(folder.file().c_str(), &about) == 0);
+  struct stat file_status{};
+  REQUIRE(::stat(folder.file().c_str(), &file_status) == 0);
   CHECK(std::chrono::floor<std::chrono::seconds>(*content->written).time_since_epoch().count() ==
-        about.st_mtim.tv_sec);
+        file_status.st_mtim.tv_sec);
 
   elastic::write_error_file(folder.file(), elastic::error_file_text("again", "", 100));
-  const auto again = elastic::read_error_file(folder.file());
-  REQUIRE(again);
-  CHECK(again->message == "again");
-  CHECK_FALSE(again->callstack);
+  const auto second_content = elastic::read_error_file(folder.file());
+  REQUIRE(second_content);
+  CHECK(second_content->message == "again");
+  CHECK_FALSE(second_content->callstack);
 }
 
 TEST_CASE("error file: texts that are no UTF-8 are written as good JSON", "[contract]") {
@@ -237,7 +237,7 @@ TEST_CASE("error file: one that cannot be written is an error that names it", "[
   const std::string path = folder.path() + "/missing/error.json";
   REQUIRE_THROWS_WITH(elastic::write_error_file(path, "{}"),
                       "cannot write error file " + path + ": No such file or directory");
-  // The draft must not stay where the rename fails.
+  // The draft must not stay if the rename fails.
   REQUIRE_THROWS_AS(elastic::write_error_file(folder.path(), "{}"), elastic::error);
   CHECK(::access((folder.path() + "." + std::to_string(::getpid()) + ".tmp").c_str(), F_OK) != 0);
 }

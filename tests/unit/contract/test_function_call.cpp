@@ -32,9 +32,9 @@ using content = detail::call_answer::content;
 constexpr std::size_t room = 256;
 constexpr std::size_t header_bytes = 32;
 
-std::string complaint_of(const nlohmann::json& value, std::size_t most = 1000) {
+std::string complaint_of(const nlohmann::json& value, std::size_t bound = 1000) {
   try {
-    detail::call_text(value, most, "it");
+    detail::call_text(value, bound, "it");
   } catch (const error& failure) {
     CHECK(failure.code() == errc::invalid_argument);
     return failure.what();
@@ -52,7 +52,7 @@ std::string complaint_of_text(const std::string& text) {
   return "";
 }
 
-std::string nested(int levels) {
+std::string nested_text(int levels) {
   const auto count = static_cast<std::size_t>(levels);
   return std::string(count, '[') + std::string(count, ']');
 }
@@ -60,24 +60,24 @@ std::string nested(int levels) {
 /// Standard input is `file` while this lives.
 class standard_input {
  public:
-  explicit standard_input(int file) : kept_(::dup(0)) { ::dup2(file, 0); }
+  explicit standard_input(int file) : saved_file_(::dup(0)) { ::dup2(file, 0); }
   ~standard_input() {
-    ::dup2(kept_, 0);
-    ::close(kept_);
+    ::dup2(saved_file_, 0);
+    ::close(saved_file_);
   }
   standard_input(const standard_input&) = delete;
   standard_input& operator=(const standard_input&) = delete;
 
  private:
-  int kept_;
+  int saved_file_;
 };
 
-void put(const detail::call_memfd& sheet, std::size_t at, const void* bytes, std::size_t size) {
-  REQUIRE(::pwrite(sheet.descriptor(), bytes, size, static_cast<off_t>(at)) ==
+void put(const detail::call_memfd& sheet, std::size_t offset, const void* bytes, std::size_t size) {
+  REQUIRE(::pwrite(sheet.descriptor(), bytes, size, static_cast<off_t>(offset)) ==
           static_cast<ssize_t>(size));
 }
-void put_number(const detail::call_memfd& sheet, std::size_t at, std::uint64_t number) {
-  put(sheet, at, &number, sizeof number);
+void put_number(const detail::call_memfd& sheet, std::size_t offset, std::uint64_t number) {
+  put(sheet, offset, &number, sizeof number);
 }
 
 }  // namespace function_call_test
@@ -107,13 +107,14 @@ TEST_CASE("function_call: what JSON cannot say is refused by name", "[contract]"
   CHECK(complaint_of("\xff").find("it cannot be written as JSON: invalid UTF-8") == 0);
   CHECK(complaint_of(std::string(999, 'x')) == "it is 1001 bytes of JSON, 1000 are allowed");
   CHECK(complaint_of(std::string(998, 'x')).empty());
-  CHECK(complaint_of(nlohmann::json::parse(nested(64))).empty());
-  CHECK(complaint_of(nlohmann::json::parse(nested(65))) == "it is nested more than 64 levels deep");
+  CHECK(complaint_of(nlohmann::json::parse(nested_text(64))).empty());
+  CHECK(complaint_of(nlohmann::json::parse(nested_text(65))) ==
+        "it is nested more than 64 levels deep");
 }
 
 TEST_CASE("function_call: text that is no such JSON is refused", "[contract]") {
-  CHECK(complaint_of_text(nested(64)).empty());
-  CHECK(complaint_of_text(nested(65)) ==
+  CHECK(complaint_of_text(nested_text(64)).empty());
+  CHECK(complaint_of_text(nested_text(65)) ==
         "it cannot be understood: nested more than 64 levels deep");
   CHECK(complaint_of_text(std::string(1'000'000, '[')) ==
         "it cannot be understood: nested more than 64 levels deep");
@@ -155,18 +156,18 @@ TEST_CASE("call_memfd: arguments go there, an answer comes back, both whole", "[
   CHECK(sheet.answer().kind == content::nothing);
   {
     const standard_input input(sheet.descriptor());
-    detail::call_memfd taken = detail::call_memfd::take();
-    CHECK(taken.arguments() == "[1, 2]");
-    CHECK(taken.room() == room);
+    detail::call_memfd worker_sheet = detail::call_memfd::take();
+    CHECK(worker_sheet.arguments() == "[1, 2]");
+    CHECK(worker_sheet.room() == room);
     char letter = 0;
     CHECK(::read(0, &letter, 1) == 0);
-    taken.leave(content::failure, "first");
-    taken.leave(content::value, std::string(room, 'v'));
-    CHECK_THROWS_AS(taken.leave(content::value, std::string(room + 1, 'w')), error);
+    worker_sheet.leave(content::failure, "first");
+    worker_sheet.leave(content::value, std::string(room, 'v'));
+    CHECK_THROWS_AS(worker_sheet.leave(content::value, std::string(room + 1, 'w')), error);
   }
-  const detail::call_answer left = sheet.answer();
-  CHECK(left.kind == content::value);
-  CHECK(left.text == std::string(room, 'v'));
+  const detail::call_answer answer = sheet.answer();
+  CHECK(answer.kind == content::value);
+  CHECK(answer.text == std::string(room, 'v'));
 }
 
 TEST_CASE("call_memfd: no arguments, no room", "[contract]") {
@@ -188,21 +189,22 @@ TEST_CASE("call_memfd: the worker can make it neither larger nor smaller", "[con
 }
 
 TEST_CASE("call_memfd: standard input that is none is refused", "[contract]") {
-  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  const int empty = ::memfd_create("empty", MFD_CLOEXEC);
-  const int other = ::memfd_create("other", MFD_CLOEXEC);
-  REQUIRE(::ftruncate(other, 4096) == 0);
-  const detail::call_memfd lying = detail::call_memfd::make("[]", room);
-  put_number(lying, 8, header_bytes + 2 + room);
-  const detail::call_memfd lying_more = detail::call_memfd::make("[]", room);
-  put_number(lying_more, 8, ~std::uint64_t{0});
-  for (const int file : {null, empty, other, lying.descriptor(), lying_more.descriptor()}) {
+  const int null_file = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  const int empty_file = ::memfd_create("empty", MFD_CLOEXEC);
+  const int unrelated_file = ::memfd_create("other", MFD_CLOEXEC);
+  REQUIRE(::ftruncate(unrelated_file, 4096) == 0);
+  const detail::call_memfd lying_sheet = detail::call_memfd::make("[]", room);
+  put_number(lying_sheet, 8, header_bytes + 2 + room);
+  const detail::call_memfd larger_lying_sheet = detail::call_memfd::make("[]", room);
+  put_number(larger_lying_sheet, 8, ~std::uint64_t{0});
+  for (const int file : {null_file, empty_file, unrelated_file, lying_sheet.descriptor(),
+                         larger_lying_sheet.descriptor()}) {
     const standard_input input(file);
     CHECK_THROWS_WITH(detail::call_memfd::take(),
                       "standard input does not hold a function's arguments: only an agent starts "
                       "a worker that runs a function");
   }
-  for (const int file : {null, empty, other}) ::close(file);
+  for (const int file : {null_file, empty_file, unrelated_file}) ::close(file);
 }
 
 TEST_CASE("call_memfd: an answer that says more than there is room for is garbage", "[contract]") {
@@ -230,8 +232,8 @@ TEST_CASE("call_memfd: whatever a worker writes, the agent reads a value or says
     std::string bytes(header_bytes + 2 + room, '\0');
     REQUIRE(::pread(sheet.descriptor(), bytes.data(), bytes.size(), 0) ==
             static_cast<ssize_t>(bytes.size()));
-    for (std::size_t at = header_bytes + 2; at < bytes.size(); ++at) {
-      bytes[at] = alphabet[below(alphabet.size())];
+    for (std::size_t offset = header_bytes + 2; offset < bytes.size(); ++offset) {
+      bytes[offset] = alphabet[below(alphabet.size())];
     }
     // Most often a kind and a size that could be, so that the reader gets as far as the text.
     bytes[16] = static_cast<char>(below(5));

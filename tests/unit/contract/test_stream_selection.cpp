@@ -21,8 +21,7 @@ TEST_CASE("stream_selection: one digit is for all workers", "[contract]") {
   }
 }
 
-TEST_CASE("stream_selection: a list names local ranks, the others have no streams",
-          "[contract]") {
+TEST_CASE("stream_selection: a list names local ranks, the others have no streams", "[contract]") {
   const auto selection = stream_selection::parse("0:3,1:0,9:2,4:1");
   CHECK(selection.of(0) == std_streams::both);
   CHECK(selection.of(1) == std_streams::none);
@@ -39,11 +38,11 @@ TEST_CASE("stream_selection: the last of a repeated rank wins", "[contract]") {
 TEST_CASE("stream_selection: what torchrun does not match is refused with what is allowed",
           "[contract]") {
   // torchrun: ^[0123]$ or ^(\d:[0123],)*(\d:[0123])$
-  const std::vector<std::string> refused = {
-      "",     "4",    "-1",    "03",    "3 ",     " 3",      "a",        "none",   "10:1", "0:4",
-      "0:",   ":1",   "0:1,",  ",0:1",  "0:1,,1:1", "0:1 1:1", "0:1, 1:1", "0:1;1:2", "0=1", "0:11",
-      "0:1:2", "0:1,1", "0:1,a:1", "\n3"};
-  for (const std::string& text : refused) {
+  const std::vector<std::string> refused_texts = {
+      "",         "4",       "-1",  "03",   "3 ",    " 3",    "a",        "none",
+      "10:1",     "0:4",     "0:",  ":1",   "0:1,",  ",0:1",  "0:1,,1:1", "0:1 1:1",
+      "0:1, 1:1", "0:1;1:2", "0=1", "0:11", "0:1:2", "0:1,1", "0:1,a:1",  "\n3"};
+  for (const std::string& text : refused_texts) {
     INFO(text);
     CHECK_THROWS_WITH(stream_selection::parse(text), elastic::test::contains_text("0:3,1:1"));
     try {

@@ -39,16 +39,16 @@ using elastic::test::contains_text;
 
 /// What the other side reads of a message.
 template <class Message>
-Message sent(const Message& said) {
-  const std::string line = to_line(worker_message(said));
+Message worker_round_trip(const Message& message) {
+  const std::string line = to_line(worker_message(message));
   REQUIRE(line.back() == '\n');
   REQUIRE(line.size() <= elastic::limits::control_line_bytes);
   return std::get<Message>(parse_worker_message(line.substr(0, line.size() - 1)));
 }
 
 template <class Message>
-Message heard(const Message& said) {
-  const std::string line = to_line(agent_message(said));
+Message agent_round_trip(const Message& message) {
+  const std::string line = to_line(agent_message(message));
   REQUIRE(line.size() <= elastic::limits::control_line_bytes);
   return std::get<Message>(*parse_agent_message(line.substr(0, line.size() - 1)));
 }
@@ -57,66 +57,66 @@ TEST_CASE("control message: what a worker says arrives", "[health]") {
   messages::hello hello;
   hello.local_rank = 3;
   hello.checkpoints = true;
-  CHECK(sent(hello).local_rank == 3);
-  CHECK(sent(hello).checkpoints);
-  CHECK_FALSE(sent(messages::heartbeat()).timeout);
+  CHECK(worker_round_trip(hello).local_rank == 3);
+  CHECK(worker_round_trip(hello).checkpoints);
+  CHECK_FALSE(worker_round_trip(messages::heartbeat()).timeout);
   messages::heartbeat beat;
   beat.timeout = 1500ms;
-  CHECK(sent(beat).timeout == elastic::duration(1500ms));
+  CHECK(worker_round_trip(beat).timeout == elastic::duration(1500ms));
   messages::enter enter;
   enter.section = "all_reduce \"1\"";
   enter.timeout = 30s;
-  CHECK(sent(enter).section == "all_reduce \"1\"");
-  CHECK(sent(enter).timeout == elastic::duration(30s));
+  CHECK(worker_round_trip(enter).section == "all_reduce \"1\"");
+  CHECK(worker_round_trip(enter).timeout == elastic::duration(30s));
   messages::expires expires;
   expires.timer = "step #1";
   expires.after = 250ms;
-  CHECK(sent(expires).after == 250ms);
+  CHECK(worker_round_trip(expires).after == 250ms);
   messages::progress progress;
   progress.step = 12;
   progress.total = 100;
   progress.text = "epoch 1 – ü";
   progress.metrics = {{"loss", 0.25}, {"lr", 1e-4}};
-  CHECK(sent(progress).step == 12);
-  CHECK(sent(progress).total == 100);
-  CHECK(sent(progress).text == "epoch 1 – ü");
-  CHECK(sent(progress).metrics == progress.metrics);
+  CHECK(worker_round_trip(progress).step == 12);
+  CHECK(worker_round_trip(progress).total == 100);
+  CHECK(worker_round_trip(progress).text == "epoch 1 – ü");
+  CHECK(worker_round_trip(progress).metrics == progress.metrics);
   messages::not_saved not_saved;
   not_saved.id = 7;
   not_saved.reason = "disk full";
-  CHECK(sent(not_saved).id == 7);
-  CHECK(sent(not_saved).reason == "disk full");
-  CHECK(sent(messages::saved{9}).id == 9);
-  CHECK(sent(messages::no_restart{"bad options"}).reason == "bad options");
-  CHECK(sent(messages::bad_node{"GPU 3 is lost"}).reason == "GPU 3 is lost");
-  sent(messages::bye());
+  CHECK(worker_round_trip(not_saved).id == 7);
+  CHECK(worker_round_trip(not_saved).reason == "disk full");
+  CHECK(worker_round_trip(messages::saved{9}).id == 9);
+  CHECK(worker_round_trip(messages::no_restart{"bad options"}).reason == "bad options");
+  CHECK(worker_round_trip(messages::bad_node{"GPU 3 is lost"}).reason == "GPU 3 is lost");
+  worker_round_trip(messages::bye());
 }
 
 TEST_CASE("control message: times beyond what is allowed are said as near as can be", "[health]") {
-  messages::expires said;
-  said.timer = "t";
-  said.after = -5s;
-  CHECK(sent(said).after == 1ms);
-  said.after = elastic::duration::max();
-  CHECK(sent(said).after == 100'000'000s);
+  messages::expires expires;
+  expires.timer = "t";
+  expires.after = -5s;
+  CHECK(worker_round_trip(expires).after == 1ms);
+  expires.after = elastic::duration::max();
+  CHECK(worker_round_trip(expires).after == 100'000'000s);
   messages::heartbeat beat;
   beat.timeout = 0s;
-  CHECK(sent(beat).timeout == elastic::duration(1ms));
+  CHECK(worker_round_trip(beat).timeout == elastic::duration(1ms));
 }
 
 TEST_CASE("control message: what the agent says arrives", "[health]") {
   messages::checkpoint checkpoint;
   checkpoint.id = 4;
   checkpoint.within = 30s;
-  CHECK(heard(checkpoint).id == 4);
-  CHECK(heard(checkpoint).within == 30s);
-  CHECK(heard(messages::refused{"no"}).reason == "no");
-  CHECK(heard(messages::stop{5s}).grace == 5s);
-  CHECK(heard(messages::stop{}).grace == 0s);
-  CHECK(heard(messages::stop{elastic::duration::max()}).grace == 0s);
-  heard(messages::pause_work());
-  heard(messages::resume_work());
-  CHECK(heard(messages::welcome()).version == 1);
+  CHECK(agent_round_trip(checkpoint).id == 4);
+  CHECK(agent_round_trip(checkpoint).within == 30s);
+  CHECK(agent_round_trip(messages::refused{"no"}).reason == "no");
+  CHECK(agent_round_trip(messages::stop{5s}).grace == 5s);
+  CHECK(agent_round_trip(messages::stop{}).grace == 0s);
+  CHECK(agent_round_trip(messages::stop{elastic::duration::max()}).grace == 0s);
+  agent_round_trip(messages::pause_work());
+  agent_round_trip(messages::resume_work());
+  CHECK(agent_round_trip(messages::welcome()).version == 1);
 }
 
 TEST_CASE("control message: a kind that a later agent may say is nothing for a worker",
@@ -125,8 +125,8 @@ TEST_CASE("control message: a kind that a later agent may say is nothing for a w
 }
 
 TEST_CASE("control message: fields that are not known are passed over", "[health]") {
-  const auto said = parse_worker_message(R"({"kind":"heartbeat","timeout":null,"mood":[1,{}]})");
-  CHECK(std::holds_alternative<messages::heartbeat>(said));
+  const auto message = parse_worker_message(R"({"kind":"heartbeat","timeout":null,"mood":[1,{}]})");
+  CHECK(std::holds_alternative<messages::heartbeat>(message));
 }
 
 TEST_CASE("control message: what is not of the protocol is refused by name", "[health]") {
@@ -159,49 +159,49 @@ TEST_CASE("control message: what is not of the protocol is refused by name", "[h
       {R"({"kind": "saved", "id": "x"})", "no whole number \"id\""},
       {std::string(5000, ' '), "is 5000 bytes long; 4096 are allowed"},
       {std::string(4000, '['), "no JSON object"}};
-  for (const auto& [line, why] : refusals) {
+  for (const auto& [line, reason] : refusals) {
     INFO(line.substr(0, 60));
-    CHECK_THROWS_WITH(parse_worker_message(line), contains_text(why));
+    CHECK_THROWS_WITH(parse_worker_message(line), contains_text(reason));
     CHECK_THROWS_AS(parse_worker_message(line), error);
   }
 }
 
 TEST_CASE("control message: what people are shown has nothing that a terminal obeys", "[health]") {
-  messages::bad_node said;
-  said.reason =
+  messages::bad_node bad_node;
+  bad_node.reason =
       "a\x1b[2J\nb\x7f\xc2\x9b"
       "c";
-  CHECK(sent(said).reason == "a [2J b  c");
+  CHECK(worker_round_trip(bad_node).reason == "a [2J b  c");
 }
 
 TEST_CASE("control message: texts that are too long are cut between characters", "[health]") {
-  messages::bad_node said;
-  for (int i = 0; i < 2000; ++i) said.reason += "ü";
-  const std::string arrived = sent(said).reason;
-  CHECK(arrived.size() == elastic::limits::control_text_bytes);
-  CHECK(arrived.substr(arrived.size() - 2) == "ü");
+  messages::bad_node bad_node;
+  for (int i = 0; i < 2000; ++i) bad_node.reason += "ü";
+  const std::string text = worker_round_trip(bad_node).reason;
+  CHECK(text.size() == elastic::limits::control_text_bytes);
+  CHECK(text.substr(text.size() - 2) == "ü");
 }
 
 TEST_CASE("control message: progress with too many metrics, or none that JSON can say, arrives",
           "[health]") {
-  messages::progress said;
-  said.step = 1;
-  said.text = std::string(3000, '"');
-  said.metrics["nan"] = std::numeric_limits<double>::quiet_NaN();
-  CHECK(sent(said).metrics.empty());
-  for (int i = 0; i < 100; ++i) said.metrics[std::string(100, 'm') + std::to_string(i)] = i;
-  CHECK(sent(said).metrics.empty());
-  CHECK(sent(said).step == 1);
+  messages::progress progress;
+  progress.step = 1;
+  progress.text = std::string(3000, '"');
+  progress.metrics["nan"] = std::numeric_limits<double>::quiet_NaN();
+  CHECK(worker_round_trip(progress).metrics.empty());
+  for (int i = 0; i < 100; ++i) progress.metrics[std::string(100, 'm') + std::to_string(i)] = i;
+  CHECK(worker_round_trip(progress).metrics.empty());
+  CHECK(worker_round_trip(progress).step == 1);
 }
 
 // ---- lines -------------------------------------------------------------------------------------
 
 std::vector<std::string> lines_of(line_intake& intake) {
-  std::vector<std::string> found;
-  for (auto next = intake.next(); next; next = intake.next()) {
-    found.push_back(next->too_long ? "TOO LONG" : std::string(next->line));
+  std::vector<std::string> lines;
+  for (auto entry = intake.next(); entry; entry = intake.next()) {
+    lines.push_back(entry->too_long ? "TOO LONG" : std::string(entry->line));
   }
-  return found;
+  return lines;
 }
 
 TEST_CASE("line intake: lines come whole, however their bytes do", "[health]") {
@@ -218,13 +218,13 @@ TEST_CASE("line intake: lines come whole, however their bytes do", "[health]") {
 TEST_CASE("line intake: a line that is too long is told of once, and what follows it is read",
           "[health]") {
   line_intake intake;
-  std::vector<std::string> found;
+  std::vector<std::string> lines;
   for (int i = 0; i < 1000; ++i) {
     intake.append(std::string(100, 'x'));
-    for (const std::string& line : lines_of(intake)) found.push_back(line);
+    for (const std::string& line : lines_of(intake)) lines.push_back(line);
     CHECK(intake.held() < elastic::limits::control_line_bytes);
   }
-  CHECK(found == std::vector<std::string>{"TOO LONG"});
+  CHECK(lines == std::vector<std::string>{"TOO LONG"});
   intake.append("\nnext\n");
   CHECK(lines_of(intake) == std::vector<std::string>{"next"});
   intake.append(std::string(4096, 'y') + "\nlast\n");
@@ -234,17 +234,17 @@ TEST_CASE("line intake: a line that is too long is told of once, and what follow
 // ---- PyTorch's timers -----------------------------------------------------------------------
 
 TEST_CASE("timer request: a line of PyTorch's client", "[health]") {
-  const auto set = parse_timer_request(
+  const auto request = parse_timer_request(
       R"({"version": 1, "pid": 123, "scope_id": "train.py#7", "expiration_time": 1767225600.5,)"
       R"( "signal": 9})");
-  CHECK(set.pid == 123);
-  CHECK(set.scope == "train.py#7");
-  CHECK(set.signal == 9);
-  REQUIRE(set.expiry);
-  CHECK(*set.expiry == elastic::wall_time(1'767'225'600'500ms));
-  const auto released = parse_timer_request(
+  CHECK(request.pid == 123);
+  CHECK(request.scope == "train.py#7");
+  CHECK(request.signal == 9);
+  REQUIRE(request.expiry);
+  CHECK(*request.expiry == elastic::wall_time(1'767'225'600'500ms));
+  const auto release = parse_timer_request(
       R"({"version": 1, "pid": 123, "scope_id": "a", "expiration_time": -1, "signal": 0})");
-  CHECK_FALSE(released.expiry);
+  CHECK_FALSE(release.expiry);
 }
 
 TEST_CASE("timer request: what is not one is refused", "[health]") {
@@ -269,7 +269,7 @@ TEST_CASE("line intake: whatever comes, in whatever pieces, its lines are those 
   for (int round = 0; round < 300; ++round) {
     std::string bytes;
     std::vector<std::string> expected;
-    for (auto left = random.below(12); left > 0; --left) {
+    for (auto remaining = random.below(12); remaining > 0; --remaining) {
       // Of any length, most often one at the bound.
       const std::size_t length =
           random.below(2) == 0 ? bound - 3 + random.below(6) : random.below(3 * bound);
@@ -282,31 +282,31 @@ TEST_CASE("line intake: whatever comes, in whatever pieces, its lines are those 
       bytes += line + '\n';
     }
     line_intake intake;
-    std::vector<std::string> found;
-    for (std::size_t at = 0; at < bytes.size();) {
+    std::vector<std::string> lines;
+    for (std::size_t position = 0; position < bytes.size();) {
       const std::size_t size = 1 + random.below(random.below(2) == 0 ? 7 : 2 * bound);
-      intake.append(std::string_view(bytes).substr(at, size));
-      at += size;
-      for (const std::string& line : lines_of(intake)) found.push_back(line);
+      intake.append(std::string_view(bytes).substr(position, size));
+      position += size;
+      for (const std::string& line : lines_of(intake)) lines.push_back(line);
       if (intake.held() >= bound) FAIL(intake.held() << " bytes are held");
     }
-    if (found != expected) FAIL("round " << round << ": the lines are others");
+    if (lines != expected) FAIL("round " << round << ": the lines are others");
     CHECK(intake.held() == 0);
   }
 }
 
 TEST_CASE("control message: a line is taken up to the last byte that is allowed", "[health]") {
   constexpr std::size_t longest = elastic::limits::control_line_bytes - 1;
-  const std::string deep = std::string(longest / 2, '[') + std::string(longest / 2, ']');
-  const auto padded = [](const std::string& line, std::size_t length) {
+  const std::string nested_text = std::string(longest / 2, '[') + std::string(longest / 2, ']');
+  const auto pad = [](const std::string& line, std::size_t length) {
     return "{" + std::string(length - line.size(), ' ') + line.substr(1);
   };
   const auto check = [&](const std::string& line, auto parse) {
-    CHECK_NOTHROW(parse(padded(line, longest)));
+    CHECK_NOTHROW(parse(pad(line, longest)));
     for (const std::size_t length : {longest + 1, longest + 2, 100 * longest}) {
-      CHECK_THROWS_AS(parse(padded(line, length)), error);
+      CHECK_THROWS_AS(parse(pad(line, length)), error);
     }
-    CHECK_THROWS_AS(parse(deep), error);
+    CHECK_THROWS_AS(parse(nested_text), error);
     CHECK_THROWS_AS(parse(""), error);
   };
   check(R"({"kind": "bye"})", [](const std::string& line) { parse_worker_message(line); });
@@ -324,37 +324,39 @@ TEST_CASE("control message: whatever comes is a message or refused in one printa
       R"({"kind": "not_saved", "id": 4, "reason": "full"})",
       R"({"version": 1, "pid": 12, "scope_id": "a", "expiration_time": 17.5, "signal": 9})"};
   elastic::detail::random_source random(20'260'101);
-  int understood = 0;
+  int accepted_lines = 0;
   constexpr int rounds = 20'000;
   for (int round = 0; round < rounds; ++round) {
     std::string line = seeds[random.below(seeds.size())];
     const auto changes = random.below(6);
     for (std::uint64_t i = 0; i < changes && !line.empty(); ++i) {
-      const auto at = random.below(line.size());
+      const auto position = random.below(line.size());
       switch (random.below(4)) {
-        case 0: line[at] = static_cast<char>(random.below(256)); break;
-        case 1: line.erase(at, random.below(8)); break;
-        case 2: line.insert(at, line.substr(random.below(line.size()), random.below(20))); break;
-        default: line.insert(at, 1, "{}[]\",:0\\-e"[random.below(11)]);
+        case 0: line[position] = static_cast<char>(random.below(256)); break;
+        case 1: line.erase(position, random.below(8)); break;
+        case 2:
+          line.insert(position, line.substr(random.below(line.size()), random.below(20)));
+          break;
+        default: line.insert(position, 1, "{}[]\",:0\\-e"[random.below(11)]);
       }
     }
     const auto check = [&](auto parse) {
       try {
         parse(line);
-        ++understood;
+        ++accepted_lines;
       } catch (const error& refusal) {
-        const std::string why = refusal.what();
-        const bool printable = std::all_of(why.begin(), why.end(), [](char letter) {
+        const std::string reason = refusal.what();
+        const bool is_printable = std::all_of(reason.begin(), reason.end(), [](char letter) {
           return static_cast<unsigned char>(letter) >= 0x20;
         });
-        if (why.size() > 1000 || !printable) FAIL(why);
+        if (reason.size() > 1000 || !is_printable) FAIL(reason);
       }
     };
     check([](const std::string& text) { parse_worker_message(text); });
     check([](const std::string& text) { parse_agent_message(text); });
     check([](const std::string& text) { parse_timer_request(text); });
   }
-  CHECK(understood > rounds / 10);
+  CHECK(accepted_lines > rounds / 10);
 }
 
 }  // namespace control_message_tests

@@ -66,31 +66,32 @@ class leaping_time final : public elastic::time_source {
 struct stage {
   explicit stage(manual_time& clock, int workers = 2)
       : time(clock),
-        leaping(std::make_shared<leaping_time>(clock)),
+        leaping_clock(std::make_shared<leaping_time>(clock)),
         log(std::make_shared<log_recorder>()),
         count(workers) {}
 
   worker_channels& channels() {
-    if (made) return *made;
-    options.time = leaping;
+    if (instance) return *instance;
+    options.time = leaping_clock;
     options.log = log->log();
     options.events.hung = [this](int rank, const liveness_verdict& verdict) {
       hung.push_back(fmt::format("{}: {} ({})", rank, verdict.reason, verdict.signal));
     };
-    options.events.progress = [this](int rank, const messages::progress& said) {
-      progress.push_back(fmt::format("{}: {} of {} {}", rank, said.step, said.total, said.text));
+    options.events.progress = [this](int rank, const messages::progress& report) {
+      progress.push_back(
+          fmt::format("{}: {} of {} {}", rank, report.step, report.total, report.text));
     };
-    options.events.no_restart = [this](int rank, const std::string& why) {
-      words.push_back(fmt::format("{}: no restart: {}", rank, why));
+    options.events.no_restart = [this](int rank, const std::string& reason) {
+      notices.push_back(fmt::format("{}: no restart: {}", rank, reason));
     };
-    options.events.bad_node = [this](int rank, const std::string& why) {
-      words.push_back(fmt::format("{}: bad node: {}", rank, why));
+    options.events.bad_node = [this](int rank, const std::string& reason) {
+      notices.push_back(fmt::format("{}: bad node: {}", rank, reason));
     };
     options.events.owner_of = [](pid_t pid) {
       return pid >= 100 && pid < 102 ? std::optional<int>(pid - 100) : std::nullopt;
     };
-    made = std::make_unique<worker_channels>(time.context().get_executor(), options);
-    return *made;
+    instance = std::make_unique<worker_channels>(time.context().get_executor(), options);
+    return *instance;
   }
 
   void open() {
@@ -110,31 +111,31 @@ struct stage {
   task<void> pass(duration span) { return time.sleep_until(time.now() + span); }
 
   manual_time& time;
-  std::shared_ptr<leaping_time> leaping;
+  std::shared_ptr<leaping_time> leaping_clock;
   std::shared_ptr<log_recorder> log;
   int count;
   elastic::detail::worker_channels_options options;
   texts hung;
   texts progress;
-  texts words;
-  std::unique_ptr<worker_channels> made;
+  texts notices;
+  std::unique_ptr<worker_channels> instance;
 };
 
 /// A worker's end.
 struct peer : elastic::test::channel_peer {
-  explicit peer(stage& with) : channel_peer(with.variable("ELASTIC_CONTROL")) {}
-  peer(stage& with, int local_rank, bool checkpoints = false)
-      : channel_peer(with.variable("ELASTIC_CONTROL"), local_rank, checkpoints) {}
+  explicit peer(stage& test_stage) : channel_peer(test_stage.variable("ELASTIC_CONTROL")) {}
+  peer(stage& test_stage, int local_rank, bool checkpoints = false)
+      : channel_peer(test_stage.variable("ELASTIC_CONTROL"), local_rank, checkpoints) {}
 };
 
-task<void> ask(worker_channels& channels, duration within,
+task<void> ask(worker_channels& channels, duration time_limit,
                std::optional<checkpoint_outcome>& outcome) {
-  outcome = co_await channels.checkpoint(within);
+  outcome = co_await channels.checkpoint(time_limit);
 }
 
-struct asking {
-  asking(stage& with, duration within) {
-    asio::co_spawn(with.time.context(), ask(with.channels(), within, outcome),
+struct checkpoint_request {
+  checkpoint_request(stage& test_stage, duration time_limit) {
+    asio::co_spawn(test_stage.time.context(), ask(test_stage.channels(), time_limit, outcome),
                    [](std::exception_ptr) {});
   }
   std::optional<checkpoint_outcome> outcome;
@@ -159,12 +160,12 @@ TIME_TEST("channels: each attempt has an address of its own, and nothing is due 
           "[health]") {
   stage stage(time);
   stage.open();
-  const std::string first = stage.variable("ELASTIC_CONTROL");
+  const std::string first_address = stage.variable("ELASTIC_CONTROL");
   co_await stage.quiet();
   CHECK(time.sleepers() == 0);
   co_await stage.channels().close();
   stage.open();
-  CHECK(stage.variable("ELASTIC_CONTROL") != first);
+  CHECK(stage.variable("ELASTIC_CONTROL") != first_address);
   co_await stage.channels().close();
 }
 
@@ -175,7 +176,7 @@ TIME_TEST("channels: destroyed while open, they leave nothing", "[health]") {
   worker.say(R"({"kind":"heartbeat","timeout":10})");
   co_await stage.quiet();
   CHECK(time.sleepers() == 1);
-  stage.made.reset();
+  stage.instance.reset();
   CHECK(worker.is_closed());
 }
 
@@ -184,16 +185,16 @@ TIME_TEST("channels: destroyed while open, they leave nothing", "[health]") {
 TIME_TEST("channels: what workers say is passed on", "[health]") {
   stage stage(time);
   stage.open();
-  peer zero(stage, 0);
-  peer one(stage, 1);
-  zero.say(R"({"kind":"progress","step":3,"total":10,"text":"warm"})");
-  one.send(R"({"kind":"no_res)");
+  peer worker_0(stage, 0);
+  peer worker_1(stage, 1);
+  worker_0.say(R"({"kind":"progress","step":3,"total":10,"text":"warm"})");
+  worker_1.send(R"({"kind":"no_res)");
   co_await stage.quiet();
-  one.say(R"(tart","reason":"bad options"})");
-  one.say(R"({"kind":"bad_node","reason":"GPU 3"})");
+  worker_1.say(R"(tart","reason":"bad options"})");
+  worker_1.say(R"({"kind":"bad_node","reason":"GPU 3"})");
   co_await stage.quiet();
   CHECK(stage.progress == texts{"0: 3 of 10 warm"});
-  CHECK(stage.words == texts{"1: no restart: bad options", "1: bad node: GPU 3"});
+  CHECK(stage.notices == texts{"1: no restart: bad options", "1: bad node: GPU 3"});
   co_await stage.channels().close();
 }
 
@@ -202,12 +203,12 @@ TIME_TEST("channels: a worker that stops beating is hung, once, and the others a
   stage stage(time);
   stage.options.liveness.heartbeat_timeout = 10s;
   stage.open();
-  peer zero(stage, 0);
-  peer one(stage, 1);
+  peer worker_0(stage, 0);
+  peer worker_1(stage, 1);
   for (int i = 0; i < 20; ++i) {
-    zero.say(R"({"kind":"heartbeat"})");
-    if (i < 5) one.say(R"({"kind":"heartbeat"})");
-    if (i == 5) one.say(R"({"kind":"enter","section":"all_reduce"})");
+    worker_0.say(R"({"kind":"heartbeat"})");
+    if (i < 5) worker_1.say(R"({"kind":"heartbeat"})");
+    if (i == 5) worker_1.say(R"({"kind":"enter","section":"all_reduce"})");
     co_await stage.pass(5s);
   }
   CHECK(stage.hung == texts{"1: no heartbeat for 10 s (allowed 10 s) in section 'all_reduce' (9)"});
@@ -244,14 +245,14 @@ TIME_TEST("channels: a heartbeat costs no timer: the watch wakes once in each ti
           "[health]") {
   stage stage(time);
   stage.open();
-  peer zero(stage, 0);
-  zero.say(R"({"kind":"heartbeat","timeout":10})");
+  peer worker_0(stage, 0);
+  worker_0.say(R"({"kind":"heartbeat","timeout":10})");
   co_await stage.quiet();
   CHECK(time.sleepers() == 1);
-  for (int i = 0; i < 100; ++i) zero.say(R"({"kind":"heartbeat"})");
+  for (int i = 0; i < 100; ++i) worker_0.say(R"({"kind":"heartbeat"})");
   co_await stage.quiet();
   CHECK(time.sleepers() == 1);
-  zero.say(R"({"kind":"bye"})");
+  worker_0.say(R"({"kind":"bye"})");
   co_await stage.pass(11s);
   CHECK(time.sleepers() == 0);
   CHECK(stage.hung.empty());
@@ -263,11 +264,11 @@ TIME_TEST("channels: a connection that is lost ends no expectation, one that say
   stage stage(time);
   stage.open();
   {
-    peer zero(stage, 0);
-    zero.say(R"({"kind":"heartbeat","timeout":10})");
-    peer one(stage, 1);
-    one.say(R"({"kind":"heartbeat","timeout":10})");
-    one.say(R"({"kind":"bye"})");
+    peer worker_0(stage, 0);
+    worker_0.say(R"({"kind":"heartbeat","timeout":10})");
+    peer worker_1(stage, 1);
+    worker_1.say(R"({"kind":"heartbeat","timeout":10})");
+    worker_1.say(R"({"kind":"bye"})");
     co_await stage.quiet();
   }
   co_await stage.pass(20s);
@@ -278,11 +279,11 @@ TIME_TEST("channels: a connection that is lost ends no expectation, one that say
 TIME_TEST("channels: who comes back after its bye is watched again", "[health]") {
   stage stage(time);
   stage.open();
-  peer first(stage, 0);
-  first.say(R"({"kind":"bye"})");
+  peer first_peer(stage, 0);
+  first_peer.say(R"({"kind":"bye"})");
   co_await stage.quiet();
-  peer second(stage, 0);
-  second.say(R"({"kind":"expires","timer":"t","after":2})");
+  peer second_peer(stage, 0);
+  second_peer.say(R"({"kind":"expires","timer":"t","after":2})");
   co_await stage.pass(5s);
   CHECK(stage.hung == texts{"0: timer 't' expired after 2 s (9)"});
   co_await stage.channels().close();
@@ -291,8 +292,8 @@ TIME_TEST("channels: who comes back after its bye is watched again", "[health]")
 TIME_TEST("channels: nothing is due of a worker that has ended", "[health]") {
   stage stage(time);
   stage.open();
-  peer zero(stage, 0);
-  zero.say(R"({"kind":"expires","timer":"t","after":2})");
+  peer worker_0(stage, 0);
+  worker_0.say(R"({"kind":"expires","timer":"t","after":2})");
   co_await stage.quiet();
   stage.channels().ended(0);
   co_await stage.pass(5s);
@@ -304,10 +305,10 @@ TIME_TEST("channels: a watch that stood still itself gives the workers their who
           "[health]") {
   stage stage(time);
   stage.open();
-  peer zero(stage, 0);
-  zero.say(R"({"kind":"heartbeat","timeout":10})");
+  peer worker_0(stage, 0);
+  worker_0.say(R"({"kind":"heartbeat","timeout":10})");
   co_await stage.quiet();
-  stage.leaping->ahead = 1h;
+  stage.leaping_clock->ahead = 1h;
   co_await stage.pass(15s);
   CHECK(stage.hung.empty());
   CHECK(stage.log->has("stood still for 3600 s", log_level::warning));
@@ -319,21 +320,21 @@ TIME_TEST("channels: a watch that stood still itself gives the workers their who
 TIME_TEST("channels: the last words of a worker count, also if its end is seen first", "[health]") {
   stage stage(time);
   stage.open();
-  peer zero(stage, 0, true);
+  peer worker_0(stage, 0, true);
   co_await stage.quiet();
-  asking asked(stage, 1h);
+  checkpoint_request request(stage, 1h);
   co_await stage.quiet();
   // Nothing of this was taken yet, nor is the second connection.
-  zero.say(R"({"kind":"saved","id":1})");
-  peer other(stage, 0);
-  other.say(R"({"kind":"no_restart","reason":"last words"})");
-  zero.close();
-  other.close();
+  worker_0.say(R"({"kind":"saved","id":1})");
+  peer second_peer(stage, 0);
+  second_peer.say(R"({"kind":"no_restart","reason":"last words"})");
+  worker_0.close();
+  second_peer.close();
   stage.channels().ended(0);
-  CHECK(stage.words == texts{"0: no restart: last words"});
+  CHECK(stage.notices == texts{"0: no restart: last words"});
   co_await stage.quiet();
-  REQUIRE(asked.outcome);
-  CHECK(asked.outcome->saved == 1);
+  REQUIRE(request.outcome);
+  CHECK(request.outcome->saved == 1);
   co_await stage.channels().close();
 }
 
@@ -352,20 +353,20 @@ TIME_TEST("channels: what is not of the protocol ends that connection, with the 
       {std::string(5000, 'x'), "longer than 4096 bytes"}};
   stage stage(time);
   stage.open();
-  peer good(stage, 1);
-  for (const auto& [line, why] : refusals) {
+  peer good_peer(stage, 1);
+  for (const auto& [line, reason] : refusals) {
     INFO(line.substr(0, 60));
-    peer bad(stage);
-    bad.say(line);
+    peer bad_peer(stage);
+    bad_peer.say(line);
     co_await stage.quiet();
-    CHECK(bad.is_closed());
-    CHECK(bad.hears("\"refused\""));
-    CHECK(stage.log->has(why, log_level::warning));
+    CHECK(bad_peer.is_closed());
+    CHECK(bad_peer.hears("\"refused\""));
+    CHECK(stage.log->has(reason, log_level::warning));
   }
   CHECK(
       stage.log->has("the control channel of local rank 0 is closed: a control message is a "
                      "second hello"));
-  good.say(R"({"kind":"progress","step":1})");
+  good_peer.say(R"({"kind":"progress","step":1})");
   co_await stage.quiet();
   CHECK(stage.progress.size() == 1);
   co_await stage.channels().close();
@@ -374,10 +375,10 @@ TIME_TEST("channels: what is not of the protocol ends that connection, with the 
 TIME_TEST("channels: a line without end is refused before it is kept", "[health]") {
   stage stage(time);
   stage.open();
-  peer bad(stage, 0);
-  bad.send(std::string(4096, 'x'));
+  peer bad_peer(stage, 0);
+  bad_peer.send(std::string(4096, 'x'));
   co_await stage.quiet();
-  CHECK(bad.is_closed());
+  CHECK(bad_peer.is_closed());
   CHECK(stage.log->has("local rank 0 is closed: a control message is longer than 4096 bytes"));
   co_await stage.channels().close();
 }
@@ -386,8 +387,8 @@ TIME_TEST("channels: more than a bounded number of complaints is not logged", "[
   stage stage(time);
   stage.open();
   for (int i = 0; i < 100; ++i) {
-    peer bad(stage);
-    bad.say("x");
+    peer bad_peer(stage);
+    bad_peer.say("x");
     co_await stage.quiet();
   }
   CHECK(stage.log->count("is closed") == elastic::limits::control_complaints);
@@ -398,17 +399,17 @@ TIME_TEST("channels: more than a bounded number of complaints is not logged", "[
 TIME_TEST("channels: who does not read what it is sent is disconnected", "[health]") {
   stage stage(time);
   stage.open();
-  peer deaf(stage, 0);
-  peer good(stage, 1);
+  peer deaf_peer(stage, 0);
+  peer good_peer(stage, 1);
   co_await stage.quiet();
   for (int i = 0; i < 20'000; ++i) {
     stage.channels().pause();
     stage.channels().resume();
-    good.heard();
+    good_peer.heard();
   }
   co_await stage.quiet();
-  CHECK(deaf.is_closed());
-  CHECK_FALSE(good.is_closed());
+  CHECK(deaf_peer.is_closed());
+  CHECK_FALSE(good_peer.is_closed());
   CHECK(stage.log->count("local rank 0 is closed: it does not read") == 1);
   co_await stage.channels().close();
 }
@@ -416,39 +417,39 @@ TIME_TEST("channels: who does not read what it is sent is disconnected", "[healt
 TIME_TEST("channels: connections are bounded, and room is made by those that leave", "[health]") {
   stage stage(time, 1);
   stage.open();
-  std::vector<std::unique_ptr<peer>> many;
+  std::vector<std::unique_ptr<peer>> peers;
   for (std::size_t i = 0; i < elastic::limits::control_connections; ++i) {
-    many.push_back(std::make_unique<peer>(stage));
+    peers.push_back(std::make_unique<peer>(stage));
   }
   co_await stage.quiet();
-  peer late(stage);
+  peer late_peer(stage);
   co_await stage.quiet();
-  CHECK(late.is_closed());
+  CHECK(late_peer.is_closed());
   CHECK(stage.log->has("is not let in"));
-  many.pop_back();
+  peers.pop_back();
   co_await stage.quiet();
-  peer next(stage, 0);
+  peer next_peer(stage, 0);
   co_await stage.quiet();
-  CHECK(next.hears("welcome"));
+  CHECK(next_peer.hears("welcome"));
   co_await stage.channels().close();
 }
 
 TIME_TEST("channels: who writes without end is read slowly, and the others are heard", "[health]") {
   stage stage(time);
   stage.open();
-  peer loud(stage, 0);
-  peer good(stage, 1);
-  std::string many;
-  for (int i = 0; i < 1000; ++i) many += "{\"kind\":\"heartbeat\"}\n";
-  std::size_t sent = 0;
+  peer loud_peer(stage, 0);
+  peer good_peer(stage, 1);
+  std::string heartbeats;
+  for (int i = 0; i < 1000; ++i) heartbeats += "{\"kind\":\"heartbeat\"}\n";
+  std::size_t bytes_sent = 0;
   for (int i = 0; i < 200; ++i) {
-    sent += loud.send(many.substr(sent % 21));
+    bytes_sent += loud_peer.send(heartbeats.substr(bytes_sent % 21));
     co_await stage.quiet();
   }
-  const auto most = static_cast<std::size_t>(elastic::limits::control_lines_per_second) * 21;
-  CHECK(sent > most);
-  CHECK(sent < most + 512 * 1024);
-  good.say(R"({"kind":"progress","step":1})");
+  const auto bound = static_cast<std::size_t>(elastic::limits::control_lines_per_second) * 21;
+  CHECK(bytes_sent > bound);
+  CHECK(bytes_sent < bound + 512 * 1024);
+  good_peer.say(R"({"kind":"progress","step":1})");
   co_await stage.quiet();
   CHECK(stage.progress.size() == 1);
   co_await stage.channels().close();
@@ -460,40 +461,40 @@ TIME_TEST("channels: a checkpoint waits for the answer of each worker that wants
           "[health]") {
   stage stage(time, 3);
   stage.open();
-  peer zero(stage, 0, true);
-  peer one(stage, 1, true);
-  peer two(stage, 2, false);
+  peer worker_0(stage, 0, true);
+  peer worker_1(stage, 1, true);
+  peer worker_2(stage, 2, false);
   co_await stage.quiet();
-  asking asked(stage, 30s);
+  checkpoint_request request(stage, 30s);
   co_await stage.quiet();
-  CHECK(zero.hears(R"({"kind": "checkpoint", "id": 1, "within": 30})"));
-  CHECK(one.hears("checkpoint"));
-  CHECK_FALSE(two.hears("checkpoint"));
-  two.say(R"({"kind":"saved","id":1})");
-  one.say(R"({"kind":"saved","id":99})");
-  zero.say(R"({"kind":"saved","id":1})");
+  CHECK(worker_0.hears(R"({"kind": "checkpoint", "id": 1, "within": 30})"));
+  CHECK(worker_1.hears("checkpoint"));
+  CHECK_FALSE(worker_2.hears("checkpoint"));
+  worker_2.say(R"({"kind":"saved","id":1})");
+  worker_1.say(R"({"kind":"saved","id":99})");
+  worker_0.say(R"({"kind":"saved","id":1})");
   co_await stage.pass(5s);
-  CHECK_FALSE(asked.outcome);
-  one.say(R"({"kind":"not_saved","id":1,"reason":"disk full"})");
-  one.say(R"({"kind":"saved","id":1})");
+  CHECK_FALSE(request.outcome);
+  worker_1.say(R"({"kind":"not_saved","id":1,"reason":"disk full"})");
+  worker_1.say(R"({"kind":"saved","id":1})");
   co_await stage.quiet();
-  REQUIRE(asked.outcome);
-  CHECK(asked.outcome->asked == 2);
-  CHECK(asked.outcome->saved == 1);
-  CHECK(asked.outcome->problems == texts{"local rank 1 has not saved it: disk full"});
+  REQUIRE(request.outcome);
+  CHECK(request.outcome->asked == 2);
+  CHECK(request.outcome->saved == 1);
+  CHECK(request.outcome->problems == texts{"local rank 1 has not saved it: disk full"});
   co_await stage.channels().close();
 }
 
 TIME_TEST("channels: a checkpoint waits no longer than it was told", "[health]") {
   stage stage(time);
   stage.open();
-  peer zero(stage, 0, true);
+  peer worker_0(stage, 0, true);
   co_await stage.quiet();
-  asking asked(stage, 2s);
+  checkpoint_request request(stage, 2s);
   co_await stage.pass(3s);
-  REQUIRE(asked.outcome);
-  CHECK(asked.outcome->problems == texts{"local rank 0 did not answer within 2 s"});
-  zero.say(R"({"kind":"saved","id":1})");
+  REQUIRE(request.outcome);
+  CHECK(request.outcome->problems == texts{"local rank 0 did not answer within 2 s"});
+  worker_0.say(R"({"kind":"saved","id":1})");
   co_await stage.quiet();
   co_await stage.channels().close();
 }
@@ -502,28 +503,28 @@ TIME_TEST("channels: a checkpoint does not wait for who has ended, left, or was 
           "[health]") {
   stage stage(time, 3);
   stage.open();
-  peer zero(stage, 0, true);
-  peer one(stage, 1, true);
-  peer two(stage, 2, true);
+  peer worker_0(stage, 0, true);
+  peer worker_1(stage, 1, true);
+  peer worker_2(stage, 2, true);
   co_await stage.quiet();
-  asking asked(stage, 1h);
+  checkpoint_request request(stage, 1h);
   co_await stage.quiet();
   stage.channels().ended(0);
-  one.close();
+  worker_1.close();
   co_await stage.quiet();
-  CHECK_FALSE(asked.outcome);
+  CHECK_FALSE(request.outcome);
   co_await stage.channels().close();
   co_await stage.quiet();
-  REQUIRE(asked.outcome);
-  CHECK(asked.outcome->problems == texts{"local rank 0 ended before it answered",
-                                         "local rank 1 closed its channel before it answered",
-                                         "local rank 2 was stopped before it answered"});
+  REQUIRE(request.outcome);
+  CHECK(request.outcome->problems == texts{"local rank 0 ended before it answered",
+                                           "local rank 1 closed its channel before it answered",
+                                           "local rank 2 was stopped before it answered"});
 }
 
 TIME_TEST("channels: a checkpoint that nobody wants to be asked for is over at once", "[health]") {
   stage stage(time);
   stage.open();
-  peer zero(stage, 0);
+  peer worker_0(stage, 0);
   co_await stage.quiet();
   const checkpoint_outcome outcome = co_await stage.channels().checkpoint(1h);
   CHECK(outcome.asked == 0);
@@ -533,15 +534,15 @@ TIME_TEST("channels: a checkpoint that nobody wants to be asked for is over at o
 TIME_TEST("channels: pause and resume are told, and nothing is due between them", "[health]") {
   stage stage(time);
   stage.open();
-  peer zero(stage, 0);
-  zero.say(R"({"kind":"heartbeat","timeout":10})");
+  peer worker_0(stage, 0);
+  worker_0.say(R"({"kind":"heartbeat","timeout":10})");
   co_await stage.quiet();
   stage.channels().pause();
-  CHECK(zero.hears("\"pause\""));
+  CHECK(worker_0.hears("\"pause\""));
   co_await stage.pass(1h);
   CHECK(stage.hung.empty());
   stage.channels().resume();
-  CHECK(zero.hears("\"resume\""));
+  CHECK(worker_0.hears("\"resume\""));
   co_await stage.pass(11s);
   CHECK(stage.hung.size() == 1);
   co_await stage.channels().close();
@@ -571,10 +572,10 @@ TIME_TEST("channels: timers of PyTorch's client expire by the time of day", "[he
   stage.open();
   const std::string path = stage.variable("TORCHELASTIC_TIMER_FILE");
   CHECK(path == folder / "timers");
-  struct stat found{};
-  REQUIRE(::stat(path.c_str(), &found) == 0);
-  CHECK(S_ISFIFO(found.st_mode));
-  CHECK((found.st_mode & 0777) == 0600);
+  struct stat file_status{};
+  REQUIRE(::stat(path.c_str(), &file_status) == 0);
+  CHECK(S_ISFIFO(file_status.st_mode));
+  CHECK((file_status.st_mode & 0777) == 0600);
   constexpr double now = 1'767'225'600;
   write_to(path, timer_line(100, "a", now + 5, 9));
   write_to(path, timer_line(101, "b", now + 5, 9));
@@ -589,7 +590,7 @@ TIME_TEST("channels: timers of PyTorch's client expire by the time of day", "[he
   CHECK(stage.log->has("pid 999 is of no worker of this node"));
   CHECK(stage.log->has("timers': a control message is no JSON object: 'garbage'"));
   co_await stage.channels().close();
-  CHECK(::stat(path.c_str(), &found) != 0);
+  CHECK(::stat(path.c_str(), &file_status) != 0);
 }
 
 TIME_TEST("channels: a timer file that is no FIFO is left alone, and named", "[health]") {
@@ -602,9 +603,9 @@ TIME_TEST("channels: a timer file that is no FIFO is left alone, and named", "[h
   CHECK(stage.log->has("'" + folder.path() + "/precious' (TORCHELASTIC_TIMER_FILE) is not a FIFO",
                        log_level::error));
   CHECK(stage.variable("TORCHELASTIC_TIMER_FILE").empty());
-  peer zero(stage, 0);
+  peer worker_0(stage, 0);
   co_await stage.quiet();
-  CHECK(zero.hears("welcome"));
+  CHECK(worker_0.hears("welcome"));
   co_await stage.channels().close();
   CHECK(elastic::test::file_text(folder / "precious") == "data");
 }
@@ -621,8 +622,8 @@ TIME_TEST("channels: a timer file that cannot be made is named", "[health]") {
 
 // ---- anything -----------------------------------------------------------------------------------
 
-std::string some_bytes(elastic::detail::random_source& random) {
-  static const texts good{
+std::string random_bytes(elastic::detail::random_source& random) {
+  static const texts samples{
       R"({"kind":"hello","version":1,"local_rank":0,"checkpoints":true})",
       R"({"kind":"heartbeat","timeout":5})",
       R"({"kind":"enter","section":"s","timeout":3})",
@@ -641,10 +642,10 @@ std::string some_bytes(elastic::detail::random_source& random) {
       }
       return bytes;
     case 1:
-      bytes = good[random.below(good.size())];
+      bytes = samples[random.below(samples.size())];
       bytes[random.below(bytes.size())] = static_cast<char>(random.below(256));
       return bytes + "\n";
-    default: return good[random.below(good.size())] + (random.below(8) == 0 ? "" : "\n");
+    default: return samples[random.below(samples.size())] + (random.below(8) == 0 ? "" : "\n");
   }
 }
 
@@ -658,23 +659,23 @@ TIME_TEST("channels: whatever is written to them, the agent goes on", "[health]"
   stage.options.liveness.learn_timeouts = 2;
   stage.open();
   std::vector<std::unique_ptr<peer>> peers(10);
-  std::optional<asking> asked;
+  std::optional<checkpoint_request> request;
   constexpr int rounds = 3000;
   for (int round = 0; round < rounds; ++round) {
-    auto& one = peers[random.below(peers.size())];
-    if (!one || one->is_closed()) {
-      one = random.below(2) == 0
-                ? std::make_unique<peer>(stage)
-                : std::make_unique<peer>(stage, static_cast<int>(random.below(2)), true);
+    auto& worker = peers[random.below(peers.size())];
+    if (!worker || worker->is_closed()) {
+      worker = random.below(2) == 0
+                   ? std::make_unique<peer>(stage)
+                   : std::make_unique<peer>(stage, static_cast<int>(random.below(2)), true);
     }
-    one->send(some_bytes(random));
-    if (random.below(10) == 0) one.reset();
+    worker->send(random_bytes(random));
+    if (random.below(10) == 0) worker.reset();
     if (random.below(20) == 0) {
-      const std::string bytes = some_bytes(random);
+      const std::string bytes = random_bytes(random);
       const int fd = ::open((folder / "timers").c_str(), O_WRONLY | O_NONBLOCK);
       REQUIRE(fd >= 0);
-      const bool written = ::write(fd, bytes.data(), bytes.size()) >= 0;
-      CHECK((written || errno == EAGAIN));
+      const bool is_written = ::write(fd, bytes.data(), bytes.size()) >= 0;
+      CHECK((is_written || errno == EAGAIN));
       ::close(fd);
     }
     switch (random.below(60)) {
@@ -684,7 +685,7 @@ TIME_TEST("channels: whatever is written to them, the agent goes on", "[health]"
       case 3: stage.channels().started(static_cast<int>(random.below(2))); break;
       case 4: co_await stage.pass(std::chrono::milliseconds(random.below(3000))); break;
       case 5:
-        if (!asked || asked->outcome) asked.emplace(stage, 5s);
+        if (!request || request->outcome) request.emplace(stage, 5s);
         break;
       default: co_await stage.quiet();
     }
@@ -695,10 +696,10 @@ TIME_TEST("channels: whatever is written to them, the agent goes on", "[health]"
   co_await stage.pass(10s);
   // The third worker was quiet, and is heard as ever.
   CHECK(stage.hung.size() > 0);
-  for (const std::string& one : stage.hung) CHECK_FALSE(one.starts_with("2: "));
-  peer good(stage, 2);
+  for (const std::string& verdict : stage.hung) CHECK_FALSE(verdict.starts_with("2: "));
+  peer good_peer(stage, 2);
   co_await stage.quiet();
-  CHECK(good.hears("welcome"));
+  CHECK(good_peer.hears("welcome"));
   co_await stage.channels().close();
   co_await stage.quiet();
 }

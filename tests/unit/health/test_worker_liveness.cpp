@@ -23,34 +23,34 @@ using elastic::detail::worker_liveness;
 
 /// A worker that has just started, at the time 0.
 struct stage {
-  explicit stage(liveness_settings chosen = {})
-      : settings(chosen), learned(chosen), liveness(chosen, learned) {
+  explicit stage(liveness_settings worker_settings = {})
+      : settings(worker_settings), timeouts(worker_settings), liveness(worker_settings, timeouts) {
     liveness.start(now);
   }
 
   void pass(duration span) { now += span; }
   void beat(std::optional<duration> timeout = std::nullopt) { liveness.beat(now, timeout); }
   bool is_due() const { return liveness.next_expiry() <= now; }
-  /// Why it is hung; empty where it is not.
+  /// Why it is hung; empty if it is not.
   std::string verdict() const {
-    const auto judged = liveness.judge(now);
-    return judged ? judged->reason : std::string();
+    const auto judgement = liveness.judge(now);
+    return judgement ? judgement->reason : std::string();
   }
-  /// So long from now on until something is due; none where nothing is.
-  std::optional<duration> left() const {
+  /// So long from now on until something is due; none if nothing is.
+  std::optional<duration> remaining() const {
     if (liveness.next_expiry() == time_point::max()) return std::nullopt;
     return liveness.next_expiry() - now;
   }
 
   liveness_settings settings;
-  learned_timeouts learned;
+  learned_timeouts timeouts;
   time_point now{1h};
   worker_liveness liveness;
 };
 
-liveness_settings beats_within(duration allowed) {
+liveness_settings beats_within(duration timeout) {
   liveness_settings settings;
-  settings.heartbeat_timeout = allowed;
+  settings.heartbeat_timeout = timeout;
   return settings;
 }
 
@@ -58,20 +58,20 @@ TEST_CASE("liveness: nothing is expected of a worker that was promised nothing",
   stage stage;
   stage.pass(24h);
   CHECK(stage.verdict().empty());
-  CHECK_FALSE(stage.left());
+  CHECK_FALSE(stage.remaining());
   stage.beat();
-  CHECK_FALSE(stage.left());
+  CHECK_FALSE(stage.remaining());
 }
 
 TEST_CASE("liveness: heartbeats are expected from the first one on", "[health]") {
   stage stage(beats_within(10s));
   stage.pass(1h);
-  CHECK_FALSE(stage.left());
+  CHECK_FALSE(stage.remaining());
   stage.beat();
-  CHECK(stage.left() == 10s);
+  CHECK(stage.remaining() == 10s);
   stage.pass(9s);
   stage.beat();
-  CHECK(stage.left() == 10s);
+  CHECK(stage.remaining() == 10s);
   stage.pass(10s - 1ns);
   CHECK(stage.verdict().empty());
   stage.pass(2300ms);
@@ -82,20 +82,20 @@ TEST_CASE("liveness: the first heartbeat may be due, too", "[health]") {
   liveness_settings settings;
   settings.first_heartbeat_timeout = 60s;
   stage stage(settings);
-  CHECK(stage.left() == 60s);
+  CHECK(stage.remaining() == 60s);
   stage.pass(60s);
   CHECK(stage.verdict() == "no heartbeat since its start 60 s ago (allowed 60 s)");
   stage.beat();
-  CHECK_FALSE(stage.left());
+  CHECK_FALSE(stage.remaining());
 }
 
 TEST_CASE("liveness: what the worker names itself comes before the settings", "[health]") {
   stage stage(beats_within(10s));
   stage.beat(2s);
-  CHECK(stage.left() == 2s);
+  CHECK(stage.remaining() == 2s);
   stage.pass(1s);
   stage.beat();
-  CHECK(stage.left() == 2s);
+  CHECK(stage.remaining() == 2s);
 }
 
 TEST_CASE("liveness: a section without a time-out says where a worker hangs", "[health]") {
@@ -103,11 +103,11 @@ TEST_CASE("liveness: a section without a time-out says where a worker hangs", "[
   stage.beat();
   stage.pass(5s);
   stage.liveness.enter(stage.now, "all_reduce", std::nullopt);
-  CHECK(stage.left() == 10s);
+  CHECK(stage.remaining() == 10s);
   stage.pass(10s);
   CHECK(stage.verdict() == "no heartbeat for 10 s (allowed 10 s) in section 'all_reduce'");
   stage.liveness.leave(stage.now, "all_reduce");
-  CHECK(stage.left() == 10s);
+  CHECK(stage.remaining() == 10s);
 }
 
 TEST_CASE("liveness: a section with a time-out takes the place of heartbeats", "[health]") {
@@ -117,46 +117,46 @@ TEST_CASE("liveness: a section with a time-out takes the place of heartbeats", "
   stage.pass(299s);
   CHECK(stage.verdict().empty());
   stage.beat();
-  CHECK(stage.left() == 1s);
+  CHECK(stage.remaining() == 1s);
   stage.pass(2s);
   CHECK(stage.verdict() == "section 'save' took 301 s (allowed 300 s)");
   stage.liveness.leave(stage.now, "save");
-  CHECK(stage.left() == 10s);
+  CHECK(stage.remaining() == 10s);
 }
 
 TEST_CASE("liveness: a section is watched without any heartbeat", "[health]") {
   stage stage;
   stage.liveness.enter(stage.now, "load", 5s);
-  CHECK(stage.left() == 5s);
+  CHECK(stage.remaining() == 5s);
   stage.liveness.leave(stage.now, "load");
-  CHECK_FALSE(stage.left());
+  CHECK_FALSE(stage.remaining());
   stage.liveness.leave(stage.now, "never entered");
-  CHECK_FALSE(stage.left());
+  CHECK_FALSE(stage.remaining());
 }
 
 TEST_CASE("liveness: sections nest, and one that is entered again begins anew", "[health]") {
   stage stage;
   stage.liveness.enter(stage.now, "epoch", 100s);
   stage.liveness.enter(stage.now, "step", 5s);
-  CHECK(stage.left() == 5s);
+  CHECK(stage.remaining() == 5s);
   stage.pass(4s);
   stage.liveness.enter(stage.now, "step", 5s);
-  CHECK(stage.left() == 5s);
+  CHECK(stage.remaining() == 5s);
   stage.liveness.leave(stage.now, "step");
-  CHECK(stage.left() == 96s);
+  CHECK(stage.remaining() == 96s);
 }
 
 TEST_CASE("liveness: sections and timers are bounded", "[health]") {
   stage stage;
-  int opened = 0;
-  while (opened < 10'000 &&
-         stage.liveness.enter(stage.now, "s" + std::to_string(opened), std::nullopt)) {
-    ++opened;
+  int sections = 0;
+  while (sections < 10'000 &&
+         stage.liveness.enter(stage.now, "s" + std::to_string(sections), std::nullopt)) {
+    ++sections;
   }
-  CHECK(opened == static_cast<int>(elastic::limits::worker_sections));
-  int armed = 0;
-  while (armed < 10'000 && stage.liveness.arm(stage.now, std::to_string(armed), 1s)) ++armed;
-  CHECK(armed == static_cast<int>(elastic::limits::worker_timers));
+  CHECK(sections == static_cast<int>(elastic::limits::worker_sections));
+  int timers = 0;
+  while (timers < 10'000 && stage.liveness.arm(stage.now, std::to_string(timers), 1s)) ++timers;
+  CHECK(timers == static_cast<int>(elastic::limits::worker_timers));
   CHECK(stage.liveness.arm(stage.now, "0", 2s));
 }
 
@@ -164,12 +164,12 @@ TEST_CASE("liveness: a timer expires unless it is released", "[health]") {
   stage stage;
   stage.liveness.arm(stage.now, "step #1", 2500ms);
   stage.liveness.arm(stage.now, "step #2", 1h, SIGTERM);
-  CHECK(stage.left() == 2500ms);
+  CHECK(stage.remaining() == 2500ms);
   stage.pass(3s);
   CHECK(stage.verdict() == "timer 'step #1' expired after 2.5 s");
   CHECK(stage.liveness.judge(stage.now)->signal == SIGKILL);
   stage.liveness.release("step #1");
-  CHECK(stage.left() == 1h - 3s);
+  CHECK(stage.remaining() == 1h - 3s);
   stage.pass(1h);
   CHECK(stage.liveness.judge(stage.now)->signal == SIGTERM);
 }
@@ -179,7 +179,7 @@ TEST_CASE("liveness: a timer said again starts anew", "[health]") {
   stage.liveness.arm(stage.now, "t", 2s);
   stage.pass(1s);
   stage.liveness.arm(stage.now, "t", 2s);
-  CHECK(stage.left() == 2s);
+  CHECK(stage.remaining() == 2s);
 }
 
 TEST_CASE("liveness: of several that are over, the first is named", "[health]") {
@@ -199,17 +199,17 @@ TEST_CASE("liveness: clocks stand still while a worker is paused", "[health]") {
   stage.liveness.pause(stage.now);
   stage.pass(1h);
   CHECK(stage.verdict().empty());
-  CHECK_FALSE(stage.left());
+  CHECK_FALSE(stage.remaining());
   stage.liveness.resume(stage.now);
   stage.liveness.resume(stage.now);
-  CHECK(stage.left() == 6s);
+  CHECK(stage.remaining() == 6s);
   stage.beat();
-  CHECK(stage.left() == 10s);
+  CHECK(stage.remaining() == 10s);
   stage.pass(9s);
   stage.beat();
   stage.pass(9s);
   stage.beat();
-  CHECK(stage.left() == 8s);
+  CHECK(stage.remaining() == 8s);
 }
 
 TEST_CASE("liveness: after a watch that stood still, everything has its whole time", "[health]") {
@@ -219,11 +219,11 @@ TEST_CASE("liveness: after a watch that stood still, everything has its whole ti
   stage.liveness.arm(stage.now, "t", 30s);
   stage.pass(1h);
   stage.liveness.renew(stage.now);
-  CHECK(stage.left() == 20s);
+  CHECK(stage.remaining() == 20s);
   stage.liveness.leave(stage.now, "save");
-  CHECK(stage.left() == 10s);
+  CHECK(stage.remaining() == 10s);
   stage.beat(1h);
-  CHECK(stage.left() == 30s);
+  CHECK(stage.remaining() == 30s);
 }
 
 TEST_CASE("liveness: nothing is due after the end, and a new start knows nothing of before",
@@ -232,82 +232,82 @@ TEST_CASE("liveness: nothing is due after the end, and a new start knows nothing
   stage.beat(1s);
   stage.liveness.arm(stage.now, "t", 1s);
   stage.liveness.end();
-  CHECK_FALSE(stage.left());
+  CHECK_FALSE(stage.remaining());
   stage.pass(1h);
   CHECK(stage.verdict().empty());
   stage.liveness.start(stage.now);
-  CHECK_FALSE(stage.left());
+  CHECK_FALSE(stage.remaining());
   stage.beat();
-  CHECK(stage.left() == 10s);
+  CHECK(stage.remaining() == 10s);
 }
 
 // ---- what is learned ---------------------------------------------------------------------------
 
-liveness_settings learning(double factor) {
+liveness_settings learning_settings(double factor) {
   liveness_settings settings;
   settings.learn_timeouts = factor;
   return settings;
 }
 
 TEST_CASE("liveness: the longest time between heartbeats times the factor is learned", "[health]") {
-  stage stage(learning(3));
+  stage stage(learning_settings(3));
   stage.beat();
   for (const duration span : {1s, 2s, 4s, 1s}) {
     stage.pass(span);
     stage.beat();
-    CHECK_FALSE(stage.left());
+    CHECK_FALSE(stage.remaining());
   }
   stage.pass(1s);
   stage.beat();
-  CHECK(stage.left() == 12s);
+  CHECK(stage.remaining() == 12s);
   stage.pass(12s);
   CHECK(stage.verdict() == "no heartbeat for 12 s (allowed 12 s)");
 }
 
 TEST_CASE("liveness: what one attempt has learned counts for the next, and for other workers",
           "[health]") {
-  stage stage(learning(2));
+  stage stage(learning_settings(2));
   for (int i = 0; i <= learned_timeouts::enough; ++i) {
     stage.beat();
     stage.pass(5s);
   }
   stage.liveness.start(stage.now);
   stage.beat();
-  CHECK(stage.left() == 10s);
-  worker_liveness other(stage.settings, stage.learned);
-  other.start(stage.now);
-  other.beat(stage.now);
-  CHECK(other.next_expiry() == stage.now + 10s);
+  CHECK(stage.remaining() == 10s);
+  worker_liveness second_worker(stage.settings, stage.timeouts);
+  second_worker.start(stage.now);
+  second_worker.beat(stage.now);
+  CHECK(second_worker.next_expiry() == stage.now + 10s);
 }
 
 TEST_CASE("liveness: the durations of each section are learned by its name", "[health]") {
-  stage stage(learning(2));
+  stage stage(learning_settings(2));
   for (int i = 0; i < learned_timeouts::enough; ++i) {
     stage.liveness.enter(stage.now, "save", std::nullopt);
-    CHECK_FALSE(stage.left());
+    CHECK_FALSE(stage.remaining());
     stage.pass(30s);
     stage.liveness.leave(stage.now, "save");
   }
   stage.liveness.enter(stage.now, "other", std::nullopt);
-  CHECK_FALSE(stage.left());
+  CHECK_FALSE(stage.remaining());
   stage.liveness.enter(stage.now, "save", std::nullopt);
-  CHECK(stage.left() == 60s);
+  CHECK(stage.remaining() == 60s);
   stage.liveness.enter(stage.now, "save", 10s);
-  CHECK(stage.left() == 10s);
+  CHECK(stage.remaining() == 10s);
 }
 
 TEST_CASE("liveness: what is learned is never less than the least", "[health]") {
-  stage stage(learning(2));
+  stage stage(learning_settings(2));
   for (int i = 0; i <= learned_timeouts::enough; ++i) {
     stage.pass(1ms);
     stage.beat();
   }
-  CHECK(stage.left() == 1s);
+  CHECK(stage.remaining() == 1s);
 }
 
 TEST_CASE("liveness: time in a section with a time-out, or paused, is none between heartbeats",
           "[health]") {
-  stage stage(learning(2));
+  stage stage(learning_settings(2));
   stage.beat();
   stage.liveness.enter(stage.now, "save", 1h);
   stage.pass(30min);
@@ -320,33 +320,33 @@ TEST_CASE("liveness: time in a section with a time-out, or paused, is none betwe
     stage.pass(2s);
     stage.beat();
   }
-  CHECK(stage.left() == 4s);
+  CHECK(stage.remaining() == 4s);
 }
 
 TEST_CASE("liveness: a boundless number of sections teaches a bounded number of names",
           "[health]") {
-  learned_timeouts learned(learning(2));
+  learned_timeouts timeouts(learning_settings(2));
   for (int i = 0; i < 100'000; ++i) {
     for (int times = 0; times < learned_timeouts::enough; ++times) {
-      learned.observe("section " + std::to_string(i), 1s);
+      timeouts.observe("section " + std::to_string(i), 1s);
     }
   }
-  CHECK(learned.of("section 0"));
-  CHECK_FALSE(learned.of("section 99999"));
+  CHECK(timeouts.of("section 0"));
+  CHECK_FALSE(timeouts.of("section 99999"));
 }
 
 TEST_CASE("liveness: times beyond all bounds are no trouble", "[health]") {
-  stage stage(learning(1e6));
+  stage stage(learning_settings(1e6));
   stage.liveness.arm(stage.now, "t", duration::max());
-  CHECK_FALSE(stage.left());
+  CHECK_FALSE(stage.remaining());
   stage.liveness.enter(stage.now, "s", duration::max());
-  CHECK_FALSE(stage.left());
+  CHECK_FALSE(stage.remaining());
   stage.beat(duration::max());
-  CHECK_FALSE(stage.left());
-  for (int i = 0; i < learned_timeouts::enough; ++i) stage.learned.observe("heartbeat", 100h);
-  CHECK(stage.learned.of("heartbeat") == duration(24h * 365));
+  CHECK_FALSE(stage.remaining());
+  for (int i = 0; i < learned_timeouts::enough; ++i) stage.timeouts.observe("heartbeat", 100h);
+  CHECK(stage.timeouts.of("heartbeat") == duration(24h * 365));
   stage.liveness.renew(stage.now);
-  CHECK_FALSE(stage.left());
+  CHECK_FALSE(stage.remaining());
 }
 
 TEST_CASE("liveness: whatever happens, the verdict comes exactly when something is due",

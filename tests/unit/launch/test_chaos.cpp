@@ -27,7 +27,7 @@ using elastic::detail::chaos_step;
 TEST_CASE("chaos plan: what is written can be read", "[launch]") {
   struct row {
     const char* text;
-    const char* same;
+    const char* normal_form;
   };
   for (const row& entry :
        {row{"kill=rank:3@20s", "kill=rank:3@20s"}, row{"kill=node:1@2m", "kill=node:1@120s"},
@@ -40,8 +40,8 @@ TEST_CASE("chaos plan: what is written can be read", "[launch]") {
     INFO(entry.text);
     const chaos_plan plan = parse_chaos_plan(entry.text);
     CHECK_FALSE(plan.empty());
-    CHECK(elastic::to_text(plan) == entry.same);
-    CHECK(parse_chaos_plan(entry.same) == plan);
+    CHECK(elastic::to_text(plan) == entry.normal_form);
+    CHECK(parse_chaos_plan(entry.normal_form) == plan);
   }
 }
 
@@ -100,9 +100,9 @@ TEST_CASE("chaos plan: what is no fault is refused with what is allowed", "[laun
   } catch (const elastic::error& failure) {
     CHECK_THAT(failure.what(), elastic::test::contains_text("'kil=rank:1@1s': did you mean kill?"));
   }
-  std::string many = "kill=rank:0@1s";
-  for (int i = 0; i < 1000; ++i) many += ",kill=rank:0@1s";
-  CHECK_THROWS_AS(parse_chaos_plan(many), elastic::error);
+  std::string long_plan = "kill=rank:0@1s";
+  for (int i = 0; i < 1000; ++i) long_plan += ",kill=rank:0@1s";
+  CHECK_THROWS_AS(parse_chaos_plan(long_plan), elastic::error);
 }
 
 TEST_CASE("chaos plan: says what a world has not", "[launch]") {
@@ -113,10 +113,10 @@ TEST_CASE("chaos plan: says what a world has not", "[launch]") {
 }
 
 // "SIGSTOP 2 at 10000", one line for each of so many steps.
-std::string steps_of(const std::string& plan, int most) {
+std::string steps_of(const std::string& plan, int count) {
   chaos_schedule schedule(parse_chaos_plan(plan));
   std::string text;
-  for (int i = 0; i < most; ++i) {
+  for (int i = 0; i < count; ++i) {
     const std::optional<chaos_step> step = schedule.next();
     if (!step) break;
     text += fmt::format("{}{} {} at {}{}\n", step->signal == SIGKILL ? "KILL" : "",
@@ -163,27 +163,27 @@ TEST_CASE("chaos schedule: a cut has a beginning and an end", "[launch]") {
 }
 
 TEST_CASE("chaos schedule: random faults follow from their seed", "[launch]") {
-  const std::string first = steps_of("random=7@1s", 300);
-  CHECK(first == steps_of("random=7@1s", 300));
-  CHECK(first != steps_of("random=8@1s", 300));
+  const std::string schedule_text = steps_of("random=7@1s", 300);
+  CHECK(schedule_text == steps_of("random=7@1s", 300));
+  CHECK(schedule_text != steps_of("random=8@1s", 300));
   for (const char* const signal : {"KILL", "STOP", "CONT"}) {
-    CHECK_THAT(first, elastic::test::contains_text(signal));
+    CHECK_THAT(schedule_text, elastic::test::contains_text(signal));
   }
   chaos_schedule schedule(parse_chaos_plan("random=7@1s"));
   std::set<int> ranks;
-  int begun = 0;
-  elastic::duration last{};
-  while (begun < 200) {
+  int begins = 0;
+  elastic::duration last_time{};
+  while (begins < 200) {
     const chaos_step step = *schedule.next();
-    REQUIRE(step.at >= last);
-    last = step.at;
+    REQUIRE(step.at >= last_time);
+    last_time = step.at;
     if (step.fault.empty()) continue;
-    ++begun;
+    ++begins;
     ranks.insert(step.target_in(4));
   }
   CHECK(ranks.size() == 4);
-  CHECK(last > 150s);
-  CHECK(last < 250s);
+  CHECK(last_time > 150s);
+  CHECK(last_time < 250s);
 }
 
 }  // namespace chaos_tests

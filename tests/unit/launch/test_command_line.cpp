@@ -25,46 +25,46 @@ using elastic::launch_config;
 using arguments = std::vector<std::string>;
 using settings = decltype(elastic::rendezvous_parameters::conf);
 
-auto parse(const arguments& given, environment_map environment = {}, int accelerators = 0) {
+auto parse(const arguments& words, environment_map environment = {}, int accelerators = 0) {
   elastic::command_line_facts facts;
   facts.environment = std::move(environment);
   facts.processors = 6;
   facts.accelerators = accelerators;
-  return elastic::parse_command_line(given, facts);
+  return elastic::parse_command_line(words, facts);
 }
 
-std::string joined(const arguments& given) {
+std::string text_of(const arguments& words) {
   std::string text;
-  for (const std::string& one : given) text += "[" + one + "]";
+  for (const std::string& word : words) text += "[" + word + "]";
   return text;
 }
 
-elastic::command_line accepted(const arguments& given, environment_map environment = {},
-                               int accelerators = 0) {
-  auto outcome = parse(given, std::move(environment), accelerators);
+elastic::command_line command_line_of(const arguments& words, environment_map environment = {},
+                                      int accelerators = 0) {
+  auto outcome = parse(words, std::move(environment), accelerators);
   if (const auto* exit = std::get_if<elastic::early_exit>(&outcome)) {
-    FAIL(joined(given) << " was refused: " << exit->text);
+    FAIL(text_of(words) << " was refused: " << exit->text);
   }
   return std::get<elastic::command_line>(std::move(outcome));
 }
 
-launch_config config_of(const arguments& given, environment_map environment = {},
+launch_config config_of(const arguments& words, environment_map environment = {},
                         int accelerators = 0) {
-  return accepted(given, std::move(environment), accelerators).config;
+  return command_line_of(words, std::move(environment), accelerators).config;
 }
 
-elastic::early_exit ended(const arguments& given, environment_map environment = {}) {
-  auto outcome = parse(given, std::move(environment));
+elastic::early_exit early_exit_of(const arguments& words, environment_map environment = {}) {
+  auto outcome = parse(words, std::move(environment));
   if (!std::holds_alternative<elastic::early_exit>(outcome)) {
-    FAIL(joined(given) << " was accepted");
+    FAIL(text_of(words) << " was accepted");
   }
   return std::get<elastic::early_exit>(std::move(outcome));
 }
 
 /// The sentence of a refusal: one line on stderr, exit code 2.
-std::string refused(const arguments& given, environment_map environment = {}) {
-  INFO(joined(given));
-  const auto exit = ended(given, std::move(environment));
+std::string refusal_of(const arguments& words, environment_map environment = {}) {
+  INFO(text_of(words));
+  const auto exit = early_exit_of(words, std::move(environment));
   CHECK(exit.code == 2);
   CHECK(exit.to_stderr);
   const std::string start = "elasticrun: error: ";
@@ -111,13 +111,13 @@ arguments with_script(arguments options) {
 }
 
 struct refusal_row {
-  arguments given;
-  std::string says;
+  arguments words;
+  std::string message;
 };
 
 void check_refusals(const std::vector<refusal_row>& rows, const environment_map& environment = {}) {
   for (const refusal_row& row : rows) {
-    CHECK_THAT(refused(row.given, environment), elastic::test::contains_text(row.says));
+    CHECK_THAT(refusal_of(row.words, environment), elastic::test::contains_text(row.message));
   }
 }
 
@@ -157,12 +157,12 @@ TEST_CASE("command_line: a script alone runs once, by itself", "[launch]") {
 TEST_CASE("command_line: each option reaches its field", "[launch]") {
   using elastic::std_streams;
   using std::chrono::milliseconds;
-  const auto has = [](auto member, auto value) {
+  const auto field_is = [](auto member, auto value) {
     return std::function<bool(const t::launch_config&)>(
         [=](const t::launch_config& config) { return t::field(config, member) == value; });
   };
   struct row {
-    t::arguments given;
+    t::arguments words;
     std::function<bool(const t::launch_config&)> holds;
   };
   using c = t::launch_config;
@@ -173,78 +173,79 @@ TEST_CASE("command_line: each option reaches its field", "[launch]") {
   using n = elastic::node_check;
   using s = elastic::warm_standby;
   const std::vector<row> rows = {
-      {{"--nnodes", "3"}, has(&r::min_nodes, 3)},
-      {{"--nnodes", "3"}, has(&r::max_nodes, 3)},
-      {{"--nnodes", "2:4", "--rdzv-backend", "c10d"}, has(&r::min_nodes, 2)},
-      {{"--nnodes", "2:4", "--rdzv-backend", "c10d"}, has(&r::max_nodes, 4)},
+      {{"--nnodes", "3"}, field_is(&r::min_nodes, 3)},
+      {{"--nnodes", "3"}, field_is(&r::max_nodes, 3)},
+      {{"--nnodes", "2:4", "--rdzv-backend", "c10d"}, field_is(&r::min_nodes, 2)},
+      {{"--nnodes", "2:4", "--rdzv-backend", "c10d"}, field_is(&r::max_nodes, 4)},
       {{"--nnodes", "2,4,8", "--rdzv-backend", "c10d"},
-       has(&r::node_counts, std::vector<int>{2, 4, 8})},
-      {{"--nnodes", "2,4,8", "--rdzv-backend", "c10d"}, has(&r::min_nodes, 2)},
-      {{"--nnodes", "2,4,8", "--rdzv-backend", "c10d"}, has(&r::max_nodes, 8)},
+       field_is(&r::node_counts, std::vector<int>{2, 4, 8})},
+      {{"--nnodes", "2,4,8", "--rdzv-backend", "c10d"}, field_is(&r::min_nodes, 2)},
+      {{"--nnodes", "2,4,8", "--rdzv-backend", "c10d"}, field_is(&r::max_nodes, 8)},
       {{"--nnodes", "2,4,8", "--rdzv-backend", "c10d", "--nnodes", "3"},
-       has(&r::node_counts, std::vector<int>{})},
-      {{"--scale-up-delay", "0.5"}, has(&r::scale_up_delay, milliseconds(500))},
-      {{"--nproc-per-node", "8"}, has(&w::nproc_per_node, 8)},
-      {{"--nproc-per-node", "cpu"}, has(&w::nproc_per_node, 6)},
-      {{"--role", "trainer"}, has(&w::role, std::string("trainer"))},
-      {{"--standalone"}, has(&c::standalone, true)},
-      {{"--rdzv-backend", "c10d"}, has(&r::backend, std::string("c10d"))},
-      {{"--rdzv-endpoint", "host0:29400"}, has(&r::endpoint, std::string("host0:29400"))},
-      {{"--rdzv-endpoint", "host0"}, has(&r::endpoint, std::string("host0"))},
-      {{"--rdzv-endpoint", "[::1]:1"}, has(&r::endpoint, std::string("[::1]:1"))},
-      {{"--rdzv-id", "night"}, has(&r::run_id, std::string("night"))},
-      {{"--rdzv-conf", "a=1, b = x=y ,a=2"}, has(&r::conf, t::settings{{"a", "2"}, {"b", "x=y"}})},
-      {{"--rdzv-conf", "  "}, has(&r::conf, t::settings{})},
-      {{"--nnodes", "3", "--node-rank", "2"}, has(&r::node_rank, 2)},
-      {{"--master-addr", "host0"}, has(&c::master_addr, std::string("host0"))},
-      {{"--master-addr", "[::1]"}, has(&c::master_addr, std::string("::1"))},
-      {{"--master-addr", "::1"}, has(&c::master_addr, std::string("::1"))},
-      {{"--master-port", "1234"}, has(&c::master_port, std::uint16_t{1234})},
-      {{"--master-port", "65535"}, has(&c::master_port, std::uint16_t{65535})},
-      {{"--local-addr", "10.0.0.1"}, has(&r::local_addr, std::string("10.0.0.1"))},
-      {{"--max-restarts", "3"}, has(&w::max_restarts, 3)},
-      {{"--max-restarts", "2147483647"}, has(&w::max_restarts, 2147483647)},
-      {{"--shutdown-timeout", "5"}, has(&w::shutdown_timeout, milliseconds(5000))},
-      {{"--shutdown-timeout", "0.25"}, has(&w::shutdown_timeout, milliseconds(250))},
-      {{"--shutdown-timeout", "0"}, has(&w::shutdown_timeout, milliseconds(0))},
-      {{"--preempt-grace", "30"}, has(&w::preempt_grace, milliseconds(30'000))},
-      {{"--heartbeat-timeout=0.5"}, has(&l::heartbeat_timeout, milliseconds(500))},
-      {{"--first", "60"}, has(&l::first_heartbeat_timeout, milliseconds(60'000))},
-      {{"--learn", "2.5"}, has(&l::learn_timeouts, 2.5)},
-      {{"--learn-timeouts", "0"}, has(&l::learn_timeouts, 0.0)},
+       field_is(&r::node_counts, std::vector<int>{})},
+      {{"--scale-up-delay", "0.5"}, field_is(&r::scale_up_delay, milliseconds(500))},
+      {{"--nproc-per-node", "8"}, field_is(&w::nproc_per_node, 8)},
+      {{"--nproc-per-node", "cpu"}, field_is(&w::nproc_per_node, 6)},
+      {{"--role", "trainer"}, field_is(&w::role, std::string("trainer"))},
+      {{"--standalone"}, field_is(&c::standalone, true)},
+      {{"--rdzv-backend", "c10d"}, field_is(&r::backend, std::string("c10d"))},
+      {{"--rdzv-endpoint", "host0:29400"}, field_is(&r::endpoint, std::string("host0:29400"))},
+      {{"--rdzv-endpoint", "host0"}, field_is(&r::endpoint, std::string("host0"))},
+      {{"--rdzv-endpoint", "[::1]:1"}, field_is(&r::endpoint, std::string("[::1]:1"))},
+      {{"--rdzv-id", "night"}, field_is(&r::run_id, std::string("night"))},
+      {{"--rdzv-conf", "a=1, b = x=y ,a=2"},
+       field_is(&r::conf, t::settings{{"a", "2"}, {"b", "x=y"}})},
+      {{"--rdzv-conf", "  "}, field_is(&r::conf, t::settings{})},
+      {{"--nnodes", "3", "--node-rank", "2"}, field_is(&r::node_rank, 2)},
+      {{"--master-addr", "host0"}, field_is(&c::master_addr, std::string("host0"))},
+      {{"--master-addr", "[::1]"}, field_is(&c::master_addr, std::string("::1"))},
+      {{"--master-addr", "::1"}, field_is(&c::master_addr, std::string("::1"))},
+      {{"--master-port", "1234"}, field_is(&c::master_port, std::uint16_t{1234})},
+      {{"--master-port", "65535"}, field_is(&c::master_port, std::uint16_t{65535})},
+      {{"--local-addr", "10.0.0.1"}, field_is(&r::local_addr, std::string("10.0.0.1"))},
+      {{"--max-restarts", "3"}, field_is(&w::max_restarts, 3)},
+      {{"--max-restarts", "2147483647"}, field_is(&w::max_restarts, 2147483647)},
+      {{"--shutdown-timeout", "5"}, field_is(&w::shutdown_timeout, milliseconds(5000))},
+      {{"--shutdown-timeout", "0.25"}, field_is(&w::shutdown_timeout, milliseconds(250))},
+      {{"--shutdown-timeout", "0"}, field_is(&w::shutdown_timeout, milliseconds(0))},
+      {{"--preempt-grace", "30"}, field_is(&w::preempt_grace, milliseconds(30'000))},
+      {{"--heartbeat-timeout=0.5"}, field_is(&l::heartbeat_timeout, milliseconds(500))},
+      {{"--first", "60"}, field_is(&l::first_heartbeat_timeout, milliseconds(60'000))},
+      {{"--learn", "2.5"}, field_is(&l::learn_timeouts, 2.5)},
+      {{"--learn-timeouts", "0"}, field_is(&l::learn_timeouts, 0.0)},
       {{"--hang-hook", "py-spy dump -p $ELASTIC_HUNG_PID"},
-       has(&h::command, std::string("py-spy dump -p $ELASTIC_HUNG_PID"))},
-      {{"--node-check", "nvidia-smi"}, has(&n::command, std::string("nvidia-smi"))},
+       field_is(&h::command, std::string("py-spy dump -p $ELASTIC_HUNG_PID"))},
+      {{"--node-check", "nvidia-smi"}, field_is(&n::command, std::string("nvidia-smi"))},
       {{"--node-check", "true", "--node-check-timeout", "0.5"},
-       has(&n::timeout, milliseconds(500))},
-      {{"--drain-file", "/run/drain"}, has(&c::drain_file, std::string("/run/drain"))},
-      {{"--warm-standby"}, has(&s::enabled, true)},
+       field_is(&n::timeout, milliseconds(500))},
+      {{"--drain-file", "/run/drain"}, field_is(&c::drain_file, std::string("/run/drain"))},
+      {{"--warm-standby"}, field_is(&s::enabled, true)},
       {{"--warm-standby", "--preload", "torch, pandas.core"},
-       has(&s::modules, t::arguments{"torch", "pandas.core"})},
-      {{"--warm-standby", "--preload", "auto"}, has(&s::modules, t::arguments{})},
-      {{"--warm-standby", "--standby-delay", "0.5"}, has(&s::delay, milliseconds(500))},
-      {{"--hang-hook-timeout", "0.5"}, has(&h::timeout, milliseconds(500))},
-      {{"--hang-hook-timeout", "3600"}, has(&h::timeout, milliseconds(3'600'000))},
-      {{"--guard", "required"}, has(&c::guard, elastic::guard_policy::required)},
-      {{"--guard=best-effort"}, has(&c::guard, elastic::guard_policy::best_effort)},
-      {{"--guard", "none"}, has(&c::guard, elastic::guard_policy::none)},
-      {{"--monitor-interval", "0.5"}, has(&w::monitor_interval, milliseconds(500))},
-      {{"--monitor-interval", "0"}, has(&w::monitor_interval, milliseconds(1))},
-      {{"--log-dir", "/logs"}, has(&w::log_dir, std::string("/logs"))},
-      {{"--log-dir", ""}, has(&w::log_dir, std::string())},
-      {{"--redirects", "3"}, has(&w::redirects, elastic::stream_selection(std_streams::both))},
-      {{"-r", "0:1,1:2"}, has(&w::redirects, elastic::stream_selection::parse("0:1,1:2"))},
-      {{"--tee", "1"}, has(&w::tee, elastic::stream_selection(std_streams::out))},
-      {{"-t", "2"}, has(&w::tee, elastic::stream_selection(std_streams::err))},
+       field_is(&s::modules, t::arguments{"torch", "pandas.core"})},
+      {{"--warm-standby", "--preload", "auto"}, field_is(&s::modules, t::arguments{})},
+      {{"--warm-standby", "--standby-delay", "0.5"}, field_is(&s::delay, milliseconds(500))},
+      {{"--hang-hook-timeout", "0.5"}, field_is(&h::timeout, milliseconds(500))},
+      {{"--hang-hook-timeout", "3600"}, field_is(&h::timeout, milliseconds(3'600'000))},
+      {{"--guard", "required"}, field_is(&c::guard, elastic::guard_policy::required)},
+      {{"--guard=best-effort"}, field_is(&c::guard, elastic::guard_policy::best_effort)},
+      {{"--guard", "none"}, field_is(&c::guard, elastic::guard_policy::none)},
+      {{"--monitor-interval", "0.5"}, field_is(&w::monitor_interval, milliseconds(500))},
+      {{"--monitor-interval", "0"}, field_is(&w::monitor_interval, milliseconds(1))},
+      {{"--log-dir", "/logs"}, field_is(&w::log_dir, std::string("/logs"))},
+      {{"--log-dir", ""}, field_is(&w::log_dir, std::string())},
+      {{"--redirects", "3"}, field_is(&w::redirects, elastic::stream_selection(std_streams::both))},
+      {{"-r", "0:1,1:2"}, field_is(&w::redirects, elastic::stream_selection::parse("0:1,1:2"))},
+      {{"--tee", "1"}, field_is(&w::tee, elastic::stream_selection(std_streams::out))},
+      {{"-t", "2"}, field_is(&w::tee, elastic::stream_selection(std_streams::err))},
       {{"--log-line-prefix-template", "${rank}| "},
-       has(&w::log_line_prefix_template, std::string("${rank}| "))},
-      {{"--event-log-handler", "console"}, has(&c::event_log_handler, std::string("console"))},
-      {{"--logs-specs", "mine"}, has(&c::logs_specs, std::string("mine"))},
-      {{"--run-path"}, has(&w::program, std::string("python3"))},
+       field_is(&w::log_line_prefix_template, std::string("${rank}| "))},
+      {{"--event-log-handler", "console"}, field_is(&c::event_log_handler, std::string("console"))},
+      {{"--logs-specs", "mine"}, field_is(&c::logs_specs, std::string("mine"))},
+      {{"--run-path"}, field_is(&w::program, std::string("python3"))},
   };
-  for (const row& each : rows) {
-    INFO(t::joined(each.given));
-    CHECK(each.holds(t::config_of(t::with_script(each.given))));
+  for (const row& entry : rows) {
+    INFO(t::text_of(entry.words));
+    CHECK(entry.holds(t::config_of(t::with_script(entry.words))));
   }
 }
 
@@ -261,7 +262,7 @@ TEST_CASE("command_line: a name may be shortened while it is unique", "[launch]"
   CHECK(t::config_of({"--nproc", "4", "train.py"}).workers.nproc_per_node == 4);
   CHECK(t::config_of({"--max", "4", "train.py"}).workers.max_restarts == 4);
   CHECK(t::config_of({"--te=3", "train.py"}).workers.tee.of(0) == elastic::std_streams::both);
-  // The whole name of one option counts, also where it begins another's.
+  // The whole name of one option counts, also if it begins another's.
   CHECK(t::config_of({"--role", "r", "train.py"}).workers.role == "r");
   t::check_refusals({
       {{"--log", "x", "train.py"}, "--log-dir, --log-line-prefix-template"},
@@ -277,9 +278,9 @@ TEST_CASE("command_line: short options stand alone, with their value, or in a ro
   CHECK(t::config_of({"-t", "3", "train.py"}).workers.tee.of(0) == std_streams::both);
   CHECK(t::config_of({"-t=3", "train.py"}).workers.tee.of(0) == std_streams::both);
   CHECK(t::config_of({"-r0:3,1:0", "train.py"}).workers.redirects.of(0) == std_streams::both);
-  for (const t::arguments& given : {t::arguments{"-mt", "3", "mod"}, t::arguments{"-mt3", "mod"},
+  for (const t::arguments& words : {t::arguments{"-mt", "3", "mod"}, t::arguments{"-mt3", "mod"},
                                     t::arguments{"-m", "-t", "3", "mod"}}) {
-    const auto config = t::config_of(given);
+    const auto config = t::config_of(words);
     CHECK(config.workers.tee.of(0) == std_streams::both);
     CHECK(config.workers.arguments == t::arguments{"-u", "-m", "mod"});
   }
@@ -295,13 +296,14 @@ TEST_CASE("command_line: the last of a repeated option counts", "[launch]") {
 }
 
 TEST_CASE("command_line: what follows the script is the script's", "[launch]") {
-  const t::arguments its = {"--nnodes", "9", "-m", "--", "-x", "--help", "", "${local_rank}"};
-  t::arguments given = {"--nproc-per-node", "2", "train.py"};
-  given.insert(given.end(), its.begin(), its.end());
+  const t::arguments script_arguments = {"--nnodes", "9",      "-m", "--",
+                                         "-x",       "--help", "",   "${local_rank}"};
+  t::arguments words = {"--nproc-per-node", "2", "train.py"};
+  words.insert(words.end(), script_arguments.begin(), script_arguments.end());
   t::arguments expected = {"-u", "train.py"};
-  expected.insert(expected.end(), its.begin(), its.end());
-  CHECK(t::config_of(given).workers.arguments == expected);
-  CHECK(t::config_of(given).rendezvous.max_nodes == 1);
+  expected.insert(expected.end(), script_arguments.begin(), script_arguments.end());
+  CHECK(t::config_of(words).workers.arguments == expected);
+  CHECK(t::config_of(words).rendezvous.max_nodes == 1);
 }
 
 TEST_CASE("command_line: -- ends the options, and what follows is the script", "[launch]") {
@@ -362,10 +364,10 @@ TEST_CASE("command_line: values out of bounds are refused with what is allowed",
   const std::string workers = "allowed are a number from 1 to 4096, cpu, gpu and auto";
   const std::string streams = "0:3,1:1 by local rank";
   std::vector<t::refusal_row> rows;
-  const auto add = [&](const char* name, const t::arguments& values, const std::string& says) {
+  const auto add = [&](const char* name, const t::arguments& values, const std::string& message) {
     for (const std::string& value : values) {
       rows.push_back({{name, value, "train.py"}, std::string(name)});
-      rows.push_back({{name, value, "train.py"}, says});
+      rows.push_back({{name, value, "train.py"}, message});
     }
   };
   add("--nnodes", {"2,", ",2", "2,,4", "4,2", "2,2", "0,2", "2,100001", "2,4:8", "2, 4", "2,x"},
@@ -417,10 +419,10 @@ TEST_CASE("command_line: values out of bounds are refused with what is allowed",
 }
 
 TEST_CASE("command_line: a value that cannot be used is quoted in one line", "[launch]") {
-  const auto text = t::refused({"--nnodes", "1\n2\x1b", "train.py"});
+  const auto text = t::refusal_of({"--nnodes", "1\n2\x1b", "train.py"});
   CHECK_THAT(text, elastic::test::contains_text("--nnodes '1\\x0a2\\x1b': allowed"));
-  const auto cut = t::refused({"--nnodes", std::string(100'000, '9'), "train.py"});
-  CHECK(cut.size() < 500);
+  const auto long_refusal = t::refusal_of({"--nnodes", std::string(100'000, '9'), "train.py"});
+  CHECK(long_refusal.size() < 500);
 }
 
 TEST_CASE("command_line: a script must be given", "[launch]") {
@@ -436,7 +438,7 @@ TEST_CASE("command_line: a script must be given", "[launch]") {
 
 TEST_CASE("command_line: Python, a module, or a program of its own", "[launch]") {
   struct row {
-    t::arguments given;
+    t::arguments words;
     t::environment_map environment;
     std::string program;
     t::arguments arguments;
@@ -453,22 +455,22 @@ TEST_CASE("command_line: Python, a module, or a program of its own", "[launch]")
       {{"--run-path", "/a.py"}, {}, "python3", {"-u", "/a.py"}, "/a.py"},
       {{"--run-path", "--no-python", "/a.py"}, {}, "python3", {"-u", "/a.py"}, "/a.py"},
   };
-  for (const row& each : rows) {
-    INFO(t::joined(each.given));
-    const auto config = t::config_of(each.given, each.environment);
-    CHECK(config.workers.program == each.program);
-    CHECK(config.workers.arguments == each.arguments);
-    CHECK(config.script == each.script);
-    CHECK(config.name == *std::find_if(each.given.begin(), each.given.end(),
-                                       [](const auto& one) { return !one.starts_with('-'); }));
+  for (const row& entry : rows) {
+    INFO(t::text_of(entry.words));
+    const auto config = t::config_of(entry.words, entry.environment);
+    CHECK(config.workers.program == entry.program);
+    CHECK(config.workers.arguments == entry.arguments);
+    CHECK(config.script == entry.script);
+    CHECK(config.name == *std::find_if(entry.words.begin(), entry.words.end(),
+                                       [](const auto& word) { return !word.starts_with('-'); }));
   }
 }
 
 TEST_CASE("command_line: PYTHON_EXEC goes before the Python of this environment", "[launch]") {
   elastic::command_line_facts facts;
   facts.python = "/venv/bin/python3";
-  const auto program = [&](const t::arguments& given) {
-    const auto outcome = elastic::parse_command_line(given, facts);
+  const auto program = [&](const t::arguments& words) {
+    const auto outcome = elastic::parse_command_line(words, facts);
     return std::get<elastic::command_line>(outcome).config.workers.program;
   };
   CHECK(program({"a.py"}) == "/venv/bin/python3");
@@ -500,7 +502,7 @@ TEST_CASE("command_line: contradictions are refused", "[launch]") {
 
 TEST_CASE("command_line: one node is by itself unless a rendezvous is named", "[launch]") {
   struct row {
-    t::arguments given;
+    t::arguments words;
     bool standalone;
     std::string run_id;
   };
@@ -521,18 +523,18 @@ TEST_CASE("command_line: one node is by itself unless a rendezvous is named", "[
       {{"--master-port", "1"}, false, "none"},
       {{"--node-rank", "0"}, false, "none"},
   };
-  for (const row& each : rows) {
-    INFO(t::joined(each.given));
-    const auto config = t::config_of(t::with_script(each.given));
-    CHECK(config.standalone == each.standalone);
-    CHECK(config.rendezvous.run_id == each.run_id);
+  for (const row& entry : rows) {
+    INFO(t::text_of(entry.words));
+    const auto config = t::config_of(t::with_script(entry.words));
+    CHECK(config.standalone == entry.standalone);
+    CHECK(config.rendezvous.run_id == entry.run_id);
     if (config.standalone) CHECK(config.rendezvous.max_nodes == 1);
   }
 }
 
 TEST_CASE("command_line: a job of several nodes without a name is warned of", "[launch]") {
   const auto warnings =
-      t::accepted(t::with_script({"--rdzv-backend", "c10d", "--nnodes", "1:2"})).warnings;
+      t::command_line_of(t::with_script({"--rdzv-backend", "c10d", "--nnodes", "1:2"})).warnings;
   REQUIRE(warnings.size() == 1);
   CHECK(warnings[0] ==
         "no --rdzv-id is given: any other job without one would meet this one at "
@@ -541,8 +543,8 @@ TEST_CASE("command_line: a job of several nodes without a name is warned of", "[
 
 TEST_CASE("command_line: options that nothing looks at are warned of", "[launch]") {
   struct row {
-    t::arguments given;
-    std::string warned;  // empty: no warning
+    t::arguments words;
+    std::string option;  // empty: no warning
   };
   const std::vector<row> rows = {
       {{}, ""},
@@ -557,15 +559,16 @@ TEST_CASE("command_line: options that nothing looks at are warned of", "[launch]
       {{"--standalone", "--scale-up-delay", "1"}, "--scale-up-delay"},
       {{"--nnodes", "2", "--local-addr", "10.0.0.1"}, "--local-addr"},
   };
-  for (const row& each : rows) {
-    INFO(t::joined(each.given));
-    const auto warnings = t::accepted(t::with_script(each.given)).warnings;
-    REQUIRE(warnings.size() == (each.warned.empty() ? 0u : 1u));
-    if (!each.warned.empty()) CHECK(warnings[0].starts_with(each.warned + " has no effect"));
+  for (const row& entry : rows) {
+    INFO(t::text_of(entry.words));
+    const auto warnings = t::command_line_of(t::with_script(entry.words)).warnings;
+    REQUIRE(warnings.size() == (entry.option.empty() ? 0u : 1u));
+    if (!entry.option.empty()) CHECK(warnings[0].starts_with(entry.option + " has no effect"));
   }
-  const auto from_variable = t::accepted({"a.py"}, {{"PET_LOCAL_ADDR", "10.0.0.1"}}).warnings;
-  REQUIRE(from_variable.size() == 1);
-  CHECK(from_variable[0].starts_with("PET_LOCAL_ADDR"));
+  const auto variable_warnings =
+      t::command_line_of({"a.py"}, {{"PET_LOCAL_ADDR", "10.0.0.1"}}).warnings;
+  REQUIRE(variable_warnings.size() == 1);
+  CHECK(variable_warnings[0].starts_with("PET_LOCAL_ADDR"));
 }
 
 TEST_CASE("command_line: GPUs are what the machine has", "[launch]") {
@@ -615,7 +618,7 @@ TEST_CASE("command_line: a flag in the environment is a number", "[launch]") {
   CHECK(is_module("-1"));
   CHECK_FALSE(is_module("0"));
   for (const char* value : {"abc", "true", "1x", " "}) {
-    CHECK_THAT(t::refused({"mod"}, {{"PET_MODULE", value}}),
+    CHECK_THAT(t::refusal_of({"mod"}, {{"PET_MODULE", value}}),
                elastic::test::contains_text("PET_MODULE"));
   }
 }
@@ -637,7 +640,8 @@ TEST_CASE("command_line: a bad value in the environment is named by its variable
       {"PET_SIGNALS_TO_HANDLE", "SIGKILL"},
       {"PET_VIRTUAL_LOCAL_RANK", "yes"}};
   for (const auto& [variable, value] : rows) {
-    CHECK_THAT(t::refused({"a.py"}, {{variable, value}}), elastic::test::contains_text(variable));
+    CHECK_THAT(t::refusal_of({"a.py"}, {{variable, value}}),
+               elastic::test::contains_text(variable));
   }
 }
 
@@ -646,10 +650,10 @@ TEST_CASE("command_line: torchrun's own variables are defaults, too", "[launch]"
                                           {"TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE", "<${rank}>"}};
   CHECK(t::config_of({"a.py"}, environment).workers.shutdown_timeout == std::chrono::seconds(7));
   CHECK(t::config_of({"a.py"}, environment).workers.log_line_prefix_template == "<${rank}>");
-  auto both = environment;
-  both["PET_SHUTDOWN_TIMEOUT"] = "8";
-  CHECK(t::config_of({"a.py"}, both).workers.shutdown_timeout == std::chrono::seconds(8));
-  CHECK(t::config_of({"--shutdown-timeout", "9", "a.py"}, both).workers.shutdown_timeout ==
+  auto both_timeouts = environment;
+  both_timeouts["PET_SHUTDOWN_TIMEOUT"] = "8";
+  CHECK(t::config_of({"a.py"}, both_timeouts).workers.shutdown_timeout == std::chrono::seconds(8));
+  CHECK(t::config_of({"--shutdown-timeout", "9", "a.py"}, both_timeouts).workers.shutdown_timeout ==
         std::chrono::seconds(9));
 }
 
@@ -675,10 +679,10 @@ TEST_CASE("command_line: what is shown of the output, how, and what is kept of i
   CHECK(logs({"--log-max-size", "8G"}).rotation.max_size == std::uint64_t{8} << 30);
   CHECK(logs({"--log-max-size", "1M"}).rotation.max_files == 5);
   CHECK(logs({"--log-max-size", "1M", "--log-max-files", "3"}).rotation.max_files == 3);
-  const auto warned = t::accepted({"--log-max-files", "3", "a.py"}).warnings;
-  REQUIRE(warned.size() == 1);
-  CHECK_THAT(warned[0], elastic::test::contains_text("without --log-max-size"));
-  CHECK(t::accepted({"--log-format", "json", "--log-line-prefix-template", "x", "a.py"})
+  const auto warnings = t::command_line_of({"--log-max-files", "3", "a.py"}).warnings;
+  REQUIRE(warnings.size() == 1);
+  CHECK_THAT(warnings[0], elastic::test::contains_text("without --log-max-size"));
+  CHECK(t::command_line_of({"--log-format", "json", "--log-line-prefix-template", "x", "a.py"})
             .warnings.size() == 1);
 }
 
@@ -712,9 +716,9 @@ TEST_CASE("command_line: LOGLEVEL has Python's names", "[launch]") {
       {"info", log_level::info},   {"WARNING", log_level::warning}, {"WARN", log_level::warning},
       {"ERROR", log_level::error}, {"CRITICAL", log_level::off}};
   for (const auto& [name, level] : rows) {
-    CHECK(t::accepted({"a.py"}, {{"LOGLEVEL", name}}).threshold == level);
+    CHECK(t::command_line_of({"a.py"}, {{"LOGLEVEL", name}}).threshold == level);
   }
-  CHECK(t::accepted({"a.py"}).threshold == log_level::warning);
+  CHECK(t::command_line_of({"a.py"}).threshold == log_level::warning);
 }
 
 TEST_CASE("command_line: numbers of LOGLEVEL are warned of and taken", "[launch]") {
@@ -725,10 +729,10 @@ TEST_CASE("command_line: numbers of LOGLEVEL are warned of and taken", "[launch]
       {"30", log_level::warning},     {"40", log_level::error},       {"50", log_level::off}};
   for (const auto& [text, level] : rows) {
     INFO(text);
-    const auto parsed = t::accepted({"a.py"}, {{"LOGLEVEL", text}});
-    CHECK(parsed.threshold == level);
-    REQUIRE(parsed.warnings.size() == 1);
-    CHECK(parsed.warnings[0].starts_with("LOGLEVEL '"));
+    const auto result = t::command_line_of({"a.py"}, {{"LOGLEVEL", text}});
+    CHECK(result.threshold == level);
+    REQUIRE(result.warnings.size() == 1);
+    CHECK(result.warnings[0].starts_with("LOGLEVEL '"));
   }
   t::check_refusals({{{"a.py"}, "LOGLEVEL '-1': allowed are DEBUG, INFO"}}, {{"LOGLEVEL", "-1"}});
 }
@@ -758,11 +762,11 @@ TEST_CASE("command_line: restarts have terms", "[launch]") {
   CHECK(config.workers.restart.window == 1h);
   CHECK(config.workers.restart.never_after == elastic::exit_selection::parse("93,SIGABRT"));
   CHECK(config.workers.restart.only_after == elastic::exit_selection::parse("1"));
-  const auto usual = t::config_of({"a.py"}).workers.restart;
-  CHECK(usual.delay == 0s);
-  CHECK(usual.window == 0s);
-  CHECK(usual.never_after.empty());
-  CHECK(usual.only_after.empty());
+  const auto defaults = t::config_of({"a.py"}).workers.restart;
+  CHECK(defaults.delay == 0s);
+  CHECK(defaults.window == 0s);
+  CHECK(defaults.never_after.empty());
+  CHECK(defaults.only_after.empty());
   t::check_refusals({
       {{"--restart-delay", "x", "a.py"}, "--restart-delay 'x': a number of seconds is needed"},
       {{"--restart-delay", "90000", "a.py"}, "the delay of restarts is 0 to 24 hours"},
@@ -773,16 +777,17 @@ TEST_CASE("command_line: restarts have terms", "[launch]") {
 
 TEST_CASE("command_line: signals stop the job or are passed on", "[launch]") {
   using numbers = std::vector<int>;
-  const auto usual = t::config_of({"a.py"}).signals;
-  CHECK(usual.stop == numbers{SIGTERM, SIGINT, SIGHUP, SIGQUIT});
-  CHECK(usual.forward.empty());
+  const auto defaults = t::config_of({"a.py"}).signals;
+  CHECK(defaults.stop == numbers{SIGTERM, SIGINT, SIGHUP, SIGQUIT});
+  CHECK(defaults.forward.empty());
   const auto config = t::config_of(
       {"--signals-to-handle", "SIGTERM, USR2", "--forward-signals", "SIGUSR1", "a.py"});
   CHECK(config.signals.stop == numbers{SIGTERM, SIGUSR2});
   CHECK(config.signals.forward == numbers{SIGUSR1});
   CHECK(t::config_of({"--preempt-signal", "USR1", "a.py"}).signals.preempt == numbers{SIGUSR1});
-  const auto inherited = t::config_of({"a.py"}, {{"TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGINT"}});
-  CHECK(inherited.signals.stop == numbers{SIGINT});
+  const auto inherited_config =
+      t::config_of({"a.py"}, {{"TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGINT"}});
+  CHECK(inherited_config.signals.stop == numbers{SIGINT});
   t::check_refusals({
       {{"--signals-to-handle", "SIGFOO", "a.py"}, "names of signals are needed"},
       {{"--signals-to-handle", "SIGKILL", "a.py"}, "SIGKILL cannot be handled"},
@@ -860,14 +865,14 @@ TEST_CASE("command_line: a variable that nearly is one of an option is warned of
       {"PET_NPROCPERNODE", "PET_NPROC_PER_NODE"},
       {"PET_NPROC_PER_NODES", "PET_NPROC_PER_NODE"},
       {"PET_MAX_RESTRATS", "PET_MAX_RESTARTS"}};
-  for (const auto& [variable, nearest] : rows) {
-    const auto parsed = t::accepted({"a.py"}, {{variable, "2"}});
-    REQUIRE(parsed.warnings.size() == 1);
-    CHECK(parsed.warnings[0] ==
-          std::string("'") + variable + "' has no effect: did you mean " + nearest + "?");
-    CHECK(parsed.config.workers.nproc_per_node == 1);
+  for (const auto& [variable, option] : rows) {
+    const auto result = t::command_line_of({"a.py"}, {{variable, "2"}});
+    REQUIRE(result.warnings.size() == 1);
+    CHECK(result.warnings[0] ==
+          std::string("'") + variable + "' has no effect: did you mean " + option + "?");
+    CHECK(result.config.workers.nproc_per_node == 1);
   }
-  CHECK(t::accepted({"a.py"}, {{"PET_SHOP", "2"}, {"PET_ROLE", "x"}, {"CARPET_ROL", "x"}})
+  CHECK(t::command_line_of({"a.py"}, {{"PET_SHOP", "2"}, {"PET_ROLE", "x"}, {"CARPET_ROL", "x"}})
             .warnings.empty());
 }
 
@@ -875,18 +880,18 @@ TEST_CASE("command_line: quotes that no shell took away are none of a setting", 
   const auto conf = [](const char* text) {
     return t::config_of({"--rdzv-conf", text, "a.py"}).rendezvous.conf;
   };
-  const t::settings both = {{"join_timeout", "10"}, {"timeout", "5"}};
-  CHECK(conf("'join_timeout=10,timeout=5'") == both);
-  CHECK(conf("\"join_timeout=10,timeout=5\"") == both);
-  CHECK(conf("join_timeout='10', timeout=\"5\"") == both);
+  const t::settings both_settings = {{"join_timeout", "10"}, {"timeout", "5"}};
+  CHECK(conf("'join_timeout=10,timeout=5'") == both_settings);
+  CHECK(conf("\"join_timeout=10,timeout=5\"") == both_settings);
+  CHECK(conf("join_timeout='10', timeout=\"5\"") == both_settings);
   CHECK(conf("''").empty());
   t::check_refusals({{{"--rdzv-conf", "'a'", "a.py"}, "key=value,key=value"}});
 }
 
 TEST_CASE("command_line: help names every option, on lines that fit a terminal", "[launch]") {
-  for (const t::arguments& given : {t::arguments{"--help"}, t::arguments{"-h"}, t::arguments{"-mh"},
+  for (const t::arguments& words : {t::arguments{"--help"}, t::arguments{"-h"}, t::arguments{"-mh"},
                                     t::arguments{"--role", "x", "--he", "--nonsense"}}) {
-    const auto exit = t::ended(given);
+    const auto exit = t::early_exit_of(words);
     CHECK(exit.code == 0);
     CHECK_FALSE(exit.to_stderr);
     for (const auto& row : elastic::detail::option_rows()) {
@@ -895,7 +900,7 @@ TEST_CASE("command_line: help names every option, on lines that fit a terminal",
       CHECK_THAT(exit.text, elastic::test::contains_text(names.substr(names.find("--"))));
     }
   }
-  const std::string text = t::ended({"--help"}).text;
+  const std::string text = t::early_exit_of({"--help"}).text;
   for (std::size_t start = 0; start < text.size();) {
     const std::size_t end = text.find('\n', start);
     const std::string line = text.substr(start, end - start);
@@ -931,8 +936,8 @@ TEST_CASE("command_line: completions and the manual page name every option", "[l
                                               {"--print-completion=zsh"},
                                               {"--print-completion", "fish"},
                                               {"--print-man-page", "--nonsense"}};
-  for (const t::arguments& given : requests) {
-    const auto exit = t::ended(given);
+  for (const t::arguments& words : requests) {
+    const auto exit = t::early_exit_of(words);
     CHECK(exit.code == 0);
     CHECK_FALSE(exit.to_stderr);
     // man wants a backslash before a dash, fish wants none.
@@ -940,8 +945,8 @@ TEST_CASE("command_line: completions and the manual page name every option", "[l
     std::erase(text, '\\');
     for (const auto& row : elastic::detail::option_rows()) {
       const std::string name = row.long_name();
-      INFO(given[0] << ": " << name);
-      const bool is_fish = given.back() == "fish";
+      INFO(words[0] << ": " << name);
+      const bool is_fish = words.back() == "fish";
       CHECK_THAT(text, elastic::test::contains_text(is_fish ? "-l " + name.substr(2) : name));
     }
   }
@@ -950,7 +955,7 @@ TEST_CASE("command_line: completions and the manual page name every option", "[l
 }
 
 TEST_CASE("command_line: an error before --help is still an error", "[launch]") {
-  CHECK_THAT(t::refused({"--nonsense", "--help"}), elastic::test::contains_text("--nonsense"));
+  CHECK_THAT(t::refusal_of({"--nonsense", "--help"}), elastic::test::contains_text("--nonsense"));
 }
 
 TEST_CASE("command_line: version names the I/O in use", "[launch]") {
@@ -969,11 +974,11 @@ TEST_CASE("command_line: ELASTIC_IO chooses the I/O", "[launch]") {
                                                                {"ring", io_choice::ring},
                                                                {"epoll", io_choice::epoll}};
   for (const auto& [name, io] : rows) {
-    const auto parsed = t::accepted({"a.py"}, {{"ELASTIC_IO", name}});
-    CHECK(parsed.io == io);
-    CHECK(parsed.config.rendezvous.use_ring == (io != io_choice::epoll));
+    const auto result = t::command_line_of({"a.py"}, {{"ELASTIC_IO", name}});
+    CHECK(result.io == io);
+    CHECK(result.config.rendezvous.use_ring == (io != io_choice::epoll));
   }
-  CHECK_THAT(t::refused({"a.py"}, {{"ELASTIC_IO", "poll"}}),
+  CHECK_THAT(t::refusal_of({"a.py"}, {{"ELASTIC_IO", "poll"}}),
              elastic::test::contains_text("ELASTIC_IO 'poll'"));
 }
 
@@ -983,12 +988,13 @@ TEST_CASE("command_line: any text ends in an answer", "[launch]") {
       "",    "-",  "--",  "---",    "-=",      "--=",  "-t",          "-t=", "-m",           "--t",
       "=",   "-h", "a",   "--role", "--role=", "\xff", "--nnodes=1:", "-mt", "--standalone", "_",
       "--_", "-_", "--__"};
-  for (const auto& first : pieces) {
-    for (const auto& second : pieces) {
-      for (const char* third : {"--", "a"}) {
-        const auto outcome = t::parse({first, second, third});
+  for (const auto& first_piece : pieces) {
+    for (const auto& second_piece : pieces) {
+      for (const char* last_piece : {"--", "a"}) {
+        const auto outcome = t::parse({first_piece, second_piece, last_piece});
         if (const auto* exit = std::get_if<elastic::early_exit>(&outcome)) {
-          if (exit->code != 0 && exit->code != 2) FAIL(t::joined({first, second, third}));
+          if (exit->code != 0 && exit->code != 2)
+            FAIL(t::text_of({first_piece, second_piece, last_piece}));
         }
       }
     }

@@ -47,12 +47,12 @@ class test_pipe {
     ends_[0] = -1;
   }
   std::string read_all() const {
-    std::string all;
+    std::string text;
     std::array<char, 65536> buffer;
-    for (ssize_t got; (got = ::read(ends_[0], buffer.data(), buffer.size())) > 0;) {
-      all.append(buffer.data(), static_cast<std::size_t>(got));
+    for (ssize_t count; (count = ::read(ends_[0], buffer.data(), buffer.size())) > 0;) {
+      text.append(buffer.data(), static_cast<std::size_t>(count));
     }
-    return all;
+    return text;
   }
 
  private:
@@ -79,11 +79,11 @@ TEST_CASE("console_log: a record is one line with its level and time", "[launch]
 
 TEST_CASE("console_log: each level has its name", "[launch]") {
   using elastic::log_level;
-  const elastic::wall_time at;
-  CHECK(elastic::log_line(log_level::debug, at, "").starts_with("DEBUG "));
-  CHECK(elastic::log_line(log_level::info, at, "").starts_with("INFO "));
-  CHECK(elastic::log_line(log_level::warning, at, "").starts_with("WARNING "));
-  CHECK(elastic::log_line(log_level::error, at, "").starts_with("ERROR "));
+  const elastic::wall_time time;
+  CHECK(elastic::log_line(log_level::debug, time, "").starts_with("DEBUG "));
+  CHECK(elastic::log_line(log_level::info, time, "").starts_with("INFO "));
+  CHECK(elastic::log_line(log_level::warning, time, "").starts_with("WARNING "));
+  CHECK(elastic::log_line(log_level::error, time, "").starts_with("ERROR "));
 }
 
 TEST_CASE("console_log: control characters from outside cannot act on the terminal", "[launch]") {
@@ -107,14 +107,14 @@ TEST_CASE("console_log: a full pipe blocks nobody, and what was left out is coun
   const int records = 3000;
   const std::string text(1000, 'y');
   for (int i = 0; i < records; ++i) log.write(elastic::log_level::info, text);
-  const std::string first = pipe.read_all();
-  const auto shown = std::count(first.begin(), first.end(), '\n');
-  CHECK(shown < 100);
+  const std::string first_output = pipe.read_all();
+  const auto line_count = std::count(first_output.begin(), first_output.end(), '\n');
+  CHECK(line_count < 100);
   log.write(elastic::log_level::info, "again");
-  const std::string after = pipe.read_all();
-  CHECK_THAT(after, elastic::test::contains_text(std::to_string(records - shown) +
-                                                 " log records were left out"));
-  CHECK_THAT(after, elastic::test::contains_text("again\n"));
+  const std::string last_output = pipe.read_all();
+  CHECK_THAT(last_output, elastic::test::contains_text(std::to_string(records - line_count) +
+                                                       " log records were left out"));
+  CHECK_THAT(last_output, elastic::test::contains_text("again\n"));
   log.write(elastic::log_level::info, "last");
   CHECK(console_log_test::text_of(pipe.read_all()) == "last\n");
 }
@@ -140,13 +140,13 @@ TEST_CASE("console_log: records of several threads arrive whole", "[launch]") {
 }
 
 TEST_CASE("console_log: a closed other end is ignored", "[launch]") {
-  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  const auto former_handler = std::signal(SIGPIPE, SIG_IGN);
   console_log_test::test_pipe pipe;
   pipe.close_reader();
   elastic::console_log log(std::make_shared<console_log_test::stopped_time>(), pipe.writer());
   log.write(elastic::log_level::info, "to nobody");
   log.write(elastic::log_level::info, "again");
-  std::signal(SIGPIPE, before);
+  std::signal(SIGPIPE, former_handler);
 }
 
 TEST_CASE("console_log: a descriptor that is none is ignored", "[launch]") {

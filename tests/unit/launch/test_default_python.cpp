@@ -14,7 +14,7 @@ namespace {
 
 TEST_CASE("default python: that of the environment in which the program was started", "[launch]") {
   struct row {
-    std::string started_as;
+    std::string program;
     std::vector<std::string> files;
     std::string python;
   };
@@ -28,11 +28,11 @@ TEST_CASE("default python: that of the environment in which the program was star
       {"elasticrun", {}, "python3"},
       {"", {"/pyvenv.cfg", "/python3"}, "python3"},
   };
-  for (const row& each : rows) {
+  for (const row& entry : rows) {
     const auto is_there = [&](const std::filesystem::path& path) {
-      return std::find(each.files.begin(), each.files.end(), path.string()) != each.files.end();
+      return std::find(entry.files.begin(), entry.files.end(), path.string()) != entry.files.end();
     };
-    CHECK(elastic::default_python(each.started_as, is_there) == each.python);
+    CHECK(elastic::default_python(entry.program, is_there) == entry.python);
   }
 }
 

@@ -40,13 +40,13 @@ TEST_CASE("drain file: its text is the reason, on one line and bounded", "[launc
     drain_text content;
     std::string reason;
   };
-  const std::string much(elastic::limits::drain_text_bytes, 'x');
+  const std::string long_text(elastic::limits::drain_text_bytes, 'x');
   const std::vector<row> rows = {
       {{"", ""}, "the drain file '/run/d' is there"},
       {{" \n", ""}, "the drain file '/run/d' is there"},
       {{"GPU 3 is hot\n", ""}, "the drain file '/run/d' is there: GPU 3 is hot"},
       {{"a\nb\x1b[2J", ""}, "the drain file '/run/d' is there: a b\\x1b[2J"},
-      {{much + "yz", ""}, "the drain file '/run/d' is there: " + much},
+      {{long_text + "yz", ""}, "the drain file '/run/d' is there: " + long_text},
       {{"", "it cannot be read: x"}, "the drain file '/run/d' is there (it cannot be read: x)"},
   };
   for (const row& entry : rows) CHECK(drain_reason("/run/d", entry.content) == entry.reason);
@@ -54,22 +54,29 @@ TEST_CASE("drain file: its text is the reason, on one line and bounded", "[launc
 
 TEST_CASE("drain file: in a directory of everybody's it has to be the user's or root's",
           "[launch]") {
-  constexpr std::uint32_t own = 1000;
-  constexpr std::uint32_t other = 1001;
+  constexpr std::uint32_t own_user = 1000;
+  constexpr std::uint32_t other_user = 1001;
   struct row {
     std::uint32_t owner;
     bool has_other_names;
     std::uint32_t mode;
     bool counts;
   };
-  const std::vector<row> rows = {
-      {own, false, 01777, true},   {0, false, 01777, true},    {other, false, 01777, false},
-      {other, false, 0777, false}, {other, false, 0775, true}, {other, false, 0755, true},
-      {own, false, 0700, true},    {own, true, 01777, false},  {0, true, 01777, false},
-      {0, true, 0777, false},      {0, true, 0755, true},      {own, true, 0700, true}};
+  const std::vector<row> rows = {{own_user, false, 01777, true},
+                                 {0, false, 01777, true},
+                                 {other_user, false, 01777, false},
+                                 {other_user, false, 0777, false},
+                                 {other_user, false, 0775, true},
+                                 {other_user, false, 0755, true},
+                                 {own_user, false, 0700, true},
+                                 {own_user, true, 01777, false},
+                                 {0, true, 01777, false},
+                                 {0, true, 0777, false},
+                                 {0, true, 0755, true},
+                                 {own_user, true, 0700, true}};
   for (const row& entry : rows) {
     CAPTURE(entry.owner, entry.has_other_names, entry.mode);
-    CHECK(elastic::detail::may_drain(entry.owner, entry.has_other_names, own, entry.mode) ==
+    CHECK(elastic::detail::may_drain(entry.owner, entry.has_other_names, own_user, entry.mode) ==
           entry.counts);
   }
 }
@@ -89,11 +96,13 @@ struct drain_stage {
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(name) << text;
   }
-  std::string expected(const std::string& text) const { return drain_reason(path, {text, ""}); }
+  std::string expected_reason(const std::string& text) const {
+    return drain_reason(path, {text, ""});
+  }
 };
 
 /// Does something when the wait has begun.
-task<void> then(std::function<void()> action) {
+task<void> act_during_wait(std::function<void()> action) {
   const auto executor = co_await asio::this_coro::executor;
   co_await asio::post(executor, asio::use_awaitable);
   action();
@@ -112,7 +121,7 @@ task<void> write_late(std::string path, std::string text) {
 }
 
 /// Until the log has a warning with these words.
-task<void> warned(std::shared_ptr<elastic::test::log_recorder> log, std::string words) {
+task<void> await_warning(std::shared_ptr<elastic::test::log_recorder> log, std::string words) {
   elastic::system_time time;
   while (!log->has(words, elastic::log_level::warning)) {
     co_await time.sleep_until(time.now() + std::chrono::milliseconds(1));
@@ -123,13 +132,13 @@ CO_TEST("drain file: one that is there already counts", "[launch]") {
   drain_stage stage;
   stage.write(stage.path, "no\n");
   co_await stage.wait();
-  CHECK(stage.reason == stage.expected("no"));
+  CHECK(stage.reason == stage.expected_reason("no"));
 }
 
 CO_TEST("drain file: it counts when it is written, moved there, linked or touched", "[launch]") {
   drain_stage stage;
-  const std::string other = stage.folder / "other";
-  stage.write(other, "moved");
+  const std::string other_file = stage.folder / "other";
+  stage.write(other_file, "moved");
   std::string text = "moved";
   std::function<void()> action;
   SECTION("written") {
@@ -137,10 +146,10 @@ CO_TEST("drain file: it counts when it is written, moved there, linked or touche
     action = [&] { stage.write(stage.path, "written"); };
   }
   SECTION("moved") {
-    action = [&] { std::filesystem::rename(other, stage.path); };
+    action = [&] { std::filesystem::rename(other_file, stage.path); };
   }
   SECTION("linked") {
-    action = [&] { std::filesystem::create_hard_link(other, stage.path); };
+    action = [&] { std::filesystem::create_hard_link(other_file, stage.path); };
   }
   SECTION("touched, after others") {
     text = "";
@@ -150,16 +159,16 @@ CO_TEST("drain file: it counts when it is written, moved there, linked or touche
       stage.write(stage.path, "");
     };
   }
-  task<void> acting = then(action);
-  co_await elastic::race(stage.wait(), std::move(acting));
-  CHECK(stage.reason == stage.expected(text));
+  task<void> action_task = act_during_wait(action);
+  co_await elastic::race(stage.wait(), std::move(action_task));
+  CHECK(stage.reason == stage.expected_reason(text));
 }
 
 CO_TEST("drain file: text that follows the making of the file is waited for", "[launch]") {
   drain_stage stage;
-  task<void> writing = write_late(stage.path, "late");
-  co_await elastic::race(stage.wait(), std::move(writing));
-  CHECK(stage.reason == stage.expected("late"));
+  task<void> write_task = write_late(stage.path, "late");
+  co_await elastic::race(stage.wait(), std::move(write_task));
+  CHECK(stage.reason == stage.expected_reason("late"));
 }
 
 CO_TEST("drain file: what is no file with a text counts, and holds up nothing", "[launch]") {
@@ -178,15 +187,15 @@ CO_TEST("drain file: another user's in a directory of everybody's is passed over
                                std::filesystem::perms::all | std::filesystem::perms::sticky_bit);
   stage.write(stage.path, "not you\n");
   REQUIRE(::chown(stage.path.c_str(), 4711, 4711) == 0);
-  task<void> waiting = warned(stage.log, "is passed over: it belongs to user 4711");
-  co_await elastic::race(stage.wait(), std::move(waiting));
+  task<void> warning_task = await_warning(stage.log, "is passed over: it belongs to user 4711");
+  co_await elastic::race(stage.wait(), std::move(warning_task));
   REQUIRE_FALSE(stage.reason);
-  const std::string own = stage.folder / "own";
-  stage.write(own, "mine");
-  const std::function<void()> replace = [&] { std::filesystem::rename(own, stage.path); };
-  task<void> replacing = then(replace);
-  co_await elastic::race(stage.wait(), std::move(replacing));
-  CHECK(stage.reason == stage.expected("mine"));
+  const std::string own_file = stage.folder / "own";
+  stage.write(own_file, "mine");
+  const std::function<void()> replace = [&] { std::filesystem::rename(own_file, stage.path); };
+  task<void> replace_task = act_during_wait(replace);
+  co_await elastic::race(stage.wait(), std::move(replace_task));
+  CHECK(stage.reason == stage.expected_reason("mine"));
 }
 
 CO_TEST("drain file: a link to a file in a directory of everybody's is passed over", "[launch]") {
@@ -195,12 +204,13 @@ CO_TEST("drain file: a link to a file in a directory of everybody's is passed ov
   std::filesystem::create_directory(sub);
   std::filesystem::permissions(sub,
                                std::filesystem::perms::all | std::filesystem::perms::sticky_bit);
-  const std::string other = stage.folder / "other";
-  stage.write(other, "not meant for this");
+  const std::string other_file = stage.folder / "other";
+  stage.write(other_file, "not meant for this");
   stage.path = sub + "/drain";
-  std::filesystem::create_hard_link(other, stage.path);
-  task<void> waiting = warned(stage.log, " and has other names, and everybody may make files");
-  co_await elastic::race(stage.wait(), std::move(waiting));
+  std::filesystem::create_hard_link(other_file, stage.path);
+  task<void> warning_task =
+      await_warning(stage.log, " and has other names, and everybody may make files");
+  co_await elastic::race(stage.wait(), std::move(warning_task));
   CHECK_FALSE(stage.reason);
 }
 
@@ -232,9 +242,9 @@ CO_TEST("drain file: the loss of its directory is said once", "[launch]") {
   std::filesystem::create_directory(sub);
   stage.path = sub + "/drain";
   const std::function<void()> lose = [&] { std::filesystem::remove(sub); };
-  task<void> losing = then(lose);
-  task<void> waiting = warned(stage.log, "is not waited for any more");
-  co_await elastic::race(stage.wait(), std::move(losing), std::move(waiting));
+  task<void> lose_task = act_during_wait(lose);
+  task<void> warning_task = await_warning(stage.log, "is not waited for any more");
+  co_await elastic::race(stage.wait(), std::move(lose_task), std::move(warning_task));
   CHECK_FALSE(stage.reason);
 }
 

@@ -21,7 +21,7 @@ namespace job_outcome_test {
 
 using elastic::errc;
 
-elastic::run_result failed(elastic::worker_failure failure) {
+elastic::run_result failed_result(elastic::worker_failure failure) {
   elastic::run_result result;
   result.state = elastic::worker_state::failed;
   result.failures = {std::move(failure)};
@@ -52,16 +52,16 @@ TEST_CASE("job_outcome: the exit code says how the job ended", "[launch]") {
       {worker_state::stopped, SIGINT, 130},       {worker_state::stopped, SIGTERM, 143},
       {worker_state::stopped, SIGHUP, 129},       {worker_state::stopped, std::nullopt, 1},
       {worker_state::init, std::nullopt, 1}};
-  for (const row& each : rows) {
+  for (const row& entry : rows) {
     elastic::run_result result;
-    result.state = each.state;
-    result.stop_signal = each.signal;
-    CHECK(elastic::exit_code(result) == each.code);
+    result.state = entry.state;
+    result.stop_signal = entry.signal;
+    CHECK(elastic::exit_code(result) == entry.code);
   }
-  elastic::run_result hopeless;
-  hopeless.state = worker_state::failed;
-  hopeless.is_hopeless = true;
-  CHECK(elastic::exit_code(hopeless) == 93);
+  elastic::run_result hopeless_run;
+  hopeless_run.state = worker_state::failed;
+  hopeless_run.is_hopeless = true;
+  CHECK(elastic::exit_code(hopeless_run) == 93);
 }
 
 TEST_CASE("job_outcome: without a result the error decides", "[launch]") {
@@ -76,13 +76,13 @@ TEST_CASE("job_outcome: without a result the error decides", "[launch]") {
   }
   CHECK(elastic::exit_code(std::runtime_error("x")) == 1);
   // The same number in another category is another error.
-  const std::system_error other(static_cast<int>(jt::errc::invalid_argument),
-                                std::generic_category());
-  CHECK(elastic::exit_code(other) == 1);
+  const std::system_error other_error(static_cast<int>(jt::errc::invalid_argument),
+                                      std::generic_category());
+  CHECK(elastic::exit_code(other_error) == 1);
 }
 
 TEST_CASE("job_outcome: after a failure come the report and the log directory", "[launch]") {
-  auto result = jt::failed(jt::with_error_file());
+  auto result = jt::failed_result(jt::with_error_file());
   result.log_directory = "/logs/run";
   const std::string words = elastic::closing_words("train.py", result);
   CHECK_THAT(words, elastic::test::contains_text("train.py FAILED"));
@@ -91,7 +91,7 @@ TEST_CASE("job_outcome: after a failure come the report and the log directory", 
 }
 
 TEST_CASE("job_outcome: success is silent, and a stop blames nobody", "[launch]") {
-  auto result = jt::failed(jt::with_error_file());
+  auto result = jt::failed_result(jt::with_error_file());
   result.state = elastic::worker_state::stopped;
   CHECK(elastic::closing_words("train.py", result).empty());
   result.state = elastic::worker_state::succeeded;
@@ -100,22 +100,22 @@ TEST_CASE("job_outcome: success is silent, and a stop blames nobody", "[launch]"
 }
 
 TEST_CASE("job_outcome: the launcher's error text is the worker's with its exit code", "[launch]") {
-  const std::string text = elastic::launcher_error_text(jt::failed(jt::with_error_file()));
+  const std::string text = elastic::launcher_error_text(jt::failed_result(jt::with_error_file()));
   CHECK_THAT(text, elastic::test::contains_text("ValueError: no"));
   CHECK_THAT(text, elastic::test::contains_text("\"errorCode\": 3"));
-  CHECK(elastic::launcher_error_text(jt::failed({})).empty());
+  CHECK(elastic::launcher_error_text(jt::failed_result({})).empty());
   CHECK(elastic::launcher_error_text(elastic::run_result()).empty());
-  auto stopped = jt::failed(jt::with_error_file());
-  stopped.state = elastic::worker_state::stopped;
-  CHECK(elastic::launcher_error_text(stopped).empty());
+  auto stopped_result = jt::failed_result(jt::with_error_file());
+  stopped_result.state = elastic::worker_state::stopped;
+  CHECK(elastic::launcher_error_text(stopped_result).empty());
 }
 
 TEST_CASE("job_outcome: the launcher's own failure has the schema of a worker's", "[launch]") {
   const std::string text = elastic::launcher_error_text(
       std::runtime_error("no rendezvous"), elastic::wall_time(std::chrono::seconds(12)));
-  const auto read = elastic::parse_error_file(text);
-  CHECK(read.message == "no rendezvous");
-  CHECK(read.timestamp == 12);
+  const auto content = elastic::parse_error_file(text);
+  CHECK(content.message == "no rendezvous");
+  CHECK(content.timestamp == 12);
 }
 
 TEST_CASE("job_outcome: an error file that cannot be written is logged and ends nothing",

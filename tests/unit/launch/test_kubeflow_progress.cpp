@@ -52,11 +52,11 @@ TEST_CASE("kubeflow: where it wants to be told", "[launch]") {
     CHECK(server->uses_tls == entry.uses_tls);
     CHECK(server->target == entry.target);
   }
-  for (const char* wrong : {"trainer", "ftp://trainer/", "https://", "https:///a", "http", "http:/",
-                            "https://user@trainer/", "https://trainer/a b",
-                            "https://trainer/\r\nHost: x", "https://trainer:port/"}) {
-    CAPTURE(wrong);
-    CHECK_THROWS_AS(server_of(wrong), elastic::error);
+  for (const char* url : {"trainer", "ftp://trainer/", "https://", "https:///a", "http", "http:/",
+                          "https://user@trainer/", "https://trainer/a b",
+                          "https://trainer/\r\nHost: x", "https://trainer:port/"}) {
+    CAPTURE(url);
+    CHECK_THROWS_AS(server_of(url), elastic::error);
   }
 }
 
@@ -64,10 +64,10 @@ job_view view_at(std::int64_t step, std::int64_t total) {
   journal_story story;
   story.begin().start(0, 2);
   job_view view = view_of(story.records);
-  worker_progress made;
-  made.step = step;
-  made.total = total;
-  view.take(made, story.now_us);
+  worker_progress progress;
+  progress.step = step;
+  progress.total = total;
+  view.take(progress, story.now_us);
   return view;
 }
 
@@ -83,16 +83,16 @@ TEST_CASE("kubeflow: what it is told", "[launch]") {
   CHECK(status(view) == nlohmann::json::parse(R"({"progressPercentage": 33,
       "metrics": [{"name": "step", "value": "100"}, {"name": "a\"b", "value": "0.25"}],
       "lastUpdatedTime": "2023-11-14T22:13:20Z"})"));
-  worker_progress made;
-  made.step = 110;
-  made.total = 300;
-  view.take(made, journal_story().now_us + 23'000'000);
+  worker_progress progress;
+  progress.step = 110;
+  progress.total = 300;
+  view.take(progress, journal_story().now_us + 23'000'000);
   CHECK(status(view)["estimatedRemainingSeconds"].get<double>() > 0);
   // How far it is, is known only if it says how far it goes.
   CHECK_FALSE(status(view_at(100, 0)).contains("progressPercentage"));
   CHECK(status(view_at(400, 300))["progressPercentage"] == 100);
-  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  CHECK(status(view_at(most, most))["progressPercentage"] == 100);
+  const std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  CHECK(status(view_at(largest, largest))["progressPercentage"] == 100);
 }
 
 TEST_CASE("kubeflow: only the first node tells it, and only of steps", "[launch]") {

@@ -29,7 +29,7 @@ long resident_file_memory() {
 
 struct listener : elastic::worker_observer {
   void started(const started_workers& job) override { round = job.round; }
-  void progress(const worker_progress& made) override { step = made.step; }
+  void progress(const worker_progress& report) override { step = report.step; }
   void hung(const hung_worker& worker) override { rank = worker.rank; }
 
   long round = -1;
@@ -39,32 +39,32 @@ struct listener : elastic::worker_observer {
 
 TEST_CASE("lean observer: gives back code that is in memory when workers start", "[launch]") {
   lean_observer observer;
-  const long before = resident_file_memory();
+  const long memory_before = resident_file_memory();
   observer.started({});
-  const long after = resident_file_memory();
-  INFO(before << " kB before, " << after << " kB after");
-  CHECK(after < before / 2);
+  const long memory_after = resident_file_memory();
+  INFO(memory_before << " kB before, " << memory_after << " kB after");
+  CHECK(memory_after < memory_before / 2);
 }
 
 TEST_CASE("lean observer: tells the next one all that it is told", "[launch]") {
-  const auto next = std::make_shared<listener>();
-  lean_observer observer(next);
+  const auto next_observer = std::make_shared<listener>();
+  lean_observer observer(next_observer);
   started_workers job;
   job.round = 3;
   observer.started(job);
-  CHECK(next->round == 3);
+  CHECK(next_observer->round == 3);
   // The second attempt is no start of the program.
   job.round = 4;
   observer.started(job);
-  CHECK(next->round == 4);
-  worker_progress made;
-  made.step = 7;
-  observer.progress(made);
-  CHECK(next->step == 7);
-  hung_worker hung;
-  hung.rank = 5;
-  observer.hung(hung);
-  CHECK(next->rank == 5);
+  CHECK(next_observer->round == 4);
+  worker_progress report;
+  report.step = 7;
+  observer.progress(report);
+  CHECK(next_observer->step == 7);
+  hung_worker worker;
+  worker.rank = 5;
+  observer.hung(worker);
+  CHECK(next_observer->rank == 5);
 }
 
 }  // namespace lean_observer_tests

@@ -40,16 +40,16 @@ TEST_CASE("machine: NVIDIA GPUs are counted by their numbered device files", "[l
       {{"nvidia0", "nvidiactl", "nvidia-uvm"}, 1},
       {{"nvidia0", "nvidia1", "nvidia10", "nvidia2x"}, 3},
   };
-  for (const row& each : rows) {
+  for (const row& entry : rows) {
     elastic::detail::device_listing listing;
-    listing.devices = each.devices;
-    CHECK(elastic::detail::count_accelerators(listing, {}) == each.count);
+    listing.devices = entry.devices;
+    CHECK(elastic::detail::count_accelerators(listing, {}) == entry.count);
   }
 }
 
 TEST_CASE("machine: CUDA_VISIBLE_DEVICES hides GPUs as the driver reads it", "[launch]") {
-  elastic::detail::device_listing four;
-  four.devices = {"nvidia0", "nvidia1", "nvidia2", "nvidia3"};
+  elastic::detail::device_listing four_gpus;
+  four_gpus.devices = {"nvidia0", "nvidia1", "nvidia2", "nvidia3"};
   struct row {
     const char* list;
     int count;
@@ -80,10 +80,10 @@ TEST_CASE("machine: CUDA_VISIBLE_DEVICES hides GPUs as the driver reads it", "[l
       {"0,GPU-aa", 1},
       {"GPU-a,GPU-b,GPU-c,GPU-d,GPU-e", 4},
   };
-  for (const row& each : rows) {
-    INFO("CUDA_VISIBLE_DEVICES=" << each.list);
-    CHECK(elastic::detail::count_accelerators(four, {{"CUDA_VISIBLE_DEVICES", each.list}}) ==
-          each.count);
+  for (const row& entry : rows) {
+    INFO("CUDA_VISIBLE_DEVICES=" << entry.list);
+    CHECK(elastic::detail::count_accelerators(four_gpus, {{"CUDA_VISIBLE_DEVICES", entry.list}}) ==
+          entry.count);
   }
 }
 
@@ -108,9 +108,9 @@ TEST_CASE("machine: AMD's variables hide GPUs one after the other", "[launch]") 
       {{{"HIP_VISIBLE_DEVICES", "0"}, {"CUDA_VISIBLE_DEVICES", "0,1,2"}}, 1},
       {{{"ROCR_VISIBLE_DEVICES", "2,3"}, {"HIP_VISIBLE_DEVICES", "0,1,2"}}, 2},
   };
-  for (const row& each : rows) {
-    CHECK(elastic::detail::count_accelerators(machine_test::amd(4), each.environment) ==
-          each.count);
+  for (const row& entry : rows) {
+    CHECK(elastic::detail::count_accelerators(machine_test::amd(4), entry.environment) ==
+          entry.count);
   }
 }
 
@@ -123,14 +123,14 @@ TEST_CASE("machine: NVIDIA goes before AMD", "[launch]") {
 TEST_CASE("machine: this one has a processor and a /dev with the null device", "[launch]") {
   CHECK(elastic::count_processors() >= 1);
   // Not those that this process may not use.
-  cpu_set_t before;
-  REQUIRE(::sched_getaffinity(0, sizeof before, &before) == 0);
-  cpu_set_t single;
-  CPU_ZERO(&single);
-  CPU_SET(::sched_getcpu(), &single);
-  REQUIRE(::sched_setaffinity(0, sizeof single, &single) == 0);
+  cpu_set_t former_set;
+  REQUIRE(::sched_getaffinity(0, sizeof former_set, &former_set) == 0);
+  cpu_set_t single_processor;
+  CPU_ZERO(&single_processor);
+  CPU_SET(::sched_getcpu(), &single_processor);
+  REQUIRE(::sched_setaffinity(0, sizeof single_processor, &single_processor) == 0);
   CHECK(elastic::count_processors() == 1);
-  REQUIRE(::sched_setaffinity(0, sizeof before, &before) == 0);
+  REQUIRE(::sched_setaffinity(0, sizeof former_set, &former_set) == 0);
   const auto listing = elastic::detail::list_devices();
   CHECK(std::find(listing.devices.begin(), listing.devices.end(), "null") != listing.devices.end());
 }

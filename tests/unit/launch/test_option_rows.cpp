@@ -154,12 +154,12 @@ launch_config config_of(arguments options, elastic::environment_map environment 
 }
 
 names differences(const launch_config& left, const launch_config& right) {
-  const auto before = members_of(left);
-  names different;
+  const auto left_members = members_of(left);
+  names result;
   for (const auto& [name, text] : members_of(right)) {
-    if (before.at(name) != text) different.insert(name);
+    if (left_members.at(name) != text) result.insert(name);
   }
-  return different;
+  return result;
 }
 
 /// One option: a value that is not its default, and the members that it sets.
@@ -168,7 +168,7 @@ struct effect {
   const char* value;
   names members;
   /// What both configurations are given besides.
-  arguments both = {};
+  arguments common_arguments = {};
 };
 
 const std::vector<effect>& effects() {
@@ -256,10 +256,11 @@ namespace rt = option_rows_test;
 TEST_CASE("option_rows: each option sets its own members and no other", "[launch]") {
   for (const rt::effect& row : rt::effects()) {
     INFO(row.option);
-    rt::arguments given = row.both;
-    given.emplace_back(row.option);
-    if (elastic::detail::option_named(row.option).takes_value()) given.emplace_back(row.value);
-    CHECK(rt::differences(rt::config_of(row.both), rt::config_of(given)) == row.members);
+    rt::arguments words = row.common_arguments;
+    words.emplace_back(row.option);
+    if (elastic::detail::option_named(row.option).takes_value()) words.emplace_back(row.value);
+    CHECK(rt::differences(rt::config_of(row.common_arguments), rt::config_of(words)) ==
+          row.members);
   }
 }
 
@@ -271,11 +272,13 @@ TEST_CASE("option_rows: the variable of an option does what the option does", "[
     INFO(option.pet_variable());
     auto expected = row.members;
     expected.insert("workers.environment");
-    const auto without = rt::config_of(row.both);
-    CHECK(rt::differences(without, rt::config_of(row.both, {{option.pet_variable(), row.value}})) ==
+    const auto default_config = rt::config_of(row.common_arguments);
+    CHECK(rt::differences(default_config, rt::config_of(row.common_arguments,
+                                                        {{option.pet_variable(), row.value}})) ==
           expected);
     if (*option.variable == '\0') continue;
-    CHECK(rt::differences(without, rt::config_of(row.both, {{option.variable, row.value}})) ==
+    CHECK(rt::differences(default_config,
+                          rt::config_of(row.common_arguments, {{option.variable, row.value}})) ==
           expected);
   }
 }

@@ -38,55 +38,60 @@ struct machine {
 
   int cores() const { return sockets * nodes_per_socket * complexes_per_node * cores_per_complex; }
   processor_topology topology() const {
-    processor_topology all;
+    processor_topology processors;
     const int per_node = complexes_per_node * cores_per_complex;
     const int per_socket = per_node * nodes_per_socket;
     for (int number = 0; number < 2 * cores(); ++number) {
       const int core = number % cores();
-      all.push_back({number, core, core - core % cores_per_complex, core / per_node,
-                     core - core % per_socket});
+      processors.push_back({number, core, core - core % cores_per_complex, core / per_node,
+                            core - core % per_socket});
     }
-    return all;
+    return processors;
   }
-  processor_set all() const {
-    processor_set everything;
-    for (int number = 0; number < 2 * cores(); ++number) everything.add(number);
-    return everything;
+  processor_set all_processors() const {
+    processor_set result;
+    for (int number = 0; number < 2 * cores(); ++number) result.add(number);
+    return result;
   }
 };
 
-texts placed(const machine& where, numa_binding how, std::size_t workers,
-             const numbers& gpu_nodes = {}, const processor_set& allowed = {}) {
-  const processor_set usable = allowed.empty() ? where.all() : allowed;
-  const auto topology = where.topology();
-  const auto nodes = elastic::detail::nodes_of_workers(topology, usable, workers, gpu_nodes);
+texts placement_of(const machine& server, numa_binding binding, std::size_t workers,
+                   const numbers& gpu_nodes = {}, const processor_set& allowed_processors = {}) {
+  const processor_set usable_processors =
+      allowed_processors.empty() ? server.all_processors() : allowed_processors;
+  const auto topology = server.topology();
+  const auto nodes =
+      elastic::detail::nodes_of_workers(topology, usable_processors, workers, gpu_nodes);
   texts lists;
-  for (const processor_set& one : elastic::detail::place_workers(how, topology, usable, nodes)) {
-    lists.push_back(one.text());
+  for (const processor_set& worker_processors :
+       elastic::detail::place_workers(binding, topology, usable_processors, nodes)) {
+    lists.push_back(worker_processors.text());
   }
   return lists;
 }
 
 TEST_CASE("placement: a worker gets its NUMA node, its socket, cores, or a complex", "[launch]") {
-  const machine where;  // 16 cores: nodes 0-3, 4-7, 8-11, 12-15; their threads are 16 higher
-  CHECK(placed(where, numa_binding::none, 4).empty());
-  CHECK(placed(where, numa_binding::node, 4) ==
+  const machine server;  // 16 cores: nodes 0-3, 4-7, 8-11, 12-15; their threads are 16 higher
+  CHECK(placement_of(server, numa_binding::none, 4).empty());
+  CHECK(placement_of(server, numa_binding::node, 4) ==
         texts{"0-3,16-19", "4-7,20-23", "8-11,24-27", "12-15,28-31"});
-  CHECK(placed(where, numa_binding::socket, 4) ==
+  CHECK(placement_of(server, numa_binding::socket, 4) ==
         texts{"0-7,16-23", "0-7,16-23", "8-15,24-31", "8-15,24-31"});
-  CHECK(placed(where, numa_binding::exclusive, 8) == texts{"0-1,16-17", "2-3,18-19", "4-5,20-21",
-                                                           "6-7,22-23", "8-9,24-25", "10-11,26-27",
-                                                           "12-13,28-29", "14-15,30-31"});
-  CHECK(placed(where, numa_binding::core_complex, 8) == placed(where, numa_binding::exclusive, 8));
+  CHECK(placement_of(server, numa_binding::exclusive, 8) ==
+        texts{"0-1,16-17", "2-3,18-19", "4-5,20-21", "6-7,22-23", "8-9,24-25", "10-11,26-27",
+              "12-13,28-29", "14-15,30-31"});
+  CHECK(placement_of(server, numa_binding::core_complex, 8) ==
+        placement_of(server, numa_binding::exclusive, 8));
   // More workers of a node than complexes: they share.
-  CHECK(placed(where, numa_binding::core_complex, 3, {1, 1, 1}) ==
+  CHECK(placement_of(server, numa_binding::core_complex, 3, {1, 1, 1}) ==
         texts{"4-5,20-21", "6-7,22-23", "4-5,20-21"});
 }
 
 TEST_CASE("placement: workers follow their GPUs, else are dealt out over the nodes", "[launch]") {
-  const machine where;
+  const machine server;
   const auto nodes = [&](std::size_t count, const numbers& gpus) {
-    return elastic::detail::nodes_of_workers(where.topology(), where.all(), count, gpus);
+    return elastic::detail::nodes_of_workers(server.topology(), server.all_processors(), count,
+                                             gpus);
   };
   CHECK(nodes(4, {3, 3, 0, 0}) == numbers{3, 3, 0, 0});
   CHECK(nodes(8, {}) == numbers{0, 0, 1, 1, 2, 2, 3, 3});
@@ -96,31 +101,35 @@ TEST_CASE("placement: workers follow their GPUs, else are dealt out over the nod
 }
 
 TEST_CASE("placement: exclusive cores are no two workers', and all are dealt out", "[launch]") {
-  const machine where;
+  const machine server;
   for (std::size_t workers = 1; workers <= 16; ++workers) {
     CAPTURE(workers);
-    std::set<int> taken;
+    std::set<int> processors;
     std::size_t sum = 0;
-    const auto topology = where.topology();
-    const auto nodes = elastic::detail::nodes_of_workers(topology, where.all(), workers, {});
-    for (const auto& one :
-         elastic::detail::place_workers(numa_binding::exclusive, topology, where.all(), nodes)) {
-      CHECK_FALSE(one.empty());
-      sum += one.size();
-      taken.insert(one.begin(), one.end());
+    const auto topology = server.topology();
+    const auto nodes =
+        elastic::detail::nodes_of_workers(topology, server.all_processors(), workers, {});
+    for (const auto& worker_processors : elastic::detail::place_workers(
+             numa_binding::exclusive, topology, server.all_processors(), nodes)) {
+      CHECK_FALSE(worker_processors.empty());
+      sum += worker_processors.size();
+      processors.insert(worker_processors.begin(), worker_processors.end());
     }
-    CHECK(taken.size() == sum);
+    CHECK(processors.size() == sum);
     if (workers >= 4) CHECK(sum == 32);
   }
 }
 
 TEST_CASE("placement: keeps to the processors that are allowed", "[launch]") {
-  const machine where;
-  const auto allowed = processor_set::parse("5-7,20,12");
-  CHECK(placed(where, numa_binding::node, 2, {}, allowed) == texts{"5-7,20", "12"});
-  CHECK(placed(where, numa_binding::socket, 2, {1, 3}, allowed) == texts{"5-7,20", "12"});
-  CHECK(placed(where, numa_binding::exclusive, 2, {1, 1}, allowed) == texts{"5,20", "6-7"});
-  CHECK_THROWS_WITH(placed(where, numa_binding::exclusive, 2, {3, 3}, allowed),
+  const machine server;
+  const auto allowed_processors = processor_set::parse("5-7,20,12");
+  CHECK(placement_of(server, numa_binding::node, 2, {}, allowed_processors) ==
+        texts{"5-7,20", "12"});
+  CHECK(placement_of(server, numa_binding::socket, 2, {1, 3}, allowed_processors) ==
+        texts{"5-7,20", "12"});
+  CHECK(placement_of(server, numa_binding::exclusive, 2, {1, 1}, allowed_processors) ==
+        texts{"5,20", "6-7"});
+  CHECK_THROWS_WITH(placement_of(server, numa_binding::exclusive, 2, {3, 3}, allowed_processors),
                     Catch::Contains("NUMA node 3 has 1 core for 2 workers"));
 }
 
@@ -133,7 +142,7 @@ void write(const std::string& file, const std::string& text) {
 
 TEST_CASE("placement: the topology is read as the kernel lists it", "[launch]") {
   const temporary_directory sys;
-  const machine where;
+  const machine server;
   const std::string system = sys / "devices/system";
   write(system + "/cpu/online", "0-31");
   write(system + "/node/online", "0-3");
@@ -141,18 +150,21 @@ TEST_CASE("placement: the topology is read as the kernel lists it", "[launch]") 
     write(fmt::format("{}/node/node{}/cpulist", system, node),
           fmt::format("{}-{},{}-{}", node * 4, node * 4 + 3, node * 4 + 16, node * 4 + 19));
   }
-  for (const logical_processor& one : where.topology()) {
-    const std::string cpu = fmt::format("{}/cpu/cpu{}", system, one.number);
-    write(cpu + "/topology/thread_siblings_list", fmt::format("{},{}", one.core, one.core + 16));
+  for (const logical_processor& processor : server.topology()) {
+    const std::string cpu = fmt::format("{}/cpu/cpu{}", system, processor.number);
+    write(cpu + "/topology/thread_siblings_list",
+          fmt::format("{},{}", processor.core, processor.core + 16));
     write(cpu + "/topology/core_siblings_list",
-          fmt::format("{}-{},{}-{}", one.socket, one.socket + 7, one.socket + 16, one.socket + 23));
+          fmt::format("{}-{},{}-{}", processor.socket, processor.socket + 7, processor.socket + 16,
+                      processor.socket + 23));
     write(cpu + "/cache/index0/level", "1");
-    write(cpu + "/cache/index0/shared_cpu_list", fmt::format("{},{}", one.core, one.core + 16));
+    write(cpu + "/cache/index0/shared_cpu_list",
+          fmt::format("{},{}", processor.core, processor.core + 16));
     write(cpu + "/cache/index1/level", "3");
     write(cpu + "/cache/index1/shared_cpu_list",
-          fmt::format("{}-{}", one.complex, one.complex + 1));
+          fmt::format("{}-{}", processor.complex, processor.complex + 1));
   }
-  CHECK(elastic::detail::read_processor_topology(sys.path()) == where.topology());
+  CHECK(elastic::detail::read_processor_topology(sys.path()) == server.topology());
 }
 
 TEST_CASE("placement: what a kernel does not tell is one node with a core for each", "[launch]") {
@@ -160,8 +172,8 @@ TEST_CASE("placement: what a kernel does not tell is one node with a core for ea
   write(sys / "devices/system/cpu/online", "0-1");
   CHECK(elastic::detail::read_processor_topology(sys.path()) ==
         processor_topology{{0, 0, 0, 0, 0}, {1, 1, 1, 0, 0}});
-  const temporary_directory empty;
-  CHECK_THROWS_WITH(elastic::detail::read_processor_topology(empty.path()),
+  const temporary_directory empty_root;
+  CHECK_THROWS_WITH(elastic::detail::read_processor_topology(empty_root.path()),
                     Catch::Contains("the processors are not listed there"));
 }
 
@@ -174,9 +186,9 @@ TEST_CASE("placement: GPUs are on the nodes of their PCI devices", "[launch]") {
   const std::vector<std::pair<std::string, int>> gpus = {
       {"0000:3b:00.0", 0}, {"0000:5e:00.0", 0}, {"0000:af:00.0", 1}};
   for (const auto& [address, node] : gpus) {
-    std::string of_driver = address;
-    for (char& letter : of_driver) letter = static_cast<char>(std::toupper(letter));
-    write(root / ("proc/driver/nvidia/gpus/" + of_driver + "/information"), "Model: any");
+    std::string driver_address = address;
+    for (char& letter : driver_address) letter = static_cast<char>(std::toupper(letter));
+    write(root / ("proc/driver/nvidia/gpus/" + driver_address + "/information"), "Model: any");
     write(root / ("sys/bus/pci/devices/" + address + "/numa_node"), std::to_string(node));
   }
   const auto nodes = [&](const elastic::environment_map& environment) {
@@ -185,8 +197,8 @@ TEST_CASE("placement: GPUs are on the nodes of their PCI devices", "[launch]") {
   CHECK(nodes({}) == numbers{0, 0, 1});
   CHECK(nodes({{"CUDA_VISIBLE_DEVICES", "2,0"}}) == numbers{1, 0});
   CHECK(nodes({{"CUDA_VISIBLE_DEVICES", "GPU-1,9,2"}}) == numbers{-1, -1, 1});
-  const temporary_directory none;
-  CHECK(elastic::detail::gpu_nodes({{"CUDA_VISIBLE_DEVICES", "0"}}, none.path()).empty());
+  const temporary_directory empty_root;
+  CHECK(elastic::detail::gpu_nodes({{"CUDA_VISIBLE_DEVICES", "0"}}, empty_root.path()).empty());
 }
 
 }  // namespace placement_tests

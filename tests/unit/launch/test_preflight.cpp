@@ -30,9 +30,9 @@ class temporary_directory {
     path_ = name;
   }
   ~temporary_directory() {
-    std::error_code ignored;
-    fs::permissions(path_, fs::perms::owner_all, ignored);
-    fs::remove_all(path_, ignored);
+    std::error_code failure;
+    fs::permissions(path_, fs::perms::owner_all, failure);
+    fs::remove_all(path_, failure);
   }
   std::string operator/(const std::string& name) const { return (path_ / name).string(); }
   std::string path() const { return path_.string(); }
@@ -46,7 +46,7 @@ class temporary_directory {
   fs::path path_;
 };
 
-/// The exit code, and that the sentence names `part`; 0 where all is well.
+/// The exit code, and that the sentence names `part`; 0 if all is well.
 int code_of(const elastic::launch_config& config, const std::string& part = {}) {
   const auto exit = elastic::check_files(config);
   if (!exit) return 0;
@@ -90,10 +90,10 @@ TEST_CASE("preflight: a script that cannot be read is refused", "[launch][not-ro
 TEST_CASE("preflight: the log directory must be one, or become one", "[launch]") {
   pt::temporary_directory folder;
   elastic::launch_config config;
-  for (const std::string& good : {std::string(), std::string("/dev/null"), folder.path(),
-                                  folder / "new", folder / "new/below", std::string(".")}) {
-    INFO(good);
-    config.workers.log_dir = good;
+  for (const std::string& directory : {std::string(), std::string("/dev/null"), folder.path(),
+                                       folder / "new", folder / "new/below", std::string(".")}) {
+    INFO(directory);
+    config.workers.log_dir = directory;
     CHECK(pt::code_of(config) == 0);
   }
   CHECK_FALSE(pt::fs::exists(folder / "new"));
@@ -111,10 +111,10 @@ TEST_CASE("preflight: the journal must be a file that can be appended to, or mad
   pt::temporary_directory folder;
   elastic::launch_config config;
   folder.file("file");
-  for (const std::string& good :
+  for (const std::string& file :
        {std::string(), std::string("/dev/null"), folder / "file", folder / "new"}) {
-    INFO(good);
-    config.workers.journal = good;
+    INFO(file);
+    config.workers.journal = file;
     CHECK(pt::code_of(config) == 0);
   }
   CHECK_FALSE(pt::fs::exists(folder / "new"));
@@ -127,8 +127,8 @@ TEST_CASE("preflight: the journal must be a file that can be appended to, or mad
 }
 
 TEST_CASE("preflight: a file system that may not answer is not asked", "[launch]") {
-  const std::string missing = elastic::test::stalling_mount::missing();
-  if (!missing.empty()) return elastic::test::skip(missing);
+  const std::string reason = elastic::test::stalling_mount::missing();
+  if (!reason.empty()) return elastic::test::skip(reason);
   const elastic::test::stalling_mount mount;
   elastic::launch_config config;
   config.workers.journal = mount.path() + "/missing/journal";

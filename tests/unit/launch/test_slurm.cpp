@@ -72,42 +72,42 @@ TEST_CASE("slurm hosts: what is no list, or too large a one, is refused", "[laun
   CHECK(parse_slurm_hosts("n[1-100000]").size() == 100'000);
 }
 
-elastic::command_line read(arguments given, environment_map environment) {
-  given.emplace_back("a.py");
+elastic::command_line command_line_of(arguments words, environment_map environment) {
+  words.emplace_back("a.py");
   elastic::command_line_facts facts;
   facts.environment = std::move(environment);
-  const auto outcome = elastic::parse_command_line(given, facts);
+  const auto outcome = elastic::parse_command_line(words, facts);
   if (const auto* exit = std::get_if<elastic::early_exit>(&outcome)) FAIL(exit->text);
   return std::get<elastic::command_line>(outcome);
 }
 
 /// What a task of `srun` is given, as Slurm 22.05 does.
 environment_map step(environment_map changes = {}) {
-  environment_map all = {{"SLURM_JOB_ID", "4711"},
-                         {"SLURM_STEP_ID", "2"},
-                         {"SLURM_STEP_NUM_NODES", "4"},
-                         {"SLURM_STEP_NUM_TASKS", "4"},
-                         {"SLURM_STEP_NODELIST", "n[1-4]"},
-                         {"SLURM_NODEID", "3"},
-                         {"SLURM_PROCID", "0"}};
-  for (auto& [name, value] : changes) all[name] = value;
-  return all;
+  environment_map variables = {{"SLURM_JOB_ID", "4711"},
+                               {"SLURM_STEP_ID", "2"},
+                               {"SLURM_STEP_NUM_NODES", "4"},
+                               {"SLURM_STEP_NUM_TASKS", "4"},
+                               {"SLURM_STEP_NODELIST", "n[1-4]"},
+                               {"SLURM_NODEID", "3"},
+                               {"SLURM_PROCID", "0"}};
+  for (auto& [name, value] : changes) variables[name] = value;
+  return variables;
 }
 
 std::string meeting(const elastic::command_line& line) {
-  const elastic::rendezvous_parameters& chosen = line.config.rendezvous;
+  const elastic::rendezvous_parameters& parameters = line.config.rendezvous;
   if (line.config.standalone) return "alone";
-  const std::string at = chosen.backend == "static" && chosen.endpoint.empty()
-                             ? fmt::format("{}:{} {}", line.config.master_addr,
-                                           line.config.master_port, chosen.node_rank)
-                             : chosen.endpoint;
-  return fmt::format("{}:{} {} {} {}", chosen.min_nodes, chosen.max_nodes, chosen.backend, at,
-                     chosen.run_id);
+  const std::string address = parameters.backend == "static" && parameters.endpoint.empty()
+                                  ? fmt::format("{}:{} {}", line.config.master_addr,
+                                                line.config.master_port, parameters.node_rank)
+                                  : parameters.endpoint;
+  return fmt::format("{}:{} {} {} {}", parameters.min_nodes, parameters.max_nodes,
+                     parameters.backend, address, parameters.run_id);
 }
 
 TEST_CASE("slurm step: what no option says is what Slurm says", "[launch]") {
   struct row {
-    arguments given;
+    arguments words;
     environment_map environment;
     std::string meeting;
     std::string note;
@@ -157,8 +157,8 @@ TEST_CASE("slurm step: what no option says is what Slurm says", "[launch]") {
        ""},
   };
   for (const row& entry : rows) {
-    INFO(fmt::format("{} in {}", entry.given, entry.environment));
-    const elastic::command_line line = read(entry.given, entry.environment);
+    INFO(fmt::format("{} in {}", entry.words, entry.environment));
+    const elastic::command_line line = command_line_of(entry.words, entry.environment);
     CHECK(meeting(line) == entry.meeting);
     CHECK(line.warnings.empty());
     if (!entry.note.empty()) CHECK(line.notes == arguments{entry.note});
@@ -168,7 +168,7 @@ TEST_CASE("slurm step: what no option says is what Slurm says", "[launch]") {
 
 TEST_CASE("slurm step: options win over what contradicts them, which is said once", "[launch]") {
   struct row {
-    arguments given;
+    arguments words;
     environment_map environment;
     std::string meeting;
     std::string warning;
@@ -199,14 +199,14 @@ TEST_CASE("slurm step: options win over what contradicts them, which is said onc
        "--nnodes and --rdzv-endpoint"},
   };
   for (row& entry : rows) {
-    INFO(fmt::format("{} in {}", entry.given, entry.environment));
-    const elastic::command_line line = read(entry.given, entry.environment);
+    INFO(fmt::format("{} in {}", entry.words, entry.environment));
+    const elastic::command_line line = command_line_of(entry.words, entry.environment);
     CHECK(meeting(line) == entry.meeting);
     CHECK(line.warnings == arguments{entry.warning});
     // What is true of all nodes is said by the first alone.
     entry.environment["SLURM_PROCID"] = "1";
     const bool is_of_node = entry.warning.find("SLURM_NODEID") != std::string::npos;
-    CHECK(read(entry.given, entry.environment).warnings.size() == (is_of_node ? 1 : 0));
+    CHECK(command_line_of(entry.words, entry.environment).warnings.size() == (is_of_node ? 1 : 0));
   }
 }
 

@@ -38,8 +38,8 @@ TEST_CASE("address filter: a network that is none is refused, by its name", "[ne
     try {
       address_filter().add_network(text);
       FAIL_CHECK("was taken");
-    } catch (const elastic::error& refused) {
-      CHECK(std::string(refused.what()).find("'" + std::string(text) + "'") == 0);
+    } catch (const elastic::error& failure) {
+      CHECK(std::string(failure.what()).find("'" + std::string(text) + "'") == 0);
     }
   }
 }

@@ -40,28 +40,29 @@ sockaddr_storage loopback(int family, in_port_t port = 0) {
 }
 
 struct port {
-  explicit port(int family) : listening(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const sockaddr_storage at = loopback(family);
-    REQUIRE(::bind(listening.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0);
-    REQUIRE(::listen(listening.get(), 5) == 0);
-    sockaddr_storage bound{};
-    socklen_t size = sizeof bound;
-    ::getsockname(listening.get(), reinterpret_cast<sockaddr*>(&bound), &size);
-    number = family == AF_INET ? reinterpret_cast<sockaddr_in&>(bound).sin_port
-                               : reinterpret_cast<sockaddr_in6&>(bound).sin6_port;
+  explicit port(int family) : listener(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const sockaddr_storage address = loopback(family);
+    REQUIRE(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) ==
+            0);
+    REQUIRE(::listen(listener.get(), 5) == 0);
+    sockaddr_storage bound_address{};
+    socklen_t size = sizeof bound_address;
+    ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&bound_address), &size);
+    number = family == AF_INET ? reinterpret_cast<sockaddr_in&>(bound_address).sin_port
+                               : reinterpret_cast<sockaddr_in6&>(bound_address).sin6_port;
   }
 
-  unique_fd listening;
+  unique_fd listener;
   in_port_t number = 0;
 };
 
 struct link {
-  explicit link(const port& to) : client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit link(const port& target) : client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     join_cut(client.get());
-    const sockaddr_storage at = loopback(AF_INET, to.number);
-    REQUIRE(::connect(client.get(), reinterpret_cast<const sockaddr*>(&at), sizeof(sockaddr_in)) ==
-            0);
-    server = unique_fd(::accept4(to.listening.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    const sockaddr_storage address = loopback(AF_INET, target.number);
+    REQUIRE(::connect(client.get(), reinterpret_cast<const sockaddr*>(&address),
+                      sizeof(sockaddr_in)) == 0);
+    server = unique_fd(::accept4(target.listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
     join_cut(server.get());
   }
 
@@ -69,16 +70,16 @@ struct link {
   unique_fd server;
 };
 
-void send(const unique_fd& from, const std::string& text) {
-  REQUIRE(::send(from.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()));
+void send(const unique_fd& socket, const std::string& text) {
+  REQUIRE(::send(socket.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()));
 }
 
 // What has arrived; empty if nothing does for so long.
-std::string received(const unique_fd& to, int patience_ms = 20'000) {
-  pollfd waiting{to.get(), POLLIN, 0};
-  if (::poll(&waiting, 1, patience_ms) == 0) return "";
+std::string receive(const unique_fd& socket, int patience_ms = 20'000) {
+  pollfd poll_entry{socket.get(), POLLIN, 0};
+  if (::poll(&poll_entry, 1, patience_ms) == 0) return "";
   char text[100];
-  const ssize_t size = ::recv(to.get(), text, sizeof text, 0);
+  const ssize_t size = ::recv(socket.get(), text, sizeof text, 0);
   return size < 0 ? std::string("error: ") + std::strerror(errno)
                   : std::string(text, static_cast<std::size_t>(size));
 }
@@ -146,19 +147,19 @@ TEST_CASE("cut links: nothing arrives from another process until the end, and no
   if (!can_cut()) return elastic::test::skip("this kernel has no signatures for TCP");
   const int family = GENERATE(AF_INET, AF_INET6);
   CAPTURE(family);
-  const port here(family);
-  link connection(here);
-  other_process other(std::move(connection.client));
+  const port listener_port(family);
+  link connection(listener_port);
+  other_process process(std::move(connection.client));
   cut.emplace();
   CHECK(cut->count() >= 2);
-  const unique_fd there = other.take();
-  send(there, "question");
+  const unique_fd moved_socket = process.take();
+  send(moved_socket, "question");
   send(connection.server, "news");
-  CHECK(received(connection.server, 20) == "");
-  CHECK(received(there, 20) == "");
+  CHECK(receive(connection.server, 20) == "");
+  CHECK(receive(moved_socket, 20) == "");
   cut.reset();
-  CHECK(received(connection.server) == "question");
-  CHECK(received(there) == "news");
+  CHECK(receive(connection.server) == "question");
+  CHECK(receive(moved_socket) == "news");
 }
 
 TEST_CASE("cut links: what a process says to itself goes on, and so does all of it afterwards",
@@ -166,24 +167,24 @@ TEST_CASE("cut links: what a process says to itself goes on, and so does all of 
   if (!can_cut()) return elastic::test::skip("this kernel has no signatures for TCP");
   const int family = GENERATE(AF_INET, AF_INET6);
   CAPTURE(family);
-  const port here(family);
-  const link before(here);
+  const port listener_port(family);
+  const link first_link(listener_port);
   cut.emplace();
-  const link meanwhile(here);
+  const link second_link(listener_port);
   const auto check = [](const link& connection) {
     send(connection.client, "question");
-    CHECK(received(connection.server) == "question");
+    CHECK(receive(connection.server) == "question");
     send(connection.server, "answer");
-    CHECK(received(connection.client) == "answer");
+    CHECK(receive(connection.client) == "answer");
   };
-  for (const link* connection : {&before, &meanwhile}) check(*connection);
+  for (const link* connection : {&first_link, &second_link}) check(*connection);
   // Another one, which ends before the first.
-  std::optional<links_cut> second(std::in_place);
+  std::optional<links_cut> second_cut(std::in_place);
   cut.reset();
-  for (const link* connection : {&before, &meanwhile}) check(*connection);
-  second.reset();
-  const link after(here);
-  for (const link* connection : {&before, &meanwhile, &after}) check(*connection);
+  for (const link* connection : {&first_link, &second_link}) check(*connection);
+  second_cut.reset();
+  const link third_link(listener_port);
+  for (const link* connection : {&first_link, &second_link, &third_link}) check(*connection);
 }
 
 }  // namespace cut_links_tests

@@ -16,9 +16,9 @@ namespace {
 std::string endpoint_refusal(const std::string& text) {
   try {
     parse_endpoint(text, 29400);
-  } catch (const error& refused) {
-    CHECK(refused.code() == errc::invalid_argument);
-    return refused.what();
+  } catch (const error& failure) {
+    CHECK(failure.code() == errc::invalid_argument);
+    return failure.what();
   }
   return "";
 }
@@ -45,9 +45,9 @@ TEST_CASE("endpoint: reads hosts and ports as torchrun does", "[net]") {
   };
   for (const auto& row : rows) {
     INFO("endpoint '" << row.text << "'");
-    const endpoint read = parse_endpoint(row.text, 29400);
-    CHECK(read.host == row.expected.host);
-    CHECK(read.port == row.expected.port);
+    const endpoint result = parse_endpoint(row.text, 29400);
+    CHECK(result.host == row.expected.host);
+    CHECK(result.port == row.expected.port);
   }
 }
 
@@ -75,8 +75,9 @@ TEST_CASE("endpoint: refuses what is none, in one line that says what is allowed
 }
 
 TEST_CASE("endpoint: is written so that it can be read again", "[net]") {
-  for (const auto& at : {endpoint{"node1", 1}, endpoint{"::1", 29500}, endpoint{"10.1.2.3", 0}}) {
-    CHECK(parse_endpoint(to_text(at), 1) == at);
+  for (const auto& address :
+       {endpoint{"node1", 1}, endpoint{"::1", 29500}, endpoint{"10.1.2.3", 0}}) {
+    CHECK(parse_endpoint(to_text(address), 1) == address);
   }
   CHECK(to_text(endpoint{"::1", 29500}) == "[::1]:29500");
 }
@@ -94,13 +95,13 @@ TEST_CASE("endpoint: every port from 0 to 65535 is read, and no other", "[net]")
 
 CO_TEST("resolve_addresses: a number is its own address, a name that nobody has is none", "[net]") {
   // Awaited outside of CHECK, where g++ 12 would execute it twice.
-  const auto number = co_await detail::resolve_addresses("127.3.2.1");
-  const auto name = co_await detail::resolve_addresses("localhost");
-  const auto nobody = co_await detail::resolve_addresses("no-such-host.invalid");
-  CHECK(number == std::vector{asio::ip::make_address("127.3.2.1")});
-  REQUIRE_FALSE(name.empty());
-  CHECK(name.front().is_loopback());
-  CHECK(nobody.empty());
+  const auto number_addresses = co_await detail::resolve_addresses("127.3.2.1");
+  const auto name_addresses = co_await detail::resolve_addresses("localhost");
+  const auto missing_addresses = co_await detail::resolve_addresses("no-such-host.invalid");
+  CHECK(number_addresses == std::vector{asio::ip::make_address("127.3.2.1")});
+  REQUIRE_FALSE(name_addresses.empty());
+  CHECK(name_addresses.front().is_loopback());
+  CHECK(missing_addresses.empty());
 }
 
 }  // namespace

@@ -30,10 +30,10 @@ using elastic::test::scripted_server;
 const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 task<std::unique_ptr<http_connection>> connect_to(std::uint16_t port) {
-  elastic::endpoint at{"127.0.0.1", port};
-  auto socket = co_await elastic::detail::connect_tcp(at);
+  elastic::endpoint address{"127.0.0.1", port};
+  auto socket = co_await elastic::detail::connect_tcp(address);
   auto stream = std::make_unique<elastic::detail::tcp_stream>(std::move(socket));
-  co_return std::make_unique<http_connection>(std::move(stream), elastic::to_text(at));
+  co_return std::make_unique<http_connection>(std::move(stream), elastic::to_text(address));
 }
 
 // "200 ok", or what was wrong.
@@ -51,21 +51,21 @@ task<std::string> answer_of(http_connection& connection, std::string target = "/
 CO_TEST("http connection: one request goes after the other", "[net]") {
   scripted_server server({{ok, ok}});
   auto connection = co_await connect_to(server.port());
-  const std::string first = co_await answer_of(*connection, "/a");
-  CHECK(first == "200 ok");
+  const std::string first_answer = co_await answer_of(*connection, "/a");
+  CHECK(first_answer == "200 ok");
   CHECK(connection->is_usable());
-  const std::string second = co_await answer_of(*connection, "/b");
-  CHECK(second == "200 ok");
-  const std::string heard = server.heard();
-  CHECK(heard.find("GET /a HTTP/1.1\r\nHost: 127.0.0.1:") == 0);
-  CHECK(heard.find("GET /b HTTP/1.1\r\n") != std::string::npos);
+  const std::string second_answer = co_await answer_of(*connection, "/b");
+  CHECK(second_answer == "200 ok");
+  const std::string requests = server.heard();
+  CHECK(requests.find("GET /a HTTP/1.1\r\nHost: 127.0.0.1:") == 0);
+  CHECK(requests.find("GET /b HTTP/1.1\r\n") != std::string::npos);
 }
 
 CO_TEST("http connection: is of no further use if the server says so", "[net]") {
   scripted_server server({{"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"}});
   auto connection = co_await connect_to(server.port());
-  const std::string first = co_await answer_of(*connection);
-  CHECK(first == "200 ok");
+  const std::string first_answer = co_await answer_of(*connection);
+  CHECK(first_answer == "200 ok");
   CHECK_FALSE(connection->is_usable());
 }
 
@@ -107,23 +107,23 @@ CO_TEST("http connection: a wait that is cancelled leaves nothing", "[net]") {
   scripted_server server({{scripted_server::silence}});
   auto connection = co_await connect_to(server.port());
   elastic::system_time time;
-  task<std::string> asking = answer_of(*connection);
+  task<std::string> answer_task = answer_of(*connection);
   const std::optional<std::string> answer =
-      co_await elastic::with_deadline(time, time.now() + 20ms, std::move(asking));
+      co_await elastic::with_deadline(time, time.now() + 20ms, std::move(answer_task));
   CHECK_FALSE(answer);
   CHECK_FALSE(connection->is_usable());
 }
 
 CO_TEST("tcp stream: says at which addresses nobody answers", "[net]") {
-  const elastic::endpoint nowhere{"127.0.0.1", elastic::test::reserved_port()};
+  const elastic::endpoint closed_endpoint{"127.0.0.1", elastic::test::reserved_port()};
   std::string problem;
   try {
-    co_await elastic::detail::connect_tcp(nowhere);
+    co_await elastic::detail::connect_tcp(closed_endpoint);
   } catch (const error& failure) {
     CHECK(failure.code() == errc::connection_failed);
     problem = failure.what();
   }
-  CHECK(problem == elastic::to_text(nowhere) + ": Connection refused");
+  CHECK(problem == elastic::to_text(closed_endpoint) + ": Connection refused");
 }
 
 }  // namespace http_connection_tests

@@ -13,12 +13,12 @@ namespace http_response_parser_tests {
 
 using elastic::detail::http_response_parser;
 
-const std::string chunked =
+const std::string chunked_answer =
     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     "5\r\nhello\r\n1;more=yes\r\n \r\n0A\r\nworld12345\r\n0\r\nTrailer: t\r\n\r\n";
 
 // All at once, and byte by byte.
-http_response_parser parsed(std::string_view bytes, bool by_byte) {
+http_response_parser parser_of(std::string_view bytes, bool by_byte) {
   http_response_parser parser;
   if (!by_byte) parser.feed(bytes);
   for (std::size_t i = 0; by_byte && i < bytes.size(); ++i) parser.feed(bytes.substr(i, 1));
@@ -26,25 +26,25 @@ http_response_parser parsed(std::string_view bytes, bool by_byte) {
 }
 
 std::string refusal_of(std::string_view bytes) {
-  std::string all_at_once;
-  std::string by_byte;
-  for (std::string* refusal : {&all_at_once, &by_byte}) {
+  std::string whole_refusal;
+  std::string byte_refusal;
+  for (std::string* refusal : {&whole_refusal, &byte_refusal}) {
     try {
-      parsed(bytes, refusal == &by_byte).end();
+      parser_of(bytes, refusal == &byte_refusal).end();
     } catch (const elastic::error& failure) {
       CHECK(failure.code() == elastic::errc::protocol_violation);
       *refusal = failure.what();
     }
   }
-  CHECK(all_at_once.empty() == by_byte.empty());
-  CHECK(by_byte.size() < 250);
-  return by_byte;
+  CHECK(whole_refusal.empty() == byte_refusal.empty());
+  CHECK(byte_refusal.size() < 250);
+  return byte_refusal;
 }
 
 TEST_CASE("http response: a body of a given length", "[net]") {
   const bool by_byte = GENERATE(false, true);
   http_response_parser parser =
-      parsed("HTTP/1.1 404 Not Found\r\nContent-Length:  5 \r\nX-A: b\r\n\r\nhello", by_byte);
+      parser_of("HTTP/1.1 404 Not Found\r\nContent-Length:  5 \r\nX-A: b\r\n\r\nhello", by_byte);
   CHECK(parser.is_complete());
   CHECK(parser.status() == 404);
   CHECK(parser.header("x-a") == "b");
@@ -55,7 +55,7 @@ TEST_CASE("http response: a body of a given length", "[net]") {
 
 TEST_CASE("http response: a body in chunks", "[net]") {
   const bool by_byte = GENERATE(false, true);
-  http_response_parser parser = parsed(chunked, by_byte);
+  http_response_parser parser = parser_of(chunked_answer, by_byte);
   CHECK(parser.is_complete());
   CHECK(parser.take_body() == "hello world12345");
 }
@@ -73,7 +73,7 @@ TEST_CASE("http response: a stream may be endless if somebody takes it", "[net]"
 }
 
 TEST_CASE("http response: a body up to the end of the connection", "[net]") {
-  http_response_parser parser = parsed("HTTP/1.0 400 Bad Request\r\n\r\nno", false);
+  http_response_parser parser = parser_of("HTTP/1.0 400 Bad Request\r\n\r\nno", false);
   CHECK_FALSE(parser.is_complete());
   parser.end();
   CHECK(parser.is_complete());
@@ -82,8 +82,8 @@ TEST_CASE("http response: a body up to the end of the connection", "[net]") {
 }
 
 TEST_CASE("http response: one without a body, and one that is announced", "[net]") {
-  CHECK(parsed("HTTP/1.1 204 No Content\r\n\r\n", false).is_complete());
-  http_response_parser parser = parsed(
+  CHECK(parser_of("HTTP/1.1 204 No Content\r\n\r\n", false).is_complete());
+  http_response_parser parser = parser_of(
       "HTTP/1.1 100 Continue\r\nX: y\r\n\r\n"
       "HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n",
       true);
@@ -121,15 +121,15 @@ TEST_CASE("http response: what is none, or could be read in two ways, is refused
         head + "Transfer-Encoding: chunked\r\n\r\n2\r\nabc\r\n",
         head + "Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n",
         head + "Transfer-Encoding: chunked\r\n\r\n5\r\nab",
-        chunked + "x",
+        chunked_answer + "x",
         head + "X: " + std::string(70'000, 'x'),
         head + "Transfer-Encoding: chunked\r\n\r\n" + std::string(70'000, '0')}) {
     CAPTURE(bytes.substr(0, 100));
     CHECK_FALSE(refusal_of(bytes).empty());
   }
-  std::string announced;
-  for (int i = 0; i < 20; ++i) announced += "HTTP/1.1 100 Continue\r\n\r\n";
-  CHECK_FALSE(refusal_of(announced).empty());
+  std::string announcements;
+  for (int i = 0; i < 20; ++i) announcements += "HTTP/1.1 100 Continue\r\n\r\n";
+  CHECK_FALSE(refusal_of(announcements).empty());
 }
 
 TEST_CASE("http response: many headers are as much as long ones", "[net]") {

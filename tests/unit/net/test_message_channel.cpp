@@ -28,12 +28,12 @@ TEST_CASE("frames: messages come out as they went in, in whatever pieces", "[net
   append_frame(stream, std::string(300, 'x'));
   for (std::size_t piece = 1; piece <= stream.size(); ++piece) {
     frame_reader reader(300);
-    std::string heard;
-    for (std::size_t at = 0; at < stream.size(); at += piece) {
-      reader.append(std::string_view(stream).substr(at, piece));
-      while (const auto message = reader.next()) heard += std::string(*message) + "|";
+    std::string text;
+    for (std::size_t position = 0; position < stream.size(); position += piece) {
+      reader.append(std::string_view(stream).substr(position, piece));
+      while (const auto message = reader.next()) text += std::string(*message) + "|";
     }
-    CHECK(heard == "first||" + std::string(300, 'x') + "|");
+    CHECK(text == "first||" + std::string(300, 'x') + "|");
   }
 }
 
@@ -83,68 +83,68 @@ task<std::error_code> receive_failure(std::shared_ptr<message_channel> channel) 
 }
 
 CO_TEST("message channel: greets, says and hears", "[net]") {
-  meeting both(co_await asio::this_coro::executor);
-  co_await both.open("hi\n");
-  both.channel->send("ping");
-  co_await both.channel->flush();
-  const std::string heard = co_await both.read(11);
-  CHECK(heard == std::string("hi\n\x04\0\0\0ping", 11));
+  meeting ends(co_await asio::this_coro::executor);
+  co_await ends.open("hi\n");
+  ends.channel->send("ping");
+  co_await ends.channel->flush();
+  const std::string bytes = co_await ends.read(11);
+  CHECK(bytes == std::string("hi\n\x04\0\0\0ping", 11));
   std::string answer;
   append_frame(answer, "pong");
   append_frame(answer, "again");
-  co_await both.write(answer);
-  const std::string first = co_await both.channel->receive();
-  const std::string second = co_await both.channel->receive();
-  CHECK(first == "pong");
-  CHECK(second == "again");
-  CHECK(both.channel->local_address() == "127.0.0.1");
+  co_await ends.write(answer);
+  const std::string first_message = co_await ends.channel->receive();
+  const std::string second_message = co_await ends.channel->receive();
+  CHECK(first_message == "pong");
+  CHECK(second_message == "again");
+  CHECK(ends.channel->local_address() == "127.0.0.1");
 }
 
 CO_TEST("message channel: the end of the connection is an error that says so", "[net]") {
-  meeting both(co_await asio::this_coro::executor);
-  co_await both.open("");
-  both.peer.close();
-  const auto failure = co_await receive_failure(both.channel);
+  meeting ends(co_await asio::this_coro::executor);
+  co_await ends.open("");
+  ends.peer.close();
+  const auto failure = co_await receive_failure(ends.channel);
   CHECK(failure == errc::connection_failed);
   // What is said then is lost.
-  both.channel->send("ping");
-  both.channel->send("ping");
+  ends.channel->send("ping");
+  ends.channel->send("ping");
 }
 
 CO_TEST("message channel: what is no message is a violation", "[net]") {
-  meeting both(co_await asio::this_coro::executor);
-  co_await both.open("");
-  co_await both.write("HTTP/1.1 400 Bad Request\r\n\r\n");
-  const auto failure = co_await receive_failure(both.channel);
+  meeting ends(co_await asio::this_coro::executor);
+  co_await ends.open("");
+  co_await ends.write("HTTP/1.1 400 Bad Request\r\n\r\n");
+  const auto failure = co_await receive_failure(ends.channel);
   CHECK(failure == errc::protocol_violation);
 }
 
 CO_TEST("message channel: more than the socket takes leaves in its time, in order", "[net]") {
-  meeting both(co_await asio::this_coro::executor);
-  co_await both.open("");
-  const std::string large(1'000'000, 'y');
-  for (int i = 0; i < 8; ++i) both.channel->send(large);
-  both.channel->send("end");
-  const std::string all = co_await both.read(8 * (large.size() + 4) + 7);
-  CHECK(all.substr(all.size() - 3) == "end");
-  co_await both.channel->flush();
+  meeting ends(co_await asio::this_coro::executor);
+  co_await ends.open("");
+  const std::string large_message(1'000'000, 'y');
+  for (int i = 0; i < 8; ++i) ends.channel->send(large_message);
+  ends.channel->send("end");
+  const std::string bytes = co_await ends.read(8 * (large_message.size() + 4) + 7);
+  CHECK(bytes.substr(bytes.size() - 3) == "end");
+  co_await ends.channel->flush();
 }
 
 CO_TEST("message channel: an address that nobody serves is named", "[net]") {
   std::uint16_t port = 0;
   {
-    asio::ip::tcp::acceptor closed(co_await asio::this_coro::executor,
-                                   {asio::ip::address_v4::loopback(), 0});
-    port = closed.local_endpoint().port();
+    asio::ip::tcp::acceptor closed_acceptor(co_await asio::this_coro::executor,
+                                            {asio::ip::address_v4::loopback(), 0});
+    port = closed_acceptor.local_endpoint().port();
   }
   elastic::detail::tcp_message_connector connector({"127.0.0.1", port}, "", 1024);
-  std::string why;
+  std::string reason;
   try {
     co_await connector.connect();
   } catch (const elastic::error& failure) {
-    why = failure.what();
+    reason = failure.what();
   }
-  CHECK(why == "127.0.0.1: Connection refused");
+  CHECK(reason == "127.0.0.1: Connection refused");
 }
 
 }  // namespace message_channel_tests

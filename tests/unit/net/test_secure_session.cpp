@@ -33,49 +33,51 @@ const std::string bytes_of_b = "fedcba9876543210fedcba9876543210";
 
 /// What `session` makes of bytes: the plain text, or the error.
 struct outcome {
-  std::string plain;
+  std::string plain_text;
   std::optional<errc> failure;
-  std::string why;
+  std::string reason;
 };
 
 outcome take(secure_session& session, std::string_view bytes) {
   outcome result;
   try {
-    session.received(bytes, result.plain);
-  } catch (const elastic::error& refused) {
-    result.failure = static_cast<errc>(refused.code().value());
-    result.why = refused.what();
+    session.received(bytes, result.plain_text);
+  } catch (const elastic::error& failure) {
+    result.failure = static_cast<errc>(failure.code().value());
+    result.reason = failure.what();
   }
   return result;
 }
 
 /// Two ends, and everything that goes between them until neither has anything to say.
 struct pair {
-  explicit pair(const std::string& of_client = bytes_of_a,
-                const std::string& of_server = bytes_of_a)
-      : client(job_secret(of_client), session_role::client),
-        server(job_secret(of_server), session_role::server) {}
+  explicit pair(const std::string& client_secret = bytes_of_a,
+                const std::string& server_secret = bytes_of_a)
+      : client(job_secret(client_secret), session_role::client),
+        server(job_secret(server_secret), session_role::server) {}
 
   /// @param piece  how many bytes arrive at a time
   void talk(std::size_t piece = 1 << 20) {
     for (bool is_over = false; !is_over;) {
-      is_over = !pass(client, server, at_server, piece) & !pass(server, client, at_client, piece);
+      is_over = !pass(client, server, server_outcome, piece) &
+                !pass(server, client, client_outcome, piece);
     }
   }
 
   secure_session client;
   secure_session server;
-  outcome at_client;
-  outcome at_server;
+  outcome client_outcome;
+  outcome server_outcome;
 
  private:
-  static bool pass(secure_session& from, secure_session& to, outcome& there, std::size_t piece) {
-    const std::string bytes = from.take_output();
-    for (std::size_t i = 0; i < bytes.size() && !there.failure; i += piece) {
-      outcome result = take(to, std::string_view(bytes).substr(i, piece));
-      there.plain += result.plain;
-      there.failure = result.failure;
-      there.why = result.why;
+  static bool pass(secure_session& sender, secure_session& receiver, outcome& receiver_outcome,
+                   std::size_t piece) {
+    const std::string bytes = sender.take_output();
+    for (std::size_t i = 0; i < bytes.size() && !receiver_outcome.failure; i += piece) {
+      outcome result = take(receiver, std::string_view(bytes).substr(i, piece));
+      receiver_outcome.plain_text += result.plain_text;
+      receiver_outcome.failure = result.failure;
+      receiver_outcome.reason = result.reason;
     }
     return !bytes.empty();
   }
@@ -91,16 +93,16 @@ TEST_CASE("secure session: two ends with one secret understand each other, in wh
   ends.talk(piece);
   REQUIRE(ends.client.is_ready());
   REQUIRE(ends.server.is_ready());
-  CHECK(ends.at_server.plain == "elastic rendezvous\n");
-  const std::string much(100'000, 'x');
-  ends.server.send(much);
+  CHECK(ends.server_outcome.plain_text == "elastic rendezvous\n");
+  const std::string long_text(100'000, 'x');
+  ends.server.send(long_text);
   ends.client.send("a");
   ends.client.send("b");
   ends.talk(piece);
-  CHECK(ends.at_client.plain == much);
-  CHECK(ends.at_server.plain == "elastic rendezvous\nab");
-  CHECK(!ends.at_client.failure);
-  CHECK(!ends.at_server.failure);
+  CHECK(ends.client_outcome.plain_text == long_text);
+  CHECK(ends.server_outcome.plain_text == "elastic rendezvous\nab");
+  CHECK(!ends.client_outcome.failure);
+  CHECK(!ends.server_outcome.failure);
 }
 
 TEST_CASE("secure session: nothing of what is said, nor of the secret, is in what is sent",
@@ -121,13 +123,13 @@ TEST_CASE("secure session: another secret is told apart at both ends", "[net][tl
   pair ends(bytes_of_a, bytes_of_b);
   ends.client.send("words");
   ends.talk();
-  CHECK(ends.at_server.failure == errc::protocol_violation);
-  CHECK(ends.at_server.why.find("does not hold this job's secret") != std::string::npos);
-  CHECK(ends.at_client.failure == errc::invalid_argument);
-  CHECK(ends.at_client.why.find("is not that of the other side") != std::string::npos);
+  CHECK(ends.server_outcome.failure == errc::protocol_violation);
+  CHECK(ends.server_outcome.reason.find("does not hold this job's secret") != std::string::npos);
+  CHECK(ends.client_outcome.failure == errc::invalid_argument);
+  CHECK(ends.client_outcome.reason.find("is not that of the other side") != std::string::npos);
   CHECK(!ends.client.is_ready());
   CHECK(!ends.server.is_ready());
-  CHECK(ends.at_server.plain.empty());
+  CHECK(ends.server_outcome.plain_text.empty());
 }
 
 TEST_CASE("secure session: a server answers a client without a secret that one is needed",
@@ -147,7 +149,8 @@ TEST_CASE("secure session: a client tells who has no secret", "[net][tls]") {
   CHECK(elastic::detail::is_secure_greeting(client.take_output()));
   const outcome result = take(client, answer);
   CHECK(result.failure == errc::invalid_argument);
-  CHECK(result.why == "this node has a secret (--rdzv-conf secret_file), the other side has none");
+  CHECK(result.reason ==
+        "this node has a secret (--rdzv-conf secret_file), the other side has none");
 }
 
 TEST_CASE("secure session: one that is fed its own bytes believes nothing", "[net][tls]") {
@@ -158,13 +161,13 @@ TEST_CASE("secure session: one that is fed its own bytes believes nothing", "[ne
   // Nor one that is fed what another client said.
   pair ends;
   ends.client.send("words");
-  const std::string first = ends.client.take_output();
-  take(ends.server, first);
-  const std::string second = ends.server.take_output();
-  CHECK(take(ends.client, second).plain.empty());
-  secure_session third(job_secret(bytes_of_a), session_role::client);
-  third.take_output();
-  CHECK(take(third, second).failure);
+  const std::string first_bytes = ends.client.take_output();
+  take(ends.server, first_bytes);
+  const std::string second_bytes = ends.server.take_output();
+  CHECK(take(ends.client, second_bytes).plain_text.empty());
+  secure_session third_client(job_secret(bytes_of_a), session_role::client);
+  third_client.take_output();
+  CHECK(take(third_client, second_bytes).failure);
 }
 
 TEST_CASE("secure session: a conversation that is recorded cannot be played again", "[net][tls]") {
@@ -174,33 +177,33 @@ TEST_CASE("secure session: a conversation that is recorded cannot be played agai
   take(ends.server, hello);
   take(ends.client, ends.server.take_output());
   const std::string rest = ends.client.take_output();
-  CHECK(take(ends.server, rest).plain == "words");
-  secure_session again(job_secret(bytes_of_a), session_role::server);
-  CHECK(!take(again, hello).failure);
-  CHECK(take(again, rest).failure == errc::protocol_violation);
-  CHECK(!again.is_ready());
+  CHECK(take(ends.server, rest).plain_text == "words");
+  secure_session second_server(job_secret(bytes_of_a), session_role::server);
+  CHECK(!take(second_server, hello).failure);
+  CHECK(take(second_server, rest).failure == errc::protocol_violation);
+  CHECK(!second_server.is_ready());
 }
 
 /// What a client says up to and with its first words, and what a server says up to then.
-std::pair<std::string, std::string> recorded() {
+std::pair<std::string, std::string> record_conversation() {
   pair ends;
   ends.client.send("words");
-  std::string from_client = ends.client.take_output();
-  take(ends.server, from_client);
-  const std::string from_server = ends.server.take_output();
-  take(ends.client, from_server);
-  return {from_client + ends.client.take_output(), from_server};
+  std::string client_bytes = ends.client.take_output();
+  take(ends.server, client_bytes);
+  const std::string server_bytes = ends.server.take_output();
+  take(ends.client, server_bytes);
+  return {client_bytes + ends.client.take_output(), server_bytes};
 }
 
 TEST_CASE("secure session: whatever byte is cut off or changed, nothing is believed",
           "[net][tls]") {
-  const auto [from_client, from_server] = recorded();
-  REQUIRE(from_client.size() > 100);
-  for (std::size_t i = 0; i < from_client.size(); ++i) {
+  const auto [client_bytes, server_bytes] = record_conversation();
+  REQUIRE(client_bytes.size() > 100);
+  for (std::size_t i = 0; i < client_bytes.size(); ++i) {
     // Without its end: the server waits for it, or refuses.
     secure_session server(job_secret(bytes_of_a), session_role::server);
-    const outcome cut = take(server, std::string_view(from_client).substr(0, i));
-    CHECK(cut.plain.empty());
+    const outcome cut_outcome = take(server, std::string_view(client_bytes).substr(0, i));
+    CHECK(cut_outcome.plain_text.empty());
     CHECK(!server.is_ready());
   }
   const std::size_t hello_size = [] {
@@ -208,9 +211,9 @@ TEST_CASE("secure session: whatever byte is cut off or changed, nothing is belie
     return client.take_output().size();
   }();
   // TLS neither looks at the minor version of the first record nor protects it.
-  constexpr std::size_t ignored = 2;
+  constexpr std::size_t ignored_byte = 2;
   for (std::size_t i = 0; i < hello_size; ++i) {
-    if (i == ignored) continue;
+    if (i == ignored_byte) continue;
     CAPTURE(i);
     pair ends;
     std::string hello = ends.client.take_output();
@@ -231,7 +234,7 @@ TEST_CASE("secure session: a record of more than TLS allows ends the connection"
   record.append(0x4800, 'x');
   const outcome result = take(ends.server, record);
   CHECK(result.failure == errc::connection_failed);
-  CHECK(result.plain.empty());
+  CHECK(result.plain_text.empty());
 }
 
 TEST_CASE("secure session: a byte that is changed on its way ends the connection", "[net][tls]") {
@@ -242,7 +245,7 @@ TEST_CASE("secure session: a byte that is changed on its way ends the connection
   bytes.back() = static_cast<char>(bytes.back() ^ 1);
   const outcome result = take(ends.server, bytes);
   CHECK(result.failure == errc::connection_failed);
-  CHECK(result.plain.empty());
+  CHECK(result.plain_text.empty());
 }
 
 // ---- the secret ---------------------------------------------------------------------------------
@@ -251,9 +254,9 @@ std::string refusal(const std::string& path) {
   try {
     job_secret::read(path);
     return "";
-  } catch (const elastic::error& refused) {
-    CHECK(refused.code() == errc::invalid_argument);
-    return refused.what();
+  } catch (const elastic::error& failure) {
+    CHECK(failure.code() == errc::invalid_argument);
+    return failure.what();
   }
 }
 
@@ -283,8 +286,8 @@ TEST_CASE("job secret: a file that others may open, or that holds none, is refus
   CHECK(refusal(path).empty());
   // The end of a line is no part of it.
   pair ends;
-  const job_secret from_file = job_secret::read(path);
-  secure_session client(from_file, session_role::client);
+  const job_secret file_secret = job_secret::read(path);
+  secure_session client(file_secret, session_role::client);
   take(ends.server, client.take_output());
   CHECK(!take(client, ends.server.take_output()).failure);
   CHECK(client.is_ready());

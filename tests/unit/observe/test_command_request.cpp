@@ -22,7 +22,7 @@ using elastic::detail::http_request_head;
 using elastic::detail::read_command;
 using elastic::detail::status_answer;
 
-constexpr command_peer own{1000, 1000, true};
+constexpr command_peer own_peer{1000, 1000, true};
 
 http_request_head post(const std::string& name, const std::string& method = "POST") {
   http_request_head request;
@@ -35,11 +35,11 @@ http_request_head post(const std::string& name, const std::string& method = "POS
 /// "drain 60 by user 1000", or "400 why".
 std::string outcome_of(const http_request_head& request, const std::string& body,
                        const command_peer& peer) {
-  const auto read = read_command(request, body, peer);
-  if (const auto* refused = std::get_if<status_answer>(&read)) {
-    return fmt::format("{} {}", refused->status, refused->body);
+  const auto outcome = read_command(request, body, peer);
+  if (const auto* refusal = std::get_if<status_answer>(&outcome)) {
+    return fmt::format("{} {}", refusal->status, refusal->body);
   }
-  const auto& command = std::get<job_command>(read);
+  const auto& command = std::get<job_command>(outcome);
   return fmt::format("{} {} {}", to_string(command.what),
                      std::chrono::duration<double>(command.within).count(), command.reason);
 }
@@ -50,7 +50,7 @@ TEST_CASE("command request: what a body may say", "[observe]") {
     std::string body;
     std::string outcome;
   };
-  const std::string much(elastic::limits::command_reason_bytes + 1, 'x');
+  const std::string long_reason(elastic::limits::command_reason_bytes + 1, 'x');
   const std::vector<row> rows = {
       {"drain", "", "drain 60 by user 1000"},
       {"drain", "{}", "drain 60 by user 1000"},
@@ -58,7 +58,7 @@ TEST_CASE("command request: what a body may say", "[observe]") {
        "drain 60 by user 1000: GPU 3 is hot \\x1b[2J"},
       {"drain", R"({"reason": " "})", "drain 60 by user 1000"},
       {"drain", R"({"reason": 3})", "400 the body has no text \"reason\"\n"},
-      {"drain", R"({"reason": ")" + much + "\"}",
+      {"drain", R"({"reason": ")" + long_reason + "\"}",
        "400 the body has a \"reason\" of over 400 bytes\n"},
       {"drain", R"({"within": 3})", "400 the body has a field other than \"reason\"\n"},
       {"drain", "[]", "400 the body is no JSON object\n"},
@@ -76,13 +76,13 @@ TEST_CASE("command request: what a body may say", "[observe]") {
   };
   for (const row& entry : rows) {
     CAPTURE(entry.name, entry.body);
-    CHECK(outcome_of(post(entry.name), entry.body, own) == entry.outcome);
+    CHECK(outcome_of(post(entry.name), entry.body, own_peer) == entry.outcome);
   }
 }
 
 TEST_CASE("command request: who may command", "[observe]") {
-  const std::string granted = "drain 60 by user 1000";
-  CHECK(outcome_of(post("drain"), "", own) == granted);
+  const std::string success = "drain 60 by user 1000";
+  CHECK(outcome_of(post("drain"), "", own_peer) == success);
   CHECK(outcome_of(post("drain"), "", {0, 1000, true}) == "drain 60 by user 0");
   CHECK(outcome_of(post("drain"), "", {1001, 1000, true}) ==
         "403 commands are taken of user 1000 and of root, not of user 1001\n");
@@ -90,12 +90,13 @@ TEST_CASE("command request: who may command", "[observe]") {
         "403 commands are taken over a Unix socket alone, such as that of --status unix:PATH\n");
   CHECK(outcome_of(post("drain"), "", {1000, 1000, false}) ==
         "501 this program takes no commands\n");
-  CHECK(outcome_of(post("drain", "GET"), "", own) == "405 a command is a POST\n");
-  CHECK(outcome_of(post("drain", "HEAD"), "", own) == "405 a command is a POST\n");
+  CHECK(outcome_of(post("drain", "GET"), "", own_peer) == "405 a command is a POST\n");
+  CHECK(outcome_of(post("drain", "HEAD"), "", own_peer) == "405 a command is a POST\n");
   http_request_head form = post("drain");
   form.headers["content-type"] = "application/x-www-form-urlencoded";
-  CHECK(outcome_of(form, "{}", own) == "415 a command's body is of the type application/json\n");
-  CHECK(outcome_of(form, "", own) == granted);
+  CHECK(outcome_of(form, "{}", own_peer) ==
+        "415 a command's body is of the type application/json\n");
+  CHECK(outcome_of(form, "", own_peer) == success);
 }
 
 TEST_CASE("command request: the answer is JSON, or text for who wants that", "[observe]") {
@@ -104,9 +105,9 @@ TEST_CASE("command request: the answer is JSON, or text for who wants that", "[o
         "{\"done\": true, \"text\": \"a \\\"b\\\"\"}\n");
   CHECK(command_answer(request, {true, "a"}).status == 200);
   request.headers["accept"] = "text/plain";
-  const status_answer refused = command_answer(request, {false, "why not"});
-  CHECK(refused.status == 409);
-  CHECK(refused.body == "why not\n");
+  const status_answer refusal = command_answer(request, {false, "why not"});
+  CHECK(refusal.status == 409);
+  CHECK(refusal.body == "why not\n");
 }
 
 }  // namespace command_request_tests

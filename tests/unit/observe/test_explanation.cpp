@@ -30,14 +30,14 @@ struct narrator {
   std::int64_t round = 0;
   journal_contents journal;
 
-  job_event& tell(kind what, double after, std::string reason = "", std::string state = "") {
-    now += after;
+  job_event& tell(kind event_kind, double delay, std::string reason = "", std::string state = "") {
+    now += delay;
     journal_record record;
     record.sequence = ++sequence;
     record.epoch = epoch;
     record.time_us = epoch + static_cast<std::int64_t>(now * 1e6);
     record.node = node;
-    record.event.kind = what;
+    record.event.kind = event_kind;
     record.event.reason = std::move(reason);
     record.event.state = std::move(state);
     if (round > 0) record.event.round = round;
@@ -54,25 +54,25 @@ struct narrator {
   }
 
   /// Meets the others, then starts the workers.
-  void start(double met = 1, double started = 1) {
+  void start(double meeting_seconds = 1, double start_seconds = 1) {
     tell(kind::rendezvous_started, 0);
     ++round;
-    job_event& joined = tell(kind::round_joined, met);
-    joined.seconds = met;
-    joined.attempt = round - 1;
-    joined.group_world_size = 2;
-    joined.world_size = 8;
-    joined.base_rank = 4;
-    joined.local_world_size = 4;
+    job_event& join_event = tell(kind::round_joined, meeting_seconds);
+    join_event.seconds = meeting_seconds;
+    join_event.attempt = round - 1;
+    join_event.group_world_size = 2;
+    join_event.world_size = 8;
+    join_event.base_rank = 4;
+    join_event.local_world_size = 4;
     tell(kind::workers_starting, 0);
-    job_event& running = tell(kind::workers_started, started);
-    running.seconds = started;
-    running.attempt = round - 1;
-    running.local_world_size = 4;
+    job_event& start_event = tell(kind::workers_started, start_seconds);
+    start_event.seconds = start_seconds;
+    start_event.attempt = round - 1;
+    start_event.local_world_size = 4;
   }
 
-  void fail(double after, std::int64_t local_rank = 1, std::string reason = "exit code 1") {
-    job_event& event = tell(kind::worker_ended, after, std::move(reason), "failed");
+  void fail(double delay, std::int64_t local_rank = 1, std::string reason = "exit code 1") {
+    job_event& event = tell(kind::worker_ended, delay, std::move(reason), "failed");
     event.rank = 4 + local_rank;
     event.local_rank = local_rank;
     event.pid = 4411;
@@ -80,21 +80,21 @@ struct narrator {
     tell(kind::workers_judged, 0, "", "failed");
   }
 
-  void end_round(bool restarts, double stopped = 0.5, double allowed = 30,
+  void end_round(bool restarts, double stop_seconds = 0.5, double grace = 30,
                  std::string state = "worker_failed") {
     tell(kind::round_ended, 0, "rank 5 ended: exit code 1", std::move(state));
     tell(restarts ? kind::restart_decided : kind::failure_decided, 0,
          restarts ? "1 of 5 restarts used" : "restarts used up");
-    tell(kind::workers_stopping, 0).allowed = allowed;
-    job_event& event = tell(kind::workers_stopped, stopped);
-    event.allowed = allowed;
-    event.seconds = stopped;
+    tell(kind::workers_stopping, 0).allowed = grace;
+    job_event& event = tell(kind::workers_stopped, stop_seconds);
+    event.allowed = grace;
+    event.seconds = stop_seconds;
     event.count = 3;
   }
 
   void end(std::string state) { tell(kind::agent_ended, 0, "", std::move(state)); }
 
-  std::string explained() const { return explain({journal}); }
+  std::string explanation() const { return explain({journal}); }
 };
 
 TEST_CASE("observe: the story of a run with a failure and a restart", "[observe]") {
@@ -107,7 +107,7 @@ TEST_CASE("observe: the story of a run with a failure and a restart", "[observe]
   run.journal.records.back().event.reason = "3 warm; 1 cold, because no standby was ready";
   run.tell(kind::workers_judged, 3000, "", "succeeded");
   run.end("succeeded");
-  CHECK(run.explained() ==
+  CHECK(run.explanation() ==
         "Run job7 on host0: succeeded after 1 h 0 min, 1 restart\n"
         "\n"
         "Time line of host0 (UTC)\n"
@@ -143,8 +143,8 @@ TEST_CASE("observe: what would have helped a run, rule by rule", "[observe]") {
       run.fail(5, attempt);
       run.end_round(attempt < 2);
     }
-    CHECK_THAT(run.explained(), contains_text("loop without progress: 3 attempts in a row"));
-    CHECK_THAT(run.explained(), contains_text("--restart-while-progress 2 "));
+    CHECK_THAT(run.explanation(), contains_text("loop without progress: 3 attempts in a row"));
+    CHECK_THAT(run.explanation(), contains_text("--restart-while-progress 2 "));
   }
   SECTION("a loop that reaches the same step again") {
     for (int attempt = 0; attempt < 3; ++attempt) {
@@ -153,7 +153,7 @@ TEST_CASE("observe: what would have helped a run, rule by rule", "[observe]") {
       run.journal.records.back().event.step = 100;
       run.end_round(attempt < 2);
     }
-    CHECK_THAT(run.explained(), contains_text("loop without progress: 3 attempts in a row"));
+    CHECK_THAT(run.explanation(), contains_text("loop without progress: 3 attempts in a row"));
   }
   SECTION("attempts that come further are no loop") {
     for (int attempt = 0; attempt < 4; ++attempt) {
@@ -162,7 +162,7 @@ TEST_CASE("observe: what would have helped a run, rule by rule", "[observe]") {
       run.journal.records.back().event.step = 100 * attempt;
       run.end_round(attempt < 2);
     }
-    CHECK_THAT(run.explained(), !contains_text("loop without progress"));
+    CHECK_THAT(run.explanation(), !contains_text("loop without progress"));
   }
   SECTION("always the same rank") {
     for (int attempt = 0; attempt < 3; ++attempt) {
@@ -170,41 +170,41 @@ TEST_CASE("observe: what would have helped a run, rule by rule", "[observe]") {
       run.fail(100, 2);
       run.end_round(true);
     }
-    CHECK_THAT(run.explained(),
+    CHECK_THAT(run.explanation(),
                contains_text("always the same place: All 3 failures began with local rank 2 on "
                              "host0"));
-    CHECK_THAT(run.explained(), !contains_text("loop without progress"));
+    CHECK_THAT(run.explanation(), !contains_text("loop without progress"));
   }
   SECTION("a hung rank") {
     run.start();
     run.tell(kind::worker_hung, 60, "no heartbeat for 60 s").rank = 5;
     run.end_round(true);
-    CHECK_THAT(run.explained(), contains_text("hung rank: 1 worker was hung: --hang-hook"));
-    CHECK_THAT(run.explained(), contains_text("rank 5 was hung: no heartbeat for 60 s"));
+    CHECK_THAT(run.explanation(), contains_text("hung rank: 1 worker was hung: --hang-hook"));
+    CHECK_THAT(run.explanation(), contains_text("rank 5 was hung: no heartbeat for 60 s"));
   }
   SECTION("out of memory") {
     run.start();
     run.fail(60, 1, "SIGKILL, while the kernel killed processes for want of memory");
     run.journal.records[run.journal.records.size() - 2].event.signal = SIGKILL;
-    CHECK_THAT(run.explained(), contains_text("out of memory: Rank 5 on host0"));
+    CHECK_THAT(run.explanation(), contains_text("out of memory: Rank 5 on host0"));
   }
   SECTION("a grace that is used up") {
     run.start();
     run.fail(60);
     run.end_round(true, 30.01, 30);
-    CHECK_THAT(run.explained(), contains_text("grace too long: Workers did not end within the "
-                                              "grace of 30 s, 1 time"));
+    CHECK_THAT(run.explanation(), contains_text("grace too long: Workers did not end within the "
+                                                "grace of 30 s, 1 time"));
   }
   SECTION("a grace that is not") {
     run.start();
     run.fail(60);
     run.end_round(true, 20, 30);
-    CHECK_THAT(run.explained(), !contains_text("grace too long"));
+    CHECK_THAT(run.explanation(), !contains_text("grace too long"));
   }
   SECTION("a long rendezvous") {
     run.start(40);
     run.tell(kind::workers_judged, 100, "", "succeeded");
-    CHECK_THAT(run.explained(), contains_text("long rendezvous: 40 s went to meeting"));
+    CHECK_THAT(run.explanation(), contains_text("long rendezvous: 40 s went to meeting"));
   }
   SECTION("a long start") {
     run.start(1, 1);
@@ -212,39 +212,39 @@ TEST_CASE("observe: what would have helped a run, rule by rule", "[observe]") {
     run.end_round(true);
     run.start(1, 30);
     run.tell(kind::workers_judged, 100, "", "succeeded");
-    CHECK_THAT(run.explained(), contains_text("long start: 31 s went to starting workers"));
+    CHECK_THAT(run.explanation(), contains_text("long start: 31 s went to starting workers"));
   }
   SECTION("nodes that come one after the other") {
     for (int attempt = 0; attempt < 3; ++attempt) {
       run.start();
       run.tell(kind::round_ended, 100, "node b waits to join", "node_waiting");
     }
-    CHECK_THAT(run.explained(), contains_text("nodes that come: 3 times"));
+    CHECK_THAT(run.explanation(), contains_text("nodes that come: 3 times"));
   }
   SECTION("a node that lost the others") {
     run.start();
     run.tell(kind::fence_reached, 100, "the other nodes can go on without this one");
-    CHECK_THAT(run.explained(), contains_text("lost the others: host0 lost the other nodes"));
+    CHECK_THAT(run.explanation(), contains_text("lost the others: host0 lost the other nodes"));
   }
   SECTION("nothing") {
     run.start();
     run.tell(kind::workers_judged, 100, "", "succeeded");
     run.end("succeeded");
-    CHECK_THAT(run.explained(), !contains_text("What would have helped"));
+    CHECK_THAT(run.explanation(), !contains_text("What would have helped"));
   }
 }
 
 TEST_CASE("observe: a slow node is named by those that waited for it", "[observe]") {
-  narrator quick;
-  narrator slow;
-  slow.node = "host1";
-  for (narrator* run : {&quick, &slow}) {
+  narrator quick_node;
+  narrator slow_node;
+  slow_node.node = "host1";
+  for (narrator* run : {&quick_node, &slow_node}) {
     run->begin();
-    run->start(run == &quick ? 60 : 2);
+    run->start(run == &quick_node ? 60 : 2);
     run->tell(kind::workers_judged, 100, "", "succeeded");
     run->end("succeeded");
   }
-  const std::string text = explain({quick.journal, slow.journal});
+  const std::string text = explain({quick_node.journal, slow_node.journal});
   CHECK_THAT(text, contains_text("slow node: host1 came last to 1 round, and the others waited "
                                  "58 s for it"));
   CHECK_THAT(text, !contains_text("long rendezvous"));
@@ -257,20 +257,21 @@ TEST_CASE("observe: what failed because another node did is no root cause", "[ob
   run.fail(5);
   run.end_round(true);
   run.journal.records[run.journal.records.size() - 4].event.elsewhere = 1;
-  CHECK_THAT(run.explained(), !contains_text("Root causes"));
+  CHECK_THAT(run.explanation(), !contains_text("Root causes"));
 }
 
 TEST_CASE("observe: two epochs of a journal are two stories", "[observe]") {
   narrator run;
   run.begin();
   run.start();
-  narrator later;
-  later.epoch += 100'000'000;
-  later.begin();
-  later.start();
-  later.end("stopped");
-  for (const journal_record& record : later.journal.records) run.journal.records.push_back(record);
-  const std::string text = run.explained();
+  narrator later_run;
+  later_run.epoch += 100'000'000;
+  later_run.begin();
+  later_run.start();
+  later_run.end("stopped");
+  for (const journal_record& record : later_run.journal.records)
+    run.journal.records.push_back(record);
+  const std::string text = run.explanation();
   CHECK_THAT(text, contains_text("Run job7 on host0: its agent still runs or was killed; its "
                                  "journal ends after 2 s, 0 restarts\n"
                                  "Run job7 on host0: stopped after 2 s, 0 restarts\n"));
@@ -288,19 +289,19 @@ TEST_CASE("observe: a journal that is torn, damaged or empty is explained as far
   run.journal.is_torn = true;
   run.journal.refused_lines = 2;
   run.journal.first_refusal = "a line of the journal is no JSON object";
-  CHECK_THAT(run.explained(), contains_text("is cut off and left out"));
-  CHECK_THAT(run.explained(), contains_text("2 lines are no records and are left out; the first: "
-                                            "a line of the journal is no JSON object"));
+  CHECK_THAT(run.explanation(), contains_text("is cut off and left out"));
+  CHECK_THAT(run.explanation(), contains_text("2 lines are no records and are left out; the first: "
+                                              "a line of the journal is no JSON object"));
 }
 
 TEST_CASE("observe: hostile texts and numbers of a journal stay text", "[observe]") {
   journal_contents journal;
-  for (const auto& [what, name] : job_event_kinds) {
+  for (const auto& [event_kind, name] : job_event_kinds) {
     journal_record record;
     record.sequence = 1;
     record.time_us = INT64_MAX;
     record.node = "\x1b[31mnode";
-    record.event.kind = what;
+    record.event.kind = event_kind;
     record.event.reason = "\x1b]0;title\x07\nroot\xff";
     record.event.state = "\x1b";
     record.event.run_id = "\x1b";
@@ -323,7 +324,7 @@ TEST_CASE("observe: a long time line tells its begin and its end", "[observe]") 
   narrator run;
   run.begin();
   for (int attempt = 0; attempt < 1000; ++attempt) run.start();
-  CHECK_THAT(run.explained(), contains_text("...  (1801 more)"));
+  CHECK_THAT(run.explanation(), contains_text("...  (1801 more)"));
 }
 
 TEST_CASE("observe: spans as people say them", "[observe]") {

@@ -16,7 +16,7 @@ using elastic::detail::http_request_parser;
 using state = http_request_parser::state;
 
 // All at once, or byte by byte.
-http_request_parser parsed(std::string_view bytes, bool by_byte) {
+http_request_parser parser_of(std::string_view bytes, bool by_byte) {
   http_request_parser parser;
   if (!by_byte) parser.feed(bytes);
   for (std::size_t i = 0; by_byte && i < bytes.size(); ++i) parser.feed(bytes.substr(i, 1));
@@ -27,7 +27,7 @@ http_request_parser parsed(std::string_view bytes, bool by_byte) {
 std::string outcome_of(std::string_view bytes) {
   std::string outcomes[2];
   for (const bool by_byte : {false, true}) {
-    const http_request_parser parser = parsed(bytes, by_byte);
+    const http_request_parser parser = parser_of(bytes, by_byte);
     std::string& outcome = outcomes[by_byte ? 1 : 0];
     outcome = parser.current() == state::complete ? "complete" : "incomplete";
     if (parser.current() != state::refused) continue;
@@ -39,7 +39,7 @@ std::string outcome_of(std::string_view bytes) {
 
 TEST_CASE("http request: its parts", "[observe]") {
   const bool by_byte = GENERATE(false, true);
-  const http_request_parser parser = parsed(
+  const http_request_parser parser = parser_of(
       "GET /api/v1/job?token=a%20b&x HTTP/1.1\r\nHost: localhost:1\r\nX-A:  b c \t\r\n"
       "Accept: a\r\naccept: b\r\nEmpty:\r\n\r\n",
       by_byte);
@@ -56,22 +56,23 @@ TEST_CASE("http request: its parts", "[observe]") {
 }
 
 TEST_CASE("http request: the next begins where one ends", "[observe]") {
-  const std::string first = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc";
-  const std::string bytes = first + "GET /b HTTP/1.1\r\nHost: a\r\nConnection: Close\r\n\r\n";
+  const std::string first_request = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc";
+  const std::string bytes =
+      first_request + "GET /b HTTP/1.1\r\nHost: a\r\nConnection: Close\r\n\r\n";
   http_request_parser parser;
-  REQUIRE(parser.feed(bytes) == first.size());
+  REQUIRE(parser.feed(bytes) == first_request.size());
   REQUIRE(parser.current() == state::complete);
   CHECK(parser.feed(bytes) == 0);
   parser.next();
   CHECK_FALSE(parser.has_begun());
-  CHECK(parser.feed(bytes.substr(first.size())) == bytes.size() - first.size());
+  CHECK(parser.feed(bytes.substr(first_request.size())) == bytes.size() - first_request.size());
   REQUIRE(parser.current() == state::complete);
   CHECK(parser.head().path == "/b");
   CHECK_FALSE(parser.head().keeps_connection);
 }
 
 TEST_CASE("http request: HTTP/1.0 asks once and needs no host", "[observe]") {
-  const http_request_parser parser = parsed("GET / HTTP/1.0\r\n\r\n", false);
+  const http_request_parser parser = parser_of("GET / HTTP/1.0\r\n\r\n", false);
   CHECK(parser.current() == state::complete);
   CHECK_FALSE(parser.head().keeps_connection);
 }
@@ -85,7 +86,7 @@ TEST_CASE("http request: what could be read in two ways is refused", "[observe]"
     std::string bytes;
     std::string outcome;
   };
-  const std::string many = [] {
+  const std::string many_headers = [] {
     std::string headers;
     for (int i = 0; i < 70; ++i) headers += fmt::format("x{}: y\r\n", i);
     return headers;
@@ -128,7 +129,7 @@ TEST_CASE("http request: what could be read in two ways is refused", "[observe]"
       {head + "Content-Length: 8193\r\n\r\n", "413 a body has 8192 bytes at most"},
       {head + "Content-Length: 99999999999999999999\r\n\r\n", "413 a body has 8192 bytes at most"},
       {head + "Expect: 100-continue\r\n\r\n", "417 nothing is expected here"},
-      {head + many, "431 there are over 64 headers"},
+      {head + many_headers, "431 there are over 64 headers"},
       {head + "a: " + std::string(9000, 'b'), "431 the head has over 8192 bytes"},
       {"GET /" + std::string(9000, 'b'), "431 the head has over 8192 bytes"}};
   for (const row& entry : rows) {

@@ -90,8 +90,8 @@ TEST_CASE("job view: a worker that seems to hold up the others", "[observe]") {
   story.tell(event);
   CHECK(view_of(story.records).workers()[1].is_suspected());
   event.state = "none";
-  journal_story better = story;
-  CHECK_FALSE(view_of(better.tell(event).records).workers()[1].is_suspected());
+  journal_story recovered_story = story;
+  CHECK_FALSE(view_of(recovered_story.tell(event).records).workers()[1].is_suspected());
   CHECK_FALSE(view_of(story.end_worker(1, 0).records).workers()[1].is_suspected());
 }
 
@@ -111,12 +111,12 @@ TEST_CASE("job view: what was lost by a restart, and why", "[observe]") {
   CHECK(view.activity() == agent_activity::running);
   CHECK(view.restarts() == 1);
   REQUIRE(view.attempts().size() == 2);
-  const elastic::viewed_attempt& first = view.attempts()[0];
-  CHECK(first.end == attempt_end::failure);
-  CHECK(first.failed_rank == 1);
-  CHECK(first.reason == "rank 1 ended: killed by the kernel");
-  CHECK(first.decision == "restart 1 of 3");
-  CHECK(first.lost_seconds.value() == approximately(6));
+  const elastic::viewed_attempt& first_attempt = view.attempts()[0];
+  CHECK(first_attempt.end == attempt_end::failure);
+  CHECK(first_attempt.failed_rank == 1);
+  CHECK(first_attempt.reason == "rank 1 ended: killed by the kernel");
+  CHECK(first_attempt.decision == "restart 1 of 3");
+  CHECK(first_attempt.lost_seconds.value() == approximately(6));
   CHECK(view.attempts()[1].end == attempt_end::none);
   CHECK(view.seconds(time_use::stop, story.now_us) == approximately(3));
   CHECK(view.goodput(story.now_us).value() == approximately(20.0 / 29));
@@ -156,9 +156,9 @@ TEST_CASE("job view: a job that pauses says why, until it goes on", "[observe]")
   const auto state = [&] { return elastic::why_not_ready(view_of(story.records)); };
   story.tell(journal_story::of(job_event_kind::job_paused, "paused at node7 by user 0"));
   CHECK(state().empty());
-  job_event end = journal_story::of(job_event_kind::round_ended, "paused at node7 by user 0");
-  end.state = "paused";
-  story.tell(end);
+  job_event end_event = journal_story::of(job_event_kind::round_ended, "paused at node7 by user 0");
+  end_event.state = "paused";
+  story.tell(end_event);
   CHECK(state() == "stopping: paused at node7 by user 0");
   story.tell(journal_story::of(job_event_kind::rendezvous_started));
   CHECK(state() == "paused: paused at node7 by user 0");
@@ -174,10 +174,10 @@ TEST_CASE("job view: a job that pauses says why, until it goes on", "[observe]")
 TEST_CASE("job view: a hung worker is the cause of its own death", "[observe]") {
   journal_story story;
   story.begin().start(1, 2);
-  job_event hung = journal_story::of(job_event_kind::worker_hung, "no heartbeat for 9 s");
-  hung.rank = 1;
-  hung.local_rank = 1;
-  story.tell(hung).end_worker(1, 0, 9);
+  job_event hang_event = journal_story::of(job_event_kind::worker_hung, "no heartbeat for 9 s");
+  hang_event.rank = 1;
+  hang_event.local_rank = 1;
+  story.tell(hang_event).end_worker(1, 0, 9);
   const job_view view = view_of(story.records);
   CHECK(view.workers()[1].state == condition::hung);
   CHECK(view.attempts().back().reason == "rank 1 was hung: no heartbeat for 9 s");
@@ -204,9 +204,9 @@ TEST_CASE("job view: records are taken once, and another agent's begin anew", "[
   job_view view = view_of(story.records);
   for (const elastic::journal_record& record : story.records) view.take(record);
   CHECK(view.exits().at("exit:1") == 1);
-  elastic::journal_record later = story.records.front();
-  later.epoch = 8;
-  view.take(later);
+  elastic::journal_record later_record = story.records.front();
+  later_record.epoch = 8;
+  view.take(later_record);
   CHECK(view.sequence() == 1);
   CHECK(view.workers().empty());
   CHECK(view.activity() == agent_activity::starting);
@@ -235,8 +235,8 @@ TEST_CASE("job view: steps, their duration and a straggler", "[observe]") {
   CHECK_THAT(elastic::job_text(view, now), contains_text("slow: 2.00 times the median"));
   CHECK_THAT(elastic::metrics_text(view, metrics_format::text, now),
              contains_text("elastic_straggler_ratio{rank=\"3\"} 2\n"));
-  const auto changed = nlohmann::json::parse(elastic::progress_json(view, now, now));
-  CHECK(changed["workers"].size() == 4);
+  const auto changes = nlohmann::json::parse(elastic::progress_json(view, now, now));
+  CHECK(changes["workers"].size() == 4);
   CHECK(elastic::progress_json(view, now + 1, now).find("\"workers\": []") != std::string::npos);
 }
 
@@ -258,28 +258,28 @@ TEST_CASE("job view: is bounded, whatever it is told", "[observe]") {
   job_view view;
   journal_story story;
   story.begin();
-  constexpr std::int64_t many = 4096;
-  const std::string hostile(3000, '\x01');
+  constexpr std::int64_t worker_count = 4096;
+  const std::string hostile_text(3000, '\x01');
   for (std::int64_t round = 1; round <= 100; ++round) {
-    story.start(round, many, round);
-    for (std::int64_t rank = 0; round == 100 && rank < many; ++rank) {
-      story.end_worker(rank, 1000 + rank, 0, hostile);
+    story.start(round, worker_count, round);
+    for (std::int64_t rank = 0; round == 100 && rank < worker_count; ++rank) {
+      story.end_worker(rank, 1000 + rank, 0, hostile_text);
     }
     story.restart(round);
   }
-  job_event huge = journal_story::of(job_event_kind::round_joined);
+  job_event huge_event = journal_story::of(job_event_kind::round_joined);
   story.tell(journal_story::of(job_event_kind::rendezvous_started));
   for (const elastic::journal_record& record : story.records) view.take(record);
   CHECK(view.attempts().size() == elastic::limits::viewed_attempts);
   CHECK(view.exits().size() <= elastic::limits::viewed_exits);
   CHECK(elastic::job_json(view, story.now_us).size() <= elastic::limits::status_answer_bytes);
   CHECK(elastic::job_text(view, story.now_us).size() < 200'000);
-  huge.local_world_size = INT64_MAX;
-  huge.base_rank = INT64_MAX;
-  elastic::journal_record last = story.records.back();
-  ++last.sequence;
-  last.event = huge;
-  view.take(last);
+  huge_event.local_world_size = INT64_MAX;
+  huge_event.base_rank = INT64_MAX;
+  elastic::journal_record last_record = story.records.back();
+  ++last_record.sequence;
+  last_record.event = huge_event;
+  view.take(last_record);
   CHECK(view.workers().size() == static_cast<std::size_t>(elastic::limits::local_world_size));
 }
 
@@ -321,13 +321,14 @@ TEST_CASE("metrics: both formats", "[observe]") {
   journal_story story;
   story.begin().start(1, 2).wait(10).end_worker(1, 3).restart(1).start(2, 2, 1).wait(4);
   const job_view view = view_of(story.records);
-  const std::string open = elastic::metrics_text(view, metrics_format::openmetrics, story.now_us);
+  const std::string openmetrics =
+      elastic::metrics_text(view, metrics_format::openmetrics, story.now_us);
   const std::string text = elastic::metrics_text(view, metrics_format::text, story.now_us);
-  CHECK(open.ends_with("\n# EOF\n"));
+  CHECK(openmetrics.ends_with("\n# EOF\n"));
   CHECK(text.find("# EOF") == std::string::npos);
-  CHECK_THAT(open, contains_text("# TYPE elastic_job info\n"));
+  CHECK_THAT(openmetrics, contains_text("# TYPE elastic_job info\n"));
   CHECK_THAT(text, contains_text("# TYPE elastic_job_info gauge\n"));
-  CHECK_THAT(open, contains_text("# TYPE elastic_restarts counter\n"));
+  CHECK_THAT(openmetrics, contains_text("# TYPE elastic_restarts counter\n"));
   CHECK_THAT(text, contains_text("# TYPE elastic_restarts_total counter\n"));
   for (const char* line :
        {R"(elastic_job_info{run_id="job7",role="trainer",backend="c10d",version="0.1.0"} 1)",
@@ -343,7 +344,7 @@ TEST_CASE("metrics: both formats", "[observe]") {
         R"(elastic_rendezvous_duration_seconds_bucket{le="+Inf"} 2)",
         "elastic_rendezvous_duration_seconds_sum 4", "elastic_rendezvous_duration_seconds_count 2",
         "elastic_stop_duration_seconds_count 1"}) {
-    CHECK_THAT(open, contains_text(fmt::format("\n{}\n", line)));
+    CHECK_THAT(openmetrics, contains_text(fmt::format("\n{}\n", line)));
     CHECK_THAT(text, contains_text(fmt::format("\n{}\n", line)));
   }
 }

@@ -32,10 +32,10 @@ struct journal_in_folder {
   std::shared_ptr<test::log_recorder> log = std::make_shared<test::log_recorder>();
 
   journal_file_options options() {
-    journal_file_options made;
-    made.path = path;
-    made.log = log->log();
-    return made;
+    journal_file_options result;
+    result.path = path;
+    result.log = log->log();
+    return result;
   }
 };
 
@@ -68,16 +68,16 @@ TEST_CASE("observe: a journal is written and read, and a later agent writes on",
 TEST_CASE("observe: half a line of an agent that died ends before the next one's", "[observe]") {
   journal_in_folder place;
   write(place.path, to_json_line(record_of(1)) + "\n{\"seq\": 2, \"ep");
-  const journal_contents before = read_journal(place.path);
-  CHECK(before.records.size() == 1);
-  CHECK(before.is_torn);
-  CHECK(before.refused_lines == 0);
+  const journal_contents contents_before = read_journal(place.path);
+  CHECK(contents_before.records.size() == 1);
+  CHECK(contents_before.is_torn);
+  CHECK(contents_before.refused_lines == 0);
   journal_file(place.options()).take(record_of(1, 6));
-  const journal_contents after = read_journal(place.path);
-  CHECK(after.records.size() == 2);
-  CHECK_FALSE(after.is_torn);
-  CHECK(after.refused_lines == 1);
-  CHECK_THAT(after.first_refusal, contains_text("is no JSON object"));
+  const journal_contents contents_after = read_journal(place.path);
+  CHECK(contents_after.records.size() == 2);
+  CHECK_FALSE(contents_after.is_torn);
+  CHECK(contents_after.refused_lines == 1);
+  CHECK_THAT(contents_after.first_refusal, contains_text("is no JSON object"));
 }
 
 TEST_CASE("observe: a journal is put aside when it is full, and read as a whole", "[observe]") {
@@ -121,8 +121,8 @@ TEST_CASE("observe: a journal that cannot be opened holds up nobody", "[observe]
 }
 
 CO_TEST("observe: a journal on a file system that hangs holds up nobody", "[observe]") {
-  const std::string missing = test::stalling_mount::missing();
-  if (!missing.empty()) co_return test::skip(missing);
+  const std::string reason = test::stalling_mount::missing();
+  if (!reason.empty()) co_return test::skip(reason);
   const test::stalling_mount mount;
   journal_in_folder place;
   place.path = mount.path() + "/journal.jsonl";
@@ -148,28 +148,29 @@ CO_TEST("observe: a journal on a file system that hangs holds up nobody", "[obse
 TEST_CASE("observe: which journals a path means", "[observe]") {
   const test::temporary_directory folder;
   // From when to when a journal was written, in seconds.
-  const auto write_journal = [&](const std::string& run, const std::string& run_id, int from,
-                                 int to) {
+  const auto write_journal = [&](const std::string& run, const std::string& run_id, int start,
+                                 int end) {
     journal_record record = record_of(1);
-    record.time_us = 1'000'000LL * from;
+    record.time_us = 1'000'000LL * start;
     record.event.run_id = run_id;
     const std::string path = folder / (run + "/journal.jsonl");
     write(path, to_json_line(record) + "\n");
-    const auto last = std::chrono::sys_seconds(std::chrono::seconds(to));
-    std::filesystem::last_write_time(path, std::chrono::file_clock::from_sys(last));
+    const auto last_write = std::chrono::sys_seconds(std::chrono::seconds(end));
+    std::filesystem::last_write_time(path, std::chrono::file_clock::from_sys(last_write));
     return path;
   };
   CHECK_THROWS_WITH(find_journals(folder / "nothing"), contains_text("does not exist"));
   CHECK_THROWS_WITH(find_journals(folder.path()), contains_text("journal.jsonl is looked for"));
-  const std::string first = write_journal("job_aaaaaaaa", "job", 1000, 2000);
-  const std::string second = write_journal("job_bbbbbbbb", "job", 1900, 3000);
-  const std::string third = write_journal("job_cccccccc", "job", 2500, 3100);
+  const std::string first_path = write_journal("job_aaaaaaaa", "job", 1000, 2000);
+  const std::string second_path = write_journal("job_bbbbbbbb", "job", 1900, 3000);
+  const std::string third_path = write_journal("job_cccccccc", "job", 2500, 3100);
   write_journal("job_dddddddd", "job", 100, 900);
   write_journal("old_eeeeeeee", "old", 1000, 3000);
   write(folder / "bad_ffffffff/journal.jsonl", "no record\n");
-  CHECK(find_journals(first) == std::vector<std::string>{first});
-  CHECK(find_journals(folder / "job_aaaaaaaa") == std::vector<std::string>{first});
-  CHECK(find_journals(folder.path()) == std::vector<std::string>{first, second, third});
+  CHECK(find_journals(first_path) == std::vector<std::string>{first_path});
+  CHECK(find_journals(folder / "job_aaaaaaaa") == std::vector<std::string>{first_path});
+  CHECK(find_journals(folder.path()) ==
+        std::vector<std::string>{first_path, second_path, third_path});
   CHECK_THROWS_WITH(read_journal(folder.path()), contains_text("is not a file"));
 }
 

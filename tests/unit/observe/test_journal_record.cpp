@@ -67,10 +67,10 @@ TEST_CASE("observe: a journal record is read as it was written, each kind, each 
   CHECK(to_json_line(record).find('\n') == std::string::npos);
   std::set<std::string> names;
   for (const auto& [kind, name] : job_event_kinds) {
-    journal_record bare;
-    bare.sequence = 1;
-    bare.event.kind = kind;
-    CHECK(parse_journal_line(to_json_line(bare)) == bare);
+    journal_record bare_record;
+    bare_record.sequence = 1;
+    bare_record.event.kind = kind;
+    CHECK(parse_journal_line(to_json_line(bare_record)) == bare_record);
     CHECK(job_event_kind_of(to_string(kind)) == kind);
     names.emplace(name);
   }
@@ -99,9 +99,9 @@ TEST_CASE("observe: texts and pids of a record are cut to their bounds, between 
   record.event.pids.assign(limits::journal_pids + 1, 4'194'304);
   const std::string line = to_json_line(record);
   CHECK(line.size() <= limits::journal_line_bytes);
-  const journal_record again = parse_journal_line(line);
-  CHECK(again.event.reason == std::string(limits::journal_text_bytes - 1, 'a'));
-  CHECK(again.event.pids.size() == limits::journal_pids);
+  const journal_record copy = parse_journal_line(line);
+  CHECK(copy.event.reason == std::string(limits::journal_text_bytes - 1, 'a'));
+  CHECK(copy.event.pids.size() == limits::journal_pids);
 }
 
 TEST_CASE("observe: a line that is no record is refused with a sentence", "[observe]") {

@@ -42,23 +42,23 @@ http_request_head get(std::string target, std::string header = {}, std::string v
 }
 
 /// What the server looks at for an answer.
-std::function<job_view()> looking_at(const job_view& view) {
+std::function<job_view()> view_source(const job_view& view) {
   return [view] { return view; };
 }
 
 TEST_CASE("status answer: whose output is asked for", "[observe]") {
-  const auto asked = [&](std::string path) {
-    const status_answer answer = answer_of(get("/api/v1/ranks/" + path), {}, looking_at({}), 0);
+  const auto rank_of = [&](std::string path) {
+    const status_answer answer = answer_of(get("/api/v1/ranks/" + path), {}, view_source({}), 0);
     CHECK(answer.status == (answer.output_of_rank ? 200 : 404));
     return answer.output_of_rank.value_or(-1);
   };
-  CHECK(asked("0/output") == 0);
-  CHECK(asked("1023/output") == 1023);
-  for (const char* none :
+  CHECK(rank_of("0/output") == 0);
+  CHECK(rank_of("1023/output") == 1023);
+  for (const char* path :
        {"", "output", "/output", "-1/output", "+1/output", "1/outputs", "1 /output", "0x1/output",
         "1/2/output", "99999999999999999999/output", "1"}) {
-    CAPTURE(none);
-    CHECK(asked(none) == -1);
+    CAPTURE(path);
+    CHECK(rank_of(path) == -1);
   }
 }
 
@@ -92,79 +92,79 @@ TEST_CASE("status address: what it may be", "[observe]") {
 }
 
 TEST_CASE("status gate: who may ask", "[observe]") {
-  status_gate open;
-  open.hosts = {"node7"};
-  status_gate closed = open;
-  closed.token = token;
-  closed.cookie = "elastic_status_80";
-  status_gate local = open;
-  local.checks_host = false;
+  status_gate open_gate;
+  open_gate.hosts = {"node7"};
+  status_gate closed_gate = open_gate;
+  closed_gate.token = token;
+  closed_gate.cookie = "elastic_status_80";
+  status_gate local_gate = open_gate;
+  local_gate.checks_host = false;
   struct row {
     const status_gate& gate;
     http_request_head request;
     admission verdict;
   };
   // Prometheus, by a name that this host does not know of itself.
-  http_request_head named_elsewhere = get("/metrics", "authorization", "Bearer " + token);
-  named_elsewhere.headers["host"] = "job7.cluster.example";
-  const auto linked = [](const std::string& target, const std::string& mode = "navigate",
-                         const std::string& destination = "document") {
+  http_request_head named_request = get("/metrics", "authorization", "Bearer " + token);
+  named_request.headers["host"] = "job7.cluster.example";
+  const auto linked_request = [](const std::string& target, const std::string& mode = "navigate",
+                                 const std::string& destination = "document") {
     http_request_head request = get(target, "sec-fetch-site", "cross-site");
     request.headers["sec-fetch-mode"] = mode;
     request.headers["sec-fetch-dest"] = destination;
     return request;
   };
-  http_request_head linked_to_other = linked("/");
-  linked_to_other.headers["host"] = "evil.example";
-  http_request_head linked_with_cookie = linked("/");
-  linked_with_cookie.headers["cookie"] = "elastic_status_80=" + token;
-  http_request_head posted = linked("/");
-  posted.method = "POST";
+  http_request_head link_to_other_host = linked_request("/");
+  link_to_other_host.headers["host"] = "evil.example";
+  http_request_head link_with_cookie = linked_request("/");
+  link_with_cookie.headers["cookie"] = "elastic_status_80=" + token;
+  http_request_head post = linked_request("/");
+  post.method = "POST";
   const std::vector<row> rows = {
-      {open, get("/"), admission::granted},
-      {open, get("/", "host", "LocalHost"), admission::granted},
-      {open, get("/", "host", "127.0.0.1:80"), admission::granted},
-      {open, get("/", "host", "[::1]:80"), admission::granted},
-      {open, get("/", "host", "10.1.2.3"), admission::granted},
-      {open, get("/", "host", "Node7:80"), admission::granted},
-      {open, get("/", "host", "evil.example"), admission::wrong_host},
-      {open, get("/", "host", "localhost.evil.example"), admission::wrong_host},
-      {open, get("/", "host", "evil.example:80"), admission::wrong_host},
-      {open, get("/", "host", ""), admission::wrong_host},
-      {open, get("/", "host", "[evil"), admission::wrong_host},
-      {local, get("/", "host", "evil.example"), admission::granted},
-      {open, get("/", "sec-fetch-site", "same-origin"), admission::granted},
-      {open, get("/", "sec-fetch-site", "none"), admission::granted},
-      {open, get("/", "sec-fetch-site", "same-site"), admission::cross_site},
-      {open, get("/", "sec-fetch-site", "cross-site"), admission::cross_site},
-      {closed, get("/"), admission::token_needed},
-      {closed, get("/", "authorization", "Bearer " + token), admission::granted},
-      {closed, get("/", "authorization", token), admission::token_needed},
-      {closed, get("/", "authorization", "Bearer "), admission::token_needed},
-      {closed, get("/", "authorization", "Bearer " + token + "0"), admission::token_needed},
-      {closed, named_elsewhere, admission::granted},
-      {closed, get("/", "cookie", "a=b; elastic_status_80=" + token), admission::granted},
-      {closed, get("/", "cookie", "elastic_status_80=x" + token), admission::token_needed},
-      {closed, get("/", "cookie", "other=" + token), admission::token_needed},
-      {closed, get("/?token=" + token), admission::granted_by_query},
-      {closed, get("/?a=b&token=" + token), admission::granted_by_query},
-      {closed, get("/?token="), admission::token_needed},
-      {closed, get("/?xtoken=" + token), admission::token_needed},
-      {closed, get("/?token=" + token, "sec-fetch-site", "cross-site"), admission::cross_site},
-      {open, linked("/"), admission::granted},
-      {open, linked("/", "navigate", "iframe"), admission::cross_site},
-      {open, linked("/", "navigate", ""), admission::cross_site},
-      {open, linked("/", "no-cors", "document"), admission::cross_site},
-      {open, linked("/", "cors", "empty"), admission::cross_site},
-      {open, linked("/api/v1/job"), admission::cross_site},
-      {open, linked("/metrics"), admission::cross_site},
-      {open, linked("/page.js"), admission::cross_site},
-      {open, posted, admission::cross_site},
-      {open, linked_to_other, admission::wrong_host},
-      {closed, linked("/"), admission::token_needed},
-      {closed, linked("/?token=x" + token), admission::token_needed},
-      {closed, linked("/?token=" + token), admission::granted_by_query},
-      {closed, linked_with_cookie, admission::granted}};
+      {open_gate, get("/"), admission::granted},
+      {open_gate, get("/", "host", "LocalHost"), admission::granted},
+      {open_gate, get("/", "host", "127.0.0.1:80"), admission::granted},
+      {open_gate, get("/", "host", "[::1]:80"), admission::granted},
+      {open_gate, get("/", "host", "10.1.2.3"), admission::granted},
+      {open_gate, get("/", "host", "Node7:80"), admission::granted},
+      {open_gate, get("/", "host", "evil.example"), admission::wrong_host},
+      {open_gate, get("/", "host", "localhost.evil.example"), admission::wrong_host},
+      {open_gate, get("/", "host", "evil.example:80"), admission::wrong_host},
+      {open_gate, get("/", "host", ""), admission::wrong_host},
+      {open_gate, get("/", "host", "[evil"), admission::wrong_host},
+      {local_gate, get("/", "host", "evil.example"), admission::granted},
+      {open_gate, get("/", "sec-fetch-site", "same-origin"), admission::granted},
+      {open_gate, get("/", "sec-fetch-site", "none"), admission::granted},
+      {open_gate, get("/", "sec-fetch-site", "same-site"), admission::cross_site},
+      {open_gate, get("/", "sec-fetch-site", "cross-site"), admission::cross_site},
+      {closed_gate, get("/"), admission::token_needed},
+      {closed_gate, get("/", "authorization", "Bearer " + token), admission::granted},
+      {closed_gate, get("/", "authorization", token), admission::token_needed},
+      {closed_gate, get("/", "authorization", "Bearer "), admission::token_needed},
+      {closed_gate, get("/", "authorization", "Bearer " + token + "0"), admission::token_needed},
+      {closed_gate, named_request, admission::granted},
+      {closed_gate, get("/", "cookie", "a=b; elastic_status_80=" + token), admission::granted},
+      {closed_gate, get("/", "cookie", "elastic_status_80=x" + token), admission::token_needed},
+      {closed_gate, get("/", "cookie", "other=" + token), admission::token_needed},
+      {closed_gate, get("/?token=" + token), admission::granted_by_query},
+      {closed_gate, get("/?a=b&token=" + token), admission::granted_by_query},
+      {closed_gate, get("/?token="), admission::token_needed},
+      {closed_gate, get("/?xtoken=" + token), admission::token_needed},
+      {closed_gate, get("/?token=" + token, "sec-fetch-site", "cross-site"), admission::cross_site},
+      {open_gate, linked_request("/"), admission::granted},
+      {open_gate, linked_request("/", "navigate", "iframe"), admission::cross_site},
+      {open_gate, linked_request("/", "navigate", ""), admission::cross_site},
+      {open_gate, linked_request("/", "no-cors", "document"), admission::cross_site},
+      {open_gate, linked_request("/", "cors", "empty"), admission::cross_site},
+      {open_gate, linked_request("/api/v1/job"), admission::cross_site},
+      {open_gate, linked_request("/metrics"), admission::cross_site},
+      {open_gate, linked_request("/page.js"), admission::cross_site},
+      {open_gate, post, admission::cross_site},
+      {open_gate, link_to_other_host, admission::wrong_host},
+      {closed_gate, linked_request("/"), admission::token_needed},
+      {closed_gate, linked_request("/?token=x" + token), admission::token_needed},
+      {closed_gate, linked_request("/?token=" + token), admission::granted_by_query},
+      {closed_gate, link_with_cookie, admission::granted}};
   for (const row& entry : rows) {
     CAPTURE(entry.request.path, entry.request.query, entry.request.headers);
     CHECK(admission_of(entry.request, entry.gate) == entry.verdict);
@@ -173,14 +173,14 @@ TEST_CASE("status gate: who may ask", "[observe]") {
 
 std::string answer_line(const http_request_head& request, const status_gate& gate,
                         const job_view& view) {
-  const status_answer answer = answer_of(request, gate, looking_at(view), 1'800'000'000'000'000);
+  const status_answer answer = answer_of(request, gate, view_source(view), 1'800'000'000'000'000);
   return std::to_string(answer.status) + " " + answer.type;
 }
 
 TEST_CASE("status: each path has its answer", "[observe]") {
   const job_view view = elastic::view_of(journal_story().begin().start(1, 2).records);
   const status_gate gate;
-  const std::string plain = "text/plain; charset=utf-8";
+  const std::string plain_text = "text/plain; charset=utf-8";
   CHECK(answer_line(get("/"), gate, view) == "200 text/html; charset=utf-8");
   CHECK(answer_line(get("/page.js"), gate, view) == "200 text/javascript; charset=utf-8");
   CHECK(answer_line(get("/page.css"), gate, view) == "200 text/css; charset=utf-8");
@@ -188,19 +188,19 @@ TEST_CASE("status: each path has its answer", "[observe]") {
   CHECK(answer_line(get("/metrics", "accept", "application/openmetrics-text"), gate, view) ==
         "200 application/openmetrics-text; version=1.0.0; charset=utf-8");
   CHECK(answer_line(get("/api/v1/job"), gate, view) == "200 application/json");
-  CHECK(answer_line(get("/api/v1/job", "accept", "text/plain"), gate, view) == "200 " + plain);
+  CHECK(answer_line(get("/api/v1/job", "accept", "text/plain"), gate, view) == "200 " + plain_text);
   CHECK(answer_line(get("/api/v1/events"), gate, view) == "200 text/event-stream");
-  CHECK(answer_line(get("/livez"), gate, view) == "200 " + plain);
-  CHECK(answer_line(get("/readyz"), gate, view) == "200 " + plain);
-  CHECK(answer_line(get("/nothing"), gate, view) == "404 " + plain);
-  CHECK(answer_line(get("//evil.example"), gate, view) == "404 " + plain);
-  CHECK(answer_line(get("/../etc/passwd"), gate, view) == "404 " + plain);
-  CHECK(answer_line(get("/", "sec-fetch-site", "cross-site"), gate, view) == "403 " + plain);
-  CHECK(answer_line(get("/livez", "host", "evil.example"), gate, view) == "421 " + plain);
+  CHECK(answer_line(get("/livez"), gate, view) == "200 " + plain_text);
+  CHECK(answer_line(get("/readyz"), gate, view) == "200 " + plain_text);
+  CHECK(answer_line(get("/nothing"), gate, view) == "404 " + plain_text);
+  CHECK(answer_line(get("//evil.example"), gate, view) == "404 " + plain_text);
+  CHECK(answer_line(get("/../etc/passwd"), gate, view) == "404 " + plain_text);
+  CHECK(answer_line(get("/", "sec-fetch-site", "cross-site"), gate, view) == "403 " + plain_text);
+  CHECK(answer_line(get("/livez", "host", "evil.example"), gate, view) == "421 " + plain_text);
   for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "get"}) {
     http_request_head request = get("/");
     request.method = method;
-    CHECK(answer_line(request, gate, view) == "405 " + plain);
+    CHECK(answer_line(request, gate, view) == "405 " + plain_text);
   }
 }
 
@@ -211,7 +211,7 @@ TEST_CASE("status: probes are for everybody, reasons for those who may look", "[
   story.begin().tell(journal_story::of(elastic::job_event_kind::rendezvous_started));
   const job_view view = elastic::view_of(story.records);
   const auto body = [&](const http_request_head& request) {
-    const status_answer answer = answer_of(request, gate, looking_at(view), story.now_us);
+    const status_answer answer = answer_of(request, gate, view_source(view), story.now_us);
     return std::to_string(answer.status) + " " + answer.body;
   };
   CHECK(body(get("/livez")) == "200 ok\n");
@@ -235,10 +235,10 @@ TEST_CASE("status: probes are for everybody, reasons for those who may look", "[
 TEST_CASE("status: the job is looked at once, and for nobody who is refused", "[observe]") {
   status_gate gate;
   gate.token = token;
-  http_request_head posted = get("/metrics", "authorization", "Bearer " + token);
-  posted.method = "POST";
-  http_request_head of_other_site = get("/metrics", "authorization", "Bearer " + token);
-  of_other_site.headers["sec-fetch-site"] = "cross-site";
+  http_request_head post = get("/metrics", "authorization", "Bearer " + token);
+  post.method = "POST";
+  http_request_head cross_site_request = get("/metrics", "authorization", "Bearer " + token);
+  cross_site_request.headers["sec-fetch-site"] = "cross-site";
   struct row {
     http_request_head request;
     int status;
@@ -248,8 +248,8 @@ TEST_CASE("status: the job is looked at once, and for nobody who is refused", "[
                                  {get("/api/v1/job"), 401, 0},
                                  {get("/api/v1/job?token=x" + token), 401, 0},
                                  {get("/metrics", "host", "evil.example"), 421, 0},
-                                 {posted, 405, 0},
-                                 {of_other_site, 403, 0},
+                                 {post, 405, 0},
+                                 {cross_site_request, 403, 0},
                                  {get("/livez"), 200, 0},
                                  {get("/readyz"), 503, 1},
                                  {get("/nothing", "authorization", "Bearer " + token), 404, 0},
@@ -272,13 +272,13 @@ TEST_CASE("status: a token in the query becomes a cookie", "[observe]") {
   status_gate gate;
   gate.token = token;
   gate.cookie = "elastic_status_80";
-  const status_answer answer = answer_of(get("/?token=" + token), gate, looking_at({}), 0);
+  const status_answer answer = answer_of(get("/?token=" + token), gate, view_source({}), 0);
   const std::string text = response_text(answer, true, true);
   CHECK_THAT(text, contains_text("HTTP/1.1 303 See Other\r\n"));
   CHECK_THAT(text, contains_text("\r\nLocation: /\r\n"));
   CHECK_THAT(text, contains_text("\r\nSet-Cookie: elastic_status_80=" + token +
                                  "; Path=/; HttpOnly; SameSite=Lax\r\n"));
-  CHECK(answer_of(get("//evil.example?token=" + token), gate, looking_at({}), 0).status == 404);
+  CHECK(answer_of(get("//evil.example?token=" + token), gate, view_source({}), 0).status == 404);
 }
 
 TEST_CASE("status: every answer forbids what a page does not need", "[observe]") {
@@ -328,7 +328,7 @@ TEST_CASE("status events: where a viewer goes on", "[observe]") {
 TEST_CASE("status events: what a viewer is sent", "[observe]") {
   journal_story story;
   story.begin().start(1, 1);
-  const auto after = [&](std::int64_t sequence) {
+  const auto records_after = [&](std::int64_t sequence) {
     return std::vector<elastic::journal_record>(story.records.begin() + sequence,
                                                 story.records.end());
   };
@@ -339,12 +339,12 @@ TEST_CASE("status events: what a viewer is sent", "[observe]") {
     bool is_reset;
     std::string begin;
   };
-  const std::vector<row> rows = {{{0, 0}, after(0), false, "id: 7-1\ndata: {\"seq\": 1"},
-                                 {{7, 2}, after(2), false, "id: 7-3\ndata: {\"seq\": 3"},
+  const std::vector<row> rows = {{{0, 0}, records_after(0), false, "id: 7-1\ndata: {\"seq\": 1"},
+                                 {{7, 2}, records_after(2), false, "id: 7-3\ndata: {\"seq\": 3"},
                                  {{7, 5}, {}, false, ""},
-                                 {{7, 1}, after(3), true, "id: 7-4\n"},
-                                 {{0, 0}, after(3), true, "id: 7-4\n"},
-                                 {{6, 99}, after(0), true, "id: 7-1\n"}};
+                                 {{7, 1}, records_after(3), true, "id: 7-4\n"},
+                                 {{0, 0}, records_after(3), true, "id: 7-4\n"},
+                                 {{6, 99}, records_after(0), true, "id: 7-1\n"}};
   for (const row& entry : rows) {
     event_cursor cursor = entry.cursor;
     const std::string text = events_text(entry.records, 7, cursor);

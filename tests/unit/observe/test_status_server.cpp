@@ -79,15 +79,15 @@ class stage {
     journal = std::make_shared<job_journal>(options);
     monitor = std::make_shared<job_monitor>();
     journal->add(monitor);
-    status_server_options serving;
-    serving.address = elastic::parse_status_address(address);
-    serving.journal = journal;
-    serving.monitor = monitor;
-    serving.tails = tails;
-    serving.token = std::move(token);
-    serving.commands = std::move(commands);
-    serving.time = std::move(time);
-    server.emplace(context_.get_executor(), std::move(serving));
+    status_server_options server_options;
+    server_options.address = elastic::parse_status_address(address);
+    server_options.journal = journal;
+    server_options.monitor = monitor;
+    server_options.tails = tails;
+    server_options.token = std::move(token);
+    server_options.commands = std::move(commands);
+    server_options.time = std::move(time);
+    server.emplace(context_.get_executor(), std::move(server_options));
     thread_ = std::thread([this] { context_.run(); });
   }
   ~stage() { stop(); }
@@ -138,10 +138,10 @@ const std::string ok = "HTTP/1.1 200 OK";
 
 TEST_CASE("status server: the last lines of a worker are text, whatever they are", "[observe]") {
   for (const bool may_hang : {false, true}) {
-    stage shown;
+    stage status_stage;
     const std::string target = "/api/v1/ranks/3/output";
-    CHECK(shown.first_line(target) == "HTTP/1.1 404 Not Found");
-    shown.tails->open(shown.executor(), [may_hang](std::int64_t rank) {
+    CHECK(status_stage.first_line(target) == "HTTP/1.1 404 Not Found");
+    status_stage.tails->open(status_stage.executor(), [may_hang](std::int64_t rank) {
       std::optional<elastic::output_reader> reader;
       if (rank != 3) return reader;
       reader.emplace();
@@ -152,19 +152,19 @@ TEST_CASE("status server: the last lines of a worker are text, whatever they are
       };
       return reader;
     });
-    const std::string answer = shown.get(target);
+    const std::string answer = status_stage.get(target);
     CHECK_THAT(answer, contains_text("Content-Type: application/json\r\n"));
-    const auto told = nlohmann::json::parse(answer.substr(answer.find("\r\n\r\n") + 4));
-    CHECK(told["rank"] == 3);
-    const auto& stream = told["streams"].at(0);
+    const auto output = nlohmann::json::parse(answer.substr(answer.find("\r\n\r\n") + 4));
+    CHECK(output["rank"] == 3);
+    const auto& stream = output["streams"].at(0);
     CHECK(stream["name"] == "stderr");
     CHECK(stream["path"] == "/logs/stderr.log");
     CHECK(stream["lines"].size() == 2);
     CHECK(stream["lines"][0].get<std::string>().starts_with("</pre>\"\x1b[2J\xef\xbf\xbd"));
     CHECK(stream["lines"][0].get<std::string>().size() < 2100);
-    CHECK(shown.first_line("/api/v1/ranks/4/output") == "HTTP/1.1 404 Not Found");
-    shown.tails->close();
-    CHECK(shown.first_line(target) == "HTTP/1.1 404 Not Found");
+    CHECK(status_stage.first_line("/api/v1/ranks/4/output") == "HTTP/1.1 404 Not Found");
+    status_stage.tails->close();
+    CHECK(status_stage.first_line(target) == "HTTP/1.1 404 Not Found");
   }
 }
 
@@ -210,7 +210,8 @@ TEST_CASE("status server: what fails in it is no failure of the job", "[observe]
   CHECK_THAT(peer.get("/livez"), contains_text(ok));
   time->fails = true;
   std::exception_ptr failure;
-  asio::co_spawn(context, server.stop(), [&](std::exception_ptr thrown) { failure = thrown; });
+  asio::co_spawn(context, server.stop(),
+                 [&](std::exception_ptr exception) { failure = exception; });
   thread.join();
   CHECK_FALSE(failure);
 }
@@ -222,20 +223,20 @@ TEST_CASE("status server: a crowd at its door does not keep the agent from its w
   for (int i = 0; i < 4; ++i) {
     crowd.push_back(std::make_unique<http_peer>(server.address().tcp.port));
   }
-  std::size_t before = 0;
+  std::size_t connections_before = 0;
   while (server.connections() < crowd.size()) {
     REQUIRE(context.run_one() == 1);
-    CHECK(server.connections() <= before + 1);
-    before = server.connections();
+    CHECK(server.connections() <= connections_before + 1);
+    connections_before = server.connections();
   }
   asio::co_spawn(context, server.stop(), [](std::exception_ptr) {});
   context.run();
 }
 
 /// One who follows. A server whose clock is fast may have lost its patience before it was asked.
-std::unique_ptr<http_peer> follower_of(const stage& shown) {
+std::unique_ptr<http_peer> follower_of(const stage& status_stage) {
   for (;;) {
-    auto peer = std::make_unique<http_peer>(shown.port());
+    auto peer = std::make_unique<http_peer>(status_stage.port());
     const std::string head = peer->get("/api/v1/events");
     if (head.empty()) continue;
     CHECK_THAT(head, contains_text("HTTP/1.1 200 OK"));
@@ -245,20 +246,20 @@ std::unique_ptr<http_peer> follower_of(const stage& shown) {
 }
 
 TEST_CASE("status server: probes tell alive from ready", "[observe]") {
-  stage shown;
-  CHECK(shown.first_line("/livez") == ok);
-  CHECK(shown.first_line("/readyz") == "HTTP/1.1 503 Service Unavailable");
+  stage status_stage;
+  CHECK(status_stage.first_line("/livez") == ok);
+  CHECK(status_stage.first_line("/readyz") == "HTTP/1.1 503 Service Unavailable");
   journal_story story;
-  shown.tell(story.begin().start(1, 2));
-  CHECK(shown.first_line("/readyz") == ok);
-  shown.tell(journal_story().tell(journal_story::of(job_event_kind::exit_barrier_started)));
-  CHECK(shown.first_line("/readyz") == "HTTP/1.1 503 Service Unavailable");
-  CHECK(shown.first_line("/livez") == ok);
+  status_stage.tell(story.begin().start(1, 2));
+  CHECK(status_stage.first_line("/readyz") == ok);
+  status_stage.tell(journal_story().tell(journal_story::of(job_event_kind::exit_barrier_started)));
+  CHECK(status_stage.first_line("/readyz") == "HTTP/1.1 503 Service Unavailable");
+  CHECK(status_stage.first_line("/livez") == ok);
 }
 
 TEST_CASE("status server: one connection asks more than once", "[observe]") {
-  stage shown;
-  http_peer peer(shown.port());
+  stage status_stage;
+  http_peer peer(status_stage.port());
   CHECK_THAT(peer.get("/livez"), contains_text("\r\n\r\nok\n"));
   CHECK_THAT(peer.get("/api/v1/job"), contains_text("\"state\": \"starting\""));
   peer.send("HEAD /api/v1/job HTTP/1.1\r\nHost: localhost\r\n\r\n");
@@ -272,103 +273,104 @@ TEST_CASE("status server: one connection asks more than once", "[observe]") {
 }
 
 TEST_CASE("status server: what is no request ends the connection", "[observe]") {
-  stage shown;
+  stage status_stage;
   for (const auto& [bytes, status] : std::vector<std::pair<std::string, std::string>>{
            {"\x16\x03\x01\r\n", "400"},
            {"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "501"},
            {"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n", "400"},
            {"GET /" + std::string(9000, 'x'), "431"}}) {
-    http_peer peer(shown.port());
+    http_peer peer(status_stage.port());
     peer.send(bytes);
     CHECK_THAT(peer.rest(), contains_text("HTTP/1.1 " + status));
   }
-  CHECK(comes_true([&] { return shown.server->connections() == 0; }));
+  CHECK(comes_true([&] { return status_stage.server->connections() == 0; }));
 }
 
 TEST_CASE("status server: silent clients do not keep a probe out", "[observe]") {
-  stage shown;
-  std::vector<std::unique_ptr<http_peer>> silent;
+  stage status_stage;
+  std::vector<std::unique_ptr<http_peer>> silent_clients;
   for (std::size_t i = 0; i < 3 * elastic::limits::status_connections; ++i) {
-    silent.push_back(std::make_unique<http_peer>(shown.port()));
-    silent.back()->send("GET / HT");
+    silent_clients.push_back(std::make_unique<http_peer>(status_stage.port()));
+    silent_clients.back()->send("GET / HT");
   }
-  CHECK(shown.first_line("/livez") == ok);
-  CHECK(silent.front()->rest().empty());
-  CHECK(shown.server->connections() <= elastic::limits::status_connections);
+  CHECK(status_stage.first_line("/livez") == ok);
+  CHECK(silent_clients.front()->rest().empty());
+  CHECK(status_stage.server->connections() <= elastic::limits::status_connections);
 }
 
 TEST_CASE("status server: followers leave room for a probe", "[observe]") {
-  stage shown;
+  stage status_stage;
   std::vector<std::unique_ptr<http_peer>> followers;
   for (std::size_t i = 0; i < elastic::limits::status_followers; ++i) {
-    followers.push_back(std::make_unique<http_peer>(shown.port()));
+    followers.push_back(std::make_unique<http_peer>(status_stage.port()));
     CHECK_THAT(followers.back()->get("/api/v1/events"), contains_text(ok));
     CHECK(followers.back()->read_to("\n\n") == "retry: 1000\n\n");
   }
-  CHECK(shown.first_line("/api/v1/events") == "HTTP/1.1 503 Service Unavailable");
-  CHECK(shown.first_line("/livez") == ok);
+  CHECK(status_stage.first_line("/api/v1/events") == "HTTP/1.1 503 Service Unavailable");
+  CHECK(status_stage.first_line("/livez") == ok);
   followers.pop_back();
-  const std::size_t left = followers.size();
-  CHECK(comes_true([&] { return shown.server->connections() == left; }));
-  CHECK(shown.first_line("/api/v1/events") == ok);
+  const std::size_t remaining = followers.size();
+  CHECK(comes_true([&] { return status_stage.server->connections() == remaining; }));
+  CHECK(status_stage.first_line("/api/v1/events") == ok);
 }
 
 TEST_CASE("status server: a slow client is left, by time", "[observe]") {
-  stage shown("0", std::make_shared<fast_time>());
-  http_peer peer(shown.port());
+  stage status_stage("0", std::make_shared<fast_time>());
+  http_peer peer(status_stage.port());
   peer.send("GET / HTTP/1.1\r\n");
   CHECK(peer.rest().empty());
-  CHECK(comes_true([&] { return shown.server->connections() == 0; }));
+  CHECK(comes_true([&] { return status_stage.server->connections() == 0; }));
 }
 
 TEST_CASE("status server: who follows hears that the server is there", "[observe]") {
-  stage shown("0", std::make_shared<fast_time>());
-  const auto peer = follower_of(shown);
+  stage status_stage("0", std::make_shared<fast_time>());
+  const auto peer = follower_of(status_stage);
   CHECK(peer->read_to("\n\n") == "retry: 1000\n\n");
   CHECK(peer->read_to("\n\n") == ":\n\n");
   CHECK(peer->read_to("\n\n") == ":\n\n");
 }
 
 TEST_CASE("status server: who follows and does not read is left", "[observe]") {
-  stage shown("0", std::make_shared<fast_time>());
-  const auto peer = follower_of(shown);
-  const std::string much(2000, 'x');
+  stage status_stage("0", std::make_shared<fast_time>());
+  const auto peer = follower_of(status_stage);
+  const std::string long_text(2000, 'x');
   CHECK(comes_true([&] {
     for (int i = 0; i < 300; ++i) {
-      shown.journal->record(journal_story::of(job_event_kind::worker_ended, much));
+      status_stage.journal->record(journal_story::of(job_event_kind::worker_ended, long_text));
     }
-    return shown.server->connections() == 0;
+    return status_stage.server->connections() == 0;
   }));
 }
 
 TEST_CASE("status server: events come as they happen, and again from where one was", "[observe]") {
-  stage shown;
+  stage status_stage;
   journal_story story;
-  shown.tell(story.begin());
-  http_peer peer(shown.port());
+  status_stage.tell(story.begin());
+  http_peer peer(status_stage.port());
   CHECK_THAT(peer.get("/api/v1/events"), contains_text(ok));
   CHECK(peer.read_to("\n\n") == "retry: 1000\n\n");
-  const std::int64_t epoch = shown.journal->epoch();
+  const std::int64_t epoch = status_stage.journal->epoch();
   CHECK_THAT(peer.read_to("\n\n"),
              contains_text(fmt::format("id: {}-1\ndata: {{\"seq\": 1, ", epoch)));
-  shown.journal->record(journal_story::of(job_event_kind::rendezvous_started, "</script>\nx"));
+  status_stage.journal->record(
+      journal_story::of(job_event_kind::rendezvous_started, "</script>\nx"));
   const std::string event = peer.read_to("\n\n");
   CHECK_THAT(event, contains_text(fmt::format("id: {}-2\n", epoch)));
   CHECK_THAT(event, contains_text("</script>\\nx"));
-  http_peer again(shown.port());
-  again.get("/api/v1/events", fmt::format("Last-Event-ID: {}-1\r\n", epoch));
-  CHECK(again.read_to("\n\n") == "retry: 1000\n\n");
-  CHECK(again.read_to("\n\n") == event);
-  http_peer stranger(shown.port());
+  http_peer returning_peer(status_stage.port());
+  returning_peer.get("/api/v1/events", fmt::format("Last-Event-ID: {}-1\r\n", epoch));
+  CHECK(returning_peer.read_to("\n\n") == "retry: 1000\n\n");
+  CHECK(returning_peer.read_to("\n\n") == event);
+  http_peer stranger(status_stage.port());
   stranger.get("/api/v1/events", "Last-Event-ID: 1-99\r\n");
   CHECK(stranger.read_to("\n\n") == "retry: 1000\n\n");
   CHECK(stranger.read_to("\n\n") == "event: reset\ndata: {}\n\n");
   CHECK_THAT(stranger.read_to("\n\n"), contains_text(fmt::format("id: {}-1\n", epoch)));
   // The last word still goes out.
-  job_event end = journal_story::of(job_event_kind::agent_ended);
-  end.state = "succeeded";
-  shown.journal->record(end);
-  shown.stop();
+  job_event end_event = journal_story::of(job_event_kind::agent_ended);
+  end_event.state = "succeeded";
+  status_stage.journal->record(end_event);
+  status_stage.stop();
   CHECK_THAT(peer.rest(), contains_text("agent_ended"));
 }
 
@@ -382,13 +384,13 @@ elastic::task<elastic::command_outcome> echo(elastic::job_command command) {
 
 /// A command that goes on until the test says so.
 struct long_command {
-  std::atomic<std::size_t> begun = 0;
+  std::atomic<std::size_t> starts = 0;
   std::atomic<bool> may_end = false;
 };
 
 elastic::task<elastic::command_outcome> carry_out(std::shared_ptr<long_command> work) {
   elastic::system_time time;
-  ++work->begun;
+  ++work->starts;
   while (!work->may_end) co_await time.sleep_until(time.now() + std::chrono::milliseconds(1));
   elastic::command_outcome outcome;
   outcome.is_done = true;
@@ -396,7 +398,7 @@ elastic::task<elastic::command_outcome> carry_out(std::shared_ptr<long_command> 
   co_return outcome;
 }
 
-std::string posted(http_peer& peer, const std::string& name, const std::string& body) {
+std::string post(http_peer& peer, const std::string& name, const std::string& body) {
   peer.send(
       fmt::format("POST /api/v1/commands/{} HTTP/1.1\r\nHost: localhost\r\n"
                   "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
@@ -407,51 +409,51 @@ std::string posted(http_peer& peer, const std::string& name, const std::string& 
 TEST_CASE("status server: commands are carried out over a Unix socket", "[observe]") {
   const elastic::test::temporary_directory folder;
   const std::string path = folder / "job";
-  stage shown("unix:" + path, {}, {}, echo);
+  stage status_stage("unix:" + path, {}, {}, echo);
   http_peer peer(path);
-  const std::string self = std::to_string(::geteuid());
-  CHECK_THAT(
-      posted(peer, "drain", R"({"reason": "hot"})"),
-      contains_text(fmt::format("{{\"done\": true, \"text\": \"drain by user {}: hot\"}}", self)));
-  CHECK_THAT(posted(peer, "drain", R"({"reason": "fail"})"),
+  const std::string user_id = std::to_string(::geteuid());
+  CHECK_THAT(post(peer, "drain", R"({"reason": "hot"})"),
+             contains_text(
+                 fmt::format("{{\"done\": true, \"text\": \"drain by user {}: hot\"}}", user_id)));
+  CHECK_THAT(post(peer, "drain", R"({"reason": "fail"})"),
              contains_text("\"done\": false, \"text\": \"broken\""));
-  CHECK_THAT(posted(peer, "reboot", ""), contains_text("HTTP/1.1 404 "));
+  CHECK_THAT(post(peer, "reboot", ""), contains_text("HTTP/1.1 404 "));
   CHECK_THAT(peer.get("/api/v1/commands/drain"), contains_text("HTTP/1.1 405 "));
   CHECK_THAT(peer.get("/livez"), contains_text(ok));
 }
 
 TEST_CASE("status server: over TCP nothing is commanded, whoever asks", "[observe]") {
-  stage shown("0", {}, {}, echo);
-  http_peer peer(shown.port());
-  const std::string answer = posted(peer, "drain", "");
+  stage status_stage("0", {}, {}, echo);
+  http_peer peer(status_stage.port());
+  const std::string answer = post(peer, "drain", "");
   CHECK_THAT(answer, contains_text("HTTP/1.1 403 "));
   CHECK_THAT(answer, contains_text("over a Unix socket alone"));
 }
 
 TEST_CASE("status server: a log directory that does not answer costs a few threads, and no more",
           "[observe]") {
-  stage shown("0", std::make_shared<fast_time>());
-  std::promise<void> answers;
-  const std::shared_future<void> answered = answers.get_future().share();
-  const auto begun = std::make_shared<std::atomic<int>>(0);
-  shown.tails->open(shown.executor(), [answered, begun](std::int64_t) {
+  stage status_stage("0", std::make_shared<fast_time>());
+  std::promise<void> reply;
+  const std::shared_future<void> reply_future = reply.get_future().share();
+  const auto reads = std::make_shared<std::atomic<int>>(0);
+  status_stage.tails->open(status_stage.executor(), [reply_future, reads](std::int64_t) {
     elastic::output_reader reader;
     reader.may_hang = true;
-    reader.read = [answered, begun] {
-      ++*begun;
-      answered.wait();
+    reader.read = [reply_future, reads] {
+      ++*reads;
+      reply_future.wait();
       return std::vector<elastic::output_tail>{};
     };
     return std::optional(reader);
   });
   for (int i = 0; i < 10; ++i) {
-    CHECK_THAT(shown.get("/api/v1/ranks/3/output"), contains_text("HTTP/1.1 503 "));
+    CHECK_THAT(status_stage.get("/api/v1/ranks/3/output"), contains_text("HTTP/1.1 503 "));
   }
-  CHECK(comes_true([&] { return *begun == 4; }));
-  answers.set_value();
-  CHECK(
-      comes_true([&] { return shown.first_line("/api/v1/ranks/3/output") == "HTTP/1.1 200 OK"; }));
-  shown.tails->close();
+  CHECK(comes_true([&] { return *reads == 4; }));
+  reply.set_value();
+  CHECK(comes_true(
+      [&] { return status_stage.first_line("/api/v1/ranks/3/output") == "HTTP/1.1 200 OK"; }));
+  status_stage.tails->close();
 }
 
 TEST_CASE("status server: who waits for a command is told what came of it, also at the end",
@@ -459,97 +461,100 @@ TEST_CASE("status server: who waits for a command is told what came of it, also 
   const elastic::test::temporary_directory folder;
   const std::string path = folder / "job";
   const auto work = std::make_shared<long_command>();
-  stage shown("unix:" + path, std::make_shared<elastic::test::standing_clock>(), {},
-              [work](elastic::job_command) { return carry_out(work); });
-  std::vector<std::unique_ptr<http_peer>> waiting;
+  stage status_stage("unix:" + path, std::make_shared<elastic::test::standing_clock>(), {},
+                     [work](elastic::job_command) { return carry_out(work); });
+  std::vector<std::unique_ptr<http_peer>> waiting_peers;
   for (std::size_t i = 0; i < elastic::limits::status_commands; ++i) {
-    waiting.push_back(std::make_unique<http_peer>(path));
-    waiting.back()->send("POST /api/v1/commands/drain HTTP/1.1\r\nHost: a\r\n\r\n");
+    waiting_peers.push_back(std::make_unique<http_peer>(path));
+    waiting_peers.back()->send("POST /api/v1/commands/drain HTTP/1.1\r\nHost: a\r\n\r\n");
   }
-  CHECK(comes_true([&] { return work->begun == elastic::limits::status_commands; }));
-  http_peer more(path);
-  CHECK_THAT(posted(more, "drain", ""), contains_text("HTTP/1.1 503 "));
-  CHECK_THAT(more.get("/livez"), contains_text(ok));
+  CHECK(comes_true([&] { return work->starts == elastic::limits::status_commands; }));
+  http_peer extra_peer(path);
+  CHECK_THAT(post(extra_peer, "drain", ""), contains_text("HTTP/1.1 503 "));
+  CHECK_THAT(extra_peer.get("/livez"), contains_text(ok));
   // Who does not wait is let go at once, and nobody else comes.
-  shown.begin_stop();
-  CHECK(more.rest().empty());
+  status_stage.begin_stop();
+  CHECK(extra_peer.rest().empty());
   CHECK(::access(path.c_str(), F_OK) != 0);
   work->may_end = true;
-  for (const auto& peer : waiting) {
+  for (const auto& peer : waiting_peers) {
     CHECK_THAT(peer->answer(), contains_text("\"text\": \"waited\""));
     CHECK(peer->rest().empty());
   }
-  shown.stop();
+  status_stage.stop();
 }
 
 TEST_CASE("status server: progress comes by itself", "[observe]") {
-  stage shown;
+  stage status_stage;
   journal_story story;
-  shown.tell(story.begin().start(1, 2));
-  http_peer peer(shown.port());
+  status_stage.tell(story.begin().start(1, 2));
+  http_peer peer(status_stage.port());
   peer.get("/api/v1/events");
   CHECK(peer.read_to("\n\n") == "retry: 1000\n\n");
   CHECK_THAT(peer.read_to("\n\n"), contains_text("agent_started"));
-  elastic::worker_progress made;
-  made.local_rank = 1;
-  made.step = 5;
-  made.total = 9;
-  shown.monitor->progress(made);
+  elastic::worker_progress progress;
+  progress.local_rank = 1;
+  progress.step = 5;
+  progress.total = 9;
+  status_stage.monitor->progress(progress);
   CHECK_THAT(peer.read_to("event: progress\n"), contains_text("event: progress\n"));
   CHECK_THAT(peer.read_to("\n\n"), contains_text("\"workers\": [[1,5,9,0]]"));
 }
 
 TEST_CASE("status server: what other nodes tell comes by itself", "[observe]") {
-  stage shown;
-  shown.monitor->begin_serving(&shown, {});
-  CHECK(shown.monitor->demand() == elastic::report_demand::changes);
+  stage status_stage;
+  status_stage.monitor->begin_serving(&status_stage, {});
+  CHECK(status_stage.monitor->demand() == elastic::report_demand::changes);
   {
-    const auto peer = follower_of(shown);
-    CHECK(comes_true([&] { return shown.monitor->demand() == elastic::report_demand::progress; }));
+    const auto peer = follower_of(status_stage);
+    CHECK(comes_true(
+        [&] { return status_stage.monitor->demand() == elastic::report_demand::progress; }));
     elastic::job_roster roster;
     roster.nodes = {{1, "host1", "host1_1_0", elastic::node_presence::lost, -1}};
-    shown.monitor->listed(roster);
+    status_stage.monitor->listed(roster);
     CHECK_THAT(peer->read_to("event: changed\ndata: {}\n\n"), contains_text("changed"));
   }
-  CHECK(comes_true([&] { return shown.monitor->demand() == elastic::report_demand::changes; }));
-  CHECK_THAT(shown.get("/api/v1/job"), contains_text("\"presence\": \"lost\""));
+  CHECK(comes_true(
+      [&] { return status_stage.monitor->demand() == elastic::report_demand::changes; }));
+  CHECK_THAT(status_stage.get("/api/v1/job"), contains_text("\"presence\": \"lost\""));
   // Who looks again and again is told of steps as well.
-  CHECK(shown.monitor->demand() == elastic::report_demand::progress);
-  shown.monitor->end_serving(&shown);
-  CHECK_THAT(shown.get("/api/v1/job"), contains_text("\"whole\": null"));
+  CHECK(status_stage.monitor->demand() == elastic::report_demand::progress);
+  status_stage.monitor->end_serving(&status_stage);
+  CHECK_THAT(status_stage.get("/api/v1/job"), contains_text("\"whole\": null"));
 }
 
 TEST_CASE("status server: others need the token that it makes", "[observe]") {
-  stage shown("0.0.0.0:0");
-  const std::string url = shown.server->url();
-  const std::size_t at = url.find("/?token=");
-  REQUIRE(at != std::string::npos);
-  const std::string token = url.substr(at + 8);
+  stage status_stage("0.0.0.0:0");
+  const std::string url = status_stage.server->url();
+  const std::size_t token_position = url.find("/?token=");
+  REQUIRE(token_position != std::string::npos);
+  const std::string token = url.substr(token_position + 8);
   CHECK(token.size() == 32);
-  CHECK(shown.first_line("/api/v1/job") == "HTTP/1.1 401 Unauthorized");
-  CHECK(shown.first_line("/livez") == ok);
-  const std::string redirected = shown.get("/?token=" + token);
-  CHECK_THAT(redirected, contains_text("HTTP/1.1 303 See Other"));
-  const std::string cookie = fmt::format("elastic_status_{}={}", shown.port(), token);
-  CHECK_THAT(redirected, contains_text("Set-Cookie: " + cookie + ";"));
-  CHECK(shown.first_line("/api/v1/job", "Cookie: " + cookie + "\r\n") == ok);
+  CHECK(status_stage.first_line("/api/v1/job") == "HTTP/1.1 401 Unauthorized");
+  CHECK(status_stage.first_line("/livez") == ok);
+  const std::string redirection = status_stage.get("/?token=" + token);
+  CHECK_THAT(redirection, contains_text("HTTP/1.1 303 See Other"));
+  const std::string cookie = fmt::format("elastic_status_{}={}", status_stage.port(), token);
+  CHECK_THAT(redirection, contains_text("Set-Cookie: " + cookie + ";"));
+  CHECK(status_stage.first_line("/api/v1/job", "Cookie: " + cookie + "\r\n") == ok);
   CHECK(stage("0.0.0.0:0").server->url().find(token) == std::string::npos);
 }
 
 TEST_CASE("status server: a token that was given is demanded of everybody", "[observe]") {
-  stage shown("0", {}, "a-token-of-16-letters");
-  CHECK(shown.first_line("/metrics") == "HTTP/1.1 401 Unauthorized");
-  CHECK(shown.first_line("/metrics", "Authorization: Bearer a-token-of-16-letters\r\n") == ok);
-  CHECK(shown.server->url() == fmt::format("http://127.0.0.1:{}/", shown.port()));
-  const stage open("127.0.0.1:0", {}, "a-token-of-16-letters");
-  CHECK(open.server->url().find("token") == std::string::npos);
+  stage status_stage("0", {}, "a-token-of-16-letters");
+  CHECK(status_stage.first_line("/metrics") == "HTTP/1.1 401 Unauthorized");
+  CHECK(status_stage.first_line("/metrics", "Authorization: Bearer a-token-of-16-letters\r\n") ==
+        ok);
+  CHECK(status_stage.server->url() == fmt::format("http://127.0.0.1:{}/", status_stage.port()));
+  const stage open_stage("127.0.0.1:0", {}, "a-token-of-16-letters");
+  CHECK(open_stage.server->url().find("token") == std::string::npos);
   CHECK_THROWS_WITH(stage("0", {}, "short"), contains_text("16 to 256 letters"));
 }
 
 TEST_CASE("status server: ports and addresses that cannot be had", "[observe]") {
-  stage shown;
-  const std::string taken = fmt::format("127.0.0.1:{}", shown.port());
-  CHECK_THROWS_WITH(stage(taken), "cannot listen at " + taken + ": it is in use");
+  stage status_stage;
+  const std::string taken_address = fmt::format("127.0.0.1:{}", status_stage.port());
+  CHECK_THROWS_WITH(stage(taken_address), "cannot listen at " + taken_address + ": it is in use");
   CHECK_THROWS_WITH(stage("192.0.2.1:0"), contains_text("this is not an address of this host"));
 }
 
@@ -572,11 +577,11 @@ TEST_CASE("status server: a Unix socket is this user's alone", "[observe]") {
   const std::string path = directory.file("socket");
   struct stat file{};
   {
-    stage shown("unix:" + path);
+    stage status_stage("unix:" + path);
     REQUIRE(::stat(path.c_str(), &file) == 0);
     CHECK((file.st_mode & 07777) == 0600);
     CHECK_THAT(http_peer(path).get("/livez"), contains_text(ok));
-    CHECK(shown.server->url() == "unix:" + path);
+    CHECK(status_stage.server->url() == "unix:" + path);
     CHECK_THROWS_WITH(stage("unix:" + path), contains_text("it is in use, or the file exists"));
     CHECK_THAT(http_peer(path).get("/livez"), contains_text(ok));
   }
@@ -592,13 +597,13 @@ TEST_CASE("status server: a Unix socket is this user's alone", "[observe]") {
 TEST_CASE("status server: a socket that a killed agent has left is replaced", "[observe]") {
   const temporary_directory directory;
   const std::string path = directory.file("socket");
-  const int left = ::socket(AF_UNIX, SOCK_STREAM, 0);
-  sockaddr_un at{};
-  at.sun_family = AF_UNIX;
-  std::memcpy(at.sun_path, path.data(), path.size());
-  REQUIRE(::bind(left, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0);
-  ::close(left);
-  stage shown("unix:" + path);
+  const int stale_socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  REQUIRE(::bind(stale_socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  ::close(stale_socket);
+  stage status_stage("unix:" + path);
   CHECK_THAT(http_peer(path).get("/livez"), contains_text(ok));
 }
 
@@ -615,8 +620,8 @@ TEST_CASE("status token: from a file that is its owner's alone", "[observe]") {
       CHECK(failure.code() == errc::invalid_argument);
       problem = failure.what();
     }
-    const std::size_t at = problem.find(path + "' ");
-    return at == std::string::npos ? problem : problem.substr(at + path.size() + 2);
+    const std::size_t position = problem.find(path + "' ");
+    return position == std::string::npos ? problem : problem.substr(position + path.size() + 2);
   };
   CHECK(problem_with("0123456789abcdef\n", 0600) == "read 0123456789abcdef");
   CHECK(problem_with("0123456789abcdef", 0640) == "is open to others (mode 0640): chmod 600");

@@ -54,43 +54,43 @@ using presence = node_presence;
 constexpr std::int64_t second = 1'000'000;
 constexpr std::int64_t now = 1'700'000'000 * second;
 
-job_roster::entry node(std::int64_t key, presence is, int rank = -1) {
-  return {key, fmt::format("host{}", key), fmt::format("host{}_1_0", key), is, rank};
+job_roster::entry node(std::int64_t key, presence state, int rank = -1) {
+  return {key, fmt::format("host{}", key), fmt::format("host{}_1_0", key), state, rank};
 }
 
 job_roster roster(std::vector<job_roster::entry> nodes) {
-  job_roster all;
-  all.round = 3;
-  all.is_complete = true;
-  all.min_nodes = 2;
-  all.max_nodes = 4;
+  job_roster result;
+  result.round = 3;
+  result.is_complete = true;
+  result.min_nodes = 2;
+  result.max_nodes = 4;
   for (const job_roster::entry& entry : nodes) {
-    all.active += entry.presence == presence::active ? 1 : 0;
-    all.waiting += entry.presence == presence::waiting ? 1 : 0;
-    all.lost += entry.presence == presence::lost ? 1 : 0;
+    result.active += entry.presence == presence::active ? 1 : 0;
+    result.waiting += entry.presence == presence::waiting ? 1 : 0;
+    result.lost += entry.presence == presence::lost ? 1 : 0;
   }
-  all.nodes = std::move(nodes);
-  return all;
+  result.nodes = std::move(nodes);
+  return result;
 }
 
 node_report report(std::int64_t size, std::int64_t base_rank = 4) {
-  node_report made;
-  made.begins = true;
-  made.epoch = 8;
-  made.activity = agent_activity::running;
-  made.round = 3;
-  made.base_rank = base_rank;
-  made.size = size;
-  return made;
+  node_report result;
+  result.begins = true;
+  result.epoch = 8;
+  result.activity = agent_activity::running;
+  result.round = 3;
+  result.base_rank = base_rank;
+  result.size = size;
+  return result;
 }
 
 viewed_worker worker(std::int64_t local_rank, condition state, std::int64_t step = -1) {
-  viewed_worker made;
-  made.local_rank = local_rank;
-  made.state = state;
-  made.pid = 100 + local_rank;
-  made.step = step;
-  return made;
+  viewed_worker result;
+  result.local_rank = local_rank;
+  result.state = state;
+  result.pid = 100 + local_rank;
+  result.step = step;
+  return result;
 }
 
 elastic::journal_record death(std::int64_t rank, const std::string& reason) {
@@ -100,34 +100,34 @@ elastic::journal_record death(std::int64_t rank, const std::string& reason) {
 }
 
 TEST_CASE("node report: what is read is what was written", "[observe]") {
-  node_report told = report(3);
-  told.reason = "a \"reason\"\n\x1b[2J\xff";
-  told.workers = {worker(0, condition::running, 7), worker(2, condition::failed)};
-  told.workers[0].total = 10;
-  told.workers[0].step_seconds = 0.25;
-  told.workers[1].signal = 9;
-  told.workers[1].reason = "killed";
-  told.events = {death(2, "killed")};
-  const std::string text = report_text(told);
-  const node_report heard = parse_node_report(text);
-  CHECK(report_text(heard) == text);
-  CHECK(heard.begins);
-  CHECK(heard.workers[0].step_seconds == 0.25);
-  CHECK(heard.workers[1].signal == 9);
-  CHECK_FALSE(heard.workers[1].exit_code);
-  CHECK(heard.events[0].event.rank == 2);
+  node_report original = report(3);
+  original.reason = "a \"reason\"\n\x1b[2J\xff";
+  original.workers = {worker(0, condition::running, 7), worker(2, condition::failed)};
+  original.workers[0].total = 10;
+  original.workers[0].step_seconds = 0.25;
+  original.workers[1].signal = 9;
+  original.workers[1].reason = "killed";
+  original.events = {death(2, "killed")};
+  const std::string text = report_text(original);
+  const node_report copy = parse_node_report(text);
+  CHECK(report_text(copy) == text);
+  CHECK(copy.begins);
+  CHECK(copy.workers[0].step_seconds == 0.25);
+  CHECK(copy.workers[1].signal == 9);
+  CHECK_FALSE(copy.workers[1].exit_code);
+  CHECK(copy.events[0].event.rank == 2);
 }
 
 TEST_CASE("node report: what is none is refused, and named", "[observe]") {
-  const auto with = [](const std::string& workers, std::string events = "[]",
-                       std::string size = "2", std::string state = "running") {
+  const auto text_with = [](const std::string& workers, std::string events = "[]",
+                            std::string size = "2", std::string state = "running") {
     return fmt::format(
         R"({{"begins": true, "epoch": 1, "state": "{}", "reason": "", "round": 1, "base_rank": 0,)"
         R"( "size": {}, "events": {}, "workers": {}}})",
         state, size, events, workers);
   };
-  CHECK_NOTHROW(parse_node_report(with("[]")));
-  CHECK_NOTHROW(parse_node_report(with(R"([[1,1,5,-1,0,0.5,null,9,""]])")));
+  CHECK_NOTHROW(parse_node_report(text_with("[]")));
+  CHECK_NOTHROW(parse_node_report(text_with(R"([[1,1,5,-1,0,0.5,null,9,""]])")));
   struct row {
     std::string text;
     const char* problem;
@@ -136,31 +136,31 @@ TEST_CASE("node report: what is none is refused, and named", "[observe]") {
       {"", "is no JSON object"},
       {"[]", "is no JSON object"},
       {"{}", "has no \"begins\""},
-      {with("[]", "[]", "2", "asleep"), "unknown \"state\""},
-      {with("[]", "[]", "-1"), "\"size\" outside"},
-      {with("[]", "[]", "99999999999999999999"), "\"size\""},
-      {with("[]", "[]", "4097"), "\"size\" outside"},
-      {with("{}"), "no list of at most"},
-      {with("[1]"), "no list of 9 entries"},
-      {with("[[0,0,0,0,0,0,null,null]]"), "no list of 9 entries"},
-      {with(R"([[2,1,5,-1,0,0.5,null,9,""]])"), "entry 0 is no number from 0 to 1"},
-      {with(R"([[0,6,5,-1,0,0.5,null,9,""]])"), "entry 1 is no number from 0 to 5"},
-      {with(R"([[0,1,-5,-1,0,0.5,null,9,""]])"), "entry 2"},
-      {with(R"([[0,1,5,-2,0,0.5,null,9,""]])"), "entry 3"},
-      {with(R"([[0,1,5,18446744073709551615,0,0.5,null,9,""]])"), "entry 3"},
-      {with(R"([[0,1,5,"1",0,0.5,null,9,""]])"), "entry 3"},
-      {with(R"([[0,1,5,1,0,-1,null,9,""]])"), "take no time"},
-      {with(R"([[0,1,5,1,0,1e300,null,9,""]])"), "take no time"},
-      {with(R"([[0,1,5,1,0,0.5,"x",9,""]])"), "entry 6"},
-      {with(R"([[0,1,5,1,0,0.5,null,9,0]])"), "no list of 9 entries"},
-      {with("[]", "[{}]"), "a line of the journal"},
-      {with("[]", "[1]"), "a line of the journal"},
-      {with("[]", "[" + std::string(40, ' ') + "0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]"),
+      {text_with("[]", "[]", "2", "asleep"), "unknown \"state\""},
+      {text_with("[]", "[]", "-1"), "\"size\" outside"},
+      {text_with("[]", "[]", "99999999999999999999"), "\"size\""},
+      {text_with("[]", "[]", "4097"), "\"size\" outside"},
+      {text_with("{}"), "no list of at most"},
+      {text_with("[1]"), "no list of 9 entries"},
+      {text_with("[[0,0,0,0,0,0,null,null]]"), "no list of 9 entries"},
+      {text_with(R"([[2,1,5,-1,0,0.5,null,9,""]])"), "entry 0 is no number from 0 to 1"},
+      {text_with(R"([[0,6,5,-1,0,0.5,null,9,""]])"), "entry 1 is no number from 0 to 5"},
+      {text_with(R"([[0,1,-5,-1,0,0.5,null,9,""]])"), "entry 2"},
+      {text_with(R"([[0,1,5,-2,0,0.5,null,9,""]])"), "entry 3"},
+      {text_with(R"([[0,1,5,18446744073709551615,0,0.5,null,9,""]])"), "entry 3"},
+      {text_with(R"([[0,1,5,"1",0,0.5,null,9,""]])"), "entry 3"},
+      {text_with(R"([[0,1,5,1,0,-1,null,9,""]])"), "take no time"},
+      {text_with(R"([[0,1,5,1,0,1e300,null,9,""]])"), "take no time"},
+      {text_with(R"([[0,1,5,1,0,0.5,"x",9,""]])"), "entry 6"},
+      {text_with(R"([[0,1,5,1,0,0.5,null,9,0]])"), "no list of 9 entries"},
+      {text_with("[]", "[{}]"), "a line of the journal"},
+      {text_with("[]", "[1]"), "a line of the journal"},
+      {text_with("[]", "[" + std::string(40, ' ') + "0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]"),
        "no list of at most 8"},
-      {with("[]", "[" + std::string(14'000, '[') + std::string(14'000, ']') + "]"),
+      {text_with("[]", "[" + std::string(14'000, '[') + std::string(14'000, ']') + "]"),
        "has an event that is nested too deep"},
-      {with("[]", "[{\"seq\": 1, \"more\": " + std::string(14'000, '[') + std::string(14'000, ']') +
-                      "}]"),
+      {text_with("[]", "[{\"seq\": 1, \"more\": " + std::string(14'000, '[') +
+                           std::string(14'000, ']') + "}]"),
        "has an event that is nested too deep"},
       {std::string(elastic::limits::node_report_bytes + 1, ' '), "bytes long"}};
   for (const row& entry : rows) {
@@ -170,7 +170,7 @@ TEST_CASE("node report: what is none is refused, and named", "[observe]") {
 }
 
 /// What a node has to tell, in as many pieces as it takes.
-std::vector<node_report> told_by(report_feed& feed, const job_view& view, bool has_progress) {
+std::vector<node_report> pieces_of(report_feed& feed, const job_view& view, bool has_progress) {
   std::vector<node_report> pieces;
   for (;;) {
     const std::string text = feed.next(view, has_progress);
@@ -186,19 +186,19 @@ TEST_CASE("report feed: tells everything once, then what is new", "[observe]") {
   journal_story story;
   story.begin().start(1, 2);
   job_view view = view_of(story.records);
-  auto pieces = told_by(feed, view, true);
+  auto pieces = pieces_of(feed, view, true);
   REQUIRE(pieces.size() == 1);
   CHECK(pieces[0].begins);
   CHECK(pieces[0].activity == agent_activity::running);
   CHECK(pieces[0].workers.size() == 2);
   CHECK(pieces[0].workers[1].pid == 101);
-  CHECK(told_by(feed, view, true).empty());
+  CHECK(pieces_of(feed, view, true).empty());
   elastic::worker_progress step;
   step.local_rank = 1;
   step.step = 5;
   view.take(step, story.now_us);
-  CHECK(told_by(feed, view, false).empty());
-  pieces = told_by(feed, view, true);
+  CHECK(pieces_of(feed, view, false).empty());
+  pieces = pieces_of(feed, view, true);
   REQUIRE(pieces.size() == 1);
   CHECK_FALSE(pieces[0].begins);
   REQUIRE(pieces[0].workers.size() == 1);
@@ -206,7 +206,7 @@ TEST_CASE("report feed: tells everything once, then what is new", "[observe]") {
   story.end_worker(0, 0, 9, "killed");
   view.take(story.records.back());
   feed.note(story.records.back());
-  pieces = told_by(feed, view, false);
+  pieces = pieces_of(feed, view, false);
   REQUIRE(pieces.size() == 1);
   CHECK(pieces[0].workers.size() == 1);
   CHECK(pieces[0].workers[0].state == condition::failed);
@@ -214,15 +214,15 @@ TEST_CASE("report feed: tells everything once, then what is new", "[observe]") {
   CHECK(pieces[0].events[0].event.signal == 9);
   CHECK(pieces[0].activity == agent_activity::stopping);
   feed = report_feed();
-  CHECK(told_by(feed, view, false).front().workers.size() == 2);
+  CHECK(pieces_of(feed, view, false).front().workers.size() == 2);
 }
 
 TEST_CASE("report feed: pieces are bounded, whatever workers say", "[observe]") {
-  constexpr std::int64_t many = 4096;
+  constexpr std::int64_t worker_count = 4096;
   report_feed feed;
   journal_story story;
-  story.begin().start(1, many);
-  for (std::int64_t rank = 0; rank < many; ++rank) {
+  story.begin().start(1, worker_count);
+  for (std::int64_t rank = 0; rank < worker_count; ++rank) {
     story.end_worker(rank, 1, 0, std::string(3000, rank % 2 == 0 ? '\x01' : '"'));
   }
   job_view view;
@@ -235,11 +235,11 @@ TEST_CASE("report feed: pieces are bounded, whatever workers say", "[observe]") 
   }
   std::size_t workers = 0;
   std::size_t events = 0;
-  for (const node_report& piece : told_by(feed, view, true)) {
+  for (const node_report& piece : pieces_of(feed, view, true)) {
     workers += piece.workers.size();
     events += piece.events.size();
   }
-  CHECK(workers == many);
+  CHECK(workers == worker_count);
   CHECK(events == static_cast<std::size_t>(elastic::limits::node_events_per_second));
 }
 
@@ -252,13 +252,13 @@ TEST_CASE("report feed: tells no more events of a second than are heard of it", 
       elastic::journal_record record = death(1, "again");
       record.time_us = at_us;
       feed.note(record);
-      for (const node_report& piece : told_by(feed, view, true)) count += piece.events.size();
+      for (const node_report& piece : pieces_of(feed, view, true)) count += piece.events.size();
     }
     return count;
   };
-  constexpr auto most = static_cast<std::size_t>(elastic::limits::node_events_per_second);
-  CHECK(count_events(now) == most);
-  CHECK(count_events(now + second) == most);
+  constexpr auto bound = static_cast<std::size_t>(elastic::limits::node_events_per_second);
+  CHECK(count_events(now) == bound);
+  CHECK(count_events(now + second) == bound);
 }
 
 TEST_CASE("viewed job: nodes are what the server says, and what they tell", "[observe]") {
@@ -266,35 +266,35 @@ TEST_CASE("viewed job: nodes are what the server says, and what they tell", "[ob
   CHECK_FALSE(job.is_known());
   job.take(roster({node(1, presence::active, 0), node(2, presence::active, 1)}), now);
   CHECK(job.is_known());
-  node_report told = report(2);
-  told.workers = {worker(0, condition::running), worker(1, condition::running, 3)};
-  const job_news news = job.take(2, told, 7, now);
+  node_report peer_report = report(2);
+  peer_report.workers = {worker(0, condition::running), worker(1, condition::running, 3)};
+  const job_news news = job.take(2, peer_report, 7, now);
   CHECK(news.has_changed);
   CHECK(news.has_steps);
   REQUIRE(job.nodes()[1].workers.size() == 2);
   CHECK(job.nodes()[1].workers[1].rank == 5);
   CHECK(job.nodes()[1].workers[1].progress_us == now);
   // Only steps.
-  told.begins = false;
-  told.workers = {worker(1, condition::running, 4)};
-  CHECK_FALSE(job.take(2, told, 7, now + second).has_changed);
+  peer_report.begins = false;
+  peer_report.workers = {worker(1, condition::running, 4)};
+  CHECK_FALSE(job.take(2, peer_report, 7, now + second).has_changed);
   CHECK(job.nodes()[1].workers[1].progress_us == now + second);
   CHECK(job.nodes()[1].workers[0].state == condition::running);
   // What killed it is told; what it was to the server stays.
-  told.workers = {worker(0, condition::failed)};
-  told.events = {death(4, "killed")};
-  const job_news end = job.take(2, told, 7, now + 2 * second);
-  REQUIRE(end.events.size() == 1);
-  CHECK(end.events[0].kind == job_event_kind::node_told);
-  CHECK(end.events[0].peer == "host2_1_0");
-  CHECK(end.events[0].state == "worker_ended");
-  CHECK(end.events[0].reason == "killed");
-  CHECK(end.events[0].rank == 4);
+  peer_report.workers = {worker(0, condition::failed)};
+  peer_report.events = {death(4, "killed")};
+  const job_news end_news = job.take(2, peer_report, 7, now + 2 * second);
+  REQUIRE(end_news.events.size() == 1);
+  CHECK(end_news.events[0].kind == job_event_kind::node_told);
+  CHECK(end_news.events[0].peer == "host2_1_0");
+  CHECK(end_news.events[0].state == "worker_ended");
+  CHECK(end_news.events[0].reason == "killed");
+  CHECK(end_news.events[0].rank == 4);
   // Another round.
-  told = report(3, 0);
-  told.begins = false;
-  told.round = 4;
-  CHECK(job.take(2, told, 7, now + 3 * second).has_changed);
+  peer_report = report(3, 0);
+  peer_report.begins = false;
+  peer_report.round = 4;
+  CHECK(job.take(2, peer_report, 7, now + 3 * second).has_changed);
   CHECK(job.nodes()[1].workers.size() == 3);
   CHECK(job.nodes()[1].workers[0].state == condition::waiting);
   job.take(roster({node(1, presence::waiting), node(2, presence::lost)}), now + 4 * second);
@@ -340,14 +340,14 @@ TEST_CASE("viewed job: is bounded, whatever it is told", "[observe]") {
   CHECK(job.nodes()[4].workers.empty());
   CHECK(job.nodes().size() == elastic::limits::viewed_nodes);
   // Within a second a node is heard so often.
-  node_report told = report(1);
-  told.events.assign(10, death(0, "again"));
+  node_report event_report = report(1);
+  event_report.events.assign(10, death(0, "again"));
   std::size_t events = 0;
   for (int count = 0; count < 1000; ++count) {
-    events += job.take(1, told, 7, now + second).events.size();
+    events += job.take(1, event_report, 7, now + second).events.size();
   }
   CHECK(events == static_cast<std::size_t>(elastic::limits::heard_events_per_second));
-  CHECK(job.take(1, told, 7, now + 2 * second).events.size() == 10);
+  CHECK(job.take(1, event_report, 7, now + 2 * second).events.size() == 10);
 }
 
 // ---- what is shown ------------------------------------------------------------------------------
@@ -363,16 +363,17 @@ job_view whole_view() {
   view.whole().take(
       1,
       [] {
-        node_report own = report(4, 0);
-        own.epoch = 7;
-        return own;
+        node_report own_report = report(4, 0);
+        own_report.epoch = 7;
+        return own_report;
       }(),
       7, story.now_us);
-  node_report told = report(4, 4);
-  for (int rank = 0; rank < 4; ++rank) told.workers.push_back(worker(rank, condition::running, 90));
-  told.workers[3].state = condition::failed;
-  told.workers[3].reason = "out of <b>memory";
-  view.whole().take(2, told, 7, story.now_us);
+  node_report peer_report = report(4, 4);
+  for (int rank = 0; rank < 4; ++rank)
+    peer_report.workers.push_back(worker(rank, condition::running, 90));
+  peer_report.workers[3].state = condition::failed;
+  peer_report.workers[3].reason = "out of <b>memory";
+  view.whole().take(2, peer_report, 7, story.now_us);
   return view;
 }
 
@@ -409,9 +410,9 @@ TEST_CASE("viewed job: who is not there yet is said while others wait", "[observ
   journal_story story;
   story.begin().tell(journal_story::of(job_event_kind::rendezvous_started));
   job_view view = view_of(story.records);
-  job_roster waiting = roster({node(1, presence::waiting)});
-  waiting.is_complete = false;
-  view.whole().take(waiting, story.now_us);
+  job_roster waiting_roster = roster({node(1, presence::waiting)});
+  waiting_roster.is_complete = false;
+  view.whole().take(waiting_roster, story.now_us);
   CHECK(elastic::ready_checks(view, story.now_us) ==
         "[-]agent rendezvous: waiting for the nodes of the next round\n"
         "[-]round none yet\n"
@@ -446,16 +447,16 @@ TEST_CASE("viewed job: an answer has room for the whole job", "[observe]") {
   }
   view.whole().take(roster(nodes), now);
   for (std::int64_t key = 1; key <= 2048; ++key) {
-    node_report told = report(2);
-    told.reason = std::string(240, '\x01');
+    node_report full_report = report(2);
+    full_report.reason = std::string(240, '\x01');
     for (int rank = 0; rank < 2; ++rank) {
-      told.workers.push_back(worker(rank, condition::failed, INT64_MAX));
-      told.workers.back().total = INT64_MAX;
-      told.workers.back().pid = INT64_MAX;
-      told.workers.back().exit_code = INT64_MIN;
-      told.workers.back().reason = std::string(240, '\x01');
+      full_report.workers.push_back(worker(rank, condition::failed, INT64_MAX));
+      full_report.workers.back().total = INT64_MAX;
+      full_report.workers.back().pid = INT64_MAX;
+      full_report.workers.back().exit_code = INT64_MIN;
+      full_report.workers.back().reason = std::string(240, '\x01');
     }
-    view.whole().take(key, told, 7, now);
+    view.whole().take(key, full_report, 7, now);
   }
   const std::string json = elastic::job_json(view, now);
   CHECK(json.size() <= elastic::limits::status_answer_bytes);
@@ -499,20 +500,20 @@ struct two_nodes {
     journal->add(host);
     host->begin_serving(this, [this] { ++demands; });
     host->listed(roster({node(1, presence::active, 0), node(2, presence::active, 1)}));
-    other->on_report([this] { ++notes; });
+    peer->on_report([this] { ++notes; });
   }
 
   void tell(const journal_story& story) {
     for (elastic::journal_record record : story.records) {
       record.epoch = 8;
-      other->take(record);
+      peer->take(record);
     }
   }
 
   /// How many pieces the other node has sent.
   int carry() {
     int count = 0;
-    for (std::string text = other->next_report(); !text.empty(); text = other->next_report()) {
+    for (std::string text = peer->next_report(); !text.empty(); text = peer->next_report()) {
       host->reported(2, text);
       ++count;
     }
@@ -523,7 +524,7 @@ struct two_nodes {
   int notes = 0;
   std::shared_ptr<job_journal> journal;
   std::shared_ptr<job_monitor> host = std::make_shared<job_monitor>();
-  std::shared_ptr<job_monitor> other = std::make_shared<job_monitor>();
+  std::shared_ptr<job_monitor> peer = std::make_shared<job_monitor>();
 };
 
 TEST_CASE("job monitor: tells the node that serves as much as that wants to hear", "[observe]") {
@@ -537,70 +538,70 @@ TEST_CASE("job monitor: tells the node that serves as much as that wants to hear
   nodes.host->show(nodes.journal);
   CHECK(nodes.demands == 1);
   CHECK(nodes.host->demand() == report_demand::changes);
-  nodes.other->demanded(report_demand::changes);
+  nodes.peer->demanded(report_demand::changes);
   CHECK(nodes.notes == 1);
   CHECK(nodes.carry() == 1);
   CHECK(nodes.host->view().whole().nodes()[1].workers.size() == 2);
-  CHECK(nodes.other->view().is_shown_elsewhere());
+  CHECK(nodes.peer->view().is_shown_elsewhere());
   // Steps are not asked for.
   elastic::worker_progress step;
   step.step = 5;
-  nodes.other->progress(step);
+  nodes.peer->progress(step);
   CHECK(nodes.carry() == 0);
   nodes.host->begin_following();
   CHECK(nodes.host->demand() == report_demand::progress);
-  nodes.other->demanded(report_demand::progress);
+  nodes.peer->demanded(report_demand::progress);
   CHECK(nodes.carry() == 1);
   CHECK(nodes.host->view().whole().nodes()[1].workers[0].step == 5);
   CHECK(nodes.host->progress_us() > 0);
   nodes.host->end_following();
   CHECK(nodes.demands == 3);
   CHECK(nodes.host->demand() == report_demand::changes);
-  nodes.other->demanded(report_demand::changes);
+  nodes.peer->demanded(report_demand::changes);
   // What matters becomes a record of the host's journal, with the host's numbers.
-  journal_story killed = story;
-  killed.end_worker(1, 0, 9, "killed");
-  nodes.tell(killed);
+  journal_story death_story = story;
+  death_story.end_worker(1, 0, 9, "killed");
+  nodes.tell(death_story);
   CHECK(nodes.carry() == 1);
   REQUIRE(nodes.journal->after(0).size() == 1);
-  const elastic::journal_record told = nodes.journal->after(0).front();
-  CHECK(told.epoch == nodes.journal->epoch());
-  CHECK(told.sequence == 1);
-  CHECK(told.event.peer == "host2_1_0");
-  CHECK(elastic::parse_journal_line(to_json_line(told)) == told);
+  const elastic::journal_record record = nodes.journal->after(0).front();
+  CHECK(record.epoch == nodes.journal->epoch());
+  CHECK(record.sequence == 1);
+  CHECK(record.event.peer == "host2_1_0");
+  CHECK(elastic::parse_journal_line(to_json_line(record)) == record);
   // Without a connection nothing is told, and on the next one everything.
-  nodes.other->demanded(report_demand::nothing);
-  CHECK_FALSE(nodes.other->view().is_shown_elsewhere());
+  nodes.peer->demanded(report_demand::nothing);
+  CHECK_FALSE(nodes.peer->view().is_shown_elsewhere());
   CHECK(nodes.carry() == 0);
-  nodes.other->demanded(report_demand::changes);
-  CHECK(parse_node_report(nodes.other->next_report()).begins);
+  nodes.peer->demanded(report_demand::changes);
+  CHECK(parse_node_report(nodes.peer->next_report()).begins);
 }
 
 TEST_CASE("job monitor: a server that has ended takes its view of the job along", "[observe]") {
   two_nodes nodes;
-  const int later = 0;
-  const std::int64_t before = nodes.host->changes();
+  const int later_server = 0;
+  const std::int64_t changes_before = nodes.host->changes();
   CHECK(nodes.host->view().whole().is_known());
   // The one after it means other nodes by the same keys.
-  nodes.host->begin_serving(&later, {});
+  nodes.host->begin_serving(&later_server, {});
   CHECK_FALSE(nodes.host->view().whole().is_known());
-  CHECK(nodes.host->changes() > before);
+  CHECK(nodes.host->changes() > changes_before);
   nodes.host->listed(roster({node(2, presence::active, 0)}));
   nodes.host->end_serving(&nodes);
   CHECK(nodes.host->view().whole().is_known());
-  const std::int64_t between = nodes.host->changes();
-  nodes.host->end_serving(&later);
+  const std::int64_t changes_between = nodes.host->changes();
+  nodes.host->end_serving(&later_server);
   CHECK_FALSE(nodes.host->view().whole().is_known());
-  CHECK(nodes.host->changes() > between);
+  CHECK(nodes.host->changes() > changes_between);
 }
 
 TEST_CASE("job monitor: what nobody can read changes nothing", "[observe]") {
   two_nodes nodes;
-  const std::int64_t before = nodes.host->changes();
+  const std::int64_t changes_before = nodes.host->changes();
   for (const char* text : {"", "{}", "[]", "\xff", "{\"begins\": 1}"}) {
     nodes.host->reported(2, text);
   }
-  CHECK(nodes.host->changes() == before);
+  CHECK(nodes.host->changes() == changes_before);
 }
 
 TEST_CASE("job monitor: tells itself nothing but who it is", "[observe]") {

@@ -33,10 +33,10 @@
 namespace elastic::test {
 
 // Outside of the coroutines, which are slow to compile with assertions in them.
-template <class Got, class Expected>
-void check_equal(const Got& got, const Expected& expected, const char* what, int line) {
-  INFO(what << ", line " << line);
-  CHECK(got == expected);
+template <class Actual, class Expected>
+void check_equal(const Actual& actual, const Expected& expected, const char* expression, int line) {
+  INFO(expression << ", line " << line);
+  CHECK(actual == expected);
 }
 
 /// How long a test waits for something to become true.
@@ -54,134 +54,137 @@ using store_keys = std::vector<std::string>;
 using store_pairs = std::vector<std::pair<std::string, std::string>>;
 
 /// Sets the key behind whoever waits already.
-inline task<void> set_later(std::shared_ptr<store> into, std::string key, std::string value) {
+inline task<void> set_later(std::shared_ptr<store> target, std::string key, std::string value) {
   system_time time;
   co_await time.sleep_until(time.now() + std::chrono::milliseconds(20));
-  co_await into->set(std::move(key), std::move(value));
+  co_await target->set(std::move(key), std::move(value));
 }
 
 /// Whether the wait was over before `limit`.
-inline task<bool> ends_within(task<void> waiting, std::chrono::milliseconds limit) {
+inline task<bool> ends_within(task<void> wait_task, std::chrono::milliseconds limit) {
   system_time time;
-  co_return co_await with_deadline(time, time.now() + limit, std::move(waiting));
+  co_return co_await with_deadline(time, time.now() + limit, std::move(wait_task));
 }
 
 /// Every operation, on keys that nobody else uses. `can_append` is whether the store knows append,
 /// `largest` the bytes of a value that it takes at least.
-inline task<void> check_values(std::shared_ptr<store> tested, bool can_append,
+inline task<void> check_values(std::shared_ptr<store> tested_store, bool can_append,
                                std::size_t largest = limits::store_value_bytes) {
-  const auto keys_before = co_await tested->num_keys();
-  co_await tested->set("k", "v");
-  CHECK_AWAITED("v", tested->get("k"));
-  co_await tested->set("k", "");
-  CHECK_AWAITED("", tested->get("k"));
+  const auto keys_before = co_await tested_store->num_keys();
+  co_await tested_store->set("k", "v");
+  CHECK_AWAITED("v", tested_store->get("k"));
+  co_await tested_store->set("k", "");
+  CHECK_AWAITED("", tested_store->get("k"));
   const std::string binary("\0\xff\n\0", 4);
-  co_await tested->set(binary, binary);
-  CHECK_AWAITED(binary, tested->get(binary));
-  const std::string large(largest, 'x');
-  co_await tested->set("large", large);
-  const std::string read = co_await tested->get("large");
-  CHECK((read == large));
+  co_await tested_store->set(binary, binary);
+  CHECK_AWAITED(binary, tested_store->get(binary));
+  const std::string large_value(largest, 'x');
+  co_await tested_store->set("large", large_value);
+  const std::string large_copy = co_await tested_store->get("large");
+  CHECK((large_copy == large_value));
 
-  CHECK_AWAITED(5, tested->add("n", 5));
-  CHECK_AWAITED(-2, tested->add("n", -7));
-  CHECK_AWAITED("-2", tested->get("n"));
-  co_await tested->set("n", std::to_string(std::numeric_limits<std::int64_t>::max()));
-  CHECK_AWAITED(std::numeric_limits<std::int64_t>::min(), tested->add("n", 1));
+  CHECK_AWAITED(5, tested_store->add("n", 5));
+  CHECK_AWAITED(-2, tested_store->add("n", -7));
+  CHECK_AWAITED("-2", tested_store->get("n"));
+  co_await tested_store->set("n", std::to_string(std::numeric_limits<std::int64_t>::max()));
+  CHECK_AWAITED(std::numeric_limits<std::int64_t>::min(), tested_store->add("n", 1));
 
-  CHECK_AWAITED("first", tested->compare_set("c", "", "first"));
-  CHECK_AWAITED("second", tested->compare_set("c", "first", "second"));
-  CHECK_AWAITED("second", tested->compare_set("c", "wrong", "third"));
-  CHECK_AWAITED("x", tested->compare_set("missing", "x", "y"));
+  CHECK_AWAITED("first", tested_store->compare_set("c", "", "first"));
+  CHECK_AWAITED("second", tested_store->compare_set("c", "first", "second"));
+  CHECK_AWAITED("second", tested_store->compare_set("c", "wrong", "third"));
+  CHECK_AWAITED("x", tested_store->compare_set("missing", "x", "y"));
 
-  const store_keys there = {"k", "n", "c", "n"};
-  const store_keys not_there = {"k", "missing"};
-  const store_keys none;
-  CHECK_AWAITED(true, tested->check(there));
-  CHECK_AWAITED(true, tested->check(none));
-  CHECK_AWAITED(false, tested->check(not_there));
-  co_await tested->wait(there);
-  co_await tested->wait(none);
+  const store_keys present_keys = {"k", "n", "c", "n"};
+  const store_keys missing_keys = {"k", "missing"};
+  const store_keys no_keys;
+  CHECK_AWAITED(true, tested_store->check(present_keys));
+  CHECK_AWAITED(true, tested_store->check(no_keys));
+  CHECK_AWAITED(false, tested_store->check(missing_keys));
+  co_await tested_store->wait(present_keys);
+  co_await tested_store->wait(no_keys);
 
-  CHECK_AWAITED(keys_before + 5, tested->num_keys());
-  CHECK_AWAITED(true, tested->erase("c"));
-  CHECK_AWAITED(false, tested->erase("c"));
-  CHECK_AWAITED(keys_before + 4, tested->num_keys());
+  CHECK_AWAITED(keys_before + 5, tested_store->num_keys());
+  CHECK_AWAITED(true, tested_store->erase("c"));
+  CHECK_AWAITED(false, tested_store->erase("c"));
+  CHECK_AWAITED(keys_before + 4, tested_store->num_keys());
 
   const store_pairs pairs = {{"p", "1"}, {"q", ""}, {"r", "333"}};
-  co_await tested->multi_set(pairs);
-  const store_keys of_pairs = {"r", "p", "q", "p"};
+  co_await tested_store->multi_set(pairs);
+  const store_keys pair_keys = {"r", "p", "q", "p"};
   const std::vector<std::string> expected = {"333", "1", "", "1"};
-  CHECK_AWAITED(expected, tested->multi_get(of_pairs));
+  CHECK_AWAITED(expected, tested_store->multi_get(pair_keys));
   const store_pairs no_pairs;
-  co_await tested->multi_set(no_pairs);
-  CHECK_AWAITED(none, tested->multi_get(none));
+  co_await tested_store->multi_set(no_pairs);
+  CHECK_AWAITED(no_keys, tested_store->multi_get(no_keys));
 
   if (can_append) {
-    co_await tested->append("a", "1");
-    co_await tested->append("a", "22");
-    CHECK_AWAITED("122", tested->get("a"));
+    co_await tested_store->append("a", "1");
+    co_await tested_store->append("a", "22");
+    CHECK_AWAITED("122", tested_store->get("a"));
   } else {
-    CHECK_THROWS_AS(co_await tested->append("a", "1"), error);
+    CHECK_THROWS_AS(co_await tested_store->append("a", "1"), error);
   }
 }
 
 /// Waits that end when their keys come, next to each other and to other operations.
-inline task<void> check_waits(std::shared_ptr<store> tested) {
+inline task<void> check_waits(std::shared_ptr<store> tested_store) {
   using namespace asio::experimental::awaitable_operators;
-  CHECK_AWAITED("v1", (tested->get("late") && set_later(tested, "late", "v1")));
-  const store_keys two = {"late2", "late", "late3"};
-  co_await (tested->wait(two) && set_later(tested, "late3", "") && set_later(tested, "late2", ""));
-  const store_keys three = {"late4", "late"};
-  const auto values = co_await (tested->multi_get(three) && set_later(tested, "late4", "v4"));
+  CHECK_AWAITED("v1", (tested_store->get("late") && set_later(tested_store, "late", "v1")));
+  const store_keys two_keys = {"late2", "late", "late3"};
+  co_await (tested_store->wait(two_keys) && set_later(tested_store, "late3", "") &&
+            set_later(tested_store, "late2", ""));
+  const store_keys other_keys = {"late4", "late"};
+  const auto values =
+      co_await (tested_store->multi_get(other_keys) && set_later(tested_store, "late4", "v4"));
   CHECK(values == std::vector<std::string>{"v4", "v1"});
-  const store_keys same = {"late5"};
-  co_await (tested->wait(same) && tested->wait(same) && tested->wait(same) && tested->wait(same) &&
-            set_later(tested, "late5", "v5"));
+  const store_keys same_key = {"late5"};
+  co_await (tested_store->wait(same_key) && tested_store->wait(same_key) &&
+            tested_store->wait(same_key) && tested_store->wait(same_key) &&
+            set_later(tested_store, "late5", "v5"));
 }
 
 /// Waits that are cancelled; the store is as good as before.
-inline task<void> check_cancelled_waits(std::shared_ptr<store> tested) {
+inline task<void> check_cancelled_waits(std::shared_ptr<store> tested_store) {
   using namespace std::chrono_literals;
   for (int i = 0; i < 10; ++i) {
-    const store_keys never = {"never", "never either"};
-    CHECK_AWAITED(false, ends_within(tested->wait(never), 2ms));
-    co_await tested->set("i", std::to_string(i));
-    CHECK_AWAITED(std::to_string(i), tested->get("i"));
+    const store_keys never_set = {"never", "never either"};
+    CHECK_AWAITED(false, ends_within(tested_store->wait(never_set), 2ms));
+    co_await tested_store->set("i", std::to_string(i));
+    CHECK_AWAITED(std::to_string(i), tested_store->get("i"));
   }
-  co_await tested->set("never", "1");
-  co_await tested->set("never either", "1");
-  const store_keys came = {"never", "never either"};
-  CHECK_AWAITED(true, ends_within(tested->wait(came), 10s));
+  co_await tested_store->set("never", "1");
+  co_await tested_store->set("never either", "1");
+  const store_keys set_keys = {"never", "never either"};
+  CHECK_AWAITED(true, ends_within(tested_store->wait(set_keys), 10s));
 }
 
-inline errc code_of(const std::system_error& thrown) {
-  return static_cast<errc>(thrown.code().value());
+inline errc code_of(const std::system_error& exception) {
+  return static_cast<errc>(exception.code().value());
 }
 
 /// What is larger than a store takes is refused, and a value that is no number is not added to.
-inline task<void> check_refusals(std::shared_ptr<store> tested) {
+inline task<void> check_refusals(std::shared_ptr<store> tested_store) {
   const std::string long_key(limits::store_key_bytes + 1, 'k');
   const std::string long_value(limits::store_value_bytes + 1, 'v');
-  CHECK_THROWS_AS(co_await tested->set(long_key, ""), error);
-  CHECK_THROWS_AS(co_await tested->get(long_key), error);
-  CHECK_THROWS_AS(co_await tested->add(long_key, 1), error);
-  CHECK_THROWS_AS(co_await tested->set("k", long_value), error);
-  CHECK_THROWS_AS(co_await tested->compare_set("k", "", long_value), error);
-  const store_keys too_many(limits::store_keys_per_request + 1);
-  CHECK_THROWS_AS(co_await tested->wait(too_many), error);
-  const store_keys too_long(1, long_key);
-  CHECK_THROWS_AS(co_await tested->check(too_long), error);
+  CHECK_THROWS_AS(co_await tested_store->set(long_key, ""), error);
+  CHECK_THROWS_AS(co_await tested_store->get(long_key), error);
+  CHECK_THROWS_AS(co_await tested_store->add(long_key, 1), error);
+  CHECK_THROWS_AS(co_await tested_store->set("k", long_value), error);
+  CHECK_THROWS_AS(co_await tested_store->compare_set("k", "", long_value), error);
+  const store_keys many_keys(limits::store_keys_per_request + 1);
+  CHECK_THROWS_AS(co_await tested_store->wait(many_keys), error);
+  const store_keys long_keys(1, long_key);
+  CHECK_THROWS_AS(co_await tested_store->check(long_keys), error);
 
-  co_await tested->set("text", "abc");
+  co_await tested_store->set("text", "abc");
   errc refusal = errc::invalid_argument;
   try {
-    co_await tested->add("text", 1);
-  } catch (const error& thrown) {
-    refusal = code_of(thrown);
+    co_await tested_store->add("text", 1);
+  } catch (const error& exception) {
+    refusal = code_of(exception);
   }
   CHECK(refusal == errc::store_value);
-  CHECK_AWAITED("abc", tested->get("text"));
+  CHECK_AWAITED("abc", tested_store->get("text"));
 }
 
 }  // namespace elastic::test

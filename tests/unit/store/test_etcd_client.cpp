@@ -64,13 +64,13 @@ std::shared_ptr<etcd_client> client_of(const scripted_server& server) {
 }
 
 // What a call says, or what was wrong.
-task<std::string> called(std::shared_ptr<etcd_client> client) {
+task<std::string> call_outcome(std::shared_ptr<etcd_client> client) {
   json body;
   body["key"] = "aw==";
   const std::string target = "/v3/kv/range";
   try {
-    const json said = co_await client->call(target, std::move(body));
-    co_return said.dump();
+    const json reply = co_await client->call(target, std::move(body));
+    co_return reply.dump();
   } catch (const error& failure) {
     co_return std::to_string(failure.code().value()) + " " + failure.what();
   }
@@ -78,24 +78,26 @@ task<std::string> called(std::shared_ptr<etcd_client> client) {
 
 int count_in(const std::string& text, const std::string& part) {
   int count = 0;
-  for (auto at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  for (auto position = text.find(part); position != text.npos;
+       position = text.find(part, position + 1))
+    ++count;
   return count;
 }
 
 bool contains(const std::string& text, const std::string& part) {
   INFO(text);
-  const bool is_there = text.find(part) != std::string::npos;
-  CHECK(is_there);
-  return is_there;
+  const bool is_contained = text.find(part) != std::string::npos;
+  CHECK(is_contained);
+  return is_contained;
 }
 
 CO_TEST("etcd client: says by post what is asked, and returns what is answered", "[store]") {
   scripted_server server({{answer(R"({"a":"1"})"), answer(R"({"b":"2"})")}});
   const auto client = client_of(server);
-  const std::string first = co_await called(client);
-  CHECK(first == R"({"a":"1"})");
-  const std::string second = co_await called(client);
-  CHECK(second == R"({"b":"2"})");
+  const std::string first_reply = co_await call_outcome(client);
+  CHECK(first_reply == R"({"a":"1"})");
+  const std::string second_reply = co_await call_outcome(client);
+  CHECK(second_reply == R"({"b":"2"})");
   contains(server.heard(), "POST /v3/kv/range HTTP/1.1\r\n");
   contains(server.heard(), "\r\n\r\n{\"key\":\"aw==\"}");
 }
@@ -104,86 +106,87 @@ CO_TEST("etcd client: a connection that was closed meanwhile is made anew", "[st
   scripted_server server({{answer("{}")}});
   const auto client = client_of(server);
   for (int i = 0; i < 3; ++i) {
-    const std::string said = co_await called(client);
-    CHECK(said == "{}");
+    const std::string reply = co_await call_outcome(client);
+    CHECK(reply == "{}");
   }
 }
 
 CO_TEST("etcd client: a member that cannot serve is left for another", "[store]") {
-  const std::string bad =
+  const std::string bad_answer =
       GENERATE(std::string(), scripted_server::silence, refusal(14, "etcdserver: no leader", 503));
-  scripted_server one({{bad}});
-  scripted_server two({{answer("{}")}});
-  const std::uint16_t nobody = elastic::test::reserved_port();
-  etcd_options options = options_for({nobody, one.port(), two.port()});
-  if (bad == scripted_server::silence) options.answer_timeout = 200ms;
+  scripted_server bad_server({{bad_answer}});
+  scripted_server good_server({{answer("{}")}});
+  const std::uint16_t closed_port = elastic::test::reserved_port();
+  etcd_options options = options_for({closed_port, bad_server.port(), good_server.port()});
+  if (bad_answer == scripted_server::silence) options.answer_timeout = 200ms;
   const auto client = std::make_shared<etcd_client>(options);
-  const std::string said = co_await called(client);
-  CHECK(said == "{}");
+  const std::string reply = co_await call_outcome(client);
+  CHECK(reply == "{}");
 }
 
 CO_TEST("etcd client: without a member it says what each has said, and then tries once only",
         "[store]") {
-  scripted_server one({{refusal(14, "etcdserver: no leader", 503)}});
-  const std::uint16_t nobody = elastic::test::reserved_port();
-  const auto client = std::make_shared<etcd_client>(hasty_options_for({nobody, one.port()}));
+  scripted_server server({{refusal(14, "etcdserver: no leader", 503)}});
+  const std::uint16_t closed_port = elastic::test::reserved_port();
+  const auto client =
+      std::make_shared<etcd_client>(hasty_options_for({closed_port, server.port()}));
   elastic::system_time time;
   const auto begin = time.now();
-  const std::string problem = co_await called(client);
+  const std::string problem = co_await call_outcome(client);
   CHECK(time.now() - begin >= 300ms);
   contains(problem, "3 etcd cannot be reached: http://127.0.0.1:");
   contains(problem, ": Connection refused; http://127.0.0.1:");
   contains(problem, "HTTP status 503, '{\"error\":\"etcdserver: no leader\"");
-  const int asked = count_in(one.heard(), "POST ");
-  CHECK(asked > 1);
-  co_await called(client);
-  CHECK(count_in(one.heard(), "POST ") == asked + 1);
+  const int requests = count_in(server.heard(), "POST ");
+  CHECK(requests > 1);
+  co_await call_outcome(client);
+  CHECK(count_in(server.heard(), "POST ") == requests + 1);
 }
 
 CO_TEST("etcd client: an absence is told once, at once, and anew after an answer", "[store]") {
   // Each connection has one answer; those without one are absences.
-  scripted_server one({{answer("{}")}, {""}, {""}, {answer("{}")}, {""}, {answer("{}")}});
+  scripted_server server({{answer("{}")}, {""}, {""}, {answer("{}")}, {""}, {answer("{}")}});
   const auto log = std::make_shared<elastic::test::log_recorder>();
-  etcd_options options = options_for({one.port()});
+  etcd_options options = options_for({server.port()});
   options.log = log->log();
   const auto client = std::make_shared<etcd_client>(options);
-  const auto told = [&] {
+  const auto count_warnings = [&] {
     return log->count("etcd cannot be reached: http://127.0.0.1:", elastic::log_level::warning);
   };
-  co_await called(client);
-  CHECK(told() == 0);
-  co_await called(client);
+  co_await call_outcome(client);
+  CHECK(count_warnings() == 0);
+  co_await call_outcome(client);
   INFO(log->text());
-  CHECK(told() == 1);
+  CHECK(count_warnings() == 1);
   CHECK(log->has(" s more", elastic::log_level::warning));
   CHECK(log->count("answers") == 1);
-  co_await called(client);
-  CHECK(told() == 2);
+  co_await call_outcome(client);
+  CHECK(count_warnings() == 2);
   CHECK(log->count("answers") == 2);
 }
 
 CO_TEST("etcd client: one that was never reached is told before it is given up", "[store]") {
-  const std::uint16_t nobody = elastic::test::reserved_port();
+  const std::uint16_t closed_port = elastic::test::reserved_port();
   const auto log = std::make_shared<elastic::test::log_recorder>();
-  etcd_options options = hasty_options_for({nobody, nobody});
+  etcd_options options = hasty_options_for({closed_port, closed_port});
   options.log = log->log();
   const auto client = std::make_shared<etcd_client>(options);
-  co_await called(client);
+  co_await call_outcome(client);
   INFO(log->text());
   CHECK(log->count("Connection refused; http://127.0.0.1:", elastic::log_level::warning) == 1);
   CHECK(log->has(" s more", elastic::log_level::warning));
 }
 
 CO_TEST("etcd client: what is not etcd is told at once", "[store]") {
-  const auto [said, expected] = GENERATE(table<std::string, std::string>(
+  const auto [server_reply, expected] = GENERATE(table<std::string, std::string>(
       {{"SSH-2.0-OpenSSH_9.2\r\n", "it begins with 'SSH-2.0-OpenSSH_9.2?'"},
        {answer("<html>"), "is not etcd: HTTP status 200, '<html>'"},
        {answer("[1]"), "is not etcd"},
        {answer(std::string(100'000, '[')), "is not etcd"},
        {answer("no", 404), "does not offer /v3/kv/range: version 3.4 or later is needed"}}));
-  scripted_server server({{said}});
+  scripted_server server({{server_reply}});
   const auto client = client_of(server);
-  const std::string problem = co_await called(client);
+  const std::string problem = co_await call_outcome(client);
   contains(problem, expected);
   CHECK(problem.size() < 400);
 }
@@ -199,12 +202,12 @@ CO_TEST("etcd client: a token that has ended is renewed, once", "[store]") {
   options.user = "me";
   options.password = "secret";
   const auto client = std::make_shared<etcd_client>(options);
-  const std::string first = co_await called(client);
-  CHECK(first == R"({"a":"1"})");
-  const std::string second = co_await called(client);
-  CHECK(second == R"({"a":"2"})");
-  const std::string third = co_await called(client);
-  contains(third, "refuses: etcdserver: invalid auth token");
+  const std::string first_reply = co_await call_outcome(client);
+  CHECK(first_reply == R"({"a":"1"})");
+  const std::string second_reply = co_await call_outcome(client);
+  CHECK(second_reply == R"({"a":"2"})");
+  const std::string third_reply = co_await call_outcome(client);
+  contains(third_reply, "refuses: etcdserver: invalid auth token");
   contains(server.heard(), R"({"name":"me","password":"secret"})");
   contains(server.heard(), "Authorization: one\r\n");
   contains(server.heard(), "Authorization: two\r\n");
@@ -215,17 +218,17 @@ CO_TEST("etcd client: a token that would end the line is not one", "[store]") {
   etcd_options options = options_for({server.port()});
   options.user = "me";
   const auto client = std::make_shared<etcd_client>(options);
-  const std::string problem = co_await called(client);
+  const std::string problem = co_await call_outcome(client);
   contains(problem, "not in its form, at 'token'");
 }
 
 CO_TEST("etcd keys: a change whose answer was lost is not made twice", "[store]") {
   // The first try is carried out, but nobody hears of it; the second learns so from the mark.
-  const std::string failed =
+  const std::string failure_json =
       R"({"header":{"revision":"9"},"responses":[{"response_range":{"kvs":[{"key":"","value":)";
   const auto [mark, expected] =
       GENERATE(table<std::string, bool>({{"MQ==", true}, {"Mg==", false}}));
-  scripted_server server({{std::string()}, {answer(failed + "\"" + mark + R"("}]}}]})")}});
+  scripted_server server({{std::string()}, {answer(failure_json + "\"" + mark + R"("}]}}]})")}});
   const auto marker = std::make_shared<elastic::etcd_marker>("/op/");
   etcd_keys keys(client_of(server), "/root/", marker);
   const bool was_set = co_await keys.put("k", "v", "5:7");
@@ -234,13 +237,13 @@ CO_TEST("etcd keys: a change whose answer was lost is not made twice", "[store]"
 }
 
 CO_TEST("etcd keys: an answer that is not in its form is refused", "[store]") {
-  const std::string said = GENERATE(
+  const std::string response = GENERATE(
       R"({"header":{"revision":"x"}})", R"({"header":[]})", R"({"header":{"revision":1.5}})",
       R"({"header":{},"kvs":[1]})", R"({"header":{},"kvs":[{"mod_revision":"1","value":"!"}]})",
       R"({"header":{},"kvs":[{"mod_revision":"99999999999999999999","value":"YQ=="}]})",
       R"({"header":{},"kvs":[{"value":7}]})");
-  CAPTURE(said);
-  scripted_server server({{answer(said)}});
+  CAPTURE(response);
+  scripted_server server({{answer(response)}});
   etcd_keys keys(client_of(server), "/root/", std::make_shared<elastic::etcd_marker>("/op/"));
   bool is_refused = false;
   try {
@@ -253,7 +256,7 @@ CO_TEST("etcd keys: an answer that is not in its form is refused", "[store]") {
 
 CO_TEST("etcd client: a watch that cannot be had is a pause, one that was compacted a change",
         "[store]") {
-  const auto [said, is_change] = GENERATE(table<std::string, bool>(
+  const auto [response, is_change] = GENERATE(table<std::string, bool>(
       {{answer("{\"result\":{\"created\":true}}\n{\"result\":{\"events\":[{}]}}\n"), true},
        {answer("{\"result\":{\"canceled\":true,\"compact_revision\":\"5\"}}\n"), true},
        {answer("{\"result\":{\"canceled\":true,\"cancel_reason\":\"no\"}}\n"), false},
@@ -261,8 +264,8 @@ CO_TEST("etcd client: a watch that cannot be had is a pause, one that was compac
        {answer("{\"result\":{\"created\":true}}\n"), false},
        {refusal(16, "etcdserver: invalid auth token", 401), false},
        {std::string(), false}}));
-  CAPTURE(said);
-  scripted_server server({{said}});
+  CAPTURE(response);
+  scripted_server server({{response}});
   const auto log = std::make_shared<elastic::test::log_recorder>();
   etcd_options options = options_for({server.port()});
   options.log = log->log();

@@ -26,27 +26,27 @@ namespace {
 struct engine_ear final : key_value_engine::listener {
   std::vector<key_value_engine::wait_id> ready;
   std::vector<key_value_engine::change> changes;
-  std::vector<key_value_engine::change_pointer> shared;
+  std::vector<key_value_engine::change_pointer> shared_changes;
 
   void on_ready(key_value_engine::wait_id wait) noexcept override { ready.push_back(wait); }
-  void on_change(const key_value_engine::change_pointer& what) noexcept override {
-    changes.push_back(*what);
-    shared.push_back(what);
+  void on_change(const key_value_engine::change_pointer& change) noexcept override {
+    changes.push_back(*change);
+    shared_changes.push_back(change);
   }
 };
 
 TEST_CASE("engine: watchers of a key share one copy of a change", "[store]") {
   key_value_engine engine;
-  const auto first = std::make_shared<engine_ear>();
-  const auto second = std::make_shared<engine_ear>();
-  engine.watch("/k", first);
-  engine.watch("/k", first);
-  engine.watch("/k", second);
+  const auto first_ear = std::make_shared<engine_ear>();
+  const auto second_ear = std::make_shared<engine_ear>();
+  engine.watch("/k", first_ear);
+  engine.watch("/k", first_ear);
+  engine.watch("/k", second_ear);
   engine.set("/k", std::string(1000, 'x'));
-  REQUIRE(first->shared.size() == 2);
-  REQUIRE(second->shared.size() == 1);
-  CHECK(first->shared[0] == first->shared[1]);
-  CHECK(first->shared[0] == second->shared[0]);
+  REQUIRE(first_ear->shared_changes.size() == 2);
+  REQUIRE(second_ear->shared_changes.size() == 1);
+  CHECK(first_ear->shared_changes[0] == first_ear->shared_changes[1]);
+  CHECK(first_ear->shared_changes[0] == second_ear->shared_changes[0]);
 }
 
 using engine_keys = std::vector<std::string_view>;
@@ -112,21 +112,21 @@ TEST_CASE("engine: add to what is not a number changes nothing", "[store]") {
 
 TEST_CASE("engine: compare_set over every combination of stored, expected and desired", "[store]") {
   const std::vector<const char*> texts = {"", "a", "b"};
-  for (const char* stored : {static_cast<const char*>(nullptr), "", "a", "b"}) {
+  for (const char* stored_value : {static_cast<const char*>(nullptr), "", "a", "b"}) {
     for (const char* expected : texts) {
       for (const char* desired : texts) {
-        INFO("stored " << (stored ? stored : "(none)") << ", expected '" << expected
+        INFO("stored " << (stored_value ? stored_value : "(none)") << ", expected '" << expected
                        << "', desired '" << desired << "'");
         key_value_engine engine;
-        if (stored) engine.set("k", stored);
+        if (stored_value) engine.set("k", stored_value);
         const std::string reply = engine.compare_set("k", expected, desired);
-        const std::string_view there = stored ? stored : "";
-        if (there == expected) {
+        const std::string_view current_value = stored_value ? stored_value : "";
+        if (current_value == expected) {
           CHECK(reply == desired);
           CHECK(engine.find("k") == desired);
-        } else if (stored) {
-          CHECK(reply == stored);
-          CHECK(engine.find("k") == stored);
+        } else if (stored_value) {
+          CHECK(reply == stored_value);
+          CHECK(engine.find("k") == stored_value);
         } else {
           CHECK(reply == expected);
           CHECK_FALSE(engine.find("k"));
@@ -164,13 +164,13 @@ TEST_CASE("engine: every way to store wakes, and what stores nothing does not", 
     ear->ready.clear();
     const auto wait = engine.wait(engine_keys{"k"}, ear);
     change();
-    const bool woken = ear->ready.size() == 1 && ear->ready[0] == wait;
-    CHECK(engine.waiters() == (woken ? 0 : 1));
+    const bool is_woken = ear->ready.size() == 1 && ear->ready[0] == wait;
+    CHECK(engine.waiters() == (is_woken ? 0 : 1));
     engine.cancel(wait);
     std::int64_t length = 0;
     while (engine.queue_pop("k", length)) {
     }
-    return woken;
+    return is_woken;
   };
   CHECK(wakes([&] { engine.set("k", ""); }));
   CHECK(wakes([&] { engine.add("k", 0); }));
@@ -194,17 +194,17 @@ TEST_CASE("engine: waiters of a key are told in the order in which they came", "
 TEST_CASE("engine: a cancelled wait leaves nothing and is not told", "[store]") {
   key_value_engine engine;
   const auto ear = std::make_shared<engine_ear>();
-  const auto first = engine.wait(engine_keys{"a", "b", "a"}, ear);
-  const auto second = engine.wait(engine_keys{"b"}, ear);
+  const auto first_wait = engine.wait(engine_keys{"a", "b", "a"}, ear);
+  const auto second_wait = engine.wait(engine_keys{"b"}, ear);
   CHECK(engine.waiters() == 2);
-  CHECK(engine.cancel(first));
-  CHECK_FALSE(engine.cancel(first));
+  CHECK(engine.cancel(first_wait));
+  CHECK_FALSE(engine.cancel(first_wait));
   CHECK_FALSE(engine.cancel(0));
   CHECK(engine.waiters() == 1);
   engine.set("a", "1");
   engine.set("b", "1");
-  CHECK(ear->ready == std::vector<key_value_engine::wait_id>{second});
-  CHECK_FALSE(engine.cancel(second));
+  CHECK(ear->ready == std::vector<key_value_engine::wait_id>{second_wait});
+  CHECK_FALSE(engine.cancel(second_wait));
   CHECK(engine.waiters() == 0);
 }
 
@@ -224,8 +224,8 @@ TEST_CASE("engine: append makes and grows a value, up to the bound of values", "
   engine.append("k", "cd");
   CHECK(engine.find("k") == "abcd");
   CHECK(engine.bytes() == 5);
-  const std::string large(limits::store_value_bytes - 4, 'x');
-  engine.append("k", large);
+  const std::string large_value(limits::store_value_bytes - 4, 'x');
+  engine.append("k", large_value);
   CHECK_THROWS_AS(engine.append("k", "y"), error);
   CHECK(engine.find("k")->size() == limits::store_value_bytes);
 }
@@ -267,28 +267,28 @@ TEST_CASE("engine: queues are first in, first out, and apart from the values", "
 TEST_CASE("engine: a push wakes one that waits, the first", "[store]") {
   key_value_engine engine;
   const auto ear = std::make_shared<engine_ear>();
-  const auto of_two_keys = engine.wait(engine_keys{"q", "other"}, ear);
-  const auto first = engine.wait(engine_keys{"q"}, ear);
-  const auto second = engine.wait(engine_keys{"q"}, ear);
+  const auto two_key_wait = engine.wait(engine_keys{"q", "other"}, ear);
+  const auto first_wait = engine.wait(engine_keys{"q"}, ear);
+  const auto second_wait = engine.wait(engine_keys{"q"}, ear);
   engine.queue_push("q", "x");
-  CHECK(ear->ready == std::vector<key_value_engine::wait_id>{first});
+  CHECK(ear->ready == std::vector<key_value_engine::wait_id>{first_wait});
   engine.queue_push("q", "y");
-  CHECK(ear->ready == std::vector<key_value_engine::wait_id>{first, second});
+  CHECK(ear->ready == std::vector<key_value_engine::wait_id>{first_wait, second_wait});
   engine.set("other", "1");
-  CHECK(ear->ready.back() == of_two_keys);
+  CHECK(ear->ready.back() == two_key_wait);
 }
 
 TEST_CASE("engine: a barrier lets all pass when the last arrives", "[store]") {
   key_value_engine engine;
   const auto ear = std::make_shared<engine_ear>();
-  const auto first = engine.barrier("b", 3, ear);
-  const auto second = engine.barrier("b", 3, ear);
-  CHECK(first != 0);
-  CHECK(second != 0);
+  const auto first_wait = engine.barrier("b", 3, ear);
+  const auto second_wait = engine.barrier("b", 3, ear);
+  CHECK(first_wait != 0);
+  CHECK(second_wait != 0);
   CHECK(engine.find("b") == "2");
   CHECK(ear->ready.empty());
   CHECK(engine.barrier("b", 3, ear) == 0);
-  CHECK(ear->ready == std::vector<key_value_engine::wait_id>{first, second});
+  CHECK(ear->ready == std::vector<key_value_engine::wait_id>{first_wait, second_wait});
   CHECK(engine.find("b") == "3");
   CHECK(engine.barrier("one", 1, ear) == 0);
   CHECK(engine.barrier("none", 0, ear) == 0);
@@ -341,13 +341,13 @@ TEST_CASE("engine: lists its keys, queues apart", "[store]") {
 
 // A listener that comes back with a change of its own while it is told of another.
 struct engine_echo final : key_value_engine::listener {
-  explicit engine_echo(key_value_engine& of) : engine(of) {}
+  explicit engine_echo(key_value_engine& target) : engine(target) {}
   void on_ready(key_value_engine::wait_id) noexcept override {
-    ++told;
+    ++notices;
     engine.set("second", "x");
   }
   key_value_engine& engine;
-  int told = 0;
+  int notices = 0;
 };
 
 TEST_CASE("engine: a listener may call into the engine", "[store]") {
@@ -356,7 +356,7 @@ TEST_CASE("engine: a listener may call into the engine", "[store]") {
   engine.wait(engine_keys{"first"}, echo);
   engine.wait(engine_keys{"second"}, echo);
   engine.set("first", "x");
-  CHECK(echo->told == 2);
+  CHECK(echo->notices == 2);
   CHECK(engine.waiters() == 0);
 }
 
@@ -368,51 +368,51 @@ TEST_CASE("engine: random waits, cancels and changes agree with a plain model", 
     const auto below = [&](unsigned bound) { return static_cast<unsigned>(chance() % bound); };
     key_value_engine engine;
     const auto ear = std::make_shared<engine_ear>();
-    std::set<std::string> present;
-    std::map<key_value_engine::wait_id, std::multiset<std::string>> waiting;
+    std::set<std::string> present_keys;
+    std::map<key_value_engine::wait_id, std::multiset<std::string>> waits;
     std::multiset<key_value_engine::wait_id> expected;
     for (int step = 0; step < 2000; ++step) {
       const std::string key(1, static_cast<char>('a' + below(6)));
       switch (below(5)) {
         case 0: {
           engine.set(key, "v");
-          present.insert(key);
-          for (auto at = waiting.begin(); at != waiting.end();) {
-            at->second.erase(key);
-            if (at->second.empty()) {
-              expected.insert(at->first);
-              at = waiting.erase(at);
+          present_keys.insert(key);
+          for (auto position = waits.begin(); position != waits.end();) {
+            position->second.erase(key);
+            if (position->second.empty()) {
+              expected.insert(position->first);
+              position = waits.erase(position);
             } else {
-              ++at;
+              ++position;
             }
           }
           break;
         }
-        case 1: CHECK(engine.erase(key) == (present.erase(key) == 1)); break;
+        case 1: CHECK(engine.erase(key) == (present_keys.erase(key) == 1)); break;
         case 2: {
           std::vector<std::string> keys;
           for (unsigned i = below(4); i > 0; --i) {
             keys.push_back(std::string(1, static_cast<char>('a' + below(6))));
           }
-          std::multiset<std::string> missing;
-          for (const auto& each : keys) {
-            if (present.count(each) == 0) missing.insert(each);
+          std::multiset<std::string> missing_keys;
+          for (const auto& name : keys) {
+            if (present_keys.count(name) == 0) missing_keys.insert(name);
           }
           const auto wait = engine.wait(engine_keys(keys.begin(), keys.end()), ear);
-          REQUIRE((wait == 0) == missing.empty());
-          if (wait != 0) waiting[wait] = missing;
+          REQUIRE((wait == 0) == missing_keys.empty());
+          if (wait != 0) waits[wait] = missing_keys;
           break;
         }
         case 3:
-          if (!waiting.empty()) {
-            auto at = std::next(waiting.begin(), below(static_cast<unsigned>(waiting.size())));
-            REQUIRE(engine.cancel(at->first));
-            waiting.erase(at);
+          if (!waits.empty()) {
+            auto position = std::next(waits.begin(), below(static_cast<unsigned>(waits.size())));
+            REQUIRE(engine.cancel(position->first));
+            waits.erase(position);
           }
           break;
-        default: REQUIRE(engine.check(engine_keys{key}) == (present.count(key) == 1)); break;
+        default: REQUIRE(engine.check(engine_keys{key}) == (present_keys.count(key) == 1)); break;
       }
-      REQUIRE(engine.waiters() == waiting.size());
+      REQUIRE(engine.waiters() == waits.size());
       REQUIRE(ear->ready.size() == expected.size());
     }
     CHECK(std::multiset<key_value_engine::wait_id>(ear->ready.begin(), ear->ready.end()) ==
@@ -430,25 +430,25 @@ TEST_CASE("engine: threads may use it at once, and no wait is lost", "[store][th
   const auto ear = std::make_shared<counting_ear>();
   constexpr int rounds = 2000;
   constexpr int threads = 3;
-  std::atomic<int> registered = 0;
-  std::atomic<int> cancelled = 0;
-  std::vector<std::thread> running;
+  std::atomic<int> registrations = 0;
+  std::atomic<int> cancellations = 0;
+  std::vector<std::thread> running_threads;
   for (int t = 0; t < threads; ++t) {
-    running.emplace_back([&, t] {
+    running_threads.emplace_back([&, t] {
       for (int i = 0; i < rounds; ++i) {
-        const std::string mine = "k" + std::to_string(i);
+        const std::string round_key = "k" + std::to_string(i);
         engine.add("sum", 1);
-        const auto wait = engine.wait(engine_keys{mine}, ear);
-        if (wait != 0) ++registered;
-        if (wait != 0 && i % 7 == t && engine.cancel(wait)) ++cancelled;
-        engine.set(mine, "x");
+        const auto wait = engine.wait(engine_keys{round_key}, ear);
+        if (wait != 0) ++registrations;
+        if (wait != 0 && i % 7 == t && engine.cancel(wait)) ++cancellations;
+        engine.set(round_key, "x");
       }
     });
   }
-  for (auto& thread : running) thread.join();
+  for (auto& thread : running_threads) thread.join();
   CHECK(engine.find("sum") == std::to_string(rounds * threads));
   CHECK(engine.waiters() == 0);
-  CHECK(ear->ready == registered - cancelled);
+  CHECK(ear->ready == registrations - cancellations);
 }
 
 }  // namespace

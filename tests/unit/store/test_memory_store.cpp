@@ -40,11 +40,11 @@ CO_TEST("memory_store: refuses what is too large or no number", "[store]") {
 
 CO_TEST("memory_store: its keys in a shared table are those of PyTorch's clients", "[store]") {
   const auto engine = std::make_shared<key_value_engine>();
-  memory_store one(engine);
-  memory_store other(engine);
-  co_await one.set("k", "v");
+  memory_store first_store(engine);
+  memory_store second_store(engine);
+  co_await first_store.set("k", "v");
   CHECK(engine->find("/k") == "v");
-  CHECK_AWAITED("v", other.get("k"));
+  CHECK_AWAITED("v", second_store.get("k"));
 }
 
 TEST_CASE("memory_store: a context that ends while somebody waits leaves a sound table",
@@ -53,9 +53,9 @@ TEST_CASE("memory_store: a context that ends while somebody waits leaves a sound
   {
     asio::io_context context;
     auto store = std::make_shared<memory_store>(engine);
-    task<std::string> waiting = store->get("k");
+    task<std::string> get_task = store->get("k");
     const auto ignore = [store](std::exception_ptr, const std::string&) {};
-    asio::co_spawn(context, std::move(waiting), ignore);
+    asio::co_spawn(context, std::move(get_task), ignore);
     context.poll();
     CHECK(engine->waiters() == 1);
   }
@@ -68,11 +68,11 @@ TEST_CASE("memory_store: strands of several threads share one table", "[store][t
   asio::io_context context;
   constexpr int pairs = 20;
   constexpr int rounds = 50;
-  const auto ping = [](std::shared_ptr<key_value_engine> table, int id, int of) -> task<void> {
+  const auto ping = [](std::shared_ptr<key_value_engine> table, int id, int side) -> task<void> {
     memory_store store(table);
     for (int i = 0; i < rounds; ++i) {
       const std::string round = std::to_string(id) + "." + std::to_string(i);
-      if (of == 0) {
+      if (side == 0) {
         co_await store.set("ping" + round, "x");
         co_await store.get("pong" + round);
       } else {
@@ -84,9 +84,9 @@ TEST_CASE("memory_store: strands of several threads share one table", "[store][t
   std::atomic<int> failures = 0;
   for (int id = 0; id < pairs; ++id) {
     for (int side = 0; side < 2; ++side) {
-      task<void> playing = ping(engine, id, side);
+      task<void> ping_task = ping(engine, id, side);
       const auto strand = asio::make_strand(context);
-      asio::co_spawn(strand, std::move(playing), [&](std::exception_ptr failure) {
+      asio::co_spawn(strand, std::move(ping_task), [&](std::exception_ptr failure) {
         if (failure) ++failures;
       });
     }

@@ -15,40 +15,40 @@ namespace elastic {
 namespace {
 
 CO_TEST("prefix_store: has the operations of PyTorch's store", "[store]") {
-  const auto inner = std::make_shared<memory_store>();
-  const auto tested = std::make_shared<prefix_store>("some/prefix", inner);
-  co_await test::check_values(tested, true);
-  co_await test::check_waits(tested);
-  co_await test::check_cancelled_waits(tested);
-  co_await test::check_refusals(tested);
+  const auto inner_store = std::make_shared<memory_store>();
+  const auto tested_store = std::make_shared<prefix_store>("some/prefix", inner_store);
+  co_await test::check_values(tested_store, true);
+  co_await test::check_waits(tested_store);
+  co_await test::check_cancelled_waits(tested_store);
+  co_await test::check_refusals(tested_store);
 }
 
 CO_TEST("prefix_store: puts the innermost prefix first, as PyTorch does", "[store]") {
   const auto engine = std::make_shared<key_value_engine>();
-  const auto whole = std::make_shared<memory_store>(engine);
-  const auto inner = std::make_shared<prefix_store>("inner", whole);
-  prefix_store outer("outer", inner);
-  co_await outer.set("k", "v");
+  const auto whole_store = std::make_shared<memory_store>(engine);
+  const auto inner_store = std::make_shared<prefix_store>("inner", whole_store);
+  prefix_store outer_store("outer", inner_store);
+  co_await outer_store.set("k", "v");
   CHECK(engine->find("/inner/outer/k") == "v");
-  prefix_store slashed("/worker/attempt_3", std::make_shared<memory_store>(engine));
-  co_await slashed.set("k", "w");
+  prefix_store slashed_store("/worker/attempt_3", std::make_shared<memory_store>(engine));
+  co_await slashed_store.set("k", "w");
   CHECK(engine->find("//worker/attempt_3/k") == "w");
-  prefix_store unnamed("", std::make_shared<memory_store>(engine));
-  co_await unnamed.set("k", "u");
+  prefix_store unnamed_store("", std::make_shared<memory_store>(engine));
+  co_await unnamed_store.set("k", "u");
   CHECK(engine->find("//k") == "u");
-  CHECK_AWAITED(3, outer.num_keys());
+  CHECK_AWAITED(3, outer_store.num_keys());
 }
 
 CO_TEST("prefix_store: stores of different prefixes do not meet", "[store]") {
-  const auto inner = std::make_shared<memory_store>();
-  prefix_store one("one", inner);
-  prefix_store two("two", inner);
-  co_await one.set("k", "1");
+  const auto inner_store = std::make_shared<memory_store>();
+  prefix_store first_store("one", inner_store);
+  prefix_store second_store("two", inner_store);
+  co_await first_store.set("k", "1");
   const test::store_keys keys = {"k"};
-  CHECK_AWAITED(false, two.check(keys));
-  CHECK_AWAITED(false, two.erase("k"));
-  CHECK_AWAITED("2", two.compare_set("k", "", "2"));
-  CHECK_AWAITED("1", one.get("k"));
+  CHECK_AWAITED(false, second_store.check(keys));
+  CHECK_AWAITED(false, second_store.erase("k"));
+  CHECK_AWAITED("2", second_store.compare_set("k", "", "2"));
+  CHECK_AWAITED("1", first_store.get("k"));
 }
 
 }  // namespace

@@ -39,28 +39,30 @@ constexpr generation all_generations[] = {generation::torch_1_13, generation::to
                                           generation::torch_2_2, generation::probe};
 
 std::shared_ptr<tcp_store> client_of(asio::any_io_executor executor, std::uint16_t port,
-                                     generation of, std::optional<job_secret> secret = {}) {
+                                     generation client_generation,
+                                     std::optional<job_secret> secret = {}) {
   tcp_store_options options;
   options.secret = std::move(secret);
   options.port = port;
-  options.generation = of;
+  options.generation = client_generation;
   return std::make_shared<tcp_store>(std::move(executor), options);
 }
 
 // A client of each generation against a server of ours.
 using client_test = task<void> (*)(std::shared_ptr<tcp_store>, generation);
 
-task<void> with_server(client_test body, generation of, std::optional<job_secret> secret = {},
-                       bool use_ring = true) {
+task<void> with_server(client_test body, generation client_generation,
+                       std::optional<job_secret> secret = {}, bool use_ring = true) {
   auto executor = co_await asio::this_coro::executor;
   tcp_store_server_options options;
   options.secret = secret;
   options.use_ring = use_ring;
   // A client of 2.1 has not shown yet what it is when it first erases or appends.
-  if (of == generation::torch_2_1) options.legacy_dialect = tcp_store_legacy_dialect::torch_2_1;
+  if (client_generation == generation::torch_2_1)
+    options.legacy_dialect = tcp_store_legacy_dialect::torch_2_1;
   tcp_store_server server(executor, options);
-  const auto client = client_of(executor, server.port(), of, secret);
-  co_await body(client, of);
+  const auto client = client_of(executor, server.port(), client_generation, secret);
+  co_await body(client, client_generation);
   CHECK_BECOMES_TRUE(server.engine()->waiters() == 0);
   client->close();
   CHECK_BECOMES_TRUE(server.connections() == 0);
@@ -68,9 +70,9 @@ task<void> with_server(client_test body, generation of, std::optional<job_secret
 }
 
 void for_each_generation(client_test body) {
-  for (const generation of : all_generations) {
-    INFO("generation " << static_cast<int>(of));
-    test::run_test(with_server(body, of));
+  for (const generation client_generation : all_generations) {
+    INFO("generation " << static_cast<int>(client_generation));
+    test::run_test(with_server(body, client_generation));
   }
 #if defined(ELASTIC_HAS_TLS)
   for (const bool use_ring : {true, false}) {
@@ -82,10 +84,12 @@ void for_each_generation(client_test body) {
 }
 
 TEST_CASE("tcp_store: has the operations of PyTorch's store, in every generation", "[store]") {
-  for_each_generation([](std::shared_ptr<tcp_store> client, generation of) -> task<void> {
-    const bool can_append = of == generation::torch_2_1 || of == generation::torch_2_2;
-    co_await test::check_values(client, can_append);
-  });
+  for_each_generation(
+      [](std::shared_ptr<tcp_store> client, generation client_generation) -> task<void> {
+        const bool can_append = client_generation == generation::torch_2_1 ||
+                                client_generation == generation::torch_2_2;
+        co_await test::check_values(client, can_append);
+      });
 }
 
 TEST_CASE("tcp_store: waits hold up no other operation", "[store]") {
@@ -112,38 +116,38 @@ TEST_CASE("tcp_store: a wait is cancelled at every moment", "[store]") {
     co_await client->connect();
     for (int microseconds = 0; microseconds < 600; microseconds += 7) {
       const std::string key = "k" + std::to_string(microseconds);
-      const auto setting = [](std::shared_ptr<tcp_store> into, std::string name) -> task<void> {
-        co_await into->set(name, name);
+      const auto set_key = [](std::shared_ptr<tcp_store> target, std::string name) -> task<void> {
+        co_await target->set(name, name);
       };
-      const auto getting = [](std::shared_ptr<tcp_store> from, std::string name,
+      const auto get_key = [](std::shared_ptr<tcp_store> source, std::string name,
                               int limit) -> task<void> {
         system_time clock;
         const time_point end = clock.now() + std::chrono::microseconds(limit);
-        const auto value = co_await with_deadline(clock, end, from->get(name));
+        const auto value = co_await with_deadline(clock, end, source->get(name));
         if (value && *value != name) throw error(errc::protocol_violation, *value);
       };
       using namespace asio::experimental::awaitable_operators;
-      task<void> first = getting(client, key, microseconds);
-      task<void> second = setting(client, key);
-      co_await (std::move(first) && std::move(second));
+      task<void> get_task = get_key(client, key, microseconds);
+      task<void> set_task = set_key(client, key);
+      co_await (std::move(get_task) && std::move(set_task));
       CHECK_AWAITED(key, client->get(key));
     }
   });
 }
 
 /// Ends when the client can say why it is not connected.
-task<void> await_problem(std::shared_ptr<tcp_store> of) {
+task<void> await_problem(std::shared_ptr<tcp_store> client) {
   system_time time;
-  while (of->last_problem().empty()) co_await time.sleep_until(time.now() + 1ms);
+  while (client->last_problem().empty()) co_await time.sleep_until(time.now() + 1ms);
 }
 
 /// Checks that a client cannot connect.
 task<void> check_not_connected(std::shared_ptr<tcp_store> client) {
   using namespace asio::experimental::awaitable_operators;
-  task<void> connecting = client->connect();
-  task<void> failing = await_problem(client);
-  const auto ended = co_await (std::move(connecting) || std::move(failing));
-  CHECK(ended.index() == 1);
+  task<void> connect_task = client->connect();
+  task<void> problem_task = await_problem(client);
+  const auto outcome = co_await (std::move(connect_task) || std::move(problem_task));
+  CHECK(outcome.index() == 1);
 }
 
 CO_TEST("tcp_store: connects when the server comes", "[store]") {
@@ -153,38 +157,38 @@ CO_TEST("tcp_store: connects when the server comes", "[store]") {
   co_await check_not_connected(client);
   CHECK_THAT(client->last_problem(), test::contains_text("127.0.0.1:" + std::to_string(port)));
 
-  const auto serve_late = [](std::uint16_t at) -> task<void> {
+  const auto serve_late = [](std::uint16_t late_port) -> task<void> {
     system_time clock;
     co_await clock.sleep_until(clock.now() + 50ms);
     tcp_store_server_options options;
-    options.port = at;
+    options.port = late_port;
     tcp_store_server server(co_await asio::this_coro::executor, options);
     CHECK_BECOMES_TRUE(server.engine()->find("/there").has_value());
     co_await server.stop();
   };
-  const auto connect_and_set = [](std::shared_ptr<tcp_store> to) -> task<void> {
-    co_await to->connect();
-    co_await to->set("there", "1");
+  const auto connect_and_set = [](std::shared_ptr<tcp_store> target) -> task<void> {
+    co_await target->connect();
+    co_await target->set("there", "1");
   };
   using namespace asio::experimental::awaitable_operators;
-  task<void> serving = serve_late(port);
-  task<void> connecting = connect_and_set(client);
-  co_await (std::move(serving) && std::move(connecting));
+  task<void> serve_task = serve_late(port);
+  task<void> connect_task = connect_and_set(client);
+  co_await (std::move(serve_task) && std::move(connect_task));
   CHECK(client->last_problem().empty());
 }
 
 errc failure_of(std::exception_ptr failure) {
   try {
     std::rethrow_exception(failure);
-  } catch (const error& thrown) {
-    return static_cast<errc>(thrown.code().value());
+  } catch (const error& exception) {
+    return static_cast<errc>(exception.code().value());
   }
 }
 
-task<errc> failure_of_get(std::shared_ptr<tcp_store> from, std::string key) {
+task<errc> failure_of_get(std::shared_ptr<tcp_store> client, std::string key) {
   std::exception_ptr failure;
   try {
-    co_await from->get(key);
+    co_await client->get(key);
   } catch (...) {
     failure = std::current_exception();
   }
@@ -202,19 +206,19 @@ CO_TEST("tcp_store: a broken connection fails its operation, the next one connec
     options.port = server.port();
     client = client_of(executor, server.port(), generation::torch_2_2);
     co_await client->set("k", "v");
-    const auto stop_when_waiting = [](tcp_store_server& stopping) -> task<void> {
-      CHECK_BECOMES_TRUE(stopping.engine()->waiters() == 1);
-      co_await stopping.stop();
+    const auto stop_when_waiting = [](tcp_store_server& stopped_server) -> task<void> {
+      CHECK_BECOMES_TRUE(stopped_server.engine()->waiters() == 1);
+      co_await stopped_server.stop();
     };
     using namespace asio::experimental::awaitable_operators;
-    task<errc> waiting = failure_of_get(client, "missing");
-    task<void> stopping = stop_when_waiting(server);
-    const errc failure = co_await (std::move(waiting) && std::move(stopping));
+    task<errc> get_task = failure_of_get(client, "missing");
+    task<void> stop_task = stop_when_waiting(server);
+    const errc failure = co_await (std::move(get_task) && std::move(stop_task));
     CHECK(failure == errc::connection_failed);
   }
   // Nobody serves.
-  const errc refused = co_await failure_of_get(client, "k");
-  CHECK(refused == errc::connection_failed);
+  const errc refusal = co_await failure_of_get(client, "k");
+  CHECK(refusal == errc::connection_failed);
   tcp_store_server server(executor, options);
   co_await client->set("k", "w");
   CHECK_AWAITED("w", client->get("k"));
@@ -281,8 +285,8 @@ class clock_ahead final : public time_source {
 // the other any more.
 class silent_cut {
  public:
-  silent_cut(asio::any_io_executor executor, std::uint16_t to)
-      : to_(asio::ip::address_v4::loopback(), to),
+  silent_cut(asio::any_io_executor executor, std::uint16_t target_port)
+      : target_(asio::ip::address_v4::loopback(), target_port),
         acceptor_(executor, {asio::ip::address_v4::loopback(), 0}),
         tasks_(executor) {
     tasks_.spawn(accept_all());
@@ -300,38 +304,39 @@ class silent_cut {
  private:
   using socket = asio::ip::tcp::socket;
   struct relay {
-    relay(socket accepted, socket connected)
-        : near(std::move(accepted)), far(std::move(connected)) {}
-    socket near;
-    socket far;
+    relay(socket client_side, socket server_side)
+        : client_end(std::move(client_side)), server_end(std::move(server_side)) {}
+    socket client_end;
+    socket server_end;
     bool is_cut = false;
   };
 
   task<void> accept_all() {
     for (;;) {
-      socket near = co_await acceptor_.async_accept(asio::use_awaitable);
-      socket far(acceptor_.get_executor());
-      co_await far.async_connect(to_, asio::use_awaitable);
-      const auto made = std::make_shared<relay>(std::move(near), std::move(far));
-      relays_.push_back(made);
-      tasks_.spawn(copy(made, true));
-      tasks_.spawn(copy(made, false));
+      socket client_end = co_await acceptor_.async_accept(asio::use_awaitable);
+      socket server_end(acceptor_.get_executor());
+      co_await server_end.async_connect(target_, asio::use_awaitable);
+      const auto entry = std::make_shared<relay>(std::move(client_end), std::move(server_end));
+      relays_.push_back(entry);
+      tasks_.spawn(copy(entry, true));
+      tasks_.spawn(copy(entry, false));
     }
   }
 
-  static task<void> copy(std::shared_ptr<relay> over, bool is_request) {
-    socket& from = is_request ? over->near : over->far;
-    socket& to = is_request ? over->far : over->near;
+  static task<void> copy(std::shared_ptr<relay> link, bool is_request) {
+    socket& source = is_request ? link->client_end : link->server_end;
+    socket& target = is_request ? link->server_end : link->client_end;
     std::array<char, 4096> piece;
     for (;;) {
-      auto [failure, size] = co_await from.async_read_some(asio::buffer(piece), detail::as_result);
+      auto [failure, size] =
+          co_await source.async_read_some(asio::buffer(piece), detail::as_result);
       if (failure) co_return;
-      if (over->is_cut) continue;
-      co_await asio::async_write(to, asio::buffer(piece.data(), size), detail::as_result);
+      if (link->is_cut) continue;
+      co_await asio::async_write(target, asio::buffer(piece.data(), size), detail::as_result);
     }
   }
 
-  asio::ip::tcp::endpoint to_;
+  asio::ip::tcp::endpoint target_;
   asio::ip::tcp::acceptor acceptor_;
   std::vector<std::shared_ptr<relay>> relays_;
   task_group tasks_;
@@ -340,22 +345,22 @@ class silent_cut {
 CO_TEST("tcp_store: a connection that was idle for long is not trusted", "[store]") {
   auto executor = co_await asio::this_coro::executor;
   tcp_store_server server(executor, tcp_store_server_options());
-  silent_cut between(executor, server.port());
+  silent_cut link(executor, server.port());
   const auto time = std::make_shared<clock_ahead>();
   tcp_store_options options;
-  options.port = between.port();
+  options.port = link.port();
   options.time = time;
   tcp_store client(executor, options);
   co_await client.set("k", "v");
   co_await client.set("k", "w");
-  CHECK(between.connections() == 1);
-  between.cut();
+  CHECK(link.connections() == 1);
+  link.cut();
   time->ahead = limits::store_idle_connection + 1s;
   const std::string value = co_await client.get("k");
   CHECK(value == "w");
-  CHECK(between.connections() == 2);
+  CHECK(link.connections() == 2);
   client.close();
-  co_await between.stop();
+  co_await link.stop();
   co_await server.stop();
 }
 
@@ -363,18 +368,18 @@ CO_TEST("tcp_store: close ends what runs and what comes later", "[store]") {
   auto executor = co_await asio::this_coro::executor;
   tcp_store_server server(executor, tcp_store_server_options());
   const auto client = client_of(executor, server.port(), generation::torch_2_2);
-  const auto close_when_waiting = [](tcp_store_server& at,
-                                     std::shared_ptr<tcp_store> closing) -> task<void> {
-    CHECK_BECOMES_TRUE(at.engine()->waiters() == 1);
-    closing->close();
+  const auto close_when_waiting = [](tcp_store_server& busy_server,
+                                     std::shared_ptr<tcp_store> closing_client) -> task<void> {
+    CHECK_BECOMES_TRUE(busy_server.engine()->waiters() == 1);
+    closing_client->close();
   };
   using namespace asio::experimental::awaitable_operators;
-  task<errc> waiting = failure_of_get(client, "missing");
-  task<void> closing = close_when_waiting(server, client);
-  const errc failure = co_await (std::move(waiting) && std::move(closing));
+  task<errc> get_task = failure_of_get(client, "missing");
+  task<void> close_task = close_when_waiting(server, client);
+  const errc failure = co_await (std::move(get_task) && std::move(close_task));
   CHECK(failure == errc::stopped);
-  const errc later = co_await failure_of_get(client, "missing");
-  CHECK(later == errc::stopped);
+  const errc later_failure = co_await failure_of_get(client, "missing");
+  CHECK(later_failure == errc::stopped);
   CHECK_BECOMES_TRUE(server.engine()->waiters() == 0);
   co_await server.stop();
 }
@@ -386,9 +391,9 @@ CO_TEST("tcp_store: keeps as many connections as operations ran at once", "[stor
   for (int i = 0; i < 20; ++i) co_await client->add("n", 1);
   CHECK(server.connections() == 1);
   for (int i = 0; i < 20; ++i) {
-    const test::store_keys never = {"never"};
-    const bool ended = co_await test::ends_within(client->wait(never), 1ms);
-    CHECK_FALSE(ended);
+    const test::store_keys never_set = {"never"};
+    const bool has_ended = co_await test::ends_within(client->wait(never_set), 1ms);
+    CHECK_FALSE(has_ended);
   }
   CHECK_AWAITED(21, client->add("n", 1));
   // Waits are taken back on the connection that they had.
@@ -407,18 +412,18 @@ CO_TEST("tcp_store: announces itself once, and waits for others", "[store]") {
   tcp_store_options options;
   options.port = server.port();
   options.announce_worker = true;
-  const auto announce = [](tcp_store_options with) -> task<void> {
-    tcp_store worker(co_await asio::this_coro::executor, with);
+  const auto announce = [](tcp_store_options worker_options) -> task<void> {
+    tcp_store worker(co_await asio::this_coro::executor, worker_options);
     co_await worker.connect();
     co_await worker.add("n", 1);
-    const test::store_keys never = {"never"};
-    co_await test::ends_within(worker.wait(never), 1ms);
+    const test::store_keys never_set = {"never"};
+    co_await test::ends_within(worker.wait(never_set), 1ms);
     co_await worker.add("n", 1);
   };
   using namespace asio::experimental::awaitable_operators;
-  task<void> first = announce(options);
-  task<void> second = announce(options);
-  co_await (host->wait_for_workers(2) && std::move(first) && std::move(second));
+  task<void> first_worker = announce(options);
+  task<void> second_worker = announce(options);
+  co_await (host->wait_for_workers(2) && std::move(first_worker) && std::move(second_worker));
   CHECK(server.engine()->find("init/") == "2");
   co_await host->wait_for_workers(2);
   host->close();
@@ -428,14 +433,14 @@ CO_TEST("tcp_store: announces itself once, and waits for others", "[store]") {
 // ---- a server that follows a script ---------------------------------------------------------
 
 // Accepts one connection and plays the messages: what is sent to it must be what is written there.
-task<void> play_server(asio::ip::tcp::acceptor& listening,
+task<void> play_server(asio::ip::tcp::acceptor& acceptor,
                        std::vector<test::golden_message> messages, bool then_close) {
-  asio::ip::tcp::socket peer = co_await listening.async_accept(asio::use_awaitable);
+  asio::ip::tcp::socket peer = co_await acceptor.async_accept(asio::use_awaitable);
   for (const auto& message : messages) {
     if (message.sent) {
-      std::string received(message.bytes.size(), '\0');
-      co_await asio::async_read(peer, asio::buffer(received), asio::use_awaitable);
-      CHECK(to_hex(received) == to_hex(message.bytes));
+      std::string bytes(message.bytes.size(), '\0');
+      co_await asio::async_read(peer, asio::buffer(bytes), asio::use_awaitable);
+      CHECK(to_hex(bytes) == to_hex(message.bytes));
     } else {
       co_await asio::async_write(peer, asio::buffer(message.bytes), asio::use_awaitable);
     }
@@ -447,27 +452,27 @@ task<void> play_server(asio::ip::tcp::acceptor& listening,
 }
 
 // How a connection begins and how each set is confirmed: CHECK without keys.
-std::vector<test::golden_message> greeting_of(generation of) {
-  const std::string check = of == generation::torch_2_2 ? "00cef7853c05" : "04";
+std::vector<test::golden_message> greeting_of(generation client_generation) {
+  const std::string check = client_generation == generation::torch_2_2 ? "00cef7853c05" : "04";
   return {{true, from_hex(check + "0000000000000000"), false}, {false, from_hex("00"), false}};
 }
 
-task<void> play(generation of, std::vector<test::golden_message> messages,
+task<void> play(generation client_generation, std::vector<test::golden_message> messages,
                 task<void> (*speak)(tcp_store&)) {
   auto executor = co_await asio::this_coro::executor;
-  asio::ip::tcp::acceptor listening(executor, {asio::ip::address_v4::loopback(), 0});
-  auto script = greeting_of(of);
+  asio::ip::tcp::acceptor acceptor(executor, {asio::ip::address_v4::loopback(), 0});
+  auto script = greeting_of(client_generation);
   script.insert(script.end(), messages.begin(), messages.end());
-  const auto client = client_of(executor, listening.local_endpoint().port(), of);
-  const auto speaking = [](std::shared_ptr<tcp_store> speaker,
-                           task<void> (*what)(tcp_store&)) -> task<void> {
-    co_await what(*speaker);
+  const auto client = client_of(executor, acceptor.local_endpoint().port(), client_generation);
+  const auto speak_and_close = [](std::shared_ptr<tcp_store> speaker,
+                                  task<void> (*talk)(tcp_store&)) -> task<void> {
+    co_await talk(*speaker);
     speaker->close();
   };
   using namespace asio::experimental::awaitable_operators;
-  task<void> server = play_server(listening, script, false);
-  task<void> asking = speaking(client, speak);
-  co_await (std::move(server) && std::move(asking));
+  task<void> server = play_server(acceptor, script, false);
+  task<void> client_task = speak_and_close(client, speak);
+  co_await (std::move(server) && std::move(client_task));
 }
 
 CO_TEST("tcp_store: says and understands the bytes of PyTorch 1.13.1", "[store]") {
@@ -532,9 +537,9 @@ CO_TEST("tcp_store: says and understands the bytes of PyTorch 2.2 and later", "[
 CO_TEST("tcp_store: a cancelled wait of 2.x is taken back, and its late end is no other reply",
         "[store]") {
   const auto cancel_then_count = [](tcp_store& store) -> task<void> {
-    const test::store_keys never = {"never"};
-    const bool ended = co_await test::ends_within(store.wait(never), 20ms);
-    CHECK_FALSE(ended);
+    const test::store_keys never_set = {"never"};
+    const bool has_ended = co_await test::ends_within(store.wait(never_set), 20ms);
+    CHECK_FALSE(has_ended);
     CHECK_AWAITED(3, store.num_keys());
   };
   for (const char* answer : {"01", "0001"}) {
@@ -550,34 +555,34 @@ CO_TEST("tcp_store: a cancelled wait of 2.x is taken back, and its late end is n
 
 CO_TEST("tcp_store: what is no store, or says nonsense, is named", "[store]") {
   auto executor = co_await asio::this_coro::executor;
-  const std::string large = "0100008000000000";
+  const std::string length_bytes = "0100008000000000";
   const struct {
     const char* reply;
     errc expected;
   } rows[] = {{"48", errc::protocol_violation}, {"01", errc::protocol_violation}};
   for (const auto& row : rows) {
-    for (const auto of : {generation::torch_2_2, generation::probe}) {
-      asio::ip::tcp::acceptor listening(executor, {asio::ip::address_v4::loopback(), 0});
-      const auto client = client_of(executor, listening.local_endpoint().port(), of);
+    for (const auto client_generation : {generation::torch_2_2, generation::probe}) {
+      asio::ip::tcp::acceptor acceptor(executor, {asio::ip::address_v4::loopback(), 0});
+      const auto client = client_of(executor, acceptor.local_endpoint().port(), client_generation);
       std::vector<test::golden_message> script = {{false, from_hex(row.reply), false}};
       using namespace asio::experimental::awaitable_operators;
-      task<void> server = play_server(listening, script, true);
-      task<errc> asking = failure_of_get(client, "k");
-      const errc failure = co_await (std::move(asking) && std::move(server));
+      task<void> server = play_server(acceptor, script, true);
+      task<errc> get_task = failure_of_get(client, "k");
+      const errc failure = co_await (std::move(get_task) && std::move(server));
       CHECK(failure == row.expected);
     }
   }
   // A value that is larger than is taken.
-  asio::ip::tcp::acceptor listening(executor, {asio::ip::address_v4::loopback(), 0});
-  const auto client = client_of(executor, listening.local_endpoint().port(), generation::torch_2_2);
+  asio::ip::tcp::acceptor acceptor(executor, {asio::ip::address_v4::loopback(), 0});
+  const auto client = client_of(executor, acceptor.local_endpoint().port(), generation::torch_2_2);
   auto script = greeting_of(generation::torch_2_2);
   auto get = test::derived("get");
-  get.back().bytes = from_hex(large);
+  get.back().bytes = from_hex(length_bytes);
   script.insert(script.end(), get.begin(), get.end());
   using namespace asio::experimental::awaitable_operators;
-  task<void> server = play_server(listening, script, true);
-  task<errc> asking = failure_of_get(client, "k");
-  const errc failure = co_await (std::move(asking) && std::move(server));
+  task<void> server = play_server(acceptor, script, true);
+  task<errc> get_task = failure_of_get(client, "k");
+  const errc failure = co_await (std::move(get_task) && std::move(server));
   CHECK(failure == errc::protocol_violation);
 }
 
@@ -587,10 +592,10 @@ CO_TEST("tcp_store: finds out the generation of its server", "[store]") {
   const std::string check_2_2 = "00cef7853c050000000000000000";
   using script = std::vector<test::golden_message>;
   const struct {
-    script first;
+    script first_script;
     bool hangs_up;
     std::string greeting;
-    generation found;
+    generation result;
     bool says_nothing = false;
   } rows[] = {
       {{{true, from_hex(probe), false}, {false, from_hex("00"), false}},
@@ -601,29 +606,30 @@ CO_TEST("tcp_store: finds out the generation of its server", "[store]") {
       {{{true, from_hex(probe), false}}, false, check_2_2, generation::torch_2_2, true},
   };
   for (const auto& row : rows) {
-    asio::ip::tcp::acceptor listening(executor, {asio::ip::address_v4::loopback(), 0});
+    asio::ip::tcp::acceptor acceptor(executor, {asio::ip::address_v4::loopback(), 0});
     tcp_store_options options;
-    options.port = listening.local_endpoint().port();
+    options.port = acceptor.local_endpoint().port();
     options.generation = generation::probe;
     options.probe_silence = row.says_nothing ? 50ms : 30'000ms;
     tcp_store client(executor, options);
-    const script second = {{true, from_hex(row.greeting), false}, {false, from_hex("00"), false}};
-    const auto serve = [](asio::ip::tcp::acceptor& at, script one, bool close_first,
-                          script two) -> task<void> {
-      co_await play_server(at, one, close_first);
-      co_await play_server(at, two, true);
+    const script second_script = {{true, from_hex(row.greeting), false},
+                                  {false, from_hex("00"), false}};
+    const auto serve = [](asio::ip::tcp::acceptor& listener, script probe_script, bool close_first,
+                          script greeting_script) -> task<void> {
+      co_await play_server(listener, probe_script, close_first);
+      co_await play_server(listener, greeting_script, true);
     };
     using namespace asio::experimental::awaitable_operators;
-    task<void> serving = serve(listening, row.first, row.hangs_up, second);
-    co_await (client.connect() && std::move(serving));
-    CHECK(client.generation() == row.found);
+    task<void> serve_task = serve(acceptor, row.first_script, row.hangs_up, second_script);
+    co_await (client.connect() && std::move(serve_task));
+    CHECK(client.generation() == row.result);
   }
 }
 
 CO_TEST("tcp_store: a silent server is named while it is waited for", "[store]") {
   auto executor = co_await asio::this_coro::executor;
-  asio::ip::tcp::acceptor listening(executor, {asio::ip::address_v4::loopback(), 0});
-  const auto client = client_of(executor, listening.local_endpoint().port(), generation::torch_2_2);
+  asio::ip::tcp::acceptor acceptor(executor, {asio::ip::address_v4::loopback(), 0});
+  const auto client = client_of(executor, acceptor.local_endpoint().port(), generation::torch_2_2);
   co_await check_not_connected(client);
   CHECK_THAT(client->last_problem(), test::contains_text("does not answer"));
 }

@@ -52,7 +52,7 @@ class session_of_213 final : public key_value_engine::listener,
 };
 
 // The texts of a reply to LIST_KEYS, in order.
-std::vector<std::string> listed(std::string_view reply) {
+std::vector<std::string> listed_keys(std::string_view reply) {
   std::vector<std::string> keys;
   std::size_t offset = sizeof(std::uint64_t);
   for (auto count = load_integer<std::uint64_t>(reply.data()); count > 0; --count) {
@@ -68,35 +68,37 @@ std::vector<std::string> listed(std::string_view reply) {
 struct conversation {
   const char* name;
   // What other clients do while this one waits.
-  std::function<void(key_value_engine&)> meanwhile = nullptr;
+  std::function<void(key_value_engine&)> action = nullptr;
   // What they did before.
-  std::function<void(key_value_engine&)> before = nullptr;
+  std::function<void(key_value_engine&)> preparation = nullptr;
 };
 
 void push(key_value_engine& engine, std::string item) {
-  const auto other = session_of_213::make(std::shared_ptr<key_value_engine>(&engine, [](auto*) {}));
+  const auto client =
+      session_of_213::make(std::shared_ptr<key_value_engine>(&engine, [](auto*) {}));
   std::string request = test::from_hex("00cef7853c0e02000000000000002f71");
   append_text(request, item);
-  other->consume(request, request.size());
+  client->consume(request, request.size());
 }
 
 // The other one at the barrier stays until the test ends.
-void come_to(key_value_engine& engine, const std::string& key,
-             std::vector<std::shared_ptr<session_of_213>>& others) {
-  others.push_back(session_of_213::make(std::shared_ptr<key_value_engine>(&engine, [](auto*) {})));
+void enter_barrier(key_value_engine& engine, const std::string& key,
+                   std::vector<std::shared_ptr<session_of_213>>& barrier_clients) {
+  barrier_clients.push_back(
+      session_of_213::make(std::shared_ptr<key_value_engine>(&engine, [](auto*) {})));
   std::string request = test::from_hex("00cef7853c12");
   append_text(request, key);
   append_integer<std::int64_t>(request, 2);
-  others.back()->consume(request, request.size());
+  barrier_clients.back()->consume(request, request.size());
 }
 
-void replay(session_of_213& client, key_value_engine& engine, const conversation& what,
+void replay(session_of_213& client, key_value_engine& engine, const conversation& script,
             std::size_t piece) {
-  INFO("conversation " << what.name << " in pieces of " << piece << " bytes");
-  if (what.before) what.before(engine);
+  INFO("conversation " << script.name << " in pieces of " << piece << " bytes");
+  if (script.preparation) script.preparation(engine);
   bool has_acted = false;
   std::string reply;
-  for (const auto& message : test::captured_213(what.name)) {
+  for (const auto& message : test::captured_213(script.name)) {
     if (message.sent) {
       CHECK(test::to_hex(reply) == "");
       client.consume(message.bytes, message.bytes.size() > 20'000 ? 4099 : piece);
@@ -107,13 +109,13 @@ void replay(session_of_213& client, key_value_engine& engine, const conversation
       CHECK(client.has_ended());
       continue;
     }
-    if (reply.empty() && what.meanwhile && !has_acted) {
+    if (reply.empty() && script.action && !has_acted) {
       has_acted = true;
-      what.meanwhile(engine);
+      script.action(engine);
       reply = client.take();
     }
-    if (std::string_view(what.name).starts_with("list_keys")) {
-      CHECK(listed(reply) == listed(message.bytes));
+    if (std::string_view(script.name).starts_with("list_keys")) {
+      CHECK(listed_keys(reply) == listed_keys(message.bytes));
     } else {
       CHECK(test::to_hex(reply) == test::to_hex(message.bytes));
     }
@@ -125,7 +127,7 @@ void replay(session_of_213& client, key_value_engine& engine, const conversation
 TEST_CASE("tcp_store_session: answers clients of PyTorch 2.13 as its own server does", "[store]") {
   for (const std::size_t piece : {1, 2, 3, 5, 8, 9, 13, 64, 4096}) {
     const auto engine = std::make_shared<key_value_engine>();
-    std::vector<std::shared_ptr<session_of_213>> others;
+    std::vector<std::shared_ptr<session_of_213>> barrier_clients;
     const std::vector<conversation> rows = {
         {"connect"},
         {"set"},
@@ -168,8 +170,10 @@ TEST_CASE("tcp_store_session: answers clients of PyTorch 2.13 as its own server 
         {"delete_key_absent"},
         {"num_keys"},
         {"list_keys"},
-        {"barrier_blocked_then_last", [&](auto& store) { come_to(store, "/b1", others); }},
-        {"barrier_last", nullptr, [&](auto& store) { come_to(store, "/b2", others); }},
+        {"barrier_blocked_then_last",
+         [&](auto& store) { enter_barrier(store, "/b1", barrier_clients); }},
+        {"barrier_last", nullptr,
+         [&](auto& store) { enter_barrier(store, "/b2", barrier_clients); }},
         {"barrier_after_last"},
         {"barrier_timeout"},
         {"list_keys_after_barriers"},
@@ -179,26 +183,26 @@ TEST_CASE("tcp_store_session: answers clients of PyTorch 2.13 as its own server 
         {"long_key"},
     };
     const auto client = session_of_213::make(engine);
-    for (const conversation& each : rows) replay(*client, *engine, each, piece);
+    for (const conversation& row : rows) replay(*client, *engine, row, piece);
     const auto clone = session_of_213::make(engine);
     for (const char* name : {"clone", "clone_get"}) replay(*clone, *engine, {name}, piece);
-    const auto of_group = session_of_213::make(engine);
+    const auto group_client = session_of_213::make(engine);
     for (const char* name : {"wait_for_workers", "add_non_number"}) {
-      replay(*of_group, *engine, {name}, piece);
+      replay(*group_client, *engine, {name}, piece);
     }
   }
 }
 
 TEST_CASE("tcp_store_protocol: writes the requests of PyTorch 2.13", "[store]") {
   const request_writer writer(tcp_store_generation::torch_2_2);
-  const auto written = [&](const auto& write) {
+  const auto bytes_of = [&](const auto& write) {
     std::string bytes;
     write(bytes);
     return bytes;
   };
   const auto check = [&](const char* name, const auto& write) {
     INFO("conversation " << name);
-    CHECK(test::to_hex(written(write)) ==
+    CHECK(test::to_hex(bytes_of(write)) ==
           test::to_hex(test::all_sent(test::captured_213(name), true)));
   };
   const std::vector<std::string> k = {"/k"};

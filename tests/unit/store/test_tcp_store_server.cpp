@@ -60,7 +60,7 @@ class server_log final : public log_handler {
   std::vector<std::pair<log_level, std::string>> lines_;
 };
 
-// Each test runs on both ways of I/O, where there are two.
+// Each test runs on both ways of I/O, if there are two.
 tcp_store_server_options server_options(bool use_ring) {
   tcp_store_server_options options;
   options.use_ring = use_ring;
@@ -81,8 +81,8 @@ const std::string get_k = from_hex("0202000000000000002f6b");
 const std::string wait_k = from_hex("05010000000000000002000000000000002f6b");
 const std::string watch_k = from_hex("0702000000000000002f6b");
 const std::string count_keys = from_hex("06");
-const std::string none = from_hex("0000000000000000");
-const std::string one = from_hex("0100000000000000");
+const std::string number_0 = from_hex("0000000000000000");
+const std::string number_1 = from_hex("0100000000000000");
 
 TEST_CASE("tcp_store_server: says where it listens and how", "[store]") {
   asio::io_context context;
@@ -101,9 +101,9 @@ errc server_refusal(const std::string& address, std::uint16_t port, const std::s
   options.port = port;
   try {
     tcp_store_server server(context.get_executor(), options);
-  } catch (const error& refused) {
-    CHECK_THAT(refused.what(), test::contains_text(text));
-    return static_cast<errc>(refused.code().value());
+  } catch (const error& refusal) {
+    CHECK_THAT(refusal.what(), test::contains_text(text));
+    return static_cast<errc>(refusal.code().value());
   }
   FAIL("listens on " << address << ":" << port);
   return errc::invalid_argument;
@@ -111,11 +111,11 @@ errc server_refusal(const std::string& address, std::uint16_t port, const std::s
 
 TEST_CASE("tcp_store_server: an address that cannot be had is named", "[store]") {
   asio::io_context context;
-  tcp_store_server first(context.get_executor(), tcp_store_server_options());
-  const std::string taken = "127.0.0.1:" + std::to_string(first.port());
-  CHECK(server_refusal("127.0.0.1", first.port(), taken) == errc::address_in_use);
-  CHECK(server_refusal("localhost", first.port(), "localhost:") == errc::address_in_use);
-  CHECK(server_refusal("0.0.0.0", first.port(), "0.0.0.0:") == errc::address_in_use);
+  tcp_store_server first_server(context.get_executor(), tcp_store_server_options());
+  const std::string taken_address = "127.0.0.1:" + std::to_string(first_server.port());
+  CHECK(server_refusal("127.0.0.1", first_server.port(), taken_address) == errc::address_in_use);
+  CHECK(server_refusal("localhost", first_server.port(), "localhost:") == errc::address_in_use);
+  CHECK(server_refusal("0.0.0.0", first_server.port(), "0.0.0.0:") == errc::address_in_use);
   CHECK(server_refusal("192.0.2.1", 0, "192.0.2.1:0") == errc::invalid_argument);
   CHECK(server_refusal("no-such-host.invalid", 0, "no-such-host.invalid") ==
         errc::connection_failed);
@@ -125,10 +125,10 @@ TEST_CASE("tcp_store_server: without an address it listens at every one of the h
   asio::io_context context;
   tcp_store_server_options options;
   options.address.clear();
-  tcp_store_server everywhere(context.get_executor(), options);
-  const std::string port = ":" + std::to_string(everywhere.port());
-  CHECK(server_refusal("127.0.0.1", everywhere.port(), "127.0.0.1" + port) == errc::address_in_use);
-  CHECK(server_refusal("127.0.0.2", everywhere.port(), "127.0.0.2" + port) == errc::address_in_use);
+  tcp_store_server server(context.get_executor(), options);
+  const std::string port = ":" + std::to_string(server.port());
+  CHECK(server_refusal("127.0.0.1", server.port(), "127.0.0.1" + port) == errc::address_in_use);
+  CHECK(server_refusal("127.0.0.2", server.port(), "127.0.0.2" + port) == errc::address_in_use);
 }
 
 TEST_CASE("tcp_store_server: its port can be had again at once", "[store]") {
@@ -138,7 +138,7 @@ TEST_CASE("tcp_store_server: its port can be had again at once", "[store]") {
       options.port = server->port();
       raw_client client(server->port());
       // A fresh key space each time.
-      CHECK(client.ask(set_k + count_keys, 8) == one);
+      CHECK(client.ask(set_k + count_keys, 8) == number_1);
       server.stop();
       CHECK(server->connections() == 0);
       CHECK(client.is_closed());
@@ -150,16 +150,16 @@ TEST_CASE("tcp_store_server: may be stopped twice, and by two at once", "[store]
   for (const bool use_ring : {false, true}) {
     asio::io_context context;
     tcp_store_server server(context.get_executor(), server_options(use_ring));
-    int ended = 0;
-    const auto count = [&](std::exception_ptr failure) { ended += failure ? 0 : 1; };
+    int stops = 0;
+    const auto count = [&](std::exception_ptr failure) { stops += failure ? 0 : 1; };
     asio::co_spawn(context, server.stop(), count);
     asio::co_spawn(context, server.stop(), count);
     context.run_for(std::chrono::seconds(10));
-    CHECK(ended == 2);
+    CHECK(stops == 2);
     context.restart();
     asio::co_spawn(context, server.stop(), count);
     context.run_for(std::chrono::seconds(10));
-    CHECK(ended == 3);
+    CHECK(stops == 3);
   }
 }
 
@@ -170,12 +170,12 @@ TEST_CASE("tcp_store_server: listens on every address of a name", "[store]") {
     asio::io_context context;
     for (const char* address : {"127.0.0.1", "::1"}) {
       asio::ip::tcp::socket socket(context);
-      const asio::ip::tcp::endpoint at(asio::ip::make_address(address), server->port());
+      const asio::ip::tcp::endpoint target(asio::ip::make_address(address), server->port());
       asio::error_code failure;
-      socket.connect(at, failure);
+      socket.connect(target, failure);
       const bool has_no_v6 = failure == asio::error::address_family_not_supported ||
                              failure == std::errc::address_not_available;
-      if (at.address().is_v6() && has_no_v6) continue;
+      if (target.address().is_v6() && has_no_v6) continue;
       CHECK_FALSE(failure);
     }
   });
@@ -194,17 +194,17 @@ TEST_CASE("tcp_store_server: listens at some addresses of the host, and at no ot
     asio::io_context context;
     const auto attempt = [&](const char* address) {
       asio::ip::tcp::socket socket(context);
-      const asio::ip::tcp::endpoint at(asio::ip::make_address(address), server->port());
+      const asio::ip::tcp::endpoint target(asio::ip::make_address(address), server->port());
       asio::error_code failure;
-      socket.connect(at, failure);
+      socket.connect(target, failure);
       return failure;
     };
     CHECK_FALSE(attempt("127.0.0.2"));
     CHECK_FALSE(attempt("127.0.0.3"));
-    const asio::error_code by_v6 = attempt("::1");
-    const bool has_no_v6 = by_v6 == asio::error::address_family_not_supported ||
-                           by_v6 == std::errc::address_not_available;
-    if (!has_no_v6) CHECK_FALSE(by_v6);
+    const asio::error_code v6_failure = attempt("::1");
+    const bool has_no_v6 = v6_failure == asio::error::address_family_not_supported ||
+                           v6_failure == std::errc::address_not_available;
+    if (!has_no_v6) CHECK_FALSE(v6_failure);
     CHECK(attempt("127.0.0.1") == asio::error::connection_refused);
     // A port that one of them has not free is as good as taken.
     options.address = "127.0.0.4";
@@ -234,7 +234,7 @@ TEST_CASE("tcp_store_server: may be dropped with clients and without being run",
     CHECK(failure == asio::error::eof);
     // One that never ran.
     context.restart();
-    tcp_store_server idle(context.get_executor(), server_options(use_ring));
+    tcp_store_server idle_server(context.get_executor(), server_options(use_ring));
   }
 }
 
@@ -244,7 +244,7 @@ TEST_CASE("tcp_store_server: a context that ends with clients leaves nothing ope
     for (int fd = 0; fd < 1024; ++fd) count += ::fcntl(fd, F_GETFD) >= 0 ? 1 : 0;
     return count;
   };
-  const std::size_t before = open_files();
+  const std::size_t files_before = open_files();
   for (const bool use_ring : {false, true}) {
     asio::io_context context;
     asio::ip::tcp::socket client(context);
@@ -256,7 +256,7 @@ TEST_CASE("tcp_store_server: a context that ends with clients leaves nothing ope
     }
     CHECK(server.connections() == 1);
   }
-  CHECK(open_files() == before);
+  CHECK(open_files() == files_before);
 }
 
 TEST_CASE("tcp_store_server: thousands of requests in one go are answered in order", "[store]") {
@@ -264,15 +264,15 @@ TEST_CASE("tcp_store_server: thousands of requests in one go are answered in ord
     background_store server(options);
     raw_client client(server->port());
     constexpr int requests = 10'000;
-    std::string sent;
+    std::string request_bytes;
     std::string expected;
     const detail::request_writer write(tcp_store_generation::torch_1_13);
     for (int i = 1; i <= requests; ++i) {
-      write.with_value(sent, detail::store_op::set, "/k" + std::to_string(i), "v");
-      write.with_number(sent, detail::store_op::add, "/n", 1);
+      write.with_value(request_bytes, detail::store_op::set, "/k" + std::to_string(i), "v");
+      write.with_number(request_bytes, detail::store_op::add, "/n", 1);
       detail::append_integer<std::int64_t>(expected, i);
     }
-    CHECK(client.send(sent));
+    CHECK(client.send(request_bytes));
     CHECK((client.receive(expected.size()) == expected));
     CHECK(server->engine()->num_keys() == requests + 1);
   });
@@ -282,20 +282,20 @@ TEST_CASE("tcp_store_server: neither half a request nor a wait holds up another 
           "[store]") {
   on_each_io([](tcp_store_server_options options) {
     background_store server(options);
-    raw_client half(server->port());
-    raw_client waiting(server->port());
-    raw_client silent(server->port());
-    raw_client other(server->port());
-    half.send(set_k.substr(0, 7));
-    waiting.send(wait_k);
-    for (int i = 0; i < 100; ++i) CHECK(other.ask(count_keys, 8) == none);
+    raw_client half_client(server->port());
+    raw_client waiting_client(server->port());
+    raw_client silent_client(server->port());
+    raw_client other_client(server->port());
+    half_client.send(set_k.substr(0, 7));
+    waiting_client.send(wait_k);
+    for (int i = 0; i < 100; ++i) CHECK(other_client.ask(count_keys, 8) == number_0);
     CHECK(comes_true([&] { return server->engine()->waiters() == 1; }));
-    CHECK(waiting.is_silent());
-    half.send(set_k.substr(7));
-    CHECK(to_hex(waiting.receive(1)) == "00");
-    CHECK(silent.ask(count_keys, 8) == one);
+    CHECK(waiting_client.is_silent());
+    half_client.send(set_k.substr(7));
+    CHECK(to_hex(waiting_client.receive(1)) == "00");
+    CHECK(silent_client.ask(count_keys, 8) == number_1);
     server.stop();
-    CHECK(waiting.is_closed());
+    CHECK(waiting_client.is_closed());
   });
 }
 
@@ -303,10 +303,10 @@ TEST_CASE("tcp_store_server: a client that leaves takes its registrations with i
   on_each_io([](tcp_store_server_options options) {
     background_store server(options);
     {
-      raw_client waiting(server->port());
-      waiting.send(wait_k);
-      raw_client watching(server->port());
-      CHECK(to_hex(watching.ask(watch_k, 1)) == "03");
+      raw_client waiting_client(server->port());
+      waiting_client.send(wait_k);
+      raw_client watching_client(server->port());
+      CHECK(to_hex(watching_client.ask(watch_k, 1)) == "03");
       CHECK(server->engine()->watchers() == 1);
       CHECK(comes_true([&] { return server->engine()->waiters() == 1; }));
     }
@@ -320,13 +320,13 @@ TEST_CASE("tcp_store_server: a client that closes its direction still gets its r
           "[store]") {
   on_each_io([](tcp_store_server_options options) {
     background_store server(options);
-    const std::string large(4 * 1024 * 1024, 'x');
-    server->engine()->set("/k", large);
+    const std::string large_value(4 * 1024 * 1024, 'x');
+    server->engine()->set("/k", large_value);
     raw_client client(server->port());
     client.send(get_k + get_k);
     ::shutdown(client.socket(), SHUT_WR);
-    const std::string replies = client.receive(2 * (8 + large.size()));
-    CHECK(replies.size() == 2 * (8 + large.size()));
+    const std::string replies = client.receive(2 * (8 + large_value.size()));
+    CHECK(replies.size() == 2 * (8 + large_value.size()));
     CHECK(client.is_closed());
   });
 }
@@ -337,7 +337,7 @@ TEST_CASE("tcp_store_server: who breaks the protocol is disconnected, alone and 
     const auto log = std::make_shared<server_log>();
     options.log = logger(log, log_level::info);
     background_store server(options);
-    raw_client good(server->port());
+    raw_client good_client(server->port());
     std::size_t lines = 0;
     for (const char* hex : {"474554202f20485454502f312e300d0a0d0a", "ff", "0c",
                             "0001ffffffffffffff", "05ffffffffffffffff",
@@ -346,17 +346,17 @@ TEST_CASE("tcp_store_server: who breaks the protocol is disconnected, alone and 
                             "00cef7853c"
                             "13"}) {
       INFO("bytes " << hex);
-      raw_client bad(server->port());
-      bad.send(from_hex(hex));
-      CHECK(bad.is_closed());
-      CHECK(good.ask(count_keys, 8) == none);
+      raw_client bad_client(server->port());
+      bad_client.send(from_hex(hex));
+      CHECK(bad_client.is_closed());
+      CHECK(good_client.ask(count_keys, 8) == number_0);
       ++lines;
       CHECK(comes_true([&] { return log->disconnected() == lines; }));
     }
     // One that just leaves is no event.
     {
-      raw_client leaving(server->port());
-      leaving.send(set_k.substr(0, 5));
+      raw_client leaving_client(server->port());
+      leaving_client.send(set_k.substr(0, 5));
       CHECK(comes_true([&] { return server->connections() == 2; }));
     }
     CHECK(comes_true([&] { return server->connections() == 1; }));
@@ -406,7 +406,7 @@ TEST_CASE("tcp_store_server: a wait is ended by others that share the table", "[
     CHECK(comes_true([&] { return options.engine->waiters() == 1; }));
     options.engine->set("/k", "v");
     CHECK(to_hex(client.receive(1)) == "00");
-    CHECK(client.ask(get_k, 9) == one + "v");
+    CHECK(client.ask(get_k, 9) == number_1 + "v");
     CHECK(to_hex(client.ask(wait_k, 1)) == "00");
   });
 }
@@ -427,13 +427,13 @@ TEST_CASE("tcp_store_server: a client that does not read cannot make it grow", "
     // takes them all.
     std::string requests;
     for (int i = 0; i < 2'000'000; ++i) requests += get_k;
-    raw_client greedy(server->port());
-    greedy.limit_send(std::chrono::milliseconds(300));
-    const long before = resident_kilobytes();
-    CHECK_FALSE(greedy.send(requests));
-    raw_client other(server->port());
-    CHECK(other.ask(count_keys, 8) == one);
-    if (!test::is_sanitized) CHECK(resident_kilobytes() - before < 48 * 1024);
+    raw_client greedy_client(server->port());
+    greedy_client.limit_send(std::chrono::milliseconds(300));
+    const long memory_before = resident_kilobytes();
+    CHECK_FALSE(greedy_client.send(requests));
+    raw_client other_client(server->port());
+    CHECK(other_client.ask(count_keys, 8) == number_1);
+    if (!test::is_sanitized) CHECK(resident_kilobytes() - memory_before < 48 * 1024);
   });
 }
 
@@ -442,14 +442,14 @@ TEST_CASE("tcp_store_server: a watcher that does not read is disconnected", "[st
     const auto log = std::make_shared<server_log>();
     options.log = logger(log, log_level::info);
     background_store server(options);
-    raw_client watching(server->port());
-    CHECK(to_hex(watching.ask(watch_k, 1)) == "03");
-    raw_client changing(server->port());
+    raw_client watching_client(server->port());
+    CHECK(to_hex(watching_client.ask(watch_k, 1)) == "03");
+    raw_client changing_client(server->port());
     std::string set_large;
     const detail::request_writer write(tcp_store_generation::torch_1_13);
     write.with_value(set_large, detail::store_op::set, "/k", std::string(4 * 1024 * 1024, 'x'));
     for (int i = 0; i < 40 && log->disconnected() == 0; ++i) {
-      changing.ask(set_large + count_keys, 8);
+      changing_client.ask(set_large + count_keys, 8);
     }
     CHECK(comes_true([&] { return server->connections() == 1; }));
     CHECK(log->disconnected() == 1);
@@ -463,24 +463,24 @@ TEST_CASE("tcp_store_server: a client that watches one key a thousand times is d
     const auto log = std::make_shared<server_log>();
     options.log = logger(log, log_level::info);
     background_store server(options);
-    raw_client watching(server->port());
+    raw_client watching_client(server->port());
     std::string watches;
     for (std::size_t i = 0; i < limits::store_watches_per_client; ++i) watches += watch_k;
-    CHECK(watching.ask(watches, limits::store_watches_per_client).size() ==
+    CHECK(watching_client.ask(watches, limits::store_watches_per_client).size() ==
           limits::store_watches_per_client);
     raw_client other_watcher(server->port());
     CHECK(to_hex(other_watcher.ask(watch_k, 1)) == "03");
-    const long before = resident_kilobytes();
-    raw_client changing(server->port());
+    const long memory_before = resident_kilobytes();
+    raw_client changing_client(server->port());
     std::string set_large;
     const detail::request_writer write(tcp_store_generation::torch_1_13);
     write.with_value(set_large, detail::store_op::set, "/k", std::string(8 * 1024 * 1024, 'x'));
-    CHECK(changing.ask(set_large + count_keys, 8) == one);
+    CHECK(changing_client.ask(set_large + count_keys, 8) == number_1);
     CHECK(comes_true([&] { return log->disconnected() == 1; }));
     CHECK(server->engine()->watchers() == 1);
-    if (!test::is_sanitized) CHECK(resident_kilobytes() - before < 192 * 1024);
-    constexpr std::size_t told = 1 + 8 + 2 + 8 + 8 + 8 * 1024 * 1024;
-    CHECK(other_watcher.receive(told).size() == told);
+    if (!test::is_sanitized) CHECK(resident_kilobytes() - memory_before < 192 * 1024);
+    constexpr std::size_t change_bytes = 1 + 8 + 2 + 8 + 8 + 8 * 1024 * 1024;
+    CHECK(other_watcher.receive(change_bytes).size() == change_bytes);
   });
 }
 
@@ -490,22 +490,22 @@ class amplifying_extension final : public store_extension {
   static constexpr std::size_t answer_bytes = 60'000;
   std::string_view greeting() const override { return "amplify"; }
   task<void> run() override { co_return; }
-  std::unique_ptr<conversation> begin(client& from) override {
-    return std::make_unique<amplified>(*this, from);
+  std::unique_ptr<conversation> begin(client& peer) override {
+    return std::make_unique<amplifier>(*this, peer);
   }
-  std::atomic<std::size_t> answered = 0;
+  std::atomic<std::size_t> answers = 0;
 
  private:
-  struct amplified final : conversation {
-    amplified(amplifying_extension& of, client& from) : extension(of), to(from) {}
+  struct amplifier final : conversation {
+    amplifier(amplifying_extension& owner, client& peer) : extension(owner), receiver(peer) {}
     void received(std::string_view bytes) override {
-      for (std::size_t i = 0; i < bytes.size() && extension.answered < 2000; ++i) {
-        ++extension.answered;
-        to.send(std::string(answer_bytes, 'x'));
+      for (std::size_t i = 0; i < bytes.size() && extension.answers < 2000; ++i) {
+        ++extension.answers;
+        receiver.send(std::string(answer_bytes, 'x'));
       }
     }
     amplifying_extension& extension;
-    client& to;
+    client& receiver;
   };
 };
 
@@ -515,17 +515,17 @@ TEST_CASE("tcp_store_server: a client of an extension that does not read is not 
     const auto extension = std::make_shared<amplifying_extension>();
     options.extension = extension;
     background_store server(options);
-    raw_client greedy(server->port());
-    greedy.limit_send(std::chrono::milliseconds(300));
-    greedy.send("amplify");
+    raw_client greedy_client(server->port());
+    greedy_client.limit_send(std::chrono::milliseconds(300));
+    greedy_client.send("amplify");
     // A piece at a time, as a client does that waits for nothing.
-    for (int i = 0; i < 2000; ++i) CHECK(greedy.send("?"));
-    raw_client other(server->port());
-    for (int i = 0; i < 100; ++i) CHECK(other.ask(count_keys, 8) == none);
-    CHECK(extension->answered < 1000);
+    for (int i = 0; i < 2000; ++i) CHECK(greedy_client.send("?"));
+    raw_client other_client(server->port());
+    for (int i = 0; i < 100; ++i) CHECK(other_client.ask(count_keys, 8) == number_0);
+    CHECK(extension->answers < 1000);
     // Who begins to read gets everything.
     for (int i = 0; i < 2000; ++i) {
-      REQUIRE(greedy.receive(amplifying_extension::answer_bytes).size() ==
+      REQUIRE(greedy_client.receive(amplifying_extension::answer_bytes).size() ==
               amplifying_extension::answer_bytes);
     }
   });
@@ -534,15 +534,15 @@ TEST_CASE("tcp_store_server: a client of an extension that does not read is not 
 TEST_CASE("tcp_store_server: what clients were told before a stop still reaches them", "[store]") {
   on_each_io([](tcp_store_server_options options) {
     background_store server(options);
-    std::vector<std::unique_ptr<raw_client>> waiting;
+    std::vector<std::unique_ptr<raw_client>> waiting_clients;
     for (int i = 0; i < 20; ++i) {
-      waiting.push_back(std::make_unique<raw_client>(server->port()));
-      waiting.back()->send(wait_k);
+      waiting_clients.push_back(std::make_unique<raw_client>(server->port()));
+      waiting_clients.back()->send(wait_k);
     }
     REQUIRE(comes_true([&] { return server->engine()->waiters() == 20; }));
     server->engine()->set("/k", "v");
     server.stop();
-    for (const auto& client : waiting) {
+    for (const auto& client : waiting_clients) {
       CHECK(to_hex(client->receive(1)) == "00");
       CHECK(client->is_closed());
     }
@@ -552,18 +552,18 @@ TEST_CASE("tcp_store_server: what clients were told before a stop still reaches 
 TEST_CASE("tcp_store_server: a client that floods it does not starve others", "[store]") {
   on_each_io([](tcp_store_server_options options) {
     background_store server(options);
-    raw_client flooding(server->port());
+    raw_client flooding_client(server->port());
     std::thread flood([&] {
       std::string requests;
       for (int i = 0; i < 10'000; ++i) requests += set_k;
-      while (flooding.send(requests)) {
+      while (flooding_client.send(requests)) {
       }
     });
     CHECK(comes_true([&] { return server->engine()->num_keys() == 1; }));
-    raw_client other(server->port());
+    raw_client other_client(server->port());
     const int times = elastic::test::is_sanitized ? 20 : 100;
-    for (int i = 0; i < times; ++i) CHECK(other.ask(count_keys, 8) == one);
-    ::shutdown(flooding.socket(), SHUT_RDWR);
+    for (int i = 0; i < times; ++i) CHECK(other_client.ask(count_keys, 8) == number_1);
+    ::shutdown(flooding_client.socket(), SHUT_RDWR);
     flood.join();
   });
 }
@@ -571,26 +571,26 @@ TEST_CASE("tcp_store_server: a client that floods it does not starve others", "[
 // Lowers the number of files that this process may open.
 class file_limit {
  public:
-  explicit file_limit(rlim_t highest) {
-    ::getrlimit(RLIMIT_NOFILE, &before_);
-    rlimit lowered = before_;
-    lowered.rlim_cur = highest;
-    ::setrlimit(RLIMIT_NOFILE, &lowered);
+  explicit file_limit(rlim_t highest_number) {
+    ::getrlimit(RLIMIT_NOFILE, &former_limit_);
+    rlimit new_limit = former_limit_;
+    new_limit.rlim_cur = highest_number;
+    ::setrlimit(RLIMIT_NOFILE, &new_limit);
   }
   ~file_limit() { lift(); }
-  void lift() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  void lift() { ::setrlimit(RLIMIT_NOFILE, &former_limit_); }
 
  private:
-  rlimit before_{};
+  rlimit former_limit_{};
 };
 
 // Takes every number of a file up to the highest that is open, so that none below is free.
 std::vector<int> take_all_numbers(int highest_open) {
-  std::vector<int> taken;
+  std::vector<int> descriptors;
   do {
-    taken.push_back(::dup(0));
-  } while (taken.back() < highest_open);
-  return taken;
+    descriptors.push_back(::dup(0));
+  } while (descriptors.back() < highest_open);
+  return descriptors;
 }
 
 TEST_CASE("tcp_store_server: without file descriptors clients wait to be accepted", "[store]") {
@@ -600,27 +600,27 @@ TEST_CASE("tcp_store_server: without file descriptors clients wait to be accepte
     background_store server(options);
     std::vector<std::unique_ptr<raw_client>> clients;
     for (int i = 0; i < 20; ++i) clients.push_back(std::make_unique<raw_client>());
-    std::vector<int> taken = take_all_numbers(clients.back()->socket());
-    file_limit limit(static_cast<rlim_t>(taken.back()) + 1);
+    std::vector<int> descriptors = take_all_numbers(clients.back()->socket());
+    file_limit limit(static_cast<rlim_t>(descriptors.back()) + 1);
     for (auto& client : clients) {
       client->connect(server->port());
       client->send(set_k + count_keys);
     }
     // Nothing is checked meanwhile: a sanitizer that looks at it would want a descriptor, too.
     const bool backs_off = comes_true([&] { return log->out_of_files() > 0; });
-    const std::size_t served_without = server->connections();
+    const std::size_t connections_without = server->connections();
     // One number becomes free: one client is served.
-    ::close(taken.back());
-    taken.pop_back();
+    ::close(descriptors.back());
+    descriptors.pop_back();
     const bool serves_one = comes_true([&] { return server->connections() == 1; });
     limit.lift();
     CHECK(backs_off);
-    CHECK(served_without == 0);
+    CHECK(connections_without == 0);
     CHECK(serves_one);
-    for (auto& client : clients) CHECK(client->receive(8) == one);
+    for (auto& client : clients) CHECK(client->receive(8) == number_1);
     CHECK(server->connections() == clients.size());
     CHECK(log->out_of_files() <= 2);
-    for (const int fd : taken) ::close(fd);
+    for (const int fd : descriptors) ::close(fd);
   });
 }
 
@@ -628,10 +628,10 @@ TEST_CASE("tcp_store_server: the servers of a process share its file descriptors
   on_each_io([](tcp_store_server_options options) {
     // Of 64, 48 are for clients.
     file_limit limit(64);
-    asio::io_context unused;
-    std::optional<background_store> full;
-    full.emplace(options);
-    background_store beside(options);
+    asio::io_context unused_context;
+    std::optional<background_store> full_server;
+    full_server.emplace(options);
+    background_store second_server(options);
     limit.lift();
     std::vector<std::unique_ptr<raw_client>> clients;
     const auto connect = [&](std::uint16_t port, int count) {
@@ -640,21 +640,21 @@ TEST_CASE("tcp_store_server: the servers of a process share its file descriptors
         clients.back()->send(count_keys);
       }
     };
-    connect((*full)->port(), 60);
-    CHECK(comes_true([&] { return (*full)->connections() == 48; }));
+    connect((*full_server)->port(), 60);
+    CHECK(comes_true([&] { return (*full_server)->connections() == 48; }));
     // Some are served all the same.
-    connect(beside->port(), 20);
-    CHECK(comes_true([&] { return beside->connections() == 8; }));
-    CHECK((*full)->connections() == 48);
-    full.reset();
-    CHECK(comes_true([&] { return beside->connections() == 20; }));
+    connect(second_server->port(), 20);
+    CHECK(comes_true([&] { return second_server->connections() == 8; }));
+    CHECK((*full_server)->connections() == 48);
+    full_server.reset();
+    CHECK(comes_true([&] { return second_server->connections() == 20; }));
   });
 }
 
 TEST_CASE("tcp_store_server: strangers' bytes harm nobody else", "[store]") {
   on_each_io([](tcp_store_server_options options) {
     background_store server(options);
-    raw_client good(server->port());
+    raw_client good_client(server->port());
     detail::random_source chance(42);
     for (int round = 0; round < 200; ++round) {
       INFO("round " << round);
@@ -665,7 +665,7 @@ TEST_CASE("tcp_store_server: strangers' bytes harm nobody else", "[store]") {
       }
       if (chance.below(2) == 0) bytes.insert(0, from_hex("00cef7853c"));
       stranger.send(bytes);
-      if (round % 10 == 0) REQUIRE(good.ask(set_k + get_k, 9) == one + "v");
+      if (round % 10 == 0) REQUIRE(good_client.ask(set_k + get_k, 9) == number_1 + "v");
     }
     CHECK(comes_true([&] { return server->connections() == 1; }));
     CHECK(server->engine()->waiters() == 0);
@@ -676,13 +676,13 @@ TEST_CASE("tcp_store_server: strangers' bytes harm nobody else", "[store]") {
 TEST_CASE("tcp_store_server: is made in less than the time of a round trip", "[store]") {
   asio::io_context context;
   system_time time;
-  duration best = duration::max();
+  duration best_time = duration::max();
   for (int i = 0; i < 50; ++i) {
     const time_point start = time.now();
     tcp_store_server server(context.get_executor(), server_options(false));
-    best = std::min(best, time.now() - start);
+    best_time = std::min(best_time, time.now() - start);
   }
-  CHECK(best < std::chrono::milliseconds(2));
+  CHECK(best_time < std::chrono::milliseconds(2));
 }
 
 }  // namespace

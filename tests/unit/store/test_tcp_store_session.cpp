@@ -42,14 +42,14 @@ class session_client final : public key_value_engine::listener,
   }
 
   void on_ready(key_value_engine::wait_id wait) noexcept override { session.ready(wait); }
-  void on_change(const key_value_engine::change_pointer& what) noexcept override {
-    session.changed(*what);
+  void on_change(const key_value_engine::change_pointer& change) noexcept override {
+    session.changed(*change);
   }
 
   std::string take() { return std::exchange(session.output(), {}); }
 
   // Sends `bytes` and returns what comes back, in hexadecimal.
-  std::string says(std::string_view bytes) {
+  std::string reply_to(std::string_view bytes) {
     session.consume(bytes);
     return to_hex(take());
   }
@@ -74,43 +74,44 @@ std::shared_ptr<key_value_engine> engine_with(const engine_values& values) {
 
 // What the others do between the messages of a vector: before each message of the server that is
 // no answer.
-using others = std::function<void(key_value_engine&, int turn)>;
+using outside_change = std::function<void(key_value_engine&, int turn)>;
 
 // Plays a vector to a new session, its messages cut into pieces of `piece` bytes.
-void replay(const std::vector<test::golden_message>& messages, const engine_values& before,
-            std::size_t piece, const std::string& greeting, const others& act) {
-  const auto engine = engine_with(before);
+void replay(const std::vector<test::golden_message>& messages, const engine_values& initial_values,
+            std::size_t piece, const std::string& greeting, const outside_change& act) {
+  const auto engine = engine_with(initial_values);
   const auto client = session_client::make(engine);
   client->session.consume(greeting);
   int turn = 0;
-  std::string answered;
+  std::string answer;
   for (const auto& message : messages) {
     if (message.sent) {
-      CHECK(to_hex(answered) == "");
-      for (std::size_t at = 0; at < message.bytes.size(); at += piece) {
-        client->session.consume(std::string_view(message.bytes).substr(at, piece));
+      CHECK(to_hex(answer) == "");
+      for (std::size_t position = 0; position < message.bytes.size(); position += piece) {
+        client->session.consume(std::string_view(message.bytes).substr(position, piece));
       }
-      answered = client->take();
+      answer = client->take();
     } else if (message.is_end) {
       CHECK(client->is_closed());
     } else {
-      if (answered.empty() && act) {
+      if (answer.empty() && act) {
         act(*engine, turn++);
-        answered += client->take();
+        answer += client->take();
       }
-      REQUIRE(to_hex(answered.substr(0, message.bytes.size())) == to_hex(message.bytes));
-      answered.erase(0, message.bytes.size());
+      REQUIRE(to_hex(answer.substr(0, message.bytes.size())) == to_hex(message.bytes));
+      answer.erase(0, message.bytes.size());
     }
   }
-  CHECK(to_hex(answered) == "");
+  CHECK(to_hex(answer) == "");
 }
 
-void replay_all_ways(const std::vector<test::golden_message>& messages, const engine_values& before,
-                     const std::string& greeting = "", const others& act = nullptr) {
+void replay_all_ways(const std::vector<test::golden_message>& messages,
+                     const engine_values& initial_values, const std::string& greeting = "",
+                     const outside_change& act = nullptr) {
   REQUIRE(!messages.empty());
   for (std::size_t piece = 1; piece <= 64; ++piece) {
     INFO("pieces of " << piece << " bytes");
-    replay(messages, before, piece, greeting, act);
+    replay(messages, initial_values, piece, greeting, act);
   }
 }
 
@@ -119,24 +120,24 @@ class amplifier final : public store_extension {
  public:
   std::string_view greeting() const override { return "amplify"; }
   task<void> run() override { co_return; }
-  std::unique_ptr<conversation> begin(client& from) override {
-    return std::make_unique<amplified>(from);
+  std::unique_ptr<conversation> begin(client& peer) override {
+    return std::make_unique<amplified_conversation>(peer);
   }
 
   static constexpr std::size_t factor = 64 * 1024;
 
  private:
-  struct amplified final : conversation {
-    explicit amplified(client& from) : to(from) {}
+  struct amplified_conversation final : conversation {
+    explicit amplified_conversation(client& peer) : receiver(peer) {}
     void received(std::string_view bytes) override {
-      for (std::size_t i = 0; i < bytes.size(); ++i) to.send(std::string(factor, 'x'));
+      for (std::size_t i = 0; i < bytes.size(); ++i) receiver.send(std::string(factor, 'x'));
     }
-    client& to;
+    client& receiver;
   };
 };
 
 struct amplified_client final : store_extension::client {
-  explicit amplified_client(tcp_store_session& with) : session(with) {}
+  explicit amplified_client(tcp_store_session& client_session) : session(client_session) {}
   void send(std::string_view bytes) override { session.output().append(bytes); }
   void hang_up() override {}
   asio::ip::tcp::endpoint here() const override { return {}; }
@@ -152,14 +153,14 @@ TEST_CASE("tcp_store_session: an extension is not asked for more while its answe
   session.extend(std::make_shared<amplifier>(), peer);
   constexpr std::size_t requests = 5000;
   session.consume("amplify" + std::string(requests, '?'));
-  std::size_t sent = 0;
+  std::size_t sent_bytes = 0;
   while (session.current() == tcp_store_session::state::paused) {
     REQUIRE(session.unsent() <= limits::store_reply_pause_bytes + 256 * amplifier::factor);
-    sent += std::exchange(session.output(), {}).size();
+    sent_bytes += std::exchange(session.output(), {}).size();
     session.resume();
   }
   CHECK(session.current() == tcp_store_session::state::reading);
-  CHECK(sent + session.unsent() == requests * amplifier::factor);
+  CHECK(sent_bytes + session.unsent() == requests * amplifier::factor);
   session.output().clear();
   CHECK(session.held() == 0);
 }
@@ -176,8 +177,8 @@ TEST_CASE("tcp_store_session: half a request, waits and watches count as held", 
   session.consume(std::string_view(request).substr(500));
   CHECK(session.held() == 0);
   request.clear();
-  const std::vector<std::string> missing = {"/a", "/bc"};
-  write.with_keys(request, store_op::wait, missing);
+  const std::vector<std::string> missing_keys = {"/a", "/bc"};
+  write.with_keys(request, store_op::wait, missing_keys);
   session.consume(request);
   CHECK(session.held() == 5 + 2 * limits::store_wait_bytes);
   client->session.ready(1);
@@ -207,26 +208,26 @@ struct holder final : tcp_store_budget::client {
 
 TEST_CASE("tcp_store_budget: above the bound the largest are dropped until it is kept", "[store]") {
   tcp_store_budget budget(1000);
-  holder small;
-  holder middle;
-  holder large;
-  budget.set(small, 100);
-  budget.set(middle, 300);
-  budget.set(large, 600);
+  holder small_holder;
+  holder middle_holder;
+  holder large_holder;
+  budget.set(small_holder, 100);
+  budget.set(middle_holder, 300);
+  budget.set(large_holder, 600);
   CHECK(budget.held() == 1000);
-  CHECK(large.complaint.empty());
-  budget.set(small, 101);
-  CHECK_FALSE(large.complaint.empty());
-  CHECK(middle.complaint.empty());
-  CHECK(small.complaint.empty());
+  CHECK(large_holder.complaint.empty());
+  budget.set(small_holder, 101);
+  CHECK_FALSE(large_holder.complaint.empty());
+  CHECK(middle_holder.complaint.empty());
+  CHECK(small_holder.complaint.empty());
   CHECK(budget.held() == 401);
-  budget.set(large, 0);
+  budget.set(large_holder, 0);
   CHECK(budget.held() == 401);
-  budget.set(small, 2000);
-  CHECK_FALSE(small.complaint.empty());
-  CHECK(middle.complaint.empty());
+  budget.set(small_holder, 2000);
+  CHECK_FALSE(small_holder.complaint.empty());
+  CHECK(middle_holder.complaint.empty());
   CHECK(budget.held() == 300);
-  budget.set(middle, 0);
+  budget.set(middle_holder, 0);
   CHECK(budget.held() == 0);
 }
 
@@ -243,8 +244,8 @@ TEST_CASE("tcp_store_session: a blocked wait of PyTorch 1.13.1 ends as there", "
   for (std::size_t piece = 1; piece <= 64; ++piece) {
     const auto engine = engine_with({});
     const auto client = session_client::make(engine);
-    for (std::size_t at = 0; at < messages[0].bytes.size(); at += piece) {
-      client->session.consume(std::string_view(messages[0].bytes).substr(at, piece));
+    for (std::size_t position = 0; position < messages[0].bytes.size(); position += piece) {
+      client->session.consume(std::string_view(messages[0].bytes).substr(position, piece));
     }
     CHECK(client->take() == "");
     engine->set("/w1", "x");
@@ -263,20 +264,20 @@ TEST_CASE("tcp_store_session: a client of 1.13 that gave up a wait is not sent i
   const auto engine = engine_with({});
   const auto client = session_client::make(engine);
   const auto messages = captured("stale_wakeup_after_timeout");
-  CHECK(client->says(messages[0].bytes) == "");
+  CHECK(client->reply_to(messages[0].bytes) == "");
   CHECK(engine->waiters() == 1);
 
   SECTION("the key comes after the next request") {
-    CHECK(client->says(from_hex("06")) == "0000000000000000");
+    CHECK(client->reply_to(from_hex("06")) == "0000000000000000");
     CHECK(engine->waiters() == 0);
     engine->set("/missing", "x");
     CHECK(client->take() == "");
   }
   SECTION("the key comes when one byte of the next request is there") {
-    CHECK(client->says(from_hex("04")) == "");
+    CHECK(client->reply_to(from_hex("04")) == "");
     CHECK(engine->waiters() == 0);
     engine->set("/missing", "x");
-    CHECK(client->says(from_hex("0000000000000000")) == "00");
+    CHECK(client->reply_to(from_hex("0000000000000000")) == "00");
   }
 }
 
@@ -303,7 +304,7 @@ TEST_CASE("tcp_store_session: raw probes are answered as PyTorch 1.13.1 did", "[
     if (!probe.contains("c2s")) continue;
     const std::string request = from_hex(probe.at("c2s").get<std::string>());
     const auto client = session_client::make(engine_with({{"/a", "x"}}));
-    const std::string answer = client->says(request);
+    const std::string answer = client->reply_to(request);
     if (name == "validate_modern") {
       // That server waits for the rest of a key's length; ours knows the greeting.
       CHECK(client->session.current() == session_client::state::reading);
@@ -315,16 +316,17 @@ TEST_CASE("tcp_store_session: raw probes are answered as PyTorch 1.13.1 did", "[
       CHECK(client->is_closed() == probe.at("closed_by_server").get<bool>());
     }
   }
-  const auto of_1_13 = session_client::make(engine_with({}), tcp_store_legacy_dialect::torch_1_13);
-  of_1_13->says(from_hex("09"));
-  CHECK(of_1_13->is_closed());
+  const auto old_client =
+      session_client::make(engine_with({}), tcp_store_legacy_dialect::torch_1_13);
+  old_client->reply_to(from_hex("09"));
+  CHECK(old_client->is_closed());
 }
 
 TEST_CASE("tcp_store_session: answers clients of 2.2 and later, in pieces of any size", "[store]") {
-  const engine_values three = {{"/a", "1"}, {"/b", "22"}, {"/c", "333"}};
+  const engine_values three_keys = {{"/a", "1"}, {"/b", "22"}, {"/c", "333"}};
   const struct {
     const char* name;
-    engine_values before;
+    engine_values initial_values;
   } rows[] = {
       {"wait_for_workers", {}},
       {"set", {}},
@@ -333,7 +335,7 @@ TEST_CASE("tcp_store_session: answers clients of 2.2 and later, in pieces of any
       {"add", {}},
       {"check", {{"/a", "x"}}},
       {"wait_timeout_cancel", {}},
-      {"num_keys", three},
+      {"num_keys", three_keys},
       {"delete_key", {{"/k", "x"}}},
       {"append", {}},
       {"multi_get", {{"/a", "1"}, {"/b", "22"}}},
@@ -345,7 +347,7 @@ TEST_CASE("tcp_store_session: answers clients of 2.2 and later, in pieces of any
   const std::string greeting = test::all_sent(derived("connect_2.2-2.4"), true);
   for (const auto& row : rows) {
     INFO("vector " << row.name);
-    replay_all_ways(derived(row.name), row.before, greeting);
+    replay_all_ways(derived(row.name), row.initial_values, greeting);
   }
   replay_all_ways(derived("connect_2.2-2.4"), {});
   replay_all_ways(derived("connect_2.5+"), {});
@@ -361,53 +363,53 @@ TEST_CASE("tcp_store_session: a cancelled wait of 2.x, before and after its end"
   const auto engine = engine_with({});
   const auto client = modern_client(engine);
   const auto messages = derived("wait_cancel_race");
-  CHECK(client->says(messages[0].bytes) == "");
+  CHECK(client->reply_to(messages[0].bytes) == "");
   SECTION("before") {
-    CHECK(client->says(from_hex("0c")) == "01");
+    CHECK(client->reply_to(from_hex("0c")) == "01");
     engine->set("/x", "v");
     CHECK(client->take() == "");
   }
   SECTION("after") {
     engine->set("/x", "v");
-    CHECK(client->says(from_hex("0c")) == "0001");
+    CHECK(client->reply_to(from_hex("0c")) == "0001");
   }
   SECTION("with none pending") {
-    client->says(from_hex("0c"));
-    CHECK(client->says(from_hex("0c")) == "01");
+    client->reply_to(from_hex("0c"));
+    CHECK(client->reply_to(from_hex("0c")) == "01");
   }
   CHECK(engine->waiters() == 0);
 }
 
 TEST_CASE("tcp_store_session: queues, key lists and barriers of 2.x", "[store]") {
   const auto engine = engine_with({{"/a", "1"}, {"init/", "1"}});
-  const auto first = modern_client(engine);
-  const auto second = modern_client(engine);
+  const auto first_client = modern_client(engine);
+  const auto second_client = modern_client(engine);
 
   const auto pop = derived("queue_pop_nonempty");
-  CHECK(first->says(pop[0].bytes) == "");
-  CHECK(second->says(derived("queue_push")[0].bytes) == "");
-  CHECK(first->take() == pop[1].bytes);
-  CHECK(first->says(pop[2].bytes) == to_hex(pop[3].bytes));
+  CHECK(first_client->reply_to(pop[0].bytes) == "");
+  CHECK(second_client->reply_to(derived("queue_push")[0].bytes) == "");
+  CHECK(first_client->take() == pop[1].bytes);
+  CHECK(first_client->reply_to(pop[2].bytes) == to_hex(pop[3].bytes));
 
-  const std::string listed = from_hex(first->says(from_hex("11")));
-  CHECK(listed.size() == derived("list_keys")[1].bytes.size());
-  CHECK(listed.substr(0, 8) == from_hex("0200000000000000"));
-  CHECK(listed.find("/a") != std::string::npos);
-  CHECK(listed.find("init/") != std::string::npos);
+  const std::string key_list = from_hex(first_client->reply_to(from_hex("11")));
+  CHECK(key_list.size() == derived("list_keys")[1].bytes.size());
+  CHECK(key_list.substr(0, 8) == from_hex("0200000000000000"));
+  CHECK(key_list.find("/a") != std::string::npos);
+  CHECK(key_list.find("init/") != std::string::npos);
 
   const std::string barrier = derived("barrier_world2_first")[0].bytes;
-  CHECK(first->says(barrier) == "");
-  CHECK(second->says(barrier) == "00");
-  CHECK(first->take() == std::string(1, '\0'));
+  CHECK(first_client->reply_to(barrier) == "");
+  CHECK(second_client->reply_to(barrier) == "00");
+  CHECK(first_client->take() == std::string(1, '\0'));
 
-  CHECK(first->says(derived("barrier_world2_first")[0].bytes) == "00");
+  CHECK(first_client->reply_to(derived("barrier_world2_first")[0].bytes) == "00");
   CHECK(engine->waiters() == 0);
 }
 
 TEST_CASE("tcp_store_session: what 2.1 and 1.13 say by the same bytes", "[store]") {
   const auto engine = engine_with({{"/k", "x"}});
-  const std::string seven = from_hex("0702000000000000002f6b");
-  const std::string eight = from_hex("0802000000000000002f6b");
+  const std::string op_7 = from_hex("0702000000000000002f6b");
+  const std::string op_8 = from_hex("0802000000000000002f6b");
   const std::string append = test::derived_21("append");
   const std::string get = from_hex("0202000000000000002f6b");
   const std::string num_keys = from_hex("06");
@@ -415,8 +417,8 @@ TEST_CASE("tcp_store_session: what 2.1 and 1.13 say by the same bytes", "[store]
 
   SECTION("7 first is a watch, and so is all that follows it") {
     const auto client = session_client::make(engine);
-    CHECK(client->says(seven) == "03");
-    CHECK(client->says(seven) == "03");
+    CHECK(client->reply_to(op_7) == "03");
+    CHECK(client->reply_to(op_7) == "03");
     CHECK(engine->watchers() == 2);
     client->session.close();
     CHECK(engine->watchers() == 0);
@@ -424,45 +426,45 @@ TEST_CASE("tcp_store_session: what 2.1 and 1.13 say by the same bytes", "[store]
   SECTION("one client watches a bounded number of keys") {
     const auto client = session_client::make(engine);
     for (std::size_t i = 0; i < limits::store_watches_per_client; ++i) {
-      REQUIRE(client->says(seven) == "03");
+      REQUIRE(client->reply_to(op_7) == "03");
     }
-    client->says(seven);
+    client->reply_to(op_7);
     CHECK(client->session.complaint() == "watches too many keys");
   }
   SECTION("7 later is an erasure") {
     const auto client = session_client::make(engine);
-    CHECK(client->says(num_keys) == "0100000000000000");
-    CHECK(client->says(seven) == "0100000000000000");
-    CHECK(client->says(seven) == "0000000000000000");
+    CHECK(client->reply_to(num_keys) == "0100000000000000");
+    CHECK(client->reply_to(op_7) == "0100000000000000");
+    CHECK(client->reply_to(op_7) == "0000000000000000");
   }
   SECTION("8 is an erasure") {
     const auto client = session_client::make(engine);
-    CHECK(client->says(eight) == "0100000000000000");
+    CHECK(client->reply_to(op_8) == "0100000000000000");
   }
   SECTION("8 is an append once the client has shown that it is of 2.1") {
     const auto client = session_client::make(engine);
-    CHECK(client->says(test::derived_21("cancel_wait")) == "01");
-    CHECK(client->says(append + get) == "02000000000000007876");
-    CHECK(client->says(test::derived_21("multi_get")) == "02000000000000007876");
-    CHECK(client->says(test::derived_21("multi_set") + get) == "010000000000000076");
-    CHECK(client->says(seven) == "0100000000000000");
+    CHECK(client->reply_to(test::derived_21("cancel_wait")) == "01");
+    CHECK(client->reply_to(append + get) == "02000000000000007876");
+    CHECK(client->reply_to(test::derived_21("multi_get")) == "02000000000000007876");
+    CHECK(client->reply_to(test::derived_21("multi_set") + get) == "010000000000000076");
+    CHECK(client->reply_to(op_7) == "0100000000000000");
   }
   SECTION("the server may be told") {
-    const auto old = session_client::make(engine, dialect::torch_1_13);
-    CHECK(old->says(num_keys + seven) == "010000000000000003");
-    const auto later = session_client::make(engine, dialect::torch_2_1);
-    CHECK(later->says(append + get) == "02000000000000007876");
-    CHECK(later->says(seven) == "0100000000000000");
+    const auto old_client = session_client::make(engine, dialect::torch_1_13);
+    CHECK(old_client->reply_to(num_keys + op_7) == "010000000000000003");
+    const auto later_client = session_client::make(engine, dialect::torch_2_1);
+    CHECK(later_client->reply_to(append + get) == "02000000000000007876");
+    CHECK(later_client->reply_to(op_7) == "0100000000000000");
   }
 }
 
 TEST_CASE("tcp_store_session: a second greeting and unknown operations end it", "[store]") {
-  const auto greeted_twice = modern_client(engine_with({}));
-  greeted_twice->says(from_hex("00cef7853c"));
-  CHECK(greeted_twice->is_closed());
+  const auto twice_greeted_client = modern_client(engine_with({}));
+  twice_greeted_client->reply_to(from_hex("00cef7853c"));
+  CHECK(twice_greeted_client->is_closed());
   for (int op = 19; op < 256; ++op) {
     const auto client = modern_client(engine_with({}));
-    client->says(std::string(1, static_cast<char>(op)));
+    client->reply_to(std::string(1, static_cast<char>(op)));
     CHECK(client->is_closed());
   }
 }
@@ -472,22 +474,22 @@ TEST_CASE("tcp_store_session: replies before the mistake are sent, nothing after
   const auto engine = engine_with({{"/k", "x"}});
   const auto client = session_client::make(engine);
   const std::string set = captured("set")[0].bytes;
-  CHECK(client->says(from_hex("06") + from_hex("47") + set) == "0100000000000000");
+  CHECK(client->reply_to(from_hex("06") + from_hex("47") + set) == "0100000000000000");
   CHECK(client->is_closed());
   CHECK(client->session.complaint() == "unknown operation");
   CHECK(engine->find("/k") == "x");
-  CHECK(client->says(set) == "");
+  CHECK(client->reply_to(set) == "");
   CHECK(engine->find("/k") == "x");
 }
 
 TEST_CASE("tcp_store_session: a missing key asked for raw ends 1.13 and is empty for 2.x",
           "[store]") {
-  const auto old = session_client::make(engine_with({}));
-  CHECK(old->says(from_hex("0202000000000000002f6b")) == "");
-  CHECK(old->is_closed());
-  const auto modern = modern_client(engine_with({{"/b", "22"}}));
-  CHECK(modern->says(from_hex("0302000000000000002f6b")) == "0000000000000000");
-  CHECK(modern->says(derived("multi_get")[2].bytes) ==
+  const auto old_client = session_client::make(engine_with({}));
+  CHECK(old_client->reply_to(from_hex("0202000000000000002f6b")) == "");
+  CHECK(old_client->is_closed());
+  const auto later_client = modern_client(engine_with({{"/b", "22"}}));
+  CHECK(later_client->reply_to(from_hex("0302000000000000002f6b")) == "0000000000000000");
+  CHECK(later_client->reply_to(derived("multi_get")[2].bytes) ==
         "0000000000000000"
         "02000000000000003232");
 }
@@ -497,35 +499,35 @@ TEST_CASE("tcp_store_session: requests behind a wait of 2.x are served", "[store
   const auto client = modern_client(engine);
   const std::string wait_for_k = from_hex("06010000000000000002000000000000002f6b");
   const std::string ping = from_hex("0d01020304");
-  CHECK(client->says(wait_for_k + ping) == "01020304");
+  CHECK(client->reply_to(wait_for_k + ping) == "01020304");
   CHECK(engine->waiters() == 1);
   // Its own change ends its wait.
-  CHECK(client->says(derived("set")[0].bytes + ping) == "0001020304");
+  CHECK(client->reply_to(derived("set")[0].bytes + ping) == "0001020304");
   CHECK(engine->waiters() == 0);
 }
 
 TEST_CASE("tcp_store_session: the end of a session takes its registrations with it", "[store]") {
   const auto engine = engine_with({});
-  auto waiting = modern_client(engine);
-  waiting->says(from_hex("06010000000000000002000000000000002f6b"));
-  auto at_barrier = modern_client(engine);
-  at_barrier->says(derived("barrier_world2_first")[0].bytes);
-  auto watching = session_client::make(engine);
-  watching->says(from_hex("0702000000000000002f6b"));
+  auto waiting_client = modern_client(engine);
+  waiting_client->reply_to(from_hex("06010000000000000002000000000000002f6b"));
+  auto barrier_client = modern_client(engine);
+  barrier_client->reply_to(derived("barrier_world2_first")[0].bytes);
+  auto watching_client = session_client::make(engine);
+  watching_client->reply_to(from_hex("0702000000000000002f6b"));
   CHECK(engine->waiters() == 2);
   CHECK(engine->watchers() == 1);
-  waiting.reset();
-  at_barrier.reset();
-  watching.reset();
+  waiting_client.reset();
+  barrier_client.reset();
+  watching_client.reset();
   CHECK(engine->waiters() == 0);
   CHECK(engine->watchers() == 0);
 }
 
 TEST_CASE("tcp_store_session: makes no more replies than are taken", "[store]") {
-  const std::string large(1024 * 1024, 'v');
-  const auto engine = engine_with({{"/k", large}, {"/a", large}, {"/b", large}});
+  const std::string large_value(1024 * 1024, 'v');
+  const auto engine = engine_with({{"/k", large_value}, {"/a", large_value}, {"/b", large_value}});
   const auto client = modern_client(engine);
-  const std::size_t reply = 8 + large.size();
+  const std::size_t reply = 8 + large_value.size();
   const std::string get = derived("get")[2].bytes;
   std::string requests;
   for (int i = 0; i < 1000; ++i) requests += get;
@@ -561,25 +563,25 @@ TEST_CASE("tcp_store_session: bounds are those that the server was given", "[sto
   bounds.key_bytes = 4;
   bounds.value_bytes = 2;
   bounds.keys_per_request = 2;
-  const auto told = [&](const std::string& hex) {
+  const auto complaint_about = [&](const std::string& hex) {
     const auto client =
         session_client::make(engine_with({}), tcp_store_legacy_dialect::guess, bounds);
-    client->says(from_hex(hex));
+    client->reply_to(from_hex(hex));
     return client->session.complaint();
   };
-  CHECK(told("00"
-             "0400000000000000"
-             "2f6b6b6b"
-             "0200000000000000"
-             "7676") == "");
-  CHECK(told("00"
-             "0500000000000000") == "a key is too long");
-  CHECK(told("00"
-             "0400000000000000"
-             "2f6b6b6b"
-             "0300000000000000") == "a value is too long");
-  CHECK(told("04"
-             "0300000000000000") == "too many keys");
+  CHECK(complaint_about("00"
+                        "0400000000000000"
+                        "2f6b6b6b"
+                        "0200000000000000"
+                        "7676") == "");
+  CHECK(complaint_about("00"
+                        "0500000000000000") == "a key is too long");
+  CHECK(complaint_about("00"
+                        "0400000000000000"
+                        "2f6b6b6b"
+                        "0300000000000000") == "a value is too long");
+  CHECK(complaint_about("04"
+                        "0300000000000000") == "too many keys");
 }
 
 // Random requests, valid and damaged, from several sessions on one table: whatever they say, the
@@ -610,7 +612,8 @@ TEST_CASE("tcp_store_session: survives random requests", "[store]") {
           break;
       }
       if (!bytes.empty() && chance() % 4 == 0) bytes[chance() % bytes.size()] ^= char(chance());
-      client->says(bytes.substr(0, chance() % 5 ? bytes.size() : chance() % (bytes.size() + 1)));
+      client->reply_to(
+          bytes.substr(0, chance() % 5 ? bytes.size() : chance() % (bytes.size() + 1)));
       if (client->is_closed() || chance() % 20 == 0) {
         std::swap(client, clients.back());
         clients.pop_back();
@@ -619,9 +622,10 @@ TEST_CASE("tcp_store_session: survives random requests", "[store]") {
     clients.clear();
     REQUIRE(engine->waiters() == 0);
     REQUIRE(engine->watchers() == 0);
-    const auto good = modern_client(engine);
+    const auto good_client = modern_client(engine);
     engine->set("/good", "7");
-    REQUIRE(good->says(from_hex("0305000000000000002f676f6f64")) == "010000000000000037");
+    REQUIRE(good_client->reply_to(from_hex("0305000000000000002f676f6f64")) ==
+            "010000000000000037");
   }
 }
 

@@ -10,26 +10,25 @@
 namespace {
 
 TEST_CASE("console metrics: a line has time, group, name and value", "[telemetry]") {
-  elastic::metric measured;
-  measured.name = "workers.trainer.remaining_restarts";
-  measured.value = 2;
-  measured.at = elastic::wall_time(std::chrono::microseconds(1'795'170'764'012'345));
-  CHECK(elastic::to_console_line(measured) ==
+  elastic::metric metric;
+  metric.name = "workers.trainer.remaining_restarts";
+  metric.value = 2;
+  metric.at = elastic::wall_time(std::chrono::microseconds(1'795'170'764'012'345));
+  CHECK(elastic::to_console_line(metric) ==
         "[1795170764.012345][torchelastic]: workers.trainer.remaining_restarts=2");
-  measured.group = "mine";
-  measured.value = -1;
-  measured.at = elastic::wall_time(std::chrono::seconds(3));
-  CHECK(elastic::to_console_line(measured) ==
+  metric.group = "mine";
+  metric.value = -1;
+  metric.at = elastic::wall_time(std::chrono::seconds(3));
+  CHECK(elastic::to_console_line(metric) ==
         "[3.000000][mine]: workers.trainer.remaining_restarts=-1");
 }
 
 TEST_CASE("console metrics: a handler gives each value to its sink", "[telemetry]") {
   std::vector<std::string> lines;
-  elastic::console_metric_handler handler(
-      [&](std::string_view line) { lines.emplace_back(line); });
-  elastic::metric measured;
-  measured.name = "a";
-  handler.emit(measured);
+  elastic::console_metric_handler handler([&](std::string_view line) { lines.emplace_back(line); });
+  elastic::metric metric;
+  metric.name = "a";
+  handler.emit(metric);
   CHECK(lines == std::vector<std::string>{"[0.000000][torchelastic]: a=0"});
 }
 

@@ -35,12 +35,12 @@ TEST_CASE("event handler registry: an unknown name is refused with those there a
 
 TEST_CASE("event handler registry: takes handlers of one's own", "[telemetry]") {
   elastic::event_handler_registry registry;
-  const auto mine = std::make_shared<counting_event_handler>();
-  registry.add("mine", [mine] { return mine; });
-  registry.add("null", [mine] { return mine; });
+  const auto handler = std::make_shared<counting_event_handler>();
+  registry.add("mine", [handler] { return handler; });
+  registry.add("null", [handler] { return handler; });
   registry.make("mine")->record(elastic::event());
   registry.make("null")->record(elastic::event());
-  CHECK(mine->count == 2);
+  CHECK(handler->count == 2);
 }
 
 }  // namespace

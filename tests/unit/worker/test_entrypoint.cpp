@@ -25,22 +25,22 @@ nlohmann::json run(const std::string& name, nlohmann::json arguments) {
   return detail::function_table::here().find(name)->run(arguments);
 }
 
-double halved(double value) noexcept { return value / 2; }
+double half_of(double value) noexcept { return value / 2; }
 
 struct counter {
   int operator()(const int& step) { return total += step; }
   int total = 10;
 };
 
-task<std::string> said_later(std::string text) { co_return "later: " + text; }
+task<std::string> answer_later(std::string text) { co_return "later: " + text; }
 
 }  // namespace
 
 TEST_CASE("entrypoint: functions, lambdas, objects and coroutines are run by name", "[worker]") {
-  const entrypoint half("half", halved);
+  const entrypoint half("half", half_of);
   const entrypoint count("count", counter{});
-  const entrypoint later("later", said_later);
-  const entrypoint nothing("nothing", [](const std::vector<std::string>&) {});
+  const entrypoint late_answer("later", answer_later);
+  const entrypoint no_result("nothing", [](const std::vector<std::string>&) {});
   const entrypoint no_task("no task", []() -> task<void> { co_return; });
   const entrypoint pass("pass", [](nlohmann::json value) { return value; });
   CHECK(run("half", list{3}) == 1.5);
@@ -67,7 +67,7 @@ TEST_CASE("entrypoint: a call has the arguments as the function takes them", "[w
 }
 
 TEST_CASE("entrypoint: arguments that do not fit are refused by their place", "[worker]") {
-  const entrypoint two("two", [](int, std::map<std::string, int>) {});
+  const entrypoint two_arguments("two", [](int, std::map<std::string, int>) {});
   const auto check = [](const nlohmann::json& arguments) {
     detail::function_table::here().find("two")->check(arguments);
   };
@@ -75,30 +75,32 @@ TEST_CASE("entrypoint: arguments that do not fit are refused by their place", "[
   CHECK_THROWS_WITH(check(list{1}), "function 'two' takes 2 arguments, 1 were given");
   CHECK_THROWS_WITH(check(list{1, 2, 3}), "function 'two' takes 2 arguments, 3 were given");
   CHECK_THROWS_WITH(check(3), "function 'two' takes 2 arguments, 0 were given");
-  CHECK_THROWS_WITH(check(list{"1", {{"a", 1}}}), "argument 1 of function 'two' does not fit: "
-                                                  "type must be number, but is string");
-  CHECK_THROWS_WITH(check(list{1, {{"a", "b"}}}), "argument 2 of function 'two' does not fit: "
-                                                  "type must be number, but is string");
+  CHECK_THROWS_WITH(check(list{"1", {{"a", 1}}}),
+                    "argument 1 of function 'two' does not fit: "
+                    "type must be number, but is string");
+  CHECK_THROWS_WITH(check(list{1, {{"a", "b"}}}),
+                    "argument 2 of function 'two' does not fit: "
+                    "type must be number, but is string");
 }
 
 TEST_CASE("entrypoint: a name is known while its object lives, and must be the only one",
           "[worker]") {
   detail::function_table& table = detail::function_table::here();
-  auto first = std::make_unique<entrypoint<int()>>("fleeting", [] { return 1; });
+  auto first_function = std::make_unique<entrypoint<int()>>("fleeting", [] { return 1; });
   CHECK(run("fleeting", list{}) == 1);
-  auto second = std::make_unique<entrypoint<int()>>("fleeting", [] { return 2; });
+  auto second_function = std::make_unique<entrypoint<int()>>("fleeting", [] { return 2; });
   CHECK_THROWS_WITH(table.find("fleeting"),
                     "two functions of this program are registered as 'fleeting'");
-  first.reset();
+  first_function.reset();
   CHECK(run("fleeting", list{}) == 2);
-  second.reset();
+  second_function.reset();
   CHECK_THROWS_WITH(table.find("fleeting"), Catch::StartsWith("no function of this program is "
                                                               "registered as 'fleeting': there "));
 }
 
 TEST_CASE("entrypoint: what a function throws is thrown, out of a task as well", "[worker]") {
-  const entrypoint plain("plain", []() -> int { throw std::out_of_range("plain"); });
-  const entrypoint later("later", []() -> task<int> {
+  const entrypoint plain_function("plain", []() -> int { throw std::out_of_range("plain"); });
+  const entrypoint late_function("later", []() -> task<int> {
     co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
     throw std::out_of_range("later");
   });

@@ -41,17 +41,17 @@ struct stage {
     options.time = std::shared_ptr<elastic::time_source>(std::shared_ptr<void>(), &time);
     options.log = log->log();
     options.events.hung = [this](int rank, const elastic::detail::liveness_verdict& verdict) {
-      told.push_back(fmt::format("{} hung: {}", rank, verdict.reason));
+      notices.push_back(fmt::format("{} hung: {}", rank, verdict.reason));
     };
-    options.events.progress = [this](int rank, const messages::progress& said) {
-      told.push_back(fmt::format("{} at {} of {}: {}, {} metrics", rank, said.step, said.total,
-                                 said.text, said.metrics.size()));
+    options.events.progress = [this](int rank, const messages::progress& report) {
+      notices.push_back(fmt::format("{} at {} of {}: {}, {} metrics", rank, report.step,
+                                    report.total, report.text, report.metrics.size()));
     };
-    options.events.no_restart = [this](int rank, const std::string& why) {
-      told.push_back(fmt::format("{} no restart: {}", rank, why));
+    options.events.no_restart = [this](int rank, const std::string& reason) {
+      notices.push_back(fmt::format("{} no restart: {}", rank, reason));
     };
-    options.events.bad_node = [this](int rank, const std::string& why) {
-      told.push_back(fmt::format("{} bad node: {}", rank, why));
+    options.events.bad_node = [this](int rank, const std::string& reason) {
+      notices.push_back(fmt::format("{} bad node: {}", rank, reason));
     };
     agent =
         std::make_unique<elastic::detail::worker_channels>(time.context().get_executor(), options);
@@ -72,15 +72,15 @@ struct stage {
 
   manual_time& time;
   std::shared_ptr<log_recorder> log;
-  texts told;
+  texts notices;
   std::unique_ptr<elastic::detail::worker_channels> agent;
 };
 
 /// The next message that is no welcome.
 std::optional<agent_message> next_of(worker_channel& channel) {
-  auto said = channel.poll();
-  while (said && std::holds_alternative<messages::welcome>(*said)) said = channel.poll();
-  return said;
+  auto message = channel.poll();
+  while (message && std::holds_alternative<messages::welcome>(*message)) message = channel.poll();
+  return message;
 }
 
 TEST_CASE("worker channel: without an agent every call does nothing", "[worker]") {
@@ -106,8 +106,8 @@ TEST_CASE("worker channel: without an agent every call does nothing", "[worker]"
 }
 
 TEST_CASE("worker channel: an environment that cannot be is refused by name", "[worker]") {
-  const auto refuse = [](environment_map variables, const std::string& why) {
-    CHECK_THROWS_WITH(worker_channel(variables), contains_text(why));
+  const auto refuse = [](environment_map variables, const std::string& problem) {
+    CHECK_THROWS_WITH(worker_channel(variables), contains_text(problem));
   };
   refuse({{"ELASTIC_CONTROL", "@"}, {"LOCAL_RANK", "0"}}, "ELASTIC_CONTROL is '@'");
   refuse({{"ELASTIC_CONTROL", std::string(200, 'x')}, {"LOCAL_RANK", "0"}}, "at most 108");
@@ -133,8 +133,8 @@ TIME_TEST("worker channel: the agent hears what a worker says", "[worker]") {
   channel.do_not_restart("bad options");
   channel.node_is_bad("GPU 3");
   co_await stage.quiet();
-  CHECK(stage.told == texts{"1 at 3 of 10: warm, 1 metrics", "1 at 0 of 0: , 0 metrics",
-                            "1 no restart: bad options", "1 bad node: GPU 3"});
+  CHECK(stage.notices == texts{"1 at 3 of 10: warm, 1 metrics", "1 at 0 of 0: , 0 metrics",
+                               "1 no restart: bad options", "1 bad node: GPU 3"});
   CHECK(stage.log->count("", elastic::log_level::warning) == 0);
   co_await stage.agent->close();
 }
@@ -144,29 +144,29 @@ TIME_TEST("worker channel: who stops to beat is hung, in the section that it is 
   worker_channel channel(stage.worker(0));
   channel.heartbeat(10s);
   {
-    const auto over = channel.enter("over");
+    const auto section = channel.enter("over");
   }
-  const auto outer = channel.enter("epoch");
-  const auto moved = channel.enter("all_reduce");
+  const auto outer_section = channel.enter("epoch");
+  const auto inner_section = channel.enter("all_reduce");
   co_await stage.pass(11s);
-  CHECK(stage.told ==
+  CHECK(stage.notices ==
         texts{"0 hung: no heartbeat for 10 s (allowed 10 s) in section 'all_reduce'"});
   co_await stage.agent->close();
 }
 
 TIME_TEST("worker channel: scopes that end in time harm nobody, others do", "[worker]") {
   stage stage(time);
-  worker_channel zero(stage.worker(0));
-  worker_channel one(stage.worker(1));
+  worker_channel channel_0(stage.worker(0));
+  worker_channel channel_1(stage.worker(1));
   {
-    const auto outer = zero.expires(5s, "same");
-    const auto inner = zero.expires(5s, "same");
-    const auto save = zero.enter("save", 5s);
+    const auto outer_timer = channel_0.expires(5s, "same");
+    const auto inner_timer = channel_0.expires(5s, "same");
+    const auto save_section = channel_0.enter("save", 5s);
     co_await stage.pass(4s);
   }
-  const auto late = one.expires(2500ms, "late");
+  const auto late_timer = channel_1.expires(2500ms, "late");
   co_await stage.pass(10s);
-  CHECK(stage.told == texts{"1 hung: timer 'late #1' expired after 2.5 s"});
+  CHECK(stage.notices == texts{"1 hung: timer 'late #1' expired after 2.5 s"});
   co_await stage.agent->close();
 }
 
@@ -178,45 +178,46 @@ TIME_TEST("worker channel: one that is destroyed is watched no longer", "[worker
     co_await stage.pass(9s);
   }
   co_await stage.pass(1h);
-  CHECK(stage.told.empty());
+  CHECK(stage.notices.empty());
   co_await stage.agent->close();
 }
 
 task<void> ask(elastic::detail::worker_channels& agent,
-               std::optional<elastic::checkpoint_outcome>& got) {
-  got = co_await agent.checkpoint(30s);
+               std::optional<elastic::checkpoint_outcome>& outcome) {
+  outcome = co_await agent.checkpoint(30s);
 }
 
 TIME_TEST("worker channel: a worker hears what it is to do, and answers", "[worker]") {
   stage stage(time);
-  elastic::worker_channel_options wants;
-  wants.checkpoints = true;
-  worker_channel zero(stage.worker(0), wants);
-  worker_channel one(stage.worker(1), wants);
+  elastic::worker_channel_options options;
+  options.checkpoints = true;
+  worker_channel channel_0(stage.worker(0), options);
+  worker_channel channel_1(stage.worker(1), options);
   co_await stage.quiet();
-  CHECK_FALSE(next_of(zero));
-  std::optional<elastic::checkpoint_outcome> got;
+  CHECK_FALSE(next_of(channel_0));
+  std::optional<elastic::checkpoint_outcome> outcome;
   stage.agent->pause();
-  asio::co_spawn(time.context(), ask(*stage.agent, got), [](std::exception_ptr) {});
+  asio::co_spawn(time.context(), ask(*stage.agent, outcome), [](std::exception_ptr) {});
   co_await stage.quiet();
   stage.agent->announce_stop(7s);
-  const auto paused = next_of(zero);
-  REQUIRE((paused && std::holds_alternative<messages::pause_work>(*paused)));
-  const auto asked = next_of(zero);
-  REQUIRE((asked && std::holds_alternative<messages::checkpoint>(*asked)));
-  CHECK(std::get<messages::checkpoint>(*asked).within == 30s);
-  const auto stopped = zero.wait(1min);
-  REQUIRE((stopped && std::holds_alternative<messages::stop>(*stopped)));
-  CHECK(std::get<messages::stop>(*stopped).grace == 7s);
-  zero.saved(std::get<messages::checkpoint>(*asked));
-  one.not_saved(std::get<messages::checkpoint>(*asked), "disk full");
+  const auto pause_message = next_of(channel_0);
+  REQUIRE((pause_message && std::holds_alternative<messages::pause_work>(*pause_message)));
+  const auto checkpoint_message = next_of(channel_0);
+  REQUIRE(
+      (checkpoint_message && std::holds_alternative<messages::checkpoint>(*checkpoint_message)));
+  CHECK(std::get<messages::checkpoint>(*checkpoint_message).within == 30s);
+  const auto stop_message = channel_0.wait(1min);
+  REQUIRE((stop_message && std::holds_alternative<messages::stop>(*stop_message)));
+  CHECK(std::get<messages::stop>(*stop_message).grace == 7s);
+  channel_0.saved(std::get<messages::checkpoint>(*checkpoint_message));
+  channel_1.not_saved(std::get<messages::checkpoint>(*checkpoint_message), "disk full");
   co_await stage.quiet();
-  REQUIRE(got);
-  CHECK(got->saved == 1);
-  CHECK(got->problems == texts{"local rank 1 has not saved it: disk full"});
+  REQUIRE(outcome);
+  CHECK(outcome->saved == 1);
+  CHECK(outcome->problems == texts{"local rank 1 has not saved it: disk full"});
   co_await stage.agent->close();
-  CHECK_FALSE(next_of(zero));
-  CHECK_FALSE(zero.connected());
+  CHECK_FALSE(next_of(channel_0));
+  CHECK_FALSE(channel_0.connected());
 }
 
 TIME_TEST("worker channel: heartbeats that the agent does not read are dropped, not waited for",
@@ -229,7 +230,7 @@ TIME_TEST("worker channel: heartbeats that the agent does not read are dropped, 
   co_await stage.pass(1h);
   channel.progress(2);
   co_await stage.quiet();
-  CHECK(stage.told.back() == "0 at 2 of 0: , 0 metrics");
+  CHECK(stage.notices.back() == "0 at 2 of 0: , 0 metrics");
   co_await stage.agent->close();
 }
 

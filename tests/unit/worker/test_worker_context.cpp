@@ -94,10 +94,10 @@ TEST_CASE("worker context: each number out of bounds is refused with its bounds"
       {"TORCHELASTIC_RESTART_COUNT", "-1",
        "TORCHELASTIC_RESTART_COUNT is '-1': a number from 0 to 2147483647 is allowed"},
   };
-  for (const row& bad : rows) {
+  for (const row& entry : rows) {
     auto variables = worker_context_variables();
-    variables[bad.name] = bad.value;
-    REQUIRE_THROWS_WITH(elastic::worker_context_from(variables), bad.sentence);
+    variables[entry.name] = entry.value;
+    REQUIRE_THROWS_WITH(elastic::worker_context_from(variables), entry.sentence);
   }
 }
 

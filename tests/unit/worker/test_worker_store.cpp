@@ -27,18 +27,18 @@ CO_TEST("worker store: workers of one attempt share keys, those of another do no
   elastic::tcp_store_server_options options;
   options.address = "127.0.0.1";
   elastic::tcp_store_server server(co_await asio::this_coro::executor, options);
-  auto first = co_await elastic::connect_worker_store(worker_store_context(0, server.port()));
-  auto peer = co_await elastic::connect_worker_store(worker_store_context(0, server.port()));
-  auto later = co_await elastic::connect_worker_store(worker_store_context(1, server.port()));
-  co_await first->set("key", "value");
-  const std::string seen = co_await peer->get("key");
-  CHECK(seen == "value");
+  auto first_store = co_await elastic::connect_worker_store(worker_store_context(0, server.port()));
+  auto peer_store = co_await elastic::connect_worker_store(worker_store_context(0, server.port()));
+  auto later_store = co_await elastic::connect_worker_store(worker_store_context(1, server.port()));
+  co_await first_store->set("key", "value");
+  const std::string value = co_await peer_store->get("key");
+  CHECK(value == "value");
   std::vector<std::string> keys{"key"};
-  const bool leaked = co_await later->check(keys);
-  CHECK_FALSE(leaked);
-  first.reset();
-  peer.reset();
-  later.reset();
+  const bool has_leaked = co_await later_store->check(keys);
+  CHECK_FALSE(has_leaked);
+  first_store.reset();
+  peer_store.reset();
+  later_store.reset();
   co_await server.stop();
 }
 
