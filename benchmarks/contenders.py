@@ -30,7 +30,12 @@ def parse_arguments(description, runs, **more):
     parser.add_argument("--only", help="comma-separated names: spawn_loop, elasticrun, ...")
     for name, default in more.items():
         parser.add_argument(f"--{name}", default=default, help=f"by default {default}")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    for program in ("elasticrun", "tests/puppet", "benchmarks/spawn_loop"):
+        if not (arguments.build / program).exists():
+            parser.error(f"there is no {arguments.build / program}; benchmarks/README.md says how "
+                         "they are built")
+    return arguments
 
 
 def add_python_option(parser):
