@@ -1,6 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/rendezvous/etcd.hpp>
+#include <elastic/rendezvous/file.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
+#include <elastic/rendezvous/torch.hpp>
 
 #include <support/catch.hpp>
 #include <support/fake_rendezvous.hpp>
@@ -15,18 +18,30 @@ namespace rendezvous_registry_tests {
 using elastic::rendezvous_parameters;
 using elastic::rendezvous_registry;
 
+// A registry of every backend: all of them are there if the library is compiled once, and are added
+// if it is its headers alone.
+rendezvous_registry every_backend() {
+  rendezvous_registry registry;
+#if defined(ELASTIC_HEADER_ONLY)
+  elastic::add_torch_rendezvous(registry);
+  elastic::add_etcd_rendezvous(registry);
+  elastic::add_file_rendezvous(registry);
+#endif
+  return registry;
+}
+
 TEST_CASE("rendezvous registry: makes the backend of a name", "[rendezvous]") {
-  const rendezvous_registry known;
+  const rendezvous_registry registry;
   rendezvous_parameters parameters;
   for (const std::string name : {"static", "c10d"}) {
     parameters.backend = name;
-    CHECK(known.make(parameters)->backend() == name);
+    CHECK(registry.make(parameters)->backend() == name);
   }
 }
 
 TEST_CASE("rendezvous registry: who cannot keep to numbers of nodes or a delay refuses them",
           "[rendezvous]") {
-  const rendezvous_registry known;
+  const rendezvous_registry registry = every_backend();
   rendezvous_parameters parameters;
   parameters.min_nodes = 2;
   parameters.max_nodes = 8;
@@ -40,28 +55,29 @@ TEST_CASE("rendezvous registry: who cannot keep to numbers of nodes or a delay r
     const bool is_native = name == "c10d";
     chosen.backend = slow.backend = name;
     if (is_native) {
-      CHECK(known.make(chosen)->backend() == name);
-      CHECK(known.make(slow)->backend() == name);
+      CHECK(registry.make(chosen)->backend() == name);
+      CHECK(registry.make(slow)->backend() == name);
       chosen.conf["dialect"] = slow.conf["dialect"] = "2.6";
     }
     const std::string who =
         is_native ? "a job with a dialect" : "the rendezvous backend '" + name + "'";
-    CHECK_THROWS_WITH(known.make(chosen), elastic::test::contains_text("--nnodes 2,4,8: " + who +
-                                                                       " takes N or MIN:MAX"));
-    CHECK_THROWS_WITH(known.make(slow), elastic::test::contains_text("--scale-up-delay: " + who));
+    CHECK_THROWS_WITH(registry.make(chosen), elastic::test::contains_text("--nnodes 2,4,8: " + who +
+                                                                          " takes N or MIN:MAX"));
+    CHECK_THROWS_WITH(registry.make(slow),
+                      elastic::test::contains_text("--scale-up-delay: " + who));
   }
 }
 
 TEST_CASE("rendezvous registry: a name that nobody knows is answered by those that are",
           "[rendezvous]") {
-  const rendezvous_registry known;
+  const rendezvous_registry registry = every_backend();
   rendezvous_parameters parameters;
   parameters.backend = "smoke-signals";
   const auto names = elastic::test::contains_text(
       "'smoke-signals'; there are: c10d, etcd, etcd-v2, etcd-v3, file, static");
-  CHECK_THROWS_WITH(known.make(parameters), names);
+  CHECK_THROWS_WITH(registry.make(parameters), names);
   try {
-    known.make(parameters);
+    registry.make(parameters);
   } catch (const elastic::error& refusal) {
     CHECK(refusal.code() == elastic::errc::invalid_argument);
   }
@@ -80,21 +96,21 @@ TEST_CASE("rendezvous registry: says how a backend is added", "[rendezvous]") {
 
 TEST_CASE("rendezvous registry: one's own backend is added or takes the place of another",
           "[rendezvous]") {
-  rendezvous_registry known;
-  std::vector<std::string> asked;
-  const auto make = [&asked](const rendezvous_parameters& parameters) {
-    asked.push_back(parameters.backend);
+  rendezvous_registry registry;
+  std::vector<std::string> made_names;
+  const auto make = [&made_names](const rendezvous_parameters& parameters) {
+    made_names.push_back(parameters.backend);
     return std::make_shared<elastic::test::fake_rendezvous>(
         std::make_shared<std::vector<std::string>>());
   };
-  known.add("my-own", make);
-  known.add("static", make);
+  registry.add("my-own", make);
+  registry.add("static", make);
   rendezvous_parameters parameters;
   parameters.backend = "my-own";
-  CHECK(known.make(parameters));
+  CHECK(registry.make(parameters));
   parameters.backend = "static";
-  CHECK(known.make(parameters));
-  CHECK(asked == std::vector<std::string>{"my-own", "static"});
+  CHECK(registry.make(parameters));
+  CHECK(made_names == std::vector<std::string>{"my-own", "static"});
   // Another registry knows nothing of it.
   parameters.backend = "my-own";
   CHECK_THROWS_AS(rendezvous_registry().make(parameters), elastic::error);
