@@ -102,10 +102,10 @@ class fragile_backend final : public elastic::rendezvous_backend {
   explicit fragile_backend(manual_time& clock) : time_(clock) {}
 
   bool is_reachable = true;
-  bool answers = true;
+  bool is_answering = true;
   bool watches_break = false;
   // How long each request takes.
-  duration takes{};
+  duration request_time{};
   // When a node has stored what the others can see.
   elastic::time_point changed_at{};
 
@@ -131,8 +131,8 @@ class fragile_backend final : public elastic::rendezvous_backend {
 
  private:
   task<void> reach() {
-    if (takes > duration::zero()) co_await time_.sleep_until(time_.now() + takes);
-    if (!answers) co_await time_.sleep_until(elastic::time_point::max());
+    if (request_time > duration::zero()) co_await time_.sleep_until(time_.now() + request_time);
+    if (!is_answering) co_await time_.sleep_until(elastic::time_point::max());
     if (!is_reachable) throw elastic::error(errc::connection_failed, "the vault is locked");
   }
 
@@ -221,12 +221,12 @@ TIME_TEST("dynamic rendezvous: a node without a round gives up after the join ti
   town place(time);
   place.parameters.conf["join_timeout"] = "20";
   const auto a = place.node("a");
-  const auto alone = start(time, a->next_round());
+  const auto round = start(time, a->next_round());
   co_await place.pass(19s);
-  CHECK_FALSE(alone->ended);
+  CHECK_FALSE(round->ended);
   co_await place.pass(2s);
-  CHECK(alone->code() == errc::rendezvous_timeout);
-  CHECK(alone->what() ==
+  CHECK(round->code() == errc::rendezvous_timeout);
+  CHECK(round->what() ==
         "no place in a round of 'j' within 20 s (--rdzv-conf join_timeout): round "
         "0 has 0 of 2 to 4 nodes");
   const torch_state state = co_await place.state();
@@ -251,16 +251,16 @@ TIME_TEST("dynamic rendezvous: a node that comes late makes the others meet agai
   CHECK(change->value->what == "node c_1_0 waits to join");
   const int waiting = co_await nodes[1]->num_nodes_waiting();
   CHECK(waiting == 1);
-  const auto again = start(time, nodes[0]->next_round());
+  const auto first = start(time, nodes[0]->next_round());
   co_await place.quiet();
   // The one that has left shows to the last one, too.
-  const rendezvous_change seen = co_await nodes[1]->wait_for_change();
-  CHECK(seen.kind == change_kind::node_waiting);
-  CHECK(seen.what == "node a_1_0 has left the round to meet again");
-  const auto last = start(time, nodes[1]->next_round());
+  const rendezvous_change second_change = co_await nodes[1]->wait_for_change();
+  CHECK(second_change.kind == change_kind::node_waiting);
+  CHECK(second_change.what == "node a_1_0 has left the round to meet again");
+  const auto second = start(time, nodes[1]->next_round());
   co_await place.pass(31s);
-  REQUIRE(again->value);
-  REQUIRE(last->value);
+  REQUIRE(first->value);
+  REQUIRE(second->value);
   REQUIRE(third->value);
   CHECK(third->value->group_rank == 2);
   CHECK(third->value->group_world_size == 3);
@@ -280,9 +280,9 @@ TIME_TEST("dynamic rendezvous: a node that is silent is lost, one whose clock is
   const auto b = place.node("b");
   torch_state state;
   const elastic::node_id torch{"t", 7, 0};
-  elastic::torch_time their_time{1'000'000h};
+  elastic::torch_time torch_clock{1'000'000h};
   state.participants[torch] = 0;
-  state.last_heartbeats[torch] = their_time;
+  state.last_heartbeats[torch] = torch_clock;
   co_await place.put(state);
   const auto first = start(time, a->next_round());
   const auto second = start(time, b->next_round());
@@ -293,7 +293,7 @@ TIME_TEST("dynamic rendezvous: a node that is silent is lost, one whose clock is
   for (int i = 0; i < 10; ++i) {
     co_await place.pass(5s);
     state = co_await place.state();
-    state.last_heartbeats[torch] = their_time += 5s;
+    state.last_heartbeats[torch] = torch_clock += 5s;
     co_await place.put(state);
   }
   CHECK_FALSE(change->ended);
@@ -303,8 +303,9 @@ TIME_TEST("dynamic rendezvous: a node that is silent is lost, one whose clock is
   REQUIRE(change->value);
   CHECK(change->value->kind == change_kind::node_lost);
   // Each of the two finds it out, and the first one tells the other.
-  const std::string& what = change->value->what;
-  CHECK((what == "node t_7_0 does not answer" || what == "node t_7_0 has left or was given up"));
+  const std::string& reason = change->value->what;
+  CHECK(
+      (reason == "node t_7_0 does not answer" || reason == "node t_7_0 has left or was given up"));
   co_await a->shutdown();
   co_await b->shutdown();
 }
@@ -320,12 +321,12 @@ TIME_TEST("dynamic rendezvous: who waits at the exit barrier is silent and not l
   place.dialect = GENERATE(torch_dialect::torch_1_13, torch_dialect::torch_2_6);
   co_await place.put(state);
   const auto a = place.node("a");
-  const rendezvous_round met = co_await a->next_round();
-  CHECK(met.group_rank == 0);
+  const rendezvous_round round = co_await a->next_round();
+  CHECK(round.group_rank == 0);
   if (place.dialect == torch_dialect::torch_2_6) {
-    co_await met.agents->add("torchelastic/agent/terminal_state/num_members", 1);
+    co_await round.agents->add("torchelastic/agent/terminal_state/num_members", 1);
   } else {
-    co_await met.agents->set("torchelastic/agent/terminal_state1", "1");
+    co_await round.agents->set("torchelastic/agent/terminal_state1", "1");
   }
   const auto change = start(time, a->wait_for_change());
   co_await place.pass(200s);
@@ -373,7 +374,7 @@ TIME_TEST("dynamic rendezvous: who looks at a round that some have left meets ag
   town place(time);
   place.watched = nullptr;
   place.dialect = GENERATE(torch_dialect::torch_1_13, torch_dialect::torch_2_6);
-  const elastic::node_id self{"a", 1, 0};
+  const elastic::node_id own_id{"a", 1, 0};
   const elastic::node_id torch{"t", 7, 0};
   const auto a = place.node("a");
   const auto first = start(time, a->next_round());
@@ -381,16 +382,16 @@ TIME_TEST("dynamic rendezvous: who looks at a round that some have left meets ag
   torch_state state = co_await place.state();
   state.complete = true;
   SECTION("its rank is beyond those who are left") {
-    state.participants = {{self, 2}, {torch, 0}};
+    state.participants = {{own_id, 2}, {torch, 0}};
     state.last_heartbeats[torch] = elastic::torch_time{1'000'000h};
   }
-  SECTION("they are too few") { state.participants = {{self, 0}}; }
+  SECTION("they are too few") { state.participants = {{own_id, 0}}; }
   co_await place.put(state);
   co_await place.pass(2s);
   CHECK_FALSE(first->ended);
   state = co_await place.state();
-  CHECK(state.participants.count(self) == (state.complete ? 0 : 1));
-  CHECK(state.wait_list.count(self) == (state.complete ? 1 : 0));
+  CHECK(state.participants.count(own_id) == (state.complete ? 0 : 1));
+  CHECK(state.wait_list.count(own_id) == (state.complete ? 1 : 0));
   first->cancel.emit(asio::cancellation_type::terminal);
   co_await place.quiet();
   co_await a->shutdown();
@@ -404,26 +405,26 @@ TIME_TEST(
   place.dialect = torch_dialect::torch_2_6;
   place.parameters.share_worker_store = false;
   place.parameters.max_nodes = 3;
-  const elastic::node_id first{"A", 7, 0};
+  const elastic::node_id torch{"A", 7, 0};
   torch_state state;
-  state.participants[first] = 0;
-  state.last_heartbeats[first] = elastic::torch_time{1'000'000h};
+  state.participants[torch] = 0;
+  state.last_heartbeats[torch] = elastic::torch_time{1'000'000h};
   co_await place.put(state);
   const auto a = place.node("a");
   const auto b = place.node("b");
-  const auto one = start(time, a->next_round());
-  const auto other = start(time, b->next_round());
+  const auto first = start(time, a->next_round());
+  const auto second = start(time, b->next_round());
   co_await place.pass(14s);
   state = co_await place.state();
   CHECK(state.round == 0);
   CHECK(state.complete);
   // Until it is given up, and the last call.
   co_await place.pass(7s + 31s);
-  REQUIRE(one->value);
-  REQUIRE(other->value);
-  CHECK(one->value->round == 1);
-  CHECK(one->value->group_world_size == 2);
-  CHECK(other->value->master.port == one->value->master.port);
+  REQUIRE(first->value);
+  REQUIRE(second->value);
+  CHECK(first->value->round == 1);
+  CHECK(first->value->group_world_size == 2);
+  CHECK(second->value->master.port == first->value->master.port);
   co_await a->shutdown();
   co_await b->shutdown();
 }
@@ -466,15 +467,15 @@ TIME_TEST("dynamic rendezvous: a state that comes back in time is waited for", "
     CHECK(change->what() == "the vault is locked");
   }
   SECTION("one that is silent for long") {
-    vault->answers = false;
+    vault->is_answering = false;
     co_await place.pass(40s);
     REQUIRE(change->value);
     CHECK(change->value->kind == change_kind::node_lost);
   }
   // Leaving does not wait for it.
-  const duration before = time.elapsed();
+  const duration begin = time.elapsed();
   co_await shut(nodes);
-  CHECK(time.elapsed() - before <= 1s);
+  CHECK(time.elapsed() - begin <= 1s);
 }
 
 TIME_TEST("dynamic rendezvous: a node that is cut off gives up the others before they go on",
@@ -496,7 +497,7 @@ TIME_TEST("dynamic rendezvous: a node that is cut off gives up the others before
   CHECK_FALSE(change->ended);
   CHECK_FALSE(fence->ended);
   SECTION("of a place that does not answer") {
-    vault->answers = false;
+    vault->is_answering = false;
     const auto report = start(time, nodes[1]->report_failure("rank 1 ended: exit code 1"));
     while (!change->ended) co_await place.pass(50ms);
     REQUIRE(change->value);
@@ -522,10 +523,10 @@ TIME_TEST("dynamic rendezvous: a node that is cut off gives up the others before
   CHECK(time.now() < vault->changed_at + silence);
   if (change->value) {
     // It looks for them once more.
-    const auto again = start(time, nodes[0]->next_round());
+    const auto next_round = start(time, nodes[0]->next_round());
     co_await place.pass(3s);
-    CHECK(again->code() == errc::connection_failed);
-    CHECK(again->what().find("this node could not tell the others for ") == 0);
+    CHECK(next_round->code() == errc::connection_failed);
+    CHECK(next_round->what().find("this node could not tell the others for ") == 0);
   }
   co_await shut(nodes);
 }
@@ -555,15 +556,15 @@ TIME_TEST("dynamic rendezvous: of two heartbeats at once, the one that was store
   const auto node = std::make_shared<elastic::detail::torch_round>(
       "j", elastic::node_id{"a", 1, 0}, place.parameters.settings(), place.dialect, vault,
       place.agents, place.parameters.time, place.parameters.log);
-  elastic::detail::torch_round::view current = co_await node->look();
-  co_await node->carry_out(std::move(current), elastic::detail::round_action::enter_round);
+  elastic::detail::torch_round::view current_view = co_await node->look();
+  co_await node->carry_out(std::move(current_view), elastic::detail::round_action::enter_round);
   co_await time.sleep_until(time.now() + 8s);
-  vault->takes = 10ms;
-  const auto one = start(time, passed(node->refresh_sign()));
-  const auto two = start(time, passed(node->refresh_sign()));
+  vault->request_time = 10ms;
+  const auto first_refresh = start(time, passed(node->refresh_sign()));
+  const auto second_refresh = start(time, passed(node->refresh_sign()));
   co_await time.sleep_until(time.now() + 1s);
-  CHECK(one->value.has_value());
-  CHECK(two->value.has_value());
+  CHECK(first_refresh->value.has_value());
+  CHECK(second_refresh->value.has_value());
   CHECK(node->sign().age() <= 1s);
 }
 
@@ -574,21 +575,21 @@ TIME_TEST("dynamic rendezvous: a node that stood still meets the others again", 
   const std::vector<std::string> names = {"a", "b"};
   const auto nodes = co_await met_nodes(place, names);
   const auto change = start(time, nodes[0]->wait_for_change());
-  vault->answers = false;
+  vault->is_answering = false;
   while (!change->ended) co_await place.pass(50ms);
-  vault->answers = true;
-  const auto one = start(time, nodes[0]->next_round());
-  const auto two = start(time, nodes[1]->next_round());
+  vault->is_answering = true;
+  const auto first = start(time, nodes[0]->next_round());
+  const auto second = start(time, nodes[1]->next_round());
   co_await place.pass(40s);
-  REQUIRE(one->value);
-  REQUIRE(two->value);
-  CHECK(one->value->group_world_size == 2);
-  CHECK(one->value->round == two->value->round);
+  REQUIRE(first->value);
+  REQUIRE(second->value);
+  CHECK(first->value->group_world_size == 2);
+  CHECK(first->value->round == second->value->round);
   co_await place.pass(60s);
-  const auto next = start(time, nodes[0]->wait_for_change());
+  const auto next_change = start(time, nodes[0]->wait_for_change());
   co_await place.pass(60s);
-  CHECK_FALSE(next->ended);
-  next->cancel.emit(asio::cancellation_type::terminal);
+  CHECK_FALSE(next_change->ended);
+  next_change->cancel.emit(asio::cancellation_type::terminal);
   co_await shut(nodes);
 }
 
@@ -618,10 +619,10 @@ TIME_TEST("dynamic rendezvous: a node that ended and died holds up nobody at the
   state.last_heartbeats[torch] = elastic::torch_time{1'000'000h};
   co_await place.put(state);
   const auto a = place.node("a");
-  const rendezvous_round met = co_await a->next_round();
-  CHECK(met.group_rank == 0);
+  const rendezvous_round round = co_await a->next_round();
+  CHECK(round.group_rank == 0);
   // It told that it had come, and never read that all have.
-  co_await met.agents->set("torchelastic/agent/terminal_state1", "1");
+  co_await round.agents->set("torchelastic/agent/terminal_state1", "1");
   const auto barrier = start(time, passed(a->exit_barrier()));
   co_await place.pass(14s);
   CHECK_FALSE(barrier->ended);
@@ -706,15 +707,15 @@ TIME_TEST("dynamic rendezvous: a round whose nodes are all dead makes way", "[re
 }
 
 // All nodes as members of their next round, which meets when its last call is over.
-task<std::vector<rendezvous_round>> met_again(town& place, std::vector<node_pointer> nodes) {
-  std::vector<std::shared_ptr<task_outcome<rendezvous_round>>> starts;
-  for (const node_pointer& node : nodes) starts.push_back(start(place.time, node->next_round()));
+task<std::vector<rendezvous_round>> next_rounds(town& place, std::vector<node_pointer> nodes) {
+  std::vector<std::shared_ptr<task_outcome<rendezvous_round>>> outcomes;
+  for (const node_pointer& node : nodes) outcomes.push_back(start(place.time, node->next_round()));
   co_await place.pass(place.parameters.settings().last_call_timeout + 2s);
   std::vector<rendezvous_round> rounds;
-  for (const auto& one : starts) {
-    INFO(one->what());
-    REQUIRE(one->value);
-    rounds.push_back(*one->value);
+  for (const auto& outcome : outcomes) {
+    INFO(outcome->what());
+    REQUIRE(outcome->value);
+    rounds.push_back(*outcome->value);
   }
   co_return rounds;
 }
@@ -726,32 +727,32 @@ TIME_TEST("dynamic rendezvous: a failure is counted for the job, and told to all
   const std::vector<std::string> names = {"a", "b"};
   std::vector<node_pointer> nodes = co_await met_nodes(place, names);
   // Whichever node it is on.
-  const std::size_t failing = GENERATE(0, 1);
-  const std::string said = failing == 0 ? "node a_1_0: rank 0 ended: exit code 3"
-                                        : "node b_1_0: rank 0 ended: exit code 3";
-  const rendezvous_change told = co_await nodes[failing]->report_failure(
+  const std::size_t failed_node = GENERATE(0, 1);
+  const std::string reason = failed_node == 0 ? "node a_1_0: rank 0 ended: exit code 3"
+                                              : "node b_1_0: rank 0 ended: exit code 3";
+  const rendezvous_change own_change = co_await nodes[failed_node]->report_failure(
       "rank 0 ended: exit code "
       "3");
-  CHECK(told.kind == change_kind::worker_failed);
-  CHECK(told.what == said);
-  CHECK(told.restarts == 1);
-  CHECK_FALSE(told.on_other_node);
+  CHECK(own_change.kind == change_kind::worker_failed);
+  CHECK(own_change.what == reason);
+  CHECK(own_change.restarts == 1);
+  CHECK_FALSE(own_change.on_other_node);
   // The change of a round stays.
-  const rendezvous_change same = co_await nodes[failing]->wait_for_change();
-  CHECK(same.what == told.what);
-  const auto first = start(time, nodes[failing]->next_round());
+  const rendezvous_change same_change = co_await nodes[failed_node]->wait_for_change();
+  CHECK(same_change.what == own_change.what);
+  const auto first = start(time, nodes[failed_node]->next_round());
   co_await place.quiet();
-  const rendezvous_change seen = co_await nodes[1 - failing]->wait_for_change();
-  CHECK(seen.kind == change_kind::worker_failed);
-  CHECK(seen.what == said);
-  CHECK(seen.restarts == 1);
+  const rendezvous_change other_change = co_await nodes[1 - failed_node]->wait_for_change();
+  CHECK(other_change.kind == change_kind::worker_failed);
+  CHECK(other_change.what == reason);
+  CHECK(other_change.restarts == 1);
   // What fails now is taken for a consequence.
-  const rendezvous_change other =
-      co_await nodes[1 - failing]->report_failure("rank 1 ended: exit code 1");
-  CHECK(other.what == said);
-  CHECK(other.restarts == 1);
-  CHECK(other.on_other_node);
-  const auto second = start(time, nodes[1 - failing]->next_round());
+  const rendezvous_change later_change =
+      co_await nodes[1 - failed_node]->report_failure("rank 1 ended: exit code 1");
+  CHECK(later_change.what == reason);
+  CHECK(later_change.restarts == 1);
+  CHECK(later_change.on_other_node);
+  const auto second = start(time, nodes[1 - failed_node]->next_round());
   co_await place.pass(32s);
   REQUIRE(first->value);
   REQUIRE(second->value);
@@ -759,7 +760,7 @@ TIME_TEST("dynamic rendezvous: a failure is counted for the job, and told to all
   CHECK(second->value->restarts == 1);
   // A node that joins learns it, and costs nothing.
   nodes.push_back(place.node("0"));
-  std::vector<rendezvous_round> rounds = co_await met_again(place, nodes);
+  std::vector<rendezvous_round> rounds = co_await next_rounds(place, nodes);
   for (const rendezvous_round& round : rounds) {
     CHECK(round.group_world_size == 3);
     CHECK(round.restarts == 1);
@@ -767,11 +768,12 @@ TIME_TEST("dynamic rendezvous: a failure is counted for the job, and told to all
   // So does the loss of one; the next failure is the second.
   co_await nodes[2]->shutdown();
   nodes.pop_back();
-  rounds = co_await met_again(place, nodes);
+  rounds = co_await next_rounds(place, nodes);
   for (const rendezvous_round& round : rounds) CHECK(round.restarts == 1);
-  const rendezvous_change again = co_await nodes[1]->report_failure("rank 1 ended: exit code 1");
-  CHECK(again.restarts == 2);
-  rounds = co_await met_again(place, nodes);
+  const rendezvous_change next_change =
+      co_await nodes[1]->report_failure("rank 1 ended: exit code 1");
+  CHECK(next_change.restarts == 2);
+  rounds = co_await next_rounds(place, nodes);
   for (const rendezvous_round& round : rounds) CHECK(round.restarts == 2);
   co_await shut(nodes);
 }
@@ -785,13 +787,13 @@ TIME_TEST("dynamic rendezvous: failures at the same time count once", "[rendezvo
     changes.push_back(start(time, node->report_failure("a rank ended: exit code 1")));
   }
   co_await place.quiet();
-  for (const auto& one : changes) {
-    REQUIRE(one->value);
-    CHECK(one->value->kind == change_kind::worker_failed);
-    CHECK(one->value->restarts == 1);
-    CHECK(one->value->what == changes[0]->value->what);
+  for (const auto& change : changes) {
+    REQUIRE(change->value);
+    CHECK(change->value->kind == change_kind::worker_failed);
+    CHECK(change->value->restarts == 1);
+    CHECK(change->value->what == changes[0]->value->what);
   }
-  const std::vector<rendezvous_round> rounds = co_await met_again(place, nodes);
+  const std::vector<rendezvous_round> rounds = co_await next_rounds(place, nodes);
   for (const rendezvous_round& round : rounds) CHECK(round.restarts == 1);
   co_await shut(nodes);
 }
@@ -802,15 +804,15 @@ TIME_TEST("dynamic rendezvous: a failure early in a round changes its count for 
   place.parameters.max_nodes = 2;
   const auto a = place.node("a");
   const auto b = place.node("b");
-  const auto slow = start(time, b->next_round());
+  const auto late_round = start(time, b->next_round());
   co_await place.quiet();
   const rendezvous_round first = co_await a->next_round();
-  const rendezvous_change failed = co_await a->report_failure("rank 0 ended: exit code 1");
+  const rendezvous_change change = co_await a->report_failure("rank 0 ended: exit code 1");
   CHECK(first.restarts == 0);
-  CHECK(failed.restarts == 1);
+  CHECK(change.restarts == 1);
   co_await place.quiet();
-  REQUIRE(slow->value);
-  CHECK(slow->value->restarts == 0);
+  REQUIRE(late_round->value);
+  CHECK(late_round->value->restarts == 0);
   co_await a->shutdown();
   co_await b->shutdown();
 }
@@ -882,11 +884,12 @@ TIME_TEST("dynamic rendezvous: with a node of torchrun a failure counts at each 
   place.parameters.max_nodes = 3;
   mixed_round mixed(place);
   co_await mixed.meet();
-  const rendezvous_change told = co_await mixed.a->report_failure("rank 0 ended: exit code 3");
-  CHECK(told.kind == change_kind::worker_failed);
-  CHECK(told.what == "rank 0 ended: exit code 3");
-  CHECK(told.restarts == 1);
-  CHECK_FALSE(told.on_other_node);
+  const rendezvous_change own_change =
+      co_await mixed.a->report_failure("rank 0 ended: exit code 3");
+  CHECK(own_change.kind == change_kind::worker_failed);
+  CHECK(own_change.what == "rank 0 ended: exit code 3");
+  CHECK(own_change.restarts == 1);
+  CHECK_FALSE(own_change.on_other_node);
   // It stays until torchrun's workers have failed, too: that node would not count else.
   mixed.first = start(time, mixed.a->next_round());
   co_await place.pass(1s);
@@ -894,14 +897,15 @@ TIME_TEST("dynamic rendezvous: with a node of torchrun a failure counts at each 
   CHECK(is_member);
   co_await mixed.leave_and_wait();
   // So does the other node of elasticrun, which sees that one leave.
-  const rendezvous_change other = co_await mixed.b->wait_for_change();
-  CHECK(other.kind == change_kind::worker_failed);
-  CHECK(other.on_other_node);
-  CHECK(other.restarts == 1);
+  const rendezvous_change other_change = co_await mixed.b->wait_for_change();
+  CHECK(other_change.kind == change_kind::worker_failed);
+  CHECK(other_change.on_other_node);
+  CHECK(other_change.restarts == 1);
   // Its own worker's failure is a consequence.
-  const rendezvous_change same = co_await mixed.b->report_failure("rank 1 ended: exit code 1");
-  CHECK(same.what == other.what);
-  CHECK(same.restarts == 1);
+  const rendezvous_change same_change =
+      co_await mixed.b->report_failure("rank 1 ended: exit code 1");
+  CHECK(same_change.what == other_change.what);
+  CHECK(same_change.restarts == 1);
   mixed.second = start(time, mixed.b->next_round());
   co_await place.pass(1s);
   co_await mixed.begin_next();
@@ -964,14 +968,14 @@ TIME_TEST("dynamic rendezvous: a job that its node of torchrun left goes on from
   mixed_round mixed(place);
   co_await mixed.meet();
   co_await mixed.leave_and_wait();
-  const rendezvous_change counted = co_await mixed.a->report_failure("rank 0 ended: exit code 3");
-  CHECK(counted.restarts == 1);
+  const rendezvous_change change = co_await mixed.a->report_failure("rank 0 ended: exit code 3");
+  CHECK(change.restarts == 1);
   torch_state state = co_await place.state();
   state.wait_list.clear();
   state.last_heartbeats.erase(mixed.torch);
   co_await place.put(state);
   const std::vector<node_pointer> nodes = {mixed.a, mixed.b};
-  const std::vector<rendezvous_round> rounds = co_await met_again(place, nodes);
+  const std::vector<rendezvous_round> rounds = co_await next_rounds(place, nodes);
   for (const rendezvous_round& round : rounds) {
     CHECK(round.group_world_size == 2);
     CHECK(round.restarts == 1);
@@ -1024,15 +1028,15 @@ TIME_TEST("dynamic rendezvous: the others are told how the job has ended", "[ren
   co_await nodes[0]->close(succeeds ? elastic::job_end::succeeded : elastic::job_end::failed,
                            "it is over");
   co_await place.quiet();
-  const errc expected = succeeds ? errc::rendezvous_finished : errc::rendezvous_closed;
-  CHECK(change->code() == expected);
+  const errc expected_code = succeeds ? errc::rendezvous_finished : errc::rendezvous_closed;
+  CHECK(change->code() == expected_code);
   CHECK(change->what() == "it is over");
-  const auto late = place.node("c");
-  const auto refused = start(time, late->next_round());
+  const auto late_node = place.node("c");
+  const auto refusal = start(time, late_node->next_round());
   co_await place.quiet();
-  CHECK(refused->code() == expected);
+  CHECK(refusal->code() == expected_code);
   co_await shut(nodes);
-  co_await late->shutdown();
+  co_await late_node->shutdown();
 }
 
 TIME_TEST("dynamic rendezvous: a node of torchrun that closes does not say why", "[rendezvous]") {
@@ -1134,16 +1138,16 @@ TIME_TEST("dynamic rendezvous: in 2.6 the node of rank 0 serves each round at th
   const auto b = place.node("b");
   std::uint16_t port = 0;
   for (int round = 0; round < 3; ++round) {
-    const auto one = start(time, a->next_round());
-    const auto other = start(time, b->next_round());
+    const auto first = start(time, a->next_round());
+    const auto second = start(time, b->next_round());
     co_await place.pass(2s);
-    REQUIRE(one->value);
-    REQUIRE(other->value);
-    CHECK(one->value->round == round);
-    CHECK(one->value->master.served_by_agent);
-    CHECK(other->value->master.port == one->value->master.port);
-    if (round > 0) CHECK(one->value->master.port == port);
-    port = one->value->master.port;
+    REQUIRE(first->value);
+    REQUIRE(second->value);
+    CHECK(first->value->round == round);
+    CHECK(first->value->master.served_by_agent);
+    CHECK(second->value->master.port == first->value->master.port);
+    if (round > 0) CHECK(first->value->master.port == port);
+    port = first->value->master.port;
   }
   co_await a->shutdown();
   co_await b->shutdown();
@@ -1155,27 +1159,27 @@ TIME_TEST("dynamic rendezvous: who joins later is told where the workers meet by
   place.dialect = torch_dialect::torch_2_6;
   place.parameters.max_nodes = 2;
   // A node of torchrun is in round 3 already, and said in round 1 where it serves.
-  const elastic::node_id first{"a", 7, 0};
+  const elastic::node_id torch{"a", 7, 0};
   torch_state state;
   state.round = 3;
-  state.participants[first] = 0;
-  state.last_heartbeats[first] = elastic::torch_time{1'000'000h};
+  state.participants[torch] = 0;
+  state.last_heartbeats[torch] = elastic::torch_time{1'000'000h};
   co_await place.put(state);
   // Nobody answers there, so its old keys stay.
   const std::uint16_t port = elastic::test::reserved_port();
   co_await place.agents->set("torch.rendezvous.j.1/MASTER_ADDR", "127.0.0.1");
   co_await place.agents->set("torch.rendezvous.j.1/MASTER_PORT", std::to_string(port));
   const auto b = place.node("b");
-  const auto late = start(time, b->next_round());
+  const auto late_round = start(time, b->next_round());
   co_await place.pass(4s);
-  CHECK_FALSE(late->ended);
+  CHECK_FALSE(late_round->ended);
   co_await place.pass(4s);
-  INFO(late->what());
-  REQUIRE(late->value);
-  CHECK(late->value->round == 3);
-  CHECK(late->value->group_rank == 1);
-  CHECK(late->value->master.address == "127.0.0.1");
-  CHECK(late->value->master.port == port);
+  INFO(late_round->what());
+  REQUIRE(late_round->value);
+  CHECK(late_round->value->round == 3);
+  CHECK(late_round->value->group_rank == 1);
+  CHECK(late_round->value->master.address == "127.0.0.1");
+  CHECK(late_round->value->master.port == port);
   co_await b->shutdown();
 }
 
@@ -1187,42 +1191,42 @@ TIME_TEST("dynamic rendezvous: who joins as rank 0 lets the workers meet where t
   town place(time);
   place.dialect = torch_dialect::torch_2_6;
   place.parameters.max_nodes = 2;
-  elastic::tcp_store_server theirs(co_await asio::this_coro::executor,
-                                   elastic::tcp_store_server_options());
-  const std::uint16_t port = theirs.port();
+  elastic::tcp_store_server torch_server(co_await asio::this_coro::executor,
+                                         elastic::tcp_store_server_options());
+  const std::uint16_t port = torch_server.port();
   elastic::tcp_store_options options;
   options.port = port;
-  elastic::tcp_store worker(co_await asio::this_coro::executor, options);
-  co_await worker.set("of an earlier round", "1");
+  elastic::tcp_store worker_store(co_await asio::this_coro::executor, options);
+  co_await worker_store.set("of an earlier round", "1");
   // The store of the agents themselves is left alone.
   const bool is_of_agents = GENERATE(false, true);
-  if (is_of_agents) co_await worker.set("torch.rendezvous.j", "the state");
-  if (!is_served) co_await theirs.stop();
-  const elastic::node_id other{"z", 7, 0};
+  if (is_of_agents) co_await worker_store.set("torch.rendezvous.j", "the state");
+  if (!is_served) co_await torch_server.stop();
+  const elastic::node_id torch{"z", 7, 0};
   torch_state state;
   state.round = 2;
-  state.participants[other] = 0;
-  state.last_heartbeats[other] = elastic::torch_time{1'000'000h};
+  state.participants[torch] = 0;
+  state.last_heartbeats[torch] = elastic::torch_time{1'000'000h};
   co_await place.put(state);
   co_await place.agents->set("torch.rendezvous.j.0/MASTER_ADDR", "127.0.0.1");
   co_await place.agents->set("torch.rendezvous.j.0/MASTER_PORT", std::to_string(port));
   const auto a = place.node("a");
-  const auto late = start(time, a->next_round());
-  for (int second = 0; second < 5 && !late->ended; ++second) co_await place.pass(1s);
-  INFO(late->what());
-  REQUIRE(late->value);
-  CHECK(late->value->group_rank == 0);
-  CHECK(late->value->master.served_by_agent);
-  CHECK((late->value->master.port == port) == is_served);
-  const std::string published = co_await place.agents->get("torch.rendezvous.j.2/MASTER_PORT");
-  CHECK(published == std::to_string(late->value->master.port));
+  const auto late_round = start(time, a->next_round());
+  for (int second = 0; second < 5 && !late_round->ended; ++second) co_await place.pass(1s);
+  INFO(late_round->what());
+  REQUIRE(late_round->value);
+  CHECK(late_round->value->group_rank == 0);
+  CHECK(late_round->value->master.served_by_agent);
+  CHECK((late_round->value->master.port == port) == is_served);
+  const std::string published_port = co_await place.agents->get("torch.rendezvous.j.2/MASTER_PORT");
+  CHECK(published_port == std::to_string(late_round->value->master.port));
   if (is_served) {
     // No worker of the new round is to take it for one of its own.
-    const std::int64_t left = co_await worker.num_keys();
-    CHECK(left == (is_of_agents ? 2 : 0));
+    const std::int64_t remaining_keys = co_await worker_store.num_keys();
+    CHECK(remaining_keys == (is_of_agents ? 2 : 0));
   }
   co_await a->shutdown();
-  if (is_served) co_await theirs.stop();
+  if (is_served) co_await torch_server.stop();
 }
 
 TIME_TEST("dynamic rendezvous: in 1.13 a node too many asks until the join timeout",
@@ -1243,16 +1247,16 @@ TIME_TEST("dynamic rendezvous: in 1.13 a node too many asks until the join timeo
 
 TIME_TEST("dynamic rendezvous: a state that cannot be read is named and stays", "[rendezvous]") {
   town place(time);
-  const std::string corrupt = GENERATE("bm8gcGlja2xl", "???");
-  co_await place.agents->set("torch.rendezvous.j", corrupt);
+  const std::string corrupt_state = GENERATE("bm8gcGlja2xl", "???");
+  co_await place.agents->set("torch.rendezvous.j", corrupt_state);
   const auto a = place.node("a");
-  const auto refused = start(time, a->next_round());
+  const auto refusal = start(time, a->next_round());
   co_await place.quiet();
-  CHECK(refused->code() == errc::rendezvous_state);
-  CHECK(refused->what().find("(the store's key 'torch.rendezvous.j')") != std::string::npos);
+  CHECK(refusal->code() == errc::rendezvous_state);
+  CHECK(refusal->what().find("(the store's key 'torch.rendezvous.j')") != std::string::npos);
   co_await a->shutdown();
-  const std::string kept = co_await place.agents->get("torch.rendezvous.j");
-  CHECK(kept == corrupt);
+  const std::string kept_state = co_await place.agents->get("torch.rendezvous.j");
+  CHECK(kept_state == corrupt_state);
 }
 
 TIME_TEST("dynamic rendezvous: nodes of two dialects do not mix", "[rendezvous]") {
@@ -1262,10 +1266,10 @@ TIME_TEST("dynamic rendezvous: nodes of two dialects do not mix", "[rendezvous]"
   co_await place.quiet();
   place.dialect = torch_dialect::torch_2_6;
   const auto b = place.node("b");
-  const auto refused = start(time, b->next_round());
+  const auto refusal = start(time, b->next_round());
   co_await place.quiet();
-  CHECK(refused->code() == errc::rendezvous_state);
-  CHECK(refused->what() ==
+  CHECK(refusal->code() == errc::rendezvous_state);
+  CHECK(refusal->what() ==
         "the state in the store's key 'torch.rendezvous.j' is in the dialect 1.13 and this node "
         "speaks 2.6: all nodes of a job need one dialect (--rdzv-conf dialect=1.13)");
   CHECK_FALSE(first->ended);
@@ -1280,13 +1284,13 @@ TIME_TEST("dynamic rendezvous: who stops waiting is in no round", "[rendezvous]"
   const bool is_watched = GENERATE(true, false);
   if (!is_watched) place.watched = nullptr;
   const auto a = place.node("a");
-  const auto joining = start(time, a->next_round());
+  const auto round = start(time, a->next_round());
   co_await place.pass(3s);
   torch_state state = co_await place.state();
   CHECK(state.participants.size() == 1);
-  joining->cancel.emit(asio::cancellation_type::terminal);
+  round->cancel.emit(asio::cancellation_type::terminal);
   co_await place.quiet();
-  CHECK(joining->code() == asio::error::operation_aborted);
+  CHECK(round->code() == asio::error::operation_aborted);
   state = co_await place.state();
   CHECK(state.participants.empty());
   co_await a->shutdown();
@@ -1298,15 +1302,15 @@ TIME_TEST("dynamic rendezvous: a node says that it lives as long as it has a pla
   const std::vector<std::string> names = {"a", "b"};
   const auto nodes = co_await met_nodes(place, names);
   const elastic::node_id a{"a", 1, 0};
-  torch_state before = co_await place.state();
+  torch_state earlier_state = co_await place.state();
   co_await place.pass(6s);
-  torch_state after = co_await place.state();
-  CHECK(after.last_heartbeats[a] > before.last_heartbeats[a]);
+  torch_state later_state = co_await place.state();
+  CHECK(later_state.last_heartbeats[a] > earlier_state.last_heartbeats[a]);
   co_await shut(nodes);
-  before = co_await place.state();
+  earlier_state = co_await place.state();
   co_await place.pass(20s);
-  after = co_await place.state();
-  CHECK(before == after);
+  later_state = co_await place.state();
+  CHECK(earlier_state == later_state);
 }
 
 }  // namespace dynamic_rendezvous_tests
