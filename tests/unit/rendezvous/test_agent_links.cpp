@@ -91,7 +91,9 @@ class job {
     options.backend = place_.backend_of(node, options.parameters.time);
     options.agents = place_.store_of(node);
     options.node = {"host" + std::to_string(node), node, 0};
-    if (is_linked) options.links = std::make_shared<links>(mesh_, node, last_place_, refused_);
+    if (is_linked) {
+      options.links = std::make_shared<links>(mesh_, node, last_place_, refused_nodes_);
+    }
     nodes_.push_back(std::make_shared<dynamic_rendezvous>(std::move(options)));
   }
 
@@ -100,9 +102,9 @@ class job {
   /// The next round of these nodes.
   template <class... Nodes>
   task<std::vector<rendezvous_round>> meet(Nodes... nodes) {
-    std::vector<int> list;
-    (list.push_back(nodes), ...);
-    return meet_all(std::move(list));
+    std::vector<int> numbers;
+    (numbers.push_back(nodes), ...);
+    return meet_all(std::move(numbers));
   }
 
   task<std::vector<rendezvous_round>> meet_all(std::vector<int> nodes) {
@@ -124,28 +126,30 @@ class job {
   bool is_served(int place) const { return mesh_.is_served(place); }
 
   /// The node of rank 0 takes the node in no more.
-  void refuse(int node) { refused_->insert(node); }
+  void refuse(int node) { refused_nodes_->insert(node); }
 
  private:
   class links final : public elastic::detail::link_network {
    public:
-    links(simulated_mesh& over, int node, std::shared_ptr<std::uint16_t> last_place,
-          std::shared_ptr<std::set<int>> refused)
-        : ways_(over, node, std::move(last_place)), node_(node), refused_(std::move(refused)) {}
-    task<elastic::endpoint> serve(std::shared_ptr<elastic::store_extension> what) override {
-      return ways_.serve(std::move(what));
+    links(simulated_mesh& network, int node, std::shared_ptr<std::uint16_t> last_place,
+          std::shared_ptr<std::set<int>> refused_nodes)
+        : links_(network, node, std::move(last_place)),
+          node_(node),
+          refused_nodes_(std::move(refused_nodes)) {}
+    task<elastic::endpoint> serve(std::shared_ptr<elastic::store_extension> extension) override {
+      return links_.serve(std::move(extension));
     }
-    task<void> stop() override { return ways_.stop(); }
-    std::shared_ptr<elastic::message_connector> connector_to(elastic::endpoint at) override {
-      if (refused_->count(node_) == 0) return ways_.connector_to(std::move(at));
+    task<void> stop() override { return links_.stop(); }
+    std::shared_ptr<elastic::message_connector> connector_to(elastic::endpoint server) override {
+      if (refused_nodes_->count(node_) == 0) return links_.connector_to(std::move(server));
       return std::make_shared<refusing_connector>();
     }
-    std::string address() const override { return ways_.address(); }
+    std::string address() const override { return links_.address(); }
 
    private:
-    mesh_links ways_;
+    mesh_links links_;
     int node_;
-    std::shared_ptr<std::set<int>> refused_;
+    std::shared_ptr<std::set<int>> refused_nodes_;
   };
 
   task<void> meet_one(int node, std::map<int, rendezvous_round>& rounds) {
@@ -162,7 +166,7 @@ class job {
       15s,   [](auto&&...) {}};
   simulated_mesh mesh_{time_, random_};
   std::shared_ptr<std::uint16_t> last_place_ = std::make_shared<std::uint16_t>(0);
-  std::shared_ptr<std::set<int>> refused_ = std::make_shared<std::set<int>>();
+  std::shared_ptr<std::set<int>> refused_nodes_ = std::make_shared<std::set<int>>();
   std::vector<std::shared_ptr<dynamic_rendezvous>> nodes_;
 };
 
@@ -188,20 +192,20 @@ void check_world(const std::vector<rendezvous_round>& rounds, std::size_t size, 
 }
 
 task<void> lose_another(manual_time& time) {
-  job all(time, 2, 3);
-  for (int node = 0; node < 3; ++node) all.add();
-  check_world(co_await all.meet(0, 1, 2), 3, 0);
+  job nodes(time, 2, 3);
+  for (int node = 0; node < 3; ++node) nodes.add();
+  check_world(co_await nodes.meet(0, 1, 2), 3, 0);
   const auto begin = time.now();
-  all.kill(2);
-  const std::vector<int> others = {0, 1};
-  for (const int node : others) {
-    const rendezvous_change change = co_await all[node].wait_for_change();
+  nodes.kill(2);
+  const std::vector<int> survivors = {0, 1};
+  for (const int node : survivors) {
+    const rendezvous_change change = co_await nodes[node].wait_for_change();
     CHECK(change.kind == change_kind::node_lost);
     CHECK(change.restarts == 0);
   }
   CHECK(time.now() - begin < 600ms);
   // Nobody waits for the last call either, since they know each other.
-  check_world(co_await all.meet(0, 1), 2, 0);
+  check_world(co_await nodes.meet(0, 1), 2, 0);
   CHECK(time.now() - begin < second);
 }
 
@@ -210,18 +214,18 @@ TEST_CASE("agent links: a node that dies is known to all at once, and they go on
 }
 
 task<void> lose_host(manual_time& time) {
-  job all(time, 2, 3);
-  for (int node = 0; node < 3; ++node) all.add();
-  check_world(co_await all.meet(0, 1, 2), 3, 0);
+  job nodes(time, 2, 3);
+  for (int node = 0; node < 3; ++node) nodes.add();
+  check_world(co_await nodes.meet(0, 1, 2), 3, 0);
   const auto begin = time.now();
-  all.kill(0);
-  const std::vector<int> others = {1, 2};
-  for (const int node : others) {
-    const rendezvous_change change = co_await all[node].wait_for_change();
+  nodes.kill(0);
+  const std::vector<int> survivors = {1, 2};
+  for (const int node : survivors) {
+    const rendezvous_change change = co_await nodes[node].wait_for_change();
     CHECK(change.kind == change_kind::node_lost);
     CHECK(change.grace < 300ms);
   }
-  check_world(co_await all.meet(1, 2), 2, 0);
+  check_world(co_await nodes.meet(1, 2), 2, 0);
   CHECK(time.now() - begin < second);
   CHECK(time.now() - begin > 500ms);
 }
@@ -231,14 +235,14 @@ TEST_CASE("agent links: the node of rank 0 dies, and nobody waits for its lease"
 }
 
 task<void> lose_host_of_other_grace(manual_time& time) {
-  job all(time, 1, 3);
-  all.add(true, "2");
-  all.add();
-  all.add();
-  co_await all.meet(0, 1, 2);
+  job nodes(time, 1, 3);
+  nodes.add(true, "2");
+  nodes.add();
+  nodes.add();
+  co_await nodes.meet(0, 1, 2);
   const auto begin = time.now();
-  all.kill(0);
-  check_world(co_await all.meet(1, 2), 2, 0);
+  nodes.kill(0);
+  check_world(co_await nodes.meet(1, 2), 2, 0);
   // Had it lived, and only lost them, its workers would run for three quarters of its own.
   CHECK(time.now() - begin > 2s);
   CHECK(time.now() - begin < 5s);
@@ -261,13 +265,13 @@ TEST_CASE("agent links: a grace in which no process can be gone is refused", "[r
 }
 
 task<void> refuse_for_good(manual_time& time) {
-  job all(time, 2, 2);
-  for (int node = 0; node < 2; ++node) all.add();
-  all.refuse(1);
+  job nodes(time, 2, 2);
+  for (int node = 0; node < 2; ++node) nodes.add();
+  nodes.refuse(1);
   const auto begin = time.now();
   std::string problem;
   try {
-    co_await all.meet(0, 1);
+    co_await nodes.meet(0, 1);
   } catch (const elastic::error& failure) {
     CHECK(failure.code() == elastic::errc::invalid_argument);
     problem = failure.what();
@@ -283,29 +287,29 @@ TEST_CASE("agent links: who is never taken in ends with an error", "[rendezvous]
 }
 
 task<void> lose_host_of_two(manual_time& time) {
-  job all(time, 1, 2);
-  for (int node = 0; node < 2; ++node) all.add();
-  check_world(co_await all.meet(0, 1), 2, 0);
+  job nodes(time, 1, 2);
+  for (int node = 0; node < 2; ++node) nodes.add();
+  check_world(co_await nodes.meet(0, 1), 2, 0);
   const auto begin = time.now();
-  all.kill(0);
-  co_await all[1].wait_for_change();
-  check_world(co_await all.meet(1), 1, 0);
+  nodes.kill(0);
+  co_await nodes[1].wait_for_change();
+  check_world(co_await nodes.meet(1), 1, 0);
   CHECK(time.now() - begin < second);
 }
 
 TEST_CASE("agent links: of two nodes either may die", "[rendezvous]") { run(lose_host_of_two); }
 
 task<void> break_host_off(manual_time& time) {
-  job all(time, 1, 2);
-  for (int node = 0; node < 2; ++node) all.add();
-  co_await all.meet(0, 1);
+  job nodes(time, 1, 2);
+  for (int node = 0; node < 2; ++node) nodes.add();
+  co_await nodes.meet(0, 1);
   const auto begin = time.now();
-  all.mesh().bar(0);
-  all.mesh().reset(0);
+  nodes.mesh().bar(0);
+  nodes.mesh().reset(0);
   // Both live: each has its workers killed before the other could go on.
-  co_await all[0].wait_for_fence();
+  co_await nodes[0].wait_for_fence();
   CHECK(time.now() - begin < 300ms);
-  co_await all[1].wait_for_fence();
+  co_await nodes[1].wait_for_fence();
   CHECK(time.now() - begin < 300ms);
 }
 
@@ -315,16 +319,16 @@ TEST_CASE("agent links: nodes that lose each other both have their workers kille
 }
 
 task<void> claim_live_host(manual_time& time) {
-  job all(time, 1, 2);
-  for (int node = 0; node < 2; ++node) all.add();
-  const std::vector<rendezvous_round> rounds = co_await all.meet(0, 1);
+  job nodes(time, 1, 2);
+  for (int node = 0; node < 2; ++node) nodes.add();
+  const std::vector<rendezvous_round> rounds = co_await nodes.meet(0, 1);
   const auto begin = time.now();
   const std::string key = "elastic/lost/1";
   const std::string text = "1";
   co_await rounds[1].agents->set(key, text);
-  co_await all[0].wait_for_fence();
+  co_await nodes[0].wait_for_fence();
   CHECK(time.now() - begin < 200ms);
-  const rendezvous_change change = co_await all[0].report_failure("rank 0 ended: signal 9");
+  const rendezvous_change change = co_await nodes[0].report_failure("rank 0 ended: signal 9");
   CHECK(change.kind == change_kind::node_lost);
   CHECK(change.restarts == 0);
 }
@@ -334,41 +338,42 @@ TEST_CASE("agent links: the node of rank 0 hears at the place that all others ha
   run(claim_live_host);
 }
 
-task<void> fail(manual_time& time) {
-  job all(time, 3, 3);
-  for (int node = 0; node < 3; ++node) all.add();
-  co_await all.meet(0, 1, 2);
+task<void> fail_worker(manual_time& time) {
+  job nodes(time, 3, 3);
+  for (int node = 0; node < 3; ++node) nodes.add();
+  co_await nodes.meet(0, 1, 2);
   const auto begin = time.now();
-  const rendezvous_change own = co_await all[1].report_failure("rank 1 ended: exit code 1");
-  CHECK(own.kind == change_kind::worker_failed);
-  CHECK(own.restarts == 1);
-  CHECK_FALSE(own.on_other_node);
-  const std::vector<int> others = {0, 2};
-  for (const int node : others) {
-    const rendezvous_change change = co_await all[node].wait_for_change();
+  const rendezvous_change own_change =
+      co_await nodes[1].report_failure("rank 1 ended: exit code 1");
+  CHECK(own_change.kind == change_kind::worker_failed);
+  CHECK(own_change.restarts == 1);
+  CHECK_FALSE(own_change.on_other_node);
+  const std::vector<int> other_nodes = {0, 2};
+  for (const int node : other_nodes) {
+    const rendezvous_change change = co_await nodes[node].wait_for_change();
     CHECK(change.kind == change_kind::worker_failed);
     CHECK(change.restarts == 1);
     CHECK(change.on_other_node);
   }
   // Long before the node that failed has stopped its other workers.
   CHECK(time.now() - begin < second);
-  check_world(co_await all.meet(0, 1, 2), 3, 1);
+  check_world(co_await nodes.meet(0, 1, 2), 3, 1);
 }
 
 TEST_CASE("agent links: workers that fail are known to all at once, and count once",
           "[rendezvous]") {
-  run(fail);
+  run(fail_worker);
 }
 
 task<void> fail_because_of_loss(manual_time& time) {
-  job all(time, 2, 3);
-  for (int node = 0; node < 3; ++node) all.add();
-  co_await all.meet(0, 1, 2);
-  all.kill(2);
+  job nodes(time, 2, 3);
+  for (int node = 0; node < 3; ++node) nodes.add();
+  co_await nodes.meet(0, 1, 2);
+  nodes.kill(2);
   co_await time.sleep_until(time.now() + 150ms);
-  const rendezvous_change change = co_await all[1].report_failure("rank 1 ended: exit code 1");
+  const rendezvous_change change = co_await nodes[1].report_failure("rank 1 ended: exit code 1");
   CHECK(change.kind == change_kind::node_lost);
-  check_world(co_await all.meet(0, 1), 2, 0);
+  check_world(co_await nodes.meet(0, 1), 2, 0);
 }
 
 TEST_CASE("agent links: workers that fail because a node died cost no restart", "[rendezvous]") {
@@ -376,20 +381,20 @@ TEST_CASE("agent links: workers that fail because a node died cost no restart", 
 }
 
 task<void> lose_finished(manual_time& time) {
-  job all(time, 1, 2);
-  for (int node = 0; node < 2; ++node) all.add();
-  co_await all.meet(0, 1);
+  job nodes(time, 1, 2);
+  for (int node = 0; node < 2; ++node) nodes.add();
+  co_await nodes.meet(0, 1);
   elastic::task_group group(co_await asio::this_coro::executor);
-  group.spawn(all[1].exit_barrier());
+  group.spawn(nodes[1].exit_barrier());
   co_await time.sleep_until(time.now() + 1s);
   co_await group.stop();
   const auto begin = time.now();
-  all.kill(1);
-  const rendezvous_change change = co_await all[0].wait_for_change();
+  nodes.kill(1);
+  const rendezvous_change change = co_await nodes[0].wait_for_change();
   CHECK(change.kind == change_kind::node_lost);
   CHECK(change.restarts == 0);
   CHECK(time.now() - begin < 300ms);
-  co_await all[0].wait_for_fence();
+  co_await nodes[0].wait_for_fence();
   CHECK(time.now() - begin < 400ms);
 }
 
@@ -399,22 +404,22 @@ TEST_CASE("agent links: the end of a round comes before its fence, also if the o
 }
 
 task<void> meet_strangers(manual_time& time) {
-  job all(time, 2, 2);
-  for (int node = 0; node < 2; ++node) all.add();
-  co_await all.meet(0, 1);
+  job nodes(time, 2, 2);
+  for (int node = 0; node < 2; ++node) nodes.add();
+  co_await nodes.meet(0, 1);
   elastic::rendezvous_messages::hello greeting;
   greeting.run_id = "job";
   greeting.node = {"host1", 1, 0};
   elastic::rendezvous_messages::witness spy;
   spy.run_id = "job";
   spy.node = greeting.node;
-  const std::vector<std::string> words = {"", "{}", "no message at all",
-                                          elastic::to_text(elastic::rendezvous_request(greeting)),
-                                          elastic::to_text(elastic::rendezvous_request(spy))};
-  for (const std::string& word : words) {
-    INFO(word);
-    const auto channel = co_await all.mesh().connector_of(7, 1)->connect();
-    channel->send(word);
+  const std::vector<std::string> messages = {
+      "", "{}", "no message at all", elastic::to_text(elastic::rendezvous_request(greeting)),
+      elastic::to_text(elastic::rendezvous_request(spy))};
+  for (const std::string& message : messages) {
+    INFO(message);
+    const auto channel = co_await nodes.mesh().connector_of(7, 1)->connect();
+    channel->send(message);
     bool is_dropped = false;
     try {
       co_await channel->receive();
@@ -425,7 +430,7 @@ task<void> meet_strangers(manual_time& time) {
   }
   std::optional<rendezvous_change> change;
   const auto limit = time.now() + 5s;
-  co_await elastic::with_deadline(time, limit, hear(all[1], change));
+  co_await elastic::with_deadline(time, limit, hear(nodes[1], change));
   CHECK_FALSE(change.has_value());
 }
 
@@ -433,15 +438,15 @@ TEST_CASE("agent links: who does not know the password is hung up on", "[rendezv
   run(meet_strangers);
 }
 
-task<void> reset_one(manual_time& time) {
-  job all(time, 2, 2);
-  for (int node = 0; node < 2; ++node) all.add();
-  co_await all.meet(0, 1);
+task<void> break_single_connections(manual_time& time) {
+  job nodes(time, 2, 2);
+  for (int node = 0; node < 2; ++node) nodes.add();
+  co_await nodes.meet(0, 1);
   std::optional<rendezvous_change> change;
   elastic::task_group group(co_await asio::this_coro::executor);
-  group.spawn(hear(all[1], change));
+  group.spawn(hear(nodes[1], change));
   for (int times = 0; times < 5; ++times) {
-    all.mesh().break_one_end(1, 2s);
+    nodes.mesh().break_one_end(1, 2s);
     co_await time.sleep_until(time.now() + 3s);
   }
   co_await group.stop();
@@ -449,17 +454,17 @@ task<void> reset_one(manual_time& time) {
 }
 
 task<void> leave_in_order(manual_time& time) {
-  job all(time, 1, 2);
-  for (int node = 0; node < 2; ++node) all.add();
-  co_await all.meet(0, 1);
+  job nodes(time, 1, 2);
+  for (int node = 0; node < 2; ++node) nodes.add();
+  co_await nodes.meet(0, 1);
   const auto begin = time.now();
-  co_await all[0].shutdown();
-  const rendezvous_change change = co_await all[1].wait_for_change();
+  co_await nodes[0].shutdown();
+  const rendezvous_change change = co_await nodes[1].wait_for_change();
   CHECK(change.kind == change_kind::node_lost);
   CHECK(time.now() - begin < second);
   // Its workers have all the time that they are given.
   const bool is_fenced =
-      co_await elastic::with_deadline(time, time.now() + 5s, all[1].wait_for_fence());
+      co_await elastic::with_deadline(time, time.now() + 5s, nodes[1].wait_for_fence());
   CHECK_FALSE(is_fenced);
 }
 
@@ -468,15 +473,13 @@ TEST_CASE("agent links: a node of rank 0 that leaves in order is no loss", "[ren
 }
 
 task<void> part_nodes(manual_time& time) {
-  job all(time, 2, 2);
-  for (int node = 0; node < 2; ++node) all.add();
-  all.mesh().part(1);
+  job nodes(time, 2, 2);
+  for (int node = 0; node < 2; ++node) nodes.add();
+  nodes.mesh().part(1);
   std::string problem;
-  elastic::task_group group(co_await asio::this_coro::executor);
-  std::optional<rendezvous_change> unused;
   const auto begin = time.now();
   try {
-    co_await all.meet(0, 1);
+    co_await nodes.meet(0, 1);
   } catch (const elastic::error& failure) {
     CHECK(failure.code() == elastic::errc::connection_failed);
     problem = failure.what();
@@ -493,16 +496,16 @@ TEST_CASE("agent links: nodes that reach the place and not each other are told o
   run(part_nodes);
 }
 
-task<void> without_links(manual_time& time) {
-  job all(time, 2, 3);
-  all.add();
-  all.add();
-  all.add(false);
-  co_await all.meet(0, 1, 2);
-  CHECK_FALSE(all.is_served(1));
+task<void> lose_node_without_links(manual_time& time) {
+  job nodes(time, 2, 3);
+  nodes.add();
+  nodes.add();
+  nodes.add(false);
+  co_await nodes.meet(0, 1, 2);
+  CHECK_FALSE(nodes.is_served(1));
   const auto begin = time.now();
-  all.kill(2);
-  const rendezvous_change change = co_await all[0].wait_for_change();
+  nodes.kill(2);
+  const rendezvous_change change = co_await nodes[0].wait_for_change();
   CHECK(change.kind == change_kind::node_lost);
   // By its lease.
   CHECK(time.now() - begin > 9s);
@@ -510,11 +513,11 @@ task<void> without_links(manual_time& time) {
 }
 
 TEST_CASE("agent links: with a node of an earlier release all is as it was", "[rendezvous]") {
-  run(without_links);
+  run(lose_node_without_links);
 }
 
 TEST_CASE("agent links: a connection that breaks alone is no loss", "[rendezvous]") {
-  run(reset_one);
+  run(break_single_connections);
 }
 
 }  // namespace agent_links_tests
