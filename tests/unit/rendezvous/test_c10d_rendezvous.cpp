@@ -55,21 +55,21 @@ class job {
 
   /// The first so many nodes enter the next round.
   task<std::vector<rendezvous_round>> meet(std::size_t count) {
-    std::vector<std::optional<rendezvous_round>> placed(count);
+    std::vector<std::optional<rendezvous_round>> rounds_by_node(count);
     std::size_t missing = count;
     auto executor = co_await asio::this_coro::executor;
-    elastic::event_flag all_there(executor);
-    for (std::size_t place = 0; place < count; ++place) {
-      auto on_placed = [&, place](std::exception_ptr failure, rendezvous_round met) {
+    elastic::event_flag completion(executor);
+    for (std::size_t index = 0; index < count; ++index) {
+      auto on_round = [&, index](std::exception_ptr failure, rendezvous_round round) {
         if (failure) std::rethrow_exception(failure);
-        placed[place] = std::move(met);
-        if (--missing == 0) all_there.set();
+        rounds_by_node[index] = std::move(round);
+        if (--missing == 0) completion.set();
       };
-      asio::co_spawn(executor, node(place).next_round(), std::move(on_placed));
+      asio::co_spawn(executor, node(index).next_round(), std::move(on_round));
     }
-    co_await all_there.wait();
+    co_await completion.wait();
     std::vector<rendezvous_round> rounds;
-    for (auto& one : placed) rounds.push_back(std::move(*one));
+    for (auto& round : rounds_by_node) rounds.push_back(std::move(*round));
     co_return rounds;
   }
 
@@ -93,8 +93,8 @@ task<std::string> message_of(task<rendezvous_round> work) {
 }
 
 CO_TEST("c10d rendezvous: the nodes of one host meet, the first hosts", "[rendezvous]") {
-  job all(3, 3);
-  const auto rounds = co_await all.meet(3);
+  job test_job(3, 3);
+  const auto rounds = co_await test_job.meet(3);
   std::vector<int> ranks;
   for (const rendezvous_round& round : rounds) {
     ranks.push_back(round.group_rank);
@@ -113,182 +113,186 @@ CO_TEST("c10d rendezvous: the nodes of one host meet, the first hosts", "[rendez
   CHECK(value == "value");
   const std::string at_host = co_await rounds[0].agents->get("key");
   CHECK(at_host == "value");
-  co_await all.end();
+  co_await test_job.end();
 }
 
 CO_TEST("c10d rendezvous: each of several servers looks for nodes of torchrun", "[rendezvous]") {
-  job all(3, 3);
-  for (int more = 0; more < 2; ++more) {
-    all.parameters.endpoint += fmt::format(",127.0.0.1:{}", elastic::test::reserved_port());
+  job test_job(3, 3);
+  for (int endpoint = 0; endpoint < 2; ++endpoint) {
+    test_job.parameters.endpoint += fmt::format(",127.0.0.1:{}", elastic::test::reserved_port());
   }
   int watches = 0;
   for (std::size_t index = 0; index < 3; ++index) {
-    all.node(index).meet_beside_torch([&watches](const auto& engine) -> std::shared_ptr<void> {
+    test_job.node(index).meet_beside_torch([&watches](const auto& engine) -> std::shared_ptr<void> {
       ++watches;
       return engine;
     });
   }
-  co_await all.meet(3);
+  co_await test_job.meet(3);
   CHECK(watches == 3);
-  co_await all.end();
+  co_await test_job.end();
 }
 
 CO_TEST("c10d rendezvous: failed workers are told to every node, and counted for all",
         "[rendezvous]") {
-  job all(2, 2);
-  co_await all.meet(2);
-  const rendezvous_change own = co_await all.node(1).report_failure("rank 1 ended: SIGKILL");
-  const rendezvous_change heard = co_await all.node(0).wait_for_change();
-  CHECK(heard.kind == change_kind::worker_failed);
-  CHECK(heard.what == own.what);
-  CHECK(heard.what.find("rank 1 ended: SIGKILL") != std::string::npos);
-  CHECK(heard.restarts == 1);
-  CHECK_FALSE(own.on_other_node);
-  CHECK(heard.on_other_node);
-  const auto rounds = co_await all.meet(2);
+  job test_job(2, 2);
+  co_await test_job.meet(2);
+  const rendezvous_change own_change =
+      co_await test_job.node(1).report_failure("rank 1 ended: SIGKILL");
+  const rendezvous_change other_change = co_await test_job.node(0).wait_for_change();
+  CHECK(other_change.kind == change_kind::worker_failed);
+  CHECK(other_change.what == own_change.what);
+  CHECK(other_change.what.find("rank 1 ended: SIGKILL") != std::string::npos);
+  CHECK(other_change.restarts == 1);
+  CHECK_FALSE(own_change.on_other_node);
+  CHECK(other_change.on_other_node);
+  const auto rounds = co_await test_job.meet(2);
   CHECK(rounds[0].round == 1);
   CHECK(rounds[0].restarts == 1);
-  co_await all.end();
+  co_await test_job.end();
 }
 
 CO_TEST("c10d rendezvous: a node that comes ends the round, one that leaves does, too",
         "[rendezvous]") {
-  job all(1, 3);
-  co_await all.meet(2);
-  std::optional<rendezvous_round> late;
-  asio::co_spawn(co_await asio::this_coro::executor, all.node(2).next_round(),
-                 [&](std::exception_ptr, rendezvous_round met) { late = std::move(met); });
-  rendezvous_change change = co_await all.node(0).wait_for_change();
+  job test_job(1, 3);
+  co_await test_job.meet(2);
+  std::optional<rendezvous_round> late_round;
+  asio::co_spawn(
+      co_await asio::this_coro::executor, test_job.node(2).next_round(),
+      [&](std::exception_ptr, rendezvous_round round) { late_round = std::move(round); });
+  rendezvous_change change = co_await test_job.node(0).wait_for_change();
   CHECK(change.kind == change_kind::node_waiting);
-  const int waiting = co_await all.node(0).num_nodes_waiting();
+  const int waiting = co_await test_job.node(0).num_nodes_waiting();
   CHECK(waiting == 1);
-  auto rounds = co_await all.meet(2);
+  auto rounds = co_await test_job.meet(2);
   CHECK(rounds[0].group_world_size == 3);
-  co_await all.node(2).shutdown();
-  REQUIRE(late);
-  change = co_await all.node(0).wait_for_change();
+  co_await test_job.node(2).shutdown();
+  REQUIRE(late_round);
+  change = co_await test_job.node(0).wait_for_change();
   CHECK(change.kind == change_kind::node_lost);
-  rounds = co_await all.meet(2);
+  rounds = co_await test_job.meet(2);
   CHECK(rounds[0].group_world_size == 2);
   CHECK(rounds[0].restarts == 0);
-  co_await all.end();
+  co_await test_job.end();
 }
 
 CO_TEST("c10d rendezvous: the exit barrier opens when all have succeeded", "[rendezvous]") {
-  job all(2, 2);
-  co_await all.meet(2);
-  asio::co_spawn(co_await asio::this_coro::executor, all.node(1).exit_barrier(),
+  job test_job(2, 2);
+  co_await test_job.meet(2);
+  asio::co_spawn(co_await asio::this_coro::executor, test_job.node(1).exit_barrier(),
                  [](std::exception_ptr failure) { CHECK_FALSE(failure); });
-  co_await all.node(0).exit_barrier();
+  co_await test_job.node(0).exit_barrier();
   // It stays open.
-  co_await all.node(1).exit_barrier();
-  co_await all.node(1).close(job_end::succeeded, "all is done");
-  const auto late = co_await error_of(all.node(2).next_round());
-  CHECK(late == errc::rendezvous_finished);
-  co_await all.end();
+  co_await test_job.node(1).exit_barrier();
+  co_await test_job.node(1).close(job_end::succeeded, "all is done");
+  const auto late_error = co_await error_of(test_job.node(2).next_round());
+  CHECK(late_error == errc::rendezvous_finished);
+  co_await test_job.end();
 }
 
 CO_TEST("c10d rendezvous: a job that failed is over for all, also for those who wait",
         "[rendezvous]") {
-  job all(1, 2);
-  co_await all.meet(2);
-  co_await all.node(1).close(job_end::failed, "no restarts are left");
-  const auto heard = co_await error_of(all.node(0).wait_for_change());
-  CHECK(heard == errc::rendezvous_closed);
-  const std::string late = co_await message_of(all.node(2).next_round());
-  CHECK(late == "no restarts are left");
-  co_await all.end();
+  job test_job(1, 2);
+  co_await test_job.meet(2);
+  co_await test_job.node(1).close(job_end::failed, "no restarts are left");
+  const auto change_error = co_await error_of(test_job.node(0).wait_for_change());
+  CHECK(change_error == errc::rendezvous_closed);
+  const std::string late_reason = co_await message_of(test_job.node(2).next_round());
+  CHECK(late_reason == "no restarts are left");
+  co_await test_job.end();
 }
 
 CO_TEST("c10d rendezvous: too few nodes end in an error that counts them", "[rendezvous]") {
-  job all(2, 2);
-  all.parameters.conf["join_timeout"] = "0.2";
-  const std::string why = co_await message_of(all.node(0).next_round());
-  CHECK(why == fmt::format("1 of at least 2 nodes had joined at 127.0.0.1:{} within 0.2 s "
-                           "(--rdzv-conf join_timeout)",
-                           all.port));
-  co_await all.end();
+  job test_job(2, 2);
+  test_job.parameters.conf["join_timeout"] = "0.2";
+  const std::string reason = co_await message_of(test_job.node(0).next_round());
+  CHECK(reason == fmt::format("1 of at least 2 nodes had joined at 127.0.0.1:{} within 0.2 s "
+                              "(--rdzv-conf join_timeout)",
+                              test_job.port));
+  co_await test_job.end();
 }
 
 CO_TEST("c10d rendezvous: an endpoint that nobody serves is an error that names it",
         "[rendezvous]") {
-  job all(2, 2);
-  all.parameters.conf["is_host"] = "no";
-  all.parameters.conf["join_timeout"] = "0.1";
-  const std::string why = co_await message_of(all.node(0).next_round());
-  CHECK(why == fmt::format("could not reach the rendezvous at 127.0.0.1:{}: 127.0.0.1: "
-                           "Connection refused",
-                           all.port));
-  co_await all.end();
+  job test_job(2, 2);
+  test_job.parameters.conf["is_host"] = "no";
+  test_job.parameters.conf["join_timeout"] = "0.1";
+  const std::string reason = co_await message_of(test_job.node(0).next_round());
+  CHECK(reason == fmt::format("could not reach the rendezvous at 127.0.0.1:{}: 127.0.0.1: "
+                              "Connection refused",
+                              test_job.port));
+  co_await test_job.end();
 }
 
 CO_TEST("c10d rendezvous: who must host and cannot says why", "[rendezvous]") {
-  job all(2, 2);
-  asio::ip::tcp::acceptor taken(co_await asio::this_coro::executor,
-                                {asio::ip::address_v4::loopback(), all.port});
-  all.parameters.conf["is_host"] = "yes";
-  const auto failure = co_await error_of(all.node(0).next_round());
+  job test_job(2, 2);
+  asio::ip::tcp::acceptor acceptor(co_await asio::this_coro::executor,
+                                   {asio::ip::address_v4::loopback(), test_job.port});
+  test_job.parameters.conf["is_host"] = "yes";
+  const auto failure = co_await error_of(test_job.node(0).next_round());
   CHECK(failure == errc::address_in_use);
-  co_await all.end();
+  co_await test_job.end();
 }
 
 CO_TEST("c10d rendezvous: a host that leaves in order closes the job", "[rendezvous]") {
-  job all(2, 2);
-  co_await all.meet(2);
-  co_await all.node(0).shutdown();
-  const auto closed = co_await error_of(all.node(1).wait_for_change());
-  CHECK(closed == errc::rendezvous_closed);
-  const auto again = co_await error_of(all.node(1).next_round());
-  CHECK(again == errc::rendezvous_closed);
-  co_await all.end();
+  job test_job(2, 2);
+  co_await test_job.meet(2);
+  co_await test_job.node(0).shutdown();
+  const auto change_error = co_await error_of(test_job.node(1).wait_for_change());
+  CHECK(change_error == errc::rendezvous_closed);
+  const auto round_error = co_await error_of(test_job.node(1).next_round());
+  CHECK(round_error == errc::rendezvous_closed);
+  co_await test_job.end();
 }
 
 CO_TEST("c10d rendezvous: cancelled while it waits for others, it is in no round", "[rendezvous]") {
-  job all(1, 2);
-  all.parameters.conf["last_call_timeout"] = "30";
+  job test_job(1, 2);
+  test_job.parameters.conf["last_call_timeout"] = "30";
   elastic::system_time time;
-  const auto none = co_await with_deadline(time, time.now() + 50ms, all.node(0).next_round());
-  CHECK_FALSE(none.has_value());
-  co_await all.end();
+  const auto round = co_await with_deadline(time, time.now() + 50ms, test_job.node(0).next_round());
+  CHECK_FALSE(round.has_value());
+  co_await test_job.end();
 }
 
 CO_TEST("c10d rendezvous: every wait ends when it is cancelled", "[rendezvous]") {
-  job all(2, 2);
-  co_await all.meet(2);
+  job test_job(2, 2);
+  co_await test_job.meet(2);
   elastic::system_time time;
   const auto change =
-      co_await with_deadline(time, time.now() + 20ms, all.node(0).wait_for_change());
+      co_await with_deadline(time, time.now() + 20ms, test_job.node(0).wait_for_change());
   CHECK_FALSE(change.has_value());
-  const bool met = co_await with_deadline(time, time.now() + 20ms, all.node(0).exit_barrier());
-  CHECK_FALSE(met);
-  co_await all.end();
+  const bool has_passed =
+      co_await with_deadline(time, time.now() + 20ms, test_job.node(0).exit_barrier());
+  CHECK_FALSE(has_passed);
+  co_await test_job.end();
 }
 
 TEST_CASE("c10d rendezvous: settings that are none are refused, and named", "[rendezvous]") {
-  const std::vector<std::pair<const char*, const char*>> bad = {{"is_host", "perhaps"},
-                                                                {"join_timeout", "0"},
-                                                                {"last_call_timeout", "-1"},
-                                                                {"keep_alive_max_attempt", "1.5"},
-                                                                {"keep_alive_interval", "soon"},
-                                                                {"reconnect_grace", ""},
-                                                                {"host_grace", "0"}};
-  for (const auto& [name, value] : bad) {
-    job all(2, 2);
-    all.parameters.conf[name] = value;
+  const std::vector<std::pair<const char*, const char*>> bad_settings = {
+      {"is_host", "perhaps"},
+      {"join_timeout", "0"},
+      {"last_call_timeout", "-1"},
+      {"keep_alive_max_attempt", "1.5"},
+      {"keep_alive_interval", "soon"},
+      {"reconnect_grace", ""},
+      {"host_grace", "0"}};
+  for (const auto& [name, value] : bad_settings) {
+    job test_job(2, 2);
+    test_job.parameters.conf[name] = value;
     try {
-      all.node(0);
+      test_job.node(0);
       FAIL_CHECK(name << " was taken");
-    } catch (const elastic::error& refused) {
-      CHECK(refused.code() == errc::invalid_argument);
-      CHECK(std::string(refused.what()).find(name) != std::string::npos);
+    } catch (const elastic::error& failure) {
+      CHECK(failure.code() == errc::invalid_argument);
+      CHECK(std::string(failure.what()).find(name) != std::string::npos);
     }
   }
-  job all(2, 2);
-  all.parameters.endpoint = "localhost:0";
-  CHECK_THROWS_AS(all.node(0), elastic::error);
-  all.parameters.endpoint = "localhost:1";
-  all.parameters.run_id.clear();
-  CHECK_THROWS_AS(all.node(0), elastic::error);
+  job test_job(2, 2);
+  test_job.parameters.endpoint = "localhost:0";
+  CHECK_THROWS_AS(test_job.node(0), elastic::error);
+  test_job.parameters.endpoint = "localhost:1";
+  test_job.parameters.run_id.clear();
+  CHECK_THROWS_AS(test_job.node(0), elastic::error);
 }
 
 CO_TEST("c10d rendezvous: jobs of other names do not meet at the same server", "[rendezvous]") {
@@ -313,10 +317,10 @@ struct service_stage {
   std::unique_ptr<elastic::tcp_store_server> server;
 };
 
-task<std::string> said_to(asio::any_io_executor executor, std::uint16_t port, std::string bytes) {
+task<std::string> answer_to(asio::any_io_executor executor, std::uint16_t port, std::string bytes) {
   asio::ip::tcp::socket socket(executor);
-  const asio::ip::tcp::endpoint at(asio::ip::address_v4::loopback(), port);
-  co_await socket.async_connect(at, asio::use_awaitable);
+  const asio::ip::tcp::endpoint server(asio::ip::address_v4::loopback(), port);
+  co_await socket.async_connect(server, asio::use_awaitable);
   // In two pieces, the first of which is never the whole greeting.
   co_await asio::async_write(socket, asio::buffer(bytes.substr(0, 5)), asio::use_awaitable);
   co_await asio::async_write(socket, asio::buffer(bytes.substr(5)), asio::use_awaitable);
@@ -340,7 +344,7 @@ elastic::rendezvous_messages::welcome welcome_in(const std::string& frame) {
       elastic::parse_rendezvous_answer(frame.substr(length_bytes)));
 }
 
-std::vector<std::string> rude_words(const std::string& greeting, const std::string& hello) {
+std::vector<std::string> rude_messages(const std::string& greeting, const std::string& hello) {
   return {
       "elastic rendezvouz\n" + hello,
       greeting + framed("{}"),
@@ -359,19 +363,19 @@ CO_TEST("rendezvous service: who breaks the protocol is disconnected, the others
   hello.run_id = "job";
   const std::string hello_frame = framed(elastic::to_text(elastic::rendezvous_request(hello)));
 
-  const std::string both = greeting + hello_frame;
-  const std::string polite = co_await said_to(executor, port, both);
-  CHECK_FALSE(welcome_in(polite).resumed);
-  CHECK(welcome_in(polite).term > 0);
-  const std::vector<std::string> rude = rude_words(greeting, hello_frame);
-  for (const std::string& bytes : rude) {
-    const std::string answer = co_await said_to(executor, port, bytes);
+  const std::string polite_message = greeting + hello_frame;
+  const std::string polite_answer = co_await answer_to(executor, port, polite_message);
+  CHECK_FALSE(welcome_in(polite_answer).resumed);
+  CHECK(welcome_in(polite_answer).term > 0);
+  const std::vector<std::string> messages = rude_messages(greeting, hello_frame);
+  for (const std::string& message : messages) {
+    const std::string answer = co_await answer_to(executor, port, message);
     CHECK(answer.empty());
   }
-  const std::string again = both + hello_frame;
-  const std::string twice = co_await said_to(executor, port, again);
-  CHECK(welcome_in(twice).resumed);
-  CHECK(welcome_in(twice).term == welcome_in(polite).term);
+  const std::string repeated_message = polite_message + hello_frame;
+  const std::string second_answer = co_await answer_to(executor, port, repeated_message);
+  CHECK(welcome_in(second_answer).resumed);
+  CHECK(welcome_in(second_answer).term == welcome_in(polite_answer).term);
   co_await stage.server->stop();
 }
 
