@@ -21,9 +21,9 @@ std::string problem_of(const std::string& text) {
   } catch (const elastic::error& failure) {
     CHECK(failure.code() == elastic::errc::rendezvous_state);
     const std::string beginning = "the rendezvous' state is not one of torchrun's 'etcd': ";
-    const std::string what = failure.what();
-    CHECK(what.rfind(beginning, 0) == 0);
-    return what.substr(beginning.size());
+    const std::string message = failure.what();
+    CHECK(message.rfind(beginning, 0) == 0);
+    return message.substr(beginning.size());
   }
   return "";
 }
@@ -76,8 +76,8 @@ TEST_CASE("legacy state: is written as torchrun reads it", "[rendezvous]") {
   state.waiting = 1;
   CHECK(to_text(state) == R"({"keep_alives":["/p/v_3/rank_0"],"num_workers_waiting":1,)"
                           R"("participants":[0,1],"status":"final","version":"3"})");
-  const legacy_state again = parse_legacy_state(to_text(state));
-  CHECK(to_text(again) == to_text(state));
+  const legacy_state copy = parse_legacy_state(to_text(state));
+  CHECK(to_text(copy) == to_text(state));
 }
 
 TEST_CASE("legacy state: how the job has ended stands in one that elasticrun has closed",
@@ -85,10 +85,10 @@ TEST_CASE("legacy state: how the job has ended stands in one that elasticrun has
   legacy_state state;
   state.status = legacy_status::closed;
   state.ending = elastic::job_ending{elastic::job_end::succeeded, "all is well"};
-  const legacy_state again = parse_legacy_state(to_text(state));
-  REQUIRE(again.ending);
-  CHECK(again.ending->how == elastic::job_end::succeeded);
-  CHECK(again.ending->why == "all is well");
+  const legacy_state copy = parse_legacy_state(to_text(state));
+  REQUIRE(copy.ending);
+  CHECK(copy.ending->how == elastic::job_end::succeeded);
+  CHECK(copy.ending->why == "all is well");
   // What is no ending is none.
   const std::string text = GENERATE(R"("elastic_ending": 3)", R"("elastic_ending": {"how": 3})",
                                     R"("elastic_ending": {"how": "failed", "why": []})");
