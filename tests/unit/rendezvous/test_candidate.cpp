@@ -89,9 +89,9 @@ class stage {
   }
 
   std::vector<std::shared_ptr<elastic::message_connector>> connectors(int machine) {
-    std::vector<std::shared_ptr<elastic::message_connector>> ways;
-    for (int place = 0; place < 3; ++place) ways.push_back(net_.connector_of(machine, place));
-    return ways;
+    std::vector<std::shared_ptr<elastic::message_connector>> result;
+    for (int place = 0; place < 3; ++place) result.push_back(net_.connector_of(machine, place));
+    return result;
   }
 
   /// An agent that takes itself for the candidate `self` and serves at `place`.
@@ -109,7 +109,7 @@ class stage {
     candidates_[place] = std::make_shared<candidate>(std::move(options));
     net_.serve(place, machine, candidates_[place]);
   }
-  candidate& at(int place) { return *candidates_.at(place); }
+  candidate& candidate_at(int place) { return *candidates_.at(place); }
 
   /// A node that the candidate that leads has welcomed to a job of one node.
   task<std::unique_ptr<scripted_node>> enter(int machine, int leader) {
@@ -138,15 +138,15 @@ class stage {
     options.node = 100 + static_cast<std::uint64_t>(machine);
     options.interval = 5s;
     options.time = clock();
-    leader_connector way(std::move(options));
+    leader_connector connector(std::move(options));
     std::string result;
     try {
-      const auto channel = co_await way.connect();
-      result = fmt::format("candidate {} leads", way.leader());
+      const auto channel = co_await connector.connect();
+      result = fmt::format("candidate {} leads", connector.leader());
       channel->close();
-    } catch (const elastic::error& refused) {
-      CHECK(refused.code() == errc::invalid_argument);
-      result = refused.what();
+    } catch (const elastic::error& failure) {
+      CHECK(failure.code() == errc::invalid_argument);
+      result = failure.what();
     }
     co_return result;
   }
@@ -223,14 +223,14 @@ TIME_TEST("candidate: one whose agent is started anew takes part again", "[rende
   for (const int place : {0, 1, 2}) job.serve(place, place, place);
   co_await job.pass(2s);
   for (const int place : {0, 1, 2}) {
-    const std::size_t before = job.count("leads in term");
+    const std::size_t earlier_terms = job.count("leads in term");
     job.kill(place);
     job.serve(20 + place, place, place);
     co_await job.pass(60s);
     INFO(job.logs());
     CHECK(job.log(20 + place).count("is another agent") == 0);
     // Not more than one of them led.
-    CHECK(job.count("leads in term") <= before + 1);
+    CHECK(job.count("leads in term") <= earlier_terms + 1);
     const std::string answer = co_await job.search(20 + place, place);
     CHECK(answer.find(" leads") != std::string::npos);
   }
@@ -320,13 +320,14 @@ TIME_TEST("candidate: a leader stays until every node has left, which knows of t
   const std::string answer = co_await node->hear();
   CHECK(answer == "placed");
   constexpr bool is_over = true;
-  const auto too_soon =
-      co_await with_deadline(time, time.now() + 10s, job.at(leader).retire(is_over));
-  CHECK_FALSE(too_soon);
+  const auto early_result =
+      co_await with_deadline(time, time.now() + 10s, job.candidate_at(leader).retire(is_over));
+  CHECK_FALSE(early_result);
   node->say(elastic::rendezvous_messages::leave{});
-  const auto end = co_await with_deadline(time, time.now() + 5s, job.at(leader).retire(is_over));
+  const auto result =
+      co_await with_deadline(time, time.now() + 5s, job.candidate_at(leader).retire(is_over));
   INFO(job.logs());
-  CHECK(end == true);
+  CHECK(result == true);
   co_await job.end();
 }
 

@@ -15,15 +15,15 @@ using elastic::detail::objection_to;
 using elastic::detail::objection_to_local_addr;
 
 std::vector<asio::ip::address> addresses(const std::vector<std::string>& texts) {
-  std::vector<asio::ip::address> made;
-  for (const std::string& text : texts) made.push_back(asio::ip::make_address(text));
-  return made;
+  std::vector<asio::ip::address> result;
+  for (const std::string& text : texts) result.push_back(asio::ip::make_address(text));
+  return result;
 }
 
 TEST_CASE("candidate addresses: two endpoints that are one server are named", "[rendezvous]") {
   struct row {
     const char* name;
-    candidate_addresses of;
+    candidate_addresses candidates;
     std::string refusal;
   };
   const std::vector<row> rows = {
@@ -45,17 +45,18 @@ TEST_CASE("candidate addresses: two endpoints that are one server are named", "[
   };
   for (const row& entry : rows) {
     INFO(entry.name);
-    CHECK(objection_to(entry.of) == entry.refusal);
+    CHECK(objection_to(entry.candidates) == entry.refusal);
   }
 }
 
 TEST_CASE("candidate addresses: a node is not known by another's endpoint", "[rendezvous]") {
-  const candidate_addresses of{{{"a", 1}, {"b", 1}, {"c", 1}},
-                               {addresses({"10.0.0.1"}), addresses({"10.0.0.2", "fe80::2"}), {}}};
+  const candidate_addresses candidates{
+      {{"a", 1}, {"b", 1}, {"c", 1}},
+      {addresses({"10.0.0.1"}), addresses({"10.0.0.2", "fe80::2"}), {}}};
   const std::function<bool(const asio::ip::address&)> is_own =
       [](const asio::ip::address& address) { return address.to_string() == "10.0.0.1"; };
-  const auto objection = [&](const std::string& name, int served) {
-    return objection_to_local_addr(of, name, served, is_own);
+  const auto objection = [&](const std::string& name, int own_candidate) {
+    return objection_to_local_addr(candidates, name, own_candidate, is_own);
   };
   CHECK(objection("", -1).empty());
   CHECK(objection("a", -1).empty());

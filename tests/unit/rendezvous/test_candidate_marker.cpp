@@ -17,17 +17,17 @@ using elastic::detail::candidate_marker;
 TEST_CASE("candidate marker: shows that one was left in this place of the job, and no other",
           "[rendezvous]") {
   const std::string job = "job of " + std::to_string(::getpid());
-  const candidate_marker first(job, "a:1,b:1", 0);
-  REQUIRE_FALSE(first.exists());
-  first.leave();
-  first.leave();
+  const candidate_marker marker(job, "a:1,b:1", 0);
+  REQUIRE_FALSE(marker.exists());
+  marker.leave();
+  marker.leave();
   CHECK(candidate_marker(job, "a:1,b:1", 0).exists());
   CHECK_FALSE(candidate_marker(job, "a:1,b:1", 1).exists());
   CHECK_FALSE(candidate_marker(job, "a:1,b:2", 0).exists());
   CHECK_FALSE(candidate_marker(job + " two", "a:1,b:1", 0).exists());
-  first.remove();
-  first.remove();
-  CHECK_FALSE(first.exists());
+  marker.remove();
+  marker.remove();
+  CHECK_FALSE(marker.exists());
 }
 
 TEST_CASE("candidate marker: what is not a file of this user's is none", "[rendezvous]") {

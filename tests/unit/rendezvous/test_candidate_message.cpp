@@ -15,7 +15,7 @@ namespace candidate_message_tests {
 
 using namespace std::chrono_literals;
 using namespace elastic::detail::candidate_messages;
-namespace said = elastic::detail::candidate_messages;
+namespace messages = elastic::detail::candidate_messages;
 using elastic::errc;
 using elastic::job_end;
 using elastic::detail::candidate_answer;
@@ -51,22 +51,22 @@ TEST_CASE("candidate message: what is read is what was written", "[rendezvous]")
       seek{"job", "a:1,b:2", 5, 1, 77},
       vote{5, true, false},
       vote{6, false, true},
-      said::write{7, 99, {}},
-      said::write{7, 0, full_register()},
+      messages::write{7, 99, {}},
+      messages::write{7, 0, full_register()},
       resign{8, true},
       resign{0, false},
   };
   for (const auto& request : requests) {
     const std::string text = candidate_text(request);
     CAPTURE(text);
-    const auto heard = parse_candidate_request(text);
-    REQUIRE(heard);
-    CHECK(heard->index() == request.index());
-    CHECK(candidate_text(*heard) == text);
+    const auto copy = parse_candidate_request(text);
+    REQUIRE(copy);
+    CHECK(copy->index() == request.index());
+    CHECK(candidate_text(*copy) == text);
   }
   const std::vector<candidate_answer> answers = {
       rejected{"no"},
-      said::wait{1},
+      messages::wait{1},
       present{2, 77},
       accepted{},
       leads{4, 2},
@@ -77,16 +77,17 @@ TEST_CASE("candidate message: what is read is what was written", "[rendezvous]")
   for (const auto& answer : answers) {
     const std::string text = candidate_text(answer);
     CAPTURE(text);
-    const candidate_answer heard = parse_candidate_answer(text);
-    CHECK(heard.index() == answer.index());
-    CHECK(candidate_text(heard) == text);
+    const candidate_answer copy = parse_candidate_answer(text);
+    CHECK(copy.index() == answer.index());
+    CHECK(candidate_text(copy) == text);
   }
 }
 
 TEST_CASE("candidate message: the register arrives whole", "[rendezvous]") {
-  const auto heard = parse_candidate_request(candidate_text(said::write{7, 0, full_register()}));
-  REQUIRE(heard);
-  CHECK(std::get<said::write>(*heard).value == full_register());
+  const auto request =
+      parse_candidate_request(candidate_text(messages::write{7, 0, full_register()}));
+  REQUIRE(request);
+  CHECK(std::get<messages::write>(*request).value == full_register());
 }
 
 TEST_CASE("candidate message: a register of the most nodes fits into a message", "[rendezvous]") {
@@ -104,46 +105,46 @@ TEST_CASE("candidate message: what breaks the protocol is refused", "[rendezvous
   const auto complaint = [](const std::string& text) -> std::string {
     try {
       parse_candidate_request(text);
-    } catch (const elastic::error& refused) {
-      CHECK(refused.code() == errc::protocol_violation);
-      return refused.what();
+    } catch (const elastic::error& failure) {
+      CHECK(failure.code() == errc::protocol_violation);
+      return failure.what();
     }
     return "taken";
   };
-  const auto with = [](const std::string& from, const std::string& to) {
-    std::string text = candidate_text(candidate_request(said::write{7, 0, full_register()}));
-    const auto at = text.find(from);
-    REQUIRE(at != std::string::npos);
-    return text.replace(at, from.size(), to);
+  const auto changed_text = [](const std::string& part, const std::string& replacement) {
+    std::string text = candidate_text(candidate_request(messages::write{7, 0, full_register()}));
+    const auto position = text.find(part);
+    REQUIRE(position != std::string::npos);
+    return text.replace(position, part.size(), replacement);
   };
   CHECK(complaint("{}").find("kind") != std::string::npos);
   CHECK(complaint(R"({"kind": "lead"})").find("unknown kind: 'lead'") != std::string::npos);
   CHECK(complaint(R"({"kind": "vote", "term": -1, "try": true, "fresh": true})").find("term") !=
         std::string::npos);
-  CHECK(complaint(with("\"members\": \"0", "\"members\": \"")).find("members") !=
+  CHECK(complaint(changed_text("\"members\": \"0", "\"members\": \"")).find("members") !=
         std::string::npos);
-  CHECK(complaint(with("\"members\": \"0", "\"members\": \"x")).find("hexadecimal") !=
+  CHECK(complaint(changed_text("\"members\": \"0", "\"members\": \"x")).find("hexadecimal") !=
         std::string::npos);
-  CHECK(complaint(with("\"succeeded\"", "\"maybe\"")).find("maybe") != std::string::npos);
-  CHECK(complaint(with("\"restarts\": 2", "\"restarts\": -2")).find("restarts") !=
+  CHECK(complaint(changed_text("\"succeeded\"", "\"maybe\"")).find("maybe") != std::string::npos);
+  CHECK(complaint(changed_text("\"restarts\": 2", "\"restarts\": -2")).find("restarts") !=
         std::string::npos);
-  const std::string many(16 * (elastic::limits::rendezvous_register_nodes + 1), '0');
-  CHECK(complaint(with("\"members\": \"", "\"members\": \"" + many)).find("members") !=
-        std::string::npos);
+  const std::string extra_members(16 * (elastic::limits::rendezvous_register_nodes + 1), '0');
+  CHECK(complaint(changed_text("\"members\": \"", "\"members\": \"" + extra_members))
+            .find("members") != std::string::npos);
 }
 
 TEST_CASE("round register: the newer one is of the later term, or was written later in it",
           "[rendezvous]") {
-  round_register one = full_register();
-  round_register two = full_register();
-  CHECK_FALSE(one.is_newer_than(two));
-  two.sequence = 4;
-  CHECK(two.is_newer_than(one));
-  one.term = 8;
-  CHECK(one.is_newer_than(two));
-  CHECK(has_same_content(one, two));
-  two.restarts = 3;
-  CHECK_FALSE(has_same_content(one, two));
+  round_register first = full_register();
+  round_register second = full_register();
+  CHECK_FALSE(first.is_newer_than(second));
+  second.sequence = 4;
+  CHECK(second.is_newer_than(first));
+  first.term = 8;
+  CHECK(first.is_newer_than(second));
+  CHECK(has_same_content(first, second));
+  second.restarts = 3;
+  CHECK_FALSE(has_same_content(first, second));
 }
 
 }  // namespace candidate_message_tests

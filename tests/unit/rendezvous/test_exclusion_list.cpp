@@ -75,24 +75,26 @@ std::vector<exclusion> read(const std::string& text) {
 }
 
 TEST_CASE("exclusion list: what is written can be read", "[rendezvous]") {
-  const std::vector<exclusion> some = {
+  const std::vector<exclusion> exclusions = {
       {"gpu7.example", 600s, "GPU 3 is hot, \"very\""}, {"!", 1ms, ""}, {"b", 720h, "ü x"}};
-  CHECK(read(text_of(some)) == some);
+  CHECK(read(text_of(exclusions)) == exclusions);
   CHECK(text_of({{"a", 1500us, "two\nlines"}}) == "2 a two lines\n");
   // A letter is not cut in two.
-  const std::string much = std::string(elastic::limits::exclusion_reason_bytes - 1, 'x') + "ü";
-  CHECK(text_of({{"a", 1s, much}}) == "1000 a " + much.substr(0, much.size() - 2) + "\n");
+  const std::string long_reason =
+      std::string(elastic::limits::exclusion_reason_bytes - 1, 'x') + "ü";
+  CHECK(text_of({{"a", 1s, long_reason}}) ==
+        "1000 a " + long_reason.substr(0, long_reason.size() - 2) + "\n");
   CHECK(read("").empty());
 }
 
 TEST_CASE("exclusion list: what is none of it is refused", "[rendezvous]") {
-  std::string many;
-  for (std::size_t i = 0; i <= elastic::limits::excluded_nodes; ++i) many += "1 a b\n";
+  std::string long_list;
+  for (std::size_t i = 0; i <= elastic::limits::excluded_nodes; ++i) long_list += "1 a b\n";
   for (const std::string& text :
        {std::string("a"), std::string("\n"), std::string("0 a b\n"), std::string("-1 a b\n"),
         std::string("2592000001 a b\n"), std::string("99999999999999999999 a b\n"),
         std::string("1 a\n"), std::string("1  b\n"), std::string("1 \xc3\xbc b\n"),
-        "1 " + std::string(65, 'a') + " b\n", many}) {
+        "1 " + std::string(65, 'a') + " b\n", long_list}) {
     CAPTURE(text);
     CHECK_THROWS_AS(read(text), elastic::error);
   }

@@ -20,40 +20,42 @@ using elastic::exit_barrier;
 using elastic::task;
 using elastic::test::manual_time;
 
-task<void> arrive(std::shared_ptr<elastic::store> agents, int size, int& passed) {
+task<void> arrive(std::shared_ptr<elastic::store> agents, int size, int& passed_agents) {
   co_await exit_barrier(std::move(agents), size);
-  ++passed;
+  ++passed_agents;
 }
 
 TIME_TEST("exit barrier: opens for all when the last one comes", "[rendezvous]") {
   for (const int size : {1, 2, 7}) {
     CAPTURE(size);
     const auto agents = std::make_shared<elastic::memory_store>();
-    int passed = 0;
+    int passed_agents = 0;
     for (int agent = 0; agent < size; ++agent) {
       co_await time.sleep_until(time.now() + 1min);
-      REQUIRE(passed == 0);
-      asio::co_spawn(time.context(), arrive(agents, size, passed), asio::detached);
+      REQUIRE(passed_agents == 0);
+      asio::co_spawn(time.context(), arrive(agents, size, passed_agents), asio::detached);
     }
     co_await time.sleep_until(time.now());
-    CHECK(passed == size);
+    CHECK(passed_agents == size);
   }
 }
 
 TIME_TEST("exit barrier: keeps the keys of PyTorch's", "[rendezvous]") {
   const auto agents = std::make_shared<elastic::memory_store>();
   co_await exit_barrier(agents, 1);
-  const std::string count = co_await agents->get("torchelastic/agent/terminal_state/num_members");
-  CHECK(count == "1");
-  const std::string last = co_await agents->get("torchelastic/agent/terminal_state/last_member");
-  CHECK(last == "<val_ignored>");
+  const std::string member_count =
+      co_await agents->get("torchelastic/agent/terminal_state/num_members");
+  CHECK(member_count == "1");
+  const std::string last_member =
+      co_await agents->get("torchelastic/agent/terminal_state/last_member");
+  CHECK(last_member == "<val_ignored>");
 }
 
 TIME_TEST("exit barrier: who has left the wait still counts", "[rendezvous]") {
   const auto agents = std::make_shared<elastic::memory_store>();
-  const bool met =
+  const bool has_passed =
       co_await elastic::with_deadline(time, time.now() + 5min, exit_barrier(agents, 2));
-  CHECK_FALSE(met);
+  CHECK_FALSE(has_passed);
   // So the other does not wait for it in vain.
   co_await exit_barrier(agents, 2);
 }

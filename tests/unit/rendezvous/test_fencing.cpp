@@ -11,10 +11,10 @@ using namespace std::chrono_literals;
 using elastic::duration;
 using elastic::detail::fencing;
 
-void check(const fencing& planned, const fencing& expected) {
-  CHECK(planned.notice == expected.notice);
-  CHECK(planned.kill == expected.kill);
-  CHECK(planned.others_go_on == expected.others_go_on);
+void check(const fencing& plan, const fencing& expected) {
+  CHECK(plan.notice == expected.notice);
+  CHECK(plan.kill == expected.kill);
+  CHECK(plan.others_go_on == expected.others_go_on);
 }
 
 TEST_CASE("fencing: the workers of a node that falls silent are gone before the others go on",
@@ -46,11 +46,11 @@ TEST_CASE("fencing: the workers of a node whose connection ends are gone before 
 
 TEST_CASE("fencing: what is not safe is known to be so, and keeps its order", "[rendezvous]") {
   for (const duration silence : {duration(1), duration(1ms), duration(100ms), duration(400ms)}) {
-    const fencing planned = fencing::of_silence(silence);
+    const fencing plan = fencing::of_silence(silence);
     CAPTURE(silence.count());
-    CHECK_FALSE(planned.is_safe());
-    CHECK(planned.notice <= planned.kill);
-    CHECK(planned.kill <= planned.others_go_on);
+    CHECK_FALSE(plan.is_safe());
+    CHECK(plan.notice <= plan.kill);
+    CHECK(plan.kill <= plan.others_go_on);
   }
   CHECK_FALSE(fencing::of_end(100ms).is_safe());
   CHECK_FALSE(fencing{10s, 15s, 15s}.is_safe());

@@ -28,9 +28,9 @@ constexpr duration grace = 300ms;
 TEST_CASE("host loss: who may go on without the node of rank 0, and when", "[rendezvous]") {
   struct row {
     std::string name;
-    std::optional<duration> ended;
+    std::optional<duration> end;
     bool is_claimed;
-    std::optional<duration> all_claimed;
+    std::optional<duration> last_claim;
     duration now;
     host_loss_action action;
     std::optional<duration> until;
@@ -57,8 +57,8 @@ TEST_CASE("host loss: who may go on without the node of rank 0, and when", "[ren
     host_loss loss;
     loss.grace = grace;
     loss.is_claimed = entry.is_claimed;
-    if (entry.ended) loss.ended_at = begin + *entry.ended;
-    if (entry.all_claimed) loss.all_claimed_at = begin + *entry.all_claimed;
+    if (entry.end) loss.ended_at = begin + *entry.end;
+    if (entry.last_claim) loss.all_claimed_at = begin + *entry.last_claim;
     const host_loss_decision decision = decide_host_loss(loss, begin + entry.now);
     CHECK(decision.action == entry.action);
     CHECK_FALSE(decision.reason.empty());
@@ -72,18 +72,18 @@ TEST_CASE("host loss: the workers of that node are gone before anybody goes on",
   // A claim that it sees is a second sign, if the ends did not reach it.
   CHECK(host_fence(std::nullopt, begin, grace) == begin);
   CHECK(host_fence(begin, begin + 10ms, grace) == begin + 10ms);
-  const duration shortest = host_loss::shortest_grace;
-  CHECK(fencing::of_end(shortest).is_safe());
-  for (const duration each : {shortest, duration(300ms), duration(2s)}) {
+  const duration shortest_grace = host_loss::shortest_grace;
+  CHECK(fencing::of_end(shortest_grace).is_safe());
+  for (const duration node_grace : {shortest_grace, duration(300ms), duration(2s)}) {
     host_loss loss;
-    loss.grace = each;
+    loss.grace = node_grace;
     loss.ended_at = begin;
     loss.is_claimed = true;
     loss.all_claimed_at = begin;
-    const time_point go_on = decide_host_loss(loss, begin).until;
+    const time_point resumption = decide_host_loss(loss, begin).until;
     // It may hear of the end 50 ms later.
-    const time_point gone = host_fence(begin + 50ms, std::nullopt, each);
-    CHECK(gone + fencing::kill_time <= go_on);
+    const time_point fence = host_fence(begin + 50ms, std::nullopt, node_grace);
+    CHECK(fence + fencing::kill_time <= resumption);
   }
 }
 

@@ -207,28 +207,28 @@ TIME_TEST("legacy rendezvous: a node that comes late has the others meet again, 
   town place(time);
   place.parameters.max_nodes = 3;
   const auto [first_node, second_node] = co_await place.met_pair();
-  const auto first = start(time, first_node->wait_for_change());
-  const auto second = start(time, second_node->wait_for_change());
+  const auto first_change = start(time, first_node->wait_for_change());
+  const auto second_change = start(time, second_node->wait_for_change());
   co_await place.pass(1min);
-  CHECK_FALSE(first->ended);
+  CHECK_FALSE(first_change->ended);
   const auto begin = time.now();
   const node third_node = place.make();
   const auto third = start(time, third_node->next_round());
   co_await place.quiet();
-  for (const auto& outcome : {first, second}) {
+  for (const auto& outcome : {first_change, second_change}) {
     REQUIRE(outcome->value);
     CHECK(outcome->value->kind == change_kind::node_waiting);
     CHECK(outcome->value->what == "1 node waits for the next round");
   }
   const int waiting = co_await first_node->num_nodes_waiting();
   CHECK(waiting == 1);
-  const auto first_again = start(time, first_node->next_round());
+  const auto first = start(time, first_node->next_round());
   co_await place.quiet();
   // The other one, which may look every few seconds only, is not left behind.
   CHECK(place.state()->status == legacy_status::complete);
-  const auto second_again = start(time, second_node->next_round());
+  const auto second = start(time, second_node->next_round());
   co_await place.quiet();
-  for (const auto& outcome : {first_again, second_again, third}) {
+  for (const auto& outcome : {first, second, third}) {
     REQUIRE(outcome->value);
     CHECK(outcome->value->group_world_size == 3);
     CHECK(outcome->value->round == 2);
