@@ -110,11 +110,11 @@ class job {
   task<std::vector<rendezvous_round>> meet_all(std::vector<int> nodes) {
     std::map<int, rendezvous_round> rounds;
     elastic::task_group group(co_await asio::this_coro::executor);
-    for (const int node : nodes) group.spawn(meet_one(node, rounds));
+    for (const int node : nodes) group.spawn(meet_alone(node, rounds));
     co_await group.wait();
-    std::vector<rendezvous_round> ordered;
-    for (auto& [node, round] : rounds) ordered.push_back(std::move(round));
-    co_return ordered;
+    std::vector<rendezvous_round> result;
+    for (auto& [node, round] : rounds) result.push_back(std::move(round));
+    co_return result;
   }
 
   void kill(int node) {
@@ -152,7 +152,7 @@ class job {
     std::shared_ptr<std::set<int>> refused_nodes_;
   };
 
-  task<void> meet_one(int node, std::map<int, rendezvous_round>& rounds) {
+  task<void> meet_alone(int node, std::map<int, rendezvous_round>& rounds) {
     rendezvous_round round = co_await nodes_.at(static_cast<std::size_t>(node))->next_round();
     rounds[node] = std::move(round);
   }
@@ -191,7 +191,7 @@ void check_world(const std::vector<rendezvous_round>& rounds, std::size_t size, 
   }
 }
 
-task<void> lose_another(manual_time& time) {
+task<void> lose_node(manual_time& time) {
   job nodes(time, 2, 3);
   for (int node = 0; node < 3; ++node) nodes.add();
   check_world(co_await nodes.meet(0, 1, 2), 3, 0);
@@ -210,7 +210,7 @@ task<void> lose_another(manual_time& time) {
 }
 
 TEST_CASE("agent links: a node that dies is known to all at once, and they go on", "[rendezvous]") {
-  run(lose_another);
+  run(lose_node);
 }
 
 task<void> lose_host(manual_time& time) {
@@ -380,7 +380,7 @@ TEST_CASE("agent links: workers that fail because a node died cost no restart", 
   run(fail_because_of_loss);
 }
 
-task<void> lose_finished(manual_time& time) {
+task<void> lose_finished_node(manual_time& time) {
   job nodes(time, 1, 2);
   for (int node = 0; node < 2; ++node) nodes.add();
   co_await nodes.meet(0, 1);
@@ -400,7 +400,7 @@ task<void> lose_finished(manual_time& time) {
 
 TEST_CASE("agent links: the end of a round comes before its fence, also if the others had finished",
           "[rendezvous]") {
-  run(lose_finished);
+  run(lose_finished_node);
 }
 
 task<void> meet_strangers(manual_time& time) {

@@ -71,14 +71,14 @@ class job {
   /// The first so many nodes enter the next round.
   task<std::vector<rendezvous_round>> meet(std::size_t count) {
     std::vector<std::optional<rendezvous_round>> rounds_by_node(count);
-    std::size_t missing = count;
+    std::size_t missing_rounds = count;
     auto executor = co_await asio::this_coro::executor;
     elastic::event_flag completion(executor);
     for (std::size_t index = 0; index < count; ++index) {
       auto on_round = [&, index](std::exception_ptr failure, rendezvous_round round) {
         if (failure) std::rethrow_exception(failure);
         rounds_by_node[index] = std::move(round);
-        if (--missing == 0) completion.set();
+        if (--missing_rounds == 0) completion.set();
       };
       asio::co_spawn(executor, node(index).next_round(), std::move(on_round));
     }
@@ -177,8 +177,8 @@ CO_TEST("c10d rendezvous: a node that comes ends the round, one that leaves does
       [&](std::exception_ptr, rendezvous_round round) { late_round = std::move(round); });
   rendezvous_change change = co_await test_job.node(0).wait_for_change();
   CHECK(change.kind == change_kind::node_waiting);
-  const int waiting = co_await test_job.node(0).num_nodes_waiting();
-  CHECK(waiting == 1);
+  const int waiting_nodes = co_await test_job.node(0).num_nodes_waiting();
+  CHECK(waiting_nodes == 1);
   auto rounds = co_await test_job.meet(2);
   CHECK(rounds[0].group_world_size == 3);
   co_await test_job.node(2).shutdown();
@@ -346,7 +346,7 @@ task<std::string> answer_to(asio::any_io_executor executor, std::uint16_t port, 
   co_return answer;
 }
 
-std::string framed(const std::string& text) {
+std::string frame_of(const std::string& text) {
   std::string frame;
   elastic::detail::append_frame(frame, text);
   return frame;
@@ -362,8 +362,8 @@ elastic::rendezvous_messages::welcome welcome_in(const std::string& frame) {
 std::vector<std::string> rude_messages(const std::string& greeting, const std::string& hello) {
   return {
       "elastic rendezvouz\n" + hello,
-      greeting + framed("{}"),
-      greeting + framed(R"({"kind": "keep_alive"})"),
+      greeting + frame_of("{}"),
+      greeting + frame_of(R"({"kind": "keep_alive"})"),
       greeting + std::string("\xff\xff\xff\xff", 4),
   };
 }
@@ -376,7 +376,7 @@ CO_TEST("rendezvous service: who breaks the protocol is disconnected, the others
   const std::string greeting(elastic::rendezvous_service::first_words);
   elastic::rendezvous_messages::hello hello;
   hello.run_id = "job";
-  const std::string hello_frame = framed(elastic::to_text(elastic::rendezvous_request(hello)));
+  const std::string hello_frame = frame_of(elastic::to_text(elastic::rendezvous_request(hello)));
 
   const std::string polite_message = greeting + hello_frame;
   const std::string polite_answer = co_await answer_to(executor, port, polite_message);

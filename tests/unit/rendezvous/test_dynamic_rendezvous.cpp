@@ -63,30 +63,30 @@ class town {
 
   std::shared_ptr<store_rendezvous_backend> backend() {
     return std::make_shared<store_rendezvous_backend>(agents, "j", dialect, parameters.time,
-                                                      watched);
+                                                      watched_engine);
   }
 
   // A node of torchrun, which writes its state by itself.
   task<torch_state> state() {
     const auto place = backend();
-    const auto stored = co_await place->get();
-    co_return stored ? stored->state : torch_state();
+    const auto entry = co_await place->get();
+    co_return entry ? entry->state : torch_state();
   }
   task<void> put(torch_state state) {
     const auto place = backend();
-    auto stored = co_await place->get();
-    const std::string token = stored ? stored->token : "";
+    auto entry = co_await place->get();
+    const std::string token = entry ? entry->token : "";
     const auto result = co_await place->set(std::move(state), token);
     REQUIRE(result.was_set);
   }
 
-  task<void> quiet() { return time.sleep_until(time.now()); }
+  task<void> settle() { return time.sleep_until(time.now()); }
   task<void> pass(duration span) { return time.sleep_until(time.now() + span); }
 
   manual_time& time;
   std::shared_ptr<elastic::key_value_engine> engine = std::make_shared<elastic::key_value_engine>();
   // Null: nodes look again and again, as at a store that is elsewhere.
-  std::shared_ptr<elastic::key_value_engine> watched = engine;
+  std::shared_ptr<elastic::key_value_engine> watched_engine = engine;
   std::shared_ptr<elastic::store> agents = std::make_shared<elastic::memory_store>(engine);
   torch_dialect dialect = torch_dialect::torch_1_13;
   // Where nodes keep the state, if that is not the store.
@@ -143,7 +143,7 @@ class fragile_backend final : public elastic::rendezvous_backend {
 
 using node_pointer = std::shared_ptr<dynamic_rendezvous>;
 
-task<void> shut(std::vector<node_pointer> nodes) {
+task<void> shut_down(std::vector<node_pointer> nodes) {
   for (const node_pointer& node : nodes) co_await node->shutdown();
 }
 
@@ -172,7 +172,7 @@ TIME_TEST("dynamic rendezvous: a round is complete at the most nodes, ranks are 
   for (const std::string name : {"c", "a", "b"}) {
     nodes[name] = place.node(name);
     rounds[name] = start(time, nodes[name]->next_round());
-    co_await place.quiet();
+    co_await place.settle();
   }
   CHECK(time.elapsed() == 0s);
   int rank = 0;
@@ -193,7 +193,7 @@ TIME_TEST("dynamic rendezvous: with enough nodes a round waits for the last call
           "[rendezvous]") {
   town place(time);
   const bool is_watched = GENERATE(true, false);
-  if (!is_watched) place.watched = nullptr;
+  if (!is_watched) place.watched_engine = nullptr;
   const auto a = place.node("a");
   const auto b = place.node("b");
   const auto first = start(time, a->next_round());
@@ -245,14 +245,14 @@ TIME_TEST("dynamic rendezvous: a node that comes late makes the others meet agai
   CHECK_FALSE(change->ended);
   const auto c = place.node("c");
   const auto third = start(time, c->next_round());
-  co_await place.quiet();
+  co_await place.settle();
   REQUIRE(change->value);
   CHECK(change->value->kind == change_kind::node_waiting);
   CHECK(change->value->what == "node c_1_0 waits to join");
-  const int waiting = co_await nodes[1]->num_nodes_waiting();
-  CHECK(waiting == 1);
+  const int waiting_nodes = co_await nodes[1]->num_nodes_waiting();
+  CHECK(waiting_nodes == 1);
   const auto first = start(time, nodes[0]->next_round());
-  co_await place.quiet();
+  co_await place.settle();
   // The one that has left shows to the last one, too.
   const rendezvous_change second_change = co_await nodes[1]->wait_for_change();
   CHECK(second_change.kind == change_kind::node_waiting);
@@ -266,7 +266,7 @@ TIME_TEST("dynamic rendezvous: a node that comes late makes the others meet agai
   CHECK(third->value->group_world_size == 3);
   CHECK(third->value->round == 1);
   CHECK(third->value->restarts == 0);
-  co_await shut(nodes);
+  co_await shut_down(nodes);
   co_await c->shutdown();
 }
 
@@ -286,7 +286,7 @@ TIME_TEST("dynamic rendezvous: a node that is silent is lost, one whose clock is
   co_await place.put(state);
   const auto first = start(time, a->next_round());
   const auto second = start(time, b->next_round());
-  co_await place.quiet();
+  co_await place.settle();
   REQUIRE(first->value);
   CHECK(first->value->group_world_size == 3);
   const auto change = start(time, a->wait_for_change());
@@ -332,7 +332,7 @@ TIME_TEST("dynamic rendezvous: who waits at the exit barrier is silent and not l
   co_await place.pass(200s);
   CHECK_FALSE(change->ended);
   change->cancel.emit(asio::cancellation_type::terminal);
-  co_await place.quiet();
+  co_await place.settle();
   CHECK(change->code() == asio::error::operation_aborted);
   co_await a->shutdown();
 }
@@ -352,7 +352,7 @@ TIME_TEST("dynamic rendezvous: a new round does not wait for who waits at the ex
   const auto b = place.node("b");
   auto first = start(time, a->next_round());
   auto second = start(time, b->next_round());
-  co_await place.quiet();
+  co_await place.settle();
   REQUIRE(first->value);
   const auto agents = first->value->agents;
   co_await agents->add("torchelastic/agent/terminal_state/num_members", 1);
@@ -372,7 +372,7 @@ TIME_TEST("dynamic rendezvous: a new round does not wait for who waits at the ex
 TIME_TEST("dynamic rendezvous: who looks at a round that some have left meets again",
           "[rendezvous]") {
   town place(time);
-  place.watched = nullptr;
+  place.watched_engine = nullptr;
   place.dialect = GENERATE(torch_dialect::torch_1_13, torch_dialect::torch_2_6);
   const elastic::node_id own_id{"a", 1, 0};
   const elastic::node_id torch{"t", 7, 0};
@@ -393,7 +393,7 @@ TIME_TEST("dynamic rendezvous: who looks at a round that some have left meets ag
   CHECK(state.participants.count(own_id) == (state.complete ? 0 : 1));
   CHECK(state.wait_list.count(own_id) == (state.complete ? 1 : 0));
   first->cancel.emit(asio::cancellation_type::terminal);
-  co_await place.quiet();
+  co_await place.settle();
   co_await a->shutdown();
 }
 
@@ -442,7 +442,7 @@ TIME_TEST("dynamic rendezvous: a full round goes on although a node waits", "[re
   co_await place.pass(10s);
   CHECK_FALSE(change->ended);
   co_await nodes[1]->shutdown();
-  co_await place.quiet();
+  co_await place.settle();
   CHECK(change->value);
   co_await nodes[0]->shutdown();
 }
@@ -474,7 +474,7 @@ TIME_TEST("dynamic rendezvous: a state that comes back in time is waited for", "
   }
   // Leaving does not wait for it.
   const duration begin = time.elapsed();
-  co_await shut(nodes);
+  co_await shut_down(nodes);
   CHECK(time.elapsed() - begin <= 1s);
 }
 
@@ -528,7 +528,7 @@ TIME_TEST("dynamic rendezvous: a node that is cut off gives up the others before
     CHECK(next_round->code() == errc::connection_failed);
     CHECK(next_round->what().find("this node could not tell the others for ") == 0);
   }
-  co_await shut(nodes);
+  co_await shut_down(nodes);
 }
 
 TIME_TEST("dynamic rendezvous: of a job that was closed nobody is fenced", "[rendezvous]") {
@@ -546,7 +546,7 @@ TIME_TEST("dynamic rendezvous: of a job that was closed nobody is fenced", "[ren
   co_await place.pass(60s);
   CHECK_FALSE(fence->ended);
   fence->cancel.emit(asio::cancellation_type::terminal);
-  co_await shut(nodes);
+  co_await shut_down(nodes);
 }
 
 TIME_TEST("dynamic rendezvous: of two heartbeats at once, the one that was stored counts",
@@ -590,7 +590,7 @@ TIME_TEST("dynamic rendezvous: a node that stood still meets the others again", 
   co_await place.pass(60s);
   CHECK_FALSE(next_change->ended);
   next_change->cancel.emit(asio::cancellation_type::terminal);
-  co_await shut(nodes);
+  co_await shut_down(nodes);
 }
 
 TIME_TEST("dynamic rendezvous: if no changes are told, the state is looked at", "[rendezvous]") {
@@ -646,7 +646,7 @@ TIME_TEST("dynamic rendezvous: who waits at the exit barrier and lives hides no 
   const auto b = place.node("b");
   const auto first = start(time, a->next_round());
   const auto second = start(time, b->next_round());
-  co_await place.quiet();
+  co_await place.settle();
   REQUIRE(first->value);
   const auto barrier = start(time, passed(a->exit_barrier()));
   const auto change = start(time, b->wait_for_change());
@@ -663,7 +663,7 @@ TIME_TEST("dynamic rendezvous: who waits at the exit barrier and lives hides no 
     change->cancel.emit(asio::cancellation_type::terminal);
   }
   barrier->cancel.emit(asio::cancellation_type::terminal);
-  co_await place.quiet();
+  co_await place.settle();
   co_await a->shutdown();
   co_await b->shutdown();
 }
@@ -676,12 +676,12 @@ TIME_TEST("dynamic rendezvous: who stops waiting at the exit barrier has come th
   const auto first = start(time, passed(nodes[0]->exit_barrier()));
   co_await place.pass(1s);
   first->cancel.emit(asio::cancellation_type::terminal);
-  co_await place.quiet();
+  co_await place.settle();
   CHECK(first->code() == asio::error::operation_aborted);
   std::vector<std::string> keys(1, "torch.rendezvous.j.0/torchelastic/agent/terminal_state0");
   const bool has_come = co_await place.agents->check(keys);
   CHECK(has_come);
-  co_await shut(nodes);
+  co_await shut_down(nodes);
 }
 
 TIME_TEST("dynamic rendezvous: a round whose nodes are all dead makes way", "[rendezvous]") {
@@ -741,7 +741,7 @@ TIME_TEST("dynamic rendezvous: a failure is counted for the job, and told to all
   const rendezvous_change same_change = co_await nodes[failed_node]->wait_for_change();
   CHECK(same_change.what == own_change.what);
   const auto first = start(time, nodes[failed_node]->next_round());
-  co_await place.quiet();
+  co_await place.settle();
   const rendezvous_change other_change = co_await nodes[1 - failed_node]->wait_for_change();
   CHECK(other_change.kind == change_kind::worker_failed);
   CHECK(other_change.what == reason);
@@ -775,7 +775,7 @@ TIME_TEST("dynamic rendezvous: a failure is counted for the job, and told to all
   CHECK(next_change.restarts == 2);
   rounds = co_await next_rounds(place, nodes);
   for (const rendezvous_round& round : rounds) CHECK(round.restarts == 2);
-  co_await shut(nodes);
+  co_await shut_down(nodes);
 }
 
 TIME_TEST("dynamic rendezvous: failures at the same time count once", "[rendezvous]") {
@@ -786,7 +786,7 @@ TIME_TEST("dynamic rendezvous: failures at the same time count once", "[rendezvo
   for (const node_pointer& node : nodes) {
     changes.push_back(start(time, node->report_failure("a rank ended: exit code 1")));
   }
-  co_await place.quiet();
+  co_await place.settle();
   for (const auto& change : changes) {
     REQUIRE(change->value);
     CHECK(change->value->kind == change_kind::worker_failed);
@@ -795,7 +795,7 @@ TIME_TEST("dynamic rendezvous: failures at the same time count once", "[rendezvo
   }
   const std::vector<rendezvous_round> rounds = co_await next_rounds(place, nodes);
   for (const rendezvous_round& round : rounds) CHECK(round.restarts == 1);
-  co_await shut(nodes);
+  co_await shut_down(nodes);
 }
 
 TIME_TEST("dynamic rendezvous: a failure early in a round changes its count for nobody",
@@ -805,12 +805,12 @@ TIME_TEST("dynamic rendezvous: a failure early in a round changes its count for 
   const auto a = place.node("a");
   const auto b = place.node("b");
   const auto late_round = start(time, b->next_round());
-  co_await place.quiet();
+  co_await place.settle();
   const rendezvous_round first = co_await a->next_round();
   const rendezvous_change change = co_await a->report_failure("rank 0 ended: exit code 1");
   CHECK(first.restarts == 0);
   CHECK(change.restarts == 1);
-  co_await place.quiet();
+  co_await place.settle();
   REQUIRE(late_round->value);
   CHECK(late_round->value->restarts == 0);
   co_await a->shutdown();
@@ -997,7 +997,7 @@ TIME_TEST("dynamic rendezvous: a count that is none is told", "[rendezvous]") {
   CHECK(first->code() == errc::protocol_violation);
   CHECK(first->what().find("where it counts failures of the job") != std::string::npos);
   second->cancel.emit(asio::cancellation_type::terminal);
-  co_await place.quiet();
+  co_await place.settle();
   co_await a->shutdown();
   co_await b->shutdown();
 }
@@ -1008,7 +1008,7 @@ TIME_TEST("dynamic rendezvous: a node that leaves is noticed, and does not close
   const auto nodes = co_await met_nodes(place, names);
   const auto change = start(time, nodes[0]->wait_for_change());
   co_await nodes[1]->shutdown();
-  co_await place.quiet();
+  co_await place.settle();
   REQUIRE(change->value);
   CHECK(change->value->kind == change_kind::node_lost);
   CHECK(change->value->what == "node b_1_0 has left or was given up");
@@ -1027,15 +1027,15 @@ TIME_TEST("dynamic rendezvous: the others are told how the job has ended", "[ren
   const auto change = start(time, nodes[1]->wait_for_change());
   co_await nodes[0]->close(succeeds ? elastic::job_end::succeeded : elastic::job_end::failed,
                            "it is over");
-  co_await place.quiet();
+  co_await place.settle();
   const errc expected_code = succeeds ? errc::rendezvous_finished : errc::rendezvous_closed;
   CHECK(change->code() == expected_code);
   CHECK(change->what() == "it is over");
   const auto late_node = place.node("c");
   const auto refusal = start(time, late_node->next_round());
-  co_await place.quiet();
+  co_await place.settle();
   CHECK(refusal->code() == expected_code);
-  co_await shut(nodes);
+  co_await shut_down(nodes);
   co_await late_node->shutdown();
 }
 
@@ -1047,12 +1047,12 @@ TIME_TEST("dynamic rendezvous: a node of torchrun that closes does not say why",
   torch_state state = co_await place.state();
   state.closed = true;
   co_await place.put(state);
-  co_await place.quiet();
+  co_await place.settle();
   CHECK(change->code() == errc::rendezvous_closed);
   CHECK(change->what() ==
         "the rendezvous 'j' was closed by a node of torchrun, which does not say "
         "how the job has ended");
-  co_await shut(nodes);
+  co_await shut_down(nodes);
 }
 
 TIME_TEST("dynamic rendezvous: all pass the exit barrier when the last one has come",
@@ -1075,7 +1075,7 @@ TIME_TEST("dynamic rendezvous: all pass the exit barrier when the last one has c
   co_await place.pass(10s);
   CHECK_FALSE(change->ended);
   change->cancel.emit(asio::cancellation_type::terminal);
-  co_await place.quiet();
+  co_await place.settle();
   co_await nodes[1]->shutdown();
   co_await nodes[2]->shutdown();
 }
@@ -1089,11 +1089,11 @@ TIME_TEST("dynamic rendezvous: a node that fails lets nobody wait at the exit ba
   const auto change = start(time, nodes[0]->wait_for_change());
   co_await place.pass(1s);
   co_await nodes[1]->close(elastic::job_end::failed, "rank 1 ended: exit code 1");
-  co_await place.quiet();
+  co_await place.settle();
   CHECK(barrier->code() == errc::rendezvous_closed);
   CHECK(change->code() == errc::rendezvous_closed);
   CHECK(change->what() == "rank 1 ended: exit code 1");
-  co_await shut(nodes);
+  co_await shut_down(nodes);
 }
 
 TIME_TEST("dynamic rendezvous: in 2.6 a node too many stands by until a place is free",
@@ -1105,25 +1105,25 @@ TIME_TEST("dynamic rendezvous: in 2.6 a node too many stands by until a place is
   std::vector<std::string> names = {"a", "b"};
   const auto nodes = co_await met_nodes(place, names);
   const auto c = place.node("c");
-  const auto spare = start(time, c->next_round());
+  const auto spare_round = start(time, c->next_round());
   const auto change = start(time, nodes[1]->wait_for_change());
   // Longer than the join timeout.
   co_await place.pass(1000s);
-  CHECK_FALSE(spare->ended);
+  CHECK_FALSE(spare_round->ended);
   CHECK_FALSE(change->ended);
   torch_state state = co_await place.state();
   CHECK(state.redundancy_list.size() == 1);
   co_await nodes[0]->shutdown();
-  co_await place.quiet();
+  co_await place.settle();
   REQUIRE(change->value);
   const auto second = start(time, nodes[1]->next_round());
   co_await place.pass(31s);
-  REQUIRE(spare->value);
+  REQUIRE(spare_round->value);
   REQUIRE(second->value);
   CHECK(second->value->group_rank == 0);
-  CHECK(spare->value->dialect == elastic::agent_dialect::assign);
+  CHECK(spare_round->value->dialect == elastic::agent_dialect::assign);
   // The node of rank 0 has told where the workers meet.
-  CHECK(spare->value->master.port == second->value->master.port);
+  CHECK(spare_round->value->master.port == second->value->master.port);
   co_await nodes[1]->shutdown();
   co_await c->shutdown();
 }
@@ -1236,12 +1236,12 @@ TIME_TEST("dynamic rendezvous: in 1.13 a node too many asks until the join timeo
   std::vector<std::string> names = {"a", "b"};
   const auto nodes = co_await met_nodes(place, names);
   const auto c = place.node("c");
-  const auto spare = start(time, c->next_round());
+  const auto spare_round = start(time, c->next_round());
   co_await place.pass(599s);
-  CHECK_FALSE(spare->ended);
+  CHECK_FALSE(spare_round->ended);
   co_await place.pass(7s);
-  CHECK(spare->code() == errc::rendezvous_timeout);
-  co_await shut(nodes);
+  CHECK(spare_round->code() == errc::rendezvous_timeout);
+  co_await shut_down(nodes);
   co_await c->shutdown();
 }
 
@@ -1251,7 +1251,7 @@ TIME_TEST("dynamic rendezvous: a state that cannot be read is named and stays", 
   co_await place.agents->set("torch.rendezvous.j", corrupt_state);
   const auto a = place.node("a");
   const auto refusal = start(time, a->next_round());
-  co_await place.quiet();
+  co_await place.settle();
   CHECK(refusal->code() == errc::rendezvous_state);
   CHECK(refusal->what().find("(the store's key 'torch.rendezvous.j')") != std::string::npos);
   co_await a->shutdown();
@@ -1263,18 +1263,18 @@ TIME_TEST("dynamic rendezvous: nodes of two dialects do not mix", "[rendezvous]"
   town place(time);
   const auto a = place.node("a");
   const auto first = start(time, a->next_round());
-  co_await place.quiet();
+  co_await place.settle();
   place.dialect = torch_dialect::torch_2_6;
   const auto b = place.node("b");
   const auto refusal = start(time, b->next_round());
-  co_await place.quiet();
+  co_await place.settle();
   CHECK(refusal->code() == errc::rendezvous_state);
   CHECK(refusal->what() ==
         "the state in the store's key 'torch.rendezvous.j' is in the dialect 1.13 and this node "
         "speaks 2.6: all nodes of a job need one dialect (--rdzv-conf dialect=1.13)");
   CHECK_FALSE(first->ended);
   first->cancel.emit(asio::cancellation_type::terminal);
-  co_await place.quiet();
+  co_await place.settle();
   co_await a->shutdown();
   co_await b->shutdown();
 }
@@ -1282,14 +1282,14 @@ TIME_TEST("dynamic rendezvous: nodes of two dialects do not mix", "[rendezvous]"
 TIME_TEST("dynamic rendezvous: who stops waiting is in no round", "[rendezvous]") {
   town place(time);
   const bool is_watched = GENERATE(true, false);
-  if (!is_watched) place.watched = nullptr;
+  if (!is_watched) place.watched_engine = nullptr;
   const auto a = place.node("a");
   const auto round = start(time, a->next_round());
   co_await place.pass(3s);
   torch_state state = co_await place.state();
   CHECK(state.participants.size() == 1);
   round->cancel.emit(asio::cancellation_type::terminal);
-  co_await place.quiet();
+  co_await place.settle();
   CHECK(round->code() == asio::error::operation_aborted);
   state = co_await place.state();
   CHECK(state.participants.empty());
@@ -1306,7 +1306,7 @@ TIME_TEST("dynamic rendezvous: a node says that it lives as long as it has a pla
   co_await place.pass(6s);
   torch_state later_state = co_await place.state();
   CHECK(later_state.last_heartbeats[a] > earlier_state.last_heartbeats[a]);
-  co_await shut(nodes);
+  co_await shut_down(nodes);
   earlier_state = co_await place.state();
   co_await place.pass(20s);
   later_state = co_await place.state();

@@ -30,8 +30,8 @@ elastic::rendezvous_settings test_settings() {
 }
 
 legacy_decision decide(const std::optional<legacy_state>& state, const legacy_standing& standing,
-                       const std::set<std::string>& living = {}, time_point instant = now) {
-  return decide_legacy(state, standing, test_settings(), living, instant, deadline);
+                       const std::set<std::string>& living_nodes = {}, time_point instant = now) {
+  return decide_legacy(state, standing, test_settings(), living_nodes, instant, deadline);
 }
 
 legacy_state state_with(legacy_status status, int participants) {
@@ -42,12 +42,12 @@ legacy_state state_with(legacy_status status, int participants) {
   return state;
 }
 
-legacy_state complete_state(int participants, int waiting = 0) {
+legacy_state complete_state(int participants, int waiting_nodes = 0) {
   legacy_state state = state_with(legacy_status::complete, participants);
   for (int rank = 0; rank < participants; ++rank) {
     state.keep_alives.push_back("/p/v_7/" + elastic::detail::legacy_lease_name(rank));
   }
-  state.waiting = waiting;
+  state.waiting = waiting_nodes;
   return state;
 }
 

@@ -98,7 +98,7 @@ class town {
     table->put("active_version", text, "", life);
   }
 
-  task<void> quiet() { return time.sleep_until(time.now()); }
+  task<void> settle() { return time.sleep_until(time.now()); }
   // What is due then has happened, too.
   task<void> pass(duration span) { return time.sleep_until(time.now() + span + 1ms); }
 
@@ -128,7 +128,7 @@ TIME_TEST("legacy rendezvous: as many nodes as there may be meet at once", "[ren
   const auto begin = time.now();
   const auto first = start(time, first_node->next_round());
   const auto second = start(time, second_node->next_round());
-  co_await place.quiet();
+  co_await place.settle();
   REQUIRE(first->value);
   REQUIRE(second->value);
   CHECK(time.now() == begin);
@@ -182,7 +182,7 @@ TIME_TEST("legacy rendezvous: the others of a node that is lost in the last call
   const node first_node = place.make();
   const node second_node = place.make();
   const auto first = start(time, first_node->next_round());
-  co_await place.quiet();
+  co_await place.settle();
   const auto second = start(time, second_node->next_round());
   co_await place.pass(6s);
   second_node.keys->cut();
@@ -214,20 +214,20 @@ TIME_TEST("legacy rendezvous: a node that comes late has the others meet again, 
   const auto begin = time.now();
   const node third_node = place.make();
   const auto third = start(time, third_node->next_round());
-  co_await place.quiet();
+  co_await place.settle();
   for (const auto& outcome : {first_change, second_change}) {
     REQUIRE(outcome->value);
     CHECK(outcome->value->kind == change_kind::node_waiting);
     CHECK(outcome->value->what == "1 node waits for the next round");
   }
-  const int waiting = co_await first_node->num_nodes_waiting();
-  CHECK(waiting == 1);
+  const int waiting_nodes = co_await first_node->num_nodes_waiting();
+  CHECK(waiting_nodes == 1);
   const auto first = start(time, first_node->next_round());
-  co_await place.quiet();
+  co_await place.settle();
   // The other one, which may look every few seconds only, is not left behind.
   CHECK(place.state()->status == legacy_status::complete);
   const auto second = start(time, second_node->next_round());
-  co_await place.quiet();
+  co_await place.settle();
   for (const auto& outcome : {first, second, third}) {
     REQUIRE(outcome->value);
     CHECK(outcome->value->group_world_size == 3);
@@ -248,13 +248,13 @@ TIME_TEST("legacy rendezvous: failed workers have all nodes meet again, and coun
   CHECK(first_change.what == "rank 0 ended");
   CHECK(first_change.restarts == 1);
   const auto first = start(time, first_node->next_round());
-  co_await place.quiet();
+  co_await place.settle();
   REQUIRE(second_change->value);
   CHECK(second_change->value->kind == change_kind::node_waiting);
   const rendezvous_change reported_change = co_await second_node->report_failure(reason);
   CHECK(reported_change.kind == change_kind::node_waiting);
   const auto second = start(time, second_node->next_round());
-  co_await place.quiet();
+  co_await place.settle();
   REQUIRE(first->value);
   REQUIRE(second->value);
   CHECK(first->value->restarts == 1);
@@ -318,7 +318,7 @@ TIME_TEST("legacy rendezvous: who leaves is seen at once", "[rendezvous]") {
   const auto [first_node, second_node] = co_await place.met_pair();
   const auto change = start(time, first_node->wait_for_change());
   co_await second_node->shutdown();
-  co_await place.quiet();
+  co_await place.settle();
   REQUIRE(change->value);
   CHECK(change->value->kind == change_kind::node_lost);
   co_await leave(first_node);
@@ -330,7 +330,7 @@ TIME_TEST("legacy rendezvous: meets with a node of torchrun, step by step", "[re
   place.table->put("version_counter", "4", "", 0s);
   place.write(R"({"status": "joinable", "version": "5", "participants": [0]})");
   const auto round = start(time, own_node->next_round());
-  co_await place.quiet();
+  co_await place.settle();
   CHECK(place.stored_text() ==
         R"({"keep_alives":["/p/v_5/rank_1"],"participants":[0,1],"status":"frozen",)"
         R"("version":"5"})");
@@ -338,7 +338,7 @@ TIME_TEST("legacy rendezvous: meets with a node of torchrun, step by step", "[re
   place.table->prolong("v_5/rank_0", 10s);
   place.write(R"({"status": "final", "version": "5", "participants": [0, 1], "keep_alives": )"
               R"(["/p/v_5/rank_1", "/p/v_5/rank_0"], "num_workers_waiting": 0})");
-  co_await place.quiet();
+  co_await place.settle();
   REQUIRE(round->value);
   CHECK(round->value->round == 5);
   CHECK(round->value->group_rank == 1);
@@ -346,17 +346,17 @@ TIME_TEST("legacy rendezvous: meets with a node of torchrun, step by step", "[re
   const auto change = start(time, own_node->wait_for_change());
   place.write(R"({"status": "final", "version": "5", "participants": [0, 1], "keep_alives": )"
               R"(["/p/v_5/rank_1", "/p/v_5/rank_0"], "num_workers_waiting": 1})");
-  co_await place.quiet();
+  co_await place.settle();
   REQUIRE(change->value);
   CHECK(change->value->kind == change_kind::node_waiting);
   const auto next_round = start(time, own_node->next_round());
-  co_await place.quiet();
+  co_await place.settle();
   CHECK(place.state()->waiting == 2);
   // When its key has gone there is a new version, which it joins.
   co_await place.pass(10s);
   CHECK(place.stored_text() == R"({"participants":[0],"status":"joinable","version":"5"})");
   next_round->cancel.emit(asio::cancellation_type::terminal);
-  co_await place.quiet();
+  co_await place.settle();
   co_await leave(own_node);
 }
 
@@ -381,10 +381,10 @@ TIME_TEST("legacy rendezvous: who is cancelled on its way leaves nothing behind"
                              asio::cancellation_type::total);
   SECTION("joining") {
     const auto round = start(time, own_node->next_round());
-    co_await place.quiet();
+    co_await place.settle();
     CHECK(place.state()->participants == 1);
     round->cancel.emit(asio::cancellation_type::terminal | type);
-    co_await place.quiet();
+    co_await place.settle();
     CHECK(round->code() == asio::error::operation_aborted);
     CHECK_FALSE(place.state());
   }
@@ -393,10 +393,10 @@ TIME_TEST("legacy rendezvous: who is cancelled on its way leaves nothing behind"
     place.write(R"({"status": "final", "version": "1", "participants": [0], "keep_alives": )"
                 R"(["/p/v_1/rank_0"], "num_workers_waiting": 2})");
     const auto round = start(time, own_node->next_round());
-    co_await place.quiet();
+    co_await place.settle();
     CHECK(place.state()->waiting == 3);
     round->cancel.emit(asio::cancellation_type::terminal | type);
-    co_await place.quiet();
+    co_await place.settle();
     CHECK(round->code() == asio::error::operation_aborted);
     CHECK(place.state()->waiting == 2);
   }
@@ -424,37 +424,37 @@ TIME_TEST("legacy rendezvous: all hear how the job has ended", "[rendezvous]") {
   const std::string failure_reason = "rank 0 has failed";
   SECTION("it failed") {
     co_await first_node->close(elastic::job_end::failed, failure_reason);
-    co_await place.quiet();
+    co_await place.settle();
     CHECK(change->code() == errc::rendezvous_closed);
     CHECK(change->what() == "rank 0 has failed");
     // Nodes that have succeeded do not wait for it.
     const auto barrier = start(time, passed(second_node->exit_barrier()));
-    co_await place.quiet();
+    co_await place.settle();
     CHECK(barrier->code() == errc::rendezvous_closed);
   }
   SECTION("it succeeded") {
     const auto first_barrier = start(time, passed(first_node->exit_barrier()));
-    co_await place.quiet();
+    co_await place.settle();
     CHECK_FALSE(first_barrier->ended);
     const auto second_barrier = start(time, passed(second_node->exit_barrier()));
-    co_await place.quiet();
+    co_await place.settle();
     CHECK(first_barrier->value);
     CHECK(second_barrier->value);
     const std::string success_reason = "all is well";
     co_await first_node->close(elastic::job_end::succeeded, success_reason);
-    co_await place.quiet();
+    co_await place.settle();
     CHECK_FALSE(change->ended);
     change->cancel.emit(asio::cancellation_type::terminal);
-    co_await place.quiet();
+    co_await place.settle();
     const node late_node = place.make();
     const auto round = start(time, late_node->next_round());
-    co_await place.quiet();
+    co_await place.settle();
     CHECK(round->code() == errc::rendezvous_finished);
     co_await leave(late_node);
   }
   SECTION("a node of torchrun says no more than that") {
     place.write(R"({"status": "closed", "version": "1"})");
-    co_await place.quiet();
+    co_await place.settle();
     CHECK(change->code() == errc::rendezvous_closed);
     CHECK(change->what() ==
           "the rendezvous 'j' was closed by a node of torchrun, which does not "
@@ -469,16 +469,16 @@ TIME_TEST("legacy rendezvous: a state that cannot be understood is told and left
   const auto change = start(time, first_node->wait_for_change());
   const std::string text = GENERATE("", "[", R"({"status": "final"})", "{\"status\": \"\xff\"}");
   place.write(text);
-  co_await place.quiet();
+  co_await place.settle();
   CHECK(change->code() == errc::rendezvous_state);
   CHECK(change->what().find("(the key 'active_version')") != std::string::npos);
   const node late_node = place.make();
   const auto round = start(time, late_node->next_round());
-  co_await place.quiet();
+  co_await place.settle();
   CHECK(round->code() == errc::rendezvous_state);
   const std::string reason = "over";
   const auto closing = start(time, passed(first_node->close(elastic::job_end::failed, reason)));
-  co_await place.quiet();
+  co_await place.settle();
   CHECK(closing->code() == errc::rendezvous_state);
   co_await leave(first_node, second_node, late_node);
   CHECK(place.stored_text() == text);
@@ -492,7 +492,7 @@ TIME_TEST("legacy rendezvous: agents of PyTorch 2.6 agree first where the worker
   const node second_node = place.make();
   const auto first = start(time, first_node->next_round());
   const auto second = start(time, second_node->next_round());
-  co_await place.quiet();
+  co_await place.settle();
   REQUIRE(first->value);
   REQUIRE(second->value);
   CHECK(first->value->dialect == elastic::agent_dialect::assign);
