@@ -72,8 +72,8 @@ def build_library(options, folder):
     begin = time.monotonic()
     usage = usage_of(["cmake", "--build", str(folder), "--target", "elastic_compiled"])
     wall = time.monotonic() - begin
-    print(f"library, -Og, {os.cpu_count()} cores: {wall:.0f} s, {usage.ru_utime:.0f} s of user time, "
-          f"at most {usage.ru_maxrss / 1024 ** 2:.1f} GiB for one unit")
+    print(f"library, -Og, {os.cpu_count()} cores: {wall:.0f} s, {usage.ru_utime:.0f} s of user "
+          f"time, at most {usage.ru_maxrss / 1024 ** 2:.1f} GiB for one unit")
 
 
 def main():
