@@ -130,7 +130,8 @@ TEST_CASE("candidates: all are killed and started again, and wait until the form
   CHECK(nodes.count_killed() == 3);
   nodes.start(3);
   nodes.await_world(3);
-  CHECK(nodes.says("may not know the newest round"));
+  CHECK(nodes.says("may not know the newest round: waits 3 s"));
+  CHECK(nodes.says("a job of another run id would not wait"));
   nodes.check_success();
   CHECK(nodes.count_killed() == 0);
 }

@@ -324,7 +324,7 @@ class vote_world {
         std::visit([&](const auto& message) { take(place, to, message); }, answer);
       });
     }
-    for (const std::string& line : core.take_notes()) note(fmt::format("{} {}", place, line));
+    for (const auto& event : core.take_notes()) note(fmt::format("{} {}", place, event.text));
     work(place);
   }
 

@@ -139,6 +139,7 @@ class candidate final : public store_extension {
   ELASTIC_DECL void warn_of_absence(int peer);
   ELASTIC_DECL void note_return(int peer);
   ELASTIC_DECL void note_rejection(int peer, const std::string& why);
+  ELASTIC_DECL void log_note(const vote_machine::note& note) const;
   ELASTIC_DECL bool take_answer(int peer, const candidate_answer& answer, message_channel& from);
 
   // ---- serving the job --------------------------------------------------------------------------

@@ -109,12 +109,17 @@ class vote_machine {
     candidate_answer answer;
   };
 
+  /// What happened, for the log.
+  struct note {
+    std::string text;
+    bool is_warning = false;
+  };
+
   /// What to say over our connections, since the last call.
   std::vector<question> take_questions() { return std::exchange(questions_, {}); }
   /// What to say over theirs.
   std::vector<reply> take_replies() { return std::exchange(replies_, {}); }
-  /// What happened, for the log.
-  std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
+  std::vector<note> take_notes() { return std::exchange(notes_, {}); }
 
   /// When `advance` is due; `time_point::max()` if nothing is.
   time_point next_deadline() const { return next_; }
@@ -209,6 +214,7 @@ class vote_machine {
   ELASTIC_DECL void write_next(round_register next, time_point now);
   ELASTIC_DECL void look_at_lease(time_point now);
   ELASTIC_DECL void look_at_doubt(time_point now);
+  ELASTIC_DECL void note_doubt();
   ELASTIC_DECL void step_down(std::string why, time_point now);
   ELASTIC_DECL void say_to_asked(const candidate_messages::resign& request);
   ELASTIC_DECL void say_to_all(const candidate_messages::resign& request);
@@ -247,7 +253,7 @@ class vote_machine {
   time_point next_ = time_point::max();
   std::vector<question> questions_;
   std::vector<reply> replies_;
-  std::vector<std::string> notes_;
+  std::vector<note> notes_;
 };
 
 }  // namespace elastic::detail

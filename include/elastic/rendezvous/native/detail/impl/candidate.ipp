@@ -534,6 +534,16 @@ ELASTIC_DECL bool candidate::take_answer(int peer, const candidate_answer& answe
   return true;
 }
 
+ELASTIC_DECL void candidate::log_note(const vote_machine::note& note) const {
+  const std::string text = fmt::format("rendezvous of job '{}': candidate {} {}", chosen_.run_id,
+                                       chosen_.self, note.text);
+  if (note.is_warning) {
+    chosen_.log.warning("{}", text);
+  } else {
+    chosen_.log.info("{}", text);
+  }
+}
+
 // ---- serving the job ----------------------------------------------------------------------------
 
 ELASTIC_DECL void candidate::wake() {
@@ -564,10 +574,7 @@ ELASTIC_DECL void candidate::settle() {
       visitor* const to = peers_[static_cast<std::size_t>(reply.to)];
       if (to != nullptr) to->say(reply.answer);
     }
-    for (const std::string& line : votes_.take_notes()) {
-      chosen_.log.info("rendezvous of job '{}': candidate {} {}", chosen_.run_id, chosen_.self,
-                       line);
-    }
+    for (const vote_machine::note& note : votes_.take_notes()) log_note(note);
     if (questions.empty() && replies.empty()) break;
   }
   if (votes_.reaches_majority()) {

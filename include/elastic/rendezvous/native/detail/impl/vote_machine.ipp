@@ -80,7 +80,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::vot
     promise_ = promise{peer, life_of(peer), request.term, now};
     if (role_ == vote_role::asks) role_ = vote_role::follows;
     if (!is_blank_) answer.value = value_;
-    notes_.push_back(fmt::format("votes for candidate {} in term {}", peer, request.term));
+    notes_.push_back({fmt::format("votes for candidate {} in term {}", peer, request.term)});
   }
   replies_.push_back({peer, std::move(answer)});
   step(now);
@@ -148,7 +148,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::ack
   entry.kept = std::max(entry.kept, std::min(answer.sequence, value_.sequence));
   if (!has_begun_ && is_kept()) {
     has_begun_ = true;
-    notes_.push_back(fmt::format("leads in term {}", term_));
+    notes_.push_back({fmt::format("leads in term {}", term_)});
   }
   step(now);
 }
@@ -188,7 +188,7 @@ ELASTIC_DECL void vote_machine::look_at_doubt(time_point now) {
 }
 
 ELASTIC_DECL void vote_machine::retire(bool is_done, time_point now) {
-  if (role_ == vote_role::leads) notes_.push_back(fmt::format("resigns in term {}", term_));
+  if (role_ == vote_role::leads) notes_.push_back({fmt::format("resigns in term {}", term_)});
   if (role_ == vote_role::runs || role_ == vote_role::leads || is_resignation_due_) {
     say_to_all({term_, is_done});
   }
@@ -339,7 +339,7 @@ ELASTIC_DECL void vote_machine::run(bool is_fresh, time_point now) {
   term_ = std::max(term_ + 1, wall_ + elapsed.count());
   promise_ = promise{chosen_.self, life_of(chosen_.self), term_, now};
   is_fresh_ = is_fresh;
-  notes_.push_back(fmt::format("runs in term {}", term_));
+  notes_.push_back({fmt::format("runs in term {}", term_)});
   ask(false, is_fresh, now);
 }
 
@@ -360,7 +360,7 @@ ELASTIC_DECL void vote_machine::count_votes(time_point now) {
 
 ELASTIC_DECL void vote_machine::lose(const char* why, time_point now) {
   if (role_ == vote_role::runs) {
-    notes_.push_back(fmt::format("is not elected in term {}: {}", term_, why));
+    notes_.push_back({fmt::format("is not elected in term {}: {}", term_, why)});
     say_to_asked({term_, false});
     promise_.reset();
   }
@@ -390,9 +390,7 @@ ELASTIC_DECL void vote_machine::lead(time_point now) {
   // The leader before may have gone on not knowing it.
   value_.is_uncertain = (!is_known || value_.is_uncertain) && chosen_.rules.uncertainty;
   uncertain_until_ = value_.is_uncertain ? now + silence() : now;
-  if (value_.is_uncertain) {
-    notes_.push_back("may not know the newest round: waits until that is over");
-  }
+  if (value_.is_uncertain) note_doubt();
   // The leader that made the round had given up, and its own workers were gone, before this one was
   // elected. The own node of this one lives by that leader's lease, too, until it is in a new
   // round.
@@ -403,6 +401,18 @@ ELASTIC_DECL void vote_machine::lead(time_point now) {
   is_blank_ = false;
   write_to_all(now);
   if (chosen_.candidates == 1) has_begun_ = true;
+}
+
+ELASTIC_DECL void vote_machine::note_doubt() {
+  std::string text = fmt::format(
+      "may not know the newest round: waits {:g} s, as long as nodes of it may have workers",
+      std::chrono::duration<double>(silence()).count());
+  if (is_fresh_) {
+    text +=
+        "; agents of this job were killed or stopped before its end, and a job of another run id "
+        "would not wait";
+  }
+  notes_.push_back({std::move(text), true});
 }
 
 // ---- leading ------------------------------------------------------------------------------------
@@ -450,7 +460,7 @@ ELASTIC_DECL void vote_machine::look_at_lease(time_point now) {
 }
 
 ELASTIC_DECL void vote_machine::step_down(std::string why, time_point now) {
-  notes_.push_back(fmt::format("leads no more in term {}: {}", term_, why));
+  notes_.push_back({fmt::format("leads no more in term {}: {}", term_, why)});
   role_ = vote_role::follows;
   has_begun_ = false;
   is_resignation_due_ = true;
