@@ -413,6 +413,7 @@ TEST_CASE("command_line: values out of bounds are refused with what is allowed",
   add("--rdzv-endpoint", {":29400", ":1", "[]:1"}, "host");
   add("--rdzv-endpoint", {"host:65536", "host:-1", "host:x", "host:", ":", "host:123456"},
       "0 to 65535");
+  add("--rdzv-endpoint", {"host:1,host2:1", "host,"}, "several endpoints take --rdzv-backend c10d");
   add("--rdzv-endpoint", {"ho st:1", "http://host:1", "a/b"}, "host");
   add("--master-addr", {"", "a b", "a/b"}, "host");
   t::check_refusals(rows);

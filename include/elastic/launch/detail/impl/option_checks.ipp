@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -33,6 +34,9 @@ inline void check_endpoint(const given_options& options, const rendezvous_parame
   try {
     if (rendezvous.backend == "c10d") {
       parse_endpoints(text->text, 0, c10d_rendezvous::most_endpoints);
+    } else if (text->text.find(',') != std::string::npos) {
+      throw error(errc::invalid_argument,
+                  "several endpoints take --rdzv-backend c10d; static, the default, has one");
     } else {
       parse_endpoint(text->text, 0);
     }
