@@ -200,13 +200,13 @@ CO_TEST("drain file: another user's in a directory of everybody's is passed over
 
 CO_TEST("drain file: a link to a file in a directory of everybody's is passed over", "[launch]") {
   drain_stage stage;
-  const std::string sub = stage.folder / "sub";
-  std::filesystem::create_directory(sub);
-  std::filesystem::permissions(sub,
+  const std::string subfolder = stage.folder / "sub";
+  std::filesystem::create_directory(subfolder);
+  std::filesystem::permissions(subfolder,
                                std::filesystem::perms::all | std::filesystem::perms::sticky_bit);
   const std::string other_file = stage.folder / "other";
   stage.write(other_file, "not meant for this");
-  stage.path = sub + "/drain";
+  stage.path = subfolder + "/drain";
   std::filesystem::create_hard_link(other_file, stage.path);
   task<void> warning_task =
       await_warning(stage.log, " and has other names, and everybody may make files");
@@ -238,10 +238,10 @@ CO_TEST("drain file: without its directory there is no wait", "[launch]") {
 
 CO_TEST("drain file: the loss of its directory is said once", "[launch]") {
   drain_stage stage;
-  const std::string sub = stage.folder / "sub";
-  std::filesystem::create_directory(sub);
-  stage.path = sub + "/drain";
-  const std::function<void()> lose = [&] { std::filesystem::remove(sub); };
+  const std::string subfolder = stage.folder / "sub";
+  std::filesystem::create_directory(subfolder);
+  stage.path = subfolder + "/drain";
+  const std::function<void()> lose = [&] { std::filesystem::remove(subfolder); };
   task<void> lose_task = act_during_wait(lose);
   task<void> warning_task = await_warning(stage.log, "is not waited for any more");
   co_await elastic::race(stage.wait(), std::move(lose_task), std::move(warning_task));

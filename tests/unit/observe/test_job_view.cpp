@@ -314,8 +314,7 @@ TEST_CASE("job view: as text for a terminal", "[observe]") {
         "  rank 1     pid 201      running  \n");
 }
 
-// ---- metrics
-// --------------------------------------------------------------------------------------
+// ---- metrics ------------------------------------------------------------------------------------
 
 TEST_CASE("metrics: both formats", "[observe]") {
   journal_story story;

@@ -308,8 +308,7 @@ TEST_CASE("status page: is small, and takes nothing from outside", "[observe]") 
   }
 }
 
-// ---- events
-// ---------------------------------------------------------------------------------------
+// ---- events -------------------------------------------------------------------------------------
 
 TEST_CASE("status events: where a viewer goes on", "[observe]") {
   const auto cursor_at = [](http_request_head request) {

@@ -134,7 +134,7 @@ class stage {
   std::thread thread_;
 };
 
-const std::string ok = "HTTP/1.1 200 OK";
+const std::string ok_line = "HTTP/1.1 200 OK";
 
 TEST_CASE("status server: the last lines of a worker are text, whatever they are", "[observe]") {
   for (const bool may_hang : {false, true}) {
@@ -207,7 +207,7 @@ TEST_CASE("status server: what fails in it is no failure of the job", "[observe]
   CHECK(http_peer(port).rest().empty());
   time->fails = false;
   http_peer peer(port);
-  CHECK_THAT(peer.get("/livez"), contains_text(ok));
+  CHECK_THAT(peer.get("/livez"), contains_text(ok_line));
   time->fails = true;
   std::exception_ptr failure;
   asio::co_spawn(context, server.stop(),
@@ -247,14 +247,14 @@ std::unique_ptr<http_peer> follower_of(const stage& status_stage) {
 
 TEST_CASE("status server: probes tell alive from ready", "[observe]") {
   stage status_stage;
-  CHECK(status_stage.first_line("/livez") == ok);
+  CHECK(status_stage.first_line("/livez") == ok_line);
   CHECK(status_stage.first_line("/readyz") == "HTTP/1.1 503 Service Unavailable");
   journal_story story;
   status_stage.tell(story.begin().start(1, 2));
-  CHECK(status_stage.first_line("/readyz") == ok);
+  CHECK(status_stage.first_line("/readyz") == ok_line);
   status_stage.tell(journal_story().tell(journal_story::of(job_event_kind::exit_barrier_started)));
   CHECK(status_stage.first_line("/readyz") == "HTTP/1.1 503 Service Unavailable");
-  CHECK(status_stage.first_line("/livez") == ok);
+  CHECK(status_stage.first_line("/livez") == ok_line);
 }
 
 TEST_CASE("status server: one connection asks more than once", "[observe]") {
@@ -293,7 +293,7 @@ TEST_CASE("status server: silent clients do not keep a probe out", "[observe]") 
     silent_clients.push_back(std::make_unique<http_peer>(status_stage.port()));
     silent_clients.back()->send("GET / HT");
   }
-  CHECK(status_stage.first_line("/livez") == ok);
+  CHECK(status_stage.first_line("/livez") == ok_line);
   CHECK(silent_clients.front()->rest().empty());
   CHECK(status_stage.server->connections() <= elastic::limits::status_connections);
 }
@@ -303,15 +303,15 @@ TEST_CASE("status server: followers leave room for a probe", "[observe]") {
   std::vector<std::unique_ptr<http_peer>> followers;
   for (std::size_t i = 0; i < elastic::limits::status_followers; ++i) {
     followers.push_back(std::make_unique<http_peer>(status_stage.port()));
-    CHECK_THAT(followers.back()->get("/api/v1/events"), contains_text(ok));
+    CHECK_THAT(followers.back()->get("/api/v1/events"), contains_text(ok_line));
     CHECK(followers.back()->read_to("\n\n") == "retry: 1000\n\n");
   }
   CHECK(status_stage.first_line("/api/v1/events") == "HTTP/1.1 503 Service Unavailable");
-  CHECK(status_stage.first_line("/livez") == ok);
+  CHECK(status_stage.first_line("/livez") == ok_line);
   followers.pop_back();
   const std::size_t remaining = followers.size();
   CHECK(comes_true([&] { return status_stage.server->connections() == remaining; }));
-  CHECK(status_stage.first_line("/api/v1/events") == ok);
+  CHECK(status_stage.first_line("/api/v1/events") == ok_line);
 }
 
 TEST_CASE("status server: a slow client is left, by time", "[observe]") {
@@ -347,7 +347,7 @@ TEST_CASE("status server: events come as they happen, and again from where one w
   journal_story story;
   status_stage.tell(story.begin());
   http_peer peer(status_stage.port());
-  CHECK_THAT(peer.get("/api/v1/events"), contains_text(ok));
+  CHECK_THAT(peer.get("/api/v1/events"), contains_text(ok_line));
   CHECK(peer.read_to("\n\n") == "retry: 1000\n\n");
   const std::int64_t epoch = status_stage.journal->epoch();
   CHECK_THAT(peer.read_to("\n\n"),
@@ -419,7 +419,7 @@ TEST_CASE("status server: commands are carried out over a Unix socket", "[observ
              contains_text("\"done\": false, \"text\": \"broken\""));
   CHECK_THAT(post(peer, "reboot", ""), contains_text("HTTP/1.1 404 "));
   CHECK_THAT(peer.get("/api/v1/commands/drain"), contains_text("HTTP/1.1 405 "));
-  CHECK_THAT(peer.get("/livez"), contains_text(ok));
+  CHECK_THAT(peer.get("/livez"), contains_text(ok_line));
 }
 
 TEST_CASE("status server: over TCP nothing is commanded, whoever asks", "[observe]") {
@@ -471,7 +471,7 @@ TEST_CASE("status server: who waits for a command is told what came of it, also 
   CHECK(comes_true([&] { return work->starts == elastic::limits::status_commands; }));
   http_peer extra_peer(path);
   CHECK_THAT(post(extra_peer, "drain", ""), contains_text("HTTP/1.1 503 "));
-  CHECK_THAT(extra_peer.get("/livez"), contains_text(ok));
+  CHECK_THAT(extra_peer.get("/livez"), contains_text(ok_line));
   // Who does not wait is let go at once, and nobody else comes.
   status_stage.begin_stop();
   CHECK(extra_peer.rest().empty());
@@ -531,12 +531,12 @@ TEST_CASE("status server: others need the token that it makes", "[observe]") {
   const std::string token = url.substr(token_position + 8);
   CHECK(token.size() == 32);
   CHECK(status_stage.first_line("/api/v1/job") == "HTTP/1.1 401 Unauthorized");
-  CHECK(status_stage.first_line("/livez") == ok);
+  CHECK(status_stage.first_line("/livez") == ok_line);
   const std::string redirection = status_stage.get("/?token=" + token);
   CHECK_THAT(redirection, contains_text("HTTP/1.1 303 See Other"));
   const std::string cookie = fmt::format("elastic_status_{}={}", status_stage.port(), token);
   CHECK_THAT(redirection, contains_text("Set-Cookie: " + cookie + ";"));
-  CHECK(status_stage.first_line("/api/v1/job", "Cookie: " + cookie + "\r\n") == ok);
+  CHECK(status_stage.first_line("/api/v1/job", "Cookie: " + cookie + "\r\n") == ok_line);
   CHECK(stage("0.0.0.0:0").server->url().find(token) == std::string::npos);
 }
 
@@ -544,7 +544,7 @@ TEST_CASE("status server: a token that was given is demanded of everybody", "[ob
   stage status_stage("0", {}, "a-token-of-16-letters");
   CHECK(status_stage.first_line("/metrics") == "HTTP/1.1 401 Unauthorized");
   CHECK(status_stage.first_line("/metrics", "Authorization: Bearer a-token-of-16-letters\r\n") ==
-        ok);
+        ok_line);
   CHECK(status_stage.server->url() == fmt::format("http://127.0.0.1:{}/", status_stage.port()));
   const stage open_stage("127.0.0.1:0", {}, "a-token-of-16-letters");
   CHECK(open_stage.server->url().find("token") == std::string::npos);
@@ -580,10 +580,10 @@ TEST_CASE("status server: a Unix socket is this user's alone", "[observe]") {
     stage status_stage("unix:" + path);
     REQUIRE(::stat(path.c_str(), &file) == 0);
     CHECK((file.st_mode & 07777) == 0600);
-    CHECK_THAT(http_peer(path).get("/livez"), contains_text(ok));
+    CHECK_THAT(http_peer(path).get("/livez"), contains_text(ok_line));
     CHECK(status_stage.server->url() == "unix:" + path);
     CHECK_THROWS_WITH(stage("unix:" + path), contains_text("it is in use, or the file exists"));
-    CHECK_THAT(http_peer(path).get("/livez"), contains_text(ok));
+    CHECK_THAT(http_peer(path).get("/livez"), contains_text(ok_line));
   }
   CHECK(::stat(path.c_str(), &file) != 0);
   std::ofstream(path) << "mine";
@@ -604,7 +604,7 @@ TEST_CASE("status server: a socket that a killed agent has left is replaced", "[
   REQUIRE(::bind(stale_socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
   ::close(stale_socket);
   stage status_stage("unix:" + path);
-  CHECK_THAT(http_peer(path).get("/livez"), contains_text(ok));
+  CHECK_THAT(http_peer(path).get("/livez"), contains_text(ok_line));
 }
 
 TEST_CASE("status token: from a file that is its owner's alone", "[observe]") {

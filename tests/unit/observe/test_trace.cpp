@@ -99,7 +99,7 @@ std::vector<std::string> spans_of(const json& events) {
                     begin.at("name").get<std::string>() + " " + std::to_string(start) + "+" +
                     std::to_string(end - start));
   }
-  for (const auto& [track, unclosed] : open_spans) CHECK(unclosed.empty());
+  for (const auto& [track, unclosed_spans] : open_spans) CHECK(unclosed_spans.empty());
   return spans;
 }
 

@@ -380,16 +380,16 @@ job_view whole_view() {
 TEST_CASE("viewed job: as JSON, as text and as metrics", "[observe]") {
   const job_view view = whole_view();
   const auto json = nlohmann::json::parse(elastic::job_json(view, now));
-  const auto& whole = json["whole"];
-  CHECK(whole["active"] == 2);
-  CHECK(whole["waiting"] == 1);
-  CHECK(whole["lost"] == 1);
-  CHECK(whole["min_nodes"] == 2);
-  REQUIRE(whole["nodes"].size() == 4);
-  CHECK(whole["nodes"][0]["own"] == true);
-  CHECK(whole["nodes"][1]["workers"][3]["rank"] == 7);
-  CHECK(whole["nodes"][1]["workers"][3]["reason"] == "out of <b>memory");
-  CHECK(whole["nodes"][3]["presence"] == "lost");
+  const auto& whole_job = json["whole"];
+  CHECK(whole_job["active"] == 2);
+  CHECK(whole_job["waiting"] == 1);
+  CHECK(whole_job["lost"] == 1);
+  CHECK(whole_job["min_nodes"] == 2);
+  REQUIRE(whole_job["nodes"].size() == 4);
+  CHECK(whole_job["nodes"][0]["own"] == true);
+  CHECK(whole_job["nodes"][1]["workers"][3]["rank"] == 7);
+  CHECK(whole_job["nodes"][1]["workers"][3]["reason"] == "out of <b>memory");
+  CHECK(whole_job["nodes"][3]["presence"] == "lost");
   CHECK(json["progress"]["step"] == 90);
   const std::string text = elastic::job_text(view, now);
   CHECK_THAT(text, contains_text("nodes 3 of 2 to 4  active: host1_1_0 host2_1_0"

@@ -51,7 +51,7 @@ etcd_options options_for(const std::vector<std::uint16_t>& ports) {
   return options;
 }
 
-// Gives up soon a server of which nothing comes.
+// Options that soon give up a server that says nothing.
 etcd_options hasty_options_for(const std::vector<std::uint16_t>& ports) {
   etcd_options options = options_for(ports);
   options.first_patience = 300ms;

@@ -270,19 +270,19 @@ CO_TEST("tcp_store: a connection that was cut while it was idle is made anew", "
 // A clock that can be set ahead.
 class clock_ahead final : public time_source {
  public:
-  duration ahead{};
-  time_point now() const override { return real_.now() + ahead; }
+  duration offset{};
+  time_point now() const override { return real_.now() + offset; }
   wall_time wall_now() const override { return real_.wall_now(); }
   task<void> sleep_until(time_point deadline) override {
-    return real_.sleep_until(deadline == time_point::max() ? deadline : deadline - ahead);
+    return real_.sleep_until(deadline == time_point::max() ? deadline : deadline - offset);
   }
 
  private:
   system_time real_;
 };
 
-// Takes connections to a server, and leaves those of before without a word: neither end hears of
-// the other any more.
+// Relays connections to a server. A cut lets nothing more through those that there are, and closes
+// none: neither end learns of it.
 class silent_cut {
  public:
   silent_cut(asio::any_io_executor executor, std::uint16_t target_port)
@@ -355,7 +355,7 @@ CO_TEST("tcp_store: a connection that was idle for long is not trusted", "[store
   co_await client.set("k", "w");
   CHECK(link.connections() == 1);
   link.cut();
-  time->ahead = limits::store_idle_connection + 1s;
+  time->offset = limits::store_idle_connection + 1s;
   const std::string value = co_await client.get("k");
   CHECK(value == "w");
   CHECK(link.connections() == 2);
@@ -396,7 +396,7 @@ CO_TEST("tcp_store: keeps as many connections as operations ran at once", "[stor
     CHECK_FALSE(has_ended);
   }
   CHECK_AWAITED(21, client->add("n", 1));
-  // Waits are taken back on the connection that they had.
+  // A wait is cancelled on its own connection, which goes on.
   CHECK(server.connections() == 1);
   CHECK(server.engine()->waiters() == 0);
   co_await test::check_waits(client);
@@ -446,8 +446,9 @@ task<void> play_server(asio::ip::tcp::acceptor& acceptor,
     }
   }
   if (then_close) co_return;
-  std::string rest(1, '\0');
-  auto [failure, size] = co_await asio::async_read(peer, asio::buffer(rest), detail::as_result);
+  std::string extra_byte(1, '\0');
+  auto [failure, size] =
+      co_await asio::async_read(peer, asio::buffer(extra_byte), detail::as_result);
   CHECK(size == 0);
 }
 
