@@ -9257,12 +9257,17 @@ class vote_machine {
     candidate_answer answer;
   };
 
+  /// What happened, for the log.
+  struct note {
+    std::string text;
+    bool is_warning = false;
+  };
+
   /// What to say over our connections, since the last call.
   std::vector<question> take_questions() { return std::exchange(questions_, {}); }
   /// What to say over theirs.
   std::vector<reply> take_replies() { return std::exchange(replies_, {}); }
-  /// What happened, for the log.
-  std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
+  std::vector<note> take_notes() { return std::exchange(notes_, {}); }
 
   /// When `advance` is due; `time_point::max()` if nothing is.
   time_point next_deadline() const { return next_; }
@@ -9357,6 +9362,7 @@ class vote_machine {
   ELASTIC_DECL void write_next(round_register next, time_point now);
   ELASTIC_DECL void look_at_lease(time_point now);
   ELASTIC_DECL void look_at_doubt(time_point now);
+  ELASTIC_DECL void note_doubt();
   ELASTIC_DECL void step_down(std::string why, time_point now);
   ELASTIC_DECL void say_to_asked(const candidate_messages::resign& request);
   ELASTIC_DECL void say_to_all(const candidate_messages::resign& request);
@@ -9395,7 +9401,7 @@ class vote_machine {
   time_point next_ = time_point::max();
   std::vector<question> questions_;
   std::vector<reply> replies_;
-  std::vector<std::string> notes_;
+  std::vector<note> notes_;
 };
 
 }  // namespace elastic::detail
@@ -10483,6 +10489,7 @@ class candidate final : public store_extension {
   ELASTIC_DECL void warn_of_absence(int peer);
   ELASTIC_DECL void note_return(int peer);
   ELASTIC_DECL void note_rejection(int peer, const std::string& why);
+  ELASTIC_DECL void log_note(const vote_machine::note& note) const;
   ELASTIC_DECL bool take_answer(int peer, const candidate_answer& answer, message_channel& from);
 
   // ---- serving the job --------------------------------------------------------------------------
@@ -30617,7 +30624,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::vot
     promise_ = promise{peer, life_of(peer), request.term, now};
     if (role_ == vote_role::asks) role_ = vote_role::follows;
     if (!is_blank_) answer.value = value_;
-    notes_.push_back(fmt::format("votes for candidate {} in term {}", peer, request.term));
+    notes_.push_back({fmt::format("votes for candidate {} in term {}", peer, request.term)});
   }
   replies_.push_back({peer, std::move(answer)});
   step(now);
@@ -30685,7 +30692,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::ack
   entry.kept = std::max(entry.kept, std::min(answer.sequence, value_.sequence));
   if (!has_begun_ && is_kept()) {
     has_begun_ = true;
-    notes_.push_back(fmt::format("leads in term {}", term_));
+    notes_.push_back({fmt::format("leads in term {}", term_)});
   }
   step(now);
 }
@@ -30725,7 +30732,7 @@ ELASTIC_DECL void vote_machine::look_at_doubt(time_point now) {
 }
 
 ELASTIC_DECL void vote_machine::retire(bool is_done, time_point now) {
-  if (role_ == vote_role::leads) notes_.push_back(fmt::format("resigns in term {}", term_));
+  if (role_ == vote_role::leads) notes_.push_back({fmt::format("resigns in term {}", term_)});
   if (role_ == vote_role::runs || role_ == vote_role::leads || is_resignation_due_) {
     say_to_all({term_, is_done});
   }
@@ -30876,7 +30883,7 @@ ELASTIC_DECL void vote_machine::run(bool is_fresh, time_point now) {
   term_ = std::max(term_ + 1, wall_ + elapsed.count());
   promise_ = promise{chosen_.self, life_of(chosen_.self), term_, now};
   is_fresh_ = is_fresh;
-  notes_.push_back(fmt::format("runs in term {}", term_));
+  notes_.push_back({fmt::format("runs in term {}", term_)});
   ask(false, is_fresh, now);
 }
 
@@ -30897,7 +30904,7 @@ ELASTIC_DECL void vote_machine::count_votes(time_point now) {
 
 ELASTIC_DECL void vote_machine::lose(const char* why, time_point now) {
   if (role_ == vote_role::runs) {
-    notes_.push_back(fmt::format("is not elected in term {}: {}", term_, why));
+    notes_.push_back({fmt::format("is not elected in term {}: {}", term_, why)});
     say_to_asked({term_, false});
     promise_.reset();
   }
@@ -30927,9 +30934,7 @@ ELASTIC_DECL void vote_machine::lead(time_point now) {
   // The leader before may have gone on not knowing it.
   value_.is_uncertain = (!is_known || value_.is_uncertain) && chosen_.rules.uncertainty;
   uncertain_until_ = value_.is_uncertain ? now + silence() : now;
-  if (value_.is_uncertain) {
-    notes_.push_back("may not know the newest round: waits until that is over");
-  }
+  if (value_.is_uncertain) note_doubt();
   // The leader that made the round had given up, and its own workers were gone, before this one was
   // elected. The own node of this one lives by that leader's lease, too, until it is in a new
   // round.
@@ -30940,6 +30945,18 @@ ELASTIC_DECL void vote_machine::lead(time_point now) {
   is_blank_ = false;
   write_to_all(now);
   if (chosen_.candidates == 1) has_begun_ = true;
+}
+
+ELASTIC_DECL void vote_machine::note_doubt() {
+  std::string text = fmt::format(
+      "may not know the newest round: waits {:g} s, as long as nodes of it may have workers",
+      std::chrono::duration<double>(silence()).count());
+  if (is_fresh_) {
+    text +=
+        "; agents of this job were killed or stopped before its end, and a job of another run id "
+        "would not wait";
+  }
+  notes_.push_back({std::move(text), true});
 }
 
 // ---- leading ------------------------------------------------------------------------------------
@@ -30987,7 +31004,7 @@ ELASTIC_DECL void vote_machine::look_at_lease(time_point now) {
 }
 
 ELASTIC_DECL void vote_machine::step_down(std::string why, time_point now) {
-  notes_.push_back(fmt::format("leads no more in term {}: {}", term_, why));
+  notes_.push_back({fmt::format("leads no more in term {}: {}", term_, why)});
   role_ = vote_role::follows;
   has_begun_ = false;
   is_resignation_due_ = true;
@@ -33367,6 +33384,16 @@ ELASTIC_DECL bool candidate::take_answer(int peer, const candidate_answer& answe
   return true;
 }
 
+ELASTIC_DECL void candidate::log_note(const vote_machine::note& note) const {
+  const std::string text = fmt::format("rendezvous of job '{}': candidate {} {}", chosen_.run_id,
+                                       chosen_.self, note.text);
+  if (note.is_warning) {
+    chosen_.log.warning("{}", text);
+  } else {
+    chosen_.log.info("{}", text);
+  }
+}
+
 // ---- serving the job ----------------------------------------------------------------------------
 
 ELASTIC_DECL void candidate::wake() {
@@ -33397,10 +33424,7 @@ ELASTIC_DECL void candidate::settle() {
       visitor* const to = peers_[static_cast<std::size_t>(reply.to)];
       if (to != nullptr) to->say(reply.answer);
     }
-    for (const std::string& line : votes_.take_notes()) {
-      chosen_.log.info("rendezvous of job '{}': candidate {} {}", chosen_.run_id, chosen_.self,
-                       line);
-    }
+    for (const vote_machine::note& note : votes_.take_notes()) log_note(note);
     if (questions.empty() && replies.empty()) break;
   }
   if (votes_.reaches_majority()) {
@@ -49888,6 +49912,9 @@ inline void check_endpoint(const given_options& options, const rendezvous_parame
   try {
     if (rendezvous.backend == "c10d") {
       parse_endpoints(text->text, 0, c10d_rendezvous::most_endpoints);
+    } else if (text->text.find(',') != std::string::npos) {
+      throw error(errc::invalid_argument,
+                  "several endpoints take --rdzv-backend c10d; static, the default, has one");
     } else {
       parse_endpoint(text->text, 0);
     }
