@@ -76,23 +76,23 @@ task<std::string> end_that_is_heard(c10d_rendezvous& node) {
 }
 
 TIME_TEST("job end: it is told again when a broken connection is back", "[rendezvous][native]") {
-  job all(time);
-  co_await all.meet();
-  all.net.reset(0);
-  co_await all.nodes[0]->close(job_end::failed, "no restarts are left");
-  const std::string heard = co_await end_that_is_heard(*all.nodes[1]);
+  job test_job(time);
+  co_await test_job.meet();
+  test_job.net.reset(0);
+  co_await test_job.nodes[0]->close(job_end::failed, "no restarts are left");
+  const std::string heard = co_await end_that_is_heard(*test_job.nodes[1]);
   CHECK(heard == "no restarts are left");
-  co_await all.end();
+  co_await test_job.end();
 }
 
 TIME_TEST("job end: nobody waits for ever for a server that is gone", "[rendezvous][native]") {
-  job all(time);
-  co_await all.meet();
-  all.net.stop_server();
+  job test_job(time);
+  co_await test_job.meet();
+  test_job.net.stop_server();
   const auto begin = time.now();
-  co_await all.nodes[0]->close(job_end::failed, "no restarts are left");
+  co_await test_job.nodes[0]->close(job_end::failed, "no restarts are left");
   CHECK(time.now() == begin + 3s);
-  co_await all.end();
+  co_await test_job.end();
 }
 
 }  // namespace job_end_tests

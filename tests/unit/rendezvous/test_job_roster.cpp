@@ -180,10 +180,10 @@ TEST_CASE("job roster: only who can tell of itself is asked to", "[rendezvous]")
   job.connect("b");
   CHECK(job.demands() == texts{"b 1"});
   job.coordinator.received(job.links.at("b"), words, job.now);
-  const auto told = job.coordinator.take_reports();
-  REQUIRE(told.size() == 1);
-  CHECK(told[0].text == "words");
-  CHECK(told[0].node == 3);
+  const auto reports = job.coordinator.take_reports();
+  REQUIRE(reports.size() == 1);
+  CHECK(reports[0].text == "words");
+  CHECK(reports[0].node == 3);
   CHECK(job.coordinator.take_reports().empty());
   job.coordinator.demand_reports(report_demand::nothing);
   CHECK(job.demands() == texts{"a 0", "b 0"});
@@ -232,9 +232,9 @@ class caller final : public elastic::store_extension::client {
   void hang_up() override {}
   asio::ip::tcp::endpoint here() const override { return {}; }
   asio::ip::tcp::endpoint there() const override { return {}; }
-  void say(const elastic::rendezvous_request& what) {
+  void say(const elastic::rendezvous_request& request) {
     std::string frame;
-    elastic::detail::append_frame(frame, elastic::to_text(what));
+    elastic::detail::append_frame(frame, elastic::to_text(request));
     conversation_->received(frame);
   }
   std::string heard;
@@ -295,7 +295,7 @@ class server_channel final : public elastic::test::scripted_channel {
 
   void send(std::string message) override {
     const elastic::rendezvous_request request = elastic::parse_rendezvous_request(message);
-    if (const auto* told = std::get_if<report>(&request)) heard_.push_back(told->text);
+    if (const auto* heard = std::get_if<report>(&request)) heard_.push_back(heard->text);
     const auto* greeting = std::get_if<hello>(&request);
     if (greeting == nullptr) return;
     CHECK(greeting->has_reports);

@@ -47,23 +47,23 @@ std::shared_ptr<rendezvous_backend> in_table(std::shared_ptr<elastic::key_value_
 CO_TEST("rendezvous backend in a directory: only who has seen a state replaces it",
         "[rendezvous]") {
   const temporary_directory place;
-  const auto one = co_await in_directory(place / "job", torch_dialect::torch_2_6);
+  const auto backend = co_await in_directory(place / "job", torch_dialect::torch_2_6);
   const auto other = co_await in_directory(place / "job", torch_dialect::torch_2_6);
-  co_await elastic::test::check_backend(one, other);
+  co_await elastic::test::check_backend(backend, other);
 }
 
 CO_TEST("rendezvous backend in a directory: of two at once one is first", "[rendezvous]") {
   const temporary_directory place;
-  const auto one = co_await in_directory(place / "job", torch_dialect::torch_2_6);
+  const auto backend = co_await in_directory(place / "job", torch_dialect::torch_2_6);
   const auto other = co_await in_directory(place / "job", torch_dialect::torch_2_6);
-  co_await elastic::test::check_backend_race(one, other);
+  co_await elastic::test::check_backend_race(backend, other);
 }
 
 CO_TEST("rendezvous backend in a directory: a change is told", "[rendezvous]") {
   const temporary_directory place;
-  const auto one = co_await in_directory(place / "job", torch_dialect::torch_2_6);
+  const auto backend = co_await in_directory(place / "job", torch_dialect::torch_2_6);
   const auto other = co_await in_directory(place / "job", torch_dialect::torch_2_6);
-  co_await elastic::test::check_backend_wait(one, other);
+  co_await elastic::test::check_backend_wait(backend, other);
 }
 
 CO_TEST("rendezvous backend in a table: does what the others do", "[rendezvous]") {

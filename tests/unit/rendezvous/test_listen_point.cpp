@@ -17,17 +17,18 @@ using words = std::vector<std::string>;
 struct row {
   std::string host;
   /// For which addresses it stands here.
-  words known;
+  words stands_for;
   /// Where the port is opened, without the loopback addresses that are added.
   words open;
 };
 
 words open_at(const row& entry) {
-  std::vector<address> known;
-  for (const std::string& text : entry.known) known.push_back(asio::ip::make_address(text));
+  std::vector<address> addresses;
+  for (const std::string& text : entry.stands_for)
+    addresses.push_back(asio::ip::make_address(text));
   const std::set<std::string> own = {"10.0.0.5", "10.1.0.5", "fd00::5", "127.0.0.1", "127.0.1.1"};
   const listen_point point = choose_listen_point(
-      entry.host, known,
+      entry.host, addresses,
       [&own](const address& candidate) { return own.count(candidate.to_string()) != 0; });
   words open = {point.address};
   for (const address& further : point.besides) open.push_back(further.to_string());

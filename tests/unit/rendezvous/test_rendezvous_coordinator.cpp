@@ -35,33 +35,33 @@ using texts = std::vector<std::string>;
 
 /// An answer in words.
 struct in_words {
-  std::string operator()(const welcome& said) const {
-    return said.resumed ? "welcome back" : "welcome";
+  std::string operator()(const welcome& answer) const {
+    return answer.resumed ? "welcome back" : "welcome";
   }
-  std::string operator()(const refused& said) const { return "refused: " + said.why; }
-  std::string operator()(const peers& said) const {
-    return fmt::format("round {}: peers {}", said.round, said.addresses);
+  std::string operator()(const refused& answer) const { return "refused: " + answer.why; }
+  std::string operator()(const peers& answer) const {
+    return fmt::format("round {}: peers {}", answer.round, answer.addresses);
   }
-  std::string operator()(const placed& said) const {
-    return fmt::format("round {}: {} of {} at {}, {} restarts", said.round, said.rank, said.world,
-                       said.master.address, said.restarts);
+  std::string operator()(const placed& answer) const {
+    return fmt::format("round {}: {} of {} at {}, {} restarts", answer.round, answer.rank,
+                       answer.world, answer.master.address, answer.restarts);
   }
-  std::string operator()(const on_hold& said) const { return "on hold: " + said.why; }
-  std::string operator()(const changed& said) const {
-    return fmt::format("round {} changes: {} ({} restarts)", said.round, said.what.what,
-                       said.what.restarts);
+  std::string operator()(const on_hold& answer) const { return "on hold: " + answer.why; }
+  std::string operator()(const changed& answer) const {
+    return fmt::format("round {} changes: {} ({} restarts)", answer.round, answer.what.what,
+                       answer.what.restarts);
   }
-  std::string operator()(const all_finished& said) const {
-    return fmt::format("round {} finished", said.round);
+  std::string operator()(const all_finished& answer) const {
+    return fmt::format("round {} finished", answer.round);
   }
-  std::string operator()(const closed& said) const {
-    return fmt::format("closed {}: {}", said.end == job_end::succeeded ? "well" : "badly",
-                       said.why);
+  std::string operator()(const closed& answer) const {
+    return fmt::format("closed {}: {}", answer.end == job_end::succeeded ? "well" : "badly",
+                       answer.why);
   }
   std::string operator()(const alive&) const { return "alive"; }
   std::string operator()(const report_wanted&) const { return "report wanted"; }
-  std::string operator()(const status& said) const {
-    return fmt::format("{} wait{}", said.waiting, said.is_closed ? ", closed" : "");
+  std::string operator()(const status& answer) const {
+    return fmt::format("{} wait{}", answer.waiting, answer.is_closed ? ", closed" : "");
   }
 };
 
@@ -106,8 +106,8 @@ class stage {
     say(name, greeting);
   }
 
-  void say(char name, elastic::rendezvous_request what) {
-    coordinator.received(links.at(name), what, now);
+  void say(char name, elastic::rendezvous_request request) {
+    coordinator.received(links.at(name), request, now);
     collect();
   }
 
@@ -116,16 +116,16 @@ class stage {
   }
 
   /// Connects all of them, and lets them join.
-  void gather(const std::string& all) {
-    for (const char name : all) {
+  void gather(const std::string& letters) {
+    for (const char name : letters) {
       connect(name);
       ask_join(name);
     }
   }
 
   /// All of them come from the last round for the next.
-  void rejoin(const std::string& all) {
-    for (const char name : all) ask_join(name, coordinator.state().round);
+  void rejoin(const std::string& letters) {
+    for (const char name : letters) ask_join(name, coordinator.state().round);
   }
 
   void cut(char name) {
@@ -163,12 +163,12 @@ class stage {
   }
 
   /// What the node was told since it was asked last.
-  texts told(char name) { return std::exchange(told_[name], {}); }
-  std::string last_told(char name) {
-    const texts all = told(name);
-    return all.empty() ? "" : all.back();
+  texts answers_to(char name) { return std::exchange(answers_[name], {}); }
+  std::string last_answer_to(char name) {
+    const texts answers = answers_to(name);
+    return answers.empty() ? "" : answers.back();
   }
-  void forget() { told_.clear(); }
+  void forget() { answers_.clear(); }
 
   /// Those whose connection was to be closed.
   std::set<char> dropped;
@@ -179,13 +179,13 @@ class stage {
  private:
   void collect() {
     for (const auto& answer : coordinator.take_answers()) {
-      told_[names.at(answer.to)].push_back(std::visit(in_words(), answer.what));
+      answers_[names.at(answer.to)].push_back(std::visit(in_words(), answer.what));
     }
     for (const auto id : coordinator.take_dropped()) dropped.insert(names.at(id));
   }
 
   std::map<rendezvous_coordinator::connection, char> names;
-  std::map<char, texts> told_;
+  std::map<char, texts> answers_;
   rendezvous_coordinator::connection last_ = 0;
 };
 
@@ -227,11 +227,11 @@ TEST_CASE("coordinator: a node whose last peer left in order is not alone by a l
 TEST_CASE("coordinator: the nodes of a full round learn their places at once", "[rendezvous]") {
   stage job(1, 3);
   job.gather("ca");
-  CHECK(job.told('c') == texts{"welcome"});
+  CHECK(job.answers_to('c') == texts{"welcome"});
   job.gather("b");
-  CHECK(job.told('a') == texts{"welcome", "round 0: 0 of 3 at a.example, 0 restarts"});
-  CHECK(job.told('b') == texts{"welcome", "round 0: 1 of 3 at a.example, 0 restarts"});
-  CHECK(job.told('c') == texts{"round 0: 2 of 3 at a.example, 0 restarts"});
+  CHECK(job.answers_to('a') == texts{"welcome", "round 0: 0 of 3 at a.example, 0 restarts"});
+  CHECK(job.answers_to('b') == texts{"welcome", "round 0: 1 of 3 at a.example, 0 restarts"});
+  CHECK(job.answers_to('c') == texts{"round 0: 2 of 3 at a.example, 0 restarts"});
 }
 
 TEST_CASE("coordinator: the first round waits out its last call", "[rendezvous]") {
@@ -239,10 +239,10 @@ TEST_CASE("coordinator: the first round waits out its last call", "[rendezvous]"
   job.gather("ab");
   job.forget();
   job.pass(29s);
-  CHECK(job.told('a').empty());
+  CHECK(job.answers_to('a').empty());
   job.pass(1s);
-  CHECK(job.told('a') == texts{"round 0: 0 of 2 at a.example, 0 restarts"});
-  CHECK(job.told('b') == texts{"round 0: 1 of 2 at a.example, 0 restarts"});
+  CHECK(job.answers_to('a') == texts{"round 0: 0 of 2 at a.example, 0 restarts"});
+  CHECK(job.answers_to('b') == texts{"round 0: 1 of 2 at a.example, 0 restarts"});
 }
 
 TEST_CASE("coordinator: a node whose time passes in the last call is in the round",
@@ -255,16 +255,16 @@ TEST_CASE("coordinator: a node whose time passes in the last call is in the roun
   }
   job.forget();
   job.pass(25s);
-  CHECK(job.told('a').empty());
+  CHECK(job.answers_to('a').empty());
   // Nothing but the end of the last call is waited for: a silence would end later.
   CHECK(job.coordinator.next_deadline() == job.now + 5s);
   SECTION("at its end") {
     job.pass(5s);
-    CHECK(job.told('a') == texts{"round 0: 0 of 2 at a.example, 0 restarts"});
+    CHECK(job.answers_to('a') == texts{"round 0: 0 of 2 at a.example, 0 restarts"});
   }
   SECTION("unless the others go") {
     job.say('b', leave{});
-    CHECK(job.last_told('a').find("refused") != std::string::npos);
+    CHECK(job.last_answer_to('a').find("refused") != std::string::npos);
   }
 }
 
@@ -276,12 +276,12 @@ TEST_CASE("coordinator: a node that joins a running round ends it for all, witho
   job.forget();
   job.gather("c");
   const std::string change = "round 0 changes: node c_1_0 waits to join (0 restarts)";
-  CHECK(job.told('a') == texts{change});
-  CHECK(job.told('b') == texts{change});
-  CHECK(job.told('c') == texts{"welcome"});
+  CHECK(job.answers_to('a') == texts{change});
+  CHECK(job.answers_to('b') == texts{change});
+  CHECK(job.answers_to('c') == texts{"welcome"});
   job.rejoin("ab");
-  CHECK(job.told('c') == texts{"round 1: 2 of 3 at a.example, 0 restarts"});
-  CHECK(job.told('a') == texts{"round 1: 0 of 3 at a.example, 0 restarts"});
+  CHECK(job.answers_to('c') == texts{"round 1: 2 of 3 at a.example, 0 restarts"});
+  CHECK(job.answers_to('a') == texts{"round 1: 0 of 3 at a.example, 0 restarts"});
 }
 
 TEST_CASE("coordinator: a lost node ends the round after the grace, and the rest go on",
@@ -291,13 +291,13 @@ TEST_CASE("coordinator: a lost node ends the round after the grace, and the rest
   job.forget();
   job.cut('b');
   job.pass(299ms);
-  CHECK(job.told('a').empty());
+  CHECK(job.answers_to('a').empty());
   job.pass(1ms);
-  CHECK(job.told('a') == texts{"round 0 changes: node b_1_0 is gone (0 restarts)"});
-  CHECK(job.told('c') == texts{"round 0 changes: node b_1_0 is gone (0 restarts)"});
+  CHECK(job.answers_to('a') == texts{"round 0 changes: node b_1_0 is gone (0 restarts)"});
+  CHECK(job.answers_to('c') == texts{"round 0 changes: node b_1_0 is gone (0 restarts)"});
   job.rejoin("ca");
-  CHECK(job.told('c') == texts{"round 1: 1 of 2 at a.example, 0 restarts"});
-  CHECK(job.told('a') == texts{"round 1: 0 of 2 at a.example, 0 restarts"});
+  CHECK(job.answers_to('c') == texts{"round 1: 1 of 2 at a.example, 0 restarts"});
+  CHECK(job.answers_to('a') == texts{"round 1: 0 of 2 at a.example, 0 restarts"});
 }
 
 TEST_CASE("coordinator: a pause ends the round for all, and none begins before it is over",
@@ -308,22 +308,22 @@ TEST_CASE("coordinator: a pause ends the round for all, and none begins before i
   job.say('b', pause{"paused at b"});
   job.say('b', pause{"paused at b"});
   for (const char name : {'a', 'b', 'c'}) {
-    CHECK(job.told(name) == texts{"round 0 changes: paused at b (0 restarts)"});
+    CHECK(job.answers_to(name) == texts{"round 0 changes: paused at b (0 restarts)"});
   }
   job.rejoin("abc");
   // Nobody's patience ends meanwhile.
   job.pass(2h);
-  for (const char name : {'a', 'b', 'c'}) CHECK(job.told(name).empty());
+  for (const char name : {'a', 'b', 'c'}) CHECK(job.answers_to(name).empty());
   SECTION("by its node's word") { job.say('b', resume{}); }
   SECTION("by its node's word, twice, after a further pause") {
     job.say('a', pause{"paused at a"});
     job.say('b', resume{});
     job.say('b', resume{});
-    CHECK(job.told('c').empty());
+    CHECK(job.answers_to('c').empty());
     job.say('a', resume{});
   }
-  CHECK(job.told('a') == texts{"round 1: 0 of 3 at a.example, 0 restarts"});
-  CHECK(job.told('c') == texts{"round 1: 2 of 3 at a.example, 0 restarts"});
+  CHECK(job.answers_to('a') == texts{"round 1: 0 of 3 at a.example, 0 restarts"});
+  CHECK(job.answers_to('c') == texts{"round 1: 2 of 3 at a.example, 0 restarts"});
 }
 
 TEST_CASE("coordinator: a pause ends a round that some have finished, and not one that all have",
@@ -336,7 +336,8 @@ TEST_CASE("coordinator: a pause ends a round that some have finished, and not on
   job.forget();
   job.say('b', pause{"paused at b"});
   const texts change{"round 0 changes: paused at b (0 restarts)"};
-  for (const char name : {'a', 'b'}) CHECK(job.told(name) == (are_all_done ? texts{} : change));
+  for (const char name : {'a', 'b'})
+    CHECK(job.answers_to(name) == (are_all_done ? texts{} : change));
 }
 
 TEST_CASE("coordinator: a pause ends with the node that wanted it", "[rendezvous]") {
@@ -349,7 +350,7 @@ TEST_CASE("coordinator: a pause ends with the node that wanted it", "[rendezvous
   if (leaves) job.say('b', leave{});
   if (!leaves) job.cut('b');
   job.pass(1s);
-  CHECK(job.told('c') == texts{"round 1: 1 of 2 at a.example, 0 restarts"});
+  CHECK(job.answers_to('c') == texts{"round 1: 1 of 2 at a.example, 0 restarts"});
 }
 
 TEST_CASE("coordinator: a pause outlives the connection of its node", "[rendezvous]") {
@@ -364,9 +365,9 @@ TEST_CASE("coordinator: a pause outlives the connection of its node", "[rendezvo
   job.ask_join('b', 0);
   job.forget();
   job.pass(1h);
-  CHECK(job.told('a').empty());
+  CHECK(job.answers_to('a').empty());
   job.say('b', resume{});
-  CHECK(job.told('a') == texts{"round 1: 0 of 2 at a.example, 0 restarts"});
+  CHECK(job.answers_to('a') == texts{"round 1: 0 of 2 at a.example, 0 restarts"});
 }
 
 TEST_CASE("coordinator: a job that is over is not paused", "[rendezvous]") {
@@ -376,7 +377,7 @@ TEST_CASE("coordinator: a job that is over is not paused", "[rendezvous]") {
   job.rejoin("ab");
   job.forget();
   job.say('a', close_job{job_end::failed, "enough"});
-  CHECK(job.told('b') == texts{"closed badly: enough"});
+  CHECK(job.answers_to('b') == texts{"closed badly: enough"});
 }
 
 TEST_CASE("coordinator: a node that was called bad stays out for its time, under its name",
@@ -388,16 +389,16 @@ TEST_CASE("coordinator: a node that was called bad stays out for its time, under
   job.forget();
   job.connect('B');
   job.ask_join('B');
-  CHECK(job.told('B') ==
+  CHECK(job.answers_to('B') ==
         texts{"welcome", "on hold: node 'gpu-b' is kept out for 600 s more: GPU 3 is hot"});
   // It waits for longer than for a place.
   job.pass(10min - 1s);
-  CHECK(job.told('B').empty());
-  CHECK(job.told('a').empty());
+  CHECK(job.answers_to('B').empty());
+  CHECK(job.answers_to('a').empty());
   job.pass(1s);
-  CHECK(job.told('a') == texts{"round 1 changes: node B_1_0 waits to join (0 restarts)"});
+  CHECK(job.answers_to('a') == texts{"round 1 changes: node B_1_0 waits to join (0 restarts)"});
   job.rejoin("ac");
-  CHECK(job.last_told('B').starts_with("round 2: "));
+  CHECK(job.last_answer_to('B').starts_with("round 2: "));
 }
 
 TEST_CASE("coordinator: a node that is kept out hears of the end of the job", "[rendezvous]") {
@@ -409,7 +410,7 @@ TEST_CASE("coordinator: a node that is kept out hears of the end of the job", "[
   job.ask_join('B');
   job.forget();
   job.say('a', close_job{job_end::succeeded, "all workers succeeded"});
-  CHECK(job.last_told('B') == "closed well: all workers succeeded");
+  CHECK(job.last_answer_to('B') == "closed well: all workers succeeded");
 }
 
 TEST_CASE("coordinator: if there are too few nodes, the one that was excluded first comes back",
@@ -423,25 +424,25 @@ TEST_CASE("coordinator: if there are too few nodes, the one that was excluded fi
   job.forget();
   job.gather("B");
   job.pass(20s);
-  CHECK(job.told('a').empty());
+  CHECK(job.answers_to('a').empty());
   SECTION("it was waited for others") {
     job.gather("C");
     // From when it could have: since the first of them came.
     job.pass(10s);
-    CHECK(job.last_told('C') == "round 2: 0 of 2 at C.example, 0 restarts");
-    CHECK(job.last_told('a') == "round 2: 1 of 2 at C.example, 0 restarts");
-    CHECK(job.last_told('B').starts_with("on hold: "));
+    CHECK(job.last_answer_to('C') == "round 2: 0 of 2 at C.example, 0 restarts");
+    CHECK(job.last_answer_to('a') == "round 2: 1 of 2 at C.example, 0 restarts");
+    CHECK(job.last_answer_to('B').starts_with("on hold: "));
   }
   SECTION("another one comes in time") {
     job.gather("d");
-    CHECK(job.last_told('d').starts_with("round 2: 1 of 2 "));
+    CHECK(job.last_answer_to('d').starts_with("round 2: 1 of 2 "));
     job.pass(1min);
-    CHECK(job.told('a') == texts{"round 2: 0 of 2 at a.example, 0 restarts"});
+    CHECK(job.answers_to('a') == texts{"round 2: 0 of 2 at a.example, 0 restarts"});
   }
   SECTION("none would help") {
     job.cut('B');
     job.pass(1min);
-    CHECK(job.told('a').empty());
+    CHECK(job.answers_to('a').empty());
   }
 }
 
@@ -466,7 +467,7 @@ TEST_CASE("coordinator: whom a former server kept out its nodes tell", "[rendezv
   job.ask_join('B');
   // The former world may still run.
   job.pass(20s);
-  CHECK(job.last_told('B').starts_with("on hold: node 'gpu-b' is kept out for "));
+  CHECK(job.last_answer_to('B').starts_with("on hold: node 'gpu-b' is kept out for "));
 }
 
 TEST_CASE("coordinator: who was in the job before comes before a stranger", "[rendezvous]") {
@@ -479,8 +480,8 @@ TEST_CASE("coordinator: who was in the job before comes before a stranger", "[re
   job.gather("AC");
   job.forget();
   job.say('b', resume{});
-  CHECK(job.last_told('C').starts_with("round 1: 0 of 2 "));
-  CHECK(job.told('A').empty());
+  CHECK(job.last_answer_to('C').starts_with("round 1: 0 of 2 "));
+  CHECK(job.answers_to('A').empty());
 }
 
 TEST_CASE("coordinator: a node that comes back within the grace has lost nothing", "[rendezvous]") {
@@ -490,9 +491,9 @@ TEST_CASE("coordinator: a node that comes back within the grace has lost nothing
   job.cut('b');
   job.pass(200ms);
   job.connect('b');
-  CHECK(job.told('b') == texts{"welcome back", "round 0: 1 of 2 at a.example, 0 restarts"});
+  CHECK(job.answers_to('b') == texts{"welcome back", "round 0: 1 of 2 at a.example, 0 restarts"});
   job.pass(2s);
-  CHECK(job.told('a').empty());
+  CHECK(job.answers_to('a').empty());
 }
 
 TEST_CASE(
@@ -514,29 +515,29 @@ TEST_CASE(
       {"the witness long after", "l.....w", 15s},
       {"the witness broke before, and was opened again", "w.....W.(lw)", 900ms},
   };
-  for (const story& told : stories) {
-    INFO(told.name);
+  for (const story& entry : stories) {
+    INFO(entry.name);
     stage job(1, 2);
     job.gather("ab");
     job.open_witness('a');
     job.open_witness('b');
     job.forget();
     const time_point begin = job.now;
-    for (const char event : told.events) {
+    for (const char event : entry.events) {
       if (event == 'l') job.cut('b');
       if (event == 'w') job.cut_witness('b');
       if (event == 'W') job.open_witness('b');
       if (event == '.') job.pass(100ms);
     }
-    if (told.lost_after == duration::max()) {
+    if (entry.lost_after == duration::max()) {
       job.pass(60s);
-      CHECK(job.told('a').empty());
+      CHECK(job.answers_to('a').empty());
       continue;
     }
-    job.pass(begin + told.lost_after - 1ns - job.now);
-    CHECK(job.told('a').empty());
+    job.pass(begin + entry.lost_after - 1ns - job.now);
+    CHECK(job.answers_to('a').empty());
     job.pass(1ns);
-    CHECK(job.told('a') == texts{"round 0 changes: node b_1_0 is gone (0 restarts)"});
+    CHECK(job.answers_to('a') == texts{"round 0 changes: node b_1_0 is gone (0 restarts)"});
   }
 }
 
@@ -549,12 +550,12 @@ TEST_CASE("coordinator: who comes back with one of two connections broken has lo
   job.cut('b');
   job.pass(5s);
   job.connect('b');
-  CHECK(job.told('b').front() == "welcome back");
+  CHECK(job.answers_to('b').front() == "welcome back");
   // The second connection of before ends with the first, on the node's side.
   job.cut_witness('b');
   job.open_witness('b');
   job.pass(60s);
-  CHECK(job.told('a').empty());
+  CHECK(job.answers_to('a').empty());
   CHECK(job.dropped.empty());
 }
 
@@ -585,7 +586,7 @@ TEST_CASE("coordinator: what a node missed while it was away it is told when it 
   job.say('a', failed{0, "rank 1 ended: SIGKILL"});
   job.forget();
   job.connect('c');
-  CHECK(job.told('c').back() == "round 0 changes: node c_1_0 is gone (0 restarts)");
+  CHECK(job.answers_to('c').back() == "round 0 changes: node c_1_0 is gone (0 restarts)");
 }
 
 TEST_CASE("coordinator: a place that is told again is that of the whole round", "[rendezvous]") {
@@ -596,8 +597,8 @@ TEST_CASE("coordinator: a place that is told again is that of the whole round", 
   job.rejoin("ab");
   job.forget();
   job.connect('c');
-  CHECK(job.told('c') == texts{"welcome back", "round 0: 2 of 3 at a.example, 0 restarts",
-                               "round 0 changes: node c_1_0 is gone (0 restarts)"});
+  CHECK(job.answers_to('c') == texts{"welcome back", "round 0: 2 of 3 at a.example, 0 restarts",
+                                     "round 0 changes: node c_1_0 is gone (0 restarts)"});
 }
 
 TEST_CASE("coordinator: a new connection of a node takes the place of its former one",
@@ -607,9 +608,9 @@ TEST_CASE("coordinator: a new connection of a node takes the place of its former
   job.forget();
   job.connect('b');
   CHECK(job.dropped == std::set<char>{'b'});
-  CHECK(job.told('b').front() == "welcome back");
+  CHECK(job.answers_to('b').front() == "welcome back");
   job.pass(2s);
-  CHECK(job.told('a').empty());
+  CHECK(job.answers_to('a').empty());
 }
 
 TEST_CASE("coordinator: a silent node is lost, one that says that it is alive is not",
@@ -618,11 +619,11 @@ TEST_CASE("coordinator: a silent node is lost, one that says that it is alive is
   job.gather("ab");
   job.forget();
   job.say('a', keep_alive{});
-  CHECK(job.told('a') == texts{"alive"});
+  CHECK(job.answers_to('a') == texts{"alive"});
   job.pass(14s, "b");
-  CHECK(job.told('a').empty());
+  CHECK(job.answers_to('a').empty());
   job.pass(1s, "b");
-  CHECK(job.told('a') == texts{"round 0 changes: node b_1_0 is silent (0 restarts)"});
+  CHECK(job.answers_to('a') == texts{"round 0 changes: node b_1_0 is silent (0 restarts)"});
   CHECK(job.dropped == std::set<char>{'b'});
 }
 
@@ -633,13 +634,13 @@ TEST_CASE("coordinator: failed workers of one node end the round for all, and co
   job.forget();
   job.say('b', failed{0, "rank 1 ended: SIGKILL"});
   const std::string change = "round 0 changes: node b_1_0: rank 1 ended: SIGKILL (1 restarts)";
-  for (const char name : {'a', 'b', 'c'}) CHECK(job.told(name) == texts{change});
+  for (const char name : {'a', 'b', 'c'}) CHECK(job.answers_to(name) == texts{change});
   // Those that fail because of it are told why, and cost nothing.
   job.say('c', failed{0, "rank 2 ended: exit code 1"});
-  CHECK(job.told('c') == texts{change});
-  CHECK(job.told('a').empty());
+  CHECK(job.answers_to('c') == texts{change});
+  CHECK(job.answers_to('a').empty());
   job.rejoin("abc");
-  CHECK(job.told('a') == texts{"round 1: 0 of 3 at a.example, 1 restarts"});
+  CHECK(job.answers_to('a') == texts{"round 1: 0 of 3 at a.example, 1 restarts"});
 }
 
 TEST_CASE("coordinator: the count of restarts is the job's, also for a node that comes anew",
@@ -654,10 +655,10 @@ TEST_CASE("coordinator: the count of restarts is the job's, also for a node that
   job.pass(1s);
   job.forget();
   job.rejoin("a");
-  CHECK(job.told('a') == texts{"round 3: 0 of 1 at a.example, 2 restarts"});
+  CHECK(job.answers_to('a') == texts{"round 3: 0 of 1 at a.example, 2 restarts"});
   job.gather("d");
   job.rejoin("a");
-  CHECK(job.last_told('d') == "round 4: 1 of 2 at a.example, 2 restarts");
+  CHECK(job.last_answer_to('d') == "round 4: 1 of 2 at a.example, 2 restarts");
 }
 
 TEST_CASE("coordinator: workers that fail while a node is missing are not to blame",
@@ -667,7 +668,7 @@ TEST_CASE("coordinator: workers that fail while a node is missing are not to bla
   job.forget();
   job.cut('b');
   job.say('a', failed{0, "rank 0 ended: exit code 1"});
-  CHECK(job.told('a') == texts{"round 0 changes: node b_1_0 is gone (0 restarts)"});
+  CHECK(job.answers_to('a') == texts{"round 0 changes: node b_1_0 is gone (0 restarts)"});
 }
 
 TEST_CASE("coordinator: a failure of a round that is over changes nothing", "[rendezvous]") {
@@ -677,8 +678,8 @@ TEST_CASE("coordinator: a failure of a round that is over changes nothing", "[re
   job.rejoin("ab");
   job.forget();
   job.say('a', failed{0, "late"});
-  CHECK(job.told('a') == texts{"round 0 changes: round 0 is over (1 restarts)"});
-  CHECK(job.told('b').empty());
+  CHECK(job.answers_to('a') == texts{"round 0 changes: round 0 is over (1 restarts)"});
+  CHECK(job.answers_to('b').empty());
 }
 
 TEST_CASE("coordinator: a repeated word has its effect once", "[rendezvous]") {
@@ -687,13 +688,13 @@ TEST_CASE("coordinator: a repeated word has its effect once", "[rendezvous]") {
   job.say('a', failed{0, "x"});
   job.forget();
   job.say('a', failed{0, "x"});
-  CHECK(job.told('a') == texts{"round 0 changes: node a_1_0: x (1 restarts)"});
+  CHECK(job.answers_to('a') == texts{"round 0 changes: node a_1_0: x (1 restarts)"});
   job.rejoin("ab");
   job.forget();
   // The node had not heard of its place in round 1, and asks again.
   job.ask_join('a', 0);
-  CHECK(job.told('a') == texts{"round 1: 0 of 2 at a.example, 1 restarts"});
-  CHECK(job.told('b').empty());
+  CHECK(job.answers_to('a') == texts{"round 1: 0 of 2 at a.example, 1 restarts"});
+  CHECK(job.answers_to('b').empty());
 }
 
 TEST_CASE("coordinator: all are told when the workers of all have succeeded", "[rendezvous]") {
@@ -702,9 +703,9 @@ TEST_CASE("coordinator: all are told when the workers of all have succeeded", "[
   job.forget();
   job.say('a', finished{0});
   job.say('b', finished{0});
-  CHECK(job.told('a').empty());
+  CHECK(job.answers_to('a').empty());
   job.say('c', finished{0});
-  for (const char name : {'a', 'b', 'c'}) CHECK(job.told(name).front() == "round 0 finished");
+  for (const char name : {'a', 'b', 'c'}) CHECK(job.answers_to(name).front() == "round 0 finished");
 }
 
 TEST_CASE("coordinator: one that is lost after its success holds up nobody", "[rendezvous]") {
@@ -714,9 +715,9 @@ TEST_CASE("coordinator: one that is lost after its success holds up nobody", "[r
   job.say('b', finished{0});
   job.cut('b');
   job.pass(1s);
-  CHECK(job.told('a').empty());
+  CHECK(job.answers_to('a').empty());
   job.say('a', finished{0});
-  CHECK(job.told('a').front() == "round 0 finished");
+  CHECK(job.answers_to('a').front() == "round 0 finished");
 }
 
 TEST_CASE("coordinator: one that is lost before its success takes the others back to work",
@@ -727,11 +728,11 @@ TEST_CASE("coordinator: one that is lost before its success takes the others bac
   job.forget();
   job.cut('b');
   job.pass(1s);
-  CHECK(job.told('a') == texts{"round 0 changes: node b_1_0 is gone (0 restarts)"});
+  CHECK(job.answers_to('a') == texts{"round 0 changes: node b_1_0 is gone (0 restarts)"});
   job.rejoin("a");
-  CHECK(job.told('a') == texts{"round 1: 0 of 1 at a.example, 0 restarts"});
+  CHECK(job.answers_to('a') == texts{"round 1: 0 of 1 at a.example, 0 restarts"});
   job.say('a', finished{1});
-  CHECK(job.last_told('a') == "round 1 finished");
+  CHECK(job.last_answer_to('a') == "round 1 finished");
 }
 
 TEST_CASE("coordinator: one that meets again before its success takes the others back to work",
@@ -746,21 +747,21 @@ TEST_CASE("coordinator: one that meets again before its success takes the others
   job.rejoin("b");
   const std::string change =
       "round 0 changes: node b_1_0 meets again before its workers have succeeded (0 restarts)";
-  CHECK(job.told('a') == texts{change});
-  CHECK(job.told('c') == texts{change});
+  CHECK(job.answers_to('a') == texts{change});
+  CHECK(job.answers_to('c') == texts{change});
   // Those whose workers were done just now hear nothing else.
   job.say('c', finished{0});
-  CHECK(job.told('a').empty());
+  CHECK(job.answers_to('a').empty());
   job.forget();
   job.rejoin("ac");
   for (const char name : {'a', 'b', 'c'}) {
-    CHECK(job.last_told(name).substr(0, 8) == "round 1:");
+    CHECK(job.last_answer_to(name).substr(0, 8) == "round 1:");
   }
   job.say('b', finished{1});
   job.say('c', finished{1});
-  CHECK(job.told('a').empty());
+  CHECK(job.answers_to('a').empty());
   job.say('a', finished{1});
-  CHECK(job.last_told('b') == "round 1 finished");
+  CHECK(job.last_answer_to('b') == "round 1 finished");
 }
 
 TEST_CASE("coordinator: one that meets again after its success stops nobody", "[rendezvous]") {
@@ -769,9 +770,9 @@ TEST_CASE("coordinator: one that meets again after its success stops nobody", "[
   job.say('a', finished{0});
   job.forget();
   job.rejoin("a");
-  CHECK(job.told('b').empty());
+  CHECK(job.answers_to('b').empty());
   job.say('b', finished{0});
-  CHECK(job.last_told('b') == "round 0 finished");
+  CHECK(job.last_answer_to('b') == "round 0 finished");
 }
 
 TEST_CASE("coordinator: nobody is stopped for a node that comes when some have succeeded",
@@ -782,11 +783,11 @@ TEST_CASE("coordinator: nobody is stopped for a node that comes when some have s
   job.say('a', finished{0});
   job.forget();
   job.gather("c");
-  CHECK(job.told('a').empty());
-  CHECK(job.told('b').empty());
+  CHECK(job.answers_to('a').empty());
+  CHECK(job.answers_to('b').empty());
   job.say('b', finished{0});
   job.say('a', close_job{job_end::succeeded, "all done"});
-  CHECK(job.last_told('c') == "closed well: all done");
+  CHECK(job.last_answer_to('c') == "closed well: all done");
 }
 
 TEST_CASE("coordinator: who comes after the end is told how it was", "[rendezvous]") {
@@ -796,10 +797,10 @@ TEST_CASE("coordinator: who comes after the end is told how it was", "[rendezvou
     job.say('a', close_job{end, "it is over"});
     job.say('b', close_job{job_end::failed, "a later word"});
     job.connect('c');
-    CHECK(job.last_told('c') ==
+    CHECK(job.last_answer_to('c') ==
           (end == job_end::succeeded ? "closed well: it is over" : "closed badly: it is over"));
     job.ask_join('b', 0);
-    CHECK(job.last_told('b').substr(0, 6) == "closed");
+    CHECK(job.last_answer_to('b').substr(0, 6) == "closed");
   }
 }
 
@@ -808,10 +809,10 @@ TEST_CASE("coordinator: one that leaves does not close, and is missed at once", 
   job.gather("ab");
   job.forget();
   job.say('b', leave{});
-  CHECK(job.told('a') == texts{"round 0 changes: node b_1_0 left (0 restarts)"});
+  CHECK(job.answers_to('a') == texts{"round 0 changes: node b_1_0 left (0 restarts)"});
   CHECK(job.dropped == std::set<char>{'b'});
   job.rejoin("a");
-  CHECK(job.told('a') == texts{"round 1: 0 of 1 at a.example, 0 restarts"});
+  CHECK(job.answers_to('a') == texts{"round 1: 0 of 1 at a.example, 0 restarts"});
 }
 
 TEST_CASE("coordinator: too few that are left wait for more, up to their join timeout",
@@ -823,11 +824,11 @@ TEST_CASE("coordinator: too few that are left wait for more, up to their join ti
   job.pass(1s);
   job.forget();
   job.ask_join('a', 0, 10s);
-  CHECK(job.told('a').empty());
+  CHECK(job.answers_to('a').empty());
   job.pass(9s);
-  CHECK(job.told('a').empty());
+  CHECK(job.answers_to('a').empty());
   job.pass(2s);
-  CHECK(job.told('a') == texts{"refused: 1 of at least 2 nodes had joined"});
+  CHECK(job.answers_to('a') == texts{"refused: 1 of at least 2 nodes had joined"});
 }
 
 TEST_CASE("coordinator: the node that was missing completes the round at once", "[rendezvous]") {
@@ -839,7 +840,7 @@ TEST_CASE("coordinator: the node that was missing completes the round at once", 
   job.rejoin("a");
   job.forget();
   job.gather("d");
-  CHECK(job.told('a') == texts{"round 1: 0 of 2 at a.example, 0 restarts"});
+  CHECK(job.answers_to('a') == texts{"round 1: 0 of 2 at a.example, 0 restarts"});
 }
 
 TEST_CASE("coordinator: a spare takes the place of one that is lost", "[rendezvous]") {
@@ -849,11 +850,11 @@ TEST_CASE("coordinator: a spare takes the place of one that is lost", "[rendezvo
   job.forget();
   // Longer than any join timeout.
   job.pass(700s);
-  CHECK(job.told('c').empty());
+  CHECK(job.answers_to('c').empty());
   job.say('b', leave{});
   job.rejoin("a");
-  CHECK(job.last_told('c') == "round 1: 1 of 2 at a.example, 0 restarts");
-  CHECK(job.last_told('a') == "round 1: 0 of 2 at a.example, 0 restarts");
+  CHECK(job.last_answer_to('c') == "round 1: 1 of 2 at a.example, 0 restarts");
+  CHECK(job.last_answer_to('a') == "round 1: 0 of 2 at a.example, 0 restarts");
 }
 
 TEST_CASE("coordinator: a round of named sizes leaves some standing by, until they fit",
@@ -862,23 +863,23 @@ TEST_CASE("coordinator: a round of named sizes leaves some standing by, until th
   job.settings.node_counts = {2, 4};
   job.gather("abc");
   job.pass(31s);
-  CHECK(job.last_told('a') == "round 0: 0 of 2 at a.example, 0 restarts");
-  CHECK(job.last_told('b') == "round 0: 1 of 2 at a.example, 0 restarts");
-  CHECK(job.told('c') == texts{"welcome"});
+  CHECK(job.last_answer_to('a') == "round 0: 0 of 2 at a.example, 0 restarts");
+  CHECK(job.last_answer_to('b') == "round 0: 1 of 2 at a.example, 0 restarts");
+  CHECK(job.answers_to('c') == texts{"welcome"});
   job.gather("d");
-  CHECK(job.last_told('a') == "round 0 changes: node d_1_0 waits to join (0 restarts)");
+  CHECK(job.last_answer_to('a') == "round 0 changes: node d_1_0 waits to join (0 restarts)");
   job.rejoin("ab");
   for (const char name : std::string("abcd")) {
-    CHECK(job.last_told(name).find("of 4 at") != std::string::npos);
+    CHECK(job.last_answer_to(name).find("of 4 at") != std::string::npos);
   }
   // One is lost: two run, one stands by, and has no end of its patience.
   job.cut('b');
   job.pass(1s);
   job.forget();
   job.rejoin("acd");
-  CHECK(job.last_told('a').find("of 2 at") != std::string::npos);
+  CHECK(job.last_answer_to('a').find("of 2 at") != std::string::npos);
   job.pass(3600s);
-  CHECK(job.told('d').empty());
+  CHECK(job.answers_to('d').empty());
   CHECK(job.dropped.empty());
 }
 
@@ -892,11 +893,11 @@ TEST_CASE("coordinator: a node that joins ends the round after the delay", "[ren
   job.gather("c");
   job.forget();
   job.pass(999ms);
-  CHECK(job.told('a').empty());
+  CHECK(job.answers_to('a').empty());
   job.pass(1ms);
-  CHECK(job.told('a') == texts{"round 0 changes: node b_1_0 waits to join (0 restarts)"});
+  CHECK(job.answers_to('a') == texts{"round 0 changes: node b_1_0 waits to join (0 restarts)"});
   job.rejoin("a");
-  CHECK(job.last_told('c').find("round 1: 2 of 3") == 0);
+  CHECK(job.last_answer_to('c').find("round 1: 2 of 3") == 0);
 }
 
 TEST_CASE("coordinator: nodes with other numbers of nodes are refused", "[rendezvous]") {
@@ -904,7 +905,7 @@ TEST_CASE("coordinator: nodes with other numbers of nodes are refused", "[rendez
   job.connect('a');
   job.settings.node_counts = {2, 4};
   job.connect('b');
-  CHECK(job.last_told('b') ==
+  CHECK(job.last_answer_to('b') ==
         "refused: the job 'job' was begun with 2:4 nodes, this node was told 2,4: another job of "
         "the same run id, or another --nnodes");
 }
@@ -914,13 +915,13 @@ TEST_CASE("coordinator: nodes with other sizes are refused, both named", "[rende
   job.gather("a");
   job.settings.max_nodes = 3;
   job.connect('b');
-  CHECK(job.told('b') ==
+  CHECK(job.answers_to('b') ==
         texts{"refused: the job 'job' was begun with 1:2 nodes, this node was told 1:3: another "
               "job of the same run id, or another --nnodes"});
   // Where nobody is left, the next one decides.
   job.say('a', leave{});
   job.connect('b');
-  CHECK(job.told('b') == texts{"welcome"});
+  CHECK(job.answers_to('b') == texts{"welcome"});
 }
 
 TEST_CASE("coordinator: another version of the protocol is refused, both named", "[rendezvous]") {
@@ -1000,14 +1001,14 @@ TEST_CASE("coordinator: the host of rank 0 is named by the address at which othe
   job.connect('b', {"10.0.0.1", "10.0.0.2", false});
   job.say('a', join{-1, 600s, {"127.0.0.1", 7, true}});
   job.say('b', join{-1, 600s, {"10.0.0.2", 8, true}});
-  CHECK(job.last_told('b') == "round 0: 1 of 2 at 10.0.0.1, 0 restarts");
+  CHECK(job.last_answer_to('b') == "round 0: 1 of 2 at 10.0.0.1, 0 restarts");
   // An address that the user chose stays.
   stage chosen(1, 2);
   chosen.connect('a', {"127.0.0.1", "127.0.0.1", true});
   chosen.connect('b', {"10.0.0.1", "10.0.0.2", false});
   chosen.say('a', join{-1, 600s, {"head.example", 7, true}});
   chosen.say('b', join{-1, 600s, {"10.0.0.2", 8, true}});
-  CHECK(chosen.last_told('b') == "round 0: 1 of 2 at head.example, 0 restarts");
+  CHECK(chosen.last_answer_to('b') == "round 0: 1 of 2 at head.example, 0 restarts");
 }
 
 TEST_CASE("coordinator: the node of rank 0 is told all addresses of the round before its place",
@@ -1015,13 +1016,14 @@ TEST_CASE("coordinator: the node of rank 0 is told all addresses of the round be
   stage job(2, 2);
   job.connect('a', {"10.0.0.1", "10.0.0.1", true});
   job.connect('b', {"10.0.0.1", "172.16.0.9", false});
-  job.told('a');
-  job.told('b');
+  job.answers_to('a');
+  job.answers_to('b');
   job.say('a', join{-1, 600s, {"10.0.0.1", 7, true}, "10.0.0.1"});
   job.say('b', join{-1, 600s, {"10.0.0.2", 8, true}, "10.0.0.2 10.1.0.2"});
-  CHECK(job.told('a') == texts{"round 0: peers 10.0.0.1 10.0.0.1 10.0.0.2 10.1.0.2 172.16.0.9 ",
-                               "round 0: 0 of 2 at 10.0.0.1, 0 restarts"});
-  CHECK(job.told('b') == texts{"round 0: 1 of 2 at 10.0.0.1, 0 restarts"});
+  CHECK(job.answers_to('a') ==
+        texts{"round 0: peers 10.0.0.1 10.0.0.1 10.0.0.2 10.1.0.2 172.16.0.9 ",
+              "round 0: 0 of 2 at 10.0.0.1, 0 restarts"});
+  CHECK(job.answers_to('b') == texts{"round 0: 1 of 2 at 10.0.0.1, 0 restarts"});
 }
 
 TEST_CASE("coordinator: many addresses go in messages that are within their bound",
@@ -1079,11 +1081,11 @@ TEST_CASE("coordinator: when all of a former world are there, they go on at once
   job.gather(order.substr(0, 2));
   job.forget();
   job.pass(1s);
-  for (const char name : {'a', 'b', 'h'}) CHECK(job.told(name).empty());
+  for (const char name : {'a', 'b', 'h'}) CHECK(job.answers_to(name).empty());
   job.gather(order.substr(2));
-  CHECK(job.last_told('a') == "round 5: 0 of 3 at a.example, 2 restarts");
-  CHECK(job.last_told('b') == "round 5: 1 of 3 at a.example, 2 restarts");
-  CHECK(job.last_told('h') == "round 5: 2 of 3 at a.example, 2 restarts");
+  CHECK(job.last_answer_to('a') == "round 5: 0 of 3 at a.example, 2 restarts");
+  CHECK(job.last_answer_to('b') == "round 5: 1 of 3 at a.example, 2 restarts");
+  CHECK(job.last_answer_to('h') == "round 5: 2 of 3 at a.example, 2 restarts");
 }
 
 TEST_CASE("coordinator: while a node of a former world is missing, nobody goes on without it",
@@ -1095,9 +1097,9 @@ TEST_CASE("coordinator: while a node of a former world is missing, nobody goes o
   job.ask_join('b', 4);
   job.forget();
   job.pass(15s - 1ns);
-  for (const char name : {'a', 'b', 'h'}) CHECK(job.told(name).empty());
+  for (const char name : {'a', 'b', 'h'}) CHECK(job.answers_to(name).empty());
   job.pass(1ns);
-  CHECK(job.last_told('b') == "round 5: 1 of 3 at a.example, 2 restarts");
+  CHECK(job.last_answer_to('b') == "round 5: 1 of 3 at a.example, 2 restarts");
 }
 
 TEST_CASE(
@@ -1107,9 +1109,9 @@ TEST_CASE(
   stage job = after_host_loss(2, 2, "a", 2, 1);
   job.connect('a');
   job.gather("hb");
-  CHECK(job.last_told('b') == "welcome");
+  CHECK(job.last_answer_to('b') == "welcome");
   job.ask_join('a', 4);
-  CHECK(job.last_told('b') == "round 5: 1 of 2 at a.example, 2 restarts");
+  CHECK(job.last_answer_to('b') == "round 5: 1 of 2 at a.example, 2 restarts");
 }
 
 TEST_CASE("coordinator: a node of an earlier release brings its round with it, too",
@@ -1118,9 +1120,9 @@ TEST_CASE("coordinator: a node of an earlier release brings its round with it, t
   job.gather("h");
   job.connect('a');
   job.ask_join('a', 6);
-  CHECK(job.last_told('a') == "welcome");
+  CHECK(job.last_answer_to('a') == "welcome");
   job.pass(15s);
-  CHECK(job.last_told('a') == "round 7: 0 of 2 at a.example, 0 restarts");
+  CHECK(job.last_answer_to('a') == "round 7: 0 of 2 at a.example, 0 restarts");
 }
 
 TEST_CASE(
@@ -1130,13 +1132,13 @@ TEST_CASE(
   stage job = after_host_loss(1, 2, "a", 2, 1);
   job.gather("h");
   job.pass(30s);
-  CHECK(job.last_told('h') == "round 0: 0 of 1 at h.example, 0 restarts");
+  CHECK(job.last_answer_to('h') == "round 0: 0 of 1 at h.example, 0 restarts");
   job.connect('a');
   job.ask_join('a', 4);
-  CHECK(job.last_told('h') == "round 0 changes: node a_1_0 waits to join (2 restarts)");
+  CHECK(job.last_answer_to('h') == "round 0 changes: node a_1_0 waits to join (2 restarts)");
   job.rejoin("h");
-  CHECK(job.last_told('a') == "round 5: 0 of 2 at a.example, 2 restarts");
-  CHECK(job.last_told('h') == "round 5: 1 of 2 at a.example, 2 restarts");
+  CHECK(job.last_answer_to('a') == "round 5: 0 of 2 at a.example, 2 restarts");
+  CHECK(job.last_answer_to('h') == "round 5: 1 of 2 at a.example, 2 restarts");
 }
 
 TEST_CASE("coordinator: a node that stood by at a former server holds the first round, too",
@@ -1144,11 +1146,11 @@ TEST_CASE("coordinator: a node that stood by at a former server holds the first 
   stage job(1, 2);
   job.most_terms['s'] = 900;
   job.gather("sh");
-  CHECK(job.last_told('h') == "welcome");
+  CHECK(job.last_answer_to('h') == "welcome");
   job.pass(15s - 1ns);
-  CHECK(job.last_told('h').empty());
+  CHECK(job.last_answer_to('h').empty());
   job.pass(1ns);
-  CHECK(job.last_told('h') == "round 0: 0 of 2 at h.example, 0 restarts");
+  CHECK(job.last_answer_to('h') == "round 0: 0 of 2 at h.example, 0 restarts");
 }
 
 TEST_CASE("coordinator: a node that takes up its connection to this server holds up nobody",
@@ -1159,7 +1161,7 @@ TEST_CASE("coordinator: a node that takes up its connection to this server holds
   // The server's own term.
   job.most_terms['a'] = 1000;
   job.gather("ab");
-  CHECK(job.last_told('b') == "round 0: 1 of 2 at a.example, 0 restarts");
+  CHECK(job.last_answer_to('b') == "round 0: 1 of 2 at a.example, 0 restarts");
 }
 
 TEST_CASE("coordinator: the join timeout runs out only when no former world is waited for",
@@ -1168,9 +1170,9 @@ TEST_CASE("coordinator: the join timeout runs out only when no former world is w
   job.connect('a');
   job.ask_join('a', 4, 10s);
   job.pass(15s - 1ns);
-  CHECK(job.last_told('a') == "welcome");
+  CHECK(job.last_answer_to('a') == "welcome");
   job.pass(1s);
-  CHECK(job.last_told('a') == "refused: 1 of at least 2 nodes had joined");
+  CHECK(job.last_answer_to('a') == "refused: 1 of at least 2 nodes had joined");
 }
 
 TEST_CASE("coordinator: a last call that began before a former world was heard of is forgotten",
@@ -1179,10 +1181,10 @@ TEST_CASE("coordinator: a last call that began before a former world was heard o
   job.gather("h");
   job.connect('a');
   job.pass(15s - 1ns);
-  CHECK(job.last_told('h') == "welcome");
+  CHECK(job.last_answer_to('h') == "welcome");
   CHECK(job.coordinator.next_deadline() > job.now);
   job.pass(1ns);
-  CHECK(job.last_told('h') == "round 5: 0 of 1 at h.example, 2 restarts");
+  CHECK(job.last_answer_to('h') == "round 5: 0 of 1 at h.example, 2 restarts");
 }
 
 TEST_CASE("coordinator: a job that is closed is so for those who wait for a former world's end",
@@ -1190,7 +1192,7 @@ TEST_CASE("coordinator: a job that is closed is so for those who wait for a form
   stage job = after_host_loss(2, 2, "a", 3, 1);
   job.gather("ah");
   job.say('h', close_job{job_end::failed, "enough"});
-  CHECK(job.last_told('a') == "closed badly: enough");
+  CHECK(job.last_answer_to('a') == "closed badly: enough");
 }
 
 TEST_CASE("coordinator: its term is greater than any that a node tells", "[rendezvous]") {
@@ -1218,15 +1220,15 @@ TEST_CASE("coordinator: who tells of numbers that cannot be is refused, and the 
   job.former['y'] = {most + 1, 1, 0, 2, -1, 0, true, ""};
   for (const char stranger : {'x', 'y'}) {
     job.connect(stranger);
-    const std::string sentence = job.last_told(stranger);
+    const std::string sentence = job.last_answer_to(stranger);
     CHECK(sentence.rfind("refused: this node tells of round ", 0) == 0);
   }
   job.connect('z');
   job.ask_join('z', std::numeric_limits<std::int64_t>::max() - 1);
-  CHECK(job.last_told('z') ==
+  CHECK(job.last_answer_to('z') ==
         "refused: this node tells of round 9223372036854775806, which never was");
   job.gather("ab");
-  CHECK(job.last_told('a') == "round 0: 0 of 2 at a.example, 0 restarts");
+  CHECK(job.last_answer_to('a') == "round 0: 0 of 2 at a.example, 0 restarts");
   CHECK(job.coordinator.term() == 1000);
 }
 
@@ -1237,11 +1239,11 @@ TEST_CASE("coordinator: the largest numbers that can be told are counted on", "[
   job.former['a'] = {most, most, 0, 1, -1, restarts, true, ""};
   job.gather("a");
   job.pass(20s);
-  CHECK(job.last_told('a') ==
+  CHECK(job.last_answer_to('a') ==
         fmt::format("round {}: 0 of 1 at a.example, {} restarts", most + 1, restarts));
   job.say('a', failed{most + 1, "rank 0 ended: exit code 1"});
   job.rejoin("a");
-  CHECK(job.last_told('a') ==
+  CHECK(job.last_answer_to('a') ==
         fmt::format("round {}: 0 of 1 at a.example, {} restarts", most + 2, restarts));
 }
 
@@ -1272,10 +1274,10 @@ TEST_CASE("coordinator: says how many wait and whether it is closed", "[rendezvo
   job.say('a', finished{0});
   job.gather("c");
   job.say('a', ask_status{});
-  CHECK(job.last_told('a') == "1 wait");
+  CHECK(job.last_answer_to('a') == "1 wait");
   job.say('a', close_job{job_end::failed, "no more"});
   job.say('a', ask_status{});
-  CHECK(job.last_told('a') == "1 wait, closed");
+  CHECK(job.last_answer_to('a') == "1 wait, closed");
 }
 
 TEST_CASE("coordinator: nothing is to be woken for if nobody takes part", "[rendezvous]") {

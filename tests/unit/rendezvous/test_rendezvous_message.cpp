@@ -28,16 +28,16 @@ using elastic::to_text;
 using elastic::rendezvous_messages::pause;
 
 hello full_hello() {
-  hello said;
-  said.run_id = "a \"job\"";
-  said.node = {"häuschen", 4711, 2, {1, 0xfedcba9876543210}};
-  said.settings.min_nodes = 2;
-  said.settings.max_nodes = 7;
-  said.settings.last_call_timeout = 1500ms;
-  said.settings.keep_alive_interval = 250ms;
-  said.settings.keep_alive_max_attempt = 9;
-  said.settings.reconnect_grace = 10ms;
-  return said;
+  hello greeting;
+  greeting.run_id = "a \"job\"";
+  greeting.node = {"häuschen", 4711, 2, {1, 0xfedcba9876543210}};
+  greeting.settings.min_nodes = 2;
+  greeting.settings.max_nodes = 7;
+  greeting.settings.last_call_timeout = 1500ms;
+  greeting.settings.keep_alive_interval = 250ms;
+  greeting.settings.keep_alive_max_attempt = 9;
+  greeting.settings.reconnect_grace = 10ms;
+  return greeting;
 }
 
 TEST_CASE("rendezvous message: what is read is what was written", "[rendezvous]") {
@@ -66,11 +66,11 @@ TEST_CASE("rendezvous message: what is read is what was written", "[rendezvous]"
       ask_status{},
       report{"{\"a\": \"b\\n\"}"},
   };
-  for (const auto& said : requests) {
-    const std::string text = to_text(said);
+  for (const auto& request : requests) {
+    const std::string text = to_text(request);
     CAPTURE(text);
     const rendezvous_request heard = parse_rendezvous_request(text);
-    CHECK(heard.index() == said.index());
+    CHECK(heard.index() == request.index());
     CHECK(to_text(heard) == text);
   }
   std::vector<rendezvous_answer> answers = {
@@ -96,11 +96,11 @@ TEST_CASE("rendezvous message: what is read is what was written", "[rendezvous]"
   answers.push_back(changed{4, pausing});
   pausing.saves_first = true;
   answers.push_back(changed{4, pausing});
-  for (const auto& said : answers) {
-    const std::string text = to_text(said);
+  for (const auto& answer : answers) {
+    const std::string text = to_text(answer);
     CAPTURE(text);
     const rendezvous_answer heard = parse_rendezvous_answer(text);
-    CHECK(heard.index() == said.index());
+    CHECK(heard.index() == answer.index());
     CHECK(to_text(heard) == text);
   }
 }
@@ -159,30 +159,30 @@ TEST_CASE("rendezvous message: a former round is told as a whole, within its bou
       {"\"until_end\": true", "\"until_end\": 1"},
       {"\"server\"", "\"nothing\""},
   };
-  for (const auto& [said, instead] : wrong) {
+  for (const auto& [part, instead] : wrong) {
     CAPTURE(instead);
     std::string changed = text;
-    REQUIRE(changed.find(said) != std::string::npos);
-    changed.replace(changed.find(said), said.size(), instead);
+    REQUIRE(changed.find(part) != std::string::npos);
+    changed.replace(changed.find(part), part.size(), instead);
     CHECK_THROWS_AS(parse_rendezvous_request(changed), elastic::error);
   }
 }
 
 TEST_CASE("rendezvous message: hello says the numbers of nodes and the delay, if there are any",
           "[rendezvous]") {
-  hello said = full_hello();
-  said.settings.max_nodes = 8;
-  CHECK(to_text(said).find("node_counts") == std::string::npos);
-  CHECK(to_text(said).find("scale_up") == std::string::npos);
-  said.settings.node_counts = {2, 4, 8};
-  said.settings.scale_up_delay = 1500ms;
-  const auto heard = std::get<hello>(parse_rendezvous_request(to_text(said)));
+  hello greeting = full_hello();
+  greeting.settings.max_nodes = 8;
+  CHECK(to_text(greeting).find("node_counts") == std::string::npos);
+  CHECK(to_text(greeting).find("scale_up") == std::string::npos);
+  greeting.settings.node_counts = {2, 4, 8};
+  greeting.settings.scale_up_delay = 1500ms;
+  const auto heard = std::get<hello>(parse_rendezvous_request(to_text(greeting)));
   CHECK(heard.settings.node_counts == std::vector<int>{2, 4, 8});
   CHECK(heard.settings.scale_up_delay == 1500ms);
   for (const std::vector<int>& counts :
        {std::vector<int>{4, 8}, {2, 4}, {2, 2, 8}, {8, 2}, {0, 2, 8}, {2, 8, 9}}) {
-    said.settings.node_counts = counts;
-    CHECK_THROWS_AS(parse_rendezvous_request(to_text(said)), elastic::error);
+    greeting.settings.node_counts = counts;
+    CHECK_THROWS_AS(parse_rendezvous_request(to_text(greeting)), elastic::error);
   }
 }
 
@@ -198,7 +198,7 @@ TEST_CASE("rendezvous message: what is none is refused, and named", "[rendezvous
     std::string text;
     std::string_view named;
   };
-  const std::vector<refusal> all = {
+  const std::vector<refusal> refusals = {
       {"", "no JSON object"},
       {"[1]", "no JSON object"},
       {"{\"kind\": \"join\"", "no JSON object"},
@@ -229,14 +229,14 @@ TEST_CASE("rendezvous message: what is none is refused, and named", "[rendezvous
        "has a report of over 30720 bytes"},
       {std::string(elastic::limits::rendezvous_message_bytes + 1, ' '), "bytes long"},
   };
-  for (const refusal& one : all) {
-    CAPTURE(one.text.substr(0, 200));
+  for (const refusal& entry : refusals) {
+    CAPTURE(entry.text.substr(0, 200));
     try {
-      parse_rendezvous_request(one.text);
+      parse_rendezvous_request(entry.text);
       FAIL_CHECK("was taken");
     } catch (const elastic::error& refused) {
       CHECK(refused.code() == errc::protocol_violation);
-      CHECK(std::string(refused.what()).find(one.named) != std::string::npos);
+      CHECK(std::string(refused.what()).find(entry.named) != std::string::npos);
     }
   }
 }

@@ -27,19 +27,19 @@ class caller final : public elastic::store_extension::client {
   asio::ip::tcp::endpoint here() const override { return {}; }
   asio::ip::tcp::endpoint there() const override { return {}; }
 
-  void say(const rendezvous_request& what) {
+  void say(const rendezvous_request& request) {
     std::string frame;
-    elastic::detail::append_frame(frame, elastic::to_text(what));
+    elastic::detail::append_frame(frame, elastic::to_text(request));
     conversation_->received(frame);
   }
   void hello_of(const std::string& run_id) { say(greeting(run_id)); }
 
   static hello greeting(const std::string& run_id) {
-    hello said;
-    said.run_id = run_id;
-    said.node = {"host-" + run_id, 1, 0};
-    said.settings.min_nodes = said.settings.max_nodes = 1;
-    return said;
+    hello greeting;
+    greeting.run_id = run_id;
+    greeting.node = {"host-" + run_id, 1, 0};
+    greeting.settings.min_nodes = greeting.settings.max_nodes = 1;
+    return greeting;
   }
 
   bool has_heard(const std::string& kind) const {

@@ -131,11 +131,11 @@ CO_TEST("static rendezvous: node 0 serves until the others know that all have co
   bool ended = false;
   elastic::event_flag done(executor);
   asio::co_spawn(executor, end(first, ended), [&](std::exception_ptr) { done.set(); });
-  for (const int left : {1, 2}) {
+  for (const int expected : {1, 2}) {
     co_await raw.get(barrier + "last_member");
     CHECK_FALSE(ended);
     const std::int64_t count = co_await raw.add("a job/elastic/static/num_left", 1);
-    CHECK(count == left);
+    CHECK(count == expected);
   }
   co_await raw.set("a job/elastic/static/last_left", "");
   co_await done.wait();
@@ -191,14 +191,14 @@ CO_TEST("static rendezvous: a port in use is named", "[rendezvous]") {
   const elastic::tcp_store_server_options any_port;
   elastic::tcp_store_server other(co_await asio::this_coro::executor, any_port);
   static_rendezvous first(node(0, 1, other.port()));
-  std::string said;
+  std::string message;
   try {
     co_await first.next_round();
   } catch (const elastic::error& failure) {
     CHECK(failure.code() == errc::address_in_use);
-    said = failure.what();
+    message = failure.what();
   }
-  CHECK(said.find(std::to_string(other.port())) != std::string::npos);
+  CHECK(message.find(std::to_string(other.port())) != std::string::npos);
   co_await first.shutdown();
   co_await other.stop();
 }

@@ -73,10 +73,10 @@ std::vector<state_vector> vectors_of(const std::string& file) {
 
 const std::vector<state_vector>& all_vectors() {
   static const std::vector<state_vector> vectors = [] {
-    auto all = vectors_of("rendezvous_pickles.json");
-    for (auto& each : vectors_of("rendezvous_pickles_2x_derived.json")) all.push_back(each);
-    for (auto& each : vectors_of("rendezvous_pickles_213.json")) all.push_back(each);
-    return all;
+    auto states = vectors_of("rendezvous_pickles.json");
+    for (auto& each : vectors_of("rendezvous_pickles_2x_derived.json")) states.push_back(each);
+    for (auto& each : vectors_of("rendezvous_pickles_213.json")) states.push_back(each);
+    return states;
   }();
   return vectors;
 }
@@ -153,7 +153,9 @@ std::string attributes(const std::string& name = "", const std::string& value = 
   return result;
 }
 std::string pickle(const std::string& value) { return "\x80\x04" + value + "."; }
-std::string state_pickle(const std::string& all) { return pickle(object("_RendezvousState", all)); }
+std::string state_pickle(const std::string& fields) {
+  return pickle(object("_RendezvousState", fields));
+}
 std::string state_with(const std::string& name, const std::string& value) {
   return state_pickle(attributes(name, value));
 }
@@ -503,7 +505,8 @@ TEST_CASE("torch state: no name of Python but five is known", "[rendezvous]") {
 }
 
 TEST_CASE("torch state: no operation but those of a state is known", "[rendezvous]") {
-  const std::string known = "()CJKMNRXbhjsu}\x81\x85\x86\x87\x88\x89\x8a\x8c\x8f\x90\x93\x94\x95";
+  const std::string known_ops =
+      "()CJKMNRXbhjsu}\x81\x85\x86\x87\x88\x89\x8a\x8c\x8f\x90\x93\x94\x95";
   const std::string body = object("_RendezvousState", attributes());
   for (int code = 0; code < 256; ++code) {
     CAPTURE(code);
@@ -512,7 +515,7 @@ TEST_CASE("torch state: no operation but those of a state is known", "[rendezvou
     const std::string message = refusal(pickle(std::string(1, op) + body));
     const bool is_unknown =
         message.find(fmt::format("operation 0x{:02x} is not", code)) != std::string::npos;
-    CHECK(is_unknown == (known.find(op) == std::string::npos));
+    CHECK(is_unknown == (known_ops.find(op) == std::string::npos));
     CHECK_FALSE(message.empty());
   }
   // In the places where they would do harm.
@@ -644,7 +647,9 @@ TEST_CASE("torch state: nodes that are none are refused", "[rendezvous]") {
   const std::string host = text("fqdn") + text("x");
   const std::string pid = text("pid") + "K\x01";
   const std::string local_id = text("local_id") + zero;
-  const auto made = [](const std::string& all) { return participants(object("_NodeDesc", all)); };
+  const auto made = [](const std::string& fields) {
+    return participants(object("_NodeDesc", fields));
+  };
   REQUIRE(refusal(made(local_id + pid + host)) == "");
   for (const std::string& bad :
        {""s, host + pid, pid + local_id, host + local_id, host + pid + text("other") + zero,
@@ -736,9 +741,9 @@ TEST_CASE("torch state: a value cannot change after it was used, nor be part of 
 
 TEST_CASE("torch state: what takes too much is refused", "[rendezvous]") {
   const auto repeated = [](const std::string& part, int times) {
-    std::string all;
-    for (int i = 0; i < times; ++i) all += part;
-    return all;
+    std::string text;
+    for (int i = 0; i < times; ++i) text += part;
+    return text;
   };
   SECTION("bytes") {
     const std::string large(1024 * 1024 + 1, 'N');
@@ -767,8 +772,8 @@ TEST_CASE("torch state: what takes too much is refused", "[rendezvous]") {
     CHECK_THAT(refusal(pickle(repeated("N", 256 * 1024 + 1))), contains_text("over 262144 values"));
   }
   SECTION("nodes") {
-    const std::string one = node() + "\x94";
-    const std::string many = one + repeated(bytes({'h', 0}), 100'000);
+    const std::string first = node() + "\x94";
+    const std::string many = first + repeated(bytes({'h', 0}), 100'000);
     CHECK_THAT(refusal(state_with("wait_list", "\x8f(" + many + "\x90")),
                contains_text("wait_list has 100001 nodes, 100000 are allowed"));
   }
@@ -835,10 +840,10 @@ TEST_CASE("base64: both ways", "[rendezvous]") {
     CHECK(elastic::detail::from_base64(encoded) == plain);
     CHECK(elastic::detail::base64_size(plain.size()) == encoded.size());
   }
-  std::string all;
+  std::string every_byte;
   for (int byte = 0; byte < 256; ++byte) {
-    all.push_back(static_cast<char>(byte));
-    CHECK(elastic::detail::from_base64(elastic::detail::to_base64(all)) == all);
+    every_byte.push_back(static_cast<char>(byte));
+    CHECK(elastic::detail::from_base64(elastic::detail::to_base64(every_byte)) == every_byte);
   }
 }
 

@@ -18,7 +18,7 @@ namespace vote_machine_tests {
 
 using namespace std::chrono_literals;
 using namespace elastic::detail::candidate_messages;
-namespace said = elastic::detail::candidate_messages;
+namespace messages = elastic::detail::candidate_messages;
 using elastic::time_point;
 using elastic::detail::candidate_answer;
 using elastic::detail::round_register;
@@ -88,7 +88,7 @@ struct stage {
     round_register value;
     value.term = term;
     value.sequence = sequence;
-    core.received(1, said::write{term, 3, value}, now);
+    core.received(1, messages::write{term, 3, value}, now);
     core.take_replies();
   }
 
@@ -109,10 +109,10 @@ struct stage {
 
 TEST_CASE("vote machine: candidates that know nothing begin at once if all say so",
           "[rendezvous]") {
-  stage one;
-  one.lead();
-  CHECK(one.core.uncertain_until() <= one.now);
-  CHECK_FALSE(one.core.value().is_uncertain);
+  stage candidate;
+  candidate.lead();
+  CHECK(candidate.core.uncertain_until() <= candidate.now);
+  CHECK_FALSE(candidate.core.value().is_uncertain);
 }
 
 TEST_CASE("vote machine: of candidates that know nothing the first one begins", "[rendezvous]") {
@@ -136,252 +136,252 @@ TEST_CASE("vote machine: of candidates that know nothing the first one begins", 
   round_register value;
   value.term = 1005;
   value.sequence = 1;
-  core.received(0, said::write{1005, 1, value}, now);
+  core.received(0, messages::write{1005, 1, value}, now);
   CHECK(core.term() == 1005);
 }
 
 TEST_CASE("vote machine: with one missing they wait until nobody can be bound any more",
           "[rendezvous]") {
-  stage one;
-  one.core.lost(2, one.now);
-  one.at(14900ms);
-  CHECK(one.core.role() == vote_role::follows);
-  one.at(15s);
-  one.ask();
-  one.answer_try(1, true, true);
-  REQUIRE(one.core.role() == vote_role::runs);
-  one.vote(1);
-  one.acknowledge(1);
-  CHECK(one.core.serves());
+  stage candidate;
+  candidate.core.lost(2, candidate.now);
+  candidate.at(14900ms);
+  CHECK(candidate.core.role() == vote_role::follows);
+  candidate.at(15s);
+  candidate.ask();
+  candidate.answer_try(1, true, true);
+  REQUIRE(candidate.core.role() == vote_role::runs);
+  candidate.vote(1);
+  candidate.acknowledge(1);
+  CHECK(candidate.core.serves());
   // What they knew may have been forgotten.
-  CHECK(one.core.uncertain_until() == one.now + 15s);
-  CHECK(one.core.value().is_uncertain);
-  one.acknowledge(1);
-  one.at(20s);
-  one.acknowledge(1);
-  one.at(25s);
-  one.acknowledge(1);
-  one.at(31s);
-  CHECK_FALSE(one.core.value().is_uncertain);
+  CHECK(candidate.core.uncertain_until() == candidate.now + 15s);
+  CHECK(candidate.core.value().is_uncertain);
+  candidate.acknowledge(1);
+  candidate.at(20s);
+  candidate.acknowledge(1);
+  candidate.at(25s);
+  candidate.acknowledge(1);
+  candidate.at(31s);
+  CHECK_FALSE(candidate.core.value().is_uncertain);
 }
 
 TEST_CASE("vote machine: one that was there before is not believed to know all", "[rendezvous]") {
-  stage one;
-  one.ask();
-  one.answer_try(1, false, true);
-  one.answer_try(2, false, true);
-  one.vote(1, {}, true);
-  one.acknowledge(1);
-  CHECK(one.core.uncertain_until() == one.now + 15s);
+  stage candidate;
+  candidate.ask();
+  candidate.answer_try(1, false, true);
+  candidate.answer_try(2, false, true);
+  candidate.vote(1, {}, true);
+  candidate.acknowledge(1);
+  CHECK(candidate.core.uncertain_until() == candidate.now + 15s);
 }
 
 TEST_CASE("vote machine: a voter is bound until its leader has certainly given up",
           "[rendezvous]") {
-  stage one;
-  one.follow();
-  CHECK_FALSE(one.would_vote(2));
-  one.at(14900ms);
-  CHECK_FALSE(one.would_vote(2));
-  one.at(15s);
-  CHECK(one.would_vote(2));
+  stage candidate;
+  candidate.follow();
+  CHECK_FALSE(candidate.would_vote(2));
+  candidate.at(14900ms);
+  CHECK_FALSE(candidate.would_vote(2));
+  candidate.at(15s);
+  CHECK(candidate.would_vote(2));
 
   SECTION("an end of both connections frees it after the grace") {
-    one.follow(6);
-    one.core.left(1, one.now);
-    one.core.lost(1, one.now + 10ms);
-    one.at(15s + 309ms);
-    CHECK_FALSE(one.would_vote(2));
-    one.at(15s + 310ms);
-    CHECK(one.would_vote(2));
+    candidate.follow(6);
+    candidate.core.left(1, candidate.now);
+    candidate.core.lost(1, candidate.now + 10ms);
+    candidate.at(15s + 309ms);
+    CHECK_FALSE(candidate.would_vote(2));
+    candidate.at(15s + 310ms);
+    CHECK(candidate.would_vote(2));
   }
   SECTION("also if one of them ends long after the other") {
-    one.follow(6);
-    one.core.left(1, one.now);
-    one.core.lost(1, one.now + 290ms);
-    one.at(15s + 589ms);
-    CHECK_FALSE(one.would_vote(2));
-    one.at(15s + 590ms);
-    CHECK(one.would_vote(2));
+    candidate.follow(6);
+    candidate.core.left(1, candidate.now);
+    candidate.core.lost(1, candidate.now + 290ms);
+    candidate.at(15s + 589ms);
+    CHECK_FALSE(candidate.would_vote(2));
+    candidate.at(15s + 590ms);
+    CHECK(candidate.would_vote(2));
   }
   SECTION("the end of one of them does not") {
-    one.follow(6);
-    one.core.left(1, one.now);
-    one.at(20s);
-    CHECK_FALSE(one.would_vote(2));
-    one.at(30s);
-    CHECK(one.would_vote(2));
+    candidate.follow(6);
+    candidate.core.left(1, candidate.now);
+    candidate.at(20s);
+    CHECK_FALSE(candidate.would_vote(2));
+    candidate.at(30s);
+    CHECK(candidate.would_vote(2));
   }
   SECTION("nor does that of both, one long after the other") {
-    one.follow(6);
-    one.core.left(1, one.now);
-    one.core.lost(1, one.now + 310ms);
-    one.at(20s);
-    CHECK_FALSE(one.would_vote(2));
+    candidate.follow(6);
+    candidate.core.left(1, candidate.now);
+    candidate.core.lost(1, candidate.now + 310ms);
+    candidate.at(20s);
+    CHECK_FALSE(candidate.would_vote(2));
   }
   SECTION("another agent at its port frees it after the grace") {
-    one.follow(6);
-    one.core.entered(1, 999, one.now);
-    one.at(15s + 299ms);
-    CHECK_FALSE(one.would_vote(2));
-    one.at(15s + 300ms);
-    CHECK(one.would_vote(2));
+    candidate.follow(6);
+    candidate.core.entered(1, 999, candidate.now);
+    candidate.at(15s + 299ms);
+    CHECK_FALSE(candidate.would_vote(2));
+    candidate.at(15s + 300ms);
+    CHECK(candidate.would_vote(2));
   }
   SECTION("it is not bound to that other agent, nor freed by its words or its end") {
-    one.follow(6);
-    one.core.entered(1, 999, one.now);
-    CHECK_FALSE(one.would_vote(1));
-    one.core.received(1, resign{7, false}, one.now);
-    CHECK_FALSE(one.would_vote(2));
-    one.at(15s + 300ms);
-    CHECK(one.would_vote(1));
+    candidate.follow(6);
+    candidate.core.entered(1, 999, candidate.now);
+    CHECK_FALSE(candidate.would_vote(1));
+    candidate.core.received(1, resign{7, false}, candidate.now);
+    CHECK_FALSE(candidate.would_vote(2));
+    candidate.at(15s + 300ms);
+    CHECK(candidate.would_vote(1));
   }
   SECTION("another agent at another host in its place does not show that it is gone") {
-    one.follow(6);
-    one.core.entered(1, 999, one.now, false);
-    one.core.left(1, one.now);
-    one.core.lost(1, one.now);
-    one.at(29s);
-    CHECK_FALSE(one.would_vote(1));
-    CHECK_FALSE(one.would_vote(2));
-    one.at(30s);
-    CHECK(one.would_vote(2));
+    candidate.follow(6);
+    candidate.core.entered(1, 999, candidate.now, false);
+    candidate.core.left(1, candidate.now);
+    candidate.core.lost(1, candidate.now);
+    candidate.at(29s);
+    CHECK_FALSE(candidate.would_vote(1));
+    CHECK_FALSE(candidate.would_vote(2));
+    candidate.at(30s);
+    CHECK(candidate.would_vote(2));
   }
   SECTION("a resignation frees it at once") {
-    one.follow(6);
-    one.core.received(1, resign{6, false}, one.now);
-    CHECK(one.would_vote(2));
-    CHECK_FALSE(one.core.is_done());
+    candidate.follow(6);
+    candidate.core.received(1, resign{6, false}, candidate.now);
+    CHECK(candidate.would_vote(2));
+    CHECK_FALSE(candidate.core.is_done());
   }
 }
 
 TEST_CASE("vote machine: a leader that a majority does not hear steps down", "[rendezvous]") {
-  stage one;
-  one.lead();
+  stage candidate;
+  candidate.lead();
   SECTION("by silence") {
-    one.at(11s);
-    CHECK(one.core.serves());
-    one.at(11300ms);
-    CHECK_FALSE(one.core.serves());
+    candidate.at(11s);
+    CHECK(candidate.core.serves());
+    candidate.at(11300ms);
+    CHECK_FALSE(candidate.core.serves());
   }
   SECTION("by the end of the connection to the one that follows it") {
-    one.at(1s);
-    one.core.lost(1, one.now);
-    CHECK(one.core.serves());
-    one.at(1150ms);
-    CHECK_FALSE(one.core.serves());
-    one.core.take_questions();
+    candidate.at(1s);
+    candidate.core.lost(1, candidate.now);
+    CHECK(candidate.core.serves());
+    candidate.at(1150ms);
+    CHECK_FALSE(candidate.core.serves());
+    candidate.core.take_questions();
     // It is bound to itself until the workers of its node are gone, and says so then.
-    CHECK_FALSE(one.would_vote(2));
-    one.at(1300ms);
-    const auto questions = one.core.take_questions();
+    CHECK_FALSE(candidate.would_vote(2));
+    candidate.at(1300ms);
+    const auto questions = candidate.core.take_questions();
     REQUIRE_FALSE(questions.empty());
     CHECK(std::holds_alternative<resign>(questions[0].request));
-    CHECK(one.would_vote(2));
+    CHECK(candidate.would_vote(2));
   }
   SECTION("unless another one does") {
-    one.at(1s);
-    one.core.lost(1, one.now);
-    one.acknowledge(2);
-    one.at(2s);
-    CHECK(one.core.serves());
+    candidate.at(1s);
+    candidate.core.lost(1, candidate.now);
+    candidate.acknowledge(2);
+    candidate.at(2s);
+    CHECK(candidate.core.serves());
   }
 }
 
 TEST_CASE("vote machine: what is not with a majority is not kept", "[rendezvous]") {
-  stage one;
-  one.lead();
-  CHECK(one.core.is_kept());
-  round_register next = one.core.value();
+  stage candidate;
+  candidate.lead();
+  CHECK(candidate.core.is_kept());
+  round_register next = candidate.core.value();
   next.round = 0;
   next.members = {1, 2};
-  CHECK(one.core.propose(next, one.now));
-  CHECK_FALSE(one.core.is_kept());
-  CHECK_FALSE(one.core.propose(next, one.now));
-  one.acknowledge(2);
-  CHECK(one.core.is_kept());
+  CHECK(candidate.core.propose(next, candidate.now));
+  CHECK_FALSE(candidate.core.is_kept());
+  CHECK_FALSE(candidate.core.propose(next, candidate.now));
+  candidate.acknowledge(2);
+  CHECK(candidate.core.is_kept());
 }
 
 TEST_CASE("vote machine: the newest register of a majority is the one that goes on",
           "[rendezvous]") {
-  stage one;
-  one.follow(5, 2);
-  one.core.received(1, resign{5, false}, one.now);
-  one.ask();
-  one.answer_try(1, true, false);
+  stage candidate;
+  candidate.follow(5, 2);
+  candidate.core.received(1, resign{5, false}, candidate.now);
+  candidate.ask();
+  candidate.answer_try(1, true, false);
   round_register newest;
   newest.term = 5;
   newest.sequence = 9;
   newest.round = 4;
   newest.members = {7, 101, 50};
   newest.leader_node = 101;
-  one.vote(1, newest);
-  one.acknowledge(1);
-  REQUIRE(one.core.serves());
-  CHECK(one.core.value().round == 4);
+  candidate.vote(1, newest);
+  candidate.acknowledge(1);
+  REQUIRE(candidate.core.serves());
+  CHECK(candidate.core.value().round == 4);
   // The leader before is accounted for.
-  CHECK(one.core.value().members == std::vector<std::uint64_t>{7, 50});
-  CHECK(one.core.uncertain_until() <= one.now);
-  CHECK(one.core.term() > 5);
+  CHECK(candidate.core.value().members == std::vector<std::uint64_t>{7, 50});
+  CHECK(candidate.core.uncertain_until() <= candidate.now);
+  CHECK(candidate.core.term() > 5);
 }
 
 TEST_CASE(
     "vote machine: a leader's own node does not end with its lease in a round that another made",
     "[rendezvous]") {
-  stage one;
-  one.follow(5, 2);
-  one.core.received(1, resign{5, false}, one.now);
-  one.ask();
-  one.answer_try(1, true, false);
+  stage candidate;
+  candidate.follow(5, 2);
+  candidate.core.received(1, resign{5, false}, candidate.now);
+  candidate.ask();
+  candidate.answer_try(1, true, false);
   round_register newest;
   newest.term = 5;
   newest.sequence = 9;
   newest.round = 4;
   newest.members = {50, 101, 102};
   newest.leader_node = 101;
-  one.vote(1, newest);
-  CHECK(one.core.value().leader_node == 0);
+  candidate.vote(1, newest);
+  CHECK(candidate.core.value().leader_node == 0);
   // A leader after this one waits for it.
-  CHECK(one.core.value().members == std::vector<std::uint64_t>{50, 102});
+  CHECK(candidate.core.value().members == std::vector<std::uint64_t>{50, 102});
 }
 
 TEST_CASE("vote machine: a doubt outlives the leader that had it", "[rendezvous]") {
-  stage one;
+  stage candidate;
   round_register doubtful;
   doubtful.term = 5;
   doubtful.sequence = 1;
   doubtful.is_uncertain = true;
-  one.core.received(1, said::write{5, 3, doubtful}, one.now);
-  one.core.received(1, resign{5, false}, one.now);
-  one.core.take_replies();
-  one.ask();
-  one.answer_try(2, true, false);
-  one.vote(2, doubtful);
-  one.acknowledge(2);
-  CHECK(one.core.uncertain_until() == one.now + 15s);
+  candidate.core.received(1, messages::write{5, 3, doubtful}, candidate.now);
+  candidate.core.received(1, resign{5, false}, candidate.now);
+  candidate.core.take_replies();
+  candidate.ask();
+  candidate.answer_try(2, true, false);
+  candidate.vote(2, doubtful);
+  candidate.acknowledge(2);
+  CHECK(candidate.core.uncertain_until() == candidate.now + 15s);
 }
 
 TEST_CASE("vote machine: who loses an election says so, and tries again", "[rendezvous]") {
-  stage one;
-  one.ask();
-  one.answer_try(1, false, true);
-  one.answer_try(2, false, true);
-  REQUIRE(one.core.role() == vote_role::runs);
-  one.core.take_questions();
-  one.refuse(1);
-  one.refuse(2);
-  CHECK(one.core.role() == vote_role::follows);
-  const auto questions = one.core.take_questions();
+  stage candidate;
+  candidate.ask();
+  candidate.answer_try(1, false, true);
+  candidate.answer_try(2, false, true);
+  REQUIRE(candidate.core.role() == vote_role::runs);
+  candidate.core.take_questions();
+  candidate.refuse(1);
+  candidate.refuse(2);
+  CHECK(candidate.core.role() == vote_role::follows);
+  const auto questions = candidate.core.take_questions();
   REQUIRE(questions.size() == 2);
   CHECK(std::holds_alternative<resign>(questions[0].request));
-  one.ask();
+  candidate.ask();
 }
 
 TEST_CASE("vote machine: a write of an older term is refused, and makes its leader run again",
           "[rendezvous]") {
-  stage one;
-  one.follow(9);
-  one.core.received(2, said::write{8, 4, {}}, one.now);
-  const ack refused = one.reply<ack>();
+  stage candidate;
+  candidate.follow(9);
+  candidate.core.received(2, messages::write{8, 4, {}}, candidate.now);
+  const ack refused = candidate.reply<ack>();
   CHECK_FALSE(refused.is_taken);
   CHECK(refused.own_term == 9);
 
@@ -412,7 +412,7 @@ TEST_CASE("vote machine: terms go beyond those that nodes know", "[rendezvous]")
   stage follower;
   follower.follow(9);
   follower.core.told_term(20, follower.now);
-  follower.core.received(1, said::write{9, 4, {}}, follower.now);
+  follower.core.received(1, messages::write{9, 4, {}}, follower.now);
   const ack refused = follower.reply<ack>();
   // So the leader hears of it.
   CHECK_FALSE(refused.is_taken);
@@ -421,15 +421,15 @@ TEST_CASE("vote machine: terms go beyond those that nodes know", "[rendezvous]")
 
 TEST_CASE("vote machine: a leader that leaves frees the others, and votes no more",
           "[rendezvous]") {
-  stage one;
-  one.lead();
-  one.core.take_questions();
-  one.core.retire(true, one.now);
-  const auto questions = one.core.take_questions();
+  stage candidate;
+  candidate.lead();
+  candidate.core.take_questions();
+  candidate.core.retire(true, candidate.now);
+  const auto questions = candidate.core.take_questions();
   REQUIRE(questions.size() == 2);
   CHECK(std::get<resign>(questions[0].request).is_done);
-  CHECK_FALSE(one.would_vote(1));
-  CHECK(one.core.role() == vote_role::follows);
+  CHECK_FALSE(candidate.would_vote(1));
+  CHECK(candidate.core.role() == vote_role::follows);
 }
 
 TEST_CASE("vote machine: whatever happens, one candidate leads and knows the newest round",

@@ -49,7 +49,7 @@ class watching_backend final : public elastic::rendezvous_backend {
   bool watches_over_nodes() const override { return true; }
   task<void> say_alive(node_id node) override {
     living.insert(node);
-    ++said;
+    ++signs;
     co_return;
   }
   task<void> say_gone() override {
@@ -60,7 +60,7 @@ class watching_backend final : public elastic::rendezvous_backend {
   torch_state state;
   std::set<node_id> living;
   int writes = 0;
-  int said = 0;
+  int signs = 0;
 };
 
 struct stage {
@@ -103,7 +103,7 @@ TIME_TEST("watched nodes: a node says that it lives, and writes no heartbeats", 
   set.round->start_heartbeats(co_await asio::this_coro::executor);
   co_await time.sleep_until(time.now() + 26s);
   co_await set.round->stop_heartbeats();
-  CHECK(set.backend->said == 6);
+  CHECK(set.backend->signs == 6);
   CHECK(set.backend->writes == 0);
   co_await set.round->withdraw();
   CHECK(set.backend->living.empty());

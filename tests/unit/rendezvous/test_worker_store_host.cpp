@@ -24,18 +24,18 @@ using elastic::detail::listen_point;
 using elastic::detail::meeting_place;
 using elastic::detail::worker_store_host;
 
-task<listen_point> next_answer(std::shared_ptr<std::deque<std::string>> left) {
+task<listen_point> next_answer(std::shared_ptr<std::deque<std::string>> remaining) {
   listen_point point;
-  if (left->empty()) co_return point;
-  point.address = left->front();
-  left->pop_front();
+  if (remaining->empty()) co_return point;
+  point.address = remaining->front();
+  remaining->pop_front();
   co_return point;
 }
 
 /// What a resolver says to one look-up after the other; after the last it fails.
 worker_store_host::look_up resolver_of(std::deque<std::string> answers) {
-  const auto left = std::make_shared<std::deque<std::string>>(std::move(answers));
-  return [left](const std::string&) { return next_answer(left); };
+  const auto remaining = std::make_shared<std::deque<std::string>>(std::move(answers));
+  return [remaining](const std::string&) { return next_answer(remaining); };
 }
 
 bool is_open(const char* address, std::uint16_t port) {

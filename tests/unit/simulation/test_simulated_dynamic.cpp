@@ -139,7 +139,7 @@ class dynamic_job final : public elastic::test::simulated_job {
         break;
       case 3:
         note("the place hangs up on everybody");
-        for (const auto& one : nodes_) place_.refuse(one->id, span / 8);
+        for (const auto& each : nodes_) place_.refuse(each->id, span / 8);
         all_disturbed(span / 8);
         break;
       case 4:
@@ -181,7 +181,7 @@ class dynamic_job final : public elastic::test::simulated_job {
   }
 
   void all_disturbed(duration span) {
-    for (const auto& one : nodes_) disturbed(one->id, span);
+    for (const auto& node : nodes_) disturbed(node->id, span);
   }
 
   void cut_for_good(simulated_node& node) override {
@@ -195,8 +195,8 @@ class dynamic_job final : public elastic::test::simulated_job {
   }
   void end_troubles() override {
     place_.heal();
-    for (const auto& one : nodes_) {
-      if (!one->crashed) mesh_.mend(one->id);
+    for (const auto& node : nodes_) {
+      if (!node->crashed) mesh_.mend(node->id);
     }
     all_disturbed(0s);
   }
@@ -207,8 +207,8 @@ class dynamic_job final : public elastic::test::simulated_job {
 
   // Whether its silence may have been long enough to be given up, or to have given up.
   bool was_disturbed(int node) const {
-    const simulated_node& one = *nodes_.at(static_cast<std::size_t>(node));
-    return one.crashed || one.ended || was_cut_off(node);
+    const simulated_node& entry = *nodes_.at(static_cast<std::size_t>(node));
+    return entry.crashed || entry.ended || was_cut_off(node);
   }
   bool was_cut_off(int node) const {
     if (place_.is_cut_off(node)) return true;
@@ -238,10 +238,10 @@ class dynamic_job final : public elastic::test::simulated_job {
   }
 
   void judge(int by, const torch_state& before, const torch_state& after) {
-    const std::set<node_id> left = nodes_of(after);
+    const std::set<node_id> remaining = nodes_of(after);
     for (const node_id& name : nodes_of(before)) {
       const int node = ids_.at(name);
-      if (left.count(name) != 0 || node == by || was_disturbed(node)) continue;
+      if (remaining.count(name) != 0 || node == by || was_disturbed(node)) continue;
       complain(fmt::format("node {} was given up by node {} and lives", node, by));
     }
     if (after.round != before.round && after.round != before.round + 1) {

@@ -96,7 +96,7 @@ class native_job final : public elastic::test::simulated_job {
       case 4:
         note("the server stalls");
         network_.stall(span / 4);
-        for (const auto& one : nodes_) disturb(one->id, span / 4);
+        for (const auto& each : nodes_) disturb(each->id, span / 4);
         break;
       default: node.clock->wall_offset = span * 1000;
     }
