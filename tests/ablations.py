@@ -113,6 +113,11 @@ RULES = [
     ("a node is gone only if both of its connections end",
      COORDINATOR, "if (!entry.link_ended_at || entry.witness) return silent_until;",
      "if (!entry.link_ended_at) return silent_until;", "candidates one_way native"),
+    ("... also if the second one is still to come",
+     COORDINATOR, "return entry.has_witness ? silent_until : *entry.link_ended_at",
+     "return *entry.link_ended_at", "native"),
+    ("... and those of before the node came back are forgotten",
+     COORDINATOR, "if (node.witness) drop(*node.witness);", "", "native"),
 ]
 
 

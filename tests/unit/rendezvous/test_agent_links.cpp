@@ -195,6 +195,8 @@ task<void> lose_node(manual_time& time) {
   job nodes(time, 2, 3);
   for (int node = 0; node < 3; ++node) nodes.add();
   check_world(co_await nodes.meet(0, 1, 2), 3, 0);
+  // A node's second connection comes after its first.
+  co_await time.sleep_until(time.now() + 10ms);
   const auto begin = time.now();
   nodes.kill(2);
   const std::vector<int> survivors = {0, 1};

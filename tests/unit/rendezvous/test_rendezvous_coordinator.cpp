@@ -97,6 +97,7 @@ class stage {
     greeting.name = std::string("gpu-") + static_cast<char>(name | 0x20);
     greeting.settings = settings;
     greeting.hosts = name == host;
+    greeting.has_witness = have_witnesses;
     if (former.count(name) != 0) {
       greeting.former = former.at(name);
       greeting.most_term = former.at(name).term;
@@ -172,6 +173,9 @@ class stage {
 
   /// Those whose connection was to be closed.
   std::set<char> dropped;
+
+  /// Whether nodes say that they open a second connection.
+  bool have_witnesses = false;
 
   std::map<char, rendezvous_coordinator::connection> links;
   std::map<char, rendezvous_coordinator::connection> witnesses;
@@ -551,12 +555,46 @@ TEST_CASE("coordinator: who comes back with one of two connections broken has lo
   job.pass(5s);
   job.connect('b');
   CHECK(job.answers_to('b').front() == "welcome back");
-  // The second connection of before ends with the first, on the node's side.
+  // The second connection of before has ended with the first, on the node's side.
+  CHECK(job.dropped == std::set<char>{'b'});
+  job.dropped.clear();
   job.cut_witness('b');
   job.open_witness('b');
   job.pass(60s);
   CHECK(job.answers_to('a').empty());
   CHECK(job.dropped.empty());
+}
+
+TEST_CASE("coordinator: a node whose second connection is still to come is not gone with the first",
+          "[rendezvous]") {
+  struct story {
+    std::string name;
+    bool has_witness;
+    bool comes_back;
+    duration lost_after;
+  };
+  const std::vector<story> stories = {
+      {"of an earlier release", false, false, 300ms},
+      {"that has said hello", true, false, 15s},
+      {"that has come back, and whose former one ends late", true, true, 15s},
+  };
+  for (const story& entry : stories) {
+    INFO(entry.name);
+    stage job(1, 2);
+    job.have_witnesses = entry.has_witness;
+    job.gather("ab");
+    if (entry.comes_back) {
+      job.open_witness('b');
+      job.connect('b');
+      job.cut_witness('b');
+    }
+    job.forget();
+    job.cut('b');
+    job.pass(entry.lost_after - 1ns);
+    CHECK(job.answers_to('a').empty());
+    job.pass(1ns);
+    CHECK(job.answers_to('a') == texts{"round 0 changes: node b_1_0 is gone (0 restarts)"});
+  }
 }
 
 TEST_CASE("coordinator: a second connection is that of a node that was welcomed, and its only word",

@@ -43,6 +43,7 @@ hello full_hello() {
 TEST_CASE("rendezvous message: what is read is what was written", "[rendezvous]") {
   hello back = full_hello();
   back.hosts = true;
+  back.has_witness = true;
   back.most_term = 1'767'225'600'123;
   back.former = former_round{back.most_term, 9, 1, 3, 2, 4, true, "10.0.0.1"};
   back.name = "gpu8";

@@ -146,6 +146,7 @@ class rendezvous_coordinator {
     addresses ends;
     time_point heard;
     /// The second connection, of a node that has one, and when each of them ended.
+    bool has_witness = false;
     std::optional<connection> witness;
     std::optional<time_point> link_ended_at;
     std::optional<time_point> witness_ended_at;

@@ -56,6 +56,9 @@ struct hello {
   std::optional<former_round> former = {};
   /// It can tell the server of itself, if that wants to hear it.
   bool has_reports = false;
+  /// It opens a second connection when it is welcomed, see `witness`. Nodes of earlier releases do
+  /// not say so.
+  bool has_witness = false;
   /// By which it is known also after a restart of its agent; empty: it is of an earlier release,
   /// and knows no `on_hold`.
   std::string name = {};

@@ -155,13 +155,16 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
   recognize(request.node);
   const auto [position, is_new] = members_.try_emplace(request.node);
   member& node = position->second;
-  // It knows before we do that its former connection is of no use.
+  // It knows before we do that its former connections are of no use.
   if (node.link) drop(*node.link);
+  if (node.witness) drop(*node.witness);
   nodes_[from] = request.node;
   node.link = from;
   node.ends = ends_[from];
   node.heard = now;
   node.link_ended_at.reset();
+  node.has_witness = request.has_witness;
+  node.witness.reset();
   node.witness_ended_at.reset();
   node.hosts = request.hosts;
   node.former = request.former;
@@ -600,8 +603,10 @@ ELASTIC_DECL std::vector<node_id> rendezvous_coordinator::overdue_nodes(time_poi
 ELASTIC_DECL time_point rendezvous_coordinator::lost_at(const member& entry) const {
   const time_point silent_until = entry.heard + settings_.silence();
   if (!entry.link_ended_at || entry.witness) return silent_until;
-  // Nodes of earlier releases have none.
-  if (!entry.witness_ended_at) return *entry.link_ended_at + settings_.reconnect_grace;
+  if (!entry.witness_ended_at) {
+    // It may be on its way, and the node alive. Those of earlier releases have none.
+    return entry.has_witness ? silent_until : *entry.link_ended_at + settings_.reconnect_grace;
+  }
   // The last words of a process that is gone may get lost on the way once.
   const auto [first, last] = std::minmax(*entry.link_ended_at, *entry.witness_ended_at);
   if (last - first > settings_.reconnect_grace) return silent_until;

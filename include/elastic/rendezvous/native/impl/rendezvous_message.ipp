@@ -171,6 +171,7 @@ struct message_writer {
         .add("most_term", message.most_term);
     add_former(object, message);
     if (message.has_reports) object.add("reports", true);
+    if (message.has_witness) object.add("witness", true);
     if (!message.name.empty()) object.add("name", message.name);
     add_excluded(object, message.excluded);
     if (!settings.node_counts.empty())
@@ -371,6 +372,7 @@ inline rendezvous_messages::hello read_hello(const json_fields& fields) {
   if (fields.has("scale_up_ms")) settings.scale_up_delay = milliseconds(fields, "scale_up_ms");
   message.hosts = fields.has("hosts") && fields.flag("hosts");
   message.has_reports = fields.has("reports") && fields.flag("reports");
+  message.has_witness = fields.has("witness") && fields.flag("witness");
   message.most_term = read_term(fields, "most_term");
   if (fields.has("last_round")) message.former = read_former(fields);
   message.name = read_node_name(fields);

@@ -33,6 +33,7 @@ ELASTIC_DECL rendezvous_link::rendezvous_link(std::shared_ptr<message_connector>
       log_(std::move(log)),
       reports_(std::move(reports)) {
   greeting_.has_reports = reports_ != nullptr;
+  greeting_.has_witness = true;
 }
 
 ELASTIC_DECL rendezvous_link::~rendezvous_link() {
