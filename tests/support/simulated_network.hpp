@@ -76,12 +76,18 @@ class simulated_network {
   }
   /// One of the node's connections breaks, and only one end is told; the other learns it when it
   /// says something.
+  ///
+  /// Never both of a node at once: that is what tells the end of a process from that of a
+  /// connection.
   void reset_one_end(int node) {
+    const auto unsafe = unsafe_until_.find(node);
+    if (unsafe != unsafe_until_.end() && time_.now() < unsafe->second) return;
     std::vector<std::shared_ptr<pipe>> its_own;
     for (const auto& entry : pipes_) {
       if (entry->node == node && entry->is_open && !entry->client_closed) its_own.push_back(entry);
     }
     if (its_own.empty()) return;
+    unsafe_until_[node] = time_.now() + std::chrono::seconds(1);
     const std::shared_ptr<pipe> broken = its_own[random_.below(its_own.size())];
     if (random_.below(2) == 0) {
       broken->close_client();
@@ -96,7 +102,7 @@ class simulated_network {
   }
   /// The server takes nothing until then, and answers nothing.
   void stall(duration span) {
-    stalled_until_ = time_.now() + span;
+    stalled_until_ = std::max(stalled_until_, time_.now() + span);
     deliver_all_later(span);
   }
 
@@ -404,6 +410,8 @@ class simulated_network {
   std::set<int> parted_;
   std::set<int> dead_;
   time_point stalled_until_ = time_point::min();
+  /// Until when another connection of a node does not break at one end.
+  std::map<int, time_point> unsafe_until_;
 };
 
 }  // namespace elastic::test

@@ -40,15 +40,24 @@ using elastic::test::round_name;
 using elastic::test::simulated_network;
 using elastic::test::simulated_node;
 
+/// Times that follow on each other, the last of them.
+struct stretch {
+  time_point from = time_point::min();
+  time_point until = time_point::min();
+
+  void begin(time_point now, duration span) {
+    if (until < now) from = now;
+    until = std::max(until, now + span);
+  }
+};
+
 /// What elasticrun's own way promises, besides what every way does:
 ///
-/// - No worker runs beside one of a newer round, also where the server was killed and another one
-/// took
-///   its place; but where nobody who was with the former one is heard of.
+/// - No worker runs beside one of a newer round, also if the server was killed and another one took
+///   its place; unless nobody who was with the former one is heard of.
 /// - Restarts are counted on over servers by every node that has heard of them.
 /// - A node takes its round for finished only if all of it are done.
-/// - A node fails only where it could not reach a server for too long, finds no round in time, or
-/// the
+/// - A node fails only if it could not reach a server for too long, finds no round in time, or the
 ///   job has ended.
 class native_job final : public elastic::test::simulated_job {
  public:
@@ -93,11 +102,7 @@ class native_job final : public elastic::test::simulated_job {
         note(fmt::format("node {} loses its connection, and what was under way", node.id));
         network_.reset_and_lose(node.id);
         break;
-      case 4:
-        note("the server stalls");
-        network_.stall(span / 4);
-        for (const auto& each : nodes_) disturb(each->id, span / 4);
-        break;
+      case 4: stall_server(span / 4); break;
       default: node.clock->wall_offset = span * 1000;
     }
   }
@@ -109,6 +114,13 @@ class native_job final : public elastic::test::simulated_job {
     co_await time_.sleep_until(time_.now() + span);
     note(fmt::format("node {} is reached again", node.id));
     network_.mend(node.id);
+  }
+
+  void stall_server(duration span) {
+    note("the server stalls");
+    network_.stall(span);
+    stalls_.begin(time_.now(), span);
+    for (const auto& node : nodes_) disturb(node->id, span);
   }
 
   /// The server is killed, with the node beside it, and returns: mostly at once, often soon, at
@@ -124,7 +136,8 @@ class native_job final : public elastic::test::simulated_job {
 
   void lose_server(duration span) {
     note("the server is killed");
-    lost_at_ = time_.now();
+    lost_at_ = stalls_.until < time_.now() ? time_.now() : stalls_.from;
+    stalls_ = {};
     ++deaths_;
     host_.reset();
     network_.stop_server();
@@ -199,13 +212,18 @@ class native_job final : public elastic::test::simulated_job {
   // ---- whether a node that ended by an error had a cause ---------------------------------------
 
   // The node cannot reach the server for that time.
-  void disturb(int node, duration span) {
-    time_point& until = disturbed_until_[node];
-    until = std::max(until, time_.now() + span);
-  }
+  void disturb(int node, duration span) { disturbances_[node].begin(time_.now(), span); }
   bool was_disturbed(int node, time_point since) const {
-    const auto position = disturbed_until_.find(node);
-    return position != disturbed_until_.end() && position->second >= since;
+    const auto position = disturbances_.find(node);
+    return position != disturbances_.end() && position->second.until >= since;
+  }
+
+  // For how long there has been no server that the node could reach, or was none at most.
+  duration absence_for(int node) const {
+    if (network_.has_server()) return longest_absence_;
+    const bool was_disturbed_before = was_disturbed(node, lost_at_);
+    return time_.now() -
+           (was_disturbed_before ? std::min(lost_at_, disturbances_.at(node).from) : lost_at_);
   }
 
   void passed_barrier(const simulated_node& passed) override {
@@ -222,10 +240,8 @@ class native_job final : public elastic::test::simulated_job {
     if (node.failure_code == errc::connection_failed) {
       const auto longest = elastic::limits::rendezvous_reconnect_timeout + slack;
       if (was_disturbed(node.id, time_.now() - longest)) return;
-      const bool is_absent = !network_.has_server();
-      const duration absence = is_absent ? time_.now() - lost_at_ : longest_absence_;
       const duration longest_wait = std::min<duration>(host_grace_, join_timeout);
-      if (absence >= longest_wait / 100 * 98) return;
+      if (absence_for(node.id) >= longest_wait / 100 * 98) return;
     } else if (node.failure_code == errc::rendezvous_timeout) {
       if (lacked_nodes(node)) return;
     } else if (node.failure_code == errc::rendezvous_closed) {
@@ -258,7 +274,8 @@ class native_job final : public elastic::test::simulated_job {
     for (const auto& node : nodes_) {
       has_succeeded = has_succeeded || (node->result && node->result->state == succeeded);
       has_failed = has_failed || (node->result && node->result->state == failed);
-      if (!node->crashed && (!node->ended || node->ended_at > calm_since_)) ++survivors;
+      // Whose patience ends soon after the troubles may have none left; note_failure judges them.
+      if (!node->crashed && (!node->ended || node->ended_at > calm_since_ + slack)) ++survivors;
     }
     const bool host_has_left = std::any_of(nodes_.begin(), nodes_.end(), [](const auto& node) {
       return node->failure.find("that hosts the rendezvous has left") != std::string::npos;
@@ -284,6 +301,8 @@ class native_job final : public elastic::test::simulated_job {
   const std::chrono::seconds host_grace_;
   std::optional<int> host_;
   std::string address_ = "10.0.0.1";
+  stretch stalls_;
+  /// From when on a server that was killed has answered nobody.
   time_point lost_at_ = time_point::min();
   duration longest_absence_{};
   int returns_ = 0;
@@ -293,7 +312,7 @@ class native_job final : public elastic::test::simulated_job {
   /// In which term each node was placed last, and terms that a node of a former one was placed in.
   std::map<int, std::int64_t> terms_;
   std::set<std::int64_t> returned_to_;
-  std::map<int, time_point> disturbed_until_;
+  std::map<int, stretch> disturbances_;
 };
 
 TEST_CASE("simulation: whatever happens to nodes and network, the job stays whole",
