@@ -17,7 +17,7 @@ import pathlib
 import re
 
 INNER = re.compile(r"^namespace (?!elastic\b)(\w+) {")
-TYPE = re.compile(r"^(?:class|struct|enum class|enum|using)\s+(?:\[\[\w+\]\]\s+)?(\w+)")
+TYPE = re.compile(r"^(?:class|struct|enum class|enum|using)\s+(?:\[\[\w+\]\]\s+)?(\w+)\b(?!::)")
 
 
 def code_lines(text):
