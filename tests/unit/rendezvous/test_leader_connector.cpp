@@ -82,4 +82,55 @@ TIME_TEST("leader connector: one that led before the last one is not believed", 
   CHECK(way.leader() == 0);
 }
 
+/// A candidate that waits for others.
+class waiter final : public elastic::message_connector {
+ public:
+  std::string name() const override { return "waiter"; }
+  task<std::shared_ptr<message_channel>> connect() override {
+    auto executor = co_await asio::this_coro::executor;
+    co_return std::make_shared<channel>(executor);
+  }
+
+ private:
+  class channel final : public scripted_channel {
+   public:
+    using scripted_channel::scripted_channel;
+    void send(std::string) override {
+      answer(elastic::detail::candidate_text(
+          elastic::detail::candidate_answer(elastic::detail::candidate_messages::wait{1})));
+    }
+  };
+};
+
+/// An address at which nothing answers.
+class nowhere final : public elastic::message_connector {
+ public:
+  explicit nowhere(std::shared_ptr<elastic::time_source> time) : time_(std::move(time)) {}
+  std::string name() const override { return "nowhere"; }
+  task<std::shared_ptr<message_channel>> connect() override {
+    co_await time_->sleep_until(elastic::time_point::max());
+    co_return nullptr;
+  }
+
+ private:
+  std::shared_ptr<elastic::time_source> time_;
+};
+
+TIME_TEST("leader connector: it tells why each candidate does not say who leads", "[rendezvous]") {
+  leader_connector::options options;
+  options.time = {&time, [](elastic::time_source*) {}};
+  options.candidates = {std::make_shared<claimant>(0), std::make_shared<waiter>(),
+                        std::make_shared<nowhere>(options.time)};
+  options.run_id = "job";
+  options.list = "a:1,b:1,c:1";
+  options.interval = 5s;
+  leader_connector way(std::move(options));
+  CHECK(way.problem().empty());
+  const auto none = co_await with_deadline(time, time.now() + 20s, way.connect());
+  CHECK_FALSE(none);
+  CHECK(way.problem() ==
+        "claimant: nobody is there; waiter: it waits until a majority of the candidates is there; "
+        "nowhere: no answer");
+}
+
 }  // namespace leader_connector_tests

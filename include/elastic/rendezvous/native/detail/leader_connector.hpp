@@ -40,6 +40,9 @@ class leader_connector final : public message_connector {
 
   std::string name() const override { return chosen_.list; }
 
+  /// What each candidate did last instead of saying who leads.
+  ELASTIC_DECL std::string problem() const override;
+
   /// Errors: `errc::invalid_argument` if a candidate was given another list, serves another job, or
   /// is met at the address of another one, or if another agent serves in the place of this one's
   /// candidate, before one was found to lead; such a candidate is passed over afterwards.
@@ -76,6 +79,8 @@ class leader_connector final : public message_connector {
   ELASTIC_DECL void note_refusal(search& of, const std::string& why);
 
   options chosen_;
+  /// Of each candidate, by its place.
+  std::vector<std::string> problems_;
   int leader_ = -1;
   /// Those with a smaller term lead no more.
   std::int64_t term_ = 0;

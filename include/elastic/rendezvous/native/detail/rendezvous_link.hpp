@@ -156,6 +156,9 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   // How long the answer to the first word may take.
   ELASTIC_DECL duration answer_patience() const;
 
+  // Why an attempt to connect came to no end in its time.
+  ELASTIC_DECL std::string no_answer() const;
+
   /// Whether the other side answers as a server of the rendezvous does.
   ELASTIC_DECL task<bool> is_welcomed(channel_pointer channel, time_point limit);
   ELASTIC_DECL std::string stranger() const;

@@ -36,7 +36,18 @@ struct leader_connector::search {
   std::string refusal;
 };
 
-ELASTIC_DECL leader_connector::leader_connector(options chosen) : chosen_(std::move(chosen)) {}
+ELASTIC_DECL leader_connector::leader_connector(options chosen)
+    : chosen_(std::move(chosen)), problems_(chosen_.candidates.size()) {}
+
+ELASTIC_DECL std::string leader_connector::problem() const {
+  std::string text;
+  for (std::size_t place = 0; place < problems_.size(); ++place) {
+    if (problems_[place].empty()) continue;
+    if (!text.empty()) text += "; ";
+    text += fmt::format("{}: {}", chosen_.candidates[place]->name(), problems_[place]);
+  }
+  return text;
+}
 
 ELASTIC_DECL task<std::shared_ptr<message_channel>> leader_connector::connect() {
   auto executor = co_await asio::this_coro::executor;
@@ -101,7 +112,9 @@ ELASTIC_DECL auto leader_connector::try_connect(std::shared_ptr<search> of, std:
   try {
     auto connected = co_await with_deadline(*chosen_.time, limit, connector->connect());
     if (connected) channel = std::move(*connected);
+    problems_[place] = channel ? "" : "no answer";
   } catch (const error& failure) {
+    problems_[place] = failure.what();
     // Another secret, or none: the others will not help.
     if (failure.code() == errc::invalid_argument) note_refusal(*of, failure.what());
     chosen_.log.debug("{} is not reached: {}", connector->name(), failure.what());
@@ -143,6 +156,7 @@ ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> of, s
         if (rejected) why = rejected->why;
         if (leads) why = objection(place, leads->index);
         if (waits) why = objection(place, waits->index);
+        if (waits) problems_[place] = "it waits until a majority of the candidates is there";
         if (!why.empty()) {
           note_refusal(*of, why);
           co_return;
@@ -156,6 +170,7 @@ ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> of, s
       }
     }
   } catch (const error& failure) {
+    problems_[place] = failure.what();
     // Only one of both sides has a secret, or each another one.
     if (failure.code() == errc::invalid_argument) note_refusal(*of, failure.what());
     chosen_.log.debug("{} does not say who leads: {}", chosen_.candidates[place]->name(),

@@ -212,7 +212,7 @@ ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<chan
   try {
     auto connected = co_await with_deadline(*time_, limit, connector_->connect());
     if (connected) channel = std::move(*connected);
-    if (!channel && last_problem_.empty()) last_problem_ = "no answer";
+    if (!channel) last_problem_ = no_answer();
   } catch (const error& failure) {
     if (failure.code() == errc::invalid_argument) throw;
     last_problem_ = failure.what();
@@ -225,6 +225,12 @@ ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<chan
   if (co_await is_welcomed(channel, answer_limit)) co_return channel;
   channel->close();
   co_return nullptr;
+}
+
+ELASTIC_DECL std::string rendezvous_link::no_answer() const {
+  const std::string problem = connector_->problem();
+  if (!problem.empty()) return problem;
+  return last_problem_.empty() ? "no answer" : last_problem_;
 }
 
 ELASTIC_DECL duration rendezvous_link::answer_patience() const {
