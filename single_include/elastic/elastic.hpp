@@ -6840,6 +6840,9 @@ class message_connector {
   /// The other side, for people: "host:port".
   virtual std::string name() const = 0;
 
+  /// Why a `connect` that was cancelled had not come to an end, for people; empty: not known.
+  virtual std::string problem() const { return {}; }
+
   /// Whether who was connected to has shown that it is the one that was looked for. It may have to
   /// be silent for a while all the same.
   virtual bool knows_other_side() const { return false; }
@@ -9688,6 +9691,9 @@ struct hello {
   std::optional<former_round> former = {};
   /// It can tell the server of itself, if that wants to hear it.
   bool has_reports = false;
+  /// It opens a second connection when it is welcomed, see `witness`. Nodes of earlier releases do
+  /// not say so.
+  bool has_witness = false;
   /// By which it is known also after a restart of its agent; empty: it is of an earlier release,
   /// and knows no `on_hold`.
   std::string name = {};
@@ -10034,6 +10040,7 @@ class rendezvous_coordinator {
     addresses ends;
     time_point heard;
     /// The second connection, of a node that has one, and when each of them ended.
+    bool has_witness = false;
     std::optional<connection> witness;
     std::optional<time_point> link_ended_at;
     std::optional<time_point> witness_ended_at;
@@ -10589,6 +10596,9 @@ class leader_connector final : public message_connector {
 
   std::string name() const override { return chosen_.list; }
 
+  /// What each candidate did last instead of saying who leads.
+  ELASTIC_DECL std::string problem() const override;
+
   /// Errors: `errc::invalid_argument` if a candidate was given another list, serves another job, or
   /// is met at the address of another one, or if another agent serves in the place of this one's
   /// candidate, before one was found to lead; such a candidate is passed over afterwards.
@@ -10625,6 +10635,8 @@ class leader_connector final : public message_connector {
   ELASTIC_DECL void note_refusal(search& of, const std::string& why);
 
   options chosen_;
+  /// Of each candidate, by its place.
+  std::vector<std::string> problems_;
   int leader_ = -1;
   /// Those with a smaller term lead no more.
   std::int64_t term_ = 0;
@@ -10798,6 +10810,9 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   // How long the answer to the first word may take.
   ELASTIC_DECL duration answer_patience() const;
+
+  // Why an attempt to connect came to no end in its time.
+  ELASTIC_DECL std::string no_answer() const;
 
   /// Whether the other side answers as a server of the rendezvous does.
   ELASTIC_DECL task<bool> is_welcomed(channel_pointer channel, time_point limit);
@@ -31429,6 +31444,7 @@ struct message_writer {
         .add("most_term", message.most_term);
     add_former(object, message);
     if (message.has_reports) object.add("reports", true);
+    if (message.has_witness) object.add("witness", true);
     if (!message.name.empty()) object.add("name", message.name);
     add_excluded(object, message.excluded);
     if (!settings.node_counts.empty())
@@ -31629,6 +31645,7 @@ inline rendezvous_messages::hello read_hello(const json_fields& fields) {
   if (fields.has("scale_up_ms")) settings.scale_up_delay = milliseconds(fields, "scale_up_ms");
   message.hosts = fields.has("hosts") && fields.flag("hosts");
   message.has_reports = fields.has("reports") && fields.flag("reports");
+  message.has_witness = fields.has("witness") && fields.flag("witness");
   message.most_term = read_term(fields, "most_term");
   if (fields.has("last_round")) message.former = read_former(fields);
   message.name = read_node_name(fields);
@@ -31962,13 +31979,16 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
   recognize(request.node);
   const auto [position, is_new] = members_.try_emplace(request.node);
   member& node = position->second;
-  // It knows before we do that its former connection is of no use.
+  // It knows before we do that its former connections are of no use.
   if (node.link) drop(*node.link);
+  if (node.witness) drop(*node.witness);
   nodes_[from] = request.node;
   node.link = from;
   node.ends = ends_[from];
   node.heard = now;
   node.link_ended_at.reset();
+  node.has_witness = request.has_witness;
+  node.witness.reset();
   node.witness_ended_at.reset();
   node.hosts = request.hosts;
   node.former = request.former;
@@ -32407,8 +32427,10 @@ ELASTIC_DECL std::vector<node_id> rendezvous_coordinator::overdue_nodes(time_poi
 ELASTIC_DECL time_point rendezvous_coordinator::lost_at(const member& entry) const {
   const time_point silent_until = entry.heard + settings_.silence();
   if (!entry.link_ended_at || entry.witness) return silent_until;
-  // Nodes of earlier releases have none.
-  if (!entry.witness_ended_at) return *entry.link_ended_at + settings_.reconnect_grace;
+  if (!entry.witness_ended_at) {
+    // It may be on its way, and the node alive. Those of earlier releases have none.
+    return entry.has_witness ? silent_until : *entry.link_ended_at + settings_.reconnect_grace;
+  }
   // The last words of a process that is gone may get lost on the way once.
   const auto [first, last] = std::minmax(*entry.link_ended_at, *entry.witness_ended_at);
   if (last - first > settings_.reconnect_grace) return silent_until;
@@ -33533,7 +33555,18 @@ struct leader_connector::search {
   std::string refusal;
 };
 
-ELASTIC_DECL leader_connector::leader_connector(options chosen) : chosen_(std::move(chosen)) {}
+ELASTIC_DECL leader_connector::leader_connector(options chosen)
+    : chosen_(std::move(chosen)), problems_(chosen_.candidates.size()) {}
+
+ELASTIC_DECL std::string leader_connector::problem() const {
+  std::string text;
+  for (std::size_t place = 0; place < problems_.size(); ++place) {
+    if (problems_[place].empty()) continue;
+    if (!text.empty()) text += "; ";
+    text += fmt::format("{}: {}", chosen_.candidates[place]->name(), problems_[place]);
+  }
+  return text;
+}
 
 ELASTIC_DECL task<std::shared_ptr<message_channel>> leader_connector::connect() {
   auto executor = co_await asio::this_coro::executor;
@@ -33598,7 +33631,9 @@ ELASTIC_DECL auto leader_connector::try_connect(std::shared_ptr<search> of, std:
   try {
     auto connected = co_await with_deadline(*chosen_.time, limit, connector->connect());
     if (connected) channel = std::move(*connected);
+    problems_[place] = channel ? "" : "no answer";
   } catch (const error& failure) {
+    problems_[place] = failure.what();
     // Another secret, or none: the others will not help.
     if (failure.code() == errc::invalid_argument) note_refusal(*of, failure.what());
     chosen_.log.debug("{} is not reached: {}", connector->name(), failure.what());
@@ -33640,6 +33675,7 @@ ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> of, s
         if (rejected) why = rejected->why;
         if (leads) why = objection(place, leads->index);
         if (waits) why = objection(place, waits->index);
+        if (waits) problems_[place] = "it waits until a majority of the candidates is there";
         if (!why.empty()) {
           note_refusal(*of, why);
           co_return;
@@ -33653,6 +33689,7 @@ ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> of, s
       }
     }
   } catch (const error& failure) {
+    problems_[place] = failure.what();
     // Only one of both sides has a secret, or each another one.
     if (failure.code() == errc::invalid_argument) note_refusal(*of, failure.what());
     chosen_.log.debug("{} does not say who leads: {}", chosen_.candidates[place]->name(),
@@ -33702,6 +33739,7 @@ ELASTIC_DECL rendezvous_link::rendezvous_link(std::shared_ptr<message_connector>
       log_(std::move(log)),
       reports_(std::move(reports)) {
   greeting_.has_reports = reports_ != nullptr;
+  greeting_.has_witness = true;
 }
 
 ELASTIC_DECL rendezvous_link::~rendezvous_link() {
@@ -33880,7 +33918,7 @@ ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<chan
   try {
     auto connected = co_await with_deadline(*time_, limit, connector_->connect());
     if (connected) channel = std::move(*connected);
-    if (!channel && last_problem_.empty()) last_problem_ = "no answer";
+    if (!channel) last_problem_ = no_answer();
   } catch (const error& failure) {
     if (failure.code() == errc::invalid_argument) throw;
     last_problem_ = failure.what();
@@ -33893,6 +33931,12 @@ ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<chan
   if (co_await is_welcomed(channel, answer_limit)) co_return channel;
   channel->close();
   co_return nullptr;
+}
+
+ELASTIC_DECL std::string rendezvous_link::no_answer() const {
+  const std::string problem = connector_->problem();
+  if (!problem.empty()) return problem;
+  return last_problem_.empty() ? "no answer" : last_problem_;
 }
 
 ELASTIC_DECL duration rendezvous_link::answer_patience() const {
