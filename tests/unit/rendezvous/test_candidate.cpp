@@ -6,9 +6,12 @@
 #include <elastic/rendezvous/native/detail/candidate.hpp>
 
 #include <elastic/base/error.hpp>
+#include <elastic/base/task_group.hpp>
+#include <elastic/net/detail/message_frame.hpp>
 #include <elastic/rendezvous/native/detail/candidate_message.hpp>
 #include <elastic/rendezvous/native/detail/leader_connector.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/rendezvous_service.hpp>
 #include <support/catch.hpp>
 #include <support/log_recorder.hpp>
 #include <support/manual_time.hpp>
@@ -72,6 +75,52 @@ class scripted_node {
   std::shared_ptr<elastic::message_channel> channel_;
 };
 
+/// A server that takes connections, and never says anything.
+class mute_server final : public elastic::store_extension {
+ public:
+  std::string_view greeting() const override { return elastic::rendezvous_service::first_words; }
+  task<void> run() override { co_return; }
+  std::unique_ptr<conversation> begin(client&) override { return std::make_unique<silence>(); }
+
+ private:
+  struct silence final : conversation {
+    void received(std::string_view) override {}
+  };
+};
+
+/// A connection that ends as soon as a candidate hangs up, as one of a real server does.
+class sudden_client final : public elastic::store_extension::client {
+ public:
+  void begin_at(candidate& server) { conversation_ = server.begin(*this); }
+  void claim(int index, std::uint64_t node) {
+    elastic::detail::candidate_messages::peer greeting;
+    greeting.index = index;
+    greeting.run_id = "job";
+    greeting.list = list;
+    greeting.node = node;
+    std::string frame;
+    elastic::detail::append_frame(
+        frame, elastic::detail::candidate_text(elastic::detail::candidate_request(greeting)));
+    conversation_->received(frame);
+  }
+  bool is_open() const { return conversation_ != nullptr; }
+
+  void send(std::string_view) override {}
+  void hang_up() override { conversation_.reset(); }
+  asio::ip::tcp::endpoint here() const override { return {}; }
+  asio::ip::tcp::endpoint there() const override { return {}; }
+
+ private:
+  std::unique_ptr<elastic::store_extension::conversation> conversation_;
+};
+
+task<void> keep_alive(manual_time& time, scripted_node& node) {
+  for (;;) {
+    co_await time.sleep_until(time.now() + 4s);
+    node.say(elastic::rendezvous_request(elastic::rendezvous_messages::keep_alive{}));
+  }
+}
+
 /// Three places, and who serves there. An agent's number is that of its machine and 100.
 class stage {
  public:
@@ -108,6 +157,9 @@ class stage {
     options.log = log(machine).log();
     candidates_[place] = std::make_shared<candidate>(std::move(options));
     net_.serve(place, machine, candidates_[place]);
+  }
+  void serve_mute(int machine, int place) {
+    net_.serve(place, machine, std::make_shared<mute_server>());
   }
   candidate& candidate_at(int place) { return *candidates_.at(place); }
 
@@ -328,6 +380,67 @@ TIME_TEST("candidate: a leader stays until every node has left, which knows of t
       co_await with_deadline(time, time.now() + 5s, job.candidate_at(leader).retire(is_over));
   INFO(job.logs());
   CHECK(result == true);
+  co_await job.end();
+}
+
+TIME_TEST("candidate: one whose address was that of a server that never answers is met",
+          "[rendezvous]") {
+  stage job(time);
+  job.serve_mute(30, 0);
+  job.serve(1, 1, 1);
+  job.serve(2, 2, 2);
+  co_await job.pass(40s);
+  job.serve(0, 0, 0);
+  co_await job.pass(1min);
+  job.kill(1);
+  const auto found = co_await with_deadline(time, time.now() + 1min, job.search(5, -1));
+  INFO(job.logs());
+  CHECK(found.has_value());
+  co_await job.end();
+}
+
+TIME_TEST(
+    "candidate: of two connections in the place of one that was started anew one ends at once",
+    "[rendezvous]") {
+  stage job(time);
+  for (const int place : {0, 1, 2}) job.serve(place, place, place);
+  co_await job.pass(2s);
+  job.kill(1);
+  co_await job.pass(10s);
+  sudden_client of_new_agent;
+  sudden_client of_former_agent;
+  of_new_agent.begin_at(job.candidate_at(0));
+  of_former_agent.begin_at(job.candidate_at(0));
+  of_new_agent.claim(1, 121);
+  of_former_agent.claim(1, 101);
+  job.serve(21, 1, 1);
+  co_await job.pass(5s);
+  CHECK_FALSE(of_former_agent.is_open());
+  of_new_agent.hang_up();
+  co_await job.end();
+}
+
+TIME_TEST("candidate: one that cannot wait longer for the job's end does not say that it is there",
+          "[rendezvous]") {
+  stage job(time);
+  for (const int place : {0, 1, 2}) job.serve(place, place, place);
+  co_await job.pass(2s);
+  const int leader = co_await job.leader();
+  const auto node = co_await job.enter(5, leader);
+  node->say(elastic::rendezvous_messages::join{-1, 1min, {}});
+  const std::string answer = co_await node->hear();
+  CHECK(answer == "placed");
+  constexpr bool is_over = true;
+  elastic::task_group alive(time.context().get_executor());
+  alive.spawn(keep_alive(time, *node));
+  const bool was_heard_by_all = co_await job.candidate_at(leader).retire(is_over);
+  co_await alive.stop();
+  CHECK_FALSE(was_heard_by_all);
+  const int follower = (leader + 1) % 3;
+  const auto result =
+      co_await with_deadline(time, time.now() + 5s, job.candidate_at(follower).retire(is_over));
+  INFO(job.logs());
+  CHECK_FALSE(result);
   co_await job.end();
 }
 

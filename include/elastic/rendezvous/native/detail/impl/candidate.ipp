@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -177,7 +178,7 @@ ELASTIC_DECL task<bool> candidate::hand_over(bool is_over) {
     co_await with_deadline(time, next, news_->wait());
   }
   const bool is_quiet = is_over ? is_free() : votes_.value().round < 0;
-  votes_.retire(is_over, time.now());
+  votes_.retire(is_over && is_quiet, time.now());
   settle();
   std::vector<std::shared_ptr<message_channel>> channels;
   for (const route& way : routes_) channels.push_back(way.channel);
@@ -346,7 +347,9 @@ ELASTIC_DECL bool candidate::take(int peer, const candidate_messages::present& a
   way.is_met = true;
   way.is_looking = false;
   for (visitor* const entry : std::vector<visitor*>(visitors_)) {
-    if (!entry->claim || entry->claim->index != peer || entry->index >= 0) continue;
+    // To admit one may end another at once.
+    const bool is_there = std::count(visitors_.begin(), visitors_.end(), entry) != 0;
+    if (!is_there || !entry->claim || entry->claim->index != peer || entry->index >= 0) continue;
     if (entry->claim->node == answer.node) {
       admit(*entry);
     } else {
@@ -451,9 +454,14 @@ ELASTIC_DECL task<void> candidate::converse(int peer, std::shared_ptr<message_ch
   channel->send(candidate_text(candidate_request(greeting)));
   route_to(peer).connection = channel;
   try {
+    const time_point limit = chosen_.time->now() + peer_attempt;
     for (;;) {
-      const std::string message = co_await channel->receive();
-      if (!take_answer(peer, parse_candidate_answer(message), *channel)) break;
+      // Whoever accepts connections and says nothing must not keep the place from being looked for.
+      const time_point next = route_to(peer).is_met ? time_point::max() : limit;
+      const std::optional<std::string> message =
+          co_await with_deadline(*chosen_.time, next, channel->receive());
+      if (!message) throw error(errc::connection_failed, "no answer");
+      if (!take_answer(peer, parse_candidate_answer(*message), *channel)) break;
       wake();
     }
   } catch (const error& failure) {
