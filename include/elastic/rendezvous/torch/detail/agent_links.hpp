@@ -98,8 +98,8 @@ class agent_links final : public std::enable_shared_from_this<agent_links> {
   /// At the host: the nodes that are gone, and have no workers any more.
   const std::set<node_id>& gone() const { return gone_; }
 
-  /// Waits until there are more than `count` of them.
-  ELASTIC_DECL task<void> wait_for_more_gone(std::size_t count);
+  /// Waits until there is one of them that is not `known`.
+  ELASTIC_DECL task<void> wait_for_gone_besides(std::set<node_id> known);
 
   /// At others: waits until the host has ended both connections, and did not leave in order.
   /// Result: when they ended.

@@ -21,6 +21,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -380,9 +381,13 @@ ELASTIC_DECL task<void> dynamic_rendezvous::follow_losses() {
 
 ELASTIC_DECL task<void> dynamic_rendezvous::follow_members() {
   const std::shared_ptr<detail::agent_links> links = links_;
-  for (std::size_t count = 0;; count = links->gone().size()) {
-    co_await links->wait_for_more_gone(count);
-    shared_->give_up(former_.round, links->gone());
+  std::set<node_id> given_up;
+  for (;;) {
+    co_await links->wait_for_gone_besides(given_up);
+    // A copy: more may be gone before these are removed.
+    const std::set<node_id> gone = links->gone();
+    given_up.insert(gone.begin(), gone.end());
+    shared_->give_up(former_.round, given_up);
     co_await shared_->remove_given_up();
   }
 }
@@ -488,6 +493,8 @@ ELASTIC_DECL task<void> dynamic_rendezvous::note_told(rendezvous_change notice) 
     ++notice.restarts;
     notice.on_other_node = detail::is_on_other_node(shared_->node(), notice.what);
     if (counted && counted->round == round_) notice = failure_of(*counted);
+    // By which it counts when nodes of torchrun take part later.
+    if (!notice.on_other_node) ++own_failures_;
   }
   note(std::move(notice));
 }

@@ -195,8 +195,10 @@ ELASTIC_DECL task<void> agent_links::wait_while_not_alone() {
   }
 }
 
-ELASTIC_DECL task<void> agent_links::wait_for_more_gone(std::size_t count) {
-  while (gone_.size() <= count) co_await observed_.wait();
+ELASTIC_DECL task<void> agent_links::wait_for_gone_besides(std::set<node_id> known) {
+  while (std::includes(known.begin(), known.end(), gone_.begin(), gone_.end())) {
+    co_await observed_.wait();
+  }
 }
 
 ELASTIC_DECL task<time_point> agent_links::wait_for_host_loss() {
