@@ -33049,7 +33049,7 @@ ELASTIC_DECL task<bool> candidate::hand_over(bool is_over) {
     co_await with_deadline(time, next, news_->wait());
   }
   const bool is_quiet = is_over ? is_free() : votes_.value().round < 0;
-  votes_.retire(is_over, time.now());
+  votes_.retire(is_over && is_quiet, time.now());
   settle();
   std::vector<std::shared_ptr<message_channel>> channels;
   for (const route& way : routes_) channels.push_back(way.channel);
@@ -33218,7 +33218,9 @@ ELASTIC_DECL bool candidate::take(int peer, const candidate_messages::present& a
   way.is_met = true;
   way.is_looking = false;
   for (visitor* const entry : std::vector<visitor*>(visitors_)) {
-    if (!entry->claim || entry->claim->index != peer || entry->index >= 0) continue;
+    // To admit one may end another at once.
+    const bool is_there = std::count(visitors_.begin(), visitors_.end(), entry) != 0;
+    if (!is_there || !entry->claim || entry->claim->index != peer || entry->index >= 0) continue;
     if (entry->claim->node == answer.node) {
       admit(*entry);
     } else {
@@ -33323,9 +33325,14 @@ ELASTIC_DECL task<void> candidate::converse(int peer, std::shared_ptr<message_ch
   channel->send(candidate_text(candidate_request(greeting)));
   route_to(peer).connection = channel;
   try {
+    const time_point limit = chosen_.time->now() + peer_attempt;
     for (;;) {
-      const std::string message = co_await channel->receive();
-      if (!take_answer(peer, parse_candidate_answer(message), *channel)) break;
+      // Whoever accepts connections and says nothing must not keep the place from being looked for.
+      const time_point next = route_to(peer).is_met ? time_point::max() : limit;
+      const std::optional<std::string> message =
+          co_await with_deadline(*chosen_.time, next, channel->receive());
+      if (!message) throw error(errc::connection_failed, "no answer");
+      if (!take_answer(peer, parse_candidate_answer(*message), *channel)) break;
       wake();
     }
   } catch (const error& failure) {
@@ -42471,8 +42478,8 @@ class agent_links final : public std::enable_shared_from_this<agent_links> {
   /// At the host: the nodes that are gone, and have no workers any more.
   const std::set<node_id>& gone() const { return gone_; }
 
-  /// Waits until there are more than `count` of them.
-  ELASTIC_DECL task<void> wait_for_more_gone(std::size_t count);
+  /// Waits until there is one of them that is not `known`.
+  ELASTIC_DECL task<void> wait_for_gone_besides(std::set<node_id> known);
 
   /// At others: waits until the host has ended both connections, and did not leave in order.
   /// Result: when they ended.
@@ -42932,9 +42939,13 @@ ELASTIC_DECL task<void> dynamic_rendezvous::follow_losses() {
 
 ELASTIC_DECL task<void> dynamic_rendezvous::follow_members() {
   const std::shared_ptr<detail::agent_links> links = links_;
-  for (std::size_t count = 0;; count = links->gone().size()) {
-    co_await links->wait_for_more_gone(count);
-    shared_->give_up(former_.round, links->gone());
+  std::set<node_id> given_up;
+  for (;;) {
+    co_await links->wait_for_gone_besides(given_up);
+    // A copy: more may be gone before these are removed.
+    const std::set<node_id> gone = links->gone();
+    given_up.insert(gone.begin(), gone.end());
+    shared_->give_up(former_.round, given_up);
     co_await shared_->remove_given_up();
   }
 }
@@ -43040,6 +43051,8 @@ ELASTIC_DECL task<void> dynamic_rendezvous::note_told(rendezvous_change notice) 
     ++notice.restarts;
     notice.on_other_node = detail::is_on_other_node(shared_->node(), notice.what);
     if (counted && counted->round == round_) notice = failure_of(*counted);
+    // By which it counts when nodes of torchrun take part later.
+    if (!notice.on_other_node) ++own_failures_;
   }
   note(std::move(notice));
 }
@@ -54497,8 +54510,10 @@ ELASTIC_DECL task<void> agent_links::wait_while_not_alone() {
   }
 }
 
-ELASTIC_DECL task<void> agent_links::wait_for_more_gone(std::size_t count) {
-  while (gone_.size() <= count) co_await observed_.wait();
+ELASTIC_DECL task<void> agent_links::wait_for_gone_besides(std::set<node_id> known) {
+  while (std::includes(known.begin(), known.end(), gone_.begin(), gone_.end())) {
+    co_await observed_.wait();
+  }
 }
 
 ELASTIC_DECL task<time_point> agent_links::wait_for_host_loss() {
