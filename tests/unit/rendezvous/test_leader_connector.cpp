@@ -129,7 +129,7 @@ TIME_TEST("leader connector: it tells why each candidate does not say who leads"
   const auto none = co_await with_deadline(time, time.now() + 20s, way.connect());
   CHECK_FALSE(none);
   CHECK(way.problem() ==
-        "claimant: nobody is there; waiter: it waits until a majority of the candidates is there; "
+        "claimant: nobody is there; waiter: it knows of no leader yet; "
         "nowhere: no answer");
 }
 
