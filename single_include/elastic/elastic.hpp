@@ -33682,7 +33682,7 @@ ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> of, s
         if (rejected) why = rejected->why;
         if (leads) why = objection(place, leads->index);
         if (waits) why = objection(place, waits->index);
-        if (waits) problems_[place] = "it waits until a majority of the candidates is there";
+        if (waits) problems_[place] = "it knows of no leader yet";
         if (!why.empty()) {
           note_refusal(*of, why);
           co_return;
