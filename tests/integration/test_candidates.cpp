@@ -17,8 +17,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -35,6 +37,7 @@ using elastic::test::job_of_nodes;
 using elastic::test::node_of_job;
 using elastic::test::program_result;
 using elastic::test::run_program;
+using elastic::test::temporary_directory;
 
 /// A job at three endpoints, and who of its nodes leads.
 class job {
@@ -77,6 +80,21 @@ class job {
 
   int count_killed() const { return endpoints_.count_killed(); }
 
+  /// From now on workers that are told to stop save something, for as long as the test lets them.
+  void let_workers_save() {
+    nodes_.work = {"sh", "-c",
+                   fmt::format("trap 'until test -e {}/$$$$; do sleep 0.02; done; "
+                               "echo \"saved by $$$$;\"; exit 0' TERM; "
+                               "echo \"can save;\"; "
+                               "until test -e \"$0\"; do sleep 0.02; done",
+                               directory_.path())};
+  }
+  void end_saving(const node_of_job& node) {
+    std::ofstream(directory_ / std::to_string(node.worker())) << "saved";
+  }
+
+  node_of_job& at(std::size_t place) { return *running_[place]; }
+
   std::unique_ptr<node_of_job> take(std::size_t place) {
     auto node = std::move(running_[place]);
     running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(place));
@@ -91,6 +109,7 @@ class job {
 
  private:
   const candidate_endpoints endpoints_;
+  temporary_directory directory_;
   job_of_nodes nodes_;
   std::vector<std::unique_ptr<node_of_job>> running_;
 };
@@ -205,6 +224,60 @@ TEST_CASE("candidates: a leader that is stopped hands over in order", "[integrat
   INFO(stopped.err);
   CHECK(stopped.code == 128 + SIGTERM);
   nodes.check_success();
+}
+
+/// Has the node end in order, once its worker has saved what it has.
+void check_saved(job& nodes, std::unique_ptr<node_of_job> node) {
+  const std::string saved = fmt::format("saved by {};", node->worker());
+  nodes.end_saving(*node);
+  const program_result stopped = (*node)->wait();
+  INFO(stopped.out << stopped.err);
+  CHECK(stopped.code == 128 + SIGTERM);
+  CHECK(contains_text(saved).match(stopped.out));
+  CHECK_FALSE(contains_text("killing the workers").match(stopped.err));
+}
+
+/// Far longer than any grace.
+constexpr std::chrono::seconds time_to_save{1};
+
+TEST_CASE("candidates: workers have time to save whoever is stopped, in whichever order",
+          "[integration][nodes]") {
+  job nodes("2:3");
+  nodes.let_workers_save();
+  nodes.start(3);
+  for (const std::size_t place : {0, 1, 2}) nodes.at(place)->await_out("can save;");
+  SECTION("the leader alone") {
+    auto leader = nodes.take(nodes.leader());
+    const pid_t others[] = {nodes.at(0).worker(), nodes.at(1).worker()};
+    (*leader)->signal(SIGTERM);
+    check_saved(nodes, std::move(leader));
+    std::this_thread::sleep_for(time_to_save);
+    for (const std::size_t place : {0, 1}) {
+      nodes.end_saving(nodes.at(place));
+      nodes.at(place)->await_out(fmt::format("saved by {};", others[place]));
+    }
+    nodes.await_world(2);
+    nodes.check_success();
+  }
+  SECTION("all, and the leader ends first") {
+    auto leader = nodes.take(nodes.leader());
+    (*leader)->signal(SIGTERM);
+    for (const std::size_t place : {0, 1}) nodes.at(place)->signal(SIGTERM);
+    for (const std::size_t place : {0, 1}) nodes.at(place)->await_err("SIGTERM received");
+    check_saved(nodes, std::move(leader));
+    for (int others = 2; others > 0; --others) {
+      std::this_thread::sleep_for(time_to_save);
+      check_saved(nodes, nodes.take(0));
+    }
+  }
+  SECTION("all, and the leader ends last") {
+    auto leader = nodes.take(nodes.leader());
+    (*leader)->signal(SIGTERM);
+    for (const std::size_t place : {0, 1}) nodes.at(place)->signal(SIGTERM);
+    for (int others = 2; others > 0; --others) check_saved(nodes, nodes.take(0));
+    std::this_thread::sleep_for(time_to_save);
+    check_saved(nodes, std::move(leader));
+  }
 }
 
 TEST_CASE("candidates: who comes with another list, job or place is told so, and disturbs nobody",

@@ -93,6 +93,8 @@ class vote_world {
     bool ends_at_once = true;
     std::optional<time_point> out_since = std::nullopt;
     std::optional<time_point> ended_at = std::nullopt;
+    /// The maker said itself that it leads no more.
+    bool was_told = false;
   };
 
   struct life {
@@ -178,8 +180,9 @@ class vote_world {
     options.has_restarted = was_there_.count(place) != 0;
     options.seed = random_.next();
     options.rules = rules_;
-    // The time of day is set back now and then.
-    const std::int64_t wall = below(10) == 0 ? 0 : now_.time_since_epoch().count() / 1'000'000;
+    // The time of day is set back now and then, if there is somebody who knows the newest term.
+    const bool is_set_back = below(10) == 0 && (most_term_ == 0 || majority_remembers());
+    const std::int64_t wall = is_set_back ? 0 : now_.time_since_epoch().count() / 1'000'000;
     of.core.emplace(options, clock(of), wall);
     was_there_.insert(place);
     note(fmt::format("{} starts", place));
@@ -188,6 +191,14 @@ class vote_world {
       connect_later(place, other);
       connect_later(other, place);
     }
+  }
+
+  bool majority_remembers() const {
+    const auto remembers = [](const life& of) {
+      return of.core && of.is_alive && !of.core->is_blank();
+    };
+    const auto count = std::count_if(lives_.begin(), lives_.end(), remembers);
+    return static_cast<std::size_t>(count) >= lives_.size() / 2 + 1;
   }
 
   void kill(std::size_t place) {
@@ -200,6 +211,21 @@ class vote_world {
     end_wires(place);
     if (below(3) != 0)
       at(milliseconds(1 + below(below(2) == 0 ? 1000 : 20'000)), [this, place] { start(place); });
+  }
+
+  // Its agent leaves in order, after its workers.
+  void retire(std::size_t place) {
+    life& of = lives_[place];
+    if (!is_awake(place)) return;
+    note(fmt::format("{} leaves", place));
+    of.run.reset();
+    of.core->retire(false, clock(of));
+    flush(place);
+    of.acts = false;
+    const duration last_words = milliseconds(below(200));
+    at(last_words, [this, place, number = of.number] {
+      if (lives_[place].number == number) kill(place);
+    });
   }
 
   // ---- the network ----------------------------------------------------------------------------
@@ -341,7 +367,9 @@ class vote_world {
     const std::size_t place = below(lives_.size());
     const std::size_t other = (place + 1 + below(lives_.size() - 1)) % lives_.size();
     const duration span = milliseconds(1 + below(25'000));
-    switch (below(10)) {
+    switch (below(12)) {
+      case 10: retire(place); break;
+      case 11: retire_but(leader_or(place)); break;
       case 8: seek(); break;
       case 9: end_two_leaders(place, span); break;
       case 0:
@@ -372,6 +400,14 @@ class vote_world {
   void end_two_leaders(std::size_t place, duration span) {
     is_next_cut_ = true;
     cut_off(leader_or(place), span + settings_.silence());
+  }
+
+  // As if the whole job were told to end, and this one has most to save.
+  void retire_but(std::size_t last) {
+    for (std::size_t place = 0; place < lives_.size(); ++place) {
+      if (place == last) continue;
+      at(milliseconds(below(3000)), [this, place] { retire(place); });
+    }
   }
 
   std::size_t leader_or(std::size_t other) const {
@@ -573,6 +609,7 @@ class vote_world {
       if (is_reached && maker.acts) {
         run.out_since.reset();
         run.ended_at.reset();
+        run.was_told = false;
         continue;
       }
       if (!run.out_since) run.out_since = now_;
@@ -580,6 +617,7 @@ class vote_world {
       const bool is_hung_up = is_reached && !is_own && !maker.core->serves();
       const bool hears_end = is_hung_up || between(place, run.place).is_known_down;
       if (hears_end && is_awake(place) && !run.ended_at) run.ended_at = now_;
+      if (is_hung_up && is_awake(place)) run.was_told = true;
       if (now_ >= last_moment(run, is_own)) node.run.reset();
     }
   }
@@ -591,7 +629,7 @@ class vote_world {
     if (is_own) return *run.out_since + slowly(detail::fencing::of_step_down(grace).kill);
     const duration silent = slowly(detail::fencing::of_silence(settings_.silence()).kill);
     const time_point last = *run.out_since + silent;
-    if (!run.ended_at) return last;
+    if (!run.ended_at || run.was_told) return last;
     return std::min(last, *run.ended_at + slowly(detail::fencing::of_end(grace).kill));
   }
 

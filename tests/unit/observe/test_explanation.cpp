@@ -223,7 +223,7 @@ TEST_CASE("observe: what would have helped a run, rule by rule", "[observe]") {
   }
   SECTION("a node that lost the others") {
     run.start();
-    run.tell(kind::fence_reached, 100, "the other nodes can go on without this one");
+    run.tell(kind::fence_reached, 100, "other nodes may go on without this one");
     CHECK_THAT(run.explanation(), contains_text("lost the others: host0 lost the other nodes"));
   }
   SECTION("nothing") {

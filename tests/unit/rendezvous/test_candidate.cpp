@@ -356,7 +356,7 @@ TIME_TEST("candidate: a leader tells a node its place when a majority has it, an
     const std::string answer = co_await node->hear();
     INFO(job.logs());
     // It leads no more before anybody else has the round.
-    CHECK(answer == (is_cut_off ? "the end" : "placed"));
+    CHECK(answer == (is_cut_off ? "resigned" : "placed"));
     co_await job.end();
   }
 }
@@ -381,6 +381,48 @@ TIME_TEST("candidate: a leader stays until every node has left, which knows of t
   INFO(job.logs());
   CHECK(result == true);
   co_await job.end();
+}
+
+TIME_TEST("candidate: a leader that leaves tells its nodes so before it hangs up", "[rendezvous]") {
+  stage job(time);
+  for (const int place : {0, 1, 2}) job.serve(place, place, place);
+  co_await job.pass(2s);
+  const int leader = co_await job.leader();
+  const auto node = co_await job.enter(5, leader);
+  node->say(elastic::rendezvous_messages::join{-1, 1min, {}});
+  std::vector<std::string> heard;
+  heard.push_back(co_await node->hear());
+  co_await job.candidate_at(leader).retire(false);
+  for (int more = 0; more < 2; ++more) heard.push_back(co_await node->hear());
+  CHECK(heard == std::vector<std::string>{"placed", "resigned", "the end"});
+  co_await job.end();
+}
+
+TIME_TEST("candidate: a leader that the others leave in order serves on, and is lost by no end",
+          "[rendezvous]") {
+  for (const bool leave_in_order : {true, false}) {
+    INFO(leave_in_order);
+    stage job(time);
+    for (const int place : {0, 1, 2}) job.serve(place, place, place);
+    co_await job.pass(2s);
+    const int leader = co_await job.leader();
+    const auto node = co_await job.enter(leader, leader);
+    node->say(elastic::rendezvous_messages::join{-1, 1min, {}});
+    const std::string placed = co_await node->hear();
+    CHECK(placed == "placed");
+    for (const int place : {0, 1, 2}) {
+      if (place == leader) continue;
+      if (leave_in_order) co_await job.candidate_at(place).retire(false);
+      co_await job.pass(20ms);
+      job.kill(place);
+    }
+    co_await job.pass(5s);
+    node->say(elastic::rendezvous_messages::keep_alive{});
+    const std::string answer = co_await node->hear();
+    INFO(job.logs());
+    CHECK(answer == (leave_in_order ? "alive" : "resigned"));
+    co_await job.end();
+  }
 }
 
 TIME_TEST("candidate: one whose address was that of a server that never answers is met",

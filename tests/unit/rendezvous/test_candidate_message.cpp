@@ -55,6 +55,7 @@ TEST_CASE("candidate message: what is read is what was written", "[rendezvous]")
       messages::write{7, 0, full_register()},
       resign{8, true},
       resign{0, false},
+      retire{8, 123'456'789, 1500ms},
   };
   for (const auto& request : requests) {
     const std::string text = candidate_text(request);

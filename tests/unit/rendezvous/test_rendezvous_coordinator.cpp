@@ -59,6 +59,7 @@ struct in_words {
                        answer.why);
   }
   std::string operator()(const alive&) const { return "alive"; }
+  std::string operator()(const resigned&) const { return "resigned"; }
   std::string operator()(const report_wanted&) const { return "report wanted"; }
   std::string operator()(const status& answer) const {
     return fmt::format("{} wait{}", answer.waiting, answer.is_closed ? ", closed" : "");

@@ -315,4 +315,59 @@ TIME_TEST("rendezvous link: a round ends with its server, even if the next one k
   co_await link->stop();
 }
 
+TIME_TEST("rendezvous link: who follows a server that resigned waits for this node's workers",
+          "[rendezvous][native]") {
+  servers job;
+  job.welcomes = {welcome(5, false, 5s)};
+  const auto connector = std::make_shared<server_connector>(job);
+  const elastic::time_point begin = time.now();
+  const auto link = co_await placed_link(connector, time);
+  connector->first().answer(messages::resigned{});
+  connector->first().close();
+  SECTION("nobody follows it") {
+    job.are_gone = true;
+    co_await link->wait_for_fence();
+    CHECK(time.now() - begin > 14s);
+    CHECK(time.now() - begin < 15s);
+    REQUIRE(link->known().change);
+  }
+  SECTION("the next one knows this node") {
+    job.welcomes = {welcome(6, true, 5s)};
+    co_await time.sleep_until(begin + 3s);
+    REQUIRE(job.hellos.size() == 2);
+    REQUIRE(link->known().change);
+    CHECK(link->known().change->what == "another node leads the job now");
+    CHECK(link->known().change->grace > 10s);
+    co_await link->wait_for_fence();
+    CHECK(time.now() - begin > 15s);
+  }
+  SECTION("the next one does not, so that the round was over before") {
+    job.welcomes = {welcome(6, false, 5s)};
+    co_await link->wait_for_fence();
+    CHECK(time.now() - begin < 3s);
+  }
+  SECTION("the next one is killed") {
+    job.welcomes = {welcome(6, true, 5s)};
+    co_await time.sleep_until(begin + 3s);
+    job.are_gone = true;
+    connector->first().close();
+    co_await link->wait_for_fence();
+    CHECK(time.now() - begin < 4s);
+  }
+  co_await link->stop();
+}
+
+TIME_TEST("rendezvous link: a server that resigns before its welcome is asked again",
+          "[rendezvous][native]") {
+  servers job;
+  const auto connector = std::make_shared<server_connector>(job);
+  const auto link = co_await begun_link(connector, time);
+  job.welcomes = {welcome(6, false, 5s)};
+  connector->first().answer(messages::resigned{});
+  co_await time.sleep_until(time.now() + 1s);
+  CHECK(link->is_connected());
+  CHECK(link->last_problem() == "it leads the job no more");
+  co_await link->stop();
+}
+
 }  // namespace rendezvous_link_tests

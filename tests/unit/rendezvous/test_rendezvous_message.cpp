@@ -87,6 +87,7 @@ TEST_CASE("rendezvous message: what is read is what was written", "[rendezvous]"
       all_finished{4},
       closed{job_end::failed, "over"},
       alive{},
+      resigned{},
       status{3, true},
       report_wanted{elastic::report_demand::nothing},
       report_wanted{elastic::report_demand::changes},

@@ -87,9 +87,14 @@ class candidates_job : public elastic::test::simulated_job {
       : simulated_job(time, seed), net_(time, random_) {}
 
  protected:
-  int kinds_of_trouble() const override { return 5; }
+  int kinds_of_trouble() const override { return 6; }
   task<void> trouble(simulated_node& node, duration span) override {
-    switch (random_.below(5)) {
+    switch (random_.below(6)) {
+      case 4:
+        note(fmt::format("node {} is told to stop", node.id));
+        if (!node.crashed && !node.ended) node.agent->stop({});
+        if (random_.below(2) == 0) start_node_after(span / 4);
+        break;
       case 0:
       case 1:
         note(fmt::format("node {} is cut off", node.id));
@@ -230,7 +235,7 @@ class one_way_job final : public candidates_job {
   using candidates_job::candidates_job;
 
  private:
-  int kinds_of_trouble() const override { return 9; }
+  int kinds_of_trouble() const override { return 10; }
   task<void> trouble(simulated_node& node, duration span) override {
     switch (random_.below(5)) {
       case 0:

@@ -351,8 +351,8 @@ class agent_run {
       co_await race(rendezvous_->wait_for_fence(), started_.wait());
       if (started_.is_set()) continue;
       if (group_.running() > 0) {
-        log_.error("killing the workers: the other nodes can go on without this one");
-        journal_.note(job_event_kind::fence_reached, "the other nodes can go on without this one");
+        log_.error("killing the workers: other nodes may go on without this one");
+        journal_.note(job_event_kind::fence_reached, "other nodes may go on without this one");
       }
       group_.kill();
       fenced_.set();

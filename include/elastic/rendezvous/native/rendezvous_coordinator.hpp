@@ -119,6 +119,9 @@ class rendezvous_coordinator {
 
   ELASTIC_DECL job_roster roster() const;
 
+  /// The connections of the nodes that take part.
+  ELASTIC_DECL std::vector<connection> links() const;
+
   /// Another number means that the roster may have changed.
   std::uint64_t roster_version() const { return roster_version_; }
 

@@ -189,6 +189,10 @@ struct closed {
 
 struct alive {};
 
+/// The server leads the job no more, and hangs up next. Whoever follows it begins no round before
+/// this node has joined, or has been silent for too long.
+struct resigned {};
+
 struct status {
   int waiting = 0;
   bool is_closed = false;
@@ -211,7 +215,7 @@ using rendezvous_answer = std::variant<
     rendezvous_messages::welcome, rendezvous_messages::refused, rendezvous_messages::peers,
     rendezvous_messages::placed, rendezvous_messages::on_hold, rendezvous_messages::changed,
     rendezvous_messages::all_finished, rendezvous_messages::closed, rendezvous_messages::alive,
-    rendezvous_messages::status, rendezvous_messages::report_wanted>;
+    rendezvous_messages::resigned, rendezvous_messages::status, rendezvous_messages::report_wanted>;
 
 /// The message as one JSON object.
 ELASTIC_DECL std::string to_text(const rendezvous_request& message);

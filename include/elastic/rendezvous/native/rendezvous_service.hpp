@@ -57,6 +57,9 @@ class rendezvous_service final : public store_extension,
   /// Tells the nodes what they were not told yet, if that may be.
   ELASTIC_DECL void speak();
 
+  /// Tells the nodes that this server leads them no more, and nothing else.
+  ELASTIC_DECL void resign();
+
   std::string_view greeting() const override { return first_words; }
 
   ELASTIC_DECL task<void> run() override;
@@ -100,6 +103,7 @@ class rendezvous_service final : public store_extension,
 
   // What is sent may end connections, which is heard of here again.
   ELASTIC_DECL void deliver(rendezvous_coordinator& job);
+  ELASTIC_DECL void send(connection to, const rendezvous_answer& what);
 
   // What nodes have told of themselves, and who is there.
   ELASTIC_DECL void pass_reports(rendezvous_coordinator& job);

@@ -67,6 +67,15 @@ struct resign {
   bool is_done = false;
 };
 
+/// To the leader: its voter leaves in order, and votes for nobody any more. Another agent in its
+/// place knows nothing and votes for nobody before the silence is over.
+struct retire {
+  std::int64_t term = 0;
+  /// Of the leader's last `write` that it took, and how long ago that was.
+  std::int64_t stamp = 0;
+  duration since_then{};
+};
+
 // ---- from who was connected to --------------------------------------------------------------
 
 /// The list, the run id or a setting differs, or who connected is not whom it says.
@@ -120,7 +129,7 @@ struct ack {
 
 using candidate_request =
     std::variant<candidate_messages::peer, candidate_messages::seek, candidate_messages::vote,
-                 candidate_messages::write, candidate_messages::resign>;
+                 candidate_messages::write, candidate_messages::resign, candidate_messages::retire>;
 
 using candidate_answer =
     std::variant<candidate_messages::rejected, candidate_messages::present,

@@ -141,6 +141,9 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   ELASTIC_DECL task<void> keep_connected(time_point deadline);
 
+  // The connection has ended now: when that counts as the loss of this node.
+  ELASTIC_DECL void begin_absence(time_point now);
+
   /// Tries again and again.
   ELASTIC_DECL task<channel_pointer> connect_until(time_point deadline);
   ELASTIC_DECL time_point next_limit() const;
@@ -162,6 +165,9 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// Whether the other side answers as a server of the rendezvous does.
   ELASTIC_DECL task<bool> is_welcomed(channel_pointer channel, time_point limit);
   ELASTIC_DECL std::string stranger() const;
+
+  // What a welcome says of a round that this node may be in, if it is the end of it.
+  ELASTIC_DECL void note_end_of_round(bool is_known, bool is_other_server);
   ELASTIC_DECL void take_up(message_channel& channel, const rendezvous_messages::welcome& reply,
                             time_point greeted_at);
 
@@ -190,6 +196,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   void take(const rendezvous_messages::welcome&) {}
   ELASTIC_DECL void take(const rendezvous_messages::alive&);
+  ELASTIC_DECL void take(const rendezvous_messages::resigned&);
   void take(const rendezvous_messages::refused& reply) { known_.refused = reply; }
   void take(const rendezvous_messages::closed& reply) { known_.closed = reply; }
   ELASTIC_DECL void take(const rendezvous_messages::status& reply);
@@ -227,6 +234,8 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   std::optional<time_point> both_ended_at_;
   bool tells_ends_ = false;
   fencing end_;
+  /// The last server said that it leads no more, and there is none that follows it yet.
+  bool has_server_resigned_ = false;
   /// The others have gone on without this node, until it joins again.
   bool is_given_up_ = false;
   /// When we said the last that the server is known to have heard, and what it has not answered.

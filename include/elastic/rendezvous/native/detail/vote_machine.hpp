@@ -82,6 +82,7 @@ class vote_machine {
   ELASTIC_DECL void received(int peer, const candidate_messages::vote& request, time_point now);
   ELASTIC_DECL void received(int peer, const candidate_messages::write& request, time_point now);
   ELASTIC_DECL void received(int peer, const candidate_messages::resign& request, time_point now);
+  ELASTIC_DECL void received(int peer, const candidate_messages::retire& request, time_point now);
   ELASTIC_DECL void received(int peer, const candidate_messages::grant& answer, time_point now);
   ELASTIC_DECL void received(int peer, const candidate_messages::ack& answer, time_point now);
 
@@ -162,6 +163,8 @@ class vote_machine {
     std::int64_t term;
     /// When it was renewed; for itself, until when it holds if it does not lead any more.
     time_point since;
+    /// Of the leader's last write; none: it has written nothing yet.
+    std::optional<std::int64_t> stamp = std::nullopt;
     /// When another agent was seen in its place.
     std::optional<time_point> gone_at = std::nullopt;
   };
@@ -176,6 +179,8 @@ class vote_machine {
     std::optional<candidate_messages::grant> answer;
     // While leading.
     time_point heard = time_point::min();
+    /// It left in order then, or later.
+    std::optional<time_point> retired_at;
     std::int64_t kept = 0;
   };
 
@@ -215,6 +220,8 @@ class vote_machine {
   ELASTIC_DECL void look_at_lease(time_point now);
   ELASTIC_DECL void look_at_doubt(time_point now);
   ELASTIC_DECL void note_doubt();
+  // Until when it certainly votes for nobody else.
+  ELASTIC_DECL time_point support_end(const other& voter) const;
   ELASTIC_DECL void step_down(std::string why, time_point now);
   ELASTIC_DECL void say_to_asked(const candidate_messages::resign& request);
   ELASTIC_DECL void say_to_all(const candidate_messages::resign& request);

@@ -830,6 +830,14 @@ ELASTIC_DECL job_roster rendezvous_coordinator::roster() const {
   return roster;
 }
 
+ELASTIC_DECL auto rendezvous_coordinator::links() const -> std::vector<connection> {
+  std::vector<connection> list;
+  for (const auto& [node, entry] : members_) {
+    if (entry.link) list.push_back(*entry.link);
+  }
+  return list;
+}
+
 ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
   next_ = time_point::max();
   for (const auto& [node, entry] : members_) {

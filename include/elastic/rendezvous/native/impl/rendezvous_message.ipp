@@ -266,6 +266,9 @@ struct message_writer {
   std::string operator()(const rendezvous_messages::alive&) const {
     return of_kind("alive").text();
   }
+  std::string operator()(const rendezvous_messages::resigned&) const {
+    return of_kind("resigned").text();
+  }
   std::string operator()(const rendezvous_messages::status& message) const {
     return of_kind("status")
         .add("waiting", message.waiting)
@@ -481,6 +484,7 @@ ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text) {
   }
   if (kind == "closed") return messages::closed{detail::read_job_end(fields), fields.text("why")};
   if (kind == "alive") return messages::alive{};
+  if (kind == "resigned") return messages::resigned{};
   if (kind == "status") {
     return messages::status{fields.small_number("waiting", 0, limits::nodes),
                             fields.flag("closed")};

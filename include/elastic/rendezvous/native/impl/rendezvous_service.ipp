@@ -47,6 +47,12 @@ ELASTIC_DECL void rendezvous_service::speak() {
   for (auto& [run_id, job] : jobs_) deliver(*job);
 }
 
+ELASTIC_DECL void rendezvous_service::resign() {
+  for (const auto& [run_id, job] : jobs_) {
+    for (const connection link : job->links()) send(link, rendezvous_messages::resigned{});
+  }
+}
+
 ELASTIC_DECL task<void> rendezvous_service::run() {
   auto executor = co_await asio::this_coro::executor;
   earlier_.emplace(executor);
@@ -183,17 +189,19 @@ ELASTIC_DECL void rendezvous_service::pass_reports(rendezvous_coordinator& job) 
 ELASTIC_DECL void rendezvous_service::deliver(rendezvous_coordinator& job) {
   pass_reports(job);
   if (may_speak_ && !may_speak_(job)) return;
-  for (const auto& answer : job.take_answers()) {
-    const auto to = connections_.find(answer.to);
-    if (to == connections_.end()) continue;
-    frame_.clear();
-    detail::append_frame(frame_, to_text(answer.what));
-    to->second.peer->send(frame_);
-  }
+  for (const auto& answer : job.take_answers()) send(answer.to, answer.what);
   for (const connection id : job.take_dropped()) {
     const auto to = connections_.find(id);
     if (to != connections_.end()) to->second.peer->hang_up();
   }
+}
+
+ELASTIC_DECL void rendezvous_service::send(connection to, const rendezvous_answer& what) {
+  const auto position = connections_.find(to);
+  if (position == connections_.end()) return;
+  frame_.clear();
+  detail::append_frame(frame_, to_text(what));
+  position->second.peer->send(frame_);
 }
 
 ELASTIC_DECL time_point rendezvous_service::next_deadline() const {

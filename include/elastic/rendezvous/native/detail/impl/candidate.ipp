@@ -614,6 +614,7 @@ ELASTIC_DECL void candidate::begin_service() {
 ELASTIC_DECL void candidate::end_service() {
   if (!service_) return;
   service_end_->set();
+  service_->resign();
   service_.reset();
   job_.reset();
   // Nodes look for the next leader, and their workers end.

@@ -62,6 +62,13 @@ struct candidate_message_writer {
         .add("done", message.is_done)
         .text();
   }
+  std::string operator()(const candidate_messages::retire& message) const {
+    return of_candidate_kind("retire")
+        .add("term", message.term)
+        .add("stamp", message.stamp)
+        .add("since_ms", std::chrono::floor<std::chrono::milliseconds>(message.since_then).count())
+        .text();
+  }
   std::string operator()(const candidate_messages::rejected& message) const {
     return of_candidate_kind("rejected").add("why", message.why).text();
   }
@@ -112,23 +119,26 @@ struct candidate_fields : json_fields {
     return number(name, 0, std::numeric_limits<std::int64_t>::max() / 2);
   }
 
+  duration span(const char* name) const {
+    constexpr std::int64_t longest = 1'000'000'000'000;
+    return std::chrono::milliseconds(number(name, 0, longest));
+  }
+
   int place(int least = 0) const {
     return small_number("index", least, limits::rendezvous_candidates - 1);
   }
 };
 
 inline candidate_messages::peer read_peer(const candidate_fields& fields) {
-  constexpr std::int64_t longest = 1'000'000'000'000;
   candidate_messages::peer message;
   message.index = fields.place();
   message.run_id = fields.text("run_id");
   message.list = fields.text("list");
   message.node = read_number(fields, "node");
   rendezvous_settings& settings = message.settings;
-  settings.keep_alive_interval =
-      std::chrono::milliseconds(fields.number("keep_alive_ms", 0, longest));
+  settings.keep_alive_interval = fields.span("keep_alive_ms");
   settings.keep_alive_max_attempt = fields.small_number("keep_alive_attempts", 2, 1'000'000);
-  settings.reconnect_grace = std::chrono::milliseconds(fields.number("grace_ms", 0, longest));
+  settings.reconnect_grace = fields.span("grace_ms");
   return message;
 }
 
@@ -165,6 +175,9 @@ ELASTIC_DECL std::optional<candidate_request> parse_candidate_request(std::strin
     return messages::write{fields.count("term"), fields.count("stamp"), read_register(fields)};
   }
   if (kind == "resign") return messages::resign{fields.count("term"), fields.flag("done")};
+  if (kind == "retire") {
+    return messages::retire{fields.count("term"), fields.count("stamp"), fields.span("since_ms")};
+  }
   fields.refuse(fmt::format("is of an unknown kind: '{:.40}'", kind));
 }
 

@@ -146,16 +146,25 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
     }
     log_.debug("the connection to {} broke: {}", server_, why);
     const time_point now = time_->now();
-    ended_at_ = now;
-    const duration grace = settings_.reconnect_grace;
-    end_ =
-        connector_->reaches_own_process() ? fencing::of_step_down(grace) : fencing::of_end(grace);
-    lost_at_ = now + end_.notice;
+    begin_absence(now);
     deadline = now + patience();
     notify();
     const bool have_both_ended = co_await end_witness();
     if (have_both_ended) both_ended_at_ = now;
   }
+}
+
+ELASTIC_DECL void rendezvous_link::begin_absence(time_point now) {
+  ended_at_ = now;
+  const duration grace = settings_.reconnect_grace;
+  const fencing silence = fencing::of_silence(settings_.silence());
+  if (connector_->reaches_own_process()) {
+    end_ = fencing::of_step_down(grace);
+  } else {
+    // Who follows one that resigned knows nothing of connections that have ended.
+    end_ = has_server_resigned_ ? silence : fencing::of_end(grace);
+  }
+  lost_at_ = std::min(now + end_.notice, known_alive_at_ + silence.notice);
 }
 
 ELASTIC_DECL auto rendezvous_link::connect_until(time_point deadline) -> task<channel_pointer> {
@@ -268,6 +277,10 @@ ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, ti
   if (const auto* refusal = std::get_if<rendezvous_messages::refused>(&*reply)) {
     throw error(errc::invalid_argument, refusal->why);
   }
+  if (std::holds_alternative<rendezvous_messages::resigned>(*reply)) {
+    last_problem_ = "it leads the job no more";
+    co_return false;
+  }
   const auto* welcome = std::get_if<rendezvous_messages::welcome>(&*reply);
   if (welcome == nullptr) throw error(errc::protocol_violation, stranger());
   take_up(*channel, *welcome, greeted_at);
@@ -296,19 +309,25 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
   both_ended_at_.reset();
   const bool is_other_server = greeting_.most_term != 0 && reply.term > greeting_.most_term;
   greeting_.most_term = std::max(greeting_.most_term, reply.term);
-  // A new server says that it knows this node if its first welcome was lost.
-  if (!reply.resumed || is_other_server) {
-    if (greeting_.former) greeting_.former->until_end = false;
-    is_given_up_ = known_.placed.has_value();
-    note_lost(is_other_server ? "the server of the rendezvous was started anew"
-                              : "this node was given up by the others");
-  }
+  if (!reply.resumed || is_other_server) note_end_of_round(reply.resumed, is_other_server);
+  has_server_resigned_ = false;
   server_pauses_ = reply.pauses;
   // Before a request to join, which could begin the round.
   say_hold(channel);
   if (standing_request_) channel.send(elastic::to_text(*standing_request_));
   if (status_is_due_) channel.send(elastic::to_text(rendezvous_messages::ask_status{}));
   notify();
+}
+
+ELASTIC_DECL void rendezvous_link::note_end_of_round(bool is_known, bool is_other_server) {
+  if (greeting_.former) greeting_.former->until_end = false;
+  // A new server says that it knows this node also if its first welcome was lost; but one that
+  // follows another in order waits for the nodes of the round.
+  const bool is_waited_for = is_known && has_server_resigned_;
+  if (known_.placed && !is_waited_for) is_given_up_ = true;
+  if (is_waited_for) return note_lost("another node leads the job now");
+  note_lost(is_other_server ? "the server of the rendezvous was started anew"
+                            : "this node was given up by the others");
 }
 
 ELASTIC_DECL task<void> rendezvous_link::listen() {
@@ -424,6 +443,11 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::alive&) {
   if (unanswered_.empty()) return;
   known_alive_at_ = unanswered_.front();
   unanswered_.pop_front();
+}
+
+ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::resigned&) {
+  // Nobody waits for the node of a leader that led it.
+  has_server_resigned_ = !connector_->reaches_own_process();
 }
 
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::status& reply) {

@@ -99,7 +99,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::wri
     role_ = vote_role::follows;
     is_resignation_due_ = false;
     term_ = std::max(term_, request.term);
-    promise_ = promise{peer, life_of(peer), request.term, now};
+    promise_ = promise{peer, life_of(peer), request.term, now, request.stamp};
     try_at_.reset();
     pause_ = {};
     if (is_blank_ || request.value.is_newer_than(value_)) value_ = request.value;
@@ -115,6 +115,16 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::res
                                          time_point now) {
   is_done_ = is_done_ || request.is_done;
   if (is_bound_to(peer) && promise_->term <= request.term) promise_.reset();
+  step(now);
+}
+
+ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::retire& request,
+                                         time_point now) {
+  look_at_lease(now);
+  // By its clock, which may be faster.
+  const time_point left_at{duration(request.stamp) + request.since_then / 50 * 49};
+  const bool is_ours = role_ == vote_role::leads && request.term == term_ && left_at <= now;
+  if (is_ours) others_.at(static_cast<std::size_t>(peer)).retired_at = left_at;
   step(now);
 }
 
@@ -191,6 +201,9 @@ ELASTIC_DECL void vote_machine::retire(bool is_done, time_point now) {
   if (role_ == vote_role::leads) notes_.push_back({fmt::format("resigns in term {}", term_)});
   if (role_ == vote_role::runs || role_ == vote_role::leads || is_resignation_due_) {
     say_to_all({term_, is_done});
+  } else if (promise_ && promise_->stamp && is_bound_to(promise_->to)) {
+    const candidate_messages::retire word{promise_->term, *promise_->stamp, now - promise_->since};
+    questions_.push_back({promise_->to, word});
   }
   role_ = vote_role::follows;
   is_resignation_due_ = false;
@@ -378,6 +391,7 @@ ELASTIC_DECL void vote_machine::lead(time_point now) {
   bool has_restarted = chosen_.has_restarted;
   for (other& entry : others_) {
     entry.heard = time_point::min();
+    entry.retired_at.reset();
     entry.kept = 0;
     if (!entry.is_asked || !entry.answer || !entry.answer->yes) continue;
     entry.heard = asked_at_;
@@ -431,15 +445,21 @@ ELASTIC_DECL time_point vote_machine::lease_end() const {
   if (!chosen_.rules.leases) return time_point::max();
   std::vector<time_point> ends(1, time_point::max());
   for (const other& entry : others_) {
-    if (entry.heard == time_point::min()) continue;
-    time_point end = entry.heard + patience();
-    if (entry.lost_at) end = std::min(end, *entry.lost_at + grace() / 2);
-    ends.push_back(end);
+    const time_point end = support_end(entry);
+    if (end != time_point::min()) ends.push_back(end);
   }
   const auto needed = static_cast<std::size_t>(majority());
   if (ends.size() < needed) return time_point::min();
   std::sort(ends.rbegin(), ends.rend());
   return ends[needed - 1];
+}
+
+ELASTIC_DECL time_point vote_machine::support_end(const other& voter) const {
+  // That its connections end frees nobody then; what another agent in its place says came later.
+  if (voter.retired_at && *voter.retired_at >= voter.heard) return *voter.retired_at + patience();
+  if (voter.heard == time_point::min()) return time_point::min();
+  const time_point silent = voter.heard + patience();
+  return voter.lost_at ? std::min(silent, *voter.lost_at + grace() / 2) : silent;
 }
 
 ELASTIC_DECL void vote_machine::write_to(int peer, time_point now) {
