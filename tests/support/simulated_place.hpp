@@ -72,6 +72,8 @@ class simulated_place {
   void refuse(int node, duration span) { refused_until_[node] = time_.now() + span; }
   /// The place takes nothing for a while, and answers nothing.
   void stall(duration span) { stalled_until_ = time_.now() + span; }
+  /// The way to the place takes so much longer, and the way back.
+  void slow_down(duration each_way) { slowness_ = each_way; }
   /// One in so many changes of the state is made, and the answer lost; 0: none.
   void lose_one_in(std::uint64_t many) { losses_ = many; }
   /// The node is gone.
@@ -157,7 +159,7 @@ class simulated_place {
 
   duration delay() {
     const std::uint64_t longest = random_.below(20) == 0 ? 100'000 : 2'000;
-    return std::chrono::microseconds(random_.below(longest));
+    return slowness_ + std::chrono::microseconds(random_.below(longest));
   }
 
   [[noreturn]] static void fail(const char* why) { throw error(errc::connection_failed, why); }
@@ -360,6 +362,7 @@ class simulated_place {
   std::set<int> dead_;
   std::map<int, time_point> refused_until_;
   time_point stalled_until_ = time_point::min();
+  duration slowness_{};
   std::uint64_t losses_ = 0;
   bool is_over_ = false;
 };

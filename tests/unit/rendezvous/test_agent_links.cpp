@@ -117,6 +117,10 @@ class job {
     co_return result;
   }
 
+  task<void> meet_into(std::vector<rendezvous_round>& rounds, std::vector<int> nodes) {
+    rounds = co_await meet_all(std::move(nodes));
+  }
+
   void kill(int node) {
     place_.kill(node);
     mesh_.kill(node);
@@ -365,6 +369,47 @@ task<void> fail_worker(manual_time& time) {
 TEST_CASE("agent links: workers that fail are known to all at once, and count once",
           "[rendezvous]") {
   run(fail_worker);
+}
+
+task<void> fail_at_slow_place(manual_time& time) {
+  job nodes(time, 2, 2);
+  for (int node = 0; node < 2; ++node) nodes.add();
+  nodes.place().slow_down(1100ms);
+  co_await nodes.meet(0, 1);
+  for (int failures = 1; failures <= 2; ++failures) {
+    const rendezvous_change change = co_await nodes[1].report_failure("rank 1 ended: exit code 1");
+    CHECK(change.restarts == failures);
+    check_world(co_await nodes.meet(0, 1), 2, failures);
+  }
+}
+
+TEST_CASE("agent links: failures are counted however slow the place is where the nodes meet",
+          "[rendezvous]") {
+  run(fail_at_slow_place);
+}
+
+task<void> lose_two_at_slow_place(manual_time& time) {
+  job nodes(time, 1, 3);
+  for (int node = 0; node < 3; ++node) nodes.add();
+  co_await nodes.meet(0, 1, 2);
+  nodes.place().slow_down(400ms);
+  nodes.kill(1);
+  co_await nodes[0].wait_for_change();
+  const auto begin = time.now();
+  elastic::task_group group(co_await asio::this_coro::executor);
+  std::vector<rendezvous_round> rounds;
+  group.spawn(nodes.meet_into(rounds, {0}));
+  co_await time.sleep_until(begin + 800ms);
+  nodes.kill(2);
+  co_await group.wait();
+  check_world(rounds, 1, 0);
+  // Neither lease is waited for.
+  CHECK(time.now() - begin < 10s);
+}
+
+TEST_CASE("agent links: of two that die one after the other neither is waited for",
+          "[rendezvous]") {
+  run(lose_two_at_slow_place);
 }
 
 task<void> fail_because_of_loss(manual_time& time) {

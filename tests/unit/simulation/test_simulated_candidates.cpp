@@ -92,7 +92,9 @@ class candidates_job : public elastic::test::simulated_job {
     switch (random_.below(6)) {
       case 4:
         note(fmt::format("node {} is told to stop", node.id));
-        if (!node.crashed && !node.ended) node.agent->stop({});
+        if (node.crashed || node.ended) break;
+        stopped_.insert(node.id);
+        node.agent->stop({});
         if (random_.below(2) == 0) start_node_after(span / 4);
         break;
       case 0:
@@ -171,10 +173,11 @@ class candidates_job : public elastic::test::simulated_job {
   void entered_round(const simulated_node& node) override {
     if (begins_anew()) later_.insert(node.id);
   }
-  // Who never was in a round hears how the job ends that is there when it is reached again.
+  // Who never was in a round hears how the job ends that is there when it is reached again; who is
+  // told to stop ends with what its own workers came to.
   bool could_know(const simulated_node& node) const override {
     const bool waited_on = !node.round && begins_anew();
-    return !waited_on && later_.count(node.id) == 0;
+    return !waited_on && later_.count(node.id) == 0 && stopped_.count(node.id) == 0;
   }
 
   void cut_for_good(simulated_node& node) override { net_.kill(node.id); }
@@ -226,6 +229,7 @@ class candidates_job : public elastic::test::simulated_job {
   std::map<int, int> servers_at_end_;
   /// Nodes of a job after that.
   std::set<int> later_;
+  std::set<int> stopped_;
 };
 
 /// The same in a network that also works one way only, and where one end of a connection may hear

@@ -140,6 +140,11 @@ class dynamic_rendezvous final : public rendezvous_handler {
     std::shared_ptr<store> agents = nullptr;
   };
 
+  struct told_failure {
+    std::int64_t round;
+    std::string cause;
+  };
+
   // Those of the former round, whose nodes know each other: no last call for others.
   ELASTIC_DECL bool are_all_there(const detail::round_state& state) const;
 
@@ -167,6 +172,9 @@ class dynamic_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> note_linked_failure(std::string reason);
   ELASTIC_DECL task<void> note_told(rendezvous_change notice);
   ELASTIC_DECL task<void> note_any_change();
+
+  // Counts a failure that the place has not taken in while others waited to hear of it.
+  ELASTIC_DECL task<void> count_late();
 
   // How often workers of the job have failed before this round, as the node of rank 0 says: one
   // that fails early in the round changes it for nobody. Result: false if the round is to end
@@ -263,6 +271,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
   /// It has given up the others, and not looked for them since.
   bool is_cut_off_ = false;
   job_failures failures_;
+  /// The last failure that connections told, until it is counted.
+  std::optional<told_failure> uncounted_;
   /// Whether the round's nodes agree on `restarts_`, or these are `own_failures_`; none before they
   /// have said.
   std::optional<counting> counting_;

@@ -52,6 +52,7 @@ ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::next_round() {
     if (has_failed && counts_alone() && !change_->on_other_node) {
       co_await await_failures_at_torchrun();
     }
+    co_await count_late();
     was_alone_ = counts_alone();
     change_.reset();
     exit_ = {};
@@ -359,10 +360,11 @@ ELASTIC_DECL task<void> dynamic_rendezvous::connect_agents() {
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::part_links() {
-  const std::shared_ptr<detail::agent_links> links = std::move(links_);
-  links_.reset();
   is_linked_ = false;
+  const std::shared_ptr<detail::agent_links> links = links_;
+  // Who is stopped meanwhile parts at the end.
   if (links) co_await links->part();
+  links_.reset();
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::follow_losses() {
@@ -488,8 +490,10 @@ ELASTIC_DECL task<void> dynamic_rendezvous::note_told(rendezvous_change notice) 
   if (notice.kind == change_kind::worker_failed) {
     // All who hear of it count it once, so that it is counted whoever dies.
     std::optional<counted_failures> counted;
+    uncounted_ = told_failure{round_, notice.what};
     task<void> count = keep(failures_.count(round_, notice.what), counted);
     co_await with_deadline(*parameters_.time, now() + second_look, std::move(count));
+    if (counted) uncounted_.reset();
     ++notice.restarts;
     notice.on_other_node = detail::is_on_other_node(shared_->node(), notice.what);
     if (counted && counted->round == round_) notice = failure_of(*counted);
@@ -497,6 +501,19 @@ ELASTIC_DECL task<void> dynamic_rendezvous::note_told(rendezvous_change notice) 
     if (!notice.on_other_node) ++own_failures_;
   }
   note(std::move(notice));
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::count_late() {
+  if (!uncounted_) co_return;
+  std::string cause = uncounted_->cause;
+  task<counted_failures> count = failures_.count(uncounted_->round, std::move(cause));
+  const time_point limit = now() + settings_.join_timeout;
+  const auto counted = co_await with_deadline(*parameters_.time, limit, std::move(count));
+  if (!counted) {
+    throw error(errc::rendezvous_timeout,
+                "the place where the nodes meet did not take in that workers have failed");
+  }
+  uncounted_.reset();
 }
 
 ELASTIC_DECL task<bool> dynamic_rendezvous::agree_on_restarts() {
