@@ -250,6 +250,8 @@ class vote_machine {
   time_point asked_at_;
   time_point answered_by_;
   bool is_fresh_ = false;
+  /// One of those that were asked was a candidate before, in another life.
+  bool has_any_restarted_ = false;
 
   // While leading.
   bool has_begun_ = false;

@@ -134,7 +134,10 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::gra
   const bool is_due = (role_ == vote_role::asks && answer.is_try) ||
                       (role_ == vote_role::runs && !answer.is_try && answer.term == term_);
   other& entry = others_.at(static_cast<std::size_t>(peer));
-  if (is_due && entry.is_asked) entry.answer = answer;
+  if (is_due && entry.is_asked) {
+    entry.answer = answer;
+    has_any_restarted_ = has_any_restarted_ || answer.has_restarted;
+  }
   // Terms go beyond all that anybody knows; while it runs or leads, its own is what it is.
   if (role_ == vote_role::follows || role_ == vote_role::asks) {
     term_ = std::max(term_, answer.own_term);
@@ -309,6 +312,8 @@ ELASTIC_DECL duration vote_machine::jitter(duration most) {
 
 ELASTIC_DECL void vote_machine::ask(bool is_try, bool is_fresh, time_point now) {
   role_ = is_try ? vote_role::asks : vote_role::runs;
+  // Those who were asked whether they would vote are asked for their votes.
+  if (is_try) has_any_restarted_ = chosen_.has_restarted;
   asked_at_ = now;
   answered_by_ = now + election_patience;
   for (std::size_t peer = 0; peer < others_.size(); ++peer) {
@@ -388,19 +393,17 @@ ELASTIC_DECL void vote_machine::lead(time_point now) {
   pause_ = {};
   try_at_.reset();
   int informed = is_blank_ ? 0 : 1;
-  bool has_restarted = chosen_.has_restarted;
   for (other& entry : others_) {
     entry.heard = time_point::min();
     entry.retired_at.reset();
     entry.kept = 0;
     if (!entry.is_asked || !entry.answer || !entry.answer->yes) continue;
     entry.heard = asked_at_;
-    has_restarted = has_restarted || entry.answer->has_restarted;
     if (!entry.answer->value) continue;
     ++informed;
     if (informed == 1 || entry.answer->value->is_newer_than(value_)) value_ = *entry.answer->value;
   }
-  const bool is_known = is_fresh_ ? !has_restarted : informed >= majority();
+  const bool is_known = is_fresh_ ? !has_any_restarted_ : informed >= majority();
   // The leader before may have gone on not knowing it.
   value_.is_uncertain = (!is_known || value_.is_uncertain) && chosen_.rules.uncertainty;
   uncertain_until_ = value_.is_uncertain ? now + silence() : now;
