@@ -219,6 +219,9 @@ inline constexpr std::chrono::seconds status_request{5};
 inline constexpr std::chrono::seconds status_heartbeat{15};
 /// How long a server that stops waits for those who follow events to take the last.
 inline constexpr std::chrono::milliseconds status_farewell{200};
+/// The shortest time between two signs of life of a node: more often they take the time that
+/// everything else needs.
+inline constexpr std::chrono::milliseconds keep_alive_interval{10};
 /// Nodes that a job keeps out, how long a name and the reason may be, and for how long one stays
 /// out: all of them have room in one message beside everything else.
 inline constexpr std::size_t excluded_nodes = 16;

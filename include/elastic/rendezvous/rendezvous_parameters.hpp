@@ -74,7 +74,7 @@ struct rendezvous_parameters {
   logger log;
 
   /// A setting in seconds, `fallback` if it was not given.
-  /// Errors: `errc::invalid_argument` if it is not a number of seconds over 0.
+  /// Errors: `errc::invalid_argument` if it is not a number of seconds over 0, and at most 1e8.
   ELASTIC_DECL duration seconds(std::string_view name, duration fallback) const;
 
   /// A setting that is a whole number from `least` on, `fallback` if it was not given.

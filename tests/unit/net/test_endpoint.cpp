@@ -39,8 +39,8 @@ TEST_CASE("endpoint: reads hosts and ports as torchrun does", "[net]") {
       {"[::1]", {"::1", 29400}},
       {"[::1]:8080", {"::1", 8080}},
       {"[fe80::1]:1", {"fe80::1", 1}},
-      // The split is at the last colon, whatever that makes of an address without brackets.
-      {"::1", {":", 1}},
+      // The split is at the last colon, also of an address without brackets.
+      {"::1:8080", {"::1", 8080}},
       {"2001:db8::2:3", {"2001:db8::2", 3}},
   };
   for (const auto& row : rows) {
@@ -56,14 +56,16 @@ TEST_CASE("endpoint: refuses what is none, in one line that says what is allowed
     const char* text;
     const char* reason;
   } rows[] = {
-      {":29500", "no host"},          {"[]:29500", "no host"},
-      {"node1:65536", "0 to 65535"},  {"node1:99999", "0 to 65535"},
-      {"node1:123456", "0 to 65535"}, {"node1:", "0 to 65535"},
-      {"node1:-1", "0 to 65535"},     {"node1:80x", "0 to 65535"},
-      {"node1:+80", "0 to 65535"},    {"node one:80", "letters, digits"},
-      {"node/1", "letters, digits"},  {"http://node1:80", "letters, digits"},
-      {"nöde:80", "letters, digits"}, {"[::1", "letters, digits"},
-      {"[::1]x", "0 to 65535"},       {"[fe80::1%eth0]:80", "letters, digits"},
+      {":29500", "no host"},           {"[]:29500", "no host"},
+      {"node1:65536", "0 to 65535"},   {"node1:99999", "0 to 65535"},
+      {"node1:123456", "0 to 65535"},  {"node1:", "0 to 65535"},
+      {"node1:-1", "0 to 65535"},      {"node1:80x", "0 to 65535"},
+      {"node1:+80", "0 to 65535"},     {"node one:80", "letters, digits"},
+      {"node/1", "letters, digits"},   {"http://node1:80", "letters, digits"},
+      {"nöde:80", "letters, digits"},  {"[::1", "letters, digits"},
+      {"[::1]x", "0 to 65535"},        {"[fe80::1%eth0]:80", "letters, digits"},
+      {"::1", "written [address]"},    {"127.0.0.1:22:33", "written [address]"},
+      {"[node1:80]", "written [addr"},
   };
   for (const auto& row : rows) {
     INFO("endpoint '" << row.text << "'");
@@ -72,6 +74,15 @@ TEST_CASE("endpoint: refuses what is none, in one line that says what is allowed
     CHECK_THAT(refusal, test::contains_text(row.text));
     CHECK(refusal.find('\n') == std::string::npos);
   }
+}
+
+TEST_CASE("endpoint: what is too long or has several lines is refused in one short line", "[net]") {
+  const std::string longest(253, 'h');
+  CHECK(parse_endpoint(longest + ":1", 1).host == longest);
+  const std::string too_long = endpoint_refusal(longest + "h:1");
+  CHECK_THAT(too_long, test::contains_text("at most 253 letters"));
+  CHECK(endpoint_refusal(std::string(5000, 'h')).size() < 400);
+  CHECK_THAT(endpoint_refusal("a\nb"), test::contains_text("'a b'"));
 }
 
 TEST_CASE("endpoint: is written so that it can be read again", "[net]") {

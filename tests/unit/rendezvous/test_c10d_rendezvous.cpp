@@ -284,13 +284,11 @@ CO_TEST("c10d rendezvous: every wait ends when it is cancelled", "[rendezvous]")
 
 TEST_CASE("c10d rendezvous: settings that are none are refused, and named", "[rendezvous]") {
   const std::vector<std::pair<const char*, const char*>> bad_settings = {
-      {"is_host", "perhaps"},
-      {"join_timeout", "0"},
-      {"last_call_timeout", "-1"},
-      {"keep_alive_max_attempt", "1.5"},
-      {"keep_alive_interval", "soon"},
-      {"reconnect_grace", ""},
-      {"host_grace", "0"}};
+      {"is_host", "perhaps"},          {"join_timeout", "0"},
+      {"last_call_timeout", "-1"},     {"keep_alive_max_attempt", "1.5"},
+      {"keep_alive_interval", "soon"}, {"keep_alive_interval", "0.009"},
+      {"keep_alive_interval", "1e-9"}, {"keep_alive_interval", "1e9"},
+      {"reconnect_grace", ""},         {"host_grace", "0"}};
   for (const auto& [name, value] : bad_settings) {
     job test_job(2, 2);
     test_job.parameters.conf[name] = value;

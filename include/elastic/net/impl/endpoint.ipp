@@ -7,6 +7,7 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/printable_text.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -31,6 +32,14 @@ ELASTIC_DECL std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+/// The longest name that the system of names knows.
+inline constexpr std::size_t longest_host = 253;
+
+[[noreturn]] inline void refuse_endpoint(std::string_view whole, std::string_view why) {
+  throw error(errc::invalid_argument,
+              fmt::format("endpoint '{:.300}'{}", printable_line(whole), why));
+}
+
 inline std::uint16_t parse_port(std::string_view digits, std::string_view whole) {
   constexpr std::size_t most_digits = 5;
   std::uint32_t port = 0;
@@ -40,16 +49,15 @@ inline std::uint16_t parse_port(std::string_view digits, std::string_view whole)
     if (valid) port = port * 10 + static_cast<std::uint32_t>(digit - '0');
   }
   if (!valid || port > 65535) {
-    throw error(errc::invalid_argument,
-                fmt::format("endpoint '{}': the port must be a number from 0 to 65535", whole));
+    refuse_endpoint(whole, ": the port must be a number from 0 to 65535");
   }
   return static_cast<std::uint16_t>(port);
 }
 
 inline void check_host(std::string_view host, std::string_view whole) {
-  if (host.empty()) {
-    throw error(errc::invalid_argument,
-                fmt::format("endpoint '{}' has no host: write host[:port]", whole));
+  if (host.empty()) refuse_endpoint(whole, " has no host: write host[:port]");
+  if (host.size() > longest_host) {
+    refuse_endpoint(whole, fmt::format(": a host has at most {} letters", longest_host));
   }
   const auto is_allowed = [](char letter) {
     return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
@@ -57,10 +65,17 @@ inline void check_host(std::string_view host, std::string_view whole) {
            letter == '-';
   };
   if (!std::all_of(host.begin(), host.end(), is_allowed)) {
-    throw error(errc::invalid_argument,
-                fmt::format("endpoint '{}': a host consists of letters, digits and the signs "
-                            "._-: (an IPv6 address with a port is written [address]:port)",
-                            whole));
+    refuse_endpoint(whole,
+                    ": a host consists of letters, digits and the signs ._-: (an IPv6 address "
+                    "with a port is written [address]:port)");
+  }
+  if (host.find(':') == std::string_view::npos) return;
+  asio::error_code failure;
+  asio::ip::make_address_v6(std::string(host), failure);
+  if (failure) {
+    refuse_endpoint(whole,
+                    ": only an IPv6 address has more than one colon, and is written [address] or "
+                    "[address]:port");
   }
 }
 

@@ -5,6 +5,7 @@
 #include <elastic/net/endpoint_list.hpp>
 
 #include <elastic/base/error.hpp>
+#include <elastic/base/printable_text.hpp>
 
 #include <algorithm>
 
@@ -14,6 +15,7 @@ namespace elastic {
 
 ELASTIC_DECL std::vector<endpoint> parse_endpoints(std::string_view text,
                                                    std::uint16_t default_port, std::size_t most) {
+  const std::string shown = printable_line(text);
   std::vector<endpoint> list;
   if (detail::trimmed(text).empty()) list.push_back(parse_endpoint(text, default_port));
   if (!list.empty()) return list;
@@ -24,19 +26,19 @@ ELASTIC_DECL std::vector<endpoint> parse_endpoints(std::string_view text,
     if (entry.empty()) {
       throw error(
           errc::invalid_argument,
-          fmt::format("endpoints '{}': entry {} is empty: write host[:port],host[:port],...", text,
-                      list.size() + 1));
+          fmt::format("endpoints '{:.300}': entry {} is empty: write host[:port],host[:port],...",
+                      shown, list.size() + 1));
     }
     const endpoint next = parse_endpoint(entry, list.empty() ? default_port : list.front().port);
     if (std::find(list.begin(), list.end(), next) != list.end()) {
       throw error(errc::invalid_argument,
-                  fmt::format("endpoints '{}': {} is there twice", text, to_text(next)));
+                  fmt::format("endpoints '{:.300}': {} is there twice", shown, to_text(next)));
     }
     list.push_back(next);
   }
   if (list.size() > most) {
     throw error(errc::invalid_argument,
-                fmt::format("endpoints '{}': {} are given, at most {} are allowed", text,
+                fmt::format("endpoints '{:.300}': {} are given, at most {} are allowed", shown,
                             list.size(), most));
   }
   return list;

@@ -24,13 +24,15 @@ ELASTIC_DECL duration rendezvous_parameters::seconds(std::string_view name,
                                                      duration fallback) const {
   const auto position = conf.find(name);
   if (position == conf.end()) return fallback;
+  constexpr double most = 1e8;
   double value = 0;
   const char* end = position->second.data() + position->second.size();
   const auto [stop, failure] = std::from_chars(position->second.data(), end, value);
-  if (failure != std::errc() || stop != end || !(value > 0) || value > 1e8) {
+  if (failure != std::errc() || stop != end || !(value > 0) || value > most) {
     throw error(errc::invalid_argument,
-                fmt::format("--rdzv-conf {}={}: a number of seconds over 0 is needed", name,
-                            position->second));
+                fmt::format("--rdzv-conf {}={}: a number of seconds over 0 and up to {:.0f} is "
+                            "needed",
+                            name, position->second, most));
   }
   return std::chrono::duration_cast<duration>(std::chrono::duration<double>(value));
 }
@@ -121,6 +123,12 @@ ELASTIC_DECL rendezvous_settings rendezvous_parameters::settings() const {
   settings.join_timeout = seconds("join_timeout", settings.join_timeout);
   settings.last_call_timeout = seconds("last_call_timeout", settings.last_call_timeout);
   settings.keep_alive_interval = seconds("keep_alive_interval", settings.keep_alive_interval);
+  if (settings.keep_alive_interval < limits::keep_alive_interval) {
+    throw error(errc::invalid_argument,
+                fmt::format("--rdzv-conf keep_alive_interval={}: at least {} s is needed",
+                            conf.find("keep_alive_interval")->second,
+                            std::chrono::duration<double>(limits::keep_alive_interval).count()));
+  }
   settings.keep_alive_max_attempt =
       whole_number("keep_alive_max_attempt", settings.keep_alive_max_attempt, 2);
   settings.reconnect_grace = seconds("reconnect_grace", settings.reconnect_grace);

@@ -48,15 +48,26 @@ ELASTIC_DECL std::optional<std::uint64_t> size_of(std::string_view text) {
   return static_cast<std::uint64_t>(*number) << shift;
 }
 
-ELASTIC_DECL duration seconds_of(const option_value& option) {
-  constexpr double most = 1e8;
+/// The longest time that an option takes: three years.
+inline constexpr std::chrono::seconds longest_time{100'000'000};
+
+/// Empty for what is no time in seconds from 0 to `most`.
+inline std::optional<duration> seconds_in(std::string_view text, std::chrono::seconds most) {
   double value = 0;
-  const char* end = option.text.data() + option.text.size();
-  const auto [stop, failure] = std::from_chars(option.text.data(), end, value);
-  if (failure != std::errc() || stop != end || !(value >= 0) || value > most) {
-    refuse_value(option, "a number of seconds is needed, 0 or more");
+  const char* end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value);
+  const bool is_number = failure == std::errc() && stop == end;
+  if (!is_number || !(value >= 0) || value > static_cast<double>(most.count())) {
+    return std::nullopt;
   }
   return std::chrono::milliseconds(std::llround(value * 1000));
+}
+
+ELASTIC_DECL duration seconds_of(const option_value& option) {
+  const std::optional<duration> time = seconds_in(option.text, longest_time);
+  if (time) return *time;
+  refuse_value(option,
+               fmt::format("a number of seconds from 0 to {} is needed", longest_time.count()));
 }
 
 ELASTIC_DECL option_type text_type(option_field<std::string> field) {
@@ -98,12 +109,12 @@ ELASTIC_DECL option_type bounded_seconds_type(std::chrono::seconds most,
                                               option_field<duration> field) {
   option_type type;
   type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
-    const duration time = seconds_of(option);
-    if (time <= duration::zero() || time > most) {
+    const std::optional<duration> time = seconds_in(option.text, most);
+    if (!time || *time == duration::zero()) {
       refuse_value(option,
-                   fmt::format("more than 0 and at most {} seconds are allowed", most.count()));
+                   fmt::format("a number of seconds over 0 and up to {} is needed", most.count()));
     }
-    field(target) = time;
+    field(target) = *time;
   };
   type.show = show_seconds(field);
   return type;
