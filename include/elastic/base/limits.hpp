@@ -230,6 +230,8 @@ inline constexpr std::size_t exclusion_reason_bytes = 128;
 inline constexpr std::chrono::hours exclusion_time{24 * 30};
 /// How long an agent whose job was closed by another node waits for a request to stop of its own.
 inline constexpr std::chrono::milliseconds stop_request_patience{500};
+/// Why a job has ended, for all nodes.
+inline constexpr std::size_t ending_text_bytes = 1024;
 /// Why a job pauses, with who wants it and where.
 inline constexpr std::size_t pause_text_bytes = 1024;
 /// Commands that it carries out at a time, the reason in one, and the time that one may give.

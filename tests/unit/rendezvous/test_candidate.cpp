@@ -6,6 +6,7 @@
 #include <elastic/rendezvous/native/detail/candidate.hpp>
 
 #include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
 #include <elastic/base/task_group.hpp>
 #include <elastic/net/detail/message_frame.hpp>
 #include <elastic/rendezvous/native/detail/candidate_message.hpp>
@@ -164,9 +165,14 @@ class stage {
   candidate& candidate_at(int place) { return *candidates_.at(place); }
 
   /// A node that the candidate that leads has welcomed to a job of one node.
+  task<std::unique_ptr<scripted_node>> connect(int machine, int place) {
+    const auto connector = connectors(machine)[static_cast<std::size_t>(place)];
+    co_return std::make_unique<scripted_node>(time_, co_await connector->connect());
+  }
+
+  /// A node that the leader has welcomed.
   task<std::unique_ptr<scripted_node>> enter(int machine, int leader) {
-    const auto connector = connectors(machine)[static_cast<std::size_t>(leader)];
-    auto node = std::make_unique<scripted_node>(time_, co_await connector->connect());
+    auto node = co_await connect(machine, leader);
     node->say(elastic::detail::candidate_messages::seek{"job", list});
     const std::string first = co_await node->hear();
     CHECK(first == "leads");
@@ -177,6 +183,15 @@ class stage {
     node->say(elastic::rendezvous_request(hello));
     const std::string second = co_await node->hear();
     CHECK(second == "welcome");
+    co_return node;
+  }
+
+  /// A node that is placed in a round, alone.
+  task<std::unique_ptr<scripted_node>> place(int machine, int leader) {
+    auto node = co_await enter(machine, leader);
+    node->say(elastic::rendezvous_messages::join{-1, 1min, {}});
+    const std::string answer = co_await node->hear();
+    CHECK(answer == "placed");
     co_return node;
   }
 
@@ -367,10 +382,7 @@ TIME_TEST("candidate: a leader stays until every node has left, which knows of t
   for (const int place : {0, 1, 2}) job.serve(place, place, place);
   co_await job.pass(2s);
   const int leader = co_await job.leader();
-  const auto node = co_await job.enter(5, leader);
-  node->say(elastic::rendezvous_messages::join{-1, 1min, {}});
-  const std::string answer = co_await node->hear();
-  CHECK(answer == "placed");
+  const auto node = co_await job.place(5, leader);
   constexpr bool is_over = true;
   const auto early_result =
       co_await with_deadline(time, time.now() + 10s, job.candidate_at(leader).retire(is_over));
@@ -383,18 +395,31 @@ TIME_TEST("candidate: a leader stays until every node has left, which knows of t
   co_await job.end();
 }
 
+TIME_TEST("candidate: a stranger cannot make terms so large that nodes cannot tell them",
+          "[rendezvous]") {
+  constexpr std::int64_t most = elastic::limits::rendezvous_told_number / 2;
+  stage job(time);
+  for (const int place : {0, 1, 2}) job.serve(place, place, place);
+  co_await job.pass(2s);
+  const int leader = co_await job.leader();
+  const auto stranger = co_await job.connect(5, leader);
+  stranger->say(elastic::detail::candidate_messages::seek{"job", list, most, -1, 0});
+  const std::string answer = co_await stranger->hear();
+  INFO(job.logs());
+  CHECK(answer == "leads");
+  co_await job.end();
+}
+
 TIME_TEST("candidate: a leader that leaves tells its nodes so before it hangs up", "[rendezvous]") {
   stage job(time);
   for (const int place : {0, 1, 2}) job.serve(place, place, place);
   co_await job.pass(2s);
   const int leader = co_await job.leader();
-  const auto node = co_await job.enter(5, leader);
-  node->say(elastic::rendezvous_messages::join{-1, 1min, {}});
+  const auto node = co_await job.place(5, leader);
   std::vector<std::string> heard;
-  heard.push_back(co_await node->hear());
   co_await job.candidate_at(leader).retire(false);
   for (int more = 0; more < 2; ++more) heard.push_back(co_await node->hear());
-  CHECK(heard == std::vector<std::string>{"placed", "resigned", "the end"});
+  CHECK(heard == std::vector<std::string>{"resigned", "the end"});
   co_await job.end();
 }
 
@@ -406,10 +431,7 @@ TIME_TEST("candidate: a leader that the others leave in order serves on, and is 
     for (const int place : {0, 1, 2}) job.serve(place, place, place);
     co_await job.pass(2s);
     const int leader = co_await job.leader();
-    const auto node = co_await job.enter(leader, leader);
-    node->say(elastic::rendezvous_messages::join{-1, 1min, {}});
-    const std::string placed = co_await node->hear();
-    CHECK(placed == "placed");
+    const auto node = co_await job.place(leader, leader);
     for (const int place : {0, 1, 2}) {
       if (place == leader) continue;
       if (leave_in_order) co_await job.candidate_at(place).retire(false);
@@ -441,9 +463,8 @@ TIME_TEST("candidate: one whose address was that of a server that never answers 
   co_await job.end();
 }
 
-TIME_TEST(
-    "candidate: of two connections in the place of one that was started anew one ends at once",
-    "[rendezvous]") {
+TIME_TEST("candidate: of two agents that come for one place at once the stranger is sent away",
+          "[rendezvous]") {
   stage job(time);
   for (const int place : {0, 1, 2}) job.serve(place, place, place);
   co_await job.pass(2s);
@@ -468,10 +489,7 @@ TIME_TEST("candidate: one that cannot wait longer for the job's end does not say
   for (const int place : {0, 1, 2}) job.serve(place, place, place);
   co_await job.pass(2s);
   const int leader = co_await job.leader();
-  const auto node = co_await job.enter(5, leader);
-  node->say(elastic::rendezvous_messages::join{-1, 1min, {}});
-  const std::string answer = co_await node->hear();
-  CHECK(answer == "placed");
+  const auto node = co_await job.place(5, leader);
   constexpr bool is_over = true;
   elastic::task_group alive(time.context().get_executor());
   alive.spawn(keep_alive(time, *node));

@@ -94,6 +94,11 @@ TEST_CASE("candidate message: the register arrives whole", "[rendezvous]") {
 TEST_CASE("candidate message: a register of the most nodes fits into a message", "[rendezvous]") {
   round_register value = full_register();
   value.members.assign(elastic::limits::rendezvous_register_nodes, ~std::uint64_t{0});
+  value.ending->why.assign(elastic::limits::ending_text_bytes, '"');
+  value.excluded.assign(
+      elastic::limits::excluded_nodes,
+      {std::string(elastic::limits::node_name_bytes, 'n'), elastic::limits::exclusion_time,
+       std::string(elastic::limits::exclusion_reason_bytes, '"')});
   grant message{3, false, true, false, false, 9, value};
   CHECK(candidate_text(message).size() < elastic::limits::rendezvous_message_bytes);
 }

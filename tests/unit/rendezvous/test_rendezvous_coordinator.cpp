@@ -1284,6 +1284,19 @@ TEST_CASE("coordinator: the largest numbers that can be told are counted on", "[
   job.rejoin("a");
   CHECK(job.last_answer_to('a') ==
         fmt::format("round {}: 0 of 1 at a.example, {} restarts", most + 2, restarts));
+  // Also by those that tell what this server has told them.
+  job.former['b'] = {job.coordinator.term(), most + 2, 0, 1, -1, restarts, true, ""};
+  job.connect('b');
+  CHECK(job.last_answer_to('b').rfind("refused", 0) != 0);
+}
+
+TEST_CASE("coordinator: of the reason for the end as much is kept as a register can hold",
+          "[rendezvous]") {
+  stage job(1, 2);
+  job.gather("ab");
+  job.say('a', close_job{job_end::failed, std::string(50'000, 'x')});
+  CHECK(job.last_answer_to('b') ==
+        "closed badly: " + std::string(elastic::limits::ending_text_bytes, 'x'));
 }
 
 TEST_CASE("coordinator: a place names its term and the rank of the host", "[rendezvous]") {

@@ -213,7 +213,10 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
     return std::string("the keep-alive interval must be over 0");
   }
   const std::int64_t told_round = request.former ? request.former->round : 0;
-  if (std::max(told_round, request.most_term) > limits::rendezvous_told_number) {
+  // One may have told of the largest, and this server have gone on from there.
+  const std::int64_t most_round = std::max(limits::rendezvous_told_number, state_.round);
+  const std::int64_t most_term = std::max(limits::rendezvous_told_number, term_);
+  if (told_round > most_round || request.most_term > most_term) {
     return fmt::format("this node tells of round {} of server {}, and the largest number is {}",
                        told_round, request.most_term, limits::rendezvous_told_number);
   }
@@ -385,9 +388,10 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& from,
                                                const rendezvous_messages::close_job& request,
                                                time_point) {
   if (ending_) return answer(from, rendezvous_messages::closed{ending_->how, ending_->why});
-  ending_ = ending{request.end, request.why};
+  // It has to fit into the register of several servers, with all that is there besides.
+  ending_ = ending{request.end, detail::short_line(request.why, limits::ending_text_bytes)};
   state_.closed = true;
-  log_.info("rendezvous of job '{}': closed: {}", run_id_, request.why);
+  log_.info("rendezvous of job '{}': closed: {}", run_id_, ending_->why);
   for (const auto& [node, entry] : members_) {
     if (joining_.count(node) != 0) continue;
     answer(node, rendezvous_messages::closed{ending_->how, ending_->why});

@@ -287,7 +287,10 @@ ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::seek&
   if (why.empty() && is_second) why = objection_to_second(request.index);
   if (!why.empty()) return from.say(candidate_messages::rejected{why});
   from.search = request;
-  votes_.told_term(request.most_term, chosen_.time->now());
+  // Terms that follow it are to be told, too.
+  if (request.most_term <= limits::rendezvous_told_number / 4) {
+    votes_.told_term(request.most_term, chosen_.time->now());
+  }
   // It asked once more before it heard.
   if (from.knows_leader) return;
   if (service_ && votes_.serves() && !is_in_doubt(from)) {
