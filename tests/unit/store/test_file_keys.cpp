@@ -223,6 +223,21 @@ CO_TEST("file keys: what was not written here is refused by its name, and stays"
   CHECK(std::string(refusal->what()).find("the file '" + file + "'") == 0);
 }
 
+CO_TEST("file keys: what stands in the way of a new value makes way", "[store]") {
+  const temporary_directory place;
+  const auto keys = co_await keys_in(place / "job");
+  const std::string fresh = place / "job/.new";
+  SECTION("a pipe that nobody reads") { REQUIRE(::mkfifo(fresh.c_str(), 0600) == 0); }
+  SECTION("a link to a file of somebody's") {
+    std::ofstream(place / "mine") << "kept";
+    fs::create_symlink(place / "mine", fresh);
+  }
+  co_await keys->put("k", "value");
+  const versioned_value kept = co_await keys->get("k");
+  CHECK(kept.value == "value");
+  CHECK_FALSE(fs::is_symlink(fs::symlink_status(place / "job/k")));
+}
+
 CO_TEST("file keys: a directory that cannot be used is told", "[store]") {
   const temporary_directory place;
   std::ofstream(place / "file") << "x";

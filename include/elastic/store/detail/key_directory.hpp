@@ -68,6 +68,9 @@ class key_directory {
 
   // Without one, if another holds it.
   ELASTIC_DECL descriptor take_lock() const;
+
+  // A new file, in place of what is there.
+  ELASTIC_DECL static descriptor create(const std::string& path);
   ELASTIC_DECL static void write_file(const std::string& path, std::string_view text);
   ELASTIC_DECL std::optional<key_file> read_once(const std::string& key) const;
 

@@ -22,7 +22,8 @@ class candidate_marker {
   /// Whether it was left.
   ELASTIC_DECL bool exists() const;
 
-  ELASTIC_DECL void leave() const;
+  /// Result: whether there is one now.
+  ELASTIC_DECL bool leave() const;
 
   /// No node of the job can have workers any more.
   ELASTIC_DECL void remove() const;

@@ -385,7 +385,12 @@ ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates(std::uint64_t node) {
                                                rendezvous_protocol::native, candidate);
     if (!host_) continue;
     candidate_ = candidate;
-    marker.leave();
+    if (!marker.leave()) {
+      parameters_.log.warning(
+          "the file '{}' cannot be made: if the agents of all endpoints are killed and started "
+          "again, they do not wait for the end of the former world",
+          marker.path());
+    }
     marker_ = marker;
     marked_until_ = parameters_.time->now() + (has_restarted ? settings_.silence() : duration(0));
     servers_.back().agents = std::make_shared<memory_store>(host_->engine());

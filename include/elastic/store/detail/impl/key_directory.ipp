@@ -122,9 +122,17 @@ ELASTIC_DECL auto key_directory::take_lock() const -> descriptor {
   return descriptor(-1);
 }
 
+ELASTIC_DECL auto key_directory::create(const std::string& path) -> descriptor {
+  constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+  const int made = ::open(path.c_str(), flags, 0666);
+  if (made >= 0 || errno != EEXIST) return descriptor(made);
+  // Somebody else may have put a pipe there that nobody reads.
+  ::unlink(path.c_str());
+  return descriptor(::open(path.c_str(), flags, 0666));
+}
+
 ELASTIC_DECL void key_directory::write_file(const std::string& path, std::string_view text) {
-  const descriptor file(
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666));
+  const descriptor file = create(path);
   if (file.fd < 0) refuse("the file", path, errno);
   while (!text.empty()) {
     const ssize_t size = ::write(file.fd, text.data(), text.size());

@@ -36,11 +36,12 @@ ELASTIC_DECL bool candidate_marker::exists() const {
          about.st_uid == ::geteuid();
 }
 
-ELASTIC_DECL void candidate_marker::leave() const {
+ELASTIC_DECL bool candidate_marker::leave() const {
   // What is there already is left alone: it may be a pipe of somebody else's.
   constexpr int flags = O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC;
   const int descriptor = ::open(path_.c_str(), flags, 0600);
   if (descriptor >= 0) ::close(descriptor);
+  return exists();
 }
 
 ELASTIC_DECL void candidate_marker::remove() const { ::unlink(path_.c_str()); }
