@@ -110,6 +110,13 @@ TEST_CASE("journal: commands that have nothing to read say so", "[integration][j
   const auto missing = here.command({"trace", here.folder / "none"});
   CHECK(missing.code == 2);
   CHECK_THAT(missing.err, jt::contains_text("none' does not exist"));
+  const std::string text = here.folder / "text";
+  std::ofstream(text) << "hello\n";
+  for (const char* word : {"explain", "trace", "status"}) {
+    const auto other = here.command({word, text});
+    CHECK(other.code == 2);
+    CHECK_THAT(other.err, jt::contains_text("text' is no journal: "));
+  }
   const auto empty = here.command({"explain", here.temporary()});
   CHECK(empty.code == 2);
   CHECK_THAT(empty.err, jt::contains_text("no journal is in '"));

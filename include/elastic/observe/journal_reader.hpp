@@ -31,8 +31,8 @@ ELASTIC_DECL journal_contents parse_journal(std::string_view text);
 
 /// Reads a journal with the files that were put aside, oldest first; blocks.
 /// @param path  a file
-/// Errors: `errc::file_access`, naming the file: it cannot be read, or is larger than
-/// `limits::journal_read_bytes`.
+/// Errors: `errc::file_access`, naming the file: it cannot be read, is larger than
+/// `limits::journal_read_bytes`, or has lines of which none is a record.
 ELASTIC_DECL journal_contents read_journal(const std::string& path);
 
 /// The journals of a run: `path` itself if it is a file; that of the log directory `path`; or those

@@ -396,6 +396,10 @@ TEST_CASE("command_line: values out of bounds are refused with what is allowed",
   add("--standby-delay", {"", "-1", "soon", "inf", "nan", "1e9"},
       "a number of seconds from 0 to 100000000 is needed");
   add("--hang-hook", {""}, "a command for the shell is needed");
+  for (const char* name : {"--local-addr", "--master-addr"}) {
+    add(name, {"bad addr", "127.0.0.1:80", "::x"},
+        "the name or the address of a host is needed, without a port");
+  }
   add("--node-check", {""}, "a command for the shell is needed");
   add("--hang-hook-timeout", {"", "-1", "soon", "0", "0.0001", "3600.001", "1e7", "1e300"},
       "a number of seconds over 0 and up to 3600 is needed");
@@ -489,6 +493,7 @@ TEST_CASE("command_line: contradictions are refused", "[launch]") {
       {{"--standby-delay", "1", "x"}, "--standby-delay is for --warm-standby alone"},
       {{"--node-check-timeout", "1", "x"}, "--node-check-timeout is for --node-check alone"},
       {{"--status-token-file", "f", "x"}, "--status-token-file is for --status alone"},
+      {{"--status", "0", "--status-token-file", "", "x"}, "the path of a file is needed"},
       {{"-m", "--run-path", "x"}, "--module and --run-path exclude each other"},
       {{"--standalone", "--nnodes", "2", "a.py"}, "--standalone is for one node"},
       {{"--nnodes", "1:2", "a.py"}, "static needs a fixed number of nodes"},

@@ -31,8 +31,11 @@ ELASTIC_DECL option_type nodes_type();
 /// --rdzv-conf: "key=value,key=value".
 ELASTIC_DECL option_type settings_type();
 
-/// --master-addr: a host, which may be an IPv6 address in brackets.
-ELASTIC_DECL option_type host_type();
+/// A host, which may be an IPv6 address in brackets.
+ELASTIC_DECL option_type host_type(option_field<std::string> field);
+
+/// The same, or nothing.
+ELASTIC_DECL option_type optional_host_type(option_field<std::string> field);
 
 /// --learn-timeouts: 0, or a factor from 1 on.
 ELASTIC_DECL option_type factor_type();

@@ -153,6 +153,9 @@ ELASTIC_DECL journal_contents read_journal(const std::string& path) {
     if (whole.first_refusal.empty()) whole.first_refusal = contents.first_refusal;
     whole.is_torn = contents.is_torn;
   }
+  if (whole.records.empty() && whole.refused_lines > 0) {
+    detail::refuse_journal(path, fmt::format("is no journal: {}", whole.first_refusal));
+  }
   return whole;
 }
 

@@ -178,7 +178,9 @@ inline void check_ranks(const given_options& options, const worker_spec& workers
 
 inline void check_status(const given_options& options, const launch_config& config) {
   const auto token = options.find("--status-token-file");
-  if (!token || !config.status.empty()) return;
+  if (!token) return;
+  if (token->text.empty()) refuse_value(*token, "the path of a file is needed");
+  if (!config.status.empty()) return;
   refuse_options(fmt::format("{} is for --status alone", token->source));
 }
 

@@ -196,7 +196,7 @@ inline std::vector<option_row> make_option_rows() {
        .value = "HOST",
        .heading = heading_nodes,
        .help = "Where the node of rank 0 serves, for the backend static only.",
-       .type = host_type()},
+       .type = host_type(in_config(&launch_config::master_addr))},
       {.names = "--master-port",
        .value = "PORT",
        .heading = heading_nodes,
@@ -207,7 +207,8 @@ inline std::vector<option_row> make_option_rows() {
        .heading = heading_nodes,
        .help = "The address of this node that workers and other nodes are told, for backends such "
                "as c10d.",
-       .type = text_type(in_config(&launch_config::rendezvous, &rendezvous_parameters::local_addr)),
+       .type = optional_host_type(
+           in_config(&launch_config::rendezvous, &rendezvous_parameters::local_addr)),
        .default_text = "found out"},
       {.names = "--max-restarts",
        .value = "N",

@@ -180,16 +180,25 @@ ELASTIC_DECL option_type settings_type() {
   return type;
 }
 
-ELASTIC_DECL option_type host_type() {
-  option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+ELASTIC_DECL option_type host_type(option_field<std::string> field) {
+  option_type type = text_type(field);
+  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
     try {
-      target.config.master_addr = parse_endpoint(option.text + ":0", 0).host;
-    } catch (const error& refusal) {
-      throw error(errc::invalid_argument, fmt::format("{}: {}", option.source, refusal.what()));
+      field(target) = parse_endpoint(option.text + ":0", 0).host;
+    } catch (const error&) {
+      refuse_value(option, "the name or the address of a host is needed, without a port");
     }
   };
-  type.show = [](const option_target& target) { return target.config.master_addr; };
+  return type;
+}
+
+ELASTIC_DECL option_type optional_host_type(option_field<std::string> field) {
+  option_type type = host_type(field);
+  type.read = [=, read = type.read](const option_value& option, const command_line_facts& facts,
+                                    option_target& target) {
+    if (!option.text.empty()) return read(option, facts, target);
+    field(target).clear();
+  };
   return type;
 }
 
