@@ -42,16 +42,20 @@ class simulated_mesh {
 
   // ---- servers --------------------------------------------------------------------------------
 
-  /// From now on the node serves at a place.
+  /// From now on the node serves at a place; one that did so before goes on with whom it has.
   void serve(int place, int node, std::shared_ptr<store_extension> extension) {
     auto made = std::make_shared<server>();
     made->node = node;
     made->extension = std::move(extension);
-    servers_[place] = made;
+    const auto former = std::exchange(servers_[place], made);
+    if (former) replaced_.push_back(former);
     asio::co_spawn(
         time_.context(), made->extension->run(),
         asio::bind_cancellation_slot(made->cancel.slot(), [made](std::exception_ptr) {}));
   }
+
+  /// The node is at an address of its own; others reach it at that of its place all the same.
+  void move(int node, std::string address) { addresses_[node] = std::move(address); }
 
   bool is_served(int place) const { return servers_.count(place) != 0; }
 
@@ -93,7 +97,9 @@ class simulated_mesh {
   void end() {
     for (const auto& entry : std::vector(pipes_)) entry->cut();
     pipes_.clear();
-    for (const auto& [place, host] : servers_) host->cancel.emit(asio::cancellation_type::terminal);
+    for (const auto& [place, host] : servers_) replaced_.push_back(host);
+    for (const auto& host : replaced_) host->cancel.emit(asio::cancellation_type::terminal);
+    replaced_.clear();
     servers_.clear();
   }
 
@@ -184,7 +190,11 @@ class simulated_mesh {
         pipe_.hangs_up = true;
         pipe_.deliver_later();
       }
-      asio::ip::tcp::endpoint here() const override { return {}; }
+      asio::ip::tcp::endpoint here() const override {
+        const auto moved = pipe_.net.addresses_.find(pipe_.at->node);
+        if (moved == pipe_.net.addresses_.end()) return {};
+        return {asio::ip::make_address(moved->second), 1};
+      }
       asio::ip::tcp::endpoint there() const override { return {}; }
       pipe& pipe_;
     };
@@ -396,11 +406,13 @@ class simulated_mesh {
   manual_time& time_;
   elastic::detail::random_source& random_;
   std::map<int, std::shared_ptr<server>> servers_;
+  std::vector<std::shared_ptr<server>> replaced_;
   std::vector<std::shared_ptr<pipe>> pipes_;
   std::set<int> parted_;
   std::set<int> barred_;
   std::set<int> muted_;
   std::set<int> deaf_;
+  std::map<int, std::string> addresses_;
   std::set<int> dead_;
   /// From when on another connection of two nodes may break at one end.
   std::map<std::pair<int, int>, time_point> safe_from_;

@@ -247,6 +247,8 @@ class stage {
   task<void> pass(duration span) { co_await time_.sleep_until(time_.now() + span); }
   void kill(int machine) { net_.kill(machine); }
   void part(int machine) { net_.part(machine); }
+  /// Another host, which others reach at the address of its place all the same.
+  void move(int machine) { net_.move(machine, fmt::format("10.0.0.{}", machine)); }
   task<void> end() {
     net_.end();
     co_await pass(1min);
@@ -302,6 +304,27 @@ TIME_TEST("candidate: one whose agent is started anew takes part again", "[rende
     CHECK(answer.find(" leads") != std::string::npos);
   }
   co_await job.end();
+}
+
+TIME_TEST("candidate: who follows a leader at its address shows that it is gone, if on its host",
+          "[rendezvous]") {
+  for (const bool is_elsewhere : {false, true}) {
+    INFO(is_elsewhere);
+    stage job(time);
+    for (const int place : {0, 1, 2}) job.serve(place, place, place);
+    co_await job.pass(2s);
+    const int leader = co_await job.leader();
+    // Cut off, it may lead on; its address may be a virtual one.
+    job.part(leader);
+    if (is_elsewhere) job.move(20);
+    job.serve(20, leader, leader);
+    co_await job.pass(5s);
+    INFO(job.logs());
+    CHECK(job.count("leads in term") == (is_elsewhere ? 1U : 2U));
+    co_await job.pass(20s);
+    CHECK(job.count("leads in term") == 2);
+    co_await job.end();
+  }
 }
 
 TIME_TEST("candidate: two of a list that are one server are refused by whoever looks for a leader",

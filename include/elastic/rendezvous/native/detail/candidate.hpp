@@ -87,7 +87,8 @@ class candidate final : public store_extension {
     std::shared_ptr<message_channel> channel;
     /// Set when it has come: it can be reached now.
     std::unique_ptr<event_flag> arrival;
-    /// The number of the agent that was met at its address last, 0: none was; and that address.
+    /// The number of the agent that was met at its address last, 0: none was; and where that is, as
+    /// this one reaches it and as it says itself.
     std::uint64_t node = 0;
     std::string address;
     /// It was met over this connection.

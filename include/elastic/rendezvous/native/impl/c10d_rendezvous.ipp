@@ -316,6 +316,12 @@ ELASTIC_DECL void c10d_rendezvous::check_candidates() const {
     refuse(fmt::format("--rdzv-conf candidate={} is out of range: 0 to {}, or none", chosen->second,
                        endpoints_.size() - 1));
   }
+  if (settings_.join_timeout < 2 * settings_.silence()) {
+    parameters_.log.warning(
+        "--rdzv-conf join_timeout: with one of the endpoints missing a job begins after {:g} s, "
+        "which is longer",
+        std::chrono::duration<double>(2 * settings_.silence()).count());
+  }
   if (endpoints_.size() == 2) {
     parameters_.log.warning(
         "--rdzv-endpoint '{}': of two endpoints none may be lost, since a majority is needed: give "

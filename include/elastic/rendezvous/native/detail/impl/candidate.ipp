@@ -10,6 +10,7 @@
 #include <elastic/base/race.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/net/detail/message_frame.hpp>
+#include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 
@@ -54,6 +55,9 @@ class candidate::visitor final : public store_extension::conversation {
     append_frame(frame, candidate_text(answer));
     from_.send(frame);
   }
+
+  /// At which it has reached this server.
+  std::string server_address() const { return plain_address(from_.here().address()).to_string(); }
 
   /// It took this for the only server of its job.
   void refuse(const std::string& list) {
@@ -277,7 +281,7 @@ ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::peer&
   const std::string why = objection(request);
   if (!why.empty()) return from.say(candidate_messages::rejected{why});
   from.claim = request;
-  from.say(candidate_messages::present{chosen_.self, chosen_.node});
+  from.say(candidate_messages::present{chosen_.self, chosen_.node, from.server_address()});
   check_claim(from);
 }
 
@@ -344,6 +348,7 @@ ELASTIC_DECL bool candidate::take(int peer, const candidate_messages::present& a
     return false;
   }
   route& way = route_to(peer);
+  address += ' ' + answer.address;
   if (way.node != answer.node) way.is_in_place = way.address == address;
   way.node = answer.node;
   way.address = std::move(address);

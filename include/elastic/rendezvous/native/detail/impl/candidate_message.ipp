@@ -76,6 +76,7 @@ struct candidate_message_writer {
     return of_candidate_kind("present")
         .add("index", message.index)
         .add("node", fmt::format("{:016x}", message.node))
+        .add("address", message.address)
         .text();
   }
   std::string operator()(const candidate_messages::accepted&) const {
@@ -186,7 +187,9 @@ ELASTIC_DECL candidate_answer parse_candidate_answer(std::string_view text) {
   const candidate_fields fields(text);
   const std::string kind = fields.text("kind");
   if (kind == "rejected") return messages::rejected{fields.text("why")};
-  if (kind == "present") return messages::present{fields.place(), read_number(fields, "node")};
+  if (kind == "present") {
+    return messages::present{fields.place(), read_number(fields, "node"), fields.text("address")};
+  }
   if (kind == "accepted") return messages::accepted{};
   if (kind == "wait") return messages::wait{fields.place()};
   if (kind == "leads") return messages::leads{fields.count("term"), fields.place()};
