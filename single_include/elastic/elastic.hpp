@@ -1393,6 +1393,9 @@ inline constexpr std::chrono::seconds status_request{5};
 inline constexpr std::chrono::seconds status_heartbeat{15};
 /// How long a server that stops waits for those who follow events to take the last.
 inline constexpr std::chrono::milliseconds status_farewell{200};
+/// The shortest time between two signs of life of a node: more often they take the time that
+/// everything else needs.
+inline constexpr std::chrono::milliseconds keep_alive_interval{10};
 /// Nodes that a job keeps out, how long a name and the reason may be, and for how long one stays
 /// out: all of them have room in one message beside everything else.
 inline constexpr std::size_t excluded_nodes = 16;
@@ -1401,6 +1404,8 @@ inline constexpr std::size_t exclusion_reason_bytes = 128;
 inline constexpr std::chrono::hours exclusion_time{24 * 30};
 /// How long an agent whose job was closed by another node waits for a request to stop of its own.
 inline constexpr std::chrono::milliseconds stop_request_patience{500};
+/// Why a job has ended, for all nodes.
+inline constexpr std::size_t ending_text_bytes = 1024;
 /// Why a job pauses, with who wants it and where.
 inline constexpr std::size_t pause_text_bytes = 1024;
 /// Commands that it carries out at a time, the reason in one, and the time that one may give.
@@ -6416,7 +6421,7 @@ struct rendezvous_parameters {
   logger log;
 
   /// A setting in seconds, `fallback` if it was not given.
-  /// Errors: `errc::invalid_argument` if it is not a number of seconds over 0.
+  /// Errors: `errc::invalid_argument` if it is not a number of seconds over 0, and at most 1e8.
   ELASTIC_DECL duration seconds(std::string_view name, duration fallback) const;
 
   /// A setting that is a whole number from `least` on, `fallback` if it was not given.
@@ -9058,6 +9063,15 @@ struct resign {
   bool is_done = false;
 };
 
+/// To the leader: its voter leaves in order, and votes for nobody any more. Another agent in its
+/// place knows nothing and votes for nobody before the silence is over.
+struct retire {
+  std::int64_t term = 0;
+  /// Of the leader's last `write` that it took, and how long ago that was.
+  std::int64_t stamp = 0;
+  duration since_then{};
+};
+
 // ---- from who was connected to --------------------------------------------------------------
 
 /// The list, the run id or a setting differs, or who connected is not whom it says.
@@ -9069,6 +9083,8 @@ struct rejected {
 struct present {
   int index = 0;
   std::uint64_t node = 0;
+  /// Its own address on this connection, numeric: behind a virtual one it may be another host's.
+  std::string address;
 };
 
 /// The second one: the agent that connected was met at its own address, and may ask now.
@@ -9111,7 +9127,7 @@ struct ack {
 
 using candidate_request =
     std::variant<candidate_messages::peer, candidate_messages::seek, candidate_messages::vote,
-                 candidate_messages::write, candidate_messages::resign>;
+                 candidate_messages::write, candidate_messages::resign, candidate_messages::retire>;
 
 using candidate_answer =
     std::variant<candidate_messages::rejected, candidate_messages::present,
@@ -9233,6 +9249,7 @@ class vote_machine {
   ELASTIC_DECL void received(int peer, const candidate_messages::vote& request, time_point now);
   ELASTIC_DECL void received(int peer, const candidate_messages::write& request, time_point now);
   ELASTIC_DECL void received(int peer, const candidate_messages::resign& request, time_point now);
+  ELASTIC_DECL void received(int peer, const candidate_messages::retire& request, time_point now);
   ELASTIC_DECL void received(int peer, const candidate_messages::grant& answer, time_point now);
   ELASTIC_DECL void received(int peer, const candidate_messages::ack& answer, time_point now);
 
@@ -9313,6 +9330,8 @@ class vote_machine {
     std::int64_t term;
     /// When it was renewed; for itself, until when it holds if it does not lead any more.
     time_point since;
+    /// Of the leader's last write; none: it has written nothing yet.
+    std::optional<std::int64_t> stamp = std::nullopt;
     /// When another agent was seen in its place.
     std::optional<time_point> gone_at = std::nullopt;
   };
@@ -9327,6 +9346,8 @@ class vote_machine {
     std::optional<candidate_messages::grant> answer;
     // While leading.
     time_point heard = time_point::min();
+    /// It left in order then, or later.
+    std::optional<time_point> retired_at;
     std::int64_t kept = 0;
   };
 
@@ -9366,6 +9387,8 @@ class vote_machine {
   ELASTIC_DECL void look_at_lease(time_point now);
   ELASTIC_DECL void look_at_doubt(time_point now);
   ELASTIC_DECL void note_doubt();
+  // Until when it certainly votes for nobody else.
+  ELASTIC_DECL time_point support_end(const other& voter) const;
   ELASTIC_DECL void step_down(std::string why, time_point now);
   ELASTIC_DECL void say_to_asked(const candidate_messages::resign& request);
   ELASTIC_DECL void say_to_all(const candidate_messages::resign& request);
@@ -9394,6 +9417,8 @@ class vote_machine {
   time_point asked_at_;
   time_point answered_by_;
   bool is_fresh_ = false;
+  /// One of those that were asked was a candidate before, in another life.
+  bool has_any_restarted_ = false;
 
   // While leading.
   bool has_begun_ = false;
@@ -9824,6 +9849,10 @@ struct closed {
 
 struct alive {};
 
+/// The server leads the job no more, and hangs up next. Whoever follows it begins no round before
+/// this node has joined, or has been silent for too long.
+struct resigned {};
+
 struct status {
   int waiting = 0;
   bool is_closed = false;
@@ -9846,7 +9875,7 @@ using rendezvous_answer = std::variant<
     rendezvous_messages::welcome, rendezvous_messages::refused, rendezvous_messages::peers,
     rendezvous_messages::placed, rendezvous_messages::on_hold, rendezvous_messages::changed,
     rendezvous_messages::all_finished, rendezvous_messages::closed, rendezvous_messages::alive,
-    rendezvous_messages::status, rendezvous_messages::report_wanted>;
+    rendezvous_messages::resigned, rendezvous_messages::status, rendezvous_messages::report_wanted>;
 
 /// The message as one JSON object.
 ELASTIC_DECL std::string to_text(const rendezvous_request& message);
@@ -10012,6 +10041,9 @@ class rendezvous_coordinator {
   std::vector<told_report> take_reports() { return std::exchange(reports_, {}); }
 
   ELASTIC_DECL job_roster roster() const;
+
+  /// The connections of the nodes that take part.
+  ELASTIC_DECL std::vector<connection> links() const;
 
   /// Another number means that the roster may have changed.
   std::uint64_t roster_version() const { return roster_version_; }
@@ -10305,6 +10337,9 @@ class rendezvous_service final : public store_extension,
   /// Tells the nodes what they were not told yet, if that may be.
   ELASTIC_DECL void speak();
 
+  /// Tells the nodes that this server leads them no more, and nothing else.
+  ELASTIC_DECL void resign();
+
   std::string_view greeting() const override { return first_words; }
 
   ELASTIC_DECL task<void> run() override;
@@ -10348,6 +10383,7 @@ class rendezvous_service final : public store_extension,
 
   // What is sent may end connections, which is heard of here again.
   ELASTIC_DECL void deliver(rendezvous_coordinator& job);
+  ELASTIC_DECL void send(connection to, const rendezvous_answer& what);
 
   // What nodes have told of themselves, and who is there.
   ELASTIC_DECL void pass_reports(rendezvous_coordinator& job);
@@ -10444,7 +10480,8 @@ class candidate final : public store_extension {
     std::shared_ptr<message_channel> channel;
     /// Set when it has come: it can be reached now.
     std::unique_ptr<event_flag> arrival;
-    /// The number of the agent that was met at its address last, 0: none was; and that address.
+    /// The number of the agent that was met at its address last, 0: none was; and where that is, as
+    /// this one reaches it and as it says itself.
     std::uint64_t node = 0;
     std::string address;
     /// It was met over this connection.
@@ -10555,7 +10592,8 @@ class candidate_marker {
   /// Whether it was left.
   ELASTIC_DECL bool exists() const;
 
-  ELASTIC_DECL void leave() const;
+  /// Result: whether there is one now.
+  ELASTIC_DECL bool leave() const;
 
   /// No node of the job can have workers any more.
   ELASTIC_DECL void remove() const;
@@ -10796,6 +10834,9 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   ELASTIC_DECL task<void> keep_connected(time_point deadline);
 
+  // The connection has ended now: when that counts as the loss of this node.
+  ELASTIC_DECL void begin_absence(time_point now);
+
   /// Tries again and again.
   ELASTIC_DECL task<channel_pointer> connect_until(time_point deadline);
   ELASTIC_DECL time_point next_limit() const;
@@ -10817,6 +10858,9 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// Whether the other side answers as a server of the rendezvous does.
   ELASTIC_DECL task<bool> is_welcomed(channel_pointer channel, time_point limit);
   ELASTIC_DECL std::string stranger() const;
+
+  // What a welcome says of a round that this node may be in, if it is the end of it.
+  ELASTIC_DECL void note_end_of_round(bool is_known, bool is_other_server);
   ELASTIC_DECL void take_up(message_channel& channel, const rendezvous_messages::welcome& reply,
                             time_point greeted_at);
 
@@ -10845,6 +10889,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   void take(const rendezvous_messages::welcome&) {}
   ELASTIC_DECL void take(const rendezvous_messages::alive&);
+  ELASTIC_DECL void take(const rendezvous_messages::resigned&);
   void take(const rendezvous_messages::refused& reply) { known_.refused = reply; }
   void take(const rendezvous_messages::closed& reply) { known_.closed = reply; }
   ELASTIC_DECL void take(const rendezvous_messages::status& reply);
@@ -10882,6 +10927,8 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   std::optional<time_point> both_ended_at_;
   bool tells_ends_ = false;
   fencing end_;
+  /// The last server said that it leads no more, and there is none that follows it yet.
+  bool has_server_resigned_ = false;
   /// The others have gone on without this node, until it joins again.
   bool is_given_up_ = false;
   /// When we said the last that the server is known to have heard, and what it has not answered.
@@ -12950,8 +12997,8 @@ ELASTIC_DECL journal_contents parse_journal(std::string_view text);
 
 /// Reads a journal with the files that were put aside, oldest first; blocks.
 /// @param path  a file
-/// Errors: `errc::file_access`, naming the file: it cannot be read, or is larger than
-/// `limits::journal_read_bytes`.
+/// Errors: `errc::file_access`, naming the file: it cannot be read, is larger than
+/// `limits::journal_read_bytes`, or has lines of which none is a record.
 ELASTIC_DECL journal_contents read_journal(const std::string& path);
 
 /// The journals of a run: `path` itself if it is a file; that of the log directory `path`; or those
@@ -13909,6 +13956,11 @@ class dynamic_rendezvous final : public rendezvous_handler {
     std::shared_ptr<store> agents = nullptr;
   };
 
+  struct told_failure {
+    std::int64_t round;
+    std::string cause;
+  };
+
   // Those of the former round, whose nodes know each other: no last call for others.
   ELASTIC_DECL bool are_all_there(const detail::round_state& state) const;
 
@@ -13936,6 +13988,9 @@ class dynamic_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> note_linked_failure(std::string reason);
   ELASTIC_DECL task<void> note_told(rendezvous_change notice);
   ELASTIC_DECL task<void> note_any_change();
+
+  // Counts a failure that the place has not taken in while others waited to hear of it.
+  ELASTIC_DECL task<void> count_late();
 
   // How often workers of the job have failed before this round, as the node of rank 0 says: one
   // that fails early in the round changes it for nobody. Result: false if the round is to end
@@ -14032,6 +14087,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
   /// It has given up the others, and not looked for them since.
   bool is_cut_off_ = false;
   job_failures failures_;
+  /// The last failure that connections told, until it is counted.
+  std::optional<told_failure> uncounted_;
   /// Whether the round's nodes agree on `restarts_`, or these are `own_failures_`; none before they
   /// have said.
   std::optional<counting> counting_;
@@ -14919,6 +14976,9 @@ class key_directory {
 
   // Without one, if another holds it.
   ELASTIC_DECL descriptor take_lock() const;
+
+  // A new file, in place of what is there.
+  ELASTIC_DECL static descriptor create(const std::string& path);
   ELASTIC_DECL static void write_file(const std::string& path, std::string_view text);
   ELASTIC_DECL std::optional<key_file> read_once(const std::string& key) const;
 
@@ -17550,8 +17610,8 @@ class agent_run {
       co_await race(rendezvous_->wait_for_fence(), started_.wait());
       if (started_.is_set()) continue;
       if (group_.running() > 0) {
-        log_.error("killing the workers: the other nodes can go on without this one");
-        journal_.note(job_event_kind::fence_reached, "the other nodes can go on without this one");
+        log_.error("killing the workers: other nodes may go on without this one");
+        journal_.note(job_event_kind::fence_reached, "other nodes may go on without this one");
       }
       group_.kill();
       fenced_.set();
@@ -25197,13 +25257,15 @@ ELASTIC_DECL duration rendezvous_parameters::seconds(std::string_view name,
                                                      duration fallback) const {
   const auto position = conf.find(name);
   if (position == conf.end()) return fallback;
+  constexpr double most = 1e8;
   double value = 0;
   const char* end = position->second.data() + position->second.size();
   const auto [stop, failure] = std::from_chars(position->second.data(), end, value);
-  if (failure != std::errc() || stop != end || !(value > 0) || value > 1e8) {
+  if (failure != std::errc() || stop != end || !(value > 0) || value > most) {
     throw error(errc::invalid_argument,
-                fmt::format("--rdzv-conf {}={}: a number of seconds over 0 is needed", name,
-                            position->second));
+                fmt::format("--rdzv-conf {}={}: a number of seconds over 0 and up to {:.0f} is "
+                            "needed",
+                            name, position->second, most));
   }
   return std::chrono::duration_cast<duration>(std::chrono::duration<double>(value));
 }
@@ -25294,6 +25356,12 @@ ELASTIC_DECL rendezvous_settings rendezvous_parameters::settings() const {
   settings.join_timeout = seconds("join_timeout", settings.join_timeout);
   settings.last_call_timeout = seconds("last_call_timeout", settings.last_call_timeout);
   settings.keep_alive_interval = seconds("keep_alive_interval", settings.keep_alive_interval);
+  if (settings.keep_alive_interval < limits::keep_alive_interval) {
+    throw error(errc::invalid_argument,
+                fmt::format("--rdzv-conf keep_alive_interval={}: at least {} s is needed",
+                            conf.find("keep_alive_interval")->second,
+                            std::chrono::duration<double>(limits::keep_alive_interval).count()));
+  }
   settings.keep_alive_max_attempt =
       whole_number("keep_alive_max_attempt", settings.keep_alive_max_attempt, 2);
   settings.reconnect_grace = seconds("reconnect_grace", settings.reconnect_grace);
@@ -25958,6 +26026,14 @@ ELASTIC_DECL std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+/// The longest name that the system of names knows.
+inline constexpr std::size_t longest_host = 253;
+
+[[noreturn]] inline void refuse_endpoint(std::string_view whole, std::string_view why) {
+  throw error(errc::invalid_argument,
+              fmt::format("endpoint '{:.300}'{}", printable_line(whole), why));
+}
+
 inline std::uint16_t parse_port(std::string_view digits, std::string_view whole) {
   constexpr std::size_t most_digits = 5;
   std::uint32_t port = 0;
@@ -25967,16 +26043,15 @@ inline std::uint16_t parse_port(std::string_view digits, std::string_view whole)
     if (valid) port = port * 10 + static_cast<std::uint32_t>(digit - '0');
   }
   if (!valid || port > 65535) {
-    throw error(errc::invalid_argument,
-                fmt::format("endpoint '{}': the port must be a number from 0 to 65535", whole));
+    refuse_endpoint(whole, ": the port must be a number from 0 to 65535");
   }
   return static_cast<std::uint16_t>(port);
 }
 
 inline void check_host(std::string_view host, std::string_view whole) {
-  if (host.empty()) {
-    throw error(errc::invalid_argument,
-                fmt::format("endpoint '{}' has no host: write host[:port]", whole));
+  if (host.empty()) refuse_endpoint(whole, " has no host: write host[:port]");
+  if (host.size() > longest_host) {
+    refuse_endpoint(whole, fmt::format(": a host has at most {} letters", longest_host));
   }
   const auto is_allowed = [](char letter) {
     return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
@@ -25984,10 +26059,17 @@ inline void check_host(std::string_view host, std::string_view whole) {
            letter == '-';
   };
   if (!std::all_of(host.begin(), host.end(), is_allowed)) {
-    throw error(errc::invalid_argument,
-                fmt::format("endpoint '{}': a host consists of letters, digits and the signs "
-                            "._-: (an IPv6 address with a port is written [address]:port)",
-                            whole));
+    refuse_endpoint(whole,
+                    ": a host consists of letters, digits and the signs ._-: (an IPv6 address "
+                    "with a port is written [address]:port)");
+  }
+  if (host.find(':') == std::string_view::npos) return;
+  asio::error_code failure;
+  asio::ip::make_address_v6(std::string(host), failure);
+  if (failure) {
+    refuse_endpoint(whole,
+                    ": only an IPv6 address has more than one colon, and is written [address] or "
+                    "[address]:port");
   }
 }
 
@@ -26044,6 +26126,7 @@ namespace elastic {
 
 ELASTIC_DECL std::vector<endpoint> parse_endpoints(std::string_view text,
                                                    std::uint16_t default_port, std::size_t most) {
+  const std::string shown = printable_line(text);
   std::vector<endpoint> list;
   if (detail::trimmed(text).empty()) list.push_back(parse_endpoint(text, default_port));
   if (!list.empty()) return list;
@@ -26054,19 +26137,19 @@ ELASTIC_DECL std::vector<endpoint> parse_endpoints(std::string_view text,
     if (entry.empty()) {
       throw error(
           errc::invalid_argument,
-          fmt::format("endpoints '{}': entry {} is empty: write host[:port],host[:port],...", text,
-                      list.size() + 1));
+          fmt::format("endpoints '{:.300}': entry {} is empty: write host[:port],host[:port],...",
+                      shown, list.size() + 1));
     }
     const endpoint next = parse_endpoint(entry, list.empty() ? default_port : list.front().port);
     if (std::find(list.begin(), list.end(), next) != list.end()) {
       throw error(errc::invalid_argument,
-                  fmt::format("endpoints '{}': {} is there twice", text, to_text(next)));
+                  fmt::format("endpoints '{:.300}': {} is there twice", shown, to_text(next)));
     }
     list.push_back(next);
   }
   if (list.size() > most) {
     throw error(errc::invalid_argument,
-                fmt::format("endpoints '{}': {} are given, at most {} are allowed", text,
+                fmt::format("endpoints '{:.300}': {} are given, at most {} are allowed", shown,
                             list.size(), most));
   }
   return list;
@@ -30394,6 +30477,13 @@ struct candidate_message_writer {
         .add("done", message.is_done)
         .text();
   }
+  std::string operator()(const candidate_messages::retire& message) const {
+    return of_candidate_kind("retire")
+        .add("term", message.term)
+        .add("stamp", message.stamp)
+        .add("since_ms", std::chrono::floor<std::chrono::milliseconds>(message.since_then).count())
+        .text();
+  }
   std::string operator()(const candidate_messages::rejected& message) const {
     return of_candidate_kind("rejected").add("why", message.why).text();
   }
@@ -30401,6 +30491,7 @@ struct candidate_message_writer {
     return of_candidate_kind("present")
         .add("index", message.index)
         .add("node", fmt::format("{:016x}", message.node))
+        .add("address", message.address)
         .text();
   }
   std::string operator()(const candidate_messages::accepted&) const {
@@ -30444,23 +30535,26 @@ struct candidate_fields : json_fields {
     return number(name, 0, std::numeric_limits<std::int64_t>::max() / 2);
   }
 
+  duration span(const char* name) const {
+    constexpr std::int64_t longest = 1'000'000'000'000;
+    return std::chrono::milliseconds(number(name, 0, longest));
+  }
+
   int place(int least = 0) const {
     return small_number("index", least, limits::rendezvous_candidates - 1);
   }
 };
 
 inline candidate_messages::peer read_peer(const candidate_fields& fields) {
-  constexpr std::int64_t longest = 1'000'000'000'000;
   candidate_messages::peer message;
   message.index = fields.place();
   message.run_id = fields.text("run_id");
   message.list = fields.text("list");
   message.node = read_number(fields, "node");
   rendezvous_settings& settings = message.settings;
-  settings.keep_alive_interval =
-      std::chrono::milliseconds(fields.number("keep_alive_ms", 0, longest));
+  settings.keep_alive_interval = fields.span("keep_alive_ms");
   settings.keep_alive_max_attempt = fields.small_number("keep_alive_attempts", 2, 1'000'000);
-  settings.reconnect_grace = std::chrono::milliseconds(fields.number("grace_ms", 0, longest));
+  settings.reconnect_grace = fields.span("grace_ms");
   return message;
 }
 
@@ -30497,6 +30591,9 @@ ELASTIC_DECL std::optional<candidate_request> parse_candidate_request(std::strin
     return messages::write{fields.count("term"), fields.count("stamp"), read_register(fields)};
   }
   if (kind == "resign") return messages::resign{fields.count("term"), fields.flag("done")};
+  if (kind == "retire") {
+    return messages::retire{fields.count("term"), fields.count("stamp"), fields.span("since_ms")};
+  }
   fields.refuse(fmt::format("is of an unknown kind: '{:.40}'", kind));
 }
 
@@ -30505,7 +30602,9 @@ ELASTIC_DECL candidate_answer parse_candidate_answer(std::string_view text) {
   const candidate_fields fields(text);
   const std::string kind = fields.text("kind");
   if (kind == "rejected") return messages::rejected{fields.text("why")};
-  if (kind == "present") return messages::present{fields.place(), read_number(fields, "node")};
+  if (kind == "present") {
+    return messages::present{fields.place(), read_number(fields, "node"), fields.text("address")};
+  }
   if (kind == "accepted") return messages::accepted{};
   if (kind == "wait") return messages::wait{fields.place()};
   if (kind == "leads") return messages::leads{fields.count("term"), fields.place()};
@@ -30658,7 +30757,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::wri
     role_ = vote_role::follows;
     is_resignation_due_ = false;
     term_ = std::max(term_, request.term);
-    promise_ = promise{peer, life_of(peer), request.term, now};
+    promise_ = promise{peer, life_of(peer), request.term, now, request.stamp};
     try_at_.reset();
     pause_ = {};
     if (is_blank_ || request.value.is_newer_than(value_)) value_ = request.value;
@@ -30677,13 +30776,26 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::res
   step(now);
 }
 
+ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::retire& request,
+                                         time_point now) {
+  look_at_lease(now);
+  // By its clock, which may be faster.
+  const time_point left_at{duration(request.stamp) + request.since_then / 50 * 49};
+  const bool is_ours = role_ == vote_role::leads && request.term == term_ && left_at <= now;
+  if (is_ours) others_.at(static_cast<std::size_t>(peer)).retired_at = left_at;
+  step(now);
+}
+
 ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::grant& answer,
                                          time_point now) {
   look_at_lease(now);
   const bool is_due = (role_ == vote_role::asks && answer.is_try) ||
                       (role_ == vote_role::runs && !answer.is_try && answer.term == term_);
   other& entry = others_.at(static_cast<std::size_t>(peer));
-  if (is_due && entry.is_asked) entry.answer = answer;
+  if (is_due && entry.is_asked) {
+    entry.answer = answer;
+    has_any_restarted_ = has_any_restarted_ || answer.has_restarted;
+  }
   // Terms go beyond all that anybody knows; while it runs or leads, its own is what it is.
   if (role_ == vote_role::follows || role_ == vote_role::asks) {
     term_ = std::max(term_, answer.own_term);
@@ -30750,6 +30862,9 @@ ELASTIC_DECL void vote_machine::retire(bool is_done, time_point now) {
   if (role_ == vote_role::leads) notes_.push_back({fmt::format("resigns in term {}", term_)});
   if (role_ == vote_role::runs || role_ == vote_role::leads || is_resignation_due_) {
     say_to_all({term_, is_done});
+  } else if (promise_ && promise_->stamp && is_bound_to(promise_->to)) {
+    const candidate_messages::retire word{promise_->term, *promise_->stamp, now - promise_->since};
+    questions_.push_back({promise_->to, word});
   }
   role_ = vote_role::follows;
   is_resignation_due_ = false;
@@ -30855,6 +30970,8 @@ ELASTIC_DECL duration vote_machine::jitter(duration most) {
 
 ELASTIC_DECL void vote_machine::ask(bool is_try, bool is_fresh, time_point now) {
   role_ = is_try ? vote_role::asks : vote_role::runs;
+  // Those who were asked whether they would vote are asked for their votes.
+  if (is_try) has_any_restarted_ = chosen_.has_restarted;
   asked_at_ = now;
   answered_by_ = now + election_patience;
   for (std::size_t peer = 0; peer < others_.size(); ++peer) {
@@ -30934,18 +31051,17 @@ ELASTIC_DECL void vote_machine::lead(time_point now) {
   pause_ = {};
   try_at_.reset();
   int informed = is_blank_ ? 0 : 1;
-  bool has_restarted = chosen_.has_restarted;
   for (other& entry : others_) {
     entry.heard = time_point::min();
+    entry.retired_at.reset();
     entry.kept = 0;
     if (!entry.is_asked || !entry.answer || !entry.answer->yes) continue;
     entry.heard = asked_at_;
-    has_restarted = has_restarted || entry.answer->has_restarted;
     if (!entry.answer->value) continue;
     ++informed;
     if (informed == 1 || entry.answer->value->is_newer_than(value_)) value_ = *entry.answer->value;
   }
-  const bool is_known = is_fresh_ ? !has_restarted : informed >= majority();
+  const bool is_known = is_fresh_ ? !has_any_restarted_ : informed >= majority();
   // The leader before may have gone on not knowing it.
   value_.is_uncertain = (!is_known || value_.is_uncertain) && chosen_.rules.uncertainty;
   uncertain_until_ = value_.is_uncertain ? now + silence() : now;
@@ -30990,15 +31106,21 @@ ELASTIC_DECL time_point vote_machine::lease_end() const {
   if (!chosen_.rules.leases) return time_point::max();
   std::vector<time_point> ends(1, time_point::max());
   for (const other& entry : others_) {
-    if (entry.heard == time_point::min()) continue;
-    time_point end = entry.heard + patience();
-    if (entry.lost_at) end = std::min(end, *entry.lost_at + grace() / 2);
-    ends.push_back(end);
+    const time_point end = support_end(entry);
+    if (end != time_point::min()) ends.push_back(end);
   }
   const auto needed = static_cast<std::size_t>(majority());
   if (ends.size() < needed) return time_point::min();
   std::sort(ends.rbegin(), ends.rend());
   return ends[needed - 1];
+}
+
+ELASTIC_DECL time_point vote_machine::support_end(const other& voter) const {
+  // That its connections end frees nobody then; what another agent in its place says came later.
+  if (voter.retired_at && *voter.retired_at >= voter.heard) return *voter.retired_at + patience();
+  if (voter.heard == time_point::min()) return time_point::min();
+  const time_point silent = voter.heard + patience();
+  return voter.lost_at ? std::min(silent, *voter.lost_at + grace() / 2) : silent;
 }
 
 ELASTIC_DECL void vote_machine::write_to(int peer, time_point now) {
@@ -31539,6 +31661,9 @@ struct message_writer {
   std::string operator()(const rendezvous_messages::alive&) const {
     return of_kind("alive").text();
   }
+  std::string operator()(const rendezvous_messages::resigned&) const {
+    return of_kind("resigned").text();
+  }
   std::string operator()(const rendezvous_messages::status& message) const {
     return of_kind("status")
         .add("waiting", message.waiting)
@@ -31754,6 +31879,7 @@ ELASTIC_DECL rendezvous_answer parse_rendezvous_answer(std::string_view text) {
   }
   if (kind == "closed") return messages::closed{detail::read_job_end(fields), fields.text("why")};
   if (kind == "alive") return messages::alive{};
+  if (kind == "resigned") return messages::resigned{};
   if (kind == "status") {
     return messages::status{fields.small_number("waiting", 0, limits::nodes),
                             fields.flag("closed")};
@@ -32037,7 +32163,10 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
     return std::string("the keep-alive interval must be over 0");
   }
   const std::int64_t told_round = request.former ? request.former->round : 0;
-  if (std::max(told_round, request.most_term) > limits::rendezvous_told_number) {
+  // One may have told of the largest, and this server have gone on from there.
+  const std::int64_t most_round = std::max(limits::rendezvous_told_number, state_.round);
+  const std::int64_t most_term = std::max(limits::rendezvous_told_number, term_);
+  if (told_round > most_round || request.most_term > most_term) {
     return fmt::format("this node tells of round {} of server {}, and the largest number is {}",
                        told_round, request.most_term, limits::rendezvous_told_number);
   }
@@ -32209,9 +32338,10 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& from,
                                                const rendezvous_messages::close_job& request,
                                                time_point) {
   if (ending_) return answer(from, rendezvous_messages::closed{ending_->how, ending_->why});
-  ending_ = ending{request.end, request.why};
+  // It has to fit into the register of several servers, with all that is there besides.
+  ending_ = ending{request.end, detail::short_line(request.why, limits::ending_text_bytes)};
   state_.closed = true;
-  log_.info("rendezvous of job '{}': closed: {}", run_id_, request.why);
+  log_.info("rendezvous of job '{}': closed: {}", run_id_, ending_->why);
   for (const auto& [node, entry] : members_) {
     if (joining_.count(node) != 0) continue;
     answer(node, rendezvous_messages::closed{ending_->how, ending_->why});
@@ -32654,6 +32784,14 @@ ELASTIC_DECL job_roster rendezvous_coordinator::roster() const {
   return roster;
 }
 
+ELASTIC_DECL auto rendezvous_coordinator::links() const -> std::vector<connection> {
+  std::vector<connection> list;
+  for (const auto& [node, entry] : members_) {
+    if (entry.link) list.push_back(*entry.link);
+  }
+  return list;
+}
+
 ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
   next_ = time_point::max();
   for (const auto& [node, entry] : members_) {
@@ -32721,6 +32859,12 @@ ELASTIC_DECL void rendezvous_service::show(std::string run_id,
 
 ELASTIC_DECL void rendezvous_service::speak() {
   for (auto& [run_id, job] : jobs_) deliver(*job);
+}
+
+ELASTIC_DECL void rendezvous_service::resign() {
+  for (const auto& [run_id, job] : jobs_) {
+    for (const connection link : job->links()) send(link, rendezvous_messages::resigned{});
+  }
 }
 
 ELASTIC_DECL task<void> rendezvous_service::run() {
@@ -32859,17 +33003,19 @@ ELASTIC_DECL void rendezvous_service::pass_reports(rendezvous_coordinator& job) 
 ELASTIC_DECL void rendezvous_service::deliver(rendezvous_coordinator& job) {
   pass_reports(job);
   if (may_speak_ && !may_speak_(job)) return;
-  for (const auto& answer : job.take_answers()) {
-    const auto to = connections_.find(answer.to);
-    if (to == connections_.end()) continue;
-    frame_.clear();
-    detail::append_frame(frame_, to_text(answer.what));
-    to->second.peer->send(frame_);
-  }
+  for (const auto& answer : job.take_answers()) send(answer.to, answer.what);
   for (const connection id : job.take_dropped()) {
     const auto to = connections_.find(id);
     if (to != connections_.end()) to->second.peer->hang_up();
   }
+}
+
+ELASTIC_DECL void rendezvous_service::send(connection to, const rendezvous_answer& what) {
+  const auto position = connections_.find(to);
+  if (position == connections_.end()) return;
+  frame_.clear();
+  detail::append_frame(frame_, to_text(what));
+  position->second.peer->send(frame_);
 }
 
 ELASTIC_DECL time_point rendezvous_service::next_deadline() const {
@@ -32925,6 +33071,9 @@ class candidate::visitor final : public store_extension::conversation {
     append_frame(frame, candidate_text(answer));
     from_.send(frame);
   }
+
+  /// At which it has reached this server.
+  std::string server_address() const { return plain_address(from_.here().address()).to_string(); }
 
   /// It took this for the only server of its job.
   void refuse(const std::string& list) {
@@ -33148,7 +33297,7 @@ ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::peer&
   const std::string why = objection(request);
   if (!why.empty()) return from.say(candidate_messages::rejected{why});
   from.claim = request;
-  from.say(candidate_messages::present{chosen_.self, chosen_.node});
+  from.say(candidate_messages::present{chosen_.self, chosen_.node, from.server_address()});
   check_claim(from);
 }
 
@@ -33158,7 +33307,10 @@ ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::seek&
   if (why.empty() && is_second) why = objection_to_second(request.index);
   if (!why.empty()) return from.say(candidate_messages::rejected{why});
   from.search = request;
-  votes_.told_term(request.most_term, chosen_.time->now());
+  // Terms that follow it are to be told, too.
+  if (request.most_term <= limits::rendezvous_told_number / 4) {
+    votes_.told_term(request.most_term, chosen_.time->now());
+  }
   // It asked once more before it heard.
   if (from.knows_leader) return;
   if (service_ && votes_.serves() && !is_in_doubt(from)) {
@@ -33212,6 +33364,7 @@ ELASTIC_DECL bool candidate::take(int peer, const candidate_messages::present& a
     return false;
   }
   route& way = route_to(peer);
+  address += ' ' + answer.address;
   if (way.node != answer.node) way.is_in_place = way.address == address;
   way.node = answer.node;
   way.address = std::move(address);
@@ -33485,6 +33638,7 @@ ELASTIC_DECL void candidate::begin_service() {
 ELASTIC_DECL void candidate::end_service() {
   if (!service_) return;
   service_end_->set();
+  service_->resign();
   service_.reset();
   job_.reset();
   // Nodes look for the next leader, and their workers end.
@@ -33532,11 +33686,12 @@ ELASTIC_DECL bool candidate_marker::exists() const {
          about.st_uid == ::geteuid();
 }
 
-ELASTIC_DECL void candidate_marker::leave() const {
+ELASTIC_DECL bool candidate_marker::leave() const {
   // What is there already is left alone: it may be a pipe of somebody else's.
   constexpr int flags = O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC;
   const int descriptor = ::open(path_.c_str(), flags, 0600);
   if (descriptor >= 0) ::close(descriptor);
+  return exists();
 }
 
 ELASTIC_DECL void candidate_marker::remove() const { ::unlink(path_.c_str()); }
@@ -33859,16 +34014,25 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
     }
     log_.debug("the connection to {} broke: {}", server_, why);
     const time_point now = time_->now();
-    ended_at_ = now;
-    const duration grace = settings_.reconnect_grace;
-    end_ =
-        connector_->reaches_own_process() ? fencing::of_step_down(grace) : fencing::of_end(grace);
-    lost_at_ = now + end_.notice;
+    begin_absence(now);
     deadline = now + patience();
     notify();
     const bool have_both_ended = co_await end_witness();
     if (have_both_ended) both_ended_at_ = now;
   }
+}
+
+ELASTIC_DECL void rendezvous_link::begin_absence(time_point now) {
+  ended_at_ = now;
+  const duration grace = settings_.reconnect_grace;
+  const fencing silence = fencing::of_silence(settings_.silence());
+  if (connector_->reaches_own_process()) {
+    end_ = fencing::of_step_down(grace);
+  } else {
+    // Who follows one that resigned knows nothing of connections that have ended.
+    end_ = has_server_resigned_ ? silence : fencing::of_end(grace);
+  }
+  lost_at_ = std::min(now + end_.notice, known_alive_at_ + silence.notice);
 }
 
 ELASTIC_DECL auto rendezvous_link::connect_until(time_point deadline) -> task<channel_pointer> {
@@ -33981,6 +34145,10 @@ ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, ti
   if (const auto* refusal = std::get_if<rendezvous_messages::refused>(&*reply)) {
     throw error(errc::invalid_argument, refusal->why);
   }
+  if (std::holds_alternative<rendezvous_messages::resigned>(*reply)) {
+    last_problem_ = "it leads the job no more";
+    co_return false;
+  }
   const auto* welcome = std::get_if<rendezvous_messages::welcome>(&*reply);
   if (welcome == nullptr) throw error(errc::protocol_violation, stranger());
   take_up(*channel, *welcome, greeted_at);
@@ -34009,19 +34177,25 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
   both_ended_at_.reset();
   const bool is_other_server = greeting_.most_term != 0 && reply.term > greeting_.most_term;
   greeting_.most_term = std::max(greeting_.most_term, reply.term);
-  // A new server says that it knows this node if its first welcome was lost.
-  if (!reply.resumed || is_other_server) {
-    if (greeting_.former) greeting_.former->until_end = false;
-    is_given_up_ = known_.placed.has_value();
-    note_lost(is_other_server ? "the server of the rendezvous was started anew"
-                              : "this node was given up by the others");
-  }
+  if (!reply.resumed || is_other_server) note_end_of_round(reply.resumed, is_other_server);
+  has_server_resigned_ = false;
   server_pauses_ = reply.pauses;
   // Before a request to join, which could begin the round.
   say_hold(channel);
   if (standing_request_) channel.send(elastic::to_text(*standing_request_));
   if (status_is_due_) channel.send(elastic::to_text(rendezvous_messages::ask_status{}));
   notify();
+}
+
+ELASTIC_DECL void rendezvous_link::note_end_of_round(bool is_known, bool is_other_server) {
+  if (greeting_.former) greeting_.former->until_end = false;
+  // A new server says that it knows this node also if its first welcome was lost; but one that
+  // follows another in order waits for the nodes of the round.
+  const bool is_waited_for = is_known && has_server_resigned_;
+  if (known_.placed && !is_waited_for) is_given_up_ = true;
+  if (is_waited_for) return note_lost("another node leads the job now");
+  note_lost(is_other_server ? "the server of the rendezvous was started anew"
+                            : "this node was given up by the others");
 }
 
 ELASTIC_DECL task<void> rendezvous_link::listen() {
@@ -34137,6 +34311,11 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::alive&) {
   if (unanswered_.empty()) return;
   known_alive_at_ = unanswered_.front();
   unanswered_.pop_front();
+}
+
+ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::resigned&) {
+  // Nobody waits for the node of a leader that led it.
+  has_server_resigned_ = !connector_->reaches_own_process();
 }
 
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::status& reply) {
@@ -34659,6 +34838,12 @@ ELASTIC_DECL void c10d_rendezvous::check_candidates() const {
     refuse(fmt::format("--rdzv-conf candidate={} is out of range: 0 to {}, or none", chosen->second,
                        endpoints_.size() - 1));
   }
+  if (settings_.join_timeout < 2 * settings_.silence()) {
+    parameters_.log.warning(
+        "--rdzv-conf join_timeout: with one of the endpoints missing a job begins after {:g} s, "
+        "which is longer",
+        std::chrono::duration<double>(2 * settings_.silence()).count());
+  }
   if (endpoints_.size() == 2) {
     parameters_.log.warning(
         "--rdzv-endpoint '{}': of two endpoints none may be lost, since a majority is needed: give "
@@ -34728,7 +34913,12 @@ ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates(std::uint64_t node) {
                                                rendezvous_protocol::native, candidate);
     if (!host_) continue;
     candidate_ = candidate;
-    marker.leave();
+    if (!marker.leave()) {
+      parameters_.log.warning(
+          "the file '{}' cannot be made: if the agents of all endpoints are killed and started "
+          "again, they do not wait for the end of the former world",
+          marker.path());
+    }
     marker_ = marker;
     marked_until_ = parameters_.time->now() + (has_restarted ? settings_.silence() : duration(0));
     servers_.back().agents = std::make_shared<memory_store>(host_->engine());
@@ -39439,6 +39629,9 @@ ELASTIC_DECL journal_contents read_journal(const std::string& path) {
     if (whole.first_refusal.empty()) whole.first_refusal = contents.first_refusal;
     whole.is_torn = contents.is_torn;
   }
+  if (whole.records.empty() && whole.refused_lines > 0) {
+    detail::refuse_journal(path, fmt::format("is no journal: {}", whole.first_refusal));
+  }
   return whole;
 }
 
@@ -42610,6 +42803,7 @@ ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::next_round() {
     if (has_failed && counts_alone() && !change_->on_other_node) {
       co_await await_failures_at_torchrun();
     }
+    co_await count_late();
     was_alone_ = counts_alone();
     change_.reset();
     exit_ = {};
@@ -42917,10 +43111,11 @@ ELASTIC_DECL task<void> dynamic_rendezvous::connect_agents() {
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::part_links() {
-  const std::shared_ptr<detail::agent_links> links = std::move(links_);
-  links_.reset();
   is_linked_ = false;
+  const std::shared_ptr<detail::agent_links> links = links_;
+  // Who is stopped meanwhile parts at the end.
   if (links) co_await links->part();
+  links_.reset();
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::follow_losses() {
@@ -43046,8 +43241,10 @@ ELASTIC_DECL task<void> dynamic_rendezvous::note_told(rendezvous_change notice) 
   if (notice.kind == change_kind::worker_failed) {
     // All who hear of it count it once, so that it is counted whoever dies.
     std::optional<counted_failures> counted;
+    uncounted_ = told_failure{round_, notice.what};
     task<void> count = keep(failures_.count(round_, notice.what), counted);
     co_await with_deadline(*parameters_.time, now() + second_look, std::move(count));
+    if (counted) uncounted_.reset();
     ++notice.restarts;
     notice.on_other_node = detail::is_on_other_node(shared_->node(), notice.what);
     if (counted && counted->round == round_) notice = failure_of(*counted);
@@ -43055,6 +43252,19 @@ ELASTIC_DECL task<void> dynamic_rendezvous::note_told(rendezvous_change notice) 
     if (!notice.on_other_node) ++own_failures_;
   }
   note(std::move(notice));
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::count_late() {
+  if (!uncounted_) co_return;
+  std::string cause = uncounted_->cause;
+  task<counted_failures> count = failures_.count(uncounted_->round, std::move(cause));
+  const time_point limit = now() + settings_.join_timeout;
+  const auto counted = co_await with_deadline(*parameters_.time, limit, std::move(count));
+  if (!counted) {
+    throw error(errc::rendezvous_timeout,
+                "the place where the nodes meet did not take in that workers have failed");
+  }
+  uncounted_.reset();
 }
 
 ELASTIC_DECL task<bool> dynamic_rendezvous::agree_on_restarts() {
@@ -44994,9 +45204,17 @@ ELASTIC_DECL auto key_directory::take_lock() const -> descriptor {
   return descriptor(-1);
 }
 
+ELASTIC_DECL auto key_directory::create(const std::string& path) -> descriptor {
+  constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+  const int made = ::open(path.c_str(), flags, 0666);
+  if (made >= 0 || errno != EEXIST) return descriptor(made);
+  // Somebody else may have put a pipe there that nobody reads.
+  ::unlink(path.c_str());
+  return descriptor(::open(path.c_str(), flags, 0666));
+}
+
 ELASTIC_DECL void key_directory::write_file(const std::string& path, std::string_view text) {
-  const descriptor file(
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666));
+  const descriptor file = create(path);
   if (file.fd < 0) refuse("the file", path, errno);
   while (!text.empty()) {
     const ssize_t size = ::write(file.fd, text.data(), text.size());
@@ -49073,8 +49291,11 @@ ELASTIC_DECL option_type nodes_type();
 /// --rdzv-conf: "key=value,key=value".
 ELASTIC_DECL option_type settings_type();
 
-/// --master-addr: a host, which may be an IPv6 address in brackets.
-ELASTIC_DECL option_type host_type();
+/// A host, which may be an IPv6 address in brackets.
+ELASTIC_DECL option_type host_type(option_field<std::string> field);
+
+/// The same, or nothing.
+ELASTIC_DECL option_type optional_host_type(option_field<std::string> field);
 
 /// --learn-timeouts: 0, or a factor from 1 on.
 ELASTIC_DECL option_type factor_type();
@@ -49275,7 +49496,7 @@ inline std::vector<option_row> make_option_rows() {
        .value = "HOST",
        .heading = heading_nodes,
        .help = "Where the node of rank 0 serves, for the backend static only.",
-       .type = host_type()},
+       .type = host_type(in_config(&launch_config::master_addr))},
       {.names = "--master-port",
        .value = "PORT",
        .heading = heading_nodes,
@@ -49286,7 +49507,8 @@ inline std::vector<option_row> make_option_rows() {
        .heading = heading_nodes,
        .help = "The address of this node that workers and other nodes are told, for backends such "
                "as c10d.",
-       .type = text_type(in_config(&launch_config::rendezvous, &rendezvous_parameters::local_addr)),
+       .type = optional_host_type(
+           in_config(&launch_config::rendezvous, &rendezvous_parameters::local_addr)),
        .default_text = "found out"},
       {.names = "--max-restarts",
        .value = "N",
@@ -50113,7 +50335,9 @@ inline void check_ranks(const given_options& options, const worker_spec& workers
 
 inline void check_status(const given_options& options, const launch_config& config) {
   const auto token = options.find("--status-token-file");
-  if (!token || !config.status.empty()) return;
+  if (!token) return;
+  if (token->text.empty()) refuse_value(*token, "the path of a file is needed");
+  if (!config.status.empty()) return;
   refuse_options(fmt::format("{} is for --status alone", token->source));
 }
 
@@ -50532,15 +50756,26 @@ ELASTIC_DECL std::optional<std::uint64_t> size_of(std::string_view text) {
   return static_cast<std::uint64_t>(*number) << shift;
 }
 
-ELASTIC_DECL duration seconds_of(const option_value& option) {
-  constexpr double most = 1e8;
+/// The longest time that an option takes: three years.
+inline constexpr std::chrono::seconds longest_time{100'000'000};
+
+/// Empty for what is no time in seconds from 0 to `most`.
+inline std::optional<duration> seconds_in(std::string_view text, std::chrono::seconds most) {
   double value = 0;
-  const char* end = option.text.data() + option.text.size();
-  const auto [stop, failure] = std::from_chars(option.text.data(), end, value);
-  if (failure != std::errc() || stop != end || !(value >= 0) || value > most) {
-    refuse_value(option, "a number of seconds is needed, 0 or more");
+  const char* end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value);
+  const bool is_number = failure == std::errc() && stop == end;
+  if (!is_number || !(value >= 0) || value > static_cast<double>(most.count())) {
+    return std::nullopt;
   }
   return std::chrono::milliseconds(std::llround(value * 1000));
+}
+
+ELASTIC_DECL duration seconds_of(const option_value& option) {
+  const std::optional<duration> time = seconds_in(option.text, longest_time);
+  if (time) return *time;
+  refuse_value(option,
+               fmt::format("a number of seconds from 0 to {} is needed", longest_time.count()));
 }
 
 ELASTIC_DECL option_type text_type(option_field<std::string> field) {
@@ -50582,12 +50817,12 @@ ELASTIC_DECL option_type bounded_seconds_type(std::chrono::seconds most,
                                               option_field<duration> field) {
   option_type type;
   type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
-    const duration time = seconds_of(option);
-    if (time <= duration::zero() || time > most) {
+    const std::optional<duration> time = seconds_in(option.text, most);
+    if (!time || *time == duration::zero()) {
       refuse_value(option,
-                   fmt::format("more than 0 and at most {} seconds are allowed", most.count()));
+                   fmt::format("a number of seconds over 0 and up to {} is needed", most.count()));
     }
-    field(target) = time;
+    field(target) = *time;
   };
   type.show = show_seconds(field);
   return type;
@@ -55920,16 +56155,25 @@ ELASTIC_DECL option_type settings_type() {
   return type;
 }
 
-ELASTIC_DECL option_type host_type() {
-  option_type type;
-  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+ELASTIC_DECL option_type host_type(option_field<std::string> field) {
+  option_type type = text_type(field);
+  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
     try {
-      target.config.master_addr = parse_endpoint(option.text + ":0", 0).host;
-    } catch (const error& refusal) {
-      throw error(errc::invalid_argument, fmt::format("{}: {}", option.source, refusal.what()));
+      field(target) = parse_endpoint(option.text + ":0", 0).host;
+    } catch (const error&) {
+      refuse_value(option, "the name or the address of a host is needed, without a port");
     }
   };
-  type.show = [](const option_target& target) { return target.config.master_addr; };
+  return type;
+}
+
+ELASTIC_DECL option_type optional_host_type(option_field<std::string> field) {
+  option_type type = host_type(field);
+  type.read = [=, read = type.read](const option_value& option, const command_line_facts& facts,
+                                    option_target& target) {
+    if (!option.text.empty()) return read(option, facts, target);
+    field(target).clear();
+  };
   return type;
 }
 
