@@ -20,7 +20,6 @@
 #include <fstream>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -80,16 +79,17 @@ class job {
 
   int count_killed() const { return endpoints_.count_killed(); }
 
-  /// From now on workers that are told to stop save something, for as long as the test lets them.
+  /// From now on workers that are told to stop save something: they begin when the test lets them,
+  /// and take far longer than any grace.
   void let_workers_save() {
     nodes_.work = {"sh", "-c",
-                   fmt::format("trap 'until test -e {}/$$$$; do sleep 0.02; done; "
+                   fmt::format("trap 'until test -e {}/$$$$; do sleep 0.02; done; sleep 1; "
                                "echo \"saved by $$$$;\"; exit 0' TERM; "
                                "echo \"can save;\"; "
                                "until test -e \"$0\"; do sleep 0.02; done",
                                directory_.path())};
   }
-  void end_saving(const node_of_job& node) {
+  void let_save(const node_of_job& node) {
     std::ofstream(directory_ / std::to_string(node.worker())) << "saved";
   }
 
@@ -229,16 +229,13 @@ TEST_CASE("candidates: a leader that is stopped hands over in order", "[integrat
 /// Has the node end in order, once its worker has saved what it has.
 void check_saved(job& nodes, std::unique_ptr<node_of_job> node) {
   const std::string saved = fmt::format("saved by {};", node->worker());
-  nodes.end_saving(*node);
+  nodes.let_save(*node);
   const program_result stopped = (*node)->wait();
   INFO(stopped.out << stopped.err);
   CHECK(stopped.code == 128 + SIGTERM);
   CHECK(contains_text(saved).match(stopped.out));
   CHECK_FALSE(contains_text("killing the workers").match(stopped.err));
 }
-
-/// Far longer than any grace.
-constexpr std::chrono::seconds time_to_save{1};
 
 TEST_CASE("candidates: workers have time to save whoever is stopped, in whichever order",
           "[integration][nodes]") {
@@ -251,9 +248,8 @@ TEST_CASE("candidates: workers have time to save whoever is stopped, in whicheve
     const pid_t others[] = {nodes.at(0).worker(), nodes.at(1).worker()};
     (*leader)->signal(SIGTERM);
     check_saved(nodes, std::move(leader));
-    std::this_thread::sleep_for(time_to_save);
     for (const std::size_t place : {0, 1}) {
-      nodes.end_saving(nodes.at(place));
+      nodes.let_save(nodes.at(place));
       nodes.at(place)->await_out(fmt::format("saved by {};", others[place]));
     }
     nodes.await_world(2);
@@ -265,17 +261,13 @@ TEST_CASE("candidates: workers have time to save whoever is stopped, in whicheve
     for (const std::size_t place : {0, 1}) nodes.at(place)->signal(SIGTERM);
     for (const std::size_t place : {0, 1}) nodes.at(place)->await_err("SIGTERM received");
     check_saved(nodes, std::move(leader));
-    for (int others = 2; others > 0; --others) {
-      std::this_thread::sleep_for(time_to_save);
-      check_saved(nodes, nodes.take(0));
-    }
+    for (int others = 2; others > 0; --others) check_saved(nodes, nodes.take(0));
   }
   SECTION("all, and the leader ends last") {
     auto leader = nodes.take(nodes.leader());
     (*leader)->signal(SIGTERM);
     for (const std::size_t place : {0, 1}) nodes.at(place)->signal(SIGTERM);
     for (int others = 2; others > 0; --others) check_saved(nodes, nodes.take(0));
-    std::this_thread::sleep_for(time_to_save);
     check_saved(nodes, std::move(leader));
   }
 }
