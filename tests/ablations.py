@@ -36,7 +36,7 @@ TESTS = {
 }
 SCRIPTED = [f"tests/unit/rendezvous/test_{name}.cpp" for name in (
     "c10d_rendezvous", "candidate", "fencing", "former_world", "inherited_round",
-    "leader_connector", "rendezvous_coordinator", "rendezvous_link")]
+    "leader_connector", "rendezvous_coordinator", "rendezvous_link", "vote_machine")]
 VOTE = "rendezvous/native/detail/impl/vote_machine.ipp"
 CANDIDATE = "rendezvous/native/detail/impl/candidate.ipp"
 CONNECTOR = "rendezvous/native/detail/impl/leader_connector.ipp"
@@ -57,20 +57,24 @@ RULES = [
     ("a leader that steps down is bound to itself until its workers are gone",
      VOTE, "chosen_.rules.own_stop", "false", "vote candidates one_way"),
     ("a leader's own node lives by its lease",
-     LINK, "end_ = fencing::of_step_down(grace);", "end_ = fencing::of_end(grace);",
-     "candidates one_way"),
+     LINK, "connector_->reaches_own_process() ? fencing::of_step_down(grace) : "
+     "fencing::of_end(grace)", "fencing::of_end(grace)", "candidates one_way"),
     ("who follows a leader that resigned waits only for nodes that it knows",
      LINK, "is_known && has_server_resigned_", "has_server_resigned_", "candidates one_way"),
     ("... and any other new server for none",
      LINK, "is_known && has_server_resigned_", "is_known", "candidates one_way"),
+    ("... nor for those that it may know from a greeting that was in vain",
+     LINK, "    has_server_resigned_ = false;\n    co_return false;", "    co_return false;",
+     "candidates one_way"),
+    ("... and nobody waits for the own node of one that resigns",
+     LINK, "has_server_resigned_ = !connector_->reaches_own_process();",
+     "has_server_resigned_ = true;", "candidates one_way"),
     ("a voter that left supports its leader no longer than it could not vote",
-     VOTE, "return *voter.retired_at + patience();", "return time_point::max();",
-     "vote candidates one_way"),
+     VOTE, "(has_retired ? *voter.retired_at : voter.heard) + patience();",
+     "has_retired ? time_point::max() : voter.heard + patience();", "vote candidates one_way"),
     ("... and another agent in its place may be lost",
-     VOTE, "if (voter.retired_at && *voter.retired_at >= voter.heard) return "
-     "*voter.retired_at + patience();",
-     "if (voter.retired_at) return std::max(*voter.retired_at, voter.heard) + patience();",
-     "vote candidates one_way"),
+     VOTE, "const bool is_its_own_end = has_retired && voter.reached_at <= *voter.retired_at;",
+     "const bool is_its_own_end = has_retired;", "vote candidates one_way"),
     ("nodes are told only what a majority has",
      CANDIDATE, "return votes_.is_kept();", "return true;", "candidates one_way"),
     ("a new leader takes over the round of the former one",

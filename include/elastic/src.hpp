@@ -225,6 +225,7 @@
 #include <elastic/rendezvous/native/detail/impl/exclusion_list.ipp>
 #include <elastic/rendezvous/native/detail/impl/former_world.ipp>
 #include <elastic/rendezvous/native/detail/impl/leader_connector.ipp>
+#include <elastic/rendezvous/native/detail/impl/network_identity.ipp>
 #include <elastic/rendezvous/native/detail/impl/rendezvous_link.ipp>
 #include <elastic/rendezvous/native/detail/impl/round_register.ipp>
 #include <elastic/rendezvous/native/detail/impl/vote_machine.ipp>

@@ -54,9 +54,6 @@ class simulated_mesh {
         asio::bind_cancellation_slot(made->cancel.slot(), [made](std::exception_ptr) {}));
   }
 
-  /// The node is at an address of its own; others reach it at that of its place all the same.
-  void move(int node, std::string address) { addresses_[node] = std::move(address); }
-
   bool is_served(int place) const { return servers_.count(place) != 0; }
 
   /// Which node serves at each place.
@@ -190,11 +187,7 @@ class simulated_mesh {
         pipe_.hangs_up = true;
         pipe_.deliver_later();
       }
-      asio::ip::tcp::endpoint here() const override {
-        const auto moved = pipe_.net.addresses_.find(pipe_.at->node);
-        if (moved == pipe_.net.addresses_.end()) return {};
-        return {asio::ip::make_address(moved->second), 1};
-      }
+      asio::ip::tcp::endpoint here() const override { return {}; }
       asio::ip::tcp::endpoint there() const override { return {}; }
       pipe& pipe_;
     };
@@ -412,7 +405,6 @@ class simulated_mesh {
   std::set<int> barred_;
   std::set<int> muted_;
   std::set<int> deaf_;
-  std::map<int, std::string> addresses_;
   std::set<int> dead_;
   /// From when on another connection of two nodes may break at one end.
   std::map<std::pair<int, int>, time_point> safe_from_;

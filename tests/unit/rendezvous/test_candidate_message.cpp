@@ -68,7 +68,7 @@ TEST_CASE("candidate message: what is read is what was written", "[rendezvous]")
   const std::vector<candidate_answer> answers = {
       rejected{"no"},
       messages::wait{1},
-      present{2, 77, "10.0.0.2"},
+      present{2, 77, "a boot and a network"},
       accepted{},
       leads{4, 2},
       grant{3, true, true, true, true, 9, {}},

@@ -336,13 +336,21 @@ TIME_TEST("rendezvous link: who follows a server that resigned waits for this no
     co_await time.sleep_until(begin + 3s);
     REQUIRE(job.hellos.size() == 2);
     REQUIRE(link->known().change);
-    CHECK(link->known().change->what == "another node leads the job now");
-    CHECK(link->known().change->grace > 10s);
+    CHECK(link->known().change->what == "the node that led the job leads it no more");
+    CHECK(link->known().change->grace == elastic::duration::max());
     co_await link->wait_for_fence();
     CHECK(time.now() - begin > 15s);
   }
   SECTION("the next one does not, so that the round was over before") {
     job.welcomes = {welcome(6, false, 5s)};
+    co_await link->wait_for_fence();
+    CHECK(time.now() - begin < 3s);
+  }
+  SECTION("the next one may know it by a greeting that was in vain") {
+    co_await time.sleep_until(begin + 2s);
+    REQUIRE(job.hellos.size() == 2);
+    job.welcomes = {welcome(6, true, 5s)};
+    connector->first().close();
     co_await link->wait_for_fence();
     CHECK(time.now() - begin < 3s);
   }

@@ -135,6 +135,7 @@ class candidates_job : public elastic::test::simulated_job {
       options.others[static_cast<std::size_t>(place)] = nullptr;
       options.settings = parameters.settings();
       options.node = 1000 + static_cast<std::uint64_t>(node.id);
+      options.network = "the place";
       options.seed = random_.next();
       options.time = node.clock;
       options.log = log_of(node);

@@ -189,8 +189,8 @@ struct closed {
 
 struct alive {};
 
-/// The server leads the job no more, and hangs up next. Whoever follows it begins no round before
-/// this node has joined, or has been silent for too long.
+/// The server leads the job no more, and hangs up next. Whoever follows it and knows this node
+/// begins no round before that has joined, or has been silent for too long.
 struct resigned {};
 
 struct status {

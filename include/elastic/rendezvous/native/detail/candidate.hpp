@@ -44,6 +44,8 @@ class candidate final : public store_extension {
     rendezvous_settings settings;
     /// The number of this agent's node.
     std::uint64_t node = 0;
+    /// See network_identity; empty: it is not known.
+    std::string network = {};
     /// Another agent served here before, and was killed.
     bool has_restarted = false;
     bool fast_takeover = true;
@@ -87,10 +89,11 @@ class candidate final : public store_extension {
     std::shared_ptr<message_channel> channel;
     /// Set when it has come: it can be reached now.
     std::unique_ptr<event_flag> arrival;
-    /// The number of the agent that was met at its address last, 0: none was; and where that is, as
-    /// this one reaches it and as it says itself.
+    /// The number of the agent that was met at its address last, 0: none was; that address, and the
+    /// network in which it is.
     std::uint64_t node = 0;
     std::string address;
+    std::string network;
     /// It was met over this connection.
     bool is_met = false;
     /// The last that said it were this one while another agent was met here.

@@ -87,8 +87,8 @@ struct rejected {
 struct present {
   int index = 0;
   std::uint64_t node = 0;
-  /// Its own address on this connection, numeric: behind a virtual one it may be another host's.
-  std::string address;
+  /// See network_identity.
+  std::string network;
 };
 
 /// The second one: the agent that connected was met at its own address, and may ask now.

@@ -234,7 +234,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   std::optional<time_point> both_ended_at_;
   bool tells_ends_ = false;
   fencing end_;
-  /// The last server said that it leads no more, and there is none that follows it yet.
+  /// The last server said that it leads no more, and no other was greeted since in vain.
   bool has_server_resigned_ = false;
   /// The others have gone on without this node, until it joins again.
   bool is_given_up_ = false;

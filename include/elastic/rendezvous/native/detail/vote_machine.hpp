@@ -171,6 +171,7 @@ class vote_machine {
 
   struct other {
     bool is_reached = false;
+    time_point reached_at = time_point::min();
     std::uint64_t life = 0;
     std::optional<time_point> lost_at;
     std::optional<time_point> left_at;
@@ -220,7 +221,7 @@ class vote_machine {
   ELASTIC_DECL void look_at_lease(time_point now);
   ELASTIC_DECL void look_at_doubt(time_point now);
   ELASTIC_DECL void note_doubt();
-  // Until when it certainly votes for nobody else.
+  // Until when nobody in its place votes for another one.
   ELASTIC_DECL time_point support_end(const other& voter) const;
   ELASTIC_DECL void step_down(std::string why, time_point now);
   ELASTIC_DECL void say_to_asked(const candidate_messages::resign& request);

@@ -13,6 +13,7 @@
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/native/detail/candidate_addresses.hpp>
 #include <elastic/rendezvous/native/detail/exclusion_list.hpp>
+#include <elastic/rendezvous/native/detail/network_identity.hpp>
 #include <elastic/rendezvous/native/rendezvous_service.hpp>
 #include <elastic/rendezvous/node_id.hpp>
 #include <elastic/store/memory_store.hpp>
@@ -340,6 +341,7 @@ ELASTIC_DECL std::shared_ptr<detail::candidate> c10d_rendezvous::make_candidate(
   options.others[static_cast<std::size_t>(place)] = nullptr;
   options.settings = settings_;
   options.node = node;
+  options.network = detail::network_identity();
   options.has_restarted = has_restarted;
   options.fast_takeover = parameters_.yes_or_no("fast_takeover").value_or(true);
   options.seed = node;

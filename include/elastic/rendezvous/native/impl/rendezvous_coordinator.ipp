@@ -218,7 +218,7 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
   const std::int64_t most_term = std::max(limits::rendezvous_told_number, term_);
   if (told_round > most_round || request.most_term > most_term) {
     return fmt::format("this node tells of round {} of server {}, and the largest number is {}",
-                       told_round, request.most_term, limits::rendezvous_told_number);
+                       told_round, request.most_term, std::min(most_round, most_term));
   }
   const bool differs = request.settings.min_nodes != settings_.min_nodes ||
                        request.settings.max_nodes != settings_.max_nodes ||
@@ -233,8 +233,9 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
 ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::hello& request,
                                                     const member& node, time_point now) {
   const bool had_server = request.most_term != 0 && request.most_term != term_;
-  // The clock of this host may be behind that of the former one.
-  if (request.most_term > term_) term_ = request.most_term + 1;
+  // The clock of this host may be behind that of the former one. Of several servers the one that
+  // leads is asked for a greater term before.
+  if (request.most_term > term_ && !has_settings_) term_ = request.most_term + 1;
   if (request.former) {
     restarts_ = std::max(restarts_, request.former->restarts);
     begin_at(request.former->round + 1);

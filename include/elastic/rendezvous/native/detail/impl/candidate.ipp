@@ -10,7 +10,6 @@
 #include <elastic/base/race.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/net/detail/message_frame.hpp>
-#include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 
@@ -55,9 +54,6 @@ class candidate::visitor final : public store_extension::conversation {
     append_frame(frame, candidate_text(answer));
     from_.send(frame);
   }
-
-  /// At which it has reached this server.
-  std::string server_address() const { return plain_address(from_.here().address()).to_string(); }
 
   /// It took this for the only server of its job.
   void refuse(const std::string& list) {
@@ -281,7 +277,7 @@ ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::peer&
   const std::string why = objection(request);
   if (!why.empty()) return from.say(candidate_messages::rejected{why});
   from.claim = request;
-  from.say(candidate_messages::present{chosen_.self, chosen_.node, from.server_address()});
+  from.say(candidate_messages::present{chosen_.self, chosen_.node, chosen_.network});
   check_claim(from);
 }
 
@@ -348,9 +344,12 @@ ELASTIC_DECL bool candidate::take(int peer, const candidate_messages::present& a
     return false;
   }
   route& way = route_to(peer);
-  address += ' ' + answer.address;
-  if (way.node != answer.node) way.is_in_place = way.address == address;
+  if (way.node != answer.node) {
+    const bool is_same_network = !answer.network.empty() && way.network == answer.network;
+    way.is_in_place = is_same_network && way.address == address;
+  }
   way.node = answer.node;
+  way.network = answer.network;
   way.address = std::move(address);
   way.is_met = true;
   way.is_looking = false;

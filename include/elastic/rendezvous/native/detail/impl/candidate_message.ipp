@@ -76,7 +76,7 @@ struct candidate_message_writer {
     return of_candidate_kind("present")
         .add("index", message.index)
         .add("node", fmt::format("{:016x}", message.node))
-        .add("address", message.address)
+        .add("network", message.network)
         .text();
   }
   std::string operator()(const candidate_messages::accepted&) const {
@@ -188,7 +188,7 @@ ELASTIC_DECL candidate_answer parse_candidate_answer(std::string_view text) {
   const std::string kind = fields.text("kind");
   if (kind == "rejected") return messages::rejected{fields.text("why")};
   if (kind == "present") {
-    return messages::present{fields.place(), read_number(fields, "node"), fields.text("address")};
+    return messages::present{fields.place(), read_number(fields, "node"), fields.text("network")};
   }
   if (kind == "accepted") return messages::accepted{};
   if (kind == "wait") return messages::wait{fields.place()};

@@ -156,15 +156,15 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
 
 ELASTIC_DECL void rendezvous_link::begin_absence(time_point now) {
   ended_at_ = now;
-  const duration grace = settings_.reconnect_grace;
-  const fencing silence = fencing::of_silence(settings_.silence());
-  if (connector_->reaches_own_process()) {
-    end_ = fencing::of_step_down(grace);
-  } else {
-    // Who follows one that resigned knows nothing of connections that have ended.
-    end_ = has_server_resigned_ ? silence : fencing::of_end(grace);
+  if (has_server_resigned_) {
+    // Who follows it ends the round, and knows nothing of connections that have ended.
+    end_ = fencing::of_silence(settings_.silence());
+    return note_lost("the node that led the job leads it no more");
   }
-  lost_at_ = std::min(now + end_.notice, known_alive_at_ + silence.notice);
+  const duration grace = settings_.reconnect_grace;
+  end_ = connector_->reaches_own_process() ? fencing::of_step_down(grace) : fencing::of_end(grace);
+  const time_point silent = known_alive_at_ + fencing::of_silence(settings_.silence()).notice;
+  lost_at_ = std::min(now + end_.notice, silent);
 }
 
 ELASTIC_DECL auto rendezvous_link::connect_until(time_point deadline) -> task<channel_pointer> {
@@ -273,7 +273,11 @@ ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, ti
     const bool hangs_up_always = !is_known && ++hang_ups_ >= most_hang_ups;
     if (is_garbled || hangs_up_always) throw error(errc::protocol_violation, stranger());
   }
-  if (!reply) co_return false;
+  if (!reply) {
+    // It may know this node from that greeting alone.
+    has_server_resigned_ = false;
+    co_return false;
+  }
   if (const auto* refusal = std::get_if<rendezvous_messages::refused>(&*reply)) {
     throw error(errc::invalid_argument, refusal->why);
   }
@@ -322,10 +326,9 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
 ELASTIC_DECL void rendezvous_link::note_end_of_round(bool is_known, bool is_other_server) {
   if (greeting_.former) greeting_.former->until_end = false;
   // A new server says that it knows this node also if its first welcome was lost; but one that
-  // follows another in order waits for the nodes of the round.
+  // follows another in order, and was greeted once, waits for the nodes of the round.
   const bool is_waited_for = is_known && has_server_resigned_;
   if (known_.placed && !is_waited_for) is_given_up_ = true;
-  if (is_waited_for) return note_lost("another node leads the job now");
   note_lost(is_other_server ? "the server of the rendezvous was started anew"
                             : "this node was given up by the others");
 }
@@ -515,8 +518,11 @@ ELASTIC_DECL task<void> rendezvous_link::wait_for_fence() {
 ELASTIC_DECL void rendezvous_link::note_lost(std::string why) {
   if (!known_.placed || known_.change || known_.all_finished) return;
   const int restarts = known_.placed->restarts;
-  const duration grace = std::max(fence() - time_->now(), duration::zero());
-  known_.change = rendezvous_change{change_kind::node_lost, std::move(why), restarts, grace};
+  known_.change = rendezvous_change{change_kind::node_lost, std::move(why), restarts};
+  // Who follows a server that resigned puts the fence off.
+  if (!has_server_resigned_) {
+    known_.change->grace = std::max(fence() - time_->now(), duration::zero());
+  }
   notify();
 }
 

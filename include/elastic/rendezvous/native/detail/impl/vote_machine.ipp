@@ -34,6 +34,7 @@ ELASTIC_DECL vote_machine::vote_machine(options chosen, time_point now, std::int
 ELASTIC_DECL void vote_machine::reached(int peer, time_point now) {
   other& entry = others_.at(static_cast<std::size_t>(peer));
   entry.is_reached = true;
+  entry.reached_at = now;
   entry.lost_at.reset();
   if (role_ == vote_role::leads) write_to(peer, now);
   // What failed for want of votes may succeed now.
@@ -89,6 +90,8 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::vot
 ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::write& request,
                                          time_point now) {
   look_at_lease(now);
+  // Its leader counts it by the moment when it left.
+  if (is_retired_) return step(now);
   candidate_messages::ack answer;
   answer.term = request.term;
   answer.stamp = request.stamp;
@@ -458,11 +461,15 @@ ELASTIC_DECL time_point vote_machine::lease_end() const {
 }
 
 ELASTIC_DECL time_point vote_machine::support_end(const other& voter) const {
-  // That its connections end frees nobody then; what another agent in its place says came later.
-  if (voter.retired_at && *voter.retired_at >= voter.heard) return *voter.retired_at + patience();
-  if (voter.heard == time_point::min()) return time_point::min();
-  const time_point silent = voter.heard + patience();
-  return voter.lost_at ? std::min(silent, *voter.lost_at + grace() / 2) : silent;
+  // What another agent in its place says came later.
+  const bool has_retired = voter.retired_at && *voter.retired_at >= voter.heard;
+  if (!has_retired && voter.heard == time_point::min()) return time_point::min();
+  const time_point silent = (has_retired ? *voter.retired_at : voter.heard) + patience();
+  // The end of its own connections frees nobody; that of another agent's, which this one has
+  // written to, does.
+  const bool is_its_own_end = has_retired && voter.reached_at <= *voter.retired_at;
+  if (!voter.lost_at || is_its_own_end) return silent;
+  return std::min(silent, *voter.lost_at + grace() / 2);
 }
 
 ELASTIC_DECL void vote_machine::write_to(int peer, time_point now) {
