@@ -580,14 +580,16 @@ class vote_world {
     }
   }
 
+  // Workers of a node that stood still end a moment after it wakes.
+  bool stood_still(const life& of) const {
+    return of.paused_until > now_ || now_ < of.woken_at + std::chrono::milliseconds(250);
+  }
+
   void start_workers(std::size_t place, const run_of_node& started) {
     keep_runs();
     for (std::size_t other = 0; other < lives_.size(); ++other) {
       const life& with = lives_[other];
-      // Workers of a node that stood still end a moment after it wakes.
-      const bool stood_still =
-          !is_awake(other) || now_ < with.woken_at + std::chrono::milliseconds(250);
-      if (!with.run || stood_still) continue;
+      if (!with.run || stood_still(with)) continue;
       if (with.run->maker == started.maker && with.run->round == started.round) continue;
       complain(fmt::format("{} starts workers of round {} while {} has some of round {}", place,
                            started.round, other, with.run->round));
@@ -654,9 +656,7 @@ class vote_world {
           }
         }
       }
-      // Workers of a node that stood still end a moment after it wakes.
-      const bool stood_still = of.acts && !is_awake;
-      if (of.acts && !acts && !stood_still && is_awake) {
+      if (of.acts && !acts && !stood_still(of)) {
         of.workers_until = now_ + settings_.reconnect_grace / 4;
       }
       of.acts = acts;

@@ -529,7 +529,7 @@ TEST_CASE("vote machine: without any one of its rules something breaks", "[rende
   };
   const row rows[] = {{"promises", &vote_rules::promises, 1},
                       {"leases", &vote_rules::leases, 1},
-                      {"blank_waits", &vote_rules::blank_waits, 296},
+                      {"blank_waits", &vote_rules::blank_waits, 2512},
                       {"uncertainty", &vote_rules::uncertainty, 173},
                       {"own_stop", &vote_rules::own_stop, 1},
                       {"terms", &vote_rules::terms, 1}};
