@@ -9083,8 +9083,8 @@ struct rejected {
 struct present {
   int index = 0;
   std::uint64_t node = 0;
-  /// Its own address on this connection, numeric: behind a virtual one it may be another host's.
-  std::string address;
+  /// See network_identity.
+  std::string network;
 };
 
 /// The second one: the agent that connected was met at its own address, and may ask now.
@@ -9338,6 +9338,7 @@ class vote_machine {
 
   struct other {
     bool is_reached = false;
+    time_point reached_at = time_point::min();
     std::uint64_t life = 0;
     std::optional<time_point> lost_at;
     std::optional<time_point> left_at;
@@ -9387,7 +9388,7 @@ class vote_machine {
   ELASTIC_DECL void look_at_lease(time_point now);
   ELASTIC_DECL void look_at_doubt(time_point now);
   ELASTIC_DECL void note_doubt();
-  // Until when it certainly votes for nobody else.
+  // Until when nobody in its place votes for another one.
   ELASTIC_DECL time_point support_end(const other& voter) const;
   ELASTIC_DECL void step_down(std::string why, time_point now);
   ELASTIC_DECL void say_to_asked(const candidate_messages::resign& request);
@@ -9849,8 +9850,8 @@ struct closed {
 
 struct alive {};
 
-/// The server leads the job no more, and hangs up next. Whoever follows it begins no round before
-/// this node has joined, or has been silent for too long.
+/// The server leads the job no more, and hangs up next. Whoever follows it and knows this node
+/// begins no round before that has joined, or has been silent for too long.
 struct resigned {};
 
 struct status {
@@ -10437,6 +10438,8 @@ class candidate final : public store_extension {
     rendezvous_settings settings;
     /// The number of this agent's node.
     std::uint64_t node = 0;
+    /// See network_identity; empty: it is not known.
+    std::string network = {};
     /// Another agent served here before, and was killed.
     bool has_restarted = false;
     bool fast_takeover = true;
@@ -10480,10 +10483,11 @@ class candidate final : public store_extension {
     std::shared_ptr<message_channel> channel;
     /// Set when it has come: it can be reached now.
     std::unique_ptr<event_flag> arrival;
-    /// The number of the agent that was met at its address last, 0: none was; and where that is, as
-    /// this one reaches it and as it says itself.
+    /// The number of the agent that was met at its address last, 0: none was; that address, and the
+    /// network in which it is.
     std::uint64_t node = 0;
     std::string address;
+    std::string network;
     /// It was met over this connection.
     bool is_met = false;
     /// The last that said it were this one while another agent was met here.
@@ -10927,7 +10931,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   std::optional<time_point> both_ended_at_;
   bool tells_ends_ = false;
   fencing end_;
-  /// The last server said that it leads no more, and there is none that follows it yet.
+  /// The last server said that it leads no more, and no other was greeted since in vain.
   bool has_server_resigned_ = false;
   /// The others have gone on without this node, until it joins again.
   bool is_given_up_ = false;
@@ -30491,7 +30495,7 @@ struct candidate_message_writer {
     return of_candidate_kind("present")
         .add("index", message.index)
         .add("node", fmt::format("{:016x}", message.node))
-        .add("address", message.address)
+        .add("network", message.network)
         .text();
   }
   std::string operator()(const candidate_messages::accepted&) const {
@@ -30603,7 +30607,7 @@ ELASTIC_DECL candidate_answer parse_candidate_answer(std::string_view text) {
   const std::string kind = fields.text("kind");
   if (kind == "rejected") return messages::rejected{fields.text("why")};
   if (kind == "present") {
-    return messages::present{fields.place(), read_number(fields, "node"), fields.text("address")};
+    return messages::present{fields.place(), read_number(fields, "node"), fields.text("network")};
   }
   if (kind == "accepted") return messages::accepted{};
   if (kind == "wait") return messages::wait{fields.place()};
@@ -30692,6 +30696,7 @@ ELASTIC_DECL vote_machine::vote_machine(options chosen, time_point now, std::int
 ELASTIC_DECL void vote_machine::reached(int peer, time_point now) {
   other& entry = others_.at(static_cast<std::size_t>(peer));
   entry.is_reached = true;
+  entry.reached_at = now;
   entry.lost_at.reset();
   if (role_ == vote_role::leads) write_to(peer, now);
   // What failed for want of votes may succeed now.
@@ -30747,6 +30752,8 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::vot
 ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::write& request,
                                          time_point now) {
   look_at_lease(now);
+  // Its leader counts it by the moment when it left.
+  if (is_retired_) return step(now);
   candidate_messages::ack answer;
   answer.term = request.term;
   answer.stamp = request.stamp;
@@ -31116,11 +31123,15 @@ ELASTIC_DECL time_point vote_machine::lease_end() const {
 }
 
 ELASTIC_DECL time_point vote_machine::support_end(const other& voter) const {
-  // That its connections end frees nobody then; what another agent in its place says came later.
-  if (voter.retired_at && *voter.retired_at >= voter.heard) return *voter.retired_at + patience();
-  if (voter.heard == time_point::min()) return time_point::min();
-  const time_point silent = voter.heard + patience();
-  return voter.lost_at ? std::min(silent, *voter.lost_at + grace() / 2) : silent;
+  // What another agent in its place says came later.
+  const bool has_retired = voter.retired_at && *voter.retired_at >= voter.heard;
+  if (!has_retired && voter.heard == time_point::min()) return time_point::min();
+  const time_point silent = (has_retired ? *voter.retired_at : voter.heard) + patience();
+  // The end of its own connections frees nobody; that of another agent's, which this one has
+  // written to, does.
+  const bool is_its_own_end = has_retired && voter.reached_at <= *voter.retired_at;
+  if (!voter.lost_at || is_its_own_end) return silent;
+  return std::min(silent, *voter.lost_at + grace() / 2);
 }
 
 ELASTIC_DECL void vote_machine::write_to(int peer, time_point now) {
@@ -32168,7 +32179,7 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
   const std::int64_t most_term = std::max(limits::rendezvous_told_number, term_);
   if (told_round > most_round || request.most_term > most_term) {
     return fmt::format("this node tells of round {} of server {}, and the largest number is {}",
-                       told_round, request.most_term, limits::rendezvous_told_number);
+                       told_round, request.most_term, std::min(most_round, most_term));
   }
   const bool differs = request.settings.min_nodes != settings_.min_nodes ||
                        request.settings.max_nodes != settings_.max_nodes ||
@@ -32183,8 +32194,9 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
 ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::hello& request,
                                                     const member& node, time_point now) {
   const bool had_server = request.most_term != 0 && request.most_term != term_;
-  // The clock of this host may be behind that of the former one.
-  if (request.most_term > term_) term_ = request.most_term + 1;
+  // The clock of this host may be behind that of the former one. Of several servers the one that
+  // leads is asked for a greater term before.
+  if (request.most_term > term_ && !has_settings_) term_ = request.most_term + 1;
   if (request.former) {
     restarts_ = std::max(restarts_, request.former->restarts);
     begin_at(request.former->round + 1);
@@ -33072,9 +33084,6 @@ class candidate::visitor final : public store_extension::conversation {
     from_.send(frame);
   }
 
-  /// At which it has reached this server.
-  std::string server_address() const { return plain_address(from_.here().address()).to_string(); }
-
   /// It took this for the only server of its job.
   void refuse(const std::string& list) {
     const rendezvous_messages::refused refusal{
@@ -33297,7 +33306,7 @@ ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::peer&
   const std::string why = objection(request);
   if (!why.empty()) return from.say(candidate_messages::rejected{why});
   from.claim = request;
-  from.say(candidate_messages::present{chosen_.self, chosen_.node, from.server_address()});
+  from.say(candidate_messages::present{chosen_.self, chosen_.node, chosen_.network});
   check_claim(from);
 }
 
@@ -33364,9 +33373,12 @@ ELASTIC_DECL bool candidate::take(int peer, const candidate_messages::present& a
     return false;
   }
   route& way = route_to(peer);
-  address += ' ' + answer.address;
-  if (way.node != answer.node) way.is_in_place = way.address == address;
+  if (way.node != answer.node) {
+    const bool is_same_network = !answer.network.empty() && way.network == answer.network;
+    way.is_in_place = is_same_network && way.address == address;
+  }
   way.node = answer.node;
+  way.network = answer.network;
   way.address = std::move(address);
   way.is_met = true;
   way.is_looking = false;
@@ -34024,15 +34036,15 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
 
 ELASTIC_DECL void rendezvous_link::begin_absence(time_point now) {
   ended_at_ = now;
-  const duration grace = settings_.reconnect_grace;
-  const fencing silence = fencing::of_silence(settings_.silence());
-  if (connector_->reaches_own_process()) {
-    end_ = fencing::of_step_down(grace);
-  } else {
-    // Who follows one that resigned knows nothing of connections that have ended.
-    end_ = has_server_resigned_ ? silence : fencing::of_end(grace);
+  if (has_server_resigned_) {
+    // Who follows it ends the round, and knows nothing of connections that have ended.
+    end_ = fencing::of_silence(settings_.silence());
+    return note_lost("the node that led the job leads it no more");
   }
-  lost_at_ = std::min(now + end_.notice, known_alive_at_ + silence.notice);
+  const duration grace = settings_.reconnect_grace;
+  end_ = connector_->reaches_own_process() ? fencing::of_step_down(grace) : fencing::of_end(grace);
+  const time_point silent = known_alive_at_ + fencing::of_silence(settings_.silence()).notice;
+  lost_at_ = std::min(now + end_.notice, silent);
 }
 
 ELASTIC_DECL auto rendezvous_link::connect_until(time_point deadline) -> task<channel_pointer> {
@@ -34141,7 +34153,11 @@ ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, ti
     const bool hangs_up_always = !is_known && ++hang_ups_ >= most_hang_ups;
     if (is_garbled || hangs_up_always) throw error(errc::protocol_violation, stranger());
   }
-  if (!reply) co_return false;
+  if (!reply) {
+    // It may know this node from that greeting alone.
+    has_server_resigned_ = false;
+    co_return false;
+  }
   if (const auto* refusal = std::get_if<rendezvous_messages::refused>(&*reply)) {
     throw error(errc::invalid_argument, refusal->why);
   }
@@ -34190,10 +34206,9 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
 ELASTIC_DECL void rendezvous_link::note_end_of_round(bool is_known, bool is_other_server) {
   if (greeting_.former) greeting_.former->until_end = false;
   // A new server says that it knows this node also if its first welcome was lost; but one that
-  // follows another in order waits for the nodes of the round.
+  // follows another in order, and was greeted once, waits for the nodes of the round.
   const bool is_waited_for = is_known && has_server_resigned_;
   if (known_.placed && !is_waited_for) is_given_up_ = true;
-  if (is_waited_for) return note_lost("another node leads the job now");
   note_lost(is_other_server ? "the server of the rendezvous was started anew"
                             : "this node was given up by the others");
 }
@@ -34383,8 +34398,11 @@ ELASTIC_DECL task<void> rendezvous_link::wait_for_fence() {
 ELASTIC_DECL void rendezvous_link::note_lost(std::string why) {
   if (!known_.placed || known_.change || known_.all_finished) return;
   const int restarts = known_.placed->restarts;
-  const duration grace = std::max(fence() - time_->now(), duration::zero());
-  known_.change = rendezvous_change{change_kind::node_lost, std::move(why), restarts, grace};
+  known_.change = rendezvous_change{change_kind::node_lost, std::move(why), restarts};
+  // Who follows a server that resigned puts the fence off.
+  if (!has_server_resigned_) {
+    known_.change->grace = std::max(fence() - time_->now(), duration::zero());
+  }
   notify();
 }
 
@@ -34544,6 +34562,18 @@ ELASTIC_DECL std::string objection_to(const candidate_addresses& of);
 ELASTIC_DECL std::string objection_to_local_addr(
     const candidate_addresses& of, const std::string& local_addr, int served,
     const std::function<bool(const asio::ip::address&)>& is_own);
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/detail/network_identity.hpp ----
+
+namespace elastic::detail {
+
+/// Which network of which host since its boot the ports of this process belong to: of two processes
+/// that say the same only one has a port. Addresses do not show it, since they move from host to
+/// host and are translated on the way.
+/// Result: empty if the system does not tell. Thread-safety: any thread.
+ELASTIC_DECL std::string network_identity();
 
 }  // namespace elastic::detail
 
@@ -34862,6 +34892,7 @@ ELASTIC_DECL std::shared_ptr<detail::candidate> c10d_rendezvous::make_candidate(
   options.others[static_cast<std::size_t>(place)] = nullptr;
   options.settings = settings_;
   options.node = node;
+  options.network = detail::network_identity();
   options.has_restarted = has_restarted;
   options.fast_takeover = parameters_.yes_or_no("fast_takeover").value_or(true);
   options.seed = node;
@@ -49260,6 +49291,20 @@ ELASTIC_DECL std::string objection_to_local_addr(
         local_addr, to_text(of.list[place]));
   }
   return {};
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/detail/impl/network_identity.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::string network_identity() {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  struct stat network{};
+  if (boot.empty() || ::stat("/proc/self/ns/net", &network) != 0) return {};
+  return fmt::format("{}-{}", boot, network.st_ino);
 }
 
 }  // namespace elastic::detail
