@@ -60,6 +60,8 @@ def main():
     print(f"attempt {ATTEMPT}, from epoch {model.first_epoch}, {trainer.world_size} workers, "
           f"{type(trainer.strategy.cluster_environment).__name__}, "
           f"equal: {bool((totals == totals[0]).all())};", flush=True)
+    # A thread of the group may else still run when the process ends, which aborts it now and then.
+    torch.distributed.destroy_process_group()
 
 
 main()
