@@ -163,18 +163,23 @@ class stage {
     candidates_[place] = std::make_shared<candidate>(std::move(options));
     net_.serve(place, machine, candidates_[place]);
   }
+  /// An agent at each place, of which one leads then.
+  task<void> serve_all() {
+    for (const int place : {0, 1, 2}) serve(place, place, place);
+    co_await pass(2s);
+  }
   void serve_mute(int machine, int place) {
     net_.serve(place, machine, std::make_shared<mute_server>());
   }
   candidate& candidate_at(int place) { return *candidates_.at(place); }
 
-  /// A node that the candidate that leads has welcomed to a job of one node.
+  /// Somebody who has said nothing yet.
   task<std::unique_ptr<scripted_node>> connect(int machine, int place) {
     const auto connector = connectors(machine)[static_cast<std::size_t>(place)];
     co_return std::make_unique<scripted_node>(time_, co_await connector->connect());
   }
 
-  /// A node that the leader has welcomed.
+  /// A node that the leader has welcomed to a job of one node.
   task<std::unique_ptr<scripted_node>> enter(int machine, int leader) {
     auto node = co_await connect(machine, leader);
     node->say(elastic::detail::candidate_messages::seek{"job", list});
@@ -267,8 +272,7 @@ class stage {
 TIME_TEST("candidate: of two agents in one place the second is told so, and disturbs nobody",
           "[rendezvous]") {
   stage job(time);
-  for (const int place : {0, 1, 2}) job.serve(place, place, place);
-  co_await job.pass(2s);
+  co_await job.serve_all();
   REQUIRE(job.count("leads in term") == 1);
   for (const int self : {0, 1, 2}) {
     const int machine = 10 + self;
@@ -291,8 +295,7 @@ TIME_TEST("candidate: of two agents in one place the second is told so, and dist
 
 TIME_TEST("candidate: one whose agent is started anew takes part again", "[rendezvous]") {
   stage job(time);
-  for (const int place : {0, 1, 2}) job.serve(place, place, place);
-  co_await job.pass(2s);
+  co_await job.serve_all();
   for (const int place : {0, 1, 2}) {
     const std::size_t earlier_terms = job.count("leads in term");
     job.kill(place);
@@ -313,8 +316,7 @@ TIME_TEST("candidate: who follows a leader at its address shows that it is gone,
   for (const bool is_elsewhere : {false, true}) {
     INFO(is_elsewhere);
     stage job(time);
-    for (const int place : {0, 1, 2}) job.serve(place, place, place);
-    co_await job.pass(2s);
+    co_await job.serve_all();
     const int leader = co_await job.leader();
     // Cut off, it may lead on; its address may have moved.
     job.part(leader);
@@ -344,8 +346,7 @@ TIME_TEST("candidate: two of a list that are one server are refused by whoever l
 TIME_TEST("candidate: a node that asks twice hears once who leads, since it says its hello then",
           "[rendezvous]") {
   stage job(time);
-  for (const int place : {0, 1, 2}) job.serve(place, place, place);
-  co_await job.pass(2s);
+  co_await job.serve_all();
   const int leader = co_await job.leader();
   const auto channel = co_await job.connectors(5)[static_cast<std::size_t>(leader)]->connect();
   const elastic::detail::candidate_request question =
@@ -385,8 +386,7 @@ TIME_TEST("candidate: a leader tells a node its place when a majority has it, an
           "[rendezvous]") {
   for (const bool is_cut_off : {false, true}) {
     stage job(time);
-    for (const int place : {0, 1, 2}) job.serve(place, place, place);
-    co_await job.pass(2s);
+    co_await job.serve_all();
     const int leader = co_await job.leader();
     // On the leader's machine, so that it is cut off with it.
     const auto node = co_await job.enter(leader, leader);
@@ -403,8 +403,7 @@ TIME_TEST("candidate: a leader tells a node its place when a majority has it, an
 TIME_TEST("candidate: a leader stays until every node has left, which knows of the end then",
           "[rendezvous]") {
   stage job(time);
-  for (const int place : {0, 1, 2}) job.serve(place, place, place);
-  co_await job.pass(2s);
+  co_await job.serve_all();
   const int leader = co_await job.leader();
   const auto node = co_await job.place(5, leader);
   constexpr bool is_over = true;
@@ -423,8 +422,7 @@ TIME_TEST("candidate: a stranger cannot make terms so large that nodes cannot te
           "[rendezvous]") {
   constexpr std::int64_t most = elastic::limits::rendezvous_told_number / 2;
   stage job(time);
-  for (const int place : {0, 1, 2}) job.serve(place, place, place);
-  co_await job.pass(2s);
+  co_await job.serve_all();
   const int leader = co_await job.leader();
   const auto stranger = co_await job.connect(5, leader);
   stranger->say(elastic::detail::candidate_messages::seek{"job", list, most, -1, 0});
@@ -444,8 +442,7 @@ TIME_TEST("candidate: a stranger cannot make terms so large that nodes cannot te
 
 TIME_TEST("candidate: a leader that leaves tells its nodes so before it hangs up", "[rendezvous]") {
   stage job(time);
-  for (const int place : {0, 1, 2}) job.serve(place, place, place);
-  co_await job.pass(2s);
+  co_await job.serve_all();
   const int leader = co_await job.leader();
   const auto node = co_await job.place(5, leader);
   std::vector<std::string> heard;
@@ -460,8 +457,7 @@ TIME_TEST("candidate: a leader that the others leave in order serves on, and is 
   for (const bool leave_in_order : {true, false}) {
     INFO(leave_in_order);
     stage job(time);
-    for (const int place : {0, 1, 2}) job.serve(place, place, place);
-    co_await job.pass(2s);
+    co_await job.serve_all();
     const int leader = co_await job.leader();
     const auto node = co_await job.place(leader, leader);
     for (const int place : {0, 1, 2}) {
@@ -498,8 +494,7 @@ TIME_TEST("candidate: one whose address was that of a server that never answers 
 TIME_TEST("candidate: of two agents that come for one place at once the stranger is sent away",
           "[rendezvous]") {
   stage job(time);
-  for (const int place : {0, 1, 2}) job.serve(place, place, place);
-  co_await job.pass(2s);
+  co_await job.serve_all();
   job.kill(1);
   co_await job.pass(10s);
   sudden_client of_new_agent;
@@ -518,8 +513,7 @@ TIME_TEST("candidate: of two agents that come for one place at once the stranger
 TIME_TEST("candidate: one that cannot wait longer for the job's end does not say that it is there",
           "[rendezvous]") {
   stage job(time);
-  for (const int place : {0, 1, 2}) job.serve(place, place, place);
-  co_await job.pass(2s);
+  co_await job.serve_all();
   const int leader = co_await job.leader();
   const auto node = co_await job.place(5, leader);
   constexpr bool is_over = true;
