@@ -81,6 +81,24 @@ inline constexpr std::int64_t rendezvous_told_number = std::int64_t{1} << 61;
 inline constexpr int job_restarts = std::numeric_limits<int>::max() - 1;
 /// Jobs that meet at one server.
 inline constexpr std::size_t rendezvous_jobs = 1024;
+/// The run id of a job, by which its nodes find each other.
+inline constexpr std::size_t run_id_bytes = 1024;
+/// A numeric address, with the name of a network interface if it needs one.
+inline constexpr std::size_t numeric_address_bytes = 64;
+/// What the nodes of a job are told about a failure of its workers.
+inline constexpr std::size_t failure_text_bytes = 1024;
+/// Nodes that a job's server keeps a connection to: twice `max_nodes`, and this many more. Those
+/// beyond `max_nodes` stand by.
+inline constexpr std::size_t rendezvous_spare_nodes = 256;
+/// Nodes without a connection that a job's server remembers until they are lost: `max_nodes`, and
+/// this many more. If there are more, it forgets first those that had no place in a round, and then
+/// those that have been gone for longest.
+inline constexpr std::size_t rendezvous_gone_nodes = 64;
+/// Nodes of all jobs at a server but the one of its own agent.
+inline constexpr std::size_t rendezvous_other_nodes = 1024;
+/// Answers that a server keeps for one connection while a majority does not know what they follow
+/// from. Above this it closes the connection; the node connects again, and asks again.
+inline constexpr std::size_t rendezvous_held_bytes = 1024 * 1024;
 /// The endpoints of one rendezvous at which an agent may lead it, and the nodes of a job that has
 /// several: what each of those servers writes down is one message.
 inline constexpr int rendezvous_candidates = 9;

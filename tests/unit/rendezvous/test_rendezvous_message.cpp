@@ -228,7 +228,7 @@ TEST_CASE("rendezvous message: what is none is refused, and named", "[rendezvous
       {R"({"kind": "report"})", "\"text\""},
       {R"({"kind": "report", "text": ")" +
            std::string(elastic::limits::node_report_bytes + 1, 'a') + "\"}",
-       "has a report of over 30720 bytes"},
+       "has \"text\" of 30721 bytes; up to 30720 are taken"},
       {std::string(elastic::limits::rendezvous_message_bytes + 1, ' '), "bytes long"},
   };
   for (const refusal& entry : refusals) {

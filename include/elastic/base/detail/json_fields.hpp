@@ -41,6 +41,9 @@ class json_fields {
   ELASTIC_DECL bool flag(const char* name) const;
   ELASTIC_DECL std::string text(const char* name) const;
 
+  /// A text of at most so many bytes.
+  ELASTIC_DECL std::string text(const char* name, std::size_t most_bytes) const;
+
   /// A field of any type.
   ELASTIC_DECL const nlohmann::json& field(const char* name) const;
 

@@ -60,6 +60,12 @@ ELASTIC_DECL std::string json_fields::text(const char* name) const {
   return value.get<std::string>();
 }
 
+ELASTIC_DECL std::string json_fields::text(const char* name, std::size_t most_bytes) const {
+  std::string value = text(name);
+  if (value.size() <= most_bytes) return value;
+  refuse(fmt::format("has \"{}\" of {} bytes; up to {} are taken", name, value.size(), most_bytes));
+}
+
 ELASTIC_DECL const nlohmann::json& json_fields::field(const char* name) const {
   const auto position = json_->find(name);
   if (position == json_->end()) refuse(fmt::format("has no \"{}\"", name));

@@ -57,6 +57,13 @@ inline task<void> look_up(std::shared_ptr<candidate_addresses> of) {
   }
 }
 
+/// Refuses what a server would refuse when it hears it.
+inline void check_length(std::string_view option, std::string_view value, std::size_t most_bytes) {
+  if (value.size() <= most_bytes) return;
+  throw error(errc::invalid_argument, fmt::format("{}: it has {} bytes, and up to {} are allowed",
+                                                  option, value.size(), most_bytes));
+}
+
 /// The setting `worker_networks`, once it is known that it can be used.
 inline std::string worker_networks(const rendezvous_parameters& parameters) {
   const auto setting = parameters.conf.find("worker_networks");
@@ -80,6 +87,8 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
   if (parameters_.run_id.empty()) {
     throw error(errc::invalid_argument, "--rdzv-id must not be empty for the c10d rendezvous");
   }
+  detail::check_length("--rdzv-id", parameters_.run_id, limits::run_id_bytes);
+  detail::check_length("--local-addr", parameters_.local_addr, limits::host_name_bytes);
   endpoints_ = parse_endpoints(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
                                rendezvous_host::default_port, c10d_rendezvous::most_endpoints);
   endpoint_ = endpoints_.front();

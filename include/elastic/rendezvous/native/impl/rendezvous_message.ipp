@@ -50,7 +50,7 @@ inline json_object& add_master(json_object& object, const master_endpoint& maste
 inline master_endpoint read_master(const json_fields& fields) {
   constexpr int most_ports = 65535;
   master_endpoint master;
-  master.address = fields.text("address");
+  master.address = fields.text("address", limits::host_name_bytes);
   master.port = static_cast<std::uint16_t>(fields.small_number("port", 0, most_ports));
   master.served_by_agent = fields.flag("served");
   return master;
@@ -85,9 +85,7 @@ inline report_demand read_demand(const json_fields& fields) {
 }
 
 inline std::string read_report(const json_fields& fields) {
-  std::string text = fields.text("text");
-  if (text.size() <= limits::node_report_bytes) return text;
-  fields.refuse(fmt::format("has a report of over {} bytes", limits::node_report_bytes));
+  return fields.text("text", limits::node_report_bytes);
 }
 
 inline change_kind read_change_kind(const json_fields& fields) {
@@ -195,7 +193,8 @@ struct message_writer {
     return of_kind("keep_alive").text();
   }
   std::string operator()(const rendezvous_messages::failed& message) const {
-    return of_kind("failed").add("round", message.round).add("what", message.what).text();
+    const std::string what = beginning_of(message.what, limits::failure_text_bytes);
+    return of_kind("failed").add("round", message.round).add("what", what).text();
   }
   std::string operator()(const rendezvous_messages::finished& message) const {
     return of_kind("finished").add("round", message.round).text();
@@ -214,7 +213,8 @@ struct message_writer {
     return object.text();
   }
   std::string operator()(const rendezvous_messages::close_job& message) const {
-    return of_kind("close").add("end", text_of(message.end)).add("why", message.why).text();
+    const std::string why = beginning_of(message.why, limits::ending_text_bytes);
+    return of_kind("close").add("end", text_of(message.end)).add("why", why).text();
   }
   std::string operator()(const rendezvous_messages::ask_status&) const {
     return of_kind("ask_status").text();
@@ -302,21 +302,25 @@ inline rendezvous_messages::former_round read_former(const json_fields& fields) 
   former.host_rank = fields.small_number("host_rank", -1, former.world - 1);
   former.restarts = fields.small_number("restarts", 0, limits::job_restarts);
   former.until_end = fields.flag("until_end");
-  former.server = fields.text("server");
+  former.server = fields.text("server", limits::numeric_address_bytes);
   return former;
+}
+
+inline std::string read_run_id(const json_fields& fields) {
+  return fields.text("run_id", limits::run_id_bytes);
 }
 
 /// All of it but the number.
 inline node_id read_node(const json_fields& fields) {
   node_id node;
-  node.host = fields.text("host");
+  node.host = fields.text("host", limits::host_name_bytes);
   node.pid = fields.number("pid", 0, std::numeric_limits<std::int64_t>::max());
   node.local_id = fields.number("local_id", 0, std::numeric_limits<std::int64_t>::max());
   return node;
 }
 
 inline rendezvous_messages::witness read_witness(const json_fields& fields) {
-  rendezvous_messages::witness message{fields.text("run_id"), read_node(fields)};
+  rendezvous_messages::witness message{read_run_id(fields), read_node(fields)};
   message.node.number = read_node_number(fields);
   return message;
 }
@@ -350,6 +354,12 @@ inline std::string read_node_name(const json_fields& fields) {
                             limits::node_name_bytes));
 }
 
+/// A sentence for people, of which a node of an earlier release may send too much.
+inline std::string read_reason(const json_fields& fields, const char* name,
+                               std::size_t most_bytes) {
+  return beginning_of(fields.text(name), most_bytes);
+}
+
 inline rendezvous_messages::leave read_leave(const json_fields& fields) {
   rendezvous_messages::leave message;
   if (!fields.has("keep_out_ms")) return message;
@@ -363,7 +373,7 @@ inline rendezvous_messages::hello read_hello(const json_fields& fields) {
   constexpr int most = std::numeric_limits<int>::max();
   rendezvous_messages::hello message;
   message.version = fields.small_number("version", 1, most);
-  message.run_id = fields.text("run_id");
+  message.run_id = read_run_id(fields);
   message.node = read_node(fields);
   // One of another version is refused by the coordinator, whose sentence names both.
   if (message.version == message.current_version) message.node.number = read_node_number(fields);
@@ -389,9 +399,8 @@ inline rendezvous_messages::join read_join(const json_fields& fields) {
   message.after = fields.number("after", -1, last_round);
   message.timeout = milliseconds(fields, "timeout_ms");
   message.offer = read_master(fields);
-  if (fields.has("addresses")) message.addresses = fields.text("addresses");
-  if (message.addresses.size() > limits::node_addresses_bytes) {
-    fields.refuse(fmt::format("has \"addresses\" of over {} bytes", limits::node_addresses_bytes));
+  if (fields.has("addresses")) {
+    message.addresses = fields.text("addresses", limits::node_addresses_bytes);
   }
   try {
     address_filter().add_list(message.addresses, ' ');
@@ -420,19 +429,20 @@ ELASTIC_DECL rendezvous_request parse_rendezvous_request(std::string_view text) 
   if (kind == "join") return detail::read_join(fields);
   if (kind == "keep_alive") return messages::keep_alive{};
   if (kind == "failed") {
-    return messages::failed{fields.number("round", 0, detail::last_round), fields.text("what")};
+    return messages::failed{fields.number("round", 0, detail::last_round),
+                            detail::read_reason(fields, "what", limits::failure_text_bytes)};
   }
   if (kind == "finished") return messages::finished{fields.number("round", 0, detail::last_round)};
   if (kind == "pause") {
-    messages::pause message{fields.text("why"), fields.flag("saves_first")};
-    if (message.why.size() > limits::pause_text_bytes) {
-      fields.refuse(fmt::format("has a \"why\" of over {} bytes", limits::pause_text_bytes));
-    }
-    return message;
+    return messages::pause{fields.text("why", limits::pause_text_bytes),
+                           fields.flag("saves_first")};
   }
   if (kind == "resume") return messages::resume{};
   if (kind == "leave") return detail::read_leave(fields);
-  if (kind == "close") return messages::close_job{detail::read_job_end(fields), fields.text("why")};
+  if (kind == "close") {
+    return messages::close_job{detail::read_job_end(fields),
+                               detail::read_reason(fields, "why", limits::ending_text_bytes)};
+  }
   if (kind == "ask_status") return messages::ask_status{};
   if (kind == "report") return messages::report{detail::read_report(fields)};
   fields.refuse(fmt::format("is of an unknown kind: '{:.40}'", kind));

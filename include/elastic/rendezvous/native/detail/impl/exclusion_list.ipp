@@ -83,11 +83,15 @@ ELASTIC_DECL std::vector<exclusion> exclusion_list::in_full() const {
   return list;
 }
 
+ELASTIC_DECL std::string beginning_of(std::string text, std::size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0U) == 0x80U) --most;
+  text.resize(most);
+  return text;
+}
+
 ELASTIC_DECL std::string short_line(std::string_view text, std::size_t most) {
-  std::string line = printable_line(text);
-  if (line.size() <= most) return line;
-  while (most > 0 && (static_cast<unsigned char>(line[most]) & 0xc0U) == 0x80U) --most;
-  return line.substr(0, most);
+  return beginning_of(printable_line(text), most);
 }
 
 ELASTIC_DECL std::string text_of(const std::vector<exclusion>& exclusions) {
