@@ -40,6 +40,9 @@ struct rendezvous_settings {
 
   /// How long a node may be silent: at most ten years.
   ELASTIC_DECL duration silence() const;
+
+  /// Lowers `silence()` and `reconnect_grace` to those of `most`, where they are higher.
+  ELASTIC_DECL void bound_patience(const rendezvous_settings& most);
 };
 
 /// Reads numbers of nodes such as "2,4,8".

@@ -5,6 +5,7 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/task.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -42,6 +43,10 @@ class store_extension {
     /// Bytes that have arrived, in whatever pieces.
     /// Errors: `error`, whose sentence is what the server's log says; the client is disconnected.
     virtual void received(std::string_view bytes) = 0;
+
+    /// How many bytes the client makes the extension hold, roughly. They count as what it makes the
+    /// server hold.
+    virtual std::size_t held() const { return 0; }
   };
 
   virtual ~store_extension() = default;

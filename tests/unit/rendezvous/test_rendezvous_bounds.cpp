@@ -219,4 +219,335 @@ TEST_CASE("rendezvous bounds: whatever nodes say, each answer fits into a messag
   }
 }
 
+// ---- nodes without a connection -----------------------------------------------------------------
+
+TEST_CASE("rendezvous bounds: of too many nodes that have gone the longest gone is forgotten",
+          "[rendezvous]") {
+  stage job;
+  job.join(1);
+  constexpr std::int64_t first = 10;
+  constexpr auto end = first + static_cast<std::int64_t>(most_gone);
+  for (std::int64_t number = first; number < end; ++number) {
+    job.connect(number);
+    job.cut(number);
+  }
+  CHECK(job.knows(first));
+  CHECK(job.job.size() == most_gone + 1);
+  for (std::int64_t number = end; number < end + 1000; ++number) {
+    job.connect(number);
+    job.cut(number);
+    CHECK(!job.knows(number - static_cast<std::int64_t>(most_gone)));
+  }
+  CHECK(job.job.size() == most_gone + 1);
+  CHECK(job.knows(end + 999));
+  CHECK(job.knows(1));
+  // One that comes back is none of them.
+  job.connect(end + 500);
+  job.connect(2000);
+  job.cut(2000);
+  CHECK(job.job.size() == most_gone + 2);
+}
+
+TEST_CASE("rendezvous bounds: nodes with a place are forgotten last, and the others hear of it",
+          "[rendezvous]") {
+  stage job;
+  for (std::int64_t number = 1; number <= max_nodes; ++number) job.join(number);
+  REQUIRE(job.job.state().complete);
+  // All of the round but one lose their connection for a moment, while others come and go.
+  for (std::int64_t number = 2; number <= max_nodes; ++number) job.cut(number);
+  for (std::int64_t number = 10; number < 1000; ++number) {
+    job.connect(number);
+    job.cut(number);
+  }
+  CHECK(job.job.size() == most_gone + 1);
+  job.last_answer_to(1);
+  for (std::int64_t number = 2; number <= max_nodes; ++number) CHECK(job.knows(number));
+  job.pass(0s);
+  CHECK_FALSE(job.last_answer_to(1));
+}
+
+TEST_CASE("rendezvous bounds: nodes that say they have a second connection are counted, too",
+          "[rendezvous]") {
+  stage job;
+  for (std::int64_t number = 1; number < 1000; ++number) {
+    hello greeting = greeting_of(number);
+    greeting.has_witness = true;
+    greeting.settings.keep_alive_interval = std::chrono::hours(24 * 365);
+    job.connect(number, greeting);
+    job.cut(number);
+  }
+  CHECK(job.job.size() == most_gone);
+}
+
+// ---- nodes with a connection --------------------------------------------------------------------
+
+TEST_CASE("rendezvous bounds: of too many nodes those go first that never asked for a place",
+          "[rendezvous]") {
+  stage job;
+  job.connect(1);
+  for (std::int64_t number = 2; number <= max_nodes; ++number) job.join(number);
+  for (std::int64_t number = 10; number < 2000; ++number) job.connect(number);
+  CHECK(job.job.size() == most_connected);
+  // The first to come is the first to go, and may come back.
+  CHECK(!job.knows(1));
+  CHECK(job.job.take_dropped().front() == 1);
+  CHECK(!job.knows(10));
+  CHECK(job.knows(1999));
+  for (std::int64_t number = 2; number <= max_nodes; ++number) CHECK(job.knows(number));
+  job.cut(1);
+  job.join(1);
+  CHECK(job.knows(1));
+  CHECK(job.job.size() == most_connected);
+}
+
+TEST_CASE("rendezvous bounds: one node more than may have a connection is told so",
+          "[rendezvous]") {
+  stage job;
+  constexpr auto most = static_cast<std::int64_t>(most_connected);
+  for (std::int64_t number = 1; number <= most; ++number) job.join(number);
+  CHECK(job.job.size() == most_connected);
+  job.connect(most + 1);
+  CHECK(job.refusal_of(most + 1) ==
+        "the job 'job' has 264 nodes, the most that its server keeps a connection to where "
+        "max_nodes is 4: twice as many, and 256 more");
+  CHECK(job.job.size() == most_connected);
+  // It takes up its own connection all the same, and there is room when one has left.
+  job.connect(1);
+  CHECK(job.knows(1));
+  job.say(2, leave{});
+  job.cut(2);
+  job.connect(most + 2);
+  CHECK(job.knows(most + 2));
+}
+
+TEST_CASE("rendezvous bounds: the bytes of a node are those of its texts", "[rendezvous]") {
+  stage job;
+  job.connect(1);
+  const std::size_t before = job.job.bytes_of(1);
+  CHECK(before > 0);
+  CHECK(job.job.bytes_of(2) == 0);
+  job.say(1, elastic::rendezvous_messages::join{
+                 -1, 1s, {std::string(200, 'a'), 1, true}, std::string(4000, ' ')});
+  CHECK(job.job.bytes_of(1) >= before + 4200);
+}
+
+// ---- names and patience -------------------------------------------------------------------------
+
+TEST_CASE("rendezvous bounds: no node can take itself for one of a former server",
+          "[rendezvous]") {
+  stage job;
+  elastic::detail::round_register kept;
+  kept.round = 3;
+  kept.members = {7};
+  rendezvous_settings settings = greeting_of(1).settings;
+  job.job.inherit(kept, 0, settings, job.now, job.now);
+  hello greeting = greeting_of(1);
+  greeting.node = {"former", 0, 0, {8, 0}};
+  job.connect(1, greeting);
+  greeting.node.number = {7, 0};
+  // It has the number of a former node, and is taken for that node only once.
+  job.connect(2, greeting);
+  job.connect(3);
+  CHECK(job.job.size() == 3);
+  job.pass(settings.silence() + 1s);
+  CHECK(job.job.size() == 0);
+}
+
+TEST_CASE("rendezvous bounds: the settings of the server's own agent count for its job",
+          "[rendezvous]") {
+  stage job;
+  rendezvous_settings own = greeting_of(1).settings;
+  own.keep_alive_interval = 2s;
+  job.job.begin_with(own);
+  hello greeting = greeting_of(1);
+  greeting.settings.max_nodes = 100'000;
+  job.connect(1, greeting);
+  CHECK(job.refusal_of(1) ==
+        "the job 'job' was begun with 1:4 nodes, this node was told 1:100000: another job of the "
+        "same run id, or another --nnodes");
+  greeting = greeting_of(2);
+  greeting.settings.keep_alive_interval = std::chrono::hours(24 * 365);
+  job.connect(2, greeting);
+  const auto answer = job.last_answer_to(2);
+  REQUIRE(answer);
+  CHECK(std::get<welcome>(*answer).settings.silence() == own.silence());
+  job.cut(2);
+  job.pass(own.silence() + 1s);
+  CHECK(job.job.is_idle());
+}
+
+TEST_CASE("rendezvous bounds: no node is missed for longer than the server's own agent allows",
+          "[rendezvous]") {
+  stage job;
+  rendezvous_settings own;
+  own.reconnect_grace = 1s;
+  job.job.bound_patience(own);
+  hello greeting = greeting_of(1);
+  greeting.has_witness = true;
+  greeting.settings.keep_alive_interval = std::chrono::hours(24 * 365);
+  greeting.settings.reconnect_grace = 24h;
+  job.connect(1, greeting);
+  const auto answer = job.last_answer_to(1);
+  REQUIRE(answer);
+  CHECK(std::get<welcome>(*answer).settings.silence() == own.silence());
+  CHECK(std::get<welcome>(*answer).settings.reconnect_grace == 1s);
+  // Shorter ones are the job's own.
+  rendezvous_settings shorter;
+  shorter.keep_alive_interval = 1s;
+  shorter.reconnect_grace = 10ms;
+  rendezvous_settings bounded = shorter;
+  bounded.bound_patience(own);
+  CHECK(bounded.keep_alive_interval == shorter.keep_alive_interval);
+  CHECK(bounded.reconnect_grace == shorter.reconnect_grace);
+}
+
+// ---- the service --------------------------------------------------------------------------------
+
+/// A client of the service: what it says arrives at once, and so does what it is told.
+class caller final : public elastic::store_extension::client {
+ public:
+  explicit caller(rendezvous_service& service) : conversation_(service.begin(*this)) {}
+
+  void send(std::string_view bytes) override { heard.append(bytes); }
+  void hang_up() override { is_dropped = true; }
+  asio::ip::tcp::endpoint here() const override { return {}; }
+  asio::ip::tcp::endpoint there() const override { return {}; }
+
+  /// Result: why the service ended the connection; empty: it did not.
+  std::string say(const rendezvous_request& request) {
+    std::string frame;
+    elastic::detail::append_frame(frame, elastic::to_text(request));
+    try {
+      conversation_->received(frame);
+    } catch (const elastic::error& refusal) {
+      return refusal.what();
+    }
+    return "";
+  }
+  std::string say_hello(const std::string& run_id, std::int64_t number) {
+    hello greeting = greeting_of(number);
+    greeting.run_id = run_id;
+    return say(greeting);
+  }
+  std::size_t held() const { return conversation_->held(); }
+  bool has_heard(const std::string& part) const { return heard.find(part) != std::string::npos; }
+
+  std::string heard;
+  bool is_dropped = false;
+
+ private:
+  std::unique_ptr<elastic::store_extension::conversation> conversation_;
+};
+
+TEST_CASE("rendezvous bounds: one job more than may meet at a server is told so",
+          "[rendezvous]") {
+  rendezvous_service service{elastic::logger()};
+  service.set_own_job("own", greeting_of(1).settings);
+  std::deque<caller> nodes;
+  std::int64_t number = 0;
+  for (std::size_t count = 0; count < limits::rendezvous_jobs; ++count) {
+    nodes.emplace_back(service);
+    REQUIRE(nodes.back().say_hello(fmt::format("job-{}", count), ++number).empty());
+  }
+  const std::string refusal = "1024 jobs meet at this server, which is the most";
+  caller late(service);
+  CHECK(late.say_hello("late", ++number) == refusal);
+  CHECK(late.has_heard(refusal));
+  // The own job has room whatever others do.
+  caller own(service);
+  CHECK(own.say_hello("own", ++number).empty());
+  CHECK(own.has_heard("welcome"));
+  // Jobs of which nobody is left make room for others.
+  nodes[0].say(leave{});
+  nodes[1].say(leave{});
+  caller next(service);
+  CHECK(next.say_hello("next", ++number).empty());
+  CHECK(next.has_heard("welcome"));
+}
+
+TEST_CASE("rendezvous bounds: the nodes of all other jobs at an agent's server are limited",
+          "[rendezvous]") {
+  rendezvous_service service{elastic::logger()};
+  rendezvous_settings own = greeting_of(1).settings;
+  own.max_nodes = 4000;
+  service.set_own_job("own", own);
+  std::int64_t number = 0;
+  std::deque<caller> nodes;
+  const auto say_hello = [&](const std::string& run_id, int most_nodes) {
+    hello greeting = greeting_of(++number);
+    greeting.run_id = run_id;
+    greeting.settings.max_nodes = most_nodes;
+    nodes.emplace_back(service);
+    return nodes.back().say(greeting);
+  };
+  for (std::size_t count = 0; count < limits::rendezvous_other_nodes; ++count) {
+    REQUIRE(say_hello(count % 2 == 0 ? "one" : "two", 100'000).empty());
+  }
+  const std::string refusal =
+      "the jobs beside its own at this server have 1024 nodes, which is the most";
+  CHECK(say_hello("one", 100'000) == refusal);
+  CHECK(nodes.back().has_heard(refusal));
+  CHECK(say_hello("three", 100'000) == refusal);
+  for (int count = 0; count < 2000; ++count) {
+    REQUIRE(say_hello("own", 4000).empty());
+  }
+}
+
+TEST_CASE("rendezvous bounds: a connection tells what its node takes", "[rendezvous]") {
+  rendezvous_service service{elastic::logger()};
+  caller node(service);
+  node.say_hello("job", 1);
+  const std::size_t before = node.held();
+  node.say(elastic::rendezvous_messages::join{
+      -1, 1s, {std::string(200, 'a'), 1, true}, std::string(4000, ' ')});
+  CHECK(node.held() >= before + 4200);
+}
+
+TEST_CASE("rendezvous bounds: what may not be said yet waits at its connection, and goes with it",
+          "[rendezvous]") {
+  const auto log = std::make_shared<elastic::test::log_recorder>();
+  const auto job = std::make_shared<rendezvous_coordinator>("job");
+  bool may_speak = false;
+  rendezvous_service service(
+      job, [&may_speak](const rendezvous_coordinator&) { return may_speak; }, log->log(),
+      std::make_shared<elastic::system_time>());
+  auto node = std::make_unique<caller>(service);
+  node->say_hello("job", 1);
+  CHECK(node->heard.empty());
+  const std::size_t after_hello = node->held();
+  constexpr int words = 1000;
+  for (int count = 0; count < words; ++count) node->say(keep_alive{});
+  CHECK(node->held() > after_hello + 10 * words);
+  // Another one says more than the server keeps for it.
+  caller loud(service);
+  loud.say_hello("job", 2);
+  for (int count = 0; count < 100'000 && !loud.is_dropped; ++count) loud.say(keep_alive{});
+  CHECK(loud.is_dropped);
+  CHECK(loud.held() < limits::rendezvous_held_bytes);
+  CHECK(log->has("more than 1048576 bytes of answers wait"));
+  // Those that come and go leave nothing.
+  for (std::int64_t number = 10; number < 1000; ++number) {
+    caller passing(service);
+    passing.say_hello("job", number);
+  }
+  CHECK(job->size() == 2 + most_gone);
+  CHECK(job->take_answers().empty());
+  caller leaving(service);
+  leaving.say_hello("job", 3);
+  leaving.say(leave{});
+  CHECK(!leaving.is_dropped);
+  may_speak = true;
+  service.speak();
+  const std::size_t welcome_at = node->heard.find("welcome");
+  CHECK(welcome_at < node->heard.find("alive"));
+  CHECK(leaving.has_heard("welcome"));
+  CHECK(leaving.is_dropped);
+  CHECK(!loud.has_heard("alive"));
+  CHECK(node->held() <= after_hello);
+  // From now on answers go at once.
+  node->heard.clear();
+  node->say(keep_alive{});
+  CHECK(node->has_heard("alive"));
+}
+
 }  // namespace rendezvous_bounds_tests

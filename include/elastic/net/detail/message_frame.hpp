@@ -27,6 +27,9 @@ class frame_reader {
   /// Errors: `errc::protocol_violation` if it is longer than the bound.
   ELASTIC_DECL std::optional<std::string_view> next();
 
+  /// How many bytes of memory it takes.
+  std::size_t held() const { return bytes_.capacity(); }
+
  private:
   static constexpr std::size_t header = 4;
 

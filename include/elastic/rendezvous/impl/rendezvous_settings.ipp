@@ -33,6 +33,13 @@ ELASTIC_DECL duration rendezvous_settings::silence() const {
   return is_longer ? longest : keep_alive_interval * keep_alive_max_attempt;
 }
 
+ELASTIC_DECL void rendezvous_settings::bound_patience(const rendezvous_settings& most) {
+  reconnect_grace = std::min(reconnect_grace, most.reconnect_grace);
+  if (silence() <= most.silence()) return;
+  keep_alive_interval = most.keep_alive_interval;
+  keep_alive_max_attempt = most.keep_alive_max_attempt;
+}
+
 ELASTIC_DECL std::vector<int> parse_node_counts(std::string_view text) {
   const auto refuse = [] {
     throw error(errc::invalid_argument,

@@ -9,6 +9,7 @@
 #include <elastic/rendezvous/detail/round_state.hpp>
 #include <elastic/rendezvous/native/detail/exclusion_list.hpp>
 #include <elastic/rendezvous/native/detail/former_world.hpp>
+#include <elastic/rendezvous/native/detail/member_queue.hpp>
 #include <elastic/rendezvous/native/detail/round_register.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/rendezvous/node_id.hpp>
@@ -16,6 +17,7 @@
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -38,6 +40,10 @@ namespace elastic {
 /// Nodes that were with a former server of the job tell of their last round. Then rounds and
 /// restarts are counted on, and the first round waits until no worker of the former world can be
 /// left (`detail::former_world`).
+///
+/// What nodes make it hold is bounded: it keeps a connection to `2 * max_nodes` nodes and
+/// `limits::rendezvous_spare_nodes` more, and remembers `max_nodes` and
+/// `limits::rendezvous_gone_nodes` more that have no connection.
 ///
 /// Thread-safety: one strand at a time.
 class rendezvous_coordinator {
@@ -63,6 +69,16 @@ class rendezvous_coordinator {
                                                std::int64_t term = 1);
 
   const std::string& run_id() const { return run_id_; }
+
+  // ---- what the server's own agent says --------------------------------------------------------
+
+  /// The job is that of the server's own agent: its settings count, whoever says hello first. Call
+  /// it before anything else.
+  ELASTIC_DECL void begin_with(const rendezvous_settings& settings);
+
+  /// No node of the job may be silent, or without a connection, for longer than `most` allows. Call
+  /// it before anything else.
+  void bound_patience(const rendezvous_settings& most) { most_patience_ = most; }
 
   // ---- one server after another -----------------------------------------------------------------
 
@@ -139,6 +155,12 @@ class rendezvous_coordinator {
   int restarts() const { return restarts_; }
   std::int64_t term() const { return term_; }
 
+  /// How many nodes take part or are remembered.
+  std::size_t size() const { return members_.size(); }
+
+  /// How many bytes the node of this connection takes here; 0: the connection has none.
+  ELASTIC_DECL std::size_t bytes_of(connection link) const;
+
   /// Whether nobody takes part, so that nothing but the end of the job is worth keeping. None of
   /// the connections so far can take part any more; they may still speak, and end.
   bool is_idle() const { return members_.empty(); }
@@ -164,6 +186,11 @@ class rendezvous_coordinator {
     std::optional<rendezvous_messages::former_round> former;
     /// In the roster.
     std::int64_t key = 0;
+    /// It has asked for a place in a round.
+    bool has_asked = false;
+    /// In `idle_` and `gone_`.
+    std::optional<detail::member_queue::ticket> idle;
+    std::optional<detail::member_queue::ticket> gone;
     bool has_reports = false;
     /// Why no round is to begin.
     std::optional<std::string> pause;
@@ -182,6 +209,18 @@ class rendezvous_coordinator {
 
   ELASTIC_DECL void welcome(connection from, const rendezvous_messages::hello& request,
                             time_point now);
+
+  ELASTIC_DECL void refuse(connection from, std::string why);
+
+  // Makes room for one more node with a connection. Result: whether there is room.
+  ELASTIC_DECL bool make_room_for(const node_id& node, time_point now);
+  ELASTIC_DECL std::size_t most_connected() const;
+  ELASTIC_DECL std::string no_room() const;
+
+  // A node has a connection from now on.
+  ELASTIC_DECL void note_arrival(const node_id& node, member& entry);
+  // A node has no connection any more.
+  ELASTIC_DECL void note_absence(const node_id& node, member& entry, time_point now);
 
   ELASTIC_DECL void welcome_witness(connection from, const node_id& node);
 
@@ -225,8 +264,9 @@ class rendezvous_coordinator {
 
   // ---- a former server's round ----------------------------------------------------------------
 
-  // A node of it that has said nothing yet.
+  // A node of it that has said nothing yet. No node can say hello by this name.
   ELASTIC_DECL static node_id former_node(std::uint64_t number);
+  ELASTIC_DECL static std::string name_of(const node_id& node);
   ELASTIC_DECL void expect(std::uint64_t number, time_point until);
   ELASTIC_DECL void recognize(const node_id& node);
 
@@ -354,6 +394,14 @@ class rendezvous_coordinator {
   std::int64_t round_term_ = 0;
   /// The settings are not those of the first node, but the server's.
   bool has_settings_ = false;
+  /// The job is one of several servers, of which a majority chose this one.
+  bool is_elected_ = false;
+  /// How long nodes may be silent, at most.
+  std::optional<rendezvous_settings> most_patience_;
+  /// Those with a connection that have never asked for a place.
+  detail::member_queue idle_;
+  /// Those without one.
+  detail::member_queue gone_;
   /// The round is a former server's.
   bool is_inherited_ = false;
   /// Of the newest round that was complete.

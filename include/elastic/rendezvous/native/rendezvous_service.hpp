@@ -9,8 +9,11 @@
 #include <elastic/base/time.hpp>
 #include <elastic/net/detail/message_frame.hpp>
 #include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
+#include <elastic/rendezvous/node_id.hpp>
+#include <elastic/rendezvous/rendezvous_settings.hpp>
 #include <elastic/store/store_extension.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -44,6 +47,12 @@ class rendezvous_service final : public store_extension,
 
   ELASTIC_DECL ~rendezvous_service() override;
 
+  /// Says which of the jobs is that of the server's own agent, and its settings, which count for
+  /// all of its nodes. No node of another job may then be silent for longer than a node of this
+  /// one, and all other jobs together have `limits::rendezvous_other_nodes` nodes at most. Call it
+  /// before `run`.
+  ELASTIC_DECL void set_own_job(std::string run_id, const rendezvous_settings& settings);
+
   /// Has the nodes of this job tell of themselves for those who look at it; call it before `run`,
   /// on a service that is held by a shared pointer.
   ELASTIC_DECL void show(std::string run_id, std::shared_ptr<report_exchange> reports);
@@ -75,6 +84,7 @@ class rendezvous_service final : public store_extension,
     node_conversation(const node_conversation&) = delete;
     node_conversation& operator=(const node_conversation&) = delete;
     ELASTIC_DECL void received(std::string_view bytes) override;
+    std::size_t held() const override { return frames_.held() + of_.held_by(id_); }
 
    private:
     rendezvous_service& of_;
@@ -86,6 +96,16 @@ class rendezvous_service final : public store_extension,
     client* peer;
     /// Null until it has said which. Lives as long as the connection, also if the job is forgotten.
     std::shared_ptr<rendezvous_coordinator> job = nullptr;
+    /// What its node takes in the job.
+    std::size_t node_bytes = 0;
+    /// Answers that wait until the server may speak, and whether the connection ends after them.
+    std::string unsent = {};
+    bool ends_then = false;
+  };
+
+  struct own_job {
+    std::string run_id;
+    rendezvous_settings settings;
   };
 
   // ---- what clients do ------------------------------------------------------------------------
@@ -93,17 +113,29 @@ class rendezvous_service final : public store_extension,
   ELASTIC_DECL connection enter(client& from);
   ELASTIC_DECL void gone(connection id);
   ELASTIC_DECL void received(connection id, std::string_view message);
+  ELASTIC_DECL std::size_t held_by(connection id) const;
   ELASTIC_DECL void introduce(connection id, node_connection& from, const std::string& run_id);
   ELASTIC_DECL std::shared_ptr<rendezvous_coordinator> begin_job(const std::string& run_id);
 
   // Jobs that nobody takes part in are forgotten, those that have ended last of all.
-  ELASTIC_DECL void make_room();
+  ELASTIC_DECL void make_room(connection id);
+  bool is_own(std::string_view run_id) const { return own_ && own_->run_id == run_id; }
+
+  // Refuses a node that would be one too many of those of other jobs.
+  ELASTIC_DECL void limit_nodes(connection id, const rendezvous_coordinator& job,
+                                const node_id& node);
+  [[noreturn]] ELASTIC_DECL void refuse(connection id, const std::string& why);
 
   // ---- what they are told ---------------------------------------------------------------------
 
   // What is sent may end connections, which is heard of here again.
   ELASTIC_DECL void deliver(rendezvous_coordinator& job);
   ELASTIC_DECL void send(connection to, const rendezvous_answer& what);
+  ELASTIC_DECL void hang_up(connection at);
+
+  // While the server may not speak, what it has to say waits at each connection, and goes with it.
+  ELASTIC_DECL void hold(connection to, const rendezvous_answer& what);
+  ELASTIC_DECL void send_held();
 
   // What nodes have told of themselves, and who is there.
   ELASTIC_DECL void pass_reports(rendezvous_coordinator& job);
@@ -118,8 +150,10 @@ class rendezvous_service final : public store_extension,
   std::shared_ptr<time_source> time_;
   std::function<bool(const rendezvous_coordinator&)> may_speak_;
   std::function<void(const rendezvous_coordinator&)> on_change_;
+  std::optional<own_job> own_;
   std::map<std::string, std::shared_ptr<rendezvous_coordinator>, std::less<>> jobs_;
   std::unordered_map<connection, node_connection> connections_;
+  bool has_held_ = false;
   connection last_ = 0;
   std::int64_t last_term_ = 0;
   std::string shown_job_;

@@ -65,8 +65,11 @@ class tcp_store_session {
   std::size_t unsent() const { return output_.size(); }
 
   /// What this client makes the server keep: unsent replies, unexecuted requests, the keys that it
-  /// waits for and watches; in bytes, roughly.
-  std::size_t held() const { return output_.size() + input_.size() + waited_ + watched_; }
+  /// waits for and watches, and what an extension keeps for it; in bytes, roughly.
+  std::size_t held() const {
+    const std::size_t further = conversation_ ? conversation_->held() : 0;
+    return output_.size() + input_.size() + waited_ + watched_ + further;
+  }
 
   /// Ends the session by the server's decision.
   ELASTIC_DECL void fail(std::string complaint);

@@ -31,12 +31,17 @@ ELASTIC_DECL rendezvous_coordinator::rendezvous_coordinator(std::string run_id, 
                                                             std::int64_t term)
     : run_id_(std::move(run_id)), log_(std::move(log)), term_(term) {}
 
+ELASTIC_DECL void rendezvous_coordinator::begin_with(const rendezvous_settings& settings) {
+  settings_ = settings;
+  has_settings_ = true;
+}
+
 ELASTIC_DECL void rendezvous_coordinator::inherit(const detail::round_register& kept,
                                                   std::uint64_t own_node,
                                                   const rendezvous_settings& settings,
                                                   time_point now, time_point begin) {
-  settings_ = settings;
-  has_settings_ = true;
+  begin_with(settings);
+  is_elected_ = true;
   own_node_ = own_node;
   kept_round_ = kept.round;
   kept_members_ = kept.members;
@@ -110,11 +115,13 @@ ELASTIC_DECL void rendezvous_coordinator::disconnected(connection from, time_poi
   }
   const auto position = nodes_.find(from);
   if (position == nodes_.end()) return;
-  member& gone = members_.at(position->second);
+  const node_id node = position->second;
+  member& gone = members_.at(node);
   nodes_.erase(position);
   gone.link.reset();
   gone.link_ended_at = now;
   wake_at(lost_at(gone));
+  note_absence(node, gone, now);
 }
 
 ELASTIC_DECL std::optional<time_point> rendezvous_coordinator::alone_since(
@@ -146,12 +153,12 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
     dropped_.push_back(from);
     return;
   }
-  if (const auto why = objection(request)) {
-    ends_.erase(from);
-    answers_.push_back({from, rendezvous_messages::refused{false, *why}});
-    return;
+  if (const auto why = objection(request)) return refuse(from, *why);
+  if (!make_room_for(request.node, now)) return refuse(from, no_room());
+  if (members_.empty() && !has_settings_) {
+    settings_ = request.settings;
+    if (most_patience_) settings_.bound_patience(*most_patience_);
   }
-  if (members_.empty() && !has_settings_) settings_ = request.settings;
   recognize(request.node);
   const auto [position, is_new] = members_.try_emplace(request.node);
   member& node = position->second;
@@ -163,6 +170,7 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
   node.ends = ends_[from];
   node.heard = now;
   node.link_ended_at.reset();
+  note_arrival(request.node, node);
   node.has_witness = request.has_witness;
   node.witness.reset();
   node.witness_ended_at.reset();
@@ -180,6 +188,64 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
   }
   if (ending_) return answer(request.node, rendezvous_messages::closed{ending_->how, ending_->why});
   if (!is_new) repeat_news(request.node, now);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::refuse(connection from, std::string why) {
+  ends_.erase(from);
+  answers_.push_back({from, rendezvous_messages::refused{false, std::move(why)}});
+}
+
+ELASTIC_DECL std::size_t rendezvous_coordinator::most_connected() const {
+  return 2 * static_cast<std::size_t>(settings_.max_nodes) + limits::rendezvous_spare_nodes;
+}
+
+ELASTIC_DECL bool rendezvous_coordinator::make_room_for(const node_id& node, time_point now) {
+  const auto known = members_.find(node);
+  const bool takes_up_its_own = known != members_.end() && known->second.link;
+  if (takes_up_its_own || nodes_.size() < most_connected()) return true;
+  if (idle_.size() == 0) return false;
+  // One that wants something comes back, and is greeted again.
+  give_up(node_id(idle_.first()), now);
+  return true;
+}
+
+ELASTIC_DECL std::string rendezvous_coordinator::no_room() const {
+  return fmt::format(
+      "the job '{}' has {} nodes, the most that its server keeps a connection to where max_nodes "
+      "is {}: twice as many, and {} more",
+      run_id_, most_connected(), settings_.max_nodes, limits::rendezvous_spare_nodes);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::note_arrival(const node_id& node, member& entry) {
+  gone_.remove(entry.gone);
+  idle_.remove(entry.idle);
+  if (!entry.has_asked) entry.idle = idle_.add(node);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::note_absence(const node_id& node, member& entry,
+                                                       time_point now) {
+  idle_.remove(entry.idle);
+  const bool has_place =
+      state_.participants.count(node) != 0 || state_.wait_list.count(node) != 0;
+  entry.gone = gone_.add(node, has_place);
+  const std::size_t most =
+      static_cast<std::size_t>(settings_.max_nodes) + limits::rendezvous_gone_nodes;
+  if (gone_.size() <= most) return;
+  give_up(node_id(gone_.first()), now);
+  // Others may have to hear of it.
+  wake_at(now);
+}
+
+ELASTIC_DECL std::size_t rendezvous_coordinator::bytes_of(connection link) const {
+  const auto position = nodes_.find(link);
+  if (position == nodes_.end()) return 0;
+  // The node's name stands in several tables.
+  constexpr std::size_t copies = 6;
+  const node_id& node = position->second;
+  const member& of = members_.at(node);
+  return sizeof(member) + copies * (sizeof(node_id) + node.host.size()) + of.name.size() +
+         of.offer.address.size() + of.own_addresses.size() +
+         (of.former ? of.former->server.size() : 0) + (of.pause ? of.pause->size() : 0);
 }
 
 ELASTIC_DECL void rendezvous_coordinator::welcome_witness(connection from, const node_id& node) {
@@ -235,7 +301,7 @@ ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::h
   const bool had_server = request.most_term != 0 && request.most_term != term_;
   // The clock of this host may be behind that of the former one. Of several servers the one that
   // leads is asked for a greater term before.
-  if (request.most_term > term_ && !has_settings_) term_ = request.most_term + 1;
+  if (request.most_term > term_ && !is_elected_) term_ = request.most_term + 1;
   if (request.former) {
     restarts_ = std::max(restarts_, request.former->restarts);
     begin_at(request.former->round + 1);
@@ -247,7 +313,7 @@ ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::h
     former_.told(*request.former, node.ends.here, silence, now);
   }
   // Of several servers the register tells which rounds there were.
-  if (had_server && !has_settings_) former_.told_server(request.most_term, silence, now);
+  if (had_server && !is_elected_) former_.told_server(request.most_term, silence, now);
   wake_at(former_.over_at());
 }
 
@@ -281,6 +347,8 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
                                                const rendezvous_messages::join& request,
                                                time_point now) {
   member& entry = members_.at(node);
+  entry.has_asked = true;
+  idle_.remove(entry.idle);
   // A round that no server can have made.
   if (request.after > std::max(limits::rendezvous_told_number, state_.round)) {
     const std::string why =
@@ -328,7 +396,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   if (change_) return answer(node, rendezvous_messages::changed{state_.round, *change_});
   // Workers whose peers vanish fail, too: that is not their fault.
   if (const auto missing = missing_participant()) {
-    return announce(change_kind::node_lost, fmt::format("node {} is gone", missing->text()));
+    return announce(change_kind::node_lost, fmt::format("node {} is gone", name_of(*missing)));
   }
   restarts_ = std::min(restarts_ + 1, limits::job_restarts);
   announce(change_kind::worker_failed, detail::failure_text(node, request.what));
@@ -414,13 +482,19 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
 }
 
 ELASTIC_DECL node_id rendezvous_coordinator::former_node(std::uint64_t number) {
-  return {"former", 0, 0, {number, 0}};
+  return {"former", -1, 0, {number, 0}};
+}
+
+ELASTIC_DECL std::string rendezvous_coordinator::name_of(const node_id& node) {
+  return node.pid < 0 ? "of the former server" : node.text();
 }
 
 ELASTIC_DECL void rendezvous_coordinator::expect(std::uint64_t number, time_point until) {
   const node_id node = former_node(number);
   state_.participants.emplace(node, static_cast<int>(state_.participants.size()));
-  members_[node].heard = until - settings_.silence();
+  member& entry = members_[node];
+  entry.heard = until - settings_.silence();
+  entry.has_asked = true;
   wake_at(until);
 }
 
@@ -633,16 +707,19 @@ ELASTIC_DECL void rendezvous_coordinator::give_up(const node_id& node, time_poin
 
 ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::string_view how,
                                                  time_point now) {
-  if (members_.at(node).witness) drop(*members_.at(node).witness);
+  member& entry = members_.at(node);
+  if (entry.witness) drop(*entry.witness);
+  idle_.remove(entry.idle);
+  gone_.remove(entry.gone);
   end_pause(node, now);
-  const bool has_finished = members_.at(node).has_finished;
-  if (how != "left") note_lost(node, members_.at(node));
+  const bool has_finished = entry.has_finished;
+  if (how != "left") note_lost(node, entry);
   if (how == "left") have_some_left_ = true;
   const bool ran = state_.complete && state_.participants.count(node) != 0;
   members_.erase(node);
   joining_.erase(node);
   if (ran && !has_finished && !ending_) {
-    announce(change_kind::node_lost, fmt::format("node {} {}", node.text(), how));
+    announce(change_kind::node_lost, fmt::format("node {} {}", name_of(node), how));
   }
   const detail::round_decision decision = detail::decide_leave(state_, node);
   carry_out(decision.action, how, node, now);

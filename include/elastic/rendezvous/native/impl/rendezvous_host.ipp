@@ -65,6 +65,7 @@ ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
     options.extension = std::move(service);
   } else if (protocol == rendezvous_protocol::native) {
     auto meeting = std::make_shared<rendezvous_service>(parameters.log, parameters.time);
+    meeting->set_own_job(parameters.run_id, parameters.settings());
     if (parameters.reports) meeting->show(parameters.run_id, parameters.reports);
     options.extension = std::move(meeting);
   }

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -35,6 +36,11 @@ ELASTIC_DECL rendezvous_service::rendezvous_service(
 
 ELASTIC_DECL rendezvous_service::~rendezvous_service() {
   if (reports_) reports_->end_serving(this);
+}
+
+ELASTIC_DECL void rendezvous_service::set_own_job(std::string run_id,
+                                                  const rendezvous_settings& settings) {
+  own_ = own_job{std::move(run_id), settings};
 }
 
 ELASTIC_DECL void rendezvous_service::show(std::string run_id,
@@ -108,6 +114,7 @@ ELASTIC_DECL void rendezvous_service::received(connection id, std::string_view m
   node_connection& from = connections_.at(id);
   if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&request)) {
     if (!from.job) introduce(id, from, greeting->run_id);
+    limit_nodes(id, *from.job, greeting->node);
   } else if (const auto* second = std::get_if<rendezvous_messages::witness>(&request)) {
     // Only of a job that is there.
     if (!from.job && jobs_.count(second->run_id) != 0) introduce(id, from, second->run_id);
@@ -120,9 +127,34 @@ ELASTIC_DECL void rendezvous_service::received(connection id, std::string_view m
   const std::shared_ptr<rendezvous_coordinator> job = from.job;
   job->received(id, request, time_->now());
   const bool is_sign = std::holds_alternative<rendezvous_messages::keep_alive>(request);
+  if (!is_sign) from.node_bytes = job->bytes_of(id);
   if (on_change_ && !is_sign) on_change_(*job);
   deliver(*job);
   plan(*job);
+}
+
+ELASTIC_DECL std::size_t rendezvous_service::held_by(connection id) const {
+  const auto position = connections_.find(id);
+  if (position == connections_.end()) return 0;
+  return position->second.node_bytes + position->second.unsent.size();
+}
+
+ELASTIC_DECL void rendezvous_service::limit_nodes(connection id, const rendezvous_coordinator& job,
+                                                  const node_id& node) {
+  if (is_own(job.run_id()) || job.knows(node)) return;
+  const std::size_t most = own_ ? limits::rendezvous_other_nodes : limits::nodes;
+  std::size_t nodes = 0;
+  for (const auto& [run_id, each] : jobs_) {
+    if (!is_own(run_id)) nodes += each->size();
+  }
+  if (nodes < most) return;
+  refuse(id, fmt::format("{} at this server have {} nodes, which is the most",
+                         own_ ? "the jobs beside its own" : "the jobs", most));
+}
+
+ELASTIC_DECL void rendezvous_service::refuse(connection id, const std::string& why) {
+  send(id, rendezvous_messages::refused{false, why});
+  throw error(errc::protocol_violation, why);
 }
 
 ELASTIC_DECL void rendezvous_service::introduce(connection id, node_connection& from,
@@ -131,7 +163,7 @@ ELASTIC_DECL void rendezvous_service::introduce(connection id, node_connection& 
   if (position == jobs_.end() && may_speak_) {
     throw error(errc::protocol_violation, "a node of another job than the one that meets here");
   }
-  if (position == jobs_.end()) make_room();
+  if (position == jobs_.end() && !is_own(run_id)) make_room(id);
   from.job = position != jobs_.end() ? position->second : begin_job(run_id);
   const auto here = from.peer->here();
   const auto there = from.peer->there();
@@ -149,20 +181,25 @@ ELASTIC_DECL std::shared_ptr<rendezvous_coordinator> rendezvous_service::begin_j
       std::chrono::duration_cast<std::chrono::milliseconds>(today).count();
   last_term_ = std::max(last_term_ + 1, milliseconds);
   auto job = std::make_shared<rendezvous_coordinator>(run_id, log_, last_term_);
+  if (is_own(run_id)) {
+    job->begin_with(own_->settings);
+  } else if (own_) {
+    job->bound_patience(own_->settings);
+  }
   if (run_id == shown_job_) listed_version_ = 0;
   jobs_.emplace(run_id, job);
   return job;
 }
 
-ELASTIC_DECL void rendezvous_service::make_room() {
+ELASTIC_DECL void rendezvous_service::make_room(connection id) {
   std::erase_if(
       jobs_, [](const auto& job) { return job.second->is_idle() && !job.second->state().closed; });
   if (jobs_.size() < limits::rendezvous_jobs) return;
-  std::erase_if(jobs_, [](const auto& job) { return job.second->is_idle(); });
+  std::erase_if(jobs_,
+                [this](const auto& job) { return job.second->is_idle() && !is_own(job.first); });
   if (jobs_.size() < limits::rendezvous_jobs) return;
-  throw error(errc::protocol_violation,
-              fmt::format("a node of one more job than the {} that may meet here",
-                          limits::rendezvous_jobs));
+  refuse(id,
+         fmt::format("{} jobs meet at this server, which is the most", limits::rendezvous_jobs));
 }
 
 ELASTIC_DECL void rendezvous_service::pass_demand() {
@@ -188,11 +225,53 @@ ELASTIC_DECL void rendezvous_service::pass_reports(rendezvous_coordinator& job) 
 
 ELASTIC_DECL void rendezvous_service::deliver(rendezvous_coordinator& job) {
   pass_reports(job);
-  if (may_speak_ && !may_speak_(job)) return;
-  for (const auto& answer : job.take_answers()) send(answer.to, answer.what);
+  const bool may_speak = !may_speak_ || may_speak_(job);
+  if (may_speak) send_held();
+  for (const auto& answer : job.take_answers()) {
+    may_speak ? send(answer.to, answer.what) : hold(answer.to, answer.what);
+  }
   for (const connection id : job.take_dropped()) {
-    const auto to = connections_.find(id);
-    if (to != connections_.end()) to->second.peer->hang_up();
+    const auto at = connections_.find(id);
+    if (at == connections_.end()) continue;
+    has_held_ = has_held_ || !may_speak;
+    at->second.ends_then = true;
+    if (may_speak) hang_up(id);
+  }
+}
+
+ELASTIC_DECL void rendezvous_service::hang_up(connection at) {
+  const auto position = connections_.find(at);
+  if (position != connections_.end()) position->second.peer->hang_up();
+}
+
+ELASTIC_DECL void rendezvous_service::hold(connection to, const rendezvous_answer& what) {
+  const auto position = connections_.find(to);
+  if (position == connections_.end() || position->second.ends_then) return;
+  node_connection& at = position->second;
+  has_held_ = true;
+  detail::append_frame(at.unsent, to_text(what));
+  if (at.unsent.size() <= limits::rendezvous_held_bytes) return;
+  log_.info(
+      "rendezvous of job '{}': disconnected a node: more than {} bytes of answers wait until a "
+      "majority of the endpoints knows what they follow from",
+      at.job->run_id(), limits::rendezvous_held_bytes);
+  at.unsent = {};
+  at.ends_then = true;
+  hang_up(to);
+}
+
+ELASTIC_DECL void rendezvous_service::send_held() {
+  if (!std::exchange(has_held_, false)) return;
+  std::vector<connection> waiting;
+  for (const auto& [id, at] : connections_) {
+    if (!at.unsent.empty() || at.ends_then) waiting.push_back(id);
+  }
+  for (const connection id : waiting) {
+    const auto position = connections_.find(id);
+    if (position == connections_.end()) continue;
+    const bool ends_then = position->second.ends_then;
+    position->second.peer->send(std::exchange(position->second.unsent, {}));
+    if (ends_then) hang_up(id);
   }
 }
 
