@@ -54,6 +54,9 @@ tests/host_loss.py build/dev/elasticrun --rounds $(((minutes * 10 + 2) / 3))
 say "A disturbed job whose journal, metrics and trace agree with what was done to it"
 tests/chaos_run.py build/dev/elasticrun --minutes "$minutes"
 
+say "Ten thousand peers that work against a job, with its secret and without"
+ELASTIC_HOSTILE_PEERS=10000 build/dev/tests/integration_tests "hostile peers:*"
+
 say "Agents that are killed at any moment of a launch"
 ELASTIC_GUARD_ROUNDS=500 for_minutes build/dev/tests/integration_tests \
   "guard: elasticrun killed at any moment*"

@@ -1,11 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// What anybody who reaches the ports of a job without a secret can do to it: nothing but take some
-// bounded memory and time.
+// What peers can do to a job whose ports they reach, also if they speak its protocol and hold its
+// secret: nothing but take some bounded memory and time.
 
 #include <elastic/base/detail/unique_fd.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
 #include <elastic/net/detail/message_frame.hpp>
+#include <elastic/net/detail/secure_session.hpp>
+#include <elastic/net/job_secret.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/rendezvous/native/rendezvous_service.hpp>
 #include <support/catch.hpp>
@@ -18,14 +22,18 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -41,8 +49,18 @@ namespace hostile_peer_tests {
 using elastic::detail::unique_fd;
 using elastic::test::running_program;
 
-constexpr std::size_t many = 4000;
-constexpr long most_growth_kib = 32 * 1024;
+/// How many peers come; tests/long.sh has 10,000 come.
+std::size_t how_many() {
+  const char* const wanted = std::getenv("ELASTIC_HOSTILE_PEERS");
+  return wanted != nullptr ? std::stoul(wanted) : 4000;
+}
+const std::size_t many = how_many();
+
+/// How much the host may grow: 32 MiB for 10,000 peers, a quarter of it for however few.
+long most_growth_kib() {
+  constexpr long most = 32 * 1024;
+  return most / 4 + most * 3 / 4 * static_cast<long>(many) / 10'000;
+}
 
 /// Lets this process, and what it starts, open many files.
 class open_files {
@@ -50,14 +68,14 @@ class open_files {
   open_files() {
     ::getrlimit(RLIMIT_NOFILE, &before_);
     rlimit raised = before_;
-    raised.rlim_cur = std::min<rlim_t>(before_.rlim_max, 2 * many);
+    raised.rlim_cur = std::min<rlim_t>(before_.rlim_max, many + 2000);
     ::setrlimit(RLIMIT_NOFILE, &raised);
   }
   ~open_files() { ::setrlimit(RLIMIT_NOFILE, &before_); }
   open_files(const open_files&) = delete;
   open_files& operator=(const open_files&) = delete;
 
-  bool are_enough() const { return before_.rlim_max >= many + 600; }
+  bool are_enough() const { return before_.rlim_max >= many + 2000; }
 
  private:
   rlimit before_{};
@@ -85,20 +103,101 @@ void say(const unique_fd& peer, std::string_view bytes) {
   }
 }
 
-/// The first words of an agent, up to its wish to join.
+namespace messages = elastic::rendezvous_messages;
+namespace limits = elastic::limits;
+
+std::string frame_of(const elastic::rendezvous_request& request) {
+  std::string frame;
+  elastic::detail::append_frame(frame, elastic::to_text(request));
+  return frame;
+}
+
+/// What an agent of a job says first, in the largest texts that are taken.
+messages::hello largest_hello(const std::string& run_id, std::uint64_t number) {
+  messages::hello hello;
+  hello.run_id = run_id;
+  hello.node.host.assign(limits::host_name_bytes, 'h');
+  hello.node.pid = static_cast<std::int64_t>(number);
+  hello.node.number = {number, 1};
+  hello.settings.min_nodes = 1;
+  hello.settings.max_nodes = 2;
+  // For years nobody would miss it.
+  hello.settings.keep_alive_interval = std::chrono::hours(24 * 365);
+  hello.settings.reconnect_grace = std::chrono::hours(24 * 365);
+  hello.has_witness = true;
+  hello.has_reports = true;
+  hello.name = fmt::format("{:064}", number);
+  return hello;
+}
+
+/// The wish to join of an agent of many addresses.
+messages::join largest_join() {
+  messages::join wish;
+  wish.timeout = std::chrono::hours(24 * 365);
+  wish.offer.address.assign(limits::host_name_bytes, 'a');
+  const std::string address = "fd00:1111:2222:3333:4444:5555:6666:7777 ";
+  while (wish.addresses.size() + address.size() <= limits::node_addresses_bytes) {
+    wish.addresses += address;
+  }
+  return wish;
+}
+
+/// The first words of an agent, which takes no place: it leaves in the same breath.
 std::string words_of_agent() {
-  elastic::rendezvous_messages::hello hello;
+  messages::hello hello;
   hello.run_id = "job";
   hello.node = {"stranger", 1, 0, {1, 2}};
   hello.settings.min_nodes = 1;
   hello.settings.max_nodes = 2;
-  std::string words(elastic::rendezvous_service::first_words);
-  elastic::detail::append_frame(words, elastic::to_text(elastic::rendezvous_request(hello)));
-  // It takes no place: it leaves in the same breath.
-  const elastic::rendezvous_request leave = elastic::rendezvous_messages::leave{};
-  elastic::detail::append_frame(words, elastic::to_text(leave));
-  return words;
+  return std::string(elastic::rendezvous_service::first_words) + frame_of(hello) +
+         frame_of(messages::leave{});
 }
+
+/// A peer that speaks as agents do, and holds the secret of the job if that has one.
+class insider {
+ public:
+  insider(std::uint16_t port, const std::optional<elastic::job_secret>& secret)
+      : socket_(connect(port)) {
+    const timeval patience{60, 0};
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    if (secret) {
+      secure_ = std::make_unique<elastic::detail::secure_session>(
+          *secret, elastic::detail::session_role::client);
+    }
+    say(elastic::rendezvous_service::first_words);
+  }
+
+  void say(std::string_view bytes) {
+    if (!secure_) return hostile_peer_tests::say(socket_, bytes);
+    secure_->send(bytes);
+    hostile_peer_tests::say(socket_, secure_->take_output());
+  }
+
+  /// Waits until it has heard this, or the connection ends. Result: whether it has.
+  bool hear(std::string_view part) {
+    char bytes[4096];
+    while (heard_.find(part) == std::string::npos) {
+      const ssize_t size = ::recv(socket_.get(), bytes, sizeof bytes, 0);
+      if (size <= 0) return false;
+      take({bytes, static_cast<std::size_t>(size)});
+    }
+    return true;
+  }
+
+ private:
+  void take(std::string_view bytes) {
+    if (!secure_) {
+      heard_.append(bytes);
+      return;
+    }
+    secure_->received(bytes, heard_);
+    hostile_peer_tests::say(socket_, secure_->take_output());
+  }
+
+  unique_fd socket_;
+  std::unique_ptr<elastic::detail::secure_session> secure_;
+  std::string heard_;
+};
 
 std::string sized(std::string_view text) {
   std::string bytes;
@@ -120,7 +219,60 @@ std::string words_of_client() {
 
 class siege {
  public:
-  siege(std::uint16_t rendezvous, std::uint16_t workers) : ports_{rendezvous, workers} {}
+  siege(std::uint16_t rendezvous, std::uint16_t workers,
+        std::optional<elastic::job_secret> secret)
+      : ports_{rendezvous, workers}, secret_(std::move(secret)) {}
+
+  /// Agents of the job that are new each time, and go when they were welcomed.
+  void come_and_go() {
+    for (std::size_t count = 0; count < many; ++count) {
+      insider peer(ports_[0], secret_);
+      peer.say(frame_of(largest_hello("job", ++last_)));
+      CHECK(peer.hear("welcome"));
+    }
+  }
+
+  /// The same of jobs that each names for itself, which may be as large as can be.
+  void bring_jobs() {
+    for (std::size_t count = 0; count < many; ++count) {
+      insider peer(ports_[0], secret_);
+      const std::string name(limits::run_id_bytes - 20, 'r');
+      messages::hello hello = largest_hello(fmt::format("{}{:020}", name, count % 2000), ++last_);
+      hello.settings.max_nodes = limits::nodes;
+      peer.say(frame_of(hello));
+      CHECK(peer.hear("\"kind\""));
+    }
+  }
+
+  /// Agents of the job that stay, and say no more than that they are there.
+  void stay() {
+    for (std::size_t count = 0; count < many; ++count) {
+      insiders_.emplace_back(ports_[0], secret_);
+      insiders_.back().say(frame_of(largest_hello("job", ++last_)));
+      CHECK(insiders_.back().hear("welcome"));
+    }
+  }
+
+  /// Agents that want to join a round that is full. Result: how many were let stand by.
+  std::size_t crowd_in() {
+    insiders_.clear();
+    std::size_t standing_by = 0;
+    for (std::size_t count = 0; count < many; ++count) {
+      insiders_.emplace_back(ports_[0], secret_);
+      insider& peer = insiders_.back();
+      peer.say(frame_of(largest_hello("job", ++last_)));
+      CHECK(peer.hear("\"kind\""));
+      peer.say(frame_of(largest_join()) + frame_of(messages::ask_status{}));
+      if (peer.hear("\"waiting\"")) ++standing_by;
+    }
+    return standing_by;
+  }
+
+  /// All that have stayed so far go, and as many come and go after them.
+  void go() {
+    insiders_.clear();
+    come_and_go();
+  }
 
   /// Connections that stay, and say nothing or half of something.
   void crowd() {
@@ -163,7 +315,10 @@ class siege {
 
  private:
   std::uint16_t ports_[2];
+  std::optional<elastic::job_secret> secret_;
   std::vector<unique_fd> staying_;
+  std::vector<insider> insiders_;
+  std::uint64_t last_ = 0;
 };
 
 /// A number of /proc/PID/status, in KiB.
@@ -177,58 +332,133 @@ long memory_of(pid_t process, const std::string& name) {
   return number;
 }
 
+/// A job of up to two nodes, whose workers end when they are told.
+class besieged_job {
+ public:
+  explicit besieged_job(bool has_secret) {
+    if (!has_secret) return;
+    const std::string text = "a secret of the job that the peers hold, too";
+    std::ofstream(folder_ / "secret") << text << "\n";
+    REQUIRE(::chmod((folder_ / "secret").c_str(), 0600) == 0);
+    secret_.emplace(text);
+  }
+
+  std::unique_ptr<running_program> start() const {
+    const std::string work = "echo \"$RANK/$WORLD_SIZE port $MASTER_PORT.\"; while [ ! -e " +
+                             (folder_ / "end") + " ]; do sleep 0.1; done; echo done";
+    std::string conf = "last_call_timeout=0.3";
+    if (secret_) conf += ",secret_file=" + (folder_ / "secret");
+    const std::vector<std::string> command = {
+        ELASTIC_ELASTICRUN, "--nnodes",   "1:2", "--rdzv-backend", "c10d", "--rdzv-endpoint",
+        fmt::format("localhost:{}", port_), "--rdzv-id", "job", "--rdzv-conf", conf,
+        "--no-python", "bash", "-c", work};
+    const std::map<std::string, std::string> variables{{remains_.name, remains_.value}};
+    return std::make_unique<running_program>(command, variables);
+  }
+
+  void end() const { std::ofstream(folder_ / "end") << "now"; }
+
+  std::uint16_t port() const { return port_; }
+  const std::optional<elastic::job_secret>& secret() const { return secret_; }
+  bool has_left_nothing() { return remains_.processes().empty(); }
+
+ private:
+  elastic::test::leftovers remains_;
+  elastic::test::temporary_directory folder_;
+  std::uint16_t port_ = elastic::test::reserved_port();
+  std::optional<elastic::job_secret> secret_;
+};
+
+/// How much a process has grown at most since this was made.
+class growth {
+ public:
+  explicit growth(pid_t process) : process_(process) {
+    std::ofstream(fmt::format("/proc/{}/clear_refs", process)) << "5";
+    before_ = memory_of(process, "VmRSS");
+  }
+  long kib() const { return memory_of(process_, "VmHWM") - before_; }
+
+ private:
+  pid_t process_;
+  long before_ = 0;
+};
+
+/// The port of the workers' store, once they have said it.
+std::uint16_t worker_port(running_program& host) {
+  host.await_out("0/1 port ");
+  host.await_out(".\n");
+  const std::string text = host.out().substr(host.out().find("port ") + 5);
+  return static_cast<std::uint16_t>(std::stoi(text));
+}
+
+void check_growth(const growth& of, std::string_view after) {
+  const long grown_kib = of.kib();
+  CAPTURE(after, many, grown_kib);
+  if (std::getenv("ELASTIC_HOSTILE_PEERS") != nullptr) {
+    WARN(fmt::format("{:<24} {:>6} peers: the host has grown by {:.1f} MiB", after, many,
+                     static_cast<double>(grown_kib) / 1024));
+  }
+  CHECK(grown_kib < most_growth_kib());
+}
+
 TEST_CASE("hostile peers: a job goes on beside thousands, in bounded memory",
           "[integration][io][serial]") {
   const open_files files;
-  if (!files.are_enough()) return elastic::test::skip("it takes 5,000 file descriptors");
-  elastic::test::leftovers remains;
-  const elastic::test::temporary_directory folder;
-  const std::uint16_t port = elastic::test::reserved_port();
-  const std::string work = "echo \"$RANK/$WORLD_SIZE port $MASTER_PORT.\"; while [ ! -e " +
-                           (folder / "end") + " ]; do sleep 0.1; done; echo done";
-  const auto start = [&] {
-    const std::vector<std::string> command = {ELASTIC_ELASTICRUN,
-                                              "--nnodes",
-                                              "1:2",
-                                              "--rdzv-backend",
-                                              "c10d",
-                                              "--rdzv-endpoint",
-                                              fmt::format("localhost:{}", port),
-                                              "--rdzv-id",
-                                              "job",
-                                              "--rdzv-conf",
-                                              "last_call_timeout=0.3",
-                                              "--no-python",
-                                              "bash",
-                                              "-c",
-                                              work};
-    const std::map<std::string, std::string> variables{{remains.name, remains.value}};
-    return std::make_unique<running_program>(command, variables);
-  };
-  const auto host = start();
-  host->await_out("0/1 port ");
-  host->await_out(".\n");
-  const std::string text = host->out().substr(host->out().find("port ") + 5);
-  siege attack(port, static_cast<std::uint16_t>(std::stoi(text)));
-  std::ofstream(fmt::format("/proc/{}/clear_refs", host->pid())) << "5";
-  const long before = memory_of(host->pid(), "VmRSS");
+  if (!files.are_enough()) return elastic::test::skip("it takes 6,000 file descriptors");
+  besieged_job job(false);
+  const auto host = job.start();
+  siege attack(job.port(), worker_port(*host), std::nullopt);
+  const growth of_host(host->pid());
 
   attack.crowd();
   attack.never_read();
   attack.cut_short();
   attack.say_anything();
   // Another node still gets in, and its workers meet those of the host.
-  const auto other = start();
+  const auto other = job.start();
   other->await_out("/2 port ");
   host->await_out("/2 port ");
-  const long most = memory_of(host->pid(), "VmHWM");
-  CAPTURE(before, most);
-  CHECK(most - before < most_growth_kib);
+  check_growth(of_host, "strangers");
 
-  std::ofstream(folder / "end") << "now";
+  job.end();
   CHECK(host->wait().code == 0);
   CHECK(other->wait().code == 0);
-  CHECK(remains.processes().empty());
+  CHECK(job.has_left_nothing());
+}
+
+TEST_CASE("hostile peers: a job goes on in bounded memory beside thousands that speak as agents do",
+          "[integration][io][serial]") {
+  const bool has_secret = GENERATE(false, true);
+  CAPTURE(has_secret);
+  const open_files files;
+  if (!files.are_enough()) return elastic::test::skip("it takes 6,000 file descriptors");
+  besieged_job job(has_secret);
+  const auto host = job.start();
+  siege attack(job.port(), worker_port(*host), job.secret());
+  const growth of_host(host->pid());
+
+  attack.come_and_go();
+  check_growth(of_host, "gone agents");
+  attack.bring_jobs();
+  check_growth(of_host, "jobs of their own");
+  attack.stay();
+  check_growth(of_host, "agents that stay");
+  const auto other = job.start();
+  other->await_out("/2 port ");
+  host->await_out("/2 port ");
+  check_growth(of_host, "another node");
+  // Now the round is full, and whoever joins stands by.
+  const std::size_t standing_by = attack.crowd_in();
+  CHECK(standing_by > 0);
+  CHECK(standing_by <= 2 * 2 + limits::rendezvous_spare_nodes);
+  check_growth(of_host, "agents that stand by");
+  attack.go();
+  check_growth(of_host, "and have gone");
+
+  job.end();
+  CHECK(host->wait().code == 0);
+  CHECK(other->wait().code == 0);
+  CHECK(job.has_left_nothing());
 }
 
 }  // namespace hostile_peer_tests
