@@ -132,6 +132,10 @@ TEST_CASE("rendezvous bounds: a text that is too long is refused, with the bound
        with([&](hello& to) { to.former->server = text(limits::numeric_address_bytes); })},
       {"address", limits::host_name_bytes,
        elastic::rendezvous_messages::join{-1, 1s, {text(limits::host_name_bytes), 1, true}}},
+      {"addresses", limits::node_addresses_bytes,
+       elastic::rendezvous_messages::join{
+           -1, 1s, {"a", 1, true},
+           "10.0.0.1" + std::string(limits::node_addresses_bytes + one_more - 8, ' ')}},
       {"why", limits::pause_text_bytes, pause{text(limits::pause_text_bytes), false}},
       {"text", limits::node_report_bytes, report{text(limits::node_report_bytes)}},
   };
@@ -333,24 +337,25 @@ TEST_CASE("rendezvous bounds: the bytes of a node are those of its texts", "[ren
 
 // ---- names and patience -------------------------------------------------------------------------
 
-TEST_CASE("rendezvous bounds: no node can take itself for one of a former server",
+TEST_CASE("rendezvous bounds: no node can have the name of one of a former server",
           "[rendezvous]") {
   stage job;
   elastic::detail::round_register kept;
   kept.round = 3;
   kept.members = {7};
-  rendezvous_settings settings = greeting_of(1).settings;
-  job.job.inherit(kept, 0, settings, job.now, job.now);
+  const rendezvous_settings settings = greeting_of(1).settings;
+  job.job.inherit(kept, 0, settings, job.now, job.now + 1h);
+  // The node of the former round, and what holds up the next one until then.
+  REQUIRE(job.job.state().participants.size() == 2);
   hello greeting = greeting_of(1);
-  greeting.node = {"former", 0, 0, {8, 0}};
+  greeting.node = {"former", 0, 0, {7, 0}};
   job.connect(1, greeting);
-  greeting.node.number = {7, 0};
-  // It has the number of a former node, and is taken for that node only once.
+  CHECK(job.job.state().participants.count(greeting.node) == 1);
+  CHECK(job.job.state().participants.size() == 2);
+  greeting.node.number = {0, 0};
   job.connect(2, greeting);
-  job.connect(3);
-  CHECK(job.job.size() == 3);
-  job.pass(settings.silence() + 1s);
-  CHECK(job.job.size() == 0);
+  job.say(2, leave{});
+  CHECK(job.job.state().participants.size() == 2);
 }
 
 TEST_CASE("rendezvous bounds: the settings of the server's own agent count for its job",
