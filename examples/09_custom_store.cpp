@@ -50,11 +50,11 @@ class counting_store final : public store {
     ++changes_;
     return inner_->compare_set(std::move(key), std::move(expected), std::move(desired));
   }
-  task<void> wait(std::vector<std::string> keys) override {
+  task<void> wait(key_list keys) override {
     ++reads_;
     return inner_->wait(std::move(keys));
   }
-  task<bool> check(std::vector<std::string> keys) override {
+  task<bool> check(key_list keys) override {
     ++reads_;
     return inner_->check(std::move(keys));
   }
@@ -70,11 +70,11 @@ class counting_store final : public store {
     ++changes_;
     return inner_->append(std::move(key), std::move(value));
   }
-  task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override {
+  task<std::vector<std::string>> multi_get(key_list keys) override {
     ++reads_;
     return inner_->multi_get(std::move(keys));
   }
-  task<void> multi_set(std::vector<std::pair<std::string, std::string>> pairs) override {
+  task<void> multi_set(key_value_list pairs) override {
     ++changes_;
     return inner_->multi_set(std::move(pairs));
   }

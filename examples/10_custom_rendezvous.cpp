@@ -170,8 +170,11 @@ int main() {
   backends.add("lobby", [meeting](const rendezvous_parameters& parameters) {
     return std::make_shared<lobby_rendezvous>(meeting, parameters);
   });
-  const auto stable = make_agent(node("stable"), {}, backends);
-  const auto fragile = make_agent(node("fragile"), {}, backends);
+  const agent_services services;
+  const launch_config of_stable = node("stable");
+  const launch_config of_fragile = node("fragile");
+  const auto stable = make_agent(of_stable, services, backends);
+  const auto fragile = make_agent(of_fragile, services, backends);
   // [/register]
 
   asio::io_context context;

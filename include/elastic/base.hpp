@@ -8,6 +8,7 @@
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/log.hpp>
+#include <elastic/base/named.hpp>
 #include <elastic/base/printable_text.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/base/scope.hpp>

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/store/key_list.hpp>
 #include <elastic/store/key_value_engine.hpp>
+#include <elastic/store/key_value_list.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/prefix_store.hpp>
 #include <elastic/store/store.hpp>

@@ -1,17 +1,25 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Every documented way of calling what g++ 12 could miscompile, to be run under AddressSanitizer.
-// The ways that it does miscompile are in forbidden_calls.cpp.
+// Every documented way of calling what g++ 12 could miscompile, with the temporaries that a user
+// would write. It runs under AddressSanitizer, and at -O2 without. The ways that g++ 12 does
+// miscompile are in forbidden_calls.cpp.
 
 #include <elastic/elastic.hpp>
+#include <elastic/launch/run_with_signals.hpp>
+#include <elastic/rendezvous/torch.hpp>
 #include <elastic/worker/entrypoint.hpp>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
+#include <vector>
+
+#include <unistd.h>
 
 namespace {
 
@@ -59,6 +67,9 @@ task<void> launch_named() {
 
 const entrypoint add("add",
                      [](int count, std::string text) { return std::to_string(count) + text; });
+const entrypoint sum("sum", [](std::vector<int> numbers) {
+  return std::accumulate(numbers.begin(), numbers.end(), 0);
+});
 
 // A function, its arguments by name and as temporaries.
 task<void> launch_function() {
@@ -70,14 +81,136 @@ task<void> launch_function() {
   agent_services services;
   const run_result result = co_await launch(config, services, add, 4, std::string(long_text));
   expect(result.value_of<std::string>(0) == "4" + long_text, "launch(…, std::string(…))");
+  // The braces of a vector make an array, which stands in a statement of its own.
+  task<run_result> running = launch(config, sum, std::vector{1, 2, 3});
+  const run_result of_list = co_await std::move(running);
+  expect(of_list.value_of<int>(0) == 6, "launch(config, sum, std::vector{…})");
 }
 
-// The agent that a configuration describes, for who wants to stop it.
+// The agent that a configuration describes, run where it is made.
 task<void> make_and_run() {
   const launch_config config = true_config();
-  const auto agent = make_agent(config);
-  const run_result result = co_await agent->run();
+  const run_result result = co_await make_agent(config)->run();
   expect(result.state == worker_state::succeeded, "make_agent(config)->run()");
+  agent_services services;
+  services.guard_file = "";
+  const run_result served = co_await make_agent(config, services)->run();
+  expect(served.state == worker_state::succeeded, "make_agent(config, services)->run()");
+  const run_result chosen = co_await make_agent(config, services, rendezvous_registry())->run();
+  expect(chosen.state == worker_state::succeeded, "make_agent(config, services, …)->run()");
+}
+
+// As a program does, with and without a plan.
+task<void> run_with_plan() {
+  const launch_config config = true_config();
+  const auto agent = make_agent(config);
+  const run_result result = co_await run_with_signals(*agent);
+  expect(result.state == worker_state::succeeded, "run_with_signals(agent)");
+  const auto planned = make_agent(config);
+  const signal_plan plan{.forward = {SIGUSR1}};
+  const run_result by_plan = co_await run_with_signals(*planned, plan);
+  expect(by_plan.state == worker_state::succeeded, "run_with_signals(agent, plan)");
+}
+
+// A command in braces, and one that is left empty.
+task<void> command_in_braces() {
+  const launch_config config = true_config();
+  const auto agent = make_agent(config);
+  co_await agent->run();
+  const command_outcome empty = co_await agent->carry_out({});
+  expect(!empty.is_done, "carry_out({})");
+  const command_outcome drained =
+      co_await agent->carry_out({job_command::kind::drain, "by hand: " + long_text});
+  expect(!drained.is_done, "carry_out({kind, reason})");
+}
+
+// Keys and values in braces.
+task<void> store_in_braces() {
+  const std::string key = long_text;
+  memory_store shared;
+  co_await shared.multi_set({{"host", long_text}, {key, "29400"}});
+  const std::vector<std::string> values = co_await shared.multi_get({"host", key});
+  expect(values.at(0) == long_text && values.at(1) == "29400", "multi_get({…})");
+  co_await shared.wait({"host", std::string(long_text)});
+  const bool has_none = co_await shared.check({});
+  const bool has_both = co_await shared.check({"host", key});
+  const bool has_three = co_await shared.check({"host", key, "port" + long_text});
+  expect(has_none && has_both && !has_three, "check({…})");
+  const std::vector<std::string> keys{"host", key};
+  expect(co_await shared.check(keys), "check(keys)");
+}
+
+// A client that is gone behind its only operation.
+task<void> temporary_client() {
+  const auto executor = co_await asio::this_coro::executor;
+  tcp_store_server_options at_any_port;
+  at_any_port.port = 0;
+  tcp_store_server server(executor, at_any_port);
+  tcp_store_options options;
+  options.port = server.port();
+  co_await tcp_store(executor, options).set(long_text, long_text);
+  const std::string value = co_await tcp_store(executor, options).get(long_text);
+  expect(value == long_text, "tcp_store(executor, options).get(…)");
+  co_await server.stop();
+}
+
+// The ranks of a round, with a role in braces.
+task<void> ranks_in_braces() {
+  const auto agents = std::make_shared<memory_store>();
+  const assigned_ranks ranks = co_await exchange_ranks(agents, {long_text, 2}, 0, 1);
+  expect(ranks.world_size == 2, "exchange_ranks(store, {role, 2}, 0, 1)");
+}
+
+// A handler that is used where it is made, from parameters with and without a name.
+task<void> rendezvous_of_temporary() {
+  rendezvous_parameters meeting;
+  meeting.backend = "c10d";
+  meeting.endpoint = "localhost:0";
+  meeting.run_id = long_text;
+  const rendezvous_round round = co_await rendezvous_registry().make(meeting)->next_round();
+  expect(round.group_world_size == 1, "registry.make(parameters)->next_round()");
+  const auto kept = std::make_shared<memory_store>();
+  const auto time = std::make_shared<system_time>();
+  store_rendezvous_backend state(kept, long_text, torch_dialect::torch_2_6, time);
+  co_await state.get();
+  const set_outcome stored = co_await state.set({}, "");
+  expect(stored.was_set, "backend.set({}, token)");
+}
+
+// A launcher with its default options.
+task<void> launcher_of_defaults() {
+  const auto executor = co_await asio::this_coro::executor;
+  process_spec spec;
+  spec.program = "/bin/true";
+  spec.arguments = {long_text};
+  const std::unique_ptr<child> direct = co_await pidfd_launcher(executor).launch(spec);
+  expect((co_await direct->wait()).success(), "pidfd_launcher(executor).launch(spec)");
+  const std::unique_ptr<child> guarded = co_await guarded_launcher(executor, {}).launch(spec);
+  expect((co_await guarded->wait()).success(), "guarded_launcher(executor, {}).launch(spec)");
+  bool is_refused = false;
+  try {
+    co_await pidfd_launcher(executor).launch({});
+  } catch (const error&) {
+    is_refused = true;
+  }
+  expect(is_refused, "launch({})");
+}
+
+// A round that somebody made by hand.
+task<void> group_of_temporary_round() {
+  const auto executor = co_await asio::this_coro::executor;
+  agent_services services;
+  services.time = std::make_shared<system_time>();
+  services.launcher = std::make_shared<pidfd_launcher>(executor);
+  services.console_out = make_console_writer(executor, STDOUT_FILENO);
+  services.console_err = make_console_writer(executor, STDERR_FILENO);
+  const worker_spec workers = true_config().workers;
+  log_layout layout;
+  worker_group group(executor, workers, services, layout);
+  co_await group.start(rendezvous_round(), {0, 2, 0, 2}, "run " + long_text, 0);
+  co_await group.wait_for_outcome();
+  expect(group.state() == worker_state::succeeded, "group.start(rendezvous_round(), …)");
+  co_await group.stop({});
 }
 
 // The options as an aggregate in a statement of their own.
@@ -123,6 +256,14 @@ task<void> make_calls() {
   co_await launch_named();
   co_await launch_function();
   co_await make_and_run();
+  co_await run_with_plan();
+  co_await command_in_braces();
+  co_await store_in_braces();
+  co_await temporary_client();
+  co_await ranks_in_braces();
+  co_await rendezvous_of_temporary();
+  co_await launcher_of_defaults();
+  co_await group_of_temporary_round();
   co_await agent_of_aggregate();
   co_await agent_of_named_options();
   co_await stop_with_braces();

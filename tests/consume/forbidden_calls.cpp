@@ -5,12 +5,13 @@
 // line that is marked so, and no other; what to write instead is in documented_calls.cpp.
 
 #include <elastic/elastic.hpp>
+#include <elastic/launch/run_with_signals.hpp>
 #include <elastic/worker/entrypoint.hpp>
 
 using namespace elastic;
 
 task<void> launch_braced() {
-  co_await launch({.standalone = true});  // refused: deleted
+  co_await launch({.standalone = true});  // refused: no matching function
 }
 
 task<void> launch_temporary() {
@@ -22,21 +23,17 @@ task<void> launch_moved(launch_config config) {
 }
 
 task<void> launch_braced_with_services(agent_services services) {
-  co_await launch({.standalone = true}, services);  // refused: deleted
+  co_await launch({.standalone = true}, services);  // refused: no matching function
 }
 
 task<void> launch_with_braced_services(launch_config config) {
-  co_await launch(config, {.log = {}});  // refused: deleted
-}
-
-task<void> launch_all_braced() {
-  co_await launch({.standalone = true}, {.log = {}});  // refused: deleted
+  co_await launch(config, {.log = {}});  // refused: no matching function
 }
 
 const entrypoint train("train", [](int epochs) { return epochs; });
 
 task<void> launch_function_braced() {
-  co_await launch({.standalone = true}, train, 3);  // refused: deleted
+  co_await launch({.standalone = true}, train, 3);  // refused: no matching function
 }
 
 task<void> launch_function_moved(launch_config config, agent_services services) {
@@ -44,7 +41,33 @@ task<void> launch_function_moved(launch_config config, agent_services services) 
 }
 
 task<void> launch_function_with_braced_services(launch_config config) {
-  co_await launch(config, {.log = {}}, train, 3);  // refused: deleted
+  co_await launch(config, {.log = {}}, train, 3);  // refused: no matching function
+}
+
+task<void> make_temporary() {
+  co_await make_agent(launch_config())->run();  // refused: deleted
+}
+
+task<void> make_with_no_services(launch_config config) {
+  co_await make_agent(config, {})->run();  // refused: deleted
+}
+
+task<void> run_with_braced_plan(local_agent& agent) {
+  co_await run_with_signals(agent, {.forward = {SIGUSR1}});  // refused: no matching function
+}
+
+task<void> start_temporary(process_set& processes) {
+  co_await processes.start(0, {});  // refused: deleted
+  co_await processes.start(0, supervised_process());  // refused: deleted
+}
+
+task<void> command_by_names(local_agent& agent) {
+  co_await agent.carry_out({.reason = "by hand"});  // refused: cannot convert | non-aggregate
+}
+
+task<void> stop_temporary(worker_spec spec, agent_services services, log_layout& layout) {
+  const auto strand = co_await asio::this_coro::executor;
+  co_await worker_group(strand, spec, services, layout).stop({});  // refused: discards | rvalue
 }
 
 task<void> run_temporary(std::shared_ptr<rendezvous_handler> meeting) {

@@ -142,8 +142,10 @@ struct job {
     agent_services services;
     services.log = log->log();
     if (way_of_start == way::plain) {
-      services.launcher = std::make_shared<pidfd_launcher>(
-          context.get_executor(), pidfd_launcher_options{context.get_executor()}, counting_calls());
+      pidfd_launcher_options options;
+      options.parent = context.get_executor();
+      services.launcher = std::make_shared<pidfd_launcher>(context.get_executor(), options,
+                                                           counting_calls());
     } else {
       guarded_launcher_options options;
       options.policy = guard_policy::best_effort;

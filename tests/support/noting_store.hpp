@@ -36,11 +36,11 @@ class noting_store final : public store {
     notes_->push_back("compare_set " + key);
     return inner_->compare_set(std::move(key), std::move(expected), std::move(desired));
   }
-  task<void> wait(std::vector<std::string> keys) override {
+  task<void> wait(key_list keys) override {
     for (const std::string& key : keys) notes_->push_back("get " + key);
     return inner_->wait(std::move(keys));
   }
-  task<bool> check(std::vector<std::string> keys) override {
+  task<bool> check(key_list keys) override {
     return inner_->check(std::move(keys));
   }
   task<bool> erase(std::string key) override { return inner_->erase(std::move(key)); }
@@ -48,11 +48,11 @@ class noting_store final : public store {
   task<void> append(std::string key, std::string value) override {
     return inner_->append(std::move(key), std::move(value));
   }
-  task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override {
+  task<std::vector<std::string>> multi_get(key_list keys) override {
     for (const std::string& key : keys) notes_->push_back("get " + key);
     return inner_->multi_get(std::move(keys));
   }
-  task<void> multi_set(std::vector<std::pair<std::string, std::string>> pairs) override {
+  task<void> multi_set(key_value_list pairs) override {
     for (const auto& [key, value] : pairs) notes_->push_back("set " + key + "=" + value);
     return inner_->multi_set(std::move(pairs));
   }

@@ -323,11 +323,11 @@ class simulated_mesh {
       co_return co_await inner->compare_set(std::move(key), std::move(expected),
                                             std::move(desired));
     }
-    task<void> wait(std::vector<std::string> keys) override {
+    task<void> wait(key_list keys) override {
       const auto inner = co_await reach();
       co_await inner->wait(std::move(keys));
     }
-    task<bool> check(std::vector<std::string> keys) override {
+    task<bool> check(key_list keys) override {
       const auto inner = co_await reach();
       co_return co_await inner->check(std::move(keys));
     }
@@ -343,11 +343,11 @@ class simulated_mesh {
       const auto inner = co_await reach();
       co_await inner->append(std::move(key), std::move(value));
     }
-    task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override {
+    task<std::vector<std::string>> multi_get(key_list keys) override {
       const auto inner = co_await reach();
       co_return co_await inner->multi_get(std::move(keys));
     }
-    task<void> multi_set(std::vector<std::pair<std::string, std::string>> pairs) override {
+    task<void> multi_set(key_value_list pairs) override {
       const auto inner = co_await reach();
       co_await inner->multi_set(std::move(pairs));
     }

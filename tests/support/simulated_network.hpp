@@ -322,13 +322,13 @@ class simulated_network {
       memory_store inner(life->engine);
       co_return co_await inner.compare_set(std::move(key), std::move(expected), std::move(desired));
     }
-    task<void> wait(std::vector<std::string> keys) override {
+    task<void> wait(key_list keys) override {
       auto life = co_await reach();
       memory_store inner(life->engine);
       co_await race(inner.wait(std::move(keys)), life->ended.wait());
       if (life->ended.is_set()) throw gone();
     }
-    task<bool> check(std::vector<std::string> keys) override {
+    task<bool> check(key_list keys) override {
       auto life = co_await reach();
       memory_store inner(life->engine);
       co_return co_await inner.check(std::move(keys));
@@ -348,14 +348,14 @@ class simulated_network {
       memory_store inner(life->engine);
       co_await inner.append(std::move(key), std::move(value));
     }
-    task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override {
+    task<std::vector<std::string>> multi_get(key_list keys) override {
       std::vector<std::string> waited = keys;
       co_await wait(std::move(waited));
       auto life = co_await reach();
       memory_store inner(life->engine);
       co_return co_await inner.multi_get(std::move(keys));
     }
-    task<void> multi_set(std::vector<std::pair<std::string, std::string>> pairs) override {
+    task<void> multi_set(key_value_list pairs) override {
       auto life = co_await reach();
       memory_store inner(life->engine);
       co_await inner.multi_set(std::move(pairs));

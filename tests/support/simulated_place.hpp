@@ -295,12 +295,12 @@ class simulated_place {
         return text;
       });
     }
-    task<void> wait(std::vector<std::string> keys) override {
+    task<void> wait(key_list keys) override {
       co_await at_.pass(node_);
       co_await inner_.wait(std::move(keys));
       co_await at_.pass(node_);
     }
-    task<bool> check(std::vector<std::string> keys) override {
+    task<bool> check(key_list keys) override {
       return at_.ask<bool>(node_, [engine = at_.engine_, wire = detail::store_wire_keys(keys)] {
         return engine->check(std::vector<std::string_view>(wire.begin(), wire.end()));
       });
@@ -318,13 +318,13 @@ class simulated_place {
       co_await inner_.append(std::move(key), std::move(value));
       co_await at_.pass(node_);
     }
-    task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override {
+    task<std::vector<std::string>> multi_get(key_list keys) override {
       co_await at_.pass(node_);
       std::vector<std::string> values = co_await inner_.multi_get(std::move(keys));
       co_await at_.pass(node_);
       co_return values;
     }
-    task<void> multi_set(std::vector<std::pair<std::string, std::string>> pairs) override {
+    task<void> multi_set(key_value_list pairs) override {
       co_await at_.pass(node_);
       co_await inner_.multi_set(std::move(pairs));
       co_await at_.pass(node_);

@@ -67,7 +67,8 @@ class local_agent {
   /// of them. A further request during a graceful stop kills. Then throws `operation_aborted`. The
   /// caller's cancellation state is afterwards as Asio makes it: terminal only, nothing pending.
   ELASTIC_DECL task<run_result> run() &;
-  /// Make the agent a named object: g++ 12 destroys temporaries of this expression twice.
+  /// Deleted: name the agent in a statement of its own. g++ 12 destroys its options twice in this
+  /// expression.
   task<run_result> run() && = delete;
 
   /// Asks the agent to stop: the workers get the request's signal, its grace, then SIGKILL. A
@@ -98,7 +99,7 @@ class local_agent {
   /// Result: when it is done, or what kept it from being done. `drain` is done once the agent has
   /// begun to leave.
   /// Cancellation: all types; the command may be carried out all the same.
-  ELASTIC_DECL task<command_outcome> carry_out(job_command command);
+  ELASTIC_DECL task<command_outcome> carry_out(job_command command) &;
 
  private:
   ELASTIC_DECL task<run_result> serve(asio::any_io_executor strand);

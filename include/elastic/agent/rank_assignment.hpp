@@ -5,12 +5,20 @@
 #include <elastic/base/config.hpp>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace elastic {
 
 /// What a node tells the others of a round about its workers.
 struct role_info {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  role_info() = default;
+  role_info(std::string name, int workers, bool same_everywhere = false)
+      : role(std::move(name)),
+        local_world_size(workers),
+        is_same_everywhere(same_everywhere) {}
+
   std::string role;
   int local_world_size = 1;
   /// Every node of the round has as many workers, of this role, and says so: ranks follow from

@@ -106,7 +106,7 @@ class worker_group {
   /// Result: all run. Errors: those of the launcher and `errc::file_access`; then none runs.
   /// Cancellation: all types; none runs then.
   ELASTIC_DECL task<void> start(rendezvous_round round, assigned_ranks ranks, std::string run_id,
-                                int restart_count);
+                                int restart_count) &;
 
   /// The processes that `start` is going to start, as far as that is known before a round; none if
   /// the workers run a function.
@@ -117,7 +117,7 @@ class worker_group {
   /// `state()` then says which. The others of a failed group still run (see `stop_on_failure`).
   ///
   /// Cancellation: all types, no effect; may be awaited again.
-  ELASTIC_DECL task<void> wait_for_outcome();
+  ELASTIC_DECL task<void> wait_for_outcome() &;
 
   /// Looks from time to time whether a worker stays in uninterruptible sleep for as long as
   /// TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT in the workers' environment says. It is then taken
@@ -125,20 +125,20 @@ class worker_group {
   /// waits for the outcome, without a timer.
   ///
   /// Cancellation: all types; if it looks, nothing else ends it.
-  ELASTIC_DECL task<void> watch_uninterruptible();
+  ELASTIC_DECL task<void> watch_uninterruptible() &;
 
   /// Looks at the workers, as often as the spec says, and tells the log and the journal which of
   /// them begin or cease to hold up the others; it does nothing about them. If it is not to look,
   /// it waits for the outcome, without a timer.
   ///
   /// Cancellation: all types; if it looks, nothing else ends it.
-  ELASTIC_DECL task<void> watch_work();
+  ELASTIC_DECL task<void> watch_work() &;
 
   /// Waits until the hooks that look into hung workers are over, at most `within`; they are killed
   /// then. To be called before a `stop` that has the time.
   ///
   /// Cancellation: all types; throws `operation_aborted`, and the hooks go on.
-  task<void> finish_hooks(duration within) { return hooks_.finish(within); }
+  task<void> finish_hooks(duration within) & { return hooks_.finish(within); }
 
   /// Kills the hooks that look into hung workers, and then these workers.
   void end_hooks() { hooks_.hurry(); }
@@ -151,13 +151,13 @@ class worker_group {
   ///
   /// Cancellation: all types; throws with the stop half done: call it again, with the same plan or
   /// another. `kill` makes it end at once.
-  ELASTIC_DECL task<void> stop(stop_plan plan);
+  ELASTIC_DECL task<void> stop(stop_plan plan) &;
 
   /// Asks the workers for a checkpoint over the control channel; those that want to be asked.
   ///
   /// Result: when all have answered or ended, at the latest after `within`.
   /// Cancellation: all types; throws `operation_aborted`.
-  task<checkpoint_outcome> checkpoint(duration within) { return channels_.checkpoint(within); }
+  task<checkpoint_outcome> checkpoint(duration within) & { return channels_.checkpoint(within); }
 
   /// Tells the workers on the control channel to pause, or to go on.
   void pause() { channels_.pause(); }

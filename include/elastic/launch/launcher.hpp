@@ -6,6 +6,7 @@
 #include <elastic/agent/local_agent.hpp>
 #include <elastic/agent/run_result.hpp>
 #include <elastic/base/config.hpp>
+#include <elastic/base/named.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
@@ -21,13 +22,13 @@ class entrypoint;
 
 /// Makes the agent that a configuration describes, for callers that want to `stop` it.
 ///
-/// `services` may be left empty; its guard, the guard's file, its event handler and its logs_specs,
-/// if it names none, are those of the configuration. `backends` are the rendezvous backends to
-/// choose from.
+/// The guard, the guard's file, the event handler and the logs_specs are those of the configuration
+/// if `services` has none. `backends` are the rendezvous backends to choose from.
 /// Errors: `errc::invalid_argument` if a value is out of bounds, a name unknown, or a function
 /// cannot take its arguments.
-ELASTIC_DECL std::unique_ptr<local_agent> make_agent(const launch_config& config,
-                                                     agent_services services = {},
+ELASTIC_DECL std::unique_ptr<local_agent> make_agent(named<launch_config> config);
+ELASTIC_DECL std::unique_ptr<local_agent> make_agent(named<launch_config> config,
+                                                     named<agent_services> services,
                                                      const rendezvous_registry& backends = {});
 
 namespace detail {
@@ -40,14 +41,8 @@ ELASTIC_DECL task<run_result> run_agent(std::unique_ptr<local_agent> agent);
 ///
 /// Result, errors and cancellation: those of `local_agent::run`; errors of `make_agent` are
 /// thrown by this call, before anything is awaited.
-ELASTIC_DECL task<run_result> launch(const launch_config& config, const agent_services& services);
-ELASTIC_DECL task<run_result> launch(const launch_config& config);
-
-// Not with temporaries: g++ 12 destroys those of an expression with co_await twice. Name them.
-task<run_result> launch(launch_config&& config, const agent_services& services) = delete;
-task<run_result> launch(const launch_config& config, agent_services&& services) = delete;
-task<run_result> launch(launch_config&& config, agent_services&& services) = delete;
-task<run_result> launch(launch_config&& config) = delete;
+ELASTIC_DECL task<run_result> launch(named<launch_config> config);
+ELASTIC_DECL task<run_result> launch(named<launch_config> config, named<agent_services> services);
 
 /// Runs a function in workers, `co_await launch(config, train, 3, "x")`: in processes of this
 /// program, or of `config.workers.program` if that is named. It is what `config.workers.function`
@@ -63,13 +58,13 @@ template <class Signature, class... Arguments>
   requires requires(const entrypoint<Signature>& function, Arguments&&... arguments) {
     function.call(std::forward<Arguments>(arguments)...);
   }
-task<run_result> launch(const launch_config& config, const agent_services& services,
+task<run_result> launch(named<launch_config> config, named<agent_services> services,
                         const entrypoint<Signature>& function, Arguments&&... arguments) {
   // By reference: what is not one is a temporary.
   static_assert(
       (... && !(std::is_aggregate_v<Arguments> && !std::is_trivially_destructible_v<Arguments>)),
       "name an aggregate before it is an argument: g++ 12 destroys it twice");
-  launch_config of_function = config;
+  launch_config of_function = *config;
   of_function.workers.function = function.call(std::forward<Arguments>(arguments)...);
   return detail::run_agent(make_agent(of_function, services));
 }
@@ -77,20 +72,11 @@ template <class Signature, class... Arguments>
   requires requires(const entrypoint<Signature>& function, Arguments&&... arguments) {
     function.call(std::forward<Arguments>(arguments)...);
   }
-task<run_result> launch(const launch_config& config, const entrypoint<Signature>& function,
+task<run_result> launch(named<launch_config> config, const entrypoint<Signature>& function,
                         Arguments&&... arguments) {
   const agent_services none;
   return launch(config, none, function, std::forward<Arguments>(arguments)...);
 }
-template <class Signature, class... Arguments>
-task<run_result> launch(launch_config&& config, const entrypoint<Signature>& function,
-                        Arguments&&... arguments) = delete;
-template <class Signature, class... Arguments>
-task<run_result> launch(launch_config&& config, const agent_services& services,
-                        const entrypoint<Signature>& function, Arguments&&... arguments) = delete;
-template <class Signature, class... Arguments>
-task<run_result> launch(const launch_config& config, agent_services&& services,
-                        const entrypoint<Signature>& function, Arguments&&... arguments) = delete;
 
 }  // namespace elastic
 

@@ -7,6 +7,7 @@
 #include <elastic/agent/local_agent.hpp>
 #include <elastic/agent/run_result.hpp>
 #include <elastic/base/config.hpp>
+#include <elastic/base/named.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/launch/signal_plan.hpp>
 
@@ -19,7 +20,9 @@ namespace elastic {
 ///
 /// Result, errors and cancellation: those of `local_agent::run`; `errc::invalid_argument` for a
 /// signal of the plan that cannot be caught, or that is to do both.
-ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent, signal_plan plan = {});
+ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent, named<signal_plan> plan);
+/// The same with the default signal_plan.
+ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent);
 
 }  // namespace elastic
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <asio/ip/address.hpp>
@@ -16,6 +17,10 @@ namespace elastic {
 
 /// A host, by name or by address, and a port.
 struct endpoint {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  endpoint() = default;
+  endpoint(std::string name, std::uint16_t number) : host(std::move(name)), port(number) {}
+
   std::string host;
   std::uint16_t port = 0;
 

@@ -28,6 +28,12 @@ struct job_command {
     /// This node leaves the job in order, as at SIGTERM; the others go on.
     drain,
   };
+
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  job_command() = default;
+  job_command(kind asked, std::string why = {}, duration limit = std::chrono::seconds(60))
+      : what(asked), reason(std::move(why)), within(limit) {}
+
   kind what = kind::checkpoint;
   /// Who asks, and why: "by user 1000: GPU 3 is hot". For logs and other nodes, so it has to be
   /// printable and without line ends.

@@ -25,6 +25,9 @@ namespace elastic {
 
 /// How `guarded_launcher` starts processes.
 struct guarded_launcher_options {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  guarded_launcher_options() = default;
+
   guard_policy policy = guard_policy::required;
   /// The program of the guard, such as the installed one; empty: the bytes that this library
   /// carries, from memory or, if that is forbidden, from a file without a name.

@@ -19,6 +19,9 @@ namespace elastic {
 
 /// How `pidfd_launcher` starts processes.
 struct pidfd_launcher_options {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  pidfd_launcher_options() = default;
+
   /// Names the thread that starts the processes: an executor that runs on one thread alone, which
   /// lasts as long as they do. The kernel then kills each process when that thread dies, however
   /// it dies (SIGKILL, a crash, the OOM killer). That reaches the process itself, not what it

@@ -7,6 +7,7 @@
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/log.hpp>
+#include <elastic/base/named.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/process/detail/proc_snapshot.hpp>
@@ -105,9 +106,7 @@ class process_set {
   /// pipe) for its output. The slot is free then.
   /// Cancellation: all types; either nothing was started or the process runs. The opening of a file
   /// that hangs goes on by itself.
-  ELASTIC_DECL task<void> start(std::size_t index, const supervised_process& plan) &;
-  /// Name the argument first: g++ 12 destroys a braced one twice within a `co_await`.
-  task<void> start(std::size_t index, supervised_process&& plan) & = delete;
+  ELASTIC_DECL task<void> start(std::size_t index, named<supervised_process> plan) &;
 
   /// The end of a process that was not told yet, the earliest first; waits for one if there is
   /// none. It is told at once: the process's descendants and its output may not have ended (see

@@ -11,6 +11,9 @@ namespace elastic {
 
 /// What to run: program, arguments, environment and the streams it starts with.
 struct process_spec {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  process_spec() = default;
+
   /// A path, or a name that is looked up in the PATH of `environment`.
   std::string program;
   /// The arguments after the program's own name.

@@ -7,6 +7,7 @@
 #include <compare>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace elastic {
 
@@ -23,6 +24,11 @@ struct node_number {
 /// Names one agent in a rendezvous. The order is that by which the nodes of a round get their
 /// ranks, on every node the same.
 struct node_id {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  node_id() = default;
+  node_id(std::string machine, std::int64_t process, std::int64_t local, node_number random = {})
+      : host(std::move(machine)), pid(process), local_id(local), number(random) {}
+
   /// The name or address of the machine; compared byte by byte.
   std::string host;
   /// The process of the agent.

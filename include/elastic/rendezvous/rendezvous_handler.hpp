@@ -34,6 +34,9 @@ enum class agent_dialect {
 
 /// What one round of the rendezvous agreed upon.
 struct rendezvous_round {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  rendezvous_round() = default;
+
   /// A node never gets one that is not greater than its last.
   std::int64_t round = 0;
   /// Which of the servers that the job had made the round, if one does; nodes that lost a server

@@ -24,6 +24,9 @@ class store_meter;
 
 /// What a rendezvous handler is made from: what the user asked for, and the services it may use.
 struct rendezvous_parameters {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  rendezvous_parameters() = default;
+
   /// A name of the registry: "static", "c10d".
   std::string backend = "static";
   /// Where the nodes meet, "host" or "host:port"; what empty means is the backend's affair.

@@ -90,22 +90,22 @@ class etcd_client {
   ELASTIC_DECL std::string name() const;
 
   /// What /version says: "3.4.23".
-  ELASTIC_DECL task<std::string> version();
+  ELASTIC_DECL task<std::string> version() &;
 
   /// Calls a method of the v3 API: "/v3/kv/range".
   /// Errors: also `etcd_refusal`; `errc::not_supported` if there is no such method.
-  ELASTIC_DECL task<json> call(std::string target, json body);
+  ELASTIC_DECL task<json> call(std::string target, json body) &;
 
   /// Waits until something happens that the request for a watch ("create_request") describes.
   /// Result: at once if the watch cannot be had, after a pause: whoever waits looks again.
-  ELASTIC_DECL task<void> await_event(json create_request);
+  ELASTIC_DECL task<void> await_event(json create_request) &;
 
   /// Sends a request of any kind to a member that answers it.
-  ELASTIC_DECL task<detail::http_response> ask(detail::http_request request);
+  ELASTIC_DECL task<detail::http_response> ask(detail::http_request request) &;
 
   /// Sends a request whose answer takes as long as it takes, once, to the member that answered
   /// last.
-  ELASTIC_DECL task<detail::http_response> ask_patiently(detail::http_request request);
+  ELASTIC_DECL task<detail::http_response> ask_patiently(detail::http_request request) &;
 
   /// A whole number in an answer, if they are written as text; 0 if it is missing.
   /// Errors: `errc::protocol_violation`.

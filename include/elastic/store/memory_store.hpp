@@ -4,7 +4,9 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/store/key_list.hpp>
 #include <elastic/store/key_value_engine.hpp>
+#include <elastic/store/key_value_list.hpp>
 #include <elastic/store/store.hpp>
 
 #include <cstdint>
@@ -33,14 +35,13 @@ class memory_store final : public store {
   ELASTIC_DECL task<std::int64_t> add(std::string key, std::int64_t delta) override;
   ELASTIC_DECL task<std::string> compare_set(std::string key, std::string expected,
                                              std::string desired) override;
-  ELASTIC_DECL task<void> wait(std::vector<std::string> keys) override;
-  ELASTIC_DECL task<bool> check(std::vector<std::string> keys) override;
+  ELASTIC_DECL task<void> wait(key_list keys) override;
+  ELASTIC_DECL task<bool> check(key_list keys) override;
   ELASTIC_DECL task<bool> erase(std::string key) override;
   ELASTIC_DECL task<std::int64_t> num_keys() override;
   ELASTIC_DECL task<void> append(std::string key, std::string value) override;
-  ELASTIC_DECL task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override;
-  ELASTIC_DECL task<void> multi_set(
-      std::vector<std::pair<std::string, std::string>> pairs) override;
+  ELASTIC_DECL task<std::vector<std::string>> multi_get(key_list keys) override;
+  ELASTIC_DECL task<void> multi_set(key_value_list pairs) override;
 
  private:
   ELASTIC_DECL static std::vector<std::string> wire_keys_of(

@@ -4,6 +4,8 @@
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/store/key_list.hpp>
+#include <elastic/store/key_value_list.hpp>
 
 #include <cstdint>
 #include <string>
@@ -43,10 +45,10 @@ class store {
                                         std::string desired) = 0;
 
   /// Waits until every one of the keys exists.
-  virtual task<void> wait(std::vector<std::string> keys) = 0;
+  virtual task<void> wait(key_list keys) = 0;
 
   /// Whether every one of the keys exists.
-  virtual task<bool> check(std::vector<std::string> keys) = 0;
+  virtual task<bool> check(key_list keys) = 0;
 
   /// Removes the key. Result: whether it existed.
   virtual task<bool> erase(std::string key) = 0;
@@ -59,10 +61,10 @@ class store {
   virtual task<void> append(std::string key, std::string value) = 0;
 
   /// The values of all keys, in their order; waits until every one exists.
-  virtual task<std::vector<std::string>> multi_get(std::vector<std::string> keys) = 0;
+  virtual task<std::vector<std::string>> multi_get(key_list keys) = 0;
 
   /// Stores every pair of key and value.
-  virtual task<void> multi_set(std::vector<std::pair<std::string, std::string>> pairs) = 0;
+  virtual task<void> multi_set(key_value_list pairs) = 0;
 };
 
 }  // namespace elastic

@@ -12,6 +12,8 @@
 #include <elastic/net/job_secret.hpp>
 #include <elastic/store/detail/tcp_store_link.hpp>
 #include <elastic/store/detail/tcp_store_protocol.hpp>
+#include <elastic/store/key_list.hpp>
+#include <elastic/store/key_value_list.hpp>
 #include <elastic/store/store.hpp>
 #include <elastic/store/tcp_store_generation.hpp>
 
@@ -30,6 +32,9 @@
 namespace elastic {
 
 struct tcp_store_options {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  tcp_store_options() = default;
+
   /// A name or an address.
   std::string host = "127.0.0.1";
   std::uint16_t port = 29500;
@@ -107,19 +112,17 @@ class tcp_store final : public store {
   ELASTIC_DECL task<std::int64_t> add(std::string key, std::int64_t delta) override;
   ELASTIC_DECL task<std::string> compare_set(std::string key, std::string expected,
                                              std::string desired) override;
-  ELASTIC_DECL task<void> wait(std::vector<std::string> keys) override;
-  ELASTIC_DECL task<bool> check(std::vector<std::string> keys) override;
+  ELASTIC_DECL task<void> wait(key_list keys) override;
+  ELASTIC_DECL task<bool> check(key_list keys) override;
   ELASTIC_DECL task<bool> erase(std::string key) override;
   ELASTIC_DECL task<std::int64_t> num_keys() override;
   ELASTIC_DECL task<void> append(std::string key, std::string value) override;
-  ELASTIC_DECL task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override;
-  ELASTIC_DECL task<void> multi_set(
-      std::vector<std::pair<std::string, std::string>> pairs) override;
+  ELASTIC_DECL task<std::vector<std::string>> multi_get(key_list keys) override;
+  ELASTIC_DECL task<void> multi_set(key_value_list pairs) override;
 
  private:
   using link = detail::tcp_store_link;
   using op = detail::store_op;
-  using pairs_of_texts = std::vector<std::pair<std::string, std::string>>;
 
   // The use of one connection by one operation. It goes back to the others only when `keep` was
   // called: else a reply may be due on it.
@@ -162,14 +165,14 @@ class tcp_store final : public store {
   ELASTIC_DECL task<std::int64_t> do_add(std::string key, std::int64_t delta);
   ELASTIC_DECL task<std::string> do_compare_set(std::string key, std::string expected,
                                                 std::string desired);
-  ELASTIC_DECL task<void> do_wait(std::vector<std::string> keys);
-  ELASTIC_DECL task<bool> do_check(std::vector<std::string> keys);
+  ELASTIC_DECL task<void> do_wait(key_list keys);
+  ELASTIC_DECL task<bool> do_check(key_list keys);
   ELASTIC_DECL task<bool> do_erase(std::string key);
   ELASTIC_DECL task<std::int64_t> do_num_keys();
   ELASTIC_DECL task<std::vector<std::string>> do_list_keys();
   ELASTIC_DECL task<void> do_append(std::string key, std::string value);
-  ELASTIC_DECL task<std::vector<std::string>> do_multi_get(std::vector<std::string> keys);
-  ELASTIC_DECL task<void> do_multi_set(pairs_of_texts pairs);
+  ELASTIC_DECL task<std::vector<std::string>> do_multi_get(key_list keys);
+  ELASTIC_DECL task<void> do_multi_set(key_value_list pairs);
   ELASTIC_DECL task<void> wait_on(lease& on, const std::vector<std::string>& keys);
 
   asio::any_io_executor executor_;

@@ -4,6 +4,8 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/store/key_list.hpp>
+#include <elastic/store/key_value_list.hpp>
 #include <elastic/store/store.hpp>
 #include <elastic/store/versioned_keys.hpp>
 
@@ -28,16 +30,15 @@ class versioned_store final : public store {
   ELASTIC_DECL task<std::int64_t> add(std::string key, std::int64_t delta) override;
   ELASTIC_DECL task<std::string> compare_set(std::string key, std::string expected,
                                              std::string desired) override;
-  ELASTIC_DECL task<void> wait(std::vector<std::string> keys) override;
-  ELASTIC_DECL task<bool> check(std::vector<std::string> keys) override;
+  ELASTIC_DECL task<void> wait(key_list keys) override;
+  ELASTIC_DECL task<bool> check(key_list keys) override;
   ELASTIC_DECL task<bool> erase(std::string key) override;
 
   task<std::int64_t> num_keys() override { return keys_->count(); }
 
   ELASTIC_DECL task<void> append(std::string key, std::string value) override;
-  ELASTIC_DECL task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override;
-  ELASTIC_DECL task<void> multi_set(
-      std::vector<std::pair<std::string, std::string>> pairs) override;
+  ELASTIC_DECL task<std::vector<std::string>> multi_get(key_list keys) override;
+  ELASTIC_DECL task<void> multi_set(key_value_list pairs) override;
 
  private:
   ELASTIC_DECL static void check_keys(const std::vector<std::string>& keys);

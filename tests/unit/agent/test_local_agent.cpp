@@ -786,15 +786,15 @@ class gone_store : public elastic::store {
   task<std::string> compare_set(std::string, std::string, std::string) override {
     return fail<std::string>();
   }
-  task<void> wait(std::vector<std::string>) override { return fail<void>(); }
-  task<bool> check(std::vector<std::string>) override { return fail<bool>(); }
+  task<void> wait(elastic::key_list) override { return fail<void>(); }
+  task<bool> check(elastic::key_list) override { return fail<bool>(); }
   task<bool> erase(std::string) override { return fail<bool>(); }
   task<std::int64_t> num_keys() override { return fail<std::int64_t>(); }
   task<void> append(std::string, std::string) override { return fail<void>(); }
-  task<std::vector<std::string>> multi_get(std::vector<std::string>) override {
+  task<std::vector<std::string>> multi_get(elastic::key_list) override {
     return fail<std::vector<std::string>>();
   }
-  task<void> multi_set(std::vector<std::pair<std::string, std::string>>) override {
+  task<void> multi_set(elastic::key_value_list) override {
     return fail<void>();
   }
 
@@ -837,10 +837,10 @@ class stale_store final : public gone_store {
     return inner_.set(std::move(key), std::move(value));
   }
   task<std::string> get(std::string key) override { return inner_.get(std::move(key)); }
-  task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override {
+  task<std::vector<std::string>> multi_get(elastic::key_list keys) override {
     return inner_.multi_get(std::move(keys));
   }
-  task<void> multi_set(std::vector<std::pair<std::string, std::string>> pairs) override {
+  task<void> multi_set(elastic::key_value_list pairs) override {
     return inner_.multi_set(std::move(pairs));
   }
 

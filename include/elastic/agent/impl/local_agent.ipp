@@ -1076,7 +1076,7 @@ inline task<command_outcome> reply_on_strand(job_command command,
 
 }  // namespace detail
 
-ELASTIC_DECL task<command_outcome> local_agent::carry_out(job_command command) {
+ELASTIC_DECL task<command_outcome> local_agent::carry_out(job_command command) & {
   return detail::reply_on_strand(std::move(command), inbox_);
 }
 
@@ -1088,7 +1088,10 @@ ELASTIC_DECL task<run_result> local_agent::serve(asio::any_io_executor strand) {
       detail::with_defaults(std::exchange(options_.services, {}), strand, has_hook);
   std::shared_ptr<standby_set> standbys;
   if (options_.workers.standby.enabled) {
-    standby_set_services parts{services.launcher, services.time, services.log};
+    standby_set_services parts;
+    parts.launcher = services.launcher;
+    parts.time = services.time;
+    parts.log = services.log;
     standbys = std::make_shared<standby_set>(strand, options_.workers.standby, std::move(parts));
     services.launcher = standbys;
   }

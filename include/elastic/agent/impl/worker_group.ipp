@@ -105,7 +105,7 @@ ELASTIC_DECL worker_group::~worker_group() {
 }
 
 ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ranks ranks,
-                                            std::string run_id, int restart_count) {
+                                            std::string run_id, int restart_count) & {
   ELASTIC_ASSERT(processes_.running() == 0);
   co_await make_directories(restart_count);
   const job_context job = make_job_context(spec_, round, std::move(run_id), restart_count);
@@ -127,11 +127,11 @@ ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ran
   update_state();
 }
 
-ELASTIC_DECL task<void> worker_group::wait_for_outcome() {
+ELASTIC_DECL task<void> worker_group::wait_for_outcome() & {
   if (attempt_.state == worker_state::healthy) co_await outcome_known_.wait();
 }
 
-ELASTIC_DECL task<void> worker_group::watch_uninterruptible() {
+ELASTIC_DECL task<void> worker_group::watch_uninterruptible() & {
   const duration limit = detail::uninterruptible_limit(spec_.environment);
   if (limit == duration::zero()) {
     co_await wait_for_outcome();
@@ -150,7 +150,7 @@ ELASTIC_DECL task<void> worker_group::watch_uninterruptible() {
   }
 }
 
-ELASTIC_DECL task<void> worker_group::watch_work() {
+ELASTIC_DECL task<void> worker_group::watch_work() & {
   const duration period = spec_.watch_interval;
   if (period == duration::zero()) {
     co_await wait_for_outcome();
@@ -248,7 +248,7 @@ ELASTIC_DECL void worker_group::note_suspicion(const detail::suspicion_change& c
   note_in_journal(job_event_kind::worker_suspected, entry, change.reason, change.suspicion);
 }
 
-ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) {
+ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) & {
   attempt_.stop_signal = plan.signal;
   hooks_.hurry();
   announce_stop(plan);

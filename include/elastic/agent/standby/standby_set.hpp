@@ -38,6 +38,9 @@ class import_record;
 
 /// What a `standby_set` works with; launcher and time must be set.
 struct standby_set_services {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  standby_set_services() = default;
+
   /// How workers and standbys are started.
   std::shared_ptr<process_launcher> launcher;
   std::shared_ptr<time_source> time;

@@ -15,6 +15,9 @@ namespace elastic {
 /// interpreter that was started with the worker's command line, has imported already and waits. It
 /// becomes the worker of the next attempt, and the interpreter then runs the script.
 struct warm_standby {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  warm_standby() = default;
+
   bool enabled = false;
   /// The modules that it imports, such as "torch"; at most `limits::standby_modules`. Empty: those
   /// that the script imports at its beginning, and what workers have imported of these later.

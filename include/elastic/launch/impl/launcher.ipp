@@ -164,9 +164,10 @@ inline std::string names_of(const std::vector<int>& signals) {
 
 }  // namespace detail
 
-ELASTIC_DECL std::unique_ptr<local_agent> make_agent(const launch_config& config,
-                                                     agent_services services,
-                                                     const rendezvous_registry& backends) {
+namespace detail {
+
+inline std::unique_ptr<local_agent> make_agent(const launch_config& config, agent_services services,
+                                               const rendezvous_registry& backends) {
   agent_options options;
   options.workers = config.workers;
   worker_spec& workers = options.workers;
@@ -200,20 +201,28 @@ ELASTIC_DECL std::unique_ptr<local_agent> make_agent(const launch_config& config
   return std::make_unique<local_agent>(std::move(options));
 }
 
-namespace detail {
-
 ELASTIC_DECL task<run_result> run_agent(std::unique_ptr<local_agent> agent) {
   co_return co_await agent->run();
 }
 
 }  // namespace detail
 
-ELASTIC_DECL task<run_result> launch(const launch_config& config, const agent_services& services) {
-  return detail::run_agent(make_agent(config, services));
+ELASTIC_DECL std::unique_ptr<local_agent> make_agent(named<launch_config> config) {
+  return detail::make_agent(*config, agent_services(), rendezvous_registry());
 }
 
-ELASTIC_DECL task<run_result> launch(const launch_config& config) {
+ELASTIC_DECL std::unique_ptr<local_agent> make_agent(named<launch_config> config,
+                                                     named<agent_services> services,
+                                                     const rendezvous_registry& backends) {
+  return detail::make_agent(*config, *services, backends);
+}
+
+ELASTIC_DECL task<run_result> launch(named<launch_config> config) {
   return detail::run_agent(make_agent(config));
+}
+
+ELASTIC_DECL task<run_result> launch(named<launch_config> config, named<agent_services> services) {
+  return detail::run_agent(make_agent(config, services));
 }
 
 }  // namespace elastic

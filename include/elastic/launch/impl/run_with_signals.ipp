@@ -78,9 +78,7 @@ inline task<void> forward_signals(asio::signal_set& signals, signal_plan plan, l
   }
 }
 
-}  // namespace detail
-
-ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent, signal_plan plan) {
+inline task<run_result> run_by_plan(local_agent& agent, signal_plan plan) {
   co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
   co_await asio::this_coro::throw_if_cancelled(false);
   auto executor = co_await asio::this_coro::executor;
@@ -100,6 +98,16 @@ ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent, signal_plan p
   co_await asio::this_coro::throw_if_cancelled(true);
   if (outcome.failures[0]) std::rethrow_exception(outcome.failures[0]);
   co_return std::move(*result);
+}
+
+}  // namespace detail
+
+ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent, named<signal_plan> plan) {
+  return detail::run_by_plan(agent, *plan);
+}
+
+ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent) {
+  return detail::run_by_plan(agent, signal_plan());
 }
 
 }  // namespace elastic

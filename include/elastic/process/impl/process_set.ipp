@@ -24,8 +24,8 @@ namespace elastic {
 ELASTIC_DECL process_set::process_set(asio::any_io_executor strand, process_set_services services)
     : state_(std::make_shared<state>(std::move(strand), std::move(services))) {}
 
-ELASTIC_DECL task<void> process_set::start(std::size_t index, const supervised_process& plan) & {
-  return start_in(state_, index, plan);
+ELASTIC_DECL task<void> process_set::start(std::size_t index, named<supervised_process> plan) & {
+  return start_in(state_, index, *plan);
 }
 
 ELASTIC_DECL std::vector<process_end> process_set::take_ends() {

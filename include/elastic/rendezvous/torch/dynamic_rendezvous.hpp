@@ -39,6 +39,9 @@ class link_network;
 
 /// What a dynamic_rendezvous is made from.
 struct dynamic_rendezvous_options {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  dynamic_rendezvous_options() = default;
+
   rendezvous_parameters parameters;
   /// How the agents of the job talk.
   torch_dialect dialect = torch_dialect::torch_2_6;

@@ -19,6 +19,9 @@ using torch_time = std::chrono::sys_time<std::chrono::microseconds>;
 
 /// The value that the agents of PyTorch share in their rendezvous, whatever its dialect.
 struct torch_state {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  torch_state() = default;
+
   std::int64_t round = 0;
   /// Whether the round is formed: its participants have their ranks and may start.
   bool complete = false;

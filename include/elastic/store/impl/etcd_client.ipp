@@ -35,7 +35,7 @@ ELASTIC_DECL std::string etcd_client::name() const {
   return names;
 }
 
-ELASTIC_DECL task<std::string> etcd_client::version() {
+ELASTIC_DECL task<std::string> etcd_client::version() & {
   detail::http_request request;
   request.target = "/version";
   const detail::http_response response = co_await ask(std::move(request));
@@ -48,7 +48,7 @@ ELASTIC_DECL task<std::string> etcd_client::version() {
                                                     name_of(current_), shown(response)));
 }
 
-ELASTIC_DECL auto etcd_client::call(std::string target, json body) -> task<json> {
+ELASTIC_DECL auto etcd_client::call(std::string target, json body) & -> task<json> {
   const std::string text = to_text(body);
   bool is_renewed = false;
   for (;;) {
@@ -68,7 +68,7 @@ ELASTIC_DECL auto etcd_client::call(std::string target, json body) -> task<json>
   }
 }
 
-ELASTIC_DECL task<void> etcd_client::await_event(json create_request) {
+ELASTIC_DECL task<void> etcd_client::await_event(json create_request) & {
   std::string problem;
   try {
     if (!options_.user.empty() && token_.empty() && !is_open_) co_await authenticate();
@@ -84,7 +84,7 @@ ELASTIC_DECL task<void> etcd_client::await_event(json create_request) {
   co_await time().sleep_until(time().now() + watch_pause);
 }
 
-ELASTIC_DECL task<detail::http_response> etcd_client::ask(detail::http_request request) {
+ELASTIC_DECL task<detail::http_response> etcd_client::ask(detail::http_request request) & {
   duration pause = first_pause;
   const time_point begin = time().now();
   if (!first_limit_) first_limit_ = begin + options_.first_patience;
@@ -111,7 +111,8 @@ ELASTIC_DECL task<detail::http_response> etcd_client::ask(detail::http_request r
   }
 }
 
-ELASTIC_DECL task<detail::http_response> etcd_client::ask_patiently(detail::http_request request) {
+ELASTIC_DECL task<detail::http_response> etcd_client::ask_patiently(
+    detail::http_request request) & {
   const std::size_t member = current_;
   std::unique_ptr<detail::http_connection> connection = co_await connect_in_time(member);
   co_return co_await connection->exchange(std::move(request));

@@ -85,12 +85,12 @@ ELASTIC_DECL task<std::string> memory_store::compare_set(std::string key, std::s
   co_return engine_->compare_set(detail::store_wire_key(key), expected, desired);
 }
 
-ELASTIC_DECL task<void> memory_store::wait(std::vector<std::string> keys) {
+ELASTIC_DECL task<void> memory_store::wait(key_list keys) {
   const std::vector<std::string> wire = detail::store_wire_keys(keys);
   co_await wait_for(views_of(wire));
 }
 
-ELASTIC_DECL task<bool> memory_store::check(std::vector<std::string> keys) {
+ELASTIC_DECL task<bool> memory_store::check(key_list keys) {
   const std::vector<std::string> wire = detail::store_wire_keys(keys);
   co_return engine_->check(views_of(wire));
 }
@@ -107,7 +107,7 @@ ELASTIC_DECL task<void> memory_store::append(std::string key, std::string value)
   co_return;
 }
 
-ELASTIC_DECL task<std::vector<std::string>> memory_store::multi_get(std::vector<std::string> keys) {
+ELASTIC_DECL task<std::vector<std::string>> memory_store::multi_get(key_list keys) {
   co_await wait(keys);
   std::vector<std::string> values;
   values.reserve(keys.size());
@@ -115,8 +115,7 @@ ELASTIC_DECL task<std::vector<std::string>> memory_store::multi_get(std::vector<
   co_return values;
 }
 
-ELASTIC_DECL task<void> memory_store::multi_set(
-    std::vector<std::pair<std::string, std::string>> pairs) {
+ELASTIC_DECL task<void> memory_store::multi_set(key_value_list pairs) {
   for (const auto& [key, value] : pairs) detail::check_store_value(value);
   const std::vector<std::string> wire = wire_keys_of(pairs);
   for (std::size_t i = 0; i < pairs.size(); ++i) engine_->set(wire[i], pairs[i].second);

@@ -22,11 +22,11 @@ ELASTIC_DECL task<std::string> prefix_store::compare_set(std::string key, std::s
   return inner_->compare_set(prefix_ + key, std::move(expected), std::move(desired));
 }
 
-ELASTIC_DECL task<void> prefix_store::wait(std::vector<std::string> keys) {
+ELASTIC_DECL task<void> prefix_store::wait(key_list keys) {
   return inner_->wait(prefixed(std::move(keys)));
 }
 
-ELASTIC_DECL task<bool> prefix_store::check(std::vector<std::string> keys) {
+ELASTIC_DECL task<bool> prefix_store::check(key_list keys) {
   return inner_->check(prefixed(std::move(keys)));
 }
 
@@ -34,12 +34,11 @@ ELASTIC_DECL task<void> prefix_store::append(std::string key, std::string value)
   return inner_->append(prefix_ + key, std::move(value));
 }
 
-ELASTIC_DECL task<std::vector<std::string>> prefix_store::multi_get(std::vector<std::string> keys) {
+ELASTIC_DECL task<std::vector<std::string>> prefix_store::multi_get(key_list keys) {
   return inner_->multi_get(prefixed(std::move(keys)));
 }
 
-ELASTIC_DECL task<void> prefix_store::multi_set(
-    std::vector<std::pair<std::string, std::string>> pairs) {
+ELASTIC_DECL task<void> prefix_store::multi_set(key_value_list pairs) {
   for (auto& pair : pairs) pair.first.insert(0, prefix_);
   return inner_->multi_set(std::move(pairs));
 }

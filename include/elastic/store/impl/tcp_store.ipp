@@ -238,11 +238,11 @@ ELASTIC_DECL task<std::string> tcp_store::compare_set(std::string key, std::stri
                  "compare_set");
 }
 
-ELASTIC_DECL task<void> tcp_store::wait(std::vector<std::string> keys) {
+ELASTIC_DECL task<void> tcp_store::wait(key_list keys) {
   return guarded(do_wait(std::move(keys)), "wait");
 }
 
-ELASTIC_DECL task<bool> tcp_store::check(std::vector<std::string> keys) {
+ELASTIC_DECL task<bool> tcp_store::check(key_list keys) {
   return guarded(do_check(std::move(keys)), "check");
 }
 
@@ -260,11 +260,11 @@ ELASTIC_DECL task<void> tcp_store::append(std::string key, std::string value) {
   return guarded(do_append(std::move(key), std::move(value)), "append");
 }
 
-ELASTIC_DECL task<std::vector<std::string>> tcp_store::multi_get(std::vector<std::string> keys) {
+ELASTIC_DECL task<std::vector<std::string>> tcp_store::multi_get(key_list keys) {
   return guarded(do_multi_get(std::move(keys)), "multi_get");
 }
 
-ELASTIC_DECL task<void> tcp_store::multi_set(pairs_of_texts pairs) {
+ELASTIC_DECL task<void> tcp_store::multi_set(key_value_list pairs) {
   return guarded(do_multi_set(std::move(pairs)), "multi_set");
 }
 
@@ -326,7 +326,7 @@ ELASTIC_DECL task<std::string> tcp_store::do_compare_set(std::string key, std::s
   co_return stored;
 }
 
-ELASTIC_DECL task<void> tcp_store::do_wait(std::vector<std::string> keys) {
+ELASTIC_DECL task<void> tcp_store::do_wait(key_list keys) {
   const std::vector<std::string> wire = detail::store_wire_keys(keys);
   lease on = co_await any_link();
   co_await wait_on(on, wire);
@@ -348,7 +348,7 @@ ELASTIC_DECL task<void> tcp_store::wait_on(lease& on, const std::vector<std::str
   }
 }
 
-ELASTIC_DECL task<bool> tcp_store::do_check(std::vector<std::string> keys) {
+ELASTIC_DECL task<bool> tcp_store::do_check(key_list keys) {
   const std::vector<std::string> wire = detail::store_wire_keys(keys);
   lease on = co_await any_link();
   write().with_keys(on->out(), op::check, wire);
@@ -417,7 +417,7 @@ ELASTIC_DECL task<void> tcp_store::do_append(std::string key, std::string value)
   on.keep();
 }
 
-ELASTIC_DECL task<std::vector<std::string>> tcp_store::do_multi_get(std::vector<std::string> keys) {
+ELASTIC_DECL task<std::vector<std::string>> tcp_store::do_multi_get(key_list keys) {
   const std::vector<std::string> wire = detail::store_wire_keys(keys);
   lease on = co_await any_link();
   co_await wait_on(on, wire);
@@ -436,7 +436,7 @@ ELASTIC_DECL task<std::vector<std::string>> tcp_store::do_multi_get(std::vector<
   co_return values;
 }
 
-ELASTIC_DECL task<void> tcp_store::do_multi_set(pairs_of_texts pairs) {
+ELASTIC_DECL task<void> tcp_store::do_multi_set(key_value_list pairs) {
   std::vector<std::string> wire;
   for (const auto& [key, value] : pairs) {
     detail::check_store_value(value);

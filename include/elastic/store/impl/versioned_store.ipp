@@ -51,12 +51,12 @@ ELASTIC_DECL task<std::string> versioned_store::compare_set(std::string key, std
   }
 }
 
-ELASTIC_DECL task<void> versioned_store::wait(std::vector<std::string> keys) {
+ELASTIC_DECL task<void> versioned_store::wait(key_list keys) {
   check_keys(keys);
   for (std::string& key : keys) co_await get(std::move(key));
 }
 
-ELASTIC_DECL task<bool> versioned_store::check(std::vector<std::string> keys) {
+ELASTIC_DECL task<bool> versioned_store::check(key_list keys) {
   check_keys(keys);
   for (std::string& key : keys) {
     const versioned_value seen = co_await keys_->get(std::move(key));
@@ -82,8 +82,7 @@ ELASTIC_DECL task<void> versioned_store::append(std::string key, std::string val
   }
 }
 
-ELASTIC_DECL task<std::vector<std::string>> versioned_store::multi_get(
-    std::vector<std::string> keys) {
+ELASTIC_DECL task<std::vector<std::string>> versioned_store::multi_get(key_list keys) {
   check_keys(keys);
   std::vector<std::string> values;
   values.reserve(keys.size());
@@ -91,8 +90,7 @@ ELASTIC_DECL task<std::vector<std::string>> versioned_store::multi_get(
   co_return values;
 }
 
-ELASTIC_DECL task<void> versioned_store::multi_set(
-    std::vector<std::pair<std::string, std::string>> pairs) {
+ELASTIC_DECL task<void> versioned_store::multi_set(key_value_list pairs) {
   for (const auto& [key, value] : pairs) {
     detail::check_store_key(key);
     detail::check_store_value(value);
