@@ -3,6 +3,7 @@
 
 // Jobs whose agents hold a secret, and who else comes to their ports.
 
+#include <elastic/base/detail/base64.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
@@ -15,21 +16,26 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 
 #include <atomic>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
 
 namespace {
 
@@ -59,6 +65,8 @@ class stage {
   std::string sizes = "2";
   // What a worker does after it has said its place.
   std::string work = "exec sleep 600";
+  // Further options of elasticrun.
+  words options;
 
   std::string path(const std::string& name) const { return folder_ / name; }
 
@@ -71,7 +79,7 @@ class stage {
   /// @param variables  further ones of its environment
   std::unique_ptr<running_program> start(const std::string& conf,
                                          std::map<std::string, std::string> variables = {}) const {
-    const words command = {ELASTIC_ELASTICRUN,
+    words command = {ELASTIC_ELASTICRUN,
                            "--nnodes",
                            sizes,
                            "--rdzv-backend",
@@ -83,14 +91,35 @@ class stage {
                            "--rdzv-conf",
                            "last_call_timeout=0.3" + conf,
                            "--max-restarts",
-                           "1",
-                           "--no-python",
-                           "sh",
-                           "-c",
-                           "echo \"$RANK/$WORLD_SIZE $TORCHELASTIC_RESTART_COUNT\"; " + work};
+                           "1"};
+    command.insert(command.end(), options.begin(), options.end());
+    const words worker = {"--no-python", "sh", "-c",
+                          "echo \"$RANK/$WORLD_SIZE $TORCHELASTIC_RESTART_COUNT\"; " + work};
+    command.insert(command.end(), worker.begin(), worker.end());
     variables.emplace(remains_.name, remains_.value);
     variables.emplace("LOGLEVEL", "DEBUG");
     return std::make_unique<running_program>(command, variables);
+  }
+
+  /// The arguments and the environment of every process of the job.
+  std::string arguments_and_environments() const {
+    std::string text;
+    for (const pid_t pid : remains_.processes()) {
+      for (const char* const file : {"cmdline", "environ"}) {
+        text += elastic::test::file_text(fmt::format("/proc/{}/{}", pid, file));
+      }
+    }
+    return text;
+  }
+
+  /// What stands in the files of the test, by their paths; not those with a secret.
+  std::map<std::string, std::string> files() const {
+    std::map<std::string, std::string> found;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path())) {
+      if (!entry.is_regular_file() || entry.path() == path("secret")) continue;
+      found[entry.path()] = elastic::test::file_text(entry.path());
+    }
+    return found;
   }
 
  private:
@@ -114,6 +143,73 @@ TEST_CASE("secret: nodes that hold it meet, restart and end together",
   for (const char* place : {"/2 0\n", "0/2 1\n", "1/2 1\n"}) CHECK(has_text(output, place));
   CHECK(!has_text(output, "ELASTIC_JOB_SECRET_FILE"));
   CHECK(!has_text(output + first_result.err + second_result.err, secret_text));
+}
+
+std::string hex(std::string_view bytes) {
+  std::string text;
+  for (const char letter : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(letter));
+  return text;
+}
+
+/// What a text may show the secret by: itself, and the key that is made of it.
+words forms_of_secret() {
+  const std::string_view label = "elastic job secret 1";
+  unsigned char key[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  REQUIRE(::HMAC(::EVP_sha256(), secret_text.data(), static_cast<int>(secret_text.size()),
+                 reinterpret_cast<const unsigned char*>(label.data()), label.size(), key, &size));
+  words forms;
+  for (const std::string& bytes :
+       {secret_text, std::string(reinterpret_cast<const char*>(key), size)}) {
+    forms.insert(forms.end(), {bytes, hex(bytes), elastic::detail::to_base64(bytes)});
+  }
+  return forms;
+}
+
+void check_shows_no_secret(const std::string& name, const std::string& text) {
+  CAPTURE(name);
+  for (const std::string& form : forms_of_secret()) CHECK(!has_text(text, form));
+}
+
+TEST_CASE("secret: it is in no log of any level, no file, no argument and no environment",
+          "[integration][secret]") {
+  const auto level = GENERATE("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL");
+  CAPTURE(level);
+  stage job;
+  job.write("other", "another-secret-of-some-length\n", 0600);
+  // The first attempt fails; the second one ends when the test lets it.
+  job.work = "env; [ $TORCHELASTIC_RESTART_COUNT = 1 ] || exit 1; echo again; while [ ! -e " +
+             job.path("end") + " ]; do sleep 0.05; done";
+  const auto start = [&](const std::string& name, const std::string& secret) {
+    job.options = {"--log-dir", job.path("logs_" + name), "--tee",    "3",
+                   "--trace",   job.path("trace_" + name), "--status", "unix:" + job.path(name)};
+    return job.start(",secret_file=" + job.path(secret), {{"LOGLEVEL", level}});
+  };
+  const auto first = start("first", "secret");
+  const auto second = start("second", "secret");
+  first->await_out("again\n");
+  second->await_out("again\n");
+  const program_result refused = start("stranger", "other")->wait();
+  CHECK(refused.code == 2);
+  const program_result status =
+      elastic::test::run_program({ELASTIC_ELASTICRUN, "status", "unix:" + job.path("first")});
+  CHECK(status.code == 0);
+  const std::string processes = job.arguments_and_environments();
+  CHECK(has_text(processes, "secret_file="));  // it did look
+  job.write("end", "now", 0600);
+  std::string output = status.out + status.err + refused.out + refused.err;
+  for (const auto& node : {first.get(), second.get()}) {
+    const program_result result = node->wait();
+    INFO(result.err);
+    CHECK(result.code == 0);
+    output += result.out + result.err;
+  }
+  CHECK(has_text(output, "DEBUG ") == (std::string_view(level) == "DEBUG"));
+  check_shows_no_secret("the output", output);
+  check_shows_no_secret("the processes", processes);
+  const std::map<std::string, std::string> files = job.files();
+  CHECK(files.size() >= 2 * 6);  // journals, traces, stdout and stderr of two attempts
+  for (const auto& [path, text] : files) check_shows_no_secret(path, text);
 }
 
 TEST_CASE("secret: each who has none, or another one, is told so and turned away",

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <support/catch.hpp>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace elastic::test {
+
+/// The time of day of one host, which a test sets while programs of that host run: support/
+/// stepped_clock.cpp shows it to them. The clock of the machine stays as it is.
+class stepped_clock {
+ public:
+  /// @param path  of a file that this makes
+  explicit stepped_clock(std::string path) : path_(std::move(path)) { step({}); }
+
+  /// What the programs have in their environment.
+  std::map<std::string, std::string> variables() const {
+    return {{"LD_PRELOAD", ELASTIC_STEPPED_CLOCK}, {"ELASTIC_TEST_CLOCK", path_}};
+  }
+
+  /// From now on programs see the machine's time of day and so much more, or less.
+  void step(std::chrono::seconds shift) const {
+    const std::int64_t seconds = shift.count();
+    const int file = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    REQUIRE(file >= 0);
+    const ssize_t size = ::pwrite(file, &seconds, sizeof seconds, 0);
+    ::close(file);
+    REQUIRE(size == static_cast<ssize_t>(sizeof seconds));
+  }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace elastic::test
