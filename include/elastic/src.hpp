@@ -169,6 +169,7 @@
 #include <elastic/process/detail/impl/fork_launcher.ipp>
 #include <elastic/process/detail/impl/guard_file.ipp>
 #include <elastic/process/detail/impl/guarded_child.ipp>
+#include <elastic/process/detail/impl/limit_reached.ipp>
 #include <elastic/process/detail/impl/lines.ipp>
 #include <elastic/process/detail/impl/memory_room.ipp>
 #include <elastic/process/detail/impl/oom_kills.ipp>

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <support/bounded_cgroup.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
-#include <support/memory_cgroup.hpp>
 #include <support/run_program.hpp>
 #include <support/skip.hpp>
 #include <support/text.hpp>
@@ -239,14 +239,9 @@ TEST_CASE("errors: a worker that the kernel killed because memory ran out is tol
     return skip("it takes a memory cgroup");
   }
   // Fills pages until it is killed; the launcher beside it is small.
-  const std::string script = "echo $$ > " + bounded.path() + "/cgroup.procs; exec \"$@\"";
-  const std::vector<std::string> launcher{ELASTIC_ELASTICRUN, "--standalone", "--no-python"};
-  std::vector<std::string> command{"/bin/sh", "-c", script, "sh"};
-  command.insert(command.end(), launcher.begin(), launcher.end());
   const auto run = [&](const std::string& act) {
-    std::vector<std::string> arguments = command;
-    arguments.insert(arguments.end(), {"/bin/sh", "-c", act});
-    return run_program(arguments);
+    return run_program(bounded.command(
+        {ELASTIC_ELASTICRUN, "--standalone", "--no-python", "/bin/sh", "-c", act}));
   };
   const program_result greedy = run("exec tail /dev/zero");
   CHECK(greedy.code == 1);

@@ -12,6 +12,7 @@
 #include <elastic/launch/io_choice.hpp>
 #include <elastic/launch/launcher.hpp>
 #include <elastic/process/detail/fork_launcher.hpp>
+#include <elastic/process/detail/limit_reached.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/rendezvous/torch/detail/pickle_format.hpp>
 #include <elastic/worker/entrypoint.hpp>
@@ -669,7 +670,8 @@ TEST_CASE("functions: a copy that cannot be made is an error, and nothing is lef
     return -1;
   };
   CHECK(outcome_of({}, no_pidfd) ==
-        "program 'me' cannot be started: Too many open files (a new process)");
+        "program 'me' cannot be started: Too many open files (a new process)" +
+            detail::limit_reached(EMFILE));
   detail::syscalls no_streams = detail::real_syscalls;
   no_streams.duplicate_to = [](int, int) {
     errno = EBADF;

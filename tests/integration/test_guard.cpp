@@ -9,11 +9,11 @@
 #include <elastic/process/detail/guarded_child.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/store/tcp_store.hpp>
+#include <support/bounded_cgroup.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/leftovers.hpp>
 #include <support/log_recorder.hpp>
-#include <support/memory_cgroup.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 #include <support/skip.hpp>

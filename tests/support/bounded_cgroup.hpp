@@ -10,33 +10,18 @@
 #include <fstream>
 #include <stdexcept>
 #include <string>
-#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 namespace elastic::test {
 
-/// A memory cgroup of either version. Not `made` if none can be.
-class memory_cgroup {
+/// A cgroup with a limit, of either version, for root. Not `made` if none can be.
+class bounded_cgroup {
  public:
-  explicit memory_cgroup(std::size_t limit) {
-    const std::string name = fmt::format("elastic_test_{}", ::getpid());
-    for (const auto& [root, file] : {std::pair("/sys/fs/cgroup/memory/", "memory.limit_in_bytes"),
-                                     std::pair("/sys/fs/cgroup/", "memory.max")}) {
-      const std::string path = root + name;
-      if (::mkdir(path.c_str(), 0755) != 0) continue;
-      path_ = path;
-      std::ofstream bound(path + "/" + file);
-      bound << limit << std::flush;
-      made = static_cast<bool>(bound);
-      if (made) return;
-      ::rmdir(path.c_str());
-      path_.clear();
-    }
-  }
-  memory_cgroup(const memory_cgroup&) = delete;
-  memory_cgroup& operator=(const memory_cgroup&) = delete;
-  ~memory_cgroup() {
+  bounded_cgroup(const bounded_cgroup&) = delete;
+  bounded_cgroup& operator=(const bounded_cgroup&) = delete;
+  ~bounded_cgroup() {
     if (!path_.empty()) ::rmdir(path_.c_str());
   }
 
@@ -47,13 +32,73 @@ class memory_cgroup {
     if (!members) throw std::runtime_error("cgroup.procs cannot be written");
   }
 
+  /// Runs a command within it, by the shell.
+  std::vector<std::string> command(const std::vector<std::string>& words) const {
+    std::vector<std::string> all{
+        "/bin/sh", "-c", "echo $$ > " + path_ + "/cgroup.procs; exec \"$@\"", "sh"};
+    all.insert(all.end(), words.begin(), words.end());
+    return all;
+  }
+
   bool made = false;
 
   /// Where it is in the file system.
   const std::string& path() const { return path_; }
 
+ protected:
+  /// Where cgroups of a controller are, and the file of the limit.
+  struct place {
+    std::string root;
+    std::string file;
+  };
+
+  bounded_cgroup(const std::vector<place>& places, const std::string& limit) {
+    const std::string name = fmt::format("elastic_test_{}", ::getpid());
+    for (const auto& [root, file] : places) {
+      const std::string path = root + name;
+      if (::mkdir(path.c_str(), 0755) != 0) continue;
+      path_ = path;
+      file_ = path + "/" + file;
+      made = set(limit);
+      if (made) return;
+      ::rmdir(path.c_str());
+      path_.clear();
+    }
+  }
+
+  bool set(const std::string& limit) const {
+    std::ofstream bound(file_);
+    bound << limit << std::flush;
+    return static_cast<bool>(bound);
+  }
+
  private:
   std::string path_;
+  std::string file_;
+};
+
+/// Of memory, in bytes.
+class memory_cgroup : public bounded_cgroup {
+ public:
+  explicit memory_cgroup(std::size_t limit)
+      : bounded_cgroup({{"/sys/fs/cgroup/memory/", "memory.limit_in_bytes"},
+                        {"/sys/fs/cgroup/", "memory.max"}},
+                       std::to_string(limit)) {}
+};
+
+/// Of processes and threads.
+class process_cgroup : public bounded_cgroup {
+ public:
+  explicit process_cgroup(int limit)
+      : bounded_cgroup({{"/sys/fs/cgroup/pids/", "pids.max"},
+                        {"/sys/fs/cgroup/unified/", "pids.max"},
+                        {"/sys/fs/cgroup/", "pids.max"}},
+                       std::to_string(limit)) {}
+
+  /// Another limit from now on; there may be more already.
+  void limit(int most) const {
+    if (!set(std::to_string(most))) throw std::runtime_error("pids.max cannot be written");
+  }
 };
 
 }  // namespace elastic::test

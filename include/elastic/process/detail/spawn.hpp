@@ -4,6 +4,7 @@
 
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/process/detail/limit_reached.hpp>
 #include <elastic/process/detail/program_path.hpp>
 #include <elastic/process/detail/syscalls.hpp>
 #include <elastic/process/process_spec.hpp>
@@ -434,8 +435,9 @@ inline std::string interpreter_of(const std::string& path) {
 [[noreturn]] inline void throw_start_error(const process_spec& spec, const std::string& path,
                                            const spawn_result& failed) {
   const auto start_failed = [&](const char* step) {
-    return error(errc::start_failed, fmt::format("program '{}' cannot be started: {} ({})", path,
-                                                 errno_text(failed.failure), step));
+    return error(errc::start_failed,
+                 fmt::format("program '{}' cannot be started: {} ({}){}", path,
+                             errno_text(failed.failure), step, limit_reached(failed.failure)));
   };
   switch (failed.stage) {
     case spawn_stage::execute: throw_execute_error(spec, path, failed.failure);

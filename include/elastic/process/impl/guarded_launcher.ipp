@@ -10,6 +10,7 @@
 #include <elastic/base/scope.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/process/detail/guarded_child.hpp>
+#include <elastic/process/detail/limit_reached.hpp>
 #include <elastic/process/detail/program_path.hpp>
 #include <elastic/process/detail/reaper.hpp>
 
@@ -112,9 +113,9 @@ ELASTIC_DECL auto guarded_launcher::start_guard(const process_spec& spec, const 
         give_up(fmt::format("a socket to it: {}", why));
         return std::nullopt;
       }
-      throw error(
-          errc::start_failed,
-          fmt::format("program '{}' cannot be started: {} (a socket to its guard)", path, why));
+      throw error(errc::start_failed,
+                  fmt::format("program '{}' cannot be started: {} (a socket to its guard){}", path,
+                              why, detail::limit_reached(number)));
     }
     detail::unique_fd ours(ends[0]);
     const detail::unique_fd theirs = detail::above_passed(detail::unique_fd(ends[1]));

@@ -6,6 +6,7 @@
 
 #include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/process/detail/limit_reached.hpp>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -31,8 +32,9 @@ ELASTIC_DECL unique_fd open_null(const syscalls& calls) {
 inline pipe_ends open_pipe(const syscalls& calls) {
   int fds[2];
   if (calls.pipe(fds) != 0) {
-    throw error(errc::start_failed,
-                fmt::format("a pipe for the output cannot be made: {}", errno_text(errno)));
+    const int number = errno;
+    throw error(errc::start_failed, fmt::format("a pipe for the output cannot be made: {}{}",
+                                                errno_text(number), limit_reached(number)));
   }
   pipe_ends pipe{unique_fd(fds[0]), unique_fd(fds[1])};
   ::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
