@@ -221,8 +221,11 @@ elastic::task<int> run(const elastic::launch_config& config, elastic::logger log
   if (config.progress && detail::progress_bar::can_show(STDERR_FILENO, terminal)) {
     progress = std::make_shared<detail::progress_bar>(std::make_shared<elastic::system_time>());
   }
-  services.observer = std::make_shared<detail::lean_observer>(progress);
-  const elastic::run_result result = co_await run_traced_job(config, services);
+  const auto observer = std::make_shared<detail::lean_observer>(
+      services.worker_parent, std::make_shared<elastic::system_time>(), progress);
+  services.observer = observer;
+  elastic::run_result result;
+  co_await elastic::race(keep(run_traced_job(config, services), result), observer->run());
   log.info("{}: {}", to_string(result.state), result.reason);
   std::fputs(elastic::closing_words(config.name, result).c_str(), stderr);
   if (detail::is_torch_missing(result)) {
