@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: MIT
 """What does a launcher cost while its 8 workers run? Its memory and how often it wakes up.
 
-VmRSS after 10 s, and the voluntary context switches of all of its threads in the 20 s after that.
+VmRSS and VmHWM, the most that it was, after 10 s, and the voluntary context switches of all of its
+threads in the 20 s after that.
 """
 
 import os
@@ -34,15 +35,15 @@ def main():
     describe_machine(arguments)
     stamps = Stamps()
     program = [arguments.build / "tests" / "puppet", "stamp", stamps.path, "hang"]
-    print(f"{WORKERS} idle workers | VmRSS MiB | wake-ups in {WATCH} s")
+    print(f"{WORKERS} idle workers | VmRSS MiB | VmHWM MiB | wake-ups in {WATCH} s")
     for name, command in contenders(arguments, WORKERS, program).items():
         pid = start(command)
         started = stamps.take("start", WORKERS)
         time.sleep(SETTLE)
-        memory = field(f"/proc/{pid}/status", "VmRSS") / 1024
+        memory, most = (field(f"/proc/{pid}/status", name) / 1024 for name in ("VmRSS", "VmHWM"))
         before = wake_ups(pid)
         time.sleep(WATCH)
-        print(f"| {name} | {memory:.1f} | {wake_ups(pid) - before} |")
+        print(f"| {name} | {memory:.1f} | {most:.1f} | {wake_ups(pid) - before} |")
         end(pid)
         for worker, _ in started:  # the bare loop forwards nothing
             try:
