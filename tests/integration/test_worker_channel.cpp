@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -483,6 +484,28 @@ TEST_CASE("worker channel: what is no timer request is named, and harms nobody",
   CHECK_THAT(result.err, contains_text(file + ": a control message is no JSON object"));
   CHECK_THAT(result.err, contains_text(file + ": a line is longer than 4096 bytes"));
   CHECK_THAT(result.err, contains_text(file + ": pid 1 is of no worker of this node"));
+}
+
+TEST_CASE("worker channel: the FIFO of timers is for this user alone, under a name of its own",
+          "[integration][channel]") {
+  const stage stage;
+  std::set<std::string> names;
+  for (const char* const umask : {"000", "022", "077"}) {
+    const words launcher = elastic::test::elasticrun_stage::elasticrun(
+        {{"--log-dir", "/dev/null", "--no-python", "sh", "-c",
+          "stat -c '%a %F %n' \"$TORCHELASTIC_TIMER_FILE\""}});
+    words command{"sh", "-c", fmt::format("umask {}; exec \"$@\"", umask), "sh"};
+    command.insert(command.end(), launcher.begin(), launcher.end());
+    const auto result = stage.run_command(
+        command, stage.environment({{"TORCHELASTIC_ENABLE_FILE_TIMER", "1"}}));
+    INFO(result.out << result.err);
+    CHECK(result.code == 0);
+    CHECK_THAT(result.out, contains_text("600 fifo "));
+    names.insert(result.out);
+    CHECK(std::filesystem::is_empty(stage.temporary()));
+  }
+  // Nobody can guess it, and lay something there first.
+  CHECK(names.size() == 3);
 }
 
 TEST_CASE("worker channel: a timer file that is no FIFO is named and left alone",
