@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -187,10 +188,16 @@ class stage {
       answers_[names.at(answer.to)].push_back(std::visit(in_words(), answer.what));
     }
     for (const auto id : coordinator.take_dropped()) dropped.insert(names.at(id));
+    elastic::detail::round_register content = coordinator.content();
+    if (content != content_) CHECK(coordinator.content_version() != content_version_);
+    content_ = std::move(content);
+    content_version_ = coordinator.content_version();
   }
 
   std::map<rendezvous_coordinator::connection, char> names;
   std::map<char, texts> answers_;
+  elastic::detail::round_register content_;
+  std::optional<std::uint64_t> content_version_;
   rendezvous_coordinator::connection last_ = 0;
 };
 

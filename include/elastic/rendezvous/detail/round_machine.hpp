@@ -75,6 +75,12 @@ ELASTIC_DECL round_decision decide_join(const round_state& state, const node_id&
 /// What the next step of a node is that gives up its place, whatever that is.
 ELASTIC_DECL round_decision decide_leave(const round_state& state, const node_id& node);
 
+/// Whether other nodes that wait may be able to take a step because a node has just left by
+/// `action`. By our own rules every node that waits has its place on one of the lists.
+/// @param state  after `apply`
+ELASTIC_DECL bool frees_others(const round_state& state, round_action action,
+                               const rendezvous_settings& settings);
+
 ELASTIC_DECL void complete_round(round_state& state);
 
 ELASTIC_DECL void enter_round(round_state& state, const node_id& node,

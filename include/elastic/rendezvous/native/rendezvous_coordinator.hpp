@@ -94,6 +94,9 @@ class rendezvous_coordinator {
   /// What another server needs to know to take the job up, whatever was said to nodes so far.
   ELASTIC_DECL detail::round_register content() const;
 
+  /// Another number means that `content` may have changed.
+  std::uint64_t content_version() const { return content_version_; }
+
   // ---- what happens ---------------------------------------------------------------------------
 
   void connected(connection from, addresses ends) { ends_[from] = std::move(ends); }
@@ -161,6 +164,9 @@ class rendezvous_coordinator {
   /// How many bytes the node of this connection takes here; 0: the connection has none.
   ELASTIC_DECL std::size_t bytes_of(connection link) const;
 
+  /// How many nodes it has looked at since it was made, one by one: what its work grows with.
+  std::uint64_t looked_at() const { return looked_at_; }
+
   /// Whether nobody takes part, so that nothing but the end of the job is worth keeping. None of
   /// the connections so far can take part any more; they may still speak, and end.
   bool is_idle() const { return members_.empty(); }
@@ -199,6 +205,8 @@ class rendezvous_coordinator {
     bool knows_hold = false;
     bool is_kept_out = false;
   };
+
+  using known_node = std::pair<const node_id, member>;
 
   struct ending {
     job_end how;
@@ -273,7 +281,7 @@ class rendezvous_coordinator {
   // ---- the machine ----------------------------------------------------------------------------
 
   // All steps that a node can take now.
-  ELASTIC_DECL void step(const node_id& node, time_point now);
+  ELASTIC_DECL void step(const node_id& node, member& entry, time_point now);
   ELASTIC_DECL void carry_out(detail::round_action action, std::string_view reason,
                               const node_id& node, time_point now);
   ELASTIC_DECL void begin_round();
@@ -295,18 +303,21 @@ class rendezvous_coordinator {
 
   // What one node's step makes possible for others.
   ELASTIC_DECL void settle(time_point now);
-  ELASTIC_DECL void end_joining(const node_id& node);
+  ELASTIC_DECL void end_joining(const node_id& node, member& entry);
 
   // ---- nodes that are kept out ------------------------------------------------------------------
 
   ELASTIC_DECL void keep_out(const detail::exclusion& who, time_point now);
   // Whether a node that joins has to wait until its time is over; then it has no place.
-  ELASTIC_DECL bool stands_aside(const node_id& node, time_point now);
+  ELASTIC_DECL bool stands_aside(const node_id& node, member& entry, time_point now);
+  // Result: whether it was kept out before.
+  ELASTIC_DECL bool note_kept_out(member& entry, bool is_kept_out);
+  ELASTIC_DECL std::vector<std::string> kept_out_names() const;
   // If the job has too few nodes without those that are kept out, and has waited for others, the
   // one that was excluded first comes back. Result: whether one did.
   ELASTIC_DECL bool forgive_if_short(time_point now);
   // Those that wait for a place: who was in the job before comes before strangers.
-  ELASTIC_DECL std::vector<node_id> waiting_nodes() const;
+  ELASTIC_DECL std::vector<known_node*> waiting_nodes();
 
   // ---- losses ---------------------------------------------------------------------------------
 
@@ -324,12 +335,13 @@ class rendezvous_coordinator {
   ELASTIC_DECL void announce(change_kind kind, std::string reason);
   ELASTIC_DECL void announce(rendezvous_change change);
   ELASTIC_DECL void look_whether_all_finished();
-  ELASTIC_DECL void answer_placed(const node_id& node, time_point now);
+  ELASTIC_DECL void answer_placed(const node_id& node, const member& entry, time_point now);
   ELASTIC_DECL void answer_hold(const node_id& node, std::string why);
 
   // From where workers come, for the node that serves their store.
   ELASTIC_DECL void answer_peers(const node_id& node);
   ELASTIC_DECL void answer(const node_id& node, rendezvous_answer reply);
+  ELASTIC_DECL void answer(const member& entry, rendezvous_answer reply);
 
   // For a node that has just given up its place, and is counted all the same.
   ELASTIC_DECL std::string missing_nodes() const;
@@ -353,6 +365,16 @@ class rendezvous_coordinator {
   void wake_at(time_point when) { next_ = std::min(next_, when); }
 
   ELASTIC_DECL void plan_next(time_point now);
+  // Whether a node that joins waits for as long as it takes.
+  ELASTIC_DECL bool waits_without_end(const node_id& node, const member& entry,
+                                      time_point now) const;
+
+  // Every loop over nodes goes through this. @see looked_at
+  template <class Nodes>
+  Nodes& counted(Nodes& nodes) const {
+    looked_at_ += nodes.size();
+    return nodes;
+  }
   ELASTIC_DECL static std::string_view verb_of(detail::round_action action);
 
   std::string run_id_;
@@ -365,8 +387,9 @@ class rendezvous_coordinator {
   std::unordered_map<connection, node_id> witnesses_;
   /// The connections that may speak.
   std::unordered_map<connection, addresses> ends_;
-  /// Those that wait for a place.
+  /// Those that wait for a place, and how many of them are kept out.
   std::set<node_id> joining_;
+  std::size_t kept_out_ = 0;
   /// How many members want a pause.
   int pauses_ = 0;
   detail::exclusion_list excluded_;
@@ -384,6 +407,10 @@ class rendezvous_coordinator {
   std::optional<rendezvous_change> change_;
   bool some_finished_ = false;
   bool all_finished_ = false;
+  /// How many nodes of the round have finished.
+  std::size_t finished_ = 0;
+  mutable std::uint64_t looked_at_ = 0;
+  std::uint64_t content_version_ = 0;
   std::optional<ending> ending_;
   master_endpoint master_;
   int world_ = 0;

@@ -125,6 +125,19 @@ ELASTIC_DECL round_decision decide_leave(const round_state& state, const node_id
   return {round_action::wait, "has no place"};
 }
 
+ELASTIC_DECL bool frees_others(const round_state& state, round_action action,
+                               const rendezvous_settings& settings) {
+  const bool leaves_round = action == round_action::leave_round;
+  if (!leaves_round && action != round_action::leave_wait_list) return false;
+  // A node that stands by may get the place.
+  if (!state.redundancy_list.empty()) return true;
+  // The next round waits for all nodes of one that runs.
+  if (state.complete) return false;
+  // A round that had enough nodes keeps those whose time is over; one with too few does not. One
+  // that has all the nodes that are known is complete.
+  return leaves_round ? size_of(state) == settings.min_nodes - 1 : state.wait_list.empty();
+}
+
 ELASTIC_DECL void complete_round(round_state& state) {
   state.complete = true;
   state.deadline.reset();

@@ -60,6 +60,7 @@ class former_world {
   std::int64_t server_term_ = 0;
   bool was_last_ = false;
   bool was_served_here_ = false;
+  /// All but the host's.
   std::set<int> joined_ranks_;
   bool has_host_joined_ = false;
   time_point over_at_ = time_point::max();

@@ -140,6 +140,7 @@ ELASTIC_DECL std::optional<time_point> rendezvous_coordinator::alone_since(
 ELASTIC_DECL void rendezvous_coordinator::advance(time_point now) {
   if (now < next_) return;
   for (const node_id& node : overdue_nodes(now)) give_up(node, now);
+  if (!excluded_.is_empty()) ++content_version_;
   excluded_.forget_past(now);
   settle_all_ = true;
   settle(now);
@@ -298,6 +299,7 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
 
 ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::hello& request,
                                                     const member& node, time_point now) {
+  ++content_version_;
   const bool had_server = request.most_term != 0 && request.most_term != term_;
   // The clock of this host may be behind that of the former one. Of several servers the one that
   // leads is asked for a greater term before.
@@ -338,7 +340,8 @@ ELASTIC_DECL void rendezvous_coordinator::begin_at(std::int64_t round) {
 
 ELASTIC_DECL void rendezvous_coordinator::repeat_news(const node_id& node, time_point now) {
   if (!state_.complete || state_.participants.count(node) == 0) return;
-  if (!members_.at(node).join_deadline && !is_inherited_) answer_placed(node, now);
+  const member& entry = members_.at(node);
+  if (!entry.join_deadline && !is_inherited_) answer_placed(node, entry, now);
   if (change_) answer(node, rendezvous_messages::changed{state_.round, *change_});
   if (all_finished_) answer(node, rendezvous_messages::all_finished{state_.round});
 }
@@ -364,18 +367,19 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   note_account(entry, request.after, now);
   // Who is in the round was told by its end.
   if (is_paused() && state_.participants.count(node) == 0) answer_hold(node, "the job pauses");
-  if (!state_.complete || state_.participants.count(node) == 0) return step(node, now);
+  if (!state_.complete || state_.participants.count(node) == 0) return step(node, entry, now);
   // A repeated request, if this round is the one that it asked for; but a former server may not
   // have placed it there.
-  if (request.after < state_.round && !is_inherited_) return step(node, now);
+  if (request.after < state_.round && !is_inherited_) return step(node, entry, now);
   // Those whose workers have succeeded would else wait for it, or take the job for done.
   if (some_finished_ && !entry.has_finished) {
     announce(change_kind::node_lost,
              fmt::format("node {} meets again before its workers have succeeded", node.text()));
   }
   announce(change_kind::node_waiting, fmt::format("node {} waits to join", node.text()));
+  if (entry.has_finished) --finished_;
   carry_out(detail::round_action::leave_to_rejoin, "meets again", node, now);
-  step(node, now);
+  step(node, entry, now);
 }
 
 ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
@@ -399,6 +403,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
     return announce(change_kind::node_lost, fmt::format("node {} is gone", name_of(*missing)));
   }
   restarts_ = std::min(restarts_ + 1, limits::job_restarts);
+  ++content_version_;
   announce(change_kind::worker_failed, detail::failure_text(node, request.what));
 }
 
@@ -407,7 +412,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
                                                time_point) {
   if (!state_.complete || request.round != state_.round) return;
   if (state_.participants.count(node) == 0) return;
-  members_.at(node).has_finished = true;
+  if (!std::exchange(members_.at(node).has_finished, true)) ++finished_;
   some_finished_ = true;
   look_whether_all_finished();
   if (all_finished_) answer(node, rendezvous_messages::all_finished{state_.round});
@@ -436,7 +441,7 @@ ELASTIC_DECL void rendezvous_coordinator::end_pause(const node_id& node, time_po
   std::optional<std::string>& pause = members_.at(node).pause;
   if (!std::exchange(pause, std::nullopt) || --pauses_ > 0) return;
   log_.info("rendezvous of job '{}': the pause is over", run_id_);
-  for (const node_id& waiting : joining_) {
+  for (const node_id& waiting : counted(joining_)) {
     member& entry = members_.at(waiting);
     entry.join_deadline = now + entry.join_timeout;
   }
@@ -459,11 +464,12 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& from,
   if (ending_) return answer(from, rendezvous_messages::closed{ending_->how, ending_->why});
   // It has to fit into the register of several servers, with all that is there besides.
   ending_ = ending{request.end, detail::short_line(request.why, limits::ending_text_bytes)};
+  ++content_version_;
   state_.closed = true;
   log_.info("rendezvous of job '{}': closed: {}", run_id_, ending_->why);
-  for (const auto& [node, entry] : members_) {
-    if (joining_.count(node) != 0) continue;
-    answer(node, rendezvous_messages::closed{ending_->how, ending_->why});
+  for (const auto& [node, entry] : counted(members_)) {
+    if (entry.join_deadline) continue;
+    answer(entry, rendezvous_messages::closed{ending_->how, ending_->why});
   }
   settle_all_ = true;
 }
@@ -508,23 +514,26 @@ ELASTIC_DECL void rendezvous_coordinator::recognize(const node_id& node) {
   members_.insert(std::move(entry));
 }
 
-ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, time_point now) {
+ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, member& entry,
+                                               time_point now) {
+  ++looked_at_;
   if (is_held(now)) return;
   if (former_.is_known() && !std::exchange(has_released_, true)) release(now);
-  if (stands_aside(node, now)) return;
+  if (stands_aside(node, entry, now)) return;
   for (;;) {
-    member& entry = members_.at(node);
     const detail::round_decision decision = detail::decide_join(
         state_, node, settings_, detail::round_rules::direct, now, *entry.join_deadline);
     switch (decision.action) {
       case detail::round_action::wait: return;
-      case detail::round_action::placed: end_joining(node); return answer_placed(node, now);
+      case detail::round_action::placed:
+        end_joining(node, entry);
+        return answer_placed(node, entry, now);
       case detail::round_action::refuse_closed:
-        end_joining(node);
-        return answer(node, rendezvous_messages::closed{ending_->how, ending_->why});
+        end_joining(node, entry);
+        return answer(entry, rendezvous_messages::closed{ending_->how, ending_->why});
       case detail::round_action::refuse_timeout:
-        end_joining(node);
-        return answer(node, rendezvous_messages::refused{true, missing_nodes()});
+        end_joining(node, entry);
+        return answer(entry, rendezvous_messages::refused{true, missing_nodes()});
       default: carry_out(decision.action, decision.reason, node, now);
     }
     if (decision.action == detail::round_action::leave_redundancy_list) {
@@ -544,9 +553,8 @@ ELASTIC_DECL void rendezvous_coordinator::carry_out(detail::round_action action,
   ++roster_version_;
   log_.debug("rendezvous of job '{}', round {}: node {} {}: {}", run_id_, round, node.text(),
              verb_of(action), reason);
-  const bool frees_place = action == detail::round_action::leave_round ||
-                           action == detail::round_action::leave_wait_list;
-  if (frees_place || round != state_.round || was_complete != state_.complete) {
+  const bool matters_to_others = detail::frees_others(state_, action, settings_);
+  if (matters_to_others || round != state_.round || was_complete != state_.complete) {
     settle_all_ = true;
   }
   if (round != state_.round) begin_round();
@@ -562,8 +570,9 @@ ELASTIC_DECL bool rendezvous_coordinator::is_held_by_former(time_point now) cons
 ELASTIC_DECL void rendezvous_coordinator::release(time_point now) {
   state_.unknown_nodes = false;
   std::vector<node_id> coming;
-  for (const node_id& node : waiting_nodes()) {
-    if (detail::contains(state_, node) || stands_aside(node, now)) continue;
+  for (known_node* const waiting : waiting_nodes()) {
+    auto& [node, entry] = *waiting;
+    if (detail::contains(state_, node) || stands_aside(node, entry, now)) continue;
     // It may have been given a place before anybody told of the former server, whose nodes go
     // first.
     const detail::round_decision leaving = detail::decide_leave(state_, node);
@@ -587,26 +596,30 @@ ELASTIC_DECL void rendezvous_coordinator::begin_round() {
   is_inherited_ = false;
   some_finished_ = false;
   all_finished_ = false;
-  for (auto& [node, entry] : members_) entry.has_finished = false;
+  ++content_version_;
+  finished_ = 0;
+  for (auto& [node, entry] : counted(members_)) entry.has_finished = false;
 }
 
 ELASTIC_DECL void rendezvous_coordinator::settle(time_point now) {
   do {
     while (std::exchange(settle_all_, false)) {
-      for (const node_id& node : waiting_nodes()) {
-        if (joining_.count(node) != 0) step(node, now);
+      for (known_node* const waiting : waiting_nodes()) {
+        auto& [node, entry] = *waiting;
+        if (entry.join_deadline) step(node, entry, now);
       }
     }
   } while (forgive_if_short(now));
 }
 
-ELASTIC_DECL std::vector<node_id> rendezvous_coordinator::waiting_nodes() const {
-  std::vector<node_id> waiting;
-  std::vector<node_id> strangers;
-  for (const node_id& node : joining_) {
-    const member& entry = members_.at(node);
+ELASTIC_DECL auto rendezvous_coordinator::waiting_nodes() -> std::vector<known_node*> {
+  std::vector<known_node*> waiting;
+  std::vector<known_node*> strangers;
+  for (const node_id& node : counted(joining_)) {
+    known_node& each = *members_.find(node);
+    const member& entry = each.second;
     const bool is_known = entry.former.has_value() || known_names_.contains(entry.name);
-    (is_known ? waiting : strangers).push_back(node);
+    (is_known ? waiting : strangers).push_back(&each);
   }
   waiting.insert(waiting.end(), strangers.begin(), strangers.end());
   return waiting;
@@ -614,22 +627,24 @@ ELASTIC_DECL std::vector<node_id> rendezvous_coordinator::waiting_nodes() const 
 
 ELASTIC_DECL void rendezvous_coordinator::keep_out(const detail::exclusion& who, time_point now) {
   excluded_.add(who, now);
+  ++content_version_;
   settle_all_ = true;
   log_.warning("rendezvous of job '{}': node '{}' is kept out for {:g} s: {}", run_id_, who.name,
                std::chrono::duration<double>(who.remaining).count(), who.why);
 }
 
-ELASTIC_DECL bool rendezvous_coordinator::stands_aside(const node_id& node, time_point now) {
-  const bool runs = state_.complete && detail::contains(state_, node);
-  member& entry = members_.at(node);
+ELASTIC_DECL bool rendezvous_coordinator::stands_aside(const node_id& node, member& entry,
+                                                       time_point now) {
   std::optional<detail::exclusion> why;
-  if (!runs && !state_.closed && !excluded_.is_empty()) why = excluded_.find(entry.name, now);
+  if (!state_.closed && !excluded_.is_empty()) why = excluded_.find(entry.name, now);
+  // Not from a round that runs.
+  if (why && state_.complete && detail::contains(state_, node)) why.reset();
   if (!why) {
-    if (std::exchange(entry.is_kept_out, false)) entry.join_deadline = now + entry.join_timeout;
+    if (note_kept_out(entry, false)) entry.join_deadline = now + entry.join_timeout;
     return false;
   }
   wake_at(now + why->remaining);
-  if (std::exchange(entry.is_kept_out, true)) return true;
+  if (note_kept_out(entry, true)) return true;
   const detail::round_decision decision = detail::decide_leave(state_, node);
   carry_out(decision.action, "is kept out", node, now);
   answer_hold(node, fmt::format("node '{}' is kept out for {:.0f} s more: {}", why->name,
@@ -638,13 +653,25 @@ ELASTIC_DECL bool rendezvous_coordinator::stands_aside(const node_id& node, time
   return true;
 }
 
+ELASTIC_DECL bool rendezvous_coordinator::note_kept_out(member& entry, bool is_kept_out) {
+  const bool was_kept_out = std::exchange(entry.is_kept_out, is_kept_out);
+  if (is_kept_out && !was_kept_out) ++kept_out_;
+  if (was_kept_out && !is_kept_out) --kept_out_;
+  return was_kept_out;
+}
+
+ELASTIC_DECL std::vector<std::string> rendezvous_coordinator::kept_out_names() const {
+  std::vector<std::string> names;
+  for (const node_id& node : counted(joining_)) {
+    const member& entry = members_.at(node);
+    if (entry.is_kept_out) names.push_back(entry.name);
+  }
+  return names;
+}
+
 ELASTIC_DECL bool rendezvous_coordinator::forgive_if_short(time_point now) {
   if (excluded_.is_empty() && !short_since_) return false;
-  std::vector<std::string> kept;
-  for (const node_id& node : joining_) {
-    if (members_.at(node).is_kept_out) kept.push_back(members_.at(node).name);
-  }
-  const std::size_t ready = joining_.size() - kept.size();
+  const std::size_t ready = joining_.size() - kept_out_;
   const auto least = static_cast<std::size_t>(settings_.min_nodes);
   const bool has_round = state_.complete || state_.closed || is_held(now);
   if (has_round || ready >= least || joining_.size() < least) {
@@ -656,24 +683,25 @@ ELASTIC_DECL bool rendezvous_coordinator::forgive_if_short(time_point now) {
   wake_at(due);
   if (now < due) return false;
   short_since_.reset();
-  const std::string name = excluded_.first_of(kept);
+  const std::string name = excluded_.first_of(kept_out_names());
   log_.warning(
       "rendezvous of job '{}': node '{}' comes back before its time: without those that are kept "
       "out there are {} of at least {} nodes",
       run_id_, name, ready, least);
   excluded_.forgive(name);
+  ++content_version_;
   settle_all_ = true;
   return true;
 }
 
-ELASTIC_DECL void rendezvous_coordinator::end_joining(const node_id& node) {
+ELASTIC_DECL void rendezvous_coordinator::end_joining(const node_id& node, member& entry) {
   joining_.erase(node);
-  members_.at(node).join_deadline.reset();
+  entry.join_deadline.reset();
 }
 
 ELASTIC_DECL std::vector<node_id> rendezvous_coordinator::overdue_nodes(time_point now) const {
   std::vector<node_id> overdue;
-  for (const auto& [node, entry] : members_) {
+  for (const auto& [node, entry] : counted(members_)) {
     if (lost_at(entry) <= now) overdue.push_back(node);
   }
   return overdue;
@@ -716,6 +744,8 @@ ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::strin
   if (how != "left") note_lost(node, entry);
   if (how == "left") have_some_left_ = true;
   const bool ran = state_.complete && state_.participants.count(node) != 0;
+  if (ran && has_finished) --finished_;
+  note_kept_out(entry, false);
   members_.erase(node);
   joining_.erase(node);
   if (ran && !has_finished && !ending_) {
@@ -727,7 +757,7 @@ ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::strin
 }
 
 ELASTIC_DECL std::optional<node_id> rendezvous_coordinator::missing_participant() const {
-  for (const auto& [node, rank] : state_.participants) {
+  for (const auto& [node, rank] : counted(state_.participants)) {
     const auto position = members_.find(node);
     if (position == members_.end() || !position->second.link) return node;
   }
@@ -745,19 +775,17 @@ ELASTIC_DECL void rendezvous_coordinator::announce(rendezvous_change change) {
   change.restarts = restarts_;
   change_ = std::move(change);
   log_.info("rendezvous of job '{}', round {}: {}", run_id_, state_.round, change_->what);
-  for (const auto& [node, rank] : state_.participants) {
+  for (const auto& [node, rank] : counted(state_.participants)) {
     answer(node, rendezvous_messages::changed{state_.round, *change_});
   }
 }
 
 ELASTIC_DECL void rendezvous_coordinator::look_whether_all_finished() {
   if (!some_finished_ || all_finished_ || change_ || state_.participants.empty()) return;
-  for (const auto& [node, rank] : state_.participants) {
-    const auto position = members_.find(node);
-    if (position != members_.end() && !position->second.has_finished) return;
-  }
+  if (finished_ < state_.participants.size()) return;
   all_finished_ = true;
-  for (const auto& [node, rank] : state_.participants) {
+  ++content_version_;
+  for (const auto& [node, rank] : counted(state_.participants)) {
     answer(node, rendezvous_messages::all_finished{state_.round});
   }
 }
@@ -765,7 +793,7 @@ ELASTIC_DECL void rendezvous_coordinator::look_whether_all_finished() {
 ELASTIC_DECL void rendezvous_coordinator::answer_peers(const node_id& node) {
   const std::size_t most_bytes = limits::rendezvous_message_bytes / 4;
   rendezvous_messages::peers part{state_.round, ""};
-  for (const auto& [other, rank] : state_.participants) {
+  for (const auto& [other, rank] : counted(state_.participants)) {
     const auto position = members_.find(other);
     if (position == members_.end() || position->second.own_addresses.empty()) continue;
     part.addresses += position->second.own_addresses + ' ' + position->second.ends.there + ' ';
@@ -776,11 +804,12 @@ ELASTIC_DECL void rendezvous_coordinator::answer_peers(const node_id& node) {
   if (!part.addresses.empty()) answer(node, part);
 }
 
-ELASTIC_DECL void rendezvous_coordinator::answer_placed(const node_id& node, time_point now) {
-  if (state_.participants.at(node) == 0) answer_peers(node);
-  answer(node,
-         rendezvous_messages::placed{state_.round, state_.participants.at(node), world_, master_,
-                                     round_restarts_, round_term_, host_rank_, excluded_.at(now)});
+ELASTIC_DECL void rendezvous_coordinator::answer_placed(const node_id& node, const member& entry,
+                                                        time_point now) {
+  const int rank = state_.participants.at(node);
+  if (rank == 0) answer_peers(node);
+  answer(entry, rendezvous_messages::placed{state_.round, rank, world_, master_, round_restarts_,
+                                            round_term_, host_rank_, excluded_.at(now)});
 }
 
 ELASTIC_DECL void rendezvous_coordinator::answer_hold(const node_id& node, std::string why) {
@@ -789,8 +818,11 @@ ELASTIC_DECL void rendezvous_coordinator::answer_hold(const node_id& node, std::
 
 ELASTIC_DECL void rendezvous_coordinator::answer(const node_id& node, rendezvous_answer reply) {
   const auto position = members_.find(node);
-  if (position == members_.end() || !position->second.link) return;
-  answers_.push_back({*position->second.link, std::move(reply)});
+  if (position != members_.end()) answer(position->second, std::move(reply));
+}
+
+ELASTIC_DECL void rendezvous_coordinator::answer(const member& entry, rendezvous_answer reply) {
+  if (entry.link) answers_.push_back({*entry.link, std::move(reply)});
 }
 
 ELASTIC_DECL std::string rendezvous_coordinator::missing_nodes() const {
@@ -807,9 +839,10 @@ ELASTIC_DECL void rendezvous_coordinator::note_completion() {
   round_restarts_ = restarts_;
   round_term_ = term_;
   kept_round_ = state_.round;
+  ++content_version_;
   kept_members_.clear();
   if (known_names_.size() > limits::nodes) known_names_.clear();
-  for (const auto& [node, rank] : state_.participants) {
+  for (const auto& [node, rank] : counted(state_.participants)) {
     kept_members_.push_back(node.number.high);
     const auto position = members_.find(node);
     if (position != members_.end()) known_names_.insert(position->second.name);
@@ -849,8 +882,8 @@ ELASTIC_DECL void rendezvous_coordinator::choose_master() {
 
 ELASTIC_DECL void rendezvous_coordinator::demand_reports(report_demand demand) {
   if (std::exchange(demand_, demand) == demand) return;
-  for (const auto& [node, entry] : members_) {
-    if (entry.has_reports) answer(node, rendezvous_messages::report_wanted{demand});
+  for (const auto& [node, entry] : counted(members_)) {
+    if (entry.has_reports) answer(entry, rendezvous_messages::report_wanted{demand});
   }
 }
 
@@ -922,14 +955,10 @@ ELASTIC_DECL auto rendezvous_coordinator::links() const -> std::vector<connectio
 
 ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
   next_ = time_point::max();
-  for (const auto& [node, entry] : members_) {
+  for (const auto& [node, entry] : counted(members_)) {
     wake_at(lost_at(entry));
-    const bool is_in_last_call =
-        detail::is_in_last_call(state_, node, settings_, detail::round_rules::direct);
-    const bool stands_by = state_.redundancy_list.count(node) != 0;
-    const bool waits_on = is_held(now) || entry.is_kept_out || is_in_last_call || stands_by;
-    if (entry.is_kept_out && joining_.count(node) != 0) wake_at(excluded_.end_of(entry.name));
-    if (entry.join_deadline && !waits_on) {
+    if (entry.is_kept_out) wake_at(excluded_.end_of(entry.name));
+    if (entry.join_deadline && !waits_without_end(node, entry, now)) {
       wake_at(std::max(*entry.join_deadline, now) + duration(1));
     }
   }
@@ -939,6 +968,13 @@ ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
   if (short_since_) wake_at(*short_since_ + settings_.last_call_timeout);
   // Once it is over, those that could not grow then wait for one more node, not for the time.
   if (state_.scale_up_at && *state_.scale_up_at > now) wake_at(*state_.scale_up_at);
+}
+
+ELASTIC_DECL bool rendezvous_coordinator::waits_without_end(const node_id& node,
+                                                            const member& entry,
+                                                            time_point now) const {
+  return is_held(now) || entry.is_kept_out || state_.redundancy_list.count(node) != 0 ||
+         detail::is_in_last_call(state_, node, settings_, detail::round_rules::direct);
 }
 
 ELASTIC_DECL std::string_view rendezvous_coordinator::verb_of(detail::round_action action) {

@@ -5,6 +5,7 @@
 #include <elastic/rendezvous/native/detail/former_world.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <tuple>
 
 namespace elastic::detail {
@@ -41,7 +42,8 @@ ELASTIC_DECL void former_world::told_round(std::int64_t round, duration silence,
 }
 
 ELASTIC_DECL void former_world::joined(const rendezvous_messages::former_round& place) {
-  if (age_of(place) == age_of(newest_)) joined_ranks_.insert(place.rank);
+  const bool is_in_newest = age_of(place) == age_of(newest_) && place.rank < newest_.world;
+  if (is_in_newest && place.rank != newest_.host_rank) joined_ranks_.insert(place.rank);
 }
 
 ELASTIC_DECL bool former_world::is_over(time_point now) const {
@@ -52,10 +54,8 @@ ELASTIC_DECL bool former_world::is_accounted_for() const {
   if (!was_last_ || !was_served_here_ || newest_.term < server_term_) return false;
   const bool host_took_part = newest_.host_rank >= 0;
   if (host_took_part && !has_host_joined_) return false;
-  for (int rank = 0; rank < newest_.world; ++rank) {
-    if (rank != newest_.host_rank && joined_ranks_.count(rank) == 0) return false;
-  }
-  return newest_.world > 0;
+  const int others = newest_.world - (host_took_part ? 1 : 0);
+  return newest_.world > 0 && joined_ranks_.size() == static_cast<std::size_t>(others);
 }
 
 }  // namespace elastic::detail
