@@ -53,6 +53,7 @@
 #include <elastic/base/detail/impl/json_text.ipp>
 #include <elastic/base/detail/impl/mount_table.ipp>
 #include <elastic/base/detail/impl/nearest_name.ipp>
+#include <elastic/base/detail/impl/plain_json.ipp>
 #include <elastic/base/detail/impl/random.ipp>
 #include <elastic/base/detail/impl/ring.ipp>
 #include <elastic/base/detail/impl/unique_fd.ipp>

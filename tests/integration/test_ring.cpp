@@ -324,6 +324,28 @@ TEST_CASE("ring: sending to who has hung up is an error and no signal", "[integr
   CHECK(on->last_result == -EPIPE);
 }
 
+TEST_CASE("ring: of many operations the first are under way before the last are started",
+          "[integration][sanitize]") {
+  asio::io_context context;
+  auto io = try_ring(context.get_executor());
+  if (!io) return;
+  std::vector<std::unique_ptr<connected_pair>> sockets;
+  std::vector<std::shared_ptr<witness>> sending;
+  for (int number = 0; number < 100; ++number) {
+    sockets.push_back(std::make_unique<connected_pair>());
+    sending.push_back(std::make_shared<witness>());
+    io->send(sending.back()->operation, sockets.back()->mine, "now", sending.back());
+  }
+  // The loop has not run yet.
+  char bytes[4];
+  CHECK(::recv(sockets.front()->theirs, bytes, sizeof bytes, MSG_DONTWAIT) == 3);
+  CHECK(::recv(sockets.back()->theirs, bytes, sizeof bytes, MSG_DONTWAIT) == -1);
+  CHECK_FALSE(sending.front()->ended);
+  context.run();
+  for (const auto& each : sending) CHECK(each->last_result == 3);
+  CHECK(io->running() == 0);
+}
+
 TEST_CASE("ring: an operation on a closed descriptor fails alone", "[integration][sanitize]") {
   asio::io_context context;
   auto io = try_ring(context.get_executor());

@@ -37,7 +37,7 @@ class message_channel {
   /// The address of this end, numeric.
   virtual std::string local_address() const = 0;
 
-  /// The address of the other end, numeric; empty if the connection has ended.
+  /// The address of the other end, numeric; empty if the system does not tell.
   virtual std::string remote_address() const = 0;
 };
 

@@ -6,9 +6,14 @@
 
 #include <support/catch.hpp>
 
+#include <algorithm>
 #include <cstdint>
+#include <random>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 namespace json_message_tests {
 
@@ -61,6 +66,84 @@ TEST_CASE("json fields: what is wrong is named", "[base]") {
       {R"({"n": 0, "f": true, "t": "", "r": "1"})", "a word has no number \"r\""},
   };
   for (const example& entry : examples) CHECK(refusal(entry.text) == entry.sentence);
+}
+
+std::string text_in(const json_fields& fields, const char* name) { return fields.text(name); }
+std::string flag_in(const json_fields& fields, const char* name) {
+  return fields.flag(name) ? "true" : "false";
+}
+std::string number_in(const json_fields& fields, const char* name) {
+  return std::to_string(fields.number(name, INT64_MIN, INT64_MAX));
+}
+
+/// What a message holds, as one text.
+std::string content(const std::string& text) {
+  try {
+    const json_fields fields("it", text, 200);
+    std::string words;
+    for (const char* name : {"n", "f", "t", "r", "x"}) {
+      if (!fields.has(name)) continue;
+      for (const auto read : {text_in, flag_in, number_in}) {
+        try {
+          words += name + read(fields, name) + ";";
+        } catch (const elastic::error&) {
+          words += "-;";
+        }
+      }
+    }
+    return words;
+  } catch (const elastic::error& failure) {
+    return failure.what();
+  }
+}
+
+/// The same by a parser of all of JSON.
+std::string content_by_parser(const std::string& text) {
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object()) return "it is no JSON object";
+  std::string words;
+  for (const std::string name : {"n", "f", "t", "r", "x"}) {
+    const auto value = json.find(name);
+    if (value == json.end() || value->is_null()) continue;
+    words += value->is_string() ? name + value->get<std::string>() + ";" : "-;";
+    words += value->is_boolean() ? name + (value->get<bool>() ? "true" : "false") + ";" : "-;";
+    const bool fits = value->is_number_integer() && (!value->is_number_unsigned() ||
+                                                     value->get<std::uint64_t>() <= INT64_MAX);
+    words += fits ? name + std::to_string(value->get<std::int64_t>()) + ";" : "-;";
+  }
+  return words;
+}
+
+TEST_CASE("json fields: read a message as a parser of all of JSON does", "[base]") {
+  const std::vector<std::string> samples = {
+      R"({"n": 1, "f": true, "t": "some words", "r": 0.5, "x": null})",
+      R"( { "n":-0 ,"n" : 7,"t":"","x":false} )",
+      R"({"n": 999999999999999999, "r": -999999999999999999, "x": 1000000000000000000})",
+      R"({"n": 9223372036854775807, "r": 9223372036854775808, "x": -9223372036854775809})",
+      R"({"n": 1e3, "r": -1.5E-2, "t": "a \"b\" \\ \u00e9 \ud83d\ude00", "x": "é"})",
+      R"({"n": [1, {"n": 2}], "x": {"f": true}, "\u0074": "t", "f": false})",
+      "{}",
+  };
+  const std::string_view letters = "{}[]\",:\\ 019-+.eEtrufalsn\n\x01\x7f\xc3\xa9";
+  std::mt19937 random(28);
+  const auto below = [&](std::size_t bound) { return random() % bound; };
+  for (const std::string& sample : samples) {
+    REQUIRE(content(sample) == content_by_parser(sample));
+    for (int round = 0; round < 5000; ++round) {
+      std::string text = sample;
+      for (std::size_t change = 0; change <= below(2) && !text.empty(); ++change) {
+        const std::size_t at = below(text.size());
+        const char letter = letters[below(letters.size())];
+        if (const auto kind = below(3); kind == 0) {
+          text.erase(at, 1 + below(3));
+        } else {
+          kind == 1 ? text.insert(at, 1, letter) : text.replace(at, 1, 1, letter);
+        }
+      }
+      CAPTURE(text);
+      REQUIRE(content(text) == content_by_parser(text));
+    }
+  }
 }
 
 TEST_CASE("json object: is one line that is read again", "[base]") {

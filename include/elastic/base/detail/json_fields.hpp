@@ -5,6 +5,7 @@
 // Opt-in: for messages of the library's own protocols.
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/plain_json.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -27,6 +29,8 @@ class json_fields {
   /// @param subject     what messages call it: "a message of the rendezvous"
   /// @param most_bytes  a longer text is refused, and not parsed
   ELASTIC_DECL json_fields(std::string subject, std::string_view text, std::size_t most_bytes);
+  json_fields(const json_fields&) = delete;
+  json_fields& operator=(const json_fields&) = delete;
 
   /// Whether there is such a field, and it is not null.
   ELASTIC_DECL bool has(const char* name) const;
@@ -54,8 +58,17 @@ class json_fields {
   [[noreturn]] ELASTIC_DECL void refuse(const std::string& why) const;
 
  private:
+  // Null if there is none. Of several of one name the last one counts.
+  ELASTIC_DECL const plain_field* find(std::string_view name) const;
+  ELASTIC_DECL const plain_field& get(const char* name) const;
+  ELASTIC_DECL void read_document();
+
   std::string subject_;
-  std::shared_ptr<const nlohmann::json> json_;
+  std::string text_;
+  // Refer to the text, or to the document.
+  std::vector<plain_field> fields_;
+  // Null until something needs it that is not plain.
+  mutable std::shared_ptr<const nlohmann::json> document_;
 };
 
 }  // namespace elastic::detail

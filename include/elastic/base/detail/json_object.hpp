@@ -7,8 +7,10 @@
 #include <elastic/base/detail/json_text.hpp>
 
 #include <concepts>
+#include <cstddef>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -18,6 +20,12 @@ namespace elastic::detail {
 /// is {"step": 3}. Names are not escaped.
 class json_object {
  public:
+  json_object() {
+    constexpr std::size_t usual_size = 256;
+    text_.reserve(usual_size);
+    text_ += '{';
+  }
+
   /// A byte of `value` that is not UTF-8 is replaced by U+FFFD.
   json_object& add(std::string_view name, std::string_view value) {
     begin(name);
@@ -35,7 +43,14 @@ class json_object {
     requires std::integral<Value> || std::floating_point<Value>
   json_object& add(std::string_view name, Value value) {
     begin(name);
-    text_ += fmt::format("{}", value);
+    if constexpr (std::is_same_v<Value, bool>) {
+      text_ += value ? "true" : "false";
+    } else if constexpr (std::integral<Value>) {
+      const fmt::format_int digits(value);
+      text_.append(digits.data(), digits.size());
+    } else {
+      text_ += fmt::format("{}", value);
+    }
     return *this;
   }
 
@@ -49,7 +64,7 @@ class json_object {
     text_ += "\": ";
   }
 
-  std::string text_ = "{";
+  std::string text_;
 };
 
 }  // namespace elastic::detail

@@ -75,7 +75,8 @@ struct ring_link {
 ///     auto io = ring::try_make(strand, ring_options{}, &why_not);
 ///     if (!io) log.info("io_uring is not available ({}): using epoll", why_not);
 ///
-/// Everything that one turn of the loop starts is handed to the kernel by one call at its end.
+/// Everything that one turn of the loop starts is handed to the kernel by one call at its end, or,
+/// if that is much, in batches.
 /// A running operation counts as work of the io_context; an idle ring does not. An io_context that
 /// is destroyed ends what still runs, without completions.
 ///
@@ -163,6 +164,7 @@ class ring : public std::enable_shared_from_this<ring> {
   // One batch of answers, and how many such a turn takes before others on the loop have theirs.
   static constexpr std::size_t answers_per_batch = 128;
   static constexpr int batches_per_turn = 16;
+  static constexpr int starts_per_submission = 64;
   // How long the end of operations is waited for when the ring is given up: 20 × 50 ms.
   static constexpr int give_up_waits = 20;
   static constexpr int give_up_wait_milliseconds = 50;
@@ -176,6 +178,7 @@ class ring : public std::enable_shared_from_this<ring> {
   ELASTIC_DECL void want_turn();
   ELASTIC_DECL void turn();
   ELASTIC_DECL void arm();
+  ELASTIC_DECL void submit_started();
   ELASTIC_DECL bool submit_due();
   ELASTIC_DECL bool submit();
   ELASTIC_DECL bool prepare(operation& on);
@@ -199,6 +202,8 @@ class ring : public std::enable_shared_from_this<ring> {
   ring_link due_;
   ring_link waiting_;
   std::size_t running_ = 0;
+  // Operations since the last call of the kernel.
+  int started_ = 0;
   bool in_turn_ = false;
   bool turn_wanted_ = false;
   bool armed_ = false;

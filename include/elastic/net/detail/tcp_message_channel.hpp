@@ -42,8 +42,8 @@ class tcp_message_channel final : public message_channel,
   ELASTIC_DECL task<std::string> receive() override;
   ELASTIC_DECL task<void> flush() override;
   ELASTIC_DECL void close() override;
-  ELASTIC_DECL std::string local_address() const override;
-  ELASTIC_DECL std::string remote_address() const override;
+  std::string local_address() const override { return local_address_; }
+  std::string remote_address() const override { return remote_address_; }
 
  private:
   ELASTIC_DECL static std::string why(asio::error_code failure);
@@ -52,6 +52,9 @@ class tcp_message_channel final : public message_channel,
   ELASTIC_DECL void send_all();
 
   asio::ip::tcp::socket socket_;
+  // Empty if the system does not tell them.
+  const std::string local_address_;
+  const std::string remote_address_;
   event_flag flushed_;
   std::unique_ptr<secure_session> secure_;
   frame_reader in_;

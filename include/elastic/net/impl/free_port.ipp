@@ -5,7 +5,12 @@
 #include <elastic/net/free_port.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
+
+#include <sys/socket.h>
+
+#include <cerrno>
 
 #include <fmt/format.h>
 
@@ -17,16 +22,18 @@ ELASTIC_DECL std::uint16_t free_port(const std::string& address) {
   if (failure) {
     throw error(errc::invalid_argument, fmt::format("'{}' is not a numeric address", address));
   }
-  asio::io_context context(1);
-  asio::ip::tcp::acceptor acceptor(context);
-  const asio::ip::tcp::endpoint any_port(parsed, 0);
-  acceptor.open(any_port.protocol(), failure);
-  if (!failure) acceptor.bind(any_port, failure);
-  if (failure) {
+  // Without a loop: a node asks for a port at each round.
+  asio::ip::tcp::endpoint end(parsed, 0);
+  auto size = static_cast<socklen_t>(end.size());
+  const detail::unique_fd socket(
+      ::socket(end.protocol().family(), SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP));
+  if (!socket || ::bind(socket.get(), end.data(), size) != 0 ||
+      ::getsockname(socket.get(), end.data(), &size) != 0) {
+    const asio::error_code reason(errno, asio::error::get_system_category());
     throw error(errc::connection_failed,
-                fmt::format("no port of {} can be bound: {}", address, failure.message()));
+                fmt::format("no port of {} can be bound: {}", address, reason.message()));
   }
-  return acceptor.local_endpoint().port();
+  return end.port();
 }
 
 }  // namespace elastic

@@ -14,32 +14,73 @@
 
 namespace elastic::detail {
 
+/// What a value of a document is, without what is inside of it.
+inline plain_field plain_field_of(std::string_view name, const nlohmann::json& value) {
+  plain_field field{.name = name};
+  if (value.is_null()) field.kind = plain_field::type::null;
+  if (value.is_boolean()) {
+    field.kind = plain_field::type::flag;
+    field.number = value.get<bool>() ? 1 : 0;
+  }
+  if (value.is_string()) {
+    field.kind = plain_field::type::text;
+    field.text = value.get_ref<const std::string&>();
+  }
+  if (value.is_number_integer()) {
+    field.kind = plain_field::type::number;
+    field.number = value.get<std::int64_t>();
+    const bool is_large = value.is_number_unsigned() && field.number < 0;
+    if (is_large) field.kind = plain_field::type::large_number;
+  }
+  return field;
+}
+
 ELASTIC_DECL json_fields::json_fields(std::string subject, std::string_view text,
                                       std::size_t most_bytes)
     : subject_(std::move(subject)) {
   if (text.size() > most_bytes) {
     refuse(fmt::format("is {} bytes long; up to {} are taken", text.size(), most_bytes));
   }
-  json_ = std::make_shared<const nlohmann::json>(nlohmann::json::parse(text, nullptr, false));
-  if (!json_->is_object()) refuse("is no JSON object");
+  text_ = text;
+  if (!read_plain_json(text_, fields_)) read_document();
+}
+
+ELASTIC_DECL void json_fields::read_document() {
+  document_ = std::make_shared<const nlohmann::json>(nlohmann::json::parse(text_, nullptr, false));
+  if (!document_->is_object()) refuse("is no JSON object");
+  for (auto position = document_->begin(); position != document_->end(); ++position) {
+    fields_.push_back(plain_field_of(position.key(), position.value()));
+  }
+}
+
+ELASTIC_DECL const plain_field* json_fields::find(std::string_view name) const {
+  const auto position = std::find_if(fields_.rbegin(), fields_.rend(),
+                                     [&](const plain_field& each) { return each.name == name; });
+  return position == fields_.rend() ? nullptr : &*position;
+}
+
+ELASTIC_DECL const plain_field& json_fields::get(const char* name) const {
+  const plain_field* const found = find(name);
+  if (found == nullptr) refuse(fmt::format("has no \"{}\"", name));
+  return *found;
 }
 
 ELASTIC_DECL bool json_fields::has(const char* name) const {
-  const auto position = json_->find(name);
-  return position != json_->end() && !position->is_null();
+  const plain_field* const found = find(name);
+  return found != nullptr && found->kind != plain_field::type::null;
 }
 
 ELASTIC_DECL std::int64_t json_fields::number(const char* name, std::int64_t least,
                                               std::int64_t most) const {
-  const nlohmann::json& value = field(name);
-  if (!value.is_number_integer()) refuse(fmt::format("has no whole number \"{}\"", name));
-  const bool is_too_large =
-      value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
-  const auto number = is_too_large ? most : value.get<std::int64_t>();
-  if (is_too_large || number < least || number > most) {
+  const plain_field& value = get(name);
+  const bool is_too_large = value.kind == plain_field::type::large_number;
+  if (!is_too_large && value.kind != plain_field::type::number) {
+    refuse(fmt::format("has no whole number \"{}\"", name));
+  }
+  if (is_too_large || value.number < least || value.number > most) {
     refuse(fmt::format("has \"{}\" outside of {} to {}", name, least, most));
   }
-  return number;
+  return value.number;
 }
 
 ELASTIC_DECL double json_fields::real(const char* name) const {
@@ -49,15 +90,15 @@ ELASTIC_DECL double json_fields::real(const char* name) const {
 }
 
 ELASTIC_DECL bool json_fields::flag(const char* name) const {
-  const nlohmann::json& value = field(name);
-  if (!value.is_boolean()) refuse(fmt::format("has no true or false \"{}\"", name));
-  return value.get<bool>();
+  const plain_field& value = get(name);
+  if (value.kind == plain_field::type::flag) return value.number != 0;
+  refuse(fmt::format("has no true or false \"{}\"", name));
 }
 
 ELASTIC_DECL std::string json_fields::text(const char* name) const {
-  const nlohmann::json& value = field(name);
-  if (!value.is_string()) refuse(fmt::format("has no text \"{}\"", name));
-  return value.get<std::string>();
+  const plain_field& value = get(name);
+  if (value.kind == plain_field::type::text) return std::string(value.text);
+  refuse(fmt::format("has no text \"{}\"", name));
 }
 
 ELASTIC_DECL std::string json_fields::text(const char* name, std::size_t most_bytes) const {
@@ -67,17 +108,17 @@ ELASTIC_DECL std::string json_fields::text(const char* name, std::size_t most_by
 }
 
 ELASTIC_DECL const nlohmann::json& json_fields::field(const char* name) const {
-  const auto position = json_->find(name);
-  if (position == json_->end()) refuse(fmt::format("has no \"{}\"", name));
-  return *position;
+  get(name);
+  if (!document_) document_ = std::make_shared<const nlohmann::json>(nlohmann::json::parse(text_));
+  return document_->at(name);
 }
 
 ELASTIC_DECL void json_fields::allow(std::initializer_list<std::string_view> names) const {
-  for (const auto& [name, value] : json_->items()) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+  for (const plain_field& each : fields_) {
+    if (std::find(names.begin(), names.end(), each.name) != names.end()) continue;
     std::string allowed;
-    for (const std::string_view each : names) {
-      allowed += fmt::format("{}\"{}\"", allowed.empty() ? "" : ", ", each);
+    for (const std::string_view name : names) {
+      allowed += fmt::format("{}\"{}\"", allowed.empty() ? "" : ", ", name);
     }
     refuse(fmt::format("has a field other than {}", allowed));
   }

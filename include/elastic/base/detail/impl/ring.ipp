@@ -134,7 +134,20 @@ ELASTIC_DECL void ring::start(operation& on, const request& wanted, std::shared_
   on.cancelled_ = false;
   on.move_before(due_);
   ++running_;
+  if (++started_ == starts_per_submission) submit_started();
   want_turn();
+}
+
+// So that the kernel sends the first of many messages while the rest are still being made.
+ELASTIC_DECL void ring::submit_started() {
+  started_ = 0;
+  while (!due_.alone()) {
+    operation& on = static_cast<operation&>(*due_.next);
+    // One that was cancelled completes at the end of the turn, and not within a call of its user.
+    if (on.cancelled_ || !prepare(on)) break;
+    on.move_before(waiting_);
+  }
+  submit();
 }
 
 ELASTIC_DECL void ring::cancel(operation& on) {
@@ -178,6 +191,7 @@ ELASTIC_DECL void ring::arm() {
 
 // Result: whether the kernel took everything.
 ELASTIC_DECL bool ring::submit_due() {
+  started_ = 0;
   while (!due_.alone()) {
     operation& on = static_cast<operation&>(*due_.next);
     if (on.cancelled_ && !on.in_kernel_) {

@@ -22,10 +22,26 @@
 
 namespace elastic::detail {
 
+inline std::string local_address_of(const asio::ip::tcp::socket& socket) {
+  asio::error_code failure;
+  const auto end = socket.local_endpoint(failure);
+  return failure ? std::string() : plain_address(end.address()).to_string();
+}
+
+inline std::string remote_address_of(const asio::ip::tcp::socket& socket) {
+  asio::error_code failure;
+  const auto end = socket.remote_endpoint(failure);
+  return failure ? std::string() : plain_address(end.address()).to_string();
+}
+
 ELASTIC_DECL tcp_message_channel::tcp_message_channel(asio::ip::tcp::socket connected,
                                                       std::size_t bound,
                                                       const std::optional<job_secret>& secret)
-    : socket_(std::move(connected)), flushed_(socket_.get_executor()), in_(bound) {
+    : socket_(std::move(connected)),
+      local_address_(local_address_of(socket_)),
+      remote_address_(remote_address_of(socket_)),
+      flushed_(socket_.get_executor()),
+      in_(bound) {
   flushed_.set();
   if (secret) secure_ = std::make_unique<secure_session>(*secret, session_role::client);
 }
@@ -82,18 +98,6 @@ ELASTIC_DECL void tcp_message_channel::close() {
   asio::error_code ignored;
   socket_.close(ignored);
   flushed_.set();
-}
-
-ELASTIC_DECL std::string tcp_message_channel::local_address() const {
-  asio::error_code failure;
-  const auto end = socket_.local_endpoint(failure);
-  return failure ? std::string() : plain_address(end.address()).to_string();
-}
-
-ELASTIC_DECL std::string tcp_message_channel::remote_address() const {
-  asio::error_code failure;
-  const auto end = socket_.remote_endpoint(failure);
-  return failure ? std::string() : plain_address(end.address()).to_string();
 }
 
 ELASTIC_DECL std::string tcp_message_channel::why(asio::error_code failure) {

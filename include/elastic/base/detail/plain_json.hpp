@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Opt-in: for messages of the library's own protocols.
+
+#include <elastic/base/config.hpp>
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace elastic::detail {
+
+/// A field of a JSON object, without what is inside of lists, objects and fractions.
+struct plain_field {
+  enum class type {
+    null,
+    /// `number` is 0 or 1.
+    flag,
+    number,
+    /// A whole number that `number` has no room for.
+    large_number,
+    text,
+    other,
+  };
+
+  std::string_view name;
+  type kind = type::other;
+  std::int64_t number = 0;
+  std::string_view text = {};
+};
+
+/// Reads a JSON object that holds nothing but texts of printable ASCII without escapes, whole
+/// numbers of at most 18 digits, true, false and null. Almost every message does, and a parser of
+/// all of JSON takes ten times as long for it.
+///
+/// Result: the fields in their order, which refer to `text`; false if `text` holds anything else,
+/// also if it is no JSON at all.
+ELASTIC_DECL bool read_plain_json(std::string_view text, std::vector<plain_field>& fields);
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/base/detail/impl/plain_json.ipp>
+#endif
