@@ -102,7 +102,9 @@ inline constexpr std::size_t rendezvous_held_bytes = 1024 * 1024;
 /// The endpoints of one rendezvous at which an agent may lead it, and the nodes of a job that has
 /// several: what each of those servers writes down is one message.
 inline constexpr int rendezvous_candidates = 9;
-inline constexpr int rendezvous_register_nodes = 3'500;
+inline constexpr int rendezvous_register_nodes = 16'384;
+/// One message between the servers of several endpoints.
+inline constexpr std::size_t rendezvous_register_bytes = 320 * 1024;
 /// How long a node looks for a server of the rendezvous that it had reached before.
 inline constexpr std::chrono::milliseconds rendezvous_reconnect_timeout{5000};
 /// How long the last words of a node that leaves the rendezvous may take.

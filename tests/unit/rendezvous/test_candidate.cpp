@@ -107,6 +107,15 @@ class sudden_client final : public elastic::store_extension::client {
         frame, elastic::detail::candidate_text(elastic::detail::candidate_request(greeting)));
     conversation_->received(frame);
   }
+  /// Says something of this size, which is of no meaning.
+  void say_much(std::size_t bytes) {
+    std::string text = elastic::detail::candidate_text(
+        elastic::detail::candidate_request(elastic::detail::candidate_messages::resign{}));
+    text.append(bytes - text.size(), ' ');
+    std::string frame;
+    elastic::detail::append_frame(frame, text);
+    conversation_->received(frame);
+  }
   bool is_open() const { return conversation_ != nullptr; }
 
   void send(std::string_view) override {}
@@ -507,6 +516,27 @@ TIME_TEST("candidate: of two agents that come for one place at once the stranger
   co_await job.pass(5s);
   CHECK_FALSE(of_former_agent.is_open());
   of_new_agent.hang_up();
+  co_await job.end();
+}
+
+TIME_TEST("candidate: only one that is met at its address writes as much as a register takes",
+          "[rendezvous]") {
+  constexpr std::size_t most = elastic::limits::rendezvous_register_bytes;
+  stage job(time);
+  job.serve(0, 0, 0);
+  job.serve(1, 1, 1);
+  co_await job.pass(2s);
+  sudden_client stranger;
+  stranger.begin_at(job.candidate_at(0));
+  CHECK_THROWS_AS(stranger.say_much(elastic::limits::rendezvous_message_bytes + 1),
+                  elastic::error);
+  sudden_client of_other;
+  of_other.begin_at(job.candidate_at(0));
+  of_other.claim(1, 101);
+  CHECK_NOTHROW(of_other.say_much(most));
+  CHECK_THROWS_AS(of_other.say_much(most + 1), elastic::error);
+  stranger.hang_up();
+  of_other.hang_up();
   co_await job.end();
 }
 

@@ -100,7 +100,7 @@ TEST_CASE("candidate message: a register of the most nodes fits into a message",
       {std::string(elastic::limits::node_name_bytes, 'n'), elastic::limits::exclusion_time,
        std::string(elastic::limits::exclusion_reason_bytes, '"')});
   grant message{3, false, true, false, false, 9, value};
-  CHECK(candidate_text(message).size() < elastic::limits::rendezvous_message_bytes);
+  CHECK(candidate_text(message).size() < elastic::limits::rendezvous_register_bytes);
 }
 
 TEST_CASE("candidate message: a node's hello is for somebody else", "[rendezvous]") {

@@ -21,6 +21,9 @@ class frame_reader {
   /// @param bound  the most bytes of a message
   explicit frame_reader(std::size_t bound) : bound_(bound) {}
 
+  /// Takes messages of up to so many bytes from now on.
+  void raise_bound(std::size_t bound) { bound_ = bound; }
+
   ELASTIC_DECL void append(std::string_view bytes);
 
   /// The next whole message, which stays valid until the next call of `append`.

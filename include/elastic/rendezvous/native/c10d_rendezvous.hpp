@@ -119,7 +119,8 @@ class c10d_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> reach_candidates(std::uint64_t node);
   ELASTIC_DECL std::shared_ptr<detail::candidate> make_candidate(int place, std::uint64_t node,
                                                                  bool has_restarted);
-  ELASTIC_DECL std::shared_ptr<message_connector> connector_to(const endpoint& at) const;
+  ELASTIC_DECL std::shared_ptr<message_connector> connector_to(
+      const endpoint& at, std::size_t most_bytes = limits::rendezvous_message_bytes) const;
   ELASTIC_DECL std::shared_ptr<store> store_at(asio::any_io_executor executor,
                                                const endpoint& at) const;
   ELASTIC_DECL void look_for_leader();

@@ -174,6 +174,8 @@ class candidate final : public store_extension {
   /// Since when no majority is reached.
   std::optional<time_point> alone_since_;
   std::shared_ptr<rendezvous_coordinator> job_;
+  /// What of the job's content was proposed last.
+  std::optional<std::uint64_t> proposed_version_;
   std::shared_ptr<rendezvous_service> service_;
   std::shared_ptr<event_flag> service_end_;
   std::mutex executor_access_;

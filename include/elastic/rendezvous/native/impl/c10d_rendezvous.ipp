@@ -277,10 +277,9 @@ ELASTIC_DECL task<void> c10d_rendezvous::reach_endpoint(asio::any_io_executor ex
 }
 
 ELASTIC_DECL std::shared_ptr<message_connector> c10d_rendezvous::connector_to(
-    const endpoint& at) const {
+    const endpoint& at, std::size_t most_bytes) const {
   return std::make_shared<detail::tcp_message_connector>(
-      at, std::string(rendezvous_service::first_words), limits::rendezvous_message_bytes,
-      parameters_.secret);
+      at, std::string(rendezvous_service::first_words), most_bytes, parameters_.secret);
 }
 
 ELASTIC_DECL std::shared_ptr<store> c10d_rendezvous::store_at(asio::any_io_executor executor,
@@ -346,7 +345,9 @@ ELASTIC_DECL std::shared_ptr<detail::candidate> c10d_rendezvous::make_candidate(
   options.run_id = parameters_.run_id;
   options.list = list_;
   options.self = place;
-  for (const endpoint& at : endpoints_) options.others.push_back(connector_to(at));
+  for (const endpoint& at : endpoints_) {
+    options.others.push_back(connector_to(at, limits::rendezvous_register_bytes));
+  }
   options.others[static_cast<std::size_t>(place)] = nullptr;
   options.settings = settings_;
   options.node = node;

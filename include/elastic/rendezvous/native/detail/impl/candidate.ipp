@@ -66,6 +66,9 @@ class candidate::visitor final : public store_extension::conversation {
     from_.send(frame);
   }
 
+  /// It is a candidate, and writes registers.
+  void trust() { frames_.raise_bound(limits::rendezvous_register_bytes); }
+
   void dismiss() {
     is_dismissed_ = true;
     node_.reset();
@@ -373,6 +376,7 @@ ELASTIC_DECL void candidate::admit(visitor& from) {
   visitor*& place = peers_[static_cast<std::size_t>(from.index)];
   visitor* const former = std::exchange(place, &from);
   if (former != nullptr) former->dismiss();
+  from.trust();
   route& way = route_to(from.index);
   votes_.entered(from.index, way.node, chosen_.time->now(), way.is_in_place);
   from.say(candidate_messages::accepted());
@@ -608,6 +612,7 @@ inline task<void> serve(std::shared_ptr<rendezvous_service> service,
 ELASTIC_DECL void candidate::begin_service() {
   const time_point now = chosen_.time->now();
   job_ = std::make_shared<rendezvous_coordinator>(chosen_.run_id, chosen_.log, votes_.term());
+  proposed_version_.reset();
   job_->inherit(votes_.value(), chosen_.node, chosen_.settings, now, votes_.uncertain_until());
   service_ = std::make_shared<rendezvous_service>(
       job_, [this](const rendezvous_coordinator& job) { return may_speak(job); }, chosen_.log,
@@ -637,7 +642,10 @@ ELASTIC_DECL bool candidate::may_speak(const rendezvous_coordinator& job) {
     wake();
     return false;
   }
-  if (votes_.propose(job.content(), chosen_.time->now())) wake();
+  if (proposed_version_ != job.content_version()) {
+    proposed_version_ = job.content_version();
+    if (votes_.propose(job.content(), chosen_.time->now())) wake();
+  }
   return votes_.is_kept();
 }
 

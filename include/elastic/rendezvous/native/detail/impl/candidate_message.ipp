@@ -114,7 +114,7 @@ struct candidate_message_writer {
 /// The fields of a message whose numbers are terms, sequences and stamps.
 struct candidate_fields : json_fields {
   explicit candidate_fields(std::string_view text)
-      : json_fields("a message between candidates", text, limits::rendezvous_message_bytes) {}
+      : json_fields("a message between candidates", text, limits::rendezvous_register_bytes) {}
 
   std::int64_t count(const char* name) const {
     return number(name, 0, std::numeric_limits<std::int64_t>::max() / 2);
