@@ -162,7 +162,7 @@ int serve_candidate(const std::string& list, int place, int nodes) {
   for (const auto& at : endpoints) {
     options.others.push_back(std::make_shared<elastic::detail::tcp_message_connector>(
         at, std::string(elastic::rendezvous_service::first_words),
-        elastic::limits::rendezvous_message_bytes));
+        elastic::limits::rendezvous_register_bytes));
   }
   options.others[static_cast<std::size_t>(place)] = nullptr;
   options.settings = parameters.settings();

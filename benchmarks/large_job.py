@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+"""How long a round and the end of a job of thousands of nodes take at one server, and what its
+events cost the coordinator alone.
+
+The server is one process, and the simulated nodes share as many as they need descriptors for. Each
+process has a loopback address of its own. All of them run on the same processors. A round counts
+from the last join, or from the first of all joins, until the last node knows its place; the end
+from the first node that has finished until the last one knows that all have.
+"""
+
+import argparse
+import os
+import pathlib
+import platform
+import resource
+import statistics
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Milliseconds from the last join.
+BOUNDS = {16384: 250}
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--programs", default=ROOT / "build/release/benchmarks", type=pathlib.Path)
+    parser.add_argument("--rounds", default=7, type=int)
+    parser.add_argument("--nodes", default="256,1024,4096,16384")
+    parser.add_argument("--machine", default="256,1024,4096,10000,16384,65536",
+                        help="numbers of nodes for the coordinator alone")
+    parser.add_argument("--processes", default=2, type=int, help="that share the nodes")
+    return parser.parse_args()
+
+
+class Crowd:
+    """The simulated nodes of one process."""
+
+    def __init__(self, program, port, run_id, address, first, count, total):
+        self.process = subprocess.Popen(
+            [str(program), "nodes", port, run_id, address, str(first), str(count), str(total)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def order(self, word):
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+
+    def heard(self, word):
+        """When it said that word, in nanoseconds."""
+        said, moment = self.process.stdout.readline().split()
+        assert said == word, f"{said} instead of {word}"
+        return int(moment)
+
+    def stop(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def milliseconds_of(crowds, ordered, word, answer):
+    """From the first of `ordered` that begins until all of `crowds` have their answers."""
+    for crowd in ordered:
+        crowd.order(word)
+    begin = min(crowd.heard("begin") for crowd in ordered)
+    return (max(crowd.heard(answer) for crowd in crowds) - begin) / 1e6
+
+
+def measure(program, port, number, nodes, processes):
+    """Milliseconds from the last join, of a whole second round, and of the end."""
+    bounds = [nodes * place // processes for place in range(processes + 1)]
+    crowds = []
+    for place in range(processes):
+        # An address has 28,000 ports, and those of the job before are not free at once.
+        address = f"127.{1 + place}.{number // 250}.{1 + number % 250}"
+        crowds.append(Crowd(program, port, f"job-{number}", address, bounds[place],
+                            bounds[place + 1] - bounds[place], nodes))
+    for crowd in crowds:
+        crowd.heard("ready")
+    first = milliseconds_of(crowds, crowds[-1:], "last", "placed")
+    again = milliseconds_of(crowds, crowds, "again", "placed")
+    end = milliseconds_of(crowds, crowds, "finish", "finished")
+    for crowd in crowds:
+        crowd.stop()
+    return first, again, end
+
+
+def print_rounds(arguments):
+    server = subprocess.Popen([str(arguments.programs / "rendezvous"), "serve", "ring"],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    port = server.stdout.readline().strip()
+    print("| nodes | from the last join | bound | all leave and meet again | all finish |")
+    print("| --- " * 5 + "|")
+    number = 0
+    for nodes in (int(word) for word in arguments.nodes.split(",") if word):
+        rounds = []
+        for _ in range(arguments.rounds):
+            rounds.append(measure(arguments.programs / "large_job", port, number, nodes,
+                                  arguments.processes))
+            number += 1
+        first, again, end = (statistics.median(column) for column in zip(*rounds))
+        print(f"| {nodes} | {first:.1f} | {BOUNDS.get(nodes, '')} | {again:.1f} | {end:.1f} |",
+              flush=True)
+    server.stdin.close()
+    server.wait()
+
+
+def main():
+    arguments = parse_arguments()
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    print(f"{os.cpu_count()} processors, Linux {platform.release()}, load "
+          f"{os.getloadavg()[0]:.2f}; ms, medians of {arguments.rounds}\n")
+    print_rounds(arguments)
+    print()
+    subprocess.run([str(arguments.programs / "large_job"), "machine",
+                    *arguments.machine.split(",")], check=True)
+    print(f"\nload {os.getloadavg()[0]:.2f}")
+
+
+if __name__ == "__main__":
+    main()
