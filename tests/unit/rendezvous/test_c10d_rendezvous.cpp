@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/rendezvous/native/c10d_rendezvous.hpp>
 
+#include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/net/detail/message_frame.hpp>
 #include <elastic/rendezvous/native/detail/candidate_marker.hpp>
@@ -306,6 +307,19 @@ TEST_CASE("c10d rendezvous: settings that are none are refused, and named", "[re
   test_job.parameters.endpoint = "localhost:1";
   test_job.parameters.run_id.clear();
   CHECK_THROWS_AS(test_job.node(0), elastic::error);
+}
+
+TEST_CASE("c10d rendezvous: a name that no server takes is refused, with its bound",
+          "[rendezvous]") {
+  job test_job(2, 2);
+  test_job.parameters.run_id.assign(elastic::limits::run_id_bytes, 'r');
+  test_job.parameters.local_addr.assign(elastic::limits::host_name_bytes, 'h');
+  CHECK_NOTHROW(test_job.node(0));
+  test_job.parameters.local_addr += 'h';
+  CHECK_THROWS_WITH(test_job.node(1),
+                    "--local-addr: it has 256 bytes, and up to 255 are allowed");
+  test_job.parameters.run_id += 'r';
+  CHECK_THROWS_WITH(test_job.node(1), "--rdzv-id: it has 1025 bytes, and up to 1024 are allowed");
 }
 
 CO_TEST("c10d rendezvous: jobs of other names do not meet at the same server", "[rendezvous]") {

@@ -272,15 +272,23 @@ TEST_CASE("rendezvous bounds: nodes with a place are forgotten last, and the oth
 
 TEST_CASE("rendezvous bounds: nodes that say they have a second connection are counted, too",
           "[rendezvous]") {
+  const bool open_it = GENERATE(false, true);
+  CAPTURE(open_it);
   stage job;
+  constexpr std::int64_t second = 10'000;
   for (std::int64_t number = 1; number < 1000; ++number) {
     hello greeting = greeting_of(number);
     greeting.has_witness = true;
     greeting.settings.keep_alive_interval = std::chrono::hours(24 * 365);
     job.connect(number, greeting);
+    if (open_it) {
+      job.job.connected(static_cast<std::uint64_t>(second + number), {});
+      job.say(second + number, witness{"job", node_of(number)});
+    }
     job.cut(number);
   }
   CHECK(job.job.size() == most_gone);
+  CHECK(job.job.take_dropped().size() == (open_it ? 999 - most_gone : 0));
 }
 
 // ---- nodes with a connection --------------------------------------------------------------------

@@ -49,8 +49,9 @@ class rendezvous_service final : public store_extension,
 
   /// Says which of the jobs is that of the server's own agent, and its settings, which count for
   /// all of its nodes. No node of another job may then be silent for longer than a node of this
-  /// one, and all other jobs together have `limits::rendezvous_other_nodes` nodes at most. Call it
-  /// before `run`.
+  /// one, and all other jobs together have `limits::rendezvous_other_nodes` nodes at most. Without
+  /// it all jobs together have `limits::nodes`, and the first node of each says for how long nodes
+  /// may be silent. Call it before `run`.
   ELASTIC_DECL void set_own_job(std::string run_id, const rendezvous_settings& settings);
 
   /// Has the nodes of this job tell of themselves for those who look at it; call it before `run`,
