@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -102,11 +103,11 @@ class vote_machine {
   // ---- what comes of it -----------------------------------------------------------------------
 
   struct question {
-    int to;
+    int to = 0;
     candidate_request request;
   };
   struct reply {
-    int to;
+    int to = 0;
     candidate_answer answer;
   };
 
@@ -184,6 +185,20 @@ class vote_machine {
     std::optional<time_point> retired_at;
     std::int64_t kept = 0;
   };
+
+  // In place: g++ 12 takes a variant that is moved for one that is not initialised.
+  template <class Request>
+  void question_to(int peer, Request&& request) {
+    question& next = questions_.emplace_back();
+    next.to = peer;
+    next.request.emplace<std::remove_cvref_t<Request>>(std::forward<Request>(request));
+  }
+  template <class Answer>
+  void reply_to(int peer, Answer&& answer) {
+    reply& next = replies_.emplace_back();
+    next.to = peer;
+    next.answer.emplace<std::remove_cvref_t<Answer>>(std::forward<Answer>(answer));
+  }
 
   ELASTIC_DECL void step(time_point now);
   ELASTIC_DECL void plan(time_point now);

@@ -83,7 +83,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::vot
     if (!is_blank_) answer.value = value_;
     notes_.push_back({fmt::format("votes for candidate {} in term {}", peer, request.term)});
   }
-  replies_.push_back({peer, std::move(answer)});
+  reply_to(peer, std::move(answer));
   step(now);
 }
 
@@ -110,7 +110,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::wri
     answer.sequence = request.value.sequence;
   }
   answer.own_term = term_;
-  replies_.push_back({peer, std::move(answer)});
+  reply_to(peer, answer);
   step(now);
 }
 
@@ -209,7 +209,7 @@ ELASTIC_DECL void vote_machine::retire(bool is_done, time_point now) {
     say_to_all({term_, is_done});
   } else if (promise_ && promise_->stamp && is_bound_to(promise_->to)) {
     const candidate_messages::retire word{promise_->term, *promise_->stamp, now - promise_->since};
-    questions_.push_back({promise_->to, word});
+    question_to(promise_->to, word);
   }
   role_ = vote_role::follows;
   is_resignation_due_ = false;
@@ -325,8 +325,7 @@ ELASTIC_DECL void vote_machine::ask(bool is_try, bool is_fresh, time_point now) 
     entry.is_asked = entry.is_reached;
     if (!entry.is_asked) continue;
     const std::int64_t term = is_try ? term_ + 1 : term_;
-    questions_.push_back(
-        {static_cast<int>(peer), candidate_messages::vote{term, is_try, is_fresh}});
+    question_to(static_cast<int>(peer), candidate_messages::vote{term, is_try, is_fresh});
   }
 }
 
@@ -473,8 +472,8 @@ ELASTIC_DECL time_point vote_machine::support_end(const other& voter) const {
 }
 
 ELASTIC_DECL void vote_machine::write_to(int peer, time_point now) {
-  const candidate_messages::write request{term_, now.time_since_epoch().count(), value_};
-  questions_.push_back({peer, request});
+  candidate_messages::write request{term_, now.time_since_epoch().count(), value_};
+  question_to(peer, std::move(request));
 }
 
 ELASTIC_DECL void vote_machine::write_to_all(time_point now) {
@@ -502,13 +501,13 @@ ELASTIC_DECL void vote_machine::step_down(std::string why, time_point now) {
 ELASTIC_DECL void vote_machine::say_to_asked(const candidate_messages::resign& request) {
   for (std::size_t peer = 0; peer < others_.size(); ++peer) {
     const other& entry = others_[peer];
-    if (entry.is_asked && entry.is_reached) questions_.push_back({static_cast<int>(peer), request});
+    if (entry.is_asked && entry.is_reached) question_to(static_cast<int>(peer), request);
   }
 }
 
 ELASTIC_DECL void vote_machine::say_to_all(const candidate_messages::resign& request) {
   for (std::size_t peer = 0; peer < others_.size(); ++peer) {
-    if (others_[peer].is_reached) questions_.push_back({static_cast<int>(peer), request});
+    if (others_[peer].is_reached) question_to(static_cast<int>(peer), request);
   }
 }
 
