@@ -20,6 +20,7 @@
 #include <elastic/agent/detail/impl/run_files.ipp>
 #include <elastic/agent/detail/impl/uninterruptible_watch.ipp>
 #include <elastic/agent/detail/impl/worker_watch.ipp>
+#include <elastic/agent/impl/agent_services.ipp>
 #include <elastic/agent/impl/failure_report.ipp>
 #include <elastic/agent/impl/failure_report_json.ipp>
 #include <elastic/agent/impl/hang_hook.ipp>

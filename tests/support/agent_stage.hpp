@@ -168,6 +168,15 @@ class agent_stage {
     }
     return {};
   }
+  /// What the error said.
+  std::string failure_text() const {
+    try {
+      if (failure_) std::rethrow_exception(failure_);
+    } catch (const std::exception& thrown) {
+      return thrown.what();
+    }
+    return {};
+  }
   bool was_cancelled() const { return failure() == asio::error::operation_aborted; }
 
   /// A process, by the number of its start.

@@ -20,4 +20,15 @@ task<std::error_code> error_of(task<T> work) {
   co_return std::error_code();
 }
 
+/// What the error says with which a task ends; empty if it succeeds.
+template <class T>
+task<std::string> what_of(task<T> work) {
+  try {
+    co_await std::move(work);
+  } catch (const std::exception& failure) {
+    co_return failure.what();
+  }
+  co_return std::string();
+}
+
 }  // namespace elastic::test

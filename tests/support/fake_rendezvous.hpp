@@ -35,6 +35,8 @@ class fake_rendezvous final : public rendezvous_handler {
   std::shared_ptr<store> agents = std::make_shared<memory_store>();
   /// Called at the begin of each round with its number; what it throws fails the round.
   std::function<void(int)> on_round;
+  /// Changes each round before it is returned.
+  std::function<void(rendezvous_round&)> spoil;
   /// The round of this number waits until it is cancelled, or `let_meet` is called.
   int hold_at = -1;
   /// Throw instead of doing what they are asked for.
@@ -117,6 +119,7 @@ class fake_rendezvous final : public rendezvous_handler {
     met.master.address = "192.0.2.1";
     met.master.port = 29501;
     met.master.served_by_agent = true;
+    if (spoil) spoil(met);
     co_return met;
   }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/config.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
@@ -70,4 +71,13 @@ struct agent_services {
   logger log = {};
 };
 
+/// The services with a default in the place of each one that an agent cannot do without: the
+/// launchers, the time, the journal and the consoles. What may stay empty stays so.
+/// @param strand  the executor of the agent or worker_group that is to use them
+ELASTIC_DECL agent_services complete(agent_services services, const asio::any_io_executor& strand);
+
 }  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/agent/impl/agent_services.ipp>
+#endif

@@ -41,6 +41,7 @@ struct assigned_ranks {
 /// Numbers the workers of a round: contiguous in the order of `nodes`, which is that of the group
 /// ranks, and contiguous within each role.
 ///
+/// Errors: `errc::invalid_argument` if a node has less than one worker.
 /// Source: torch.distributed.elastic.agent.server.api, `_assign_worker_ranks`.
 ELASTIC_DECL std::vector<assigned_ranks> assign_ranks(const std::vector<role_info>& nodes);
 

@@ -88,7 +88,7 @@ ELASTIC_DECL bool is_due_to_stop(const exit_status& status, int stop_signal);
 /// Thread-safety: one strand at a time, that of the executor it was given.
 class worker_group {
  public:
-  /// `layout` must outlive the group. The services must be set, but for telemetry.
+  /// `layout` must outlive the group. Services that are empty are those of `complete`.
   ELASTIC_DECL worker_group(asio::any_io_executor strand, worker_spec spec,
                             const agent_services& services, log_layout& layout);
   ELASTIC_DECL ~worker_group();
@@ -101,9 +101,10 @@ class worker_group {
   /// the same plan then goes on.
   void stop_on_failure(stop_plan plan) { on_failure_ = plan; }
 
-  /// Starts every worker for a round. The group must have no worker that runs.
+  /// Starts every worker for a round, once those of the last one were stopped (`stop`).
   ///
   /// Result: all run. Errors: those of the launcher and `errc::file_access`; then none runs.
+  /// `errc::invalid_argument` if workers run or are being started; these are left alone.
   /// Cancellation: all types; none runs then.
   ELASTIC_DECL task<void> start(rendezvous_round round, assigned_ranks ranks, std::string run_id,
                                 int restart_count) &;
@@ -220,6 +221,9 @@ class worker_group {
   ELASTIC_DECL void forgive_oom_kill();
 
  private:
+  struct completed {};
+  ELASTIC_DECL worker_group(completed, asio::any_io_executor strand, worker_spec spec,
+                            const agent_services& services, log_layout& layout);
   ELASTIC_DECL process_set_services process_services(const agent_services& services);
   ELASTIC_DECL detail::hang_hooks_services hook_services(const agent_services& services);
   ELASTIC_DECL detail::worker_channels_options channel_options(const agent_services& services);

@@ -103,7 +103,8 @@ class process_set {
   /// Starts a process in the slot `index`, which must be free: never used, or cleared.
   ///
   /// Errors: those of the launcher; `errc::file_access` (a log file) and `errc::start_failed` (a
-  /// pipe) for its output. The slot is free then.
+  /// pipe) for its output. The slot is free then. `errc::invalid_argument` if it was not free; its
+  /// process is left alone.
   /// Cancellation: all types; either nothing was started or the process runs. The opening of a file
   /// that hangs goes on by itself.
   ELASTIC_DECL task<void> start(std::size_t index, named<supervised_process> plan) &;
@@ -205,6 +206,7 @@ class process_set {
   // The same for a request to end.
   ELASTIC_DECL static void ask_all(state& self, int number);
   ELASTIC_DECL static void abandon(state& self) noexcept;
+  ELASTIC_DECL static void require_free(const state& self, std::size_t index);
   ELASTIC_DECL static task<void> start_in(state_pointer self, std::size_t index,
                                           supervised_process plan);
   ELASTIC_DECL static task<detail::opened_stream> open(const process_set_services& services,

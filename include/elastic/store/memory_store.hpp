@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/required.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/store/key_list.hpp>
 #include <elastic/store/key_value_engine.hpp>
@@ -28,7 +29,9 @@ class memory_store final : public store {
   memory_store() : memory_store(std::make_shared<key_value_engine>()) {}
 
   /// A store on a table that others use as well.
-  explicit memory_store(std::shared_ptr<key_value_engine> engine) : engine_(std::move(engine)) {}
+  /// Errors: `errc::invalid_argument` if `engine` is null.
+  explicit memory_store(std::shared_ptr<key_value_engine> engine)
+      : engine_(detail::required(std::move(engine), "memory_store: the table")) {}
 
   ELASTIC_DECL task<void> set(std::string key, std::string value) override;
   ELASTIC_DECL task<std::string> get(std::string key) override;

@@ -22,6 +22,7 @@ namespace elastic {
 /// Errors, cancellation and thread-safety: those of the store within.
 class prefix_store final : public store {
  public:
+  /// Errors: `errc::invalid_argument` if `inner` is null.
   ELASTIC_DECL prefix_store(std::string prefix, std::shared_ptr<store> inner);
   ELASTIC_DECL task<void> set(std::string key, std::string value) override;
 

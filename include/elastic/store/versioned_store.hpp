@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/required.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/store/key_list.hpp>
 #include <elastic/store/key_value_list.hpp>
@@ -23,7 +24,9 @@ namespace elastic {
 /// Errors: those of a store and of the place. Thread-safety: one strand at a time.
 class versioned_store final : public store {
  public:
-  explicit versioned_store(std::shared_ptr<versioned_keys> keys) : keys_(std::move(keys)) {}
+  /// Errors: `errc::invalid_argument` if `keys` is null.
+  explicit versioned_store(std::shared_ptr<versioned_keys> keys)
+      : keys_(detail::required(std::move(keys), "versioned_store: the place of the keys")) {}
 
   ELASTIC_DECL task<void> set(std::string key, std::string value) override;
   ELASTIC_DECL task<std::string> get(std::string key) override;

@@ -777,6 +777,29 @@ TIME_TEST("agent: nodes that never tell about their workers end the run", "[agen
   }
 }
 
+TIME_TEST("agent: a round that no backend may return ends the job, and names the backend",
+          "[agent]") {
+  struct bad_round {
+    std::function<void(elastic::rendezvous_round&)> spoil;
+    std::string fault;
+  };
+  const std::vector<bad_round> rounds = {
+      {[](auto& round) { round.agents = nullptr; }, "without a store for its agents"},
+      {[](auto& round) { round.group_world_size = 0; }, "of 0 nodes"},
+      {[](auto& round) { round.group_rank = 1; }, "with group rank 1 of 1"},
+      {[](auto& round) { round.restarts = -1; }, "with -1 restarts"}};
+  for (const bad_round& bad : rounds) {
+    agent_stage stage(time);
+    stage.rendezvous->spoil = bad.spoil;
+    stage.start();
+    co_await stage.end();
+    CHECK(stage.failure() == errc::rendezvous_state);
+    CHECK(stage.failure_text() == "the rendezvous backend 'c10d' returned round 0 " + bad.fault);
+    CHECK(stage.launcher->started.empty());
+    CHECK(stage.is_clean());
+  }
+}
+
 /// A store whose host is gone.
 class gone_store : public elastic::store {
  public:

@@ -7,6 +7,7 @@
 
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
+#include <support/error_of.hpp>
 
 #include <memory>
 #include <set>
@@ -74,6 +75,22 @@ TEST_CASE("rank assignment: 100,000 nodes of as many roles", "[agent]") {
   const auto ranks = elastic::assign_ranks(nodes);
   CHECK(ranks.front() == assigned_ranks{0, 2 * count, 0, 2});
   CHECK(ranks.back() == assigned_ranks{2 * count - 2, 2 * count, 0, 2});
+}
+
+TEST_CASE("rank assignment: a node without a worker is refused", "[agent]") {
+  CHECK_THROWS_WITH(elastic::assign_ranks(nodes_of({2, 0})),
+                    "the node of group rank 1 has 0 workers: 1 is the least");
+}
+
+CO_TEST("rank exchange: what no round has is refused", "[agent]") {
+  const auto agents = std::make_shared<elastic::memory_store>();
+  const role_info one("t", 1);
+  const role_info none("t", 0);
+  const auto refused = elastic::errc::invalid_argument;
+  CHECK(co_await elastic::test::error_of(elastic::exchange_ranks(nullptr, one, 0, 1)) == refused);
+  CHECK(co_await elastic::test::error_of(elastic::exchange_ranks(agents, one, 1, 1)) == refused);
+  CHECK(co_await elastic::test::error_of(elastic::exchange_ranks(agents, one, -1, 1)) == refused);
+  CHECK(co_await elastic::test::error_of(elastic::exchange_ranks(agents, none, 0, 1)) == refused);
 }
 
 elastic::task<void> exchange(std::shared_ptr<elastic::store> agents, role_info info, int rank,

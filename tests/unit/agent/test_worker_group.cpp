@@ -5,6 +5,7 @@
 #include <elastic/contract/detail/visible_devices.hpp>
 #include <support/agent_stage.hpp>
 #include <support/catch.hpp>
+#include <support/co_test.hpp>
 #include <support/error_of.hpp>
 #include <support/fake_launcher.hpp>
 #include <support/log_recorder.hpp>
@@ -63,6 +64,7 @@ class group_stage {
       services.console_out = console_out;
       services.console_err = console_err;
       services.logs = logs;
+      services.log = records->log();
       group_.emplace(time.context().get_executor(), spec, services, layout);
     }
     return *group_;
@@ -89,6 +91,8 @@ class group_stage {
   worker_spec spec;
   log_layout layout;
   std::shared_ptr<elastic::logs_specs> logs;
+  std::shared_ptr<elastic::test::log_recorder> records =
+      std::make_shared<elastic::test::log_recorder>();
   std::shared_ptr<elastic::test::output_recorder> console_out =
       std::make_shared<elastic::test::output_recorder>();
   std::shared_ptr<elastic::test::output_recorder> console_err =
@@ -176,6 +180,37 @@ TIME_TEST("worker group: one that cannot be started takes the others with it", "
   co_await stage.start(1);
   CHECK(stage.group().running() == 3);
   co_await stage.kill_all();
+}
+
+TIME_TEST("worker group: one whose workers run is not started again", "[agent]") {
+  group_stage stage(time, 2);
+  co_await stage.start();
+  const auto failure = co_await error_of(stage.start(1));
+  CHECK(failure == errc::invalid_argument);
+  CHECK(stage.group().running() == 2);
+  CHECK(stage.worker(0).signals.empty());
+  CHECK(stage.launcher->started.size() == 2);
+  co_await stage.kill_all();
+  co_await stage.start(1);
+  CHECK(stage.launcher->started.size() == 4);
+  co_await stage.kill_all();
+}
+
+CO_TEST("worker group: services that are empty have their defaults", "[agent]") {
+  const auto executor = co_await asio::this_coro::executor;
+  worker_spec spec;
+  spec.program = "/bin/true";
+  log_layout layout;
+  const elastic::agent_services none;
+  worker_group group(executor, spec, none, layout);
+  rendezvous_round round;
+  assigned_ranks ranks;
+  ranks.world_size = 1;
+  co_await group.start(round, ranks, "a job", 0);
+  co_await group.wait_for_outcome();
+  CHECK(group.state() == worker_state::succeeded);
+  const stop_plan plan;
+  co_await group.stop(plan);
 }
 
 TIME_TEST("worker group: a start that is cancelled leaves none", "[agent]") {

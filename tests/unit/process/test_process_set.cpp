@@ -10,6 +10,7 @@
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
+#include <support/error_of.hpp>
 #include <support/log_recorder.hpp>
 #include <support/manual_time.hpp>
 #include <support/run_program.hpp>
@@ -601,6 +602,103 @@ CO_TEST("process_set: a start whose log file hangs can be cancelled, and holds u
   // Else the thread would be left behind.
   file.open(false);
   CHECK(test::threads_become(thread_count));
+}
+
+TIME_TEST("process_set: a slot with a process takes no other one", "[process]") {
+  set_world world(time);
+  co_await start_several(world.set, 1);
+  const supervised_process worker;
+  const std::string refusal = co_await test::what_of(world.set.start(0, worker));
+  CHECK(refusal == "process_set::start: slot 0 has process 1001; clear it first");
+  CHECK(world.set.running() == 1);
+  co_await world.set.clear(0);
+  co_await world.set.start(0, worker);
+  CHECK(world.set.pid(0) == 1002);
+  world.set.kill();
+  co_await world.set.stop(set_plan(SIGKILL, 0s));
+}
+
+/// Starts nothing before it is told to.
+class holding_launcher final : public process_launcher {
+ public:
+  explicit holding_launcher(asio::any_io_executor executor) : go_on(executor), inner(executor) {}
+
+  task<std::unique_ptr<child>> launch(process_spec spec) override {
+    co_await go_on.wait();
+    co_return co_await inner.launch(std::move(spec));
+  }
+
+  event_flag go_on;
+  set_launcher inner;
+};
+
+CO_TEST("process_set: a slot whose process is being started takes no other one", "[process]") {
+  const auto executor = co_await asio::this_coro::executor;
+  const auto launcher = std::make_shared<holding_launcher>(executor);
+  process_set_services services;
+  services.launcher = launcher;
+  process_set set(executor, services);
+  const supervised_process worker;
+  bool has_started = false;
+  auto note = [&](std::exception_ptr failure) { has_started = !failure; };
+  asio::co_spawn(executor, set.start(0, worker), note);
+  while (set.starting() == 0) co_await asio::post(executor, asio::use_awaitable);
+  const std::string refusal = co_await test::what_of(set.start(0, worker));
+  CHECK(refusal ==
+        "process_set::start: slot 0 has a process that is being started; clear it first");
+  launcher->go_on.set();
+  while (!has_started) co_await asio::post(executor, asio::use_awaitable);
+  CHECK(set.running() == 1);
+  co_await set.stop(set_plan(SIGKILL, 0s));
+}
+
+/// As a launcher of somebody's own might.
+class empty_launcher final : public process_launcher {
+  task<std::unique_ptr<child>> launch(process_spec) override { co_return nullptr; }
+};
+
+CO_TEST("process_set: a launcher that returns no process fails the start", "[process]") {
+  const auto executor = co_await asio::this_coro::executor;
+  process_set_services services;
+  services.launcher = std::make_shared<empty_launcher>();
+  process_set set(executor, services);
+  const supervised_process worker;
+  const auto failure = co_await test::error_of(set.start(0, worker));
+  CHECK(failure == errc::start_failed);
+  CHECK(set.running() == 0);
+}
+
+task<void> await_member(process_set& set, std::string member) {
+  if (member == "next_end") {
+    co_await set.next_end();
+  } else if (member == "stop") {
+    co_await set.stop(set_plan(SIGTERM, 1h));
+  } else {
+    co_await set.clear(0);
+  }
+}
+
+TIME_TEST("process_set: its end ends what is awaited of it", "[process]") {
+  for (const std::string member : {"next_end", "stop", "clear"}) {
+    CAPTURE(member);
+    auto world = std::make_unique<set_world>(time);
+    world->launcher->prepare = [](set_act& act) { act.ignored_signals = {SIGTERM}; };
+    co_await start_several(world->set, 1);
+    world->act(0).tree_stays = true;
+    std::error_code failure;
+    bool has_ended = false;
+    auto note = [&](std::exception_ptr, std::error_code told) {
+      has_ended = true;
+      failure = told;
+    };
+    asio::co_spawn(time.context(), test::error_of(await_member(world->set, member)), note);
+    co_await time.sleep_until(time.now());
+    REQUIRE_FALSE(has_ended);
+    world.reset();
+    co_await time.sleep_until(time.now());
+    CHECK(has_ended);
+    CHECK(failure == asio::error::operation_aborted);
+  }
 }
 
 /// Processes that write a line to their stdout, and end when they are told to.

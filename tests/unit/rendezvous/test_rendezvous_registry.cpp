@@ -116,4 +116,13 @@ TEST_CASE("rendezvous registry: one's own backend is added or takes the place of
   CHECK_THROWS_AS(rendezvous_registry().make(parameters), elastic::error);
 }
 
+TEST_CASE("rendezvous registry: a backend whose factory returns nothing is refused",
+          "[rendezvous]") {
+  rendezvous_registry registry;
+  registry.add("mine", [](const rendezvous_parameters&) { return nullptr; });
+  rendezvous_parameters parameters;
+  parameters.backend = "mine";
+  CHECK_THROWS_WITH(registry.make(parameters), "what the factory of 'mine' returned is null");
+}
+
 }  // namespace rendezvous_registry_tests

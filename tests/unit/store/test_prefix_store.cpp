@@ -3,6 +3,7 @@
 
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/prefix_store.hpp>
+#include <elastic/store/versioned_store.hpp>
 
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
@@ -21,6 +22,12 @@ CO_TEST("prefix_store: has the operations of PyTorch's store", "[store]") {
   co_await test::check_waits(tested_store);
   co_await test::check_cancelled_waits(tested_store);
   co_await test::check_refusals(tested_store);
+}
+
+TEST_CASE("stores: nothing is no place to keep keys", "[store]") {
+  CHECK_THROWS_WITH(prefix_store("p", nullptr), "prefix_store: the inner store is null");
+  CHECK_THROWS_WITH(versioned_store(nullptr), "versioned_store: the place of the keys is null");
+  CHECK_THROWS_WITH(memory_store(nullptr), "memory_store: the table is null");
 }
 
 CO_TEST("prefix_store: puts the innermost prefix first, as PyTorch does", "[store]") {

@@ -9,8 +9,14 @@
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 
 #include <memory>
+#include <string>
 
 namespace elastic::detail {
+
+/// Checks what a rendezvous handler returned as a round.
+/// @param backend  the handler's name
+/// Errors: `errc::rendezvous_state`, naming the backend and what is wrong.
+ELASTIC_DECL void check_round(const rendezvous_round& round, const std::string& backend);
 
 /// What the agents of a round agree on over its store.
 struct round_agreement {

@@ -31,11 +31,8 @@
 #include <elastic/health/detail/worker_liveness.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/observe/job_journal.hpp>
-#include <elastic/process/console_output.hpp>
 #include <elastic/process/detail/signal_number.hpp>
 #include <elastic/process/exit_status.hpp>
-#include <elastic/process/guard_policy.hpp>
-#include <elastic/process/guarded_launcher.hpp>
 #include <elastic/process/process_launcher.hpp>
 #include <elastic/process/stop_plan.hpp>
 
@@ -53,39 +50,6 @@
 namespace elastic {
 
 namespace detail {
-
-inline std::shared_ptr<process_launcher> make_guarded_launcher(const agent_services& services,
-                                                               asio::any_io_executor strand) {
-  guarded_launcher_options options;
-  options.policy = services.guard.value_or(guard_policy::best_effort);
-  options.guard_file = services.guard_file;
-  options.unguarded.parent = services.worker_parent;
-  options.unguarded.open_files = services.open_files;
-  options.log = services.log;
-  return std::make_shared<guarded_launcher>(strand, std::move(options));
-}
-
-inline agent_services with_defaults(agent_services services, asio::any_io_executor strand,
-                                    bool has_hook) {
-  if (!services.time) services.time = std::make_shared<system_time>();
-  if (!services.journal) {
-    job_journal_options options;
-    options.node = host_name();
-    options.time = services.time;
-    options.log = services.log;
-    services.journal = std::make_shared<job_journal>(std::move(options));
-  }
-  if (!services.launcher) {
-    services.launcher = make_guarded_launcher(services, strand);
-    if (!services.hook_launcher) services.hook_launcher = services.launcher;
-  }
-  if (has_hook && !services.hook_launcher) {
-    services.hook_launcher = make_guarded_launcher(services, strand);
-  }
-  if (!services.console_out) services.console_out = make_console_writer(strand, 1);
-  if (!services.console_err) services.console_err = make_console_writer(strand, 2);
-  return services;
-}
 
 /// Closes the inbox, also if the context is destroyed while the agent runs.
 struct inbox_closer {
@@ -528,6 +492,7 @@ class agent_run {
   task<void> next_round() {
     const bool is_first = !attempt_;
     rendezvous_round round = co_await rendezvous_->next_round();
+    check_round(round, rendezvous_->backend());
     journal_.begin_round(round.round);
     attempt_ = attempt{std::move(round), std::nullopt, false};
     const int restarts = attempt_->round.restarts;
@@ -1082,10 +1047,7 @@ ELASTIC_DECL task<command_outcome> local_agent::carry_out(job_command command) &
 
 ELASTIC_DECL task<run_result> local_agent::serve(asio::any_io_executor strand) {
   if (!options_.rendezvous) throw error(errc::invalid_argument, "an agent runs once");
-  const bool has_hook =
-      !options_.workers.hang_hook.command.empty() || !options_.workers.node_check.command.empty();
-  agent_services services =
-      detail::with_defaults(std::exchange(options_.services, {}), strand, has_hook);
+  agent_services services = complete(std::exchange(options_.services, {}), strand);
   std::shared_ptr<standby_set> standbys;
   if (options_.workers.standby.enabled) {
     standby_set_services parts;

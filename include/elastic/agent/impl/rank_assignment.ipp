@@ -4,11 +4,13 @@
 
 #include <elastic/agent/rank_assignment.hpp>
 
-#include <elastic/base/assert.hpp>
+#include <elastic/base/error.hpp>
 
 #include <cstddef>
 #include <string_view>
 #include <unordered_map>
+
+#include <fmt/format.h>
 
 namespace elastic {
 
@@ -17,7 +19,11 @@ ELASTIC_DECL std::vector<assigned_ranks> assign_ranks(const std::vector<role_inf
   int world_size = 0;
   std::unordered_map<std::string_view, int> role_sizes;
   for (std::size_t node = 0; node < nodes.size(); ++node) {
-    ELASTIC_ASSERT(nodes[node].local_world_size > 0);
+    if (nodes[node].local_world_size < 1) {
+      throw error(errc::invalid_argument,
+                  fmt::format("the node of group rank {} has {} workers: 1 is the least", node,
+                              nodes[node].local_world_size));
+    }
     int& role_size = role_sizes[nodes[node].role];
     assigned[node].base_rank = world_size;
     assigned[node].base_role_rank = role_size;

@@ -4,6 +4,7 @@
 
 #include <elastic/agent/rank_exchange.hpp>
 
+#include <elastic/base/detail/required.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/rendezvous/detail/gather.hpp>
@@ -140,6 +141,17 @@ inline task<assigned_ranks> exchange_by_gathering(std::shared_ptr<store> agents,
 ELASTIC_DECL task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, role_info mine,
                                                  int group_rank, int group_world_size,
                                                  agent_dialect dialect) {
+  detail::required(agents, "exchange_ranks: the store of the agents");
+  if (group_rank < 0 || group_rank >= group_world_size) {
+    throw error(errc::invalid_argument,
+                fmt::format("exchange_ranks: {} is no group rank of {} nodes", group_rank,
+                            group_world_size));
+  }
+  if (mine.local_world_size < 1) {
+    throw error(errc::invalid_argument,
+                fmt::format("exchange_ranks: this node has {} workers: 1 is the least",
+                            mine.local_world_size));
+  }
   const std::string text = detail::role_info_text(mine, group_rank);
   if (dialect == agent_dialect::gather) {
     co_return co_await detail::exchange_by_gathering(std::move(agents), text, group_rank,

@@ -6,7 +6,6 @@
 
 #include <elastic/agent/detail/uninterruptible_watch.hpp>
 #include <elastic/base/asio.hpp>
-#include <elastic/base/assert.hpp>
 #include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/error.hpp>
@@ -84,6 +83,10 @@ inline std::string path_in(const log_layout& layout, const std::string& path) {
 
 ELASTIC_DECL worker_group::worker_group(asio::any_io_executor strand, worker_spec spec,
                                         const agent_services& services, log_layout& layout)
+    : worker_group(completed(), strand, std::move(spec), complete(services, strand), layout) {}
+
+ELASTIC_DECL worker_group::worker_group(completed, asio::any_io_executor strand, worker_spec spec,
+                                        const agent_services& services, log_layout& layout)
     : spec_(std::move(spec)),
       layout_(layout),
       logs_(services.logs ? services.logs : std::make_shared<default_logs_specs>()),
@@ -106,7 +109,12 @@ ELASTIC_DECL worker_group::~worker_group() {
 
 ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ranks ranks,
                                             std::string run_id, int restart_count) & {
-  ELASTIC_ASSERT(processes_.running() == 0);
+  if (processes_.running() + processes_.starting() > 0) {
+    throw error(errc::invalid_argument,
+                fmt::format("worker_group::start: {} workers run and {} are being started; stop "
+                            "them first",
+                            processes_.running(), processes_.starting()));
+  }
   co_await make_directories(restart_count);
   const job_context job = make_job_context(spec_, round, std::move(run_id), restart_count);
   attempt_ = attempt();

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/base/detail/required.hpp>
 #include <elastic/base/error.hpp>
 
 #include <functional>
@@ -38,11 +39,14 @@ class named_factories {
   }
 
   /// Makes the one of that name.
-  /// Errors: `errc::invalid_argument` if there is none, naming those that there are; what the
-  /// factory throws.
+  /// Errors: `errc::invalid_argument` if there is none, naming those that there are, and if the
+  /// factory returns null; what the factory throws.
   std::shared_ptr<Product> make(const std::string& name, Parameters... parameters) const {
     const auto position = factories_.find(name);
-    if (position != factories_.end()) return position->second(parameters...);
+    if (position != factories_.end()) {
+      return required(position->second(parameters...),
+                      fmt::format("what the factory of '{}' returned", name));
+    }
     throw error(errc::invalid_argument,
                 fmt::format("{} '{}'; there are: {}", none_, name, names()));
   }

@@ -78,9 +78,7 @@ ELASTIC_DECL guarded_launcher::guarded_launcher(asio::any_io_executor executor,
       calls_(calls),
       sources_(options_.guard_file),
       unguarded_(executor_, options_.unguarded, calls),
-      is_guarding_(options_.policy != guard_policy::none) {
-  if (!is_guarding_) note_unguarded("");
-}
+      is_guarding_(options_.policy != guard_policy::none) {}
 
 ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::launch(process_spec spec) {
   if (is_guarding_) {
@@ -97,6 +95,8 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::launch(process_spec 
       std::unique_ptr<child> worker = co_await meet(spec, path, std::move(*started));
       if (worker) co_return worker;
     }
+  } else if (options_.policy == guard_policy::none && !std::exchange(is_unheld_noted_, true)) {
+    note_unguarded("");
   }
   co_return co_await unguarded_.launch(std::move(spec));
 }

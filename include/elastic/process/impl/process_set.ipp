@@ -5,7 +5,6 @@
 #include <elastic/process/process_set.hpp>
 
 #include <elastic/base/asio.hpp>
-#include <elastic/base/assert.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/process/child.hpp>
@@ -138,12 +137,24 @@ ELASTIC_DECL void process_set::abandon(state& self) noexcept {
     if (slot) slot->abandon();
   }
   self.slots.clear();
+  self.end_noted.set();
+  self.progress.set();
+}
+
+ELASTIC_DECL void process_set::require_free(const state& self, std::size_t index) {
+  const slot_pointer slot = find(self, index);
+  const bool is_starting = self.starting.contains(index);
+  if (!is_starting && (!slot || slot->is_free())) return;
+  throw error(errc::invalid_argument,
+              fmt::format("process_set::start: slot {} has {}; clear it first", index,
+                          is_starting ? "a process that is being started"
+                                      : fmt::format("process {}", slot->pid)));
 }
 
 ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t index,
                                               supervised_process plan) {
+  require_free(*self, index);
   if (self->slots.size() <= index) self->slots.resize(index + 1);
-  ELASTIC_ASSERT(!self->slots[index] || self->slots[index]->is_free());
   self->hurry = false;
   self->begun.reset();
 
@@ -169,6 +180,7 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
   }
 
   std::unique_ptr<child> started = co_await services.launcher->launch(std::move(plan.process));
+  if (!started) throw error(errc::start_failed, "the process launcher returned no process");
   if (self->abandoned) throw_aborted();
   slot->begin(std::move(started));
   self->slots[index] = slot;

@@ -4,6 +4,8 @@
 
 #include <elastic/rendezvous/exit_barrier.hpp>
 
+#include <elastic/base/detail/required.hpp>
+
 #include <string>
 #include <utility>
 
@@ -17,6 +19,7 @@ inline const std::string exit_barrier_last = exit_barrier_prefix + "last_member"
 
 ELASTIC_DECL task<std::int64_t> come_to_exit_barrier(std::shared_ptr<store> agents,
                                                      int group_world_size) {
+  required(agents, "exit_barrier: the store of the agents");
   const std::string count = exit_barrier_prefix + "num_members";
   const std::int64_t arrived = co_await agents->add(count, 1);
   if (arrived >= group_world_size) {

@@ -4,10 +4,13 @@
 
 #include <elastic/store/prefix_store.hpp>
 
+#include <elastic/base/detail/required.hpp>
+
 namespace elastic {
 
 ELASTIC_DECL prefix_store::prefix_store(std::string prefix, std::shared_ptr<store> inner)
-    : prefix_(std::move(prefix) + "/"), inner_(std::move(inner)) {}
+    : prefix_(std::move(prefix) + "/"),
+      inner_(detail::required(std::move(inner), "prefix_store: the inner store")) {}
 
 ELASTIC_DECL task<void> prefix_store::set(std::string key, std::string value) {
   return inner_->set(prefix_ + key, std::move(value));

@@ -18,6 +18,20 @@
 
 namespace elastic::detail {
 
+ELASTIC_DECL void check_round(const rendezvous_round& round, const std::string& backend) {
+  const auto demand = [&](bool holds, const std::string& fault) {
+    if (holds) return;
+    throw error(errc::rendezvous_state,
+                fmt::format("the rendezvous backend '{}' returned round {} {}", backend,
+                            round.round, fault));
+  };
+  demand(round.agents != nullptr, "without a store for its agents");
+  demand(round.group_world_size >= 1, fmt::format("of {} nodes", round.group_world_size));
+  demand(round.group_rank >= 0 && round.group_rank < round.group_world_size,
+         fmt::format("with group rank {} of {}", round.group_rank, round.group_world_size));
+  demand(round.restarts >= 0, fmt::format("with {} restarts", round.restarts));
+}
+
 /// None: not all have told in time.
 inline task<std::optional<round_agreement>> agree_until(std::shared_ptr<time_source> time,
                                                         time_point deadline, rendezvous_round round,

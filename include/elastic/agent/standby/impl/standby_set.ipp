@@ -8,6 +8,7 @@
 #include <elastic/agent/standby/detail/python_command.hpp>
 #include <elastic/agent/standby/detail/standby_environment.hpp>
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/required.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
@@ -39,6 +40,8 @@ ELASTIC_DECL standby_set::standby_set(const asio::any_io_executor& strand, warm_
       plan_(terms_.delay),
       changed_(strand),
       settled_(strand) {
+  detail::required(services_.launcher, "standby_set: the launcher");
+  detail::required(services_.time, "standby_set: the time source");
   uses_records_ = terms_.modules.empty();
   if (!services_.available_memory) {
     services_.available_memory = [] { return detail::available_memory(); };

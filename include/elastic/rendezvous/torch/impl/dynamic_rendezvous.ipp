@@ -5,6 +5,7 @@
 #include <elastic/rendezvous/torch/dynamic_rendezvous.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/required.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
@@ -33,12 +34,13 @@ ELASTIC_DECL dynamic_rendezvous::dynamic_rendezvous(dynamic_rendezvous_options o
     : parameters_(std::move(options.parameters)),
       settings_(parameters_.settings()),
       dialect_(options.dialect),
-      agents_(std::move(options.agents)),
+      agents_(detail::required(std::move(options.agents), "dynamic_rendezvous: the store")),
       address_(std::move(options.address)),
       workers_(with_sharing(parameters_, dialect_), detail::worker_store_host::ports::kept),
-      shared_(std::make_shared<detail::torch_round>(parameters_.run_id, std::move(options.node),
-                                                    settings_, dialect_, std::move(options.backend),
-                                                    agents_, parameters_.time, parameters_.log)),
+      shared_(std::make_shared<detail::torch_round>(
+          parameters_.run_id, std::move(options.node), settings_, dialect_,
+          detail::required(std::move(options.backend), "dynamic_rendezvous: the backend"), agents_,
+          parameters_.time, parameters_.log)),
       failures_(agents_, parameters_.run_id, options.links != nullptr),
       network_(std::move(options.links)) {}
 

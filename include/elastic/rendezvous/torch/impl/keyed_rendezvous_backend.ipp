@@ -4,6 +4,7 @@
 
 #include <elastic/rendezvous/torch/keyed_rendezvous_backend.hpp>
 
+#include <elastic/base/detail/required.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/rendezvous/torch/detail/torch_state_codec.hpp>
 
@@ -45,7 +46,9 @@ ELASTIC_DECL std::optional<torch_dialect> dialect_of(std::string_view text,
 
 ELASTIC_DECL keyed_rendezvous_backend::keyed_rendezvous_backend(
     std::shared_ptr<versioned_keys> keys, std::string key, torch_dialect dialect)
-    : keys_(std::move(keys)), key_(std::move(key)), dialect_(dialect) {}
+    : keys_(detail::required(std::move(keys), "keyed_rendezvous_backend: the place of the keys")),
+      key_(std::move(key)),
+      dialect_(dialect) {}
 
 ELASTIC_DECL task<std::optional<stored_state>> keyed_rendezvous_backend::get() {
   versioned_value current = co_await look();

@@ -5,6 +5,7 @@
 #include <elastic/rendezvous/torch/store_rendezvous_backend.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/required.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/rendezvous/torch/detail/torch_state_codec.hpp>
 #include <elastic/rendezvous/torch/keyed_rendezvous_backend.hpp>
@@ -23,10 +24,10 @@ ELASTIC_DECL std::string torch_state_key(std::string_view run_id) {
 ELASTIC_DECL store_rendezvous_backend::store_rendezvous_backend(
     std::shared_ptr<store> agents, std::string run_id, torch_dialect dialect,
     std::shared_ptr<time_source> time, std::shared_ptr<key_value_engine> engine)
-    : store_(std::move(agents)),
+    : store_(detail::required(std::move(agents), "store_rendezvous_backend: the store")),
       key_(torch_state_key(run_id)),
       dialect_(dialect),
-      time_(std::move(time)),
+      time_(detail::required(std::move(time), "store_rendezvous_backend: the time source")),
       engine_(std::move(engine)) {}
 
 ELASTIC_DECL task<std::optional<stored_state>> store_rendezvous_backend::get() {

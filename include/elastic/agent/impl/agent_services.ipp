@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/agent_services.hpp>
+
+#include <elastic/net/host_name.hpp>
+#include <elastic/observe/job_journal.hpp>
+#include <elastic/process/console_output.hpp>
+#include <elastic/process/guarded_launcher.hpp>
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace elastic {
+
+namespace detail {
+
+inline std::shared_ptr<process_launcher> make_guarded_launcher(
+    const agent_services& services, const asio::any_io_executor& strand) {
+  guarded_launcher_options options;
+  options.policy = services.guard.value_or(guard_policy::best_effort);
+  options.guard_file = services.guard_file;
+  options.unguarded.parent = services.worker_parent;
+  options.unguarded.open_files = services.open_files;
+  options.log = services.log;
+  return std::make_shared<guarded_launcher>(strand, std::move(options));
+}
+
+}  // namespace detail
+
+ELASTIC_DECL agent_services complete(agent_services services, const asio::any_io_executor& strand) {
+  if (!services.time) services.time = std::make_shared<system_time>();
+  if (!services.journal) {
+    job_journal_options options;
+    options.node = host_name();
+    options.time = services.time;
+    options.log = services.log;
+    services.journal = std::make_shared<job_journal>(std::move(options));
+  }
+  if (!services.launcher) {
+    services.launcher = detail::make_guarded_launcher(services, strand);
+    if (!services.hook_launcher) services.hook_launcher = services.launcher;
+  }
+  if (!services.hook_launcher) {
+    services.hook_launcher = detail::make_guarded_launcher(services, strand);
+  }
+  if (!services.console_out) services.console_out = make_console_writer(strand, STDOUT_FILENO);
+  if (!services.console_err) services.console_err = make_console_writer(strand, STDERR_FILENO);
+  return services;
+}
+
+}  // namespace elastic
