@@ -19,7 +19,8 @@ class output_sink {
   /// Lines come whole and several at a time (a stream without prefix, and the end of one that
   /// ends without a line end, excepted). Taking long makes the processes wait, not the loop.
   ///
-  /// Errors: none; what cannot be shown is dropped.
+  /// Errors: none; what cannot be shown is dropped. A sink that throws is given up: it gets no more
+  /// output of that process, and the log says so.
   /// Cancellation: all types; a part may have been written.
   virtual task<void> write(std::string_view bytes) = 0;
 };

@@ -90,7 +90,8 @@ struct process_set_services {
 ///     }
 ///
 /// Everything that it runs in the background has ended when `stop` returns. Its destructor waits
-/// for nothing: it kills what still runs. Nobody may wait for one of its members then.
+/// for nothing: it kills what still runs, and ends each member that is awaited with
+/// `operation_aborted`.
 /// Thread-safety: one strand at a time, the one it was given.
 class process_set {
  public:

@@ -17,6 +17,7 @@
 
 #include <array>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -131,6 +132,56 @@ CO_TEST("tee: without a prefix bytes pass through at once", "[process]") {
   bench.sink.reset();
   co_await bench.end();
   CHECK(bench.console->text == "Enter: ");
+}
+
+/// As one of somebody's own might.
+class throwing_console final : public output_sink {
+ public:
+  task<void> write(std::string_view) override {
+    ++writes;
+    throw std::runtime_error("the window is closed");
+    co_return;
+  }
+
+  int writes = 0;
+};
+
+CO_TEST("tee: a console that throws is given up with a line of the log", "[process]") {
+  tee_bench bench(co_await asio::this_coro::executor);
+  const tee_file file;
+  const auto console = std::make_shared<throwing_console>();
+  const auto records = std::make_shared<test::log_recorder>();
+  detail::tee_outlets outlets;
+  outlets.console = console;
+  outlets.file = file.writer();
+  outlets.log = records->log();
+  bench.begin(std::move(outlets), 17);
+  bench.write("one\n");
+  while (console->writes == 0) co_await bench.settle();
+  bench.write("two\n");
+  bench.sink.reset();
+  co_await bench.end();
+  CHECK_FALSE(bench.has_failed);
+  CHECK(console->writes == 1);
+  CHECK(file.text() == "one\ntwo\n");
+  CHECK(records->has("no more output of process 17 is shown: its output sink failed: "
+                     "the window is closed",
+                     log_level::error));
+}
+
+CO_TEST("tee: a console that is abandoned is not said to have failed", "[process]") {
+  tee_bench bench(co_await asio::this_coro::executor);
+  const auto records = std::make_shared<test::log_recorder>();
+  bench.console->stands_still = true;
+  detail::tee_outlets outlets = bench.outlets("");
+  outlets.log = records->log();
+  bench.begin(std::move(outlets));
+  bench.write("one\n");
+  while (bench.console->writes == 0) co_await bench.settle();
+  bench.copy->abandon_console();
+  bench.sink.reset();
+  co_await bench.end();
+  CHECK_FALSE(records->has("output sink failed", log_level::error));
 }
 
 CO_TEST("tee: writes the file before the console", "[process]") {

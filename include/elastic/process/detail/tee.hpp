@@ -53,7 +53,7 @@ struct tee_outlets {
 /// Lines of up to `limits::copy_line_bytes` reach the console whole; longer ones in pieces. It
 /// reads on only when what it read is written: a slow console makes the process wait, and a file
 /// that hangs does, which is written on a thread. A file that cannot be written is given up with a
-/// line in the log.
+/// line in the log, and so is a console that throws.
 ///
 /// Thread-safety: one strand at a time.
 class tee {
@@ -100,11 +100,14 @@ class tee {
   ELASTIC_DECL task<void> finish_matches();
   ELASTIC_DECL task<void> write_on_thread(std::shared_ptr<log_file> file, std::string bytes);
 
+  ELASTIC_DECL void give_up_console(std::string_view why);
+
   // In a coroutine of its own, which `abandon_console` can end without ending this one.
   ELASTIC_DECL task<void> show(std::string_view bytes);
 
   asio::posix::stream_descriptor pipe_;
   tee_outlets outlets_;
+  pid_t pid_ = 0;
   line_prefixer lines_;
   line_matcher matches_;
   /// The console gets lines, and not bytes as they come.

@@ -223,6 +223,7 @@ ELASTIC_DECL task<process_end> process_set::next_end_of(state_pointer self) {
   while (self->ends.empty()) {
     self->end_noted.reset();
     co_await self->end_noted.wait();
+    if (self->abandoned) throw_aborted();
   }
   const process_end end = self->ends.front();
   self->ends.pop_front();
@@ -269,6 +270,7 @@ ELASTIC_DECL task<void> process_set::stop_all(state_pointer self, stop_plan plan
   detail::stop_ladder ladder =
       begun && begun->first == plan ? begun->second : new_ladder(*self, plan);
   for (;;) {
+    if (self->abandoned) throw_aborted();
     self->progress.reset();
     const detail::stop_step step = ladder.next(self->running, time.now(), self->hurry);
     if (step.what == detail::stop_step::action::done) break;
@@ -301,6 +303,7 @@ ELASTIC_DECL task<void> process_set::all_cleared(state_pointer self) {
   const std::vector<slot_pointer> slots = self->slots;
   for (const auto& slot : slots) {
     if (slot) co_await slot->cleared.wait();
+    if (self->abandoned) throw_aborted();
   }
   std::exception_ptr failure;
   for (const auto& slot : slots) {
@@ -314,6 +317,7 @@ ELASTIC_DECL task<void> process_set::clear_in(state_pointer self, std::size_t in
   if (!slot) co_return;
   begin_clearing(*self, slot);
   co_await slot->cleared.wait();
+  if (self->abandoned) throw_aborted();
   if (const auto failure = std::exchange(slot->clear_failure, nullptr)) {
     std::rethrow_exception(failure);
   }

@@ -107,6 +107,7 @@ ELASTIC_DECL void process_slot::abandon() noexcept {
   for (auto* cancel : {&cancel_out_, &cancel_err_, &cancel_watch, &cancel_clear}) {
     cancel->emit(asio::cancellation_type::terminal);
   }
+  cleared.set();
 }
 
 ELASTIC_DECL void process_slot::copy(const std::unique_ptr<tee>& stream,

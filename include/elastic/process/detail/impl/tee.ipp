@@ -42,6 +42,7 @@ ELASTIC_DECL tee::tee(asio::any_io_executor executor, unique_fd pipe, tee_outlet
 }
 
 ELASTIC_DECL void tee::begin(pid_t pid) {
+  pid_ = pid;
   lines_.begin(pid);
   matches_.begin(pid);
 }
@@ -166,6 +167,13 @@ ELASTIC_DECL task<void> tee::write_on_thread(std::shared_ptr<log_file> file, std
   for (const std::string& problem : problems) outlets_.log.error("{}", problem);
 }
 
+ELASTIC_DECL void tee::give_up_console(std::string_view why) {
+  // None if it was abandoned: then the exception is that of its cancellation.
+  if (!std::exchange(outlets_.console, nullptr)) return;
+  outlets_.log.error("no more output of process {} is shown: its output sink failed: {}", pid_,
+                     why);
+}
+
 ELASTIC_DECL task<void> tee::show(std::string_view bytes) {
   if (bytes.empty() || !outlets_.console) co_return;
   const std::shared_ptr<output_sink> console = outlets_.console;
@@ -173,9 +181,10 @@ ELASTIC_DECL task<void> tee::show(std::string_view bytes) {
   try {
     co_await asio::co_spawn(executor, console->write(bytes),
                             asio::bind_cancellation_slot(showing_.slot(), asio::use_awaitable));
+  } catch (const std::exception& failure) {
+    give_up_console(failure.what());
   } catch (...) {
-    // Abandoned, or a console that throws: it gets no more.
-    outlets_.console.reset();
+    give_up_console("an exception of an unknown type");
   }
 }
 
