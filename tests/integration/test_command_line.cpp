@@ -163,6 +163,7 @@ TEST_CASE("elasticrun: bad input ends in one line and exit code 2, and nothing i
     stage.refuses({"--tee", streams, script}, "--tee");
   }
   stage.refuses({"--rdzv-conf", "a", script}, "key=value");
+  stage.refuses({"--env", "RANK=7", script}, "env: RANK cannot be chosen");
   stage.refuses({"--rdzv-endpoint", ":29400", script}, "no host");
   stage.refuses({"--rdzv-endpoint", "h:70000", script}, "0 to 65535");
   stage.refuses({"--master-port", "70000", script}, "0 to 65535");

@@ -267,6 +267,8 @@ class worker_group {
   ELASTIC_DECL void announce_stop(const stop_plan& plan);
 
   // At once: each waits for the first word of its guard, and these come from other processors.
+  // Once, of streams that are redirected to files that there are none of.
+  ELASTIC_DECL void warn_of_discarded_output(const std::vector<worker_output>& outputs);
   ELASTIC_DECL task<void> start_all(std::vector<worker_identity> identities,
                                     const job_context& job);
   ELASTIC_DECL std::vector<std::string> environment_of(const worker_identity& identity,
@@ -369,6 +371,7 @@ class worker_group {
   /// Null: nobody asks.
   std::shared_ptr<output_tails> tails_;
   std::optional<stop_plan> on_failure_;
+  bool has_warned_of_output_ = false;
   event_flag outcome_known_;
   std::shared_ptr<time_source> time_;
   detail::worker_channels channels_;

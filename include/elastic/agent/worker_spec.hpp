@@ -42,7 +42,8 @@ struct worker_spec {
   /// worker's standard input is then what carries the call. None: the program runs as it is.
   std::optional<function_call> function = {};
   /// Variables of the workers alone, set on top of `environment`; `${local_rank}`, `${rank}` and
-  /// `${role_name}` in the values become the worker's.
+  /// `${role_name}` in the values become the worker's. Variables that the agent sets
+  /// (`is_set_by_agent`) are refused.
   std::vector<std::pair<std::string, std::string>> env;
   /// Each worker sees one GPU and takes itself for the only one of its node: LOCAL_RANK is 0, and
   /// CUDA_VISIBLE_DEVICES has one entry, that of its local rank.

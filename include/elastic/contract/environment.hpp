@@ -76,6 +76,9 @@ ELASTIC_DECL std::vector<std::string> worker_environment(environment_map base,
                                                          const job_context& job,
                                                          const std::string& error_file);
 
+/// Whether `worker_environment` sets this variable whatever its base has, such as RANK.
+ELASTIC_DECL bool is_set_by_agent(const std::string& name);
+
 /// torchrun's rule for OMP_NUM_THREADS: if it is not set and a node has more than one worker,
 /// it becomes 1, since each worker would otherwise start as many threads as there are processors.
 ///

@@ -244,7 +244,7 @@ TIME_TEST("worker group: a worker that ends while others are started is not over
 TIME_TEST("worker group: a worker has variables and processors of its own", "[agent]") {
   group_stage stage(time, 2);
   stage.spec.environment = {{"A", "inherited"}, {"B", "${rank}"}};
-  stage.spec.env = {{"A", "${role_name} ${rank}/${local_rank}"}, {"RANK", "none"}};
+  stage.spec.env = {{"A", "${role_name} ${rank}/${local_rank}"}};
   stage.spec.cpu_affinity = {elastic::processor_set::parse("0-3"),
                              elastic::processor_set::parse("4-7")};
   co_await stage.start();
@@ -291,6 +291,41 @@ TEST_CASE("worker spec: what does not fit the number of workers is refused", "[a
   spec.virtual_local_rank = false;
   spec.env = {{"A=B", "1"}};
   CHECK_THROWS_WITH(validate(spec), Catch::Contains("'A=B' is no name of a variable"));
+}
+
+TIME_TEST("worker group: that redirected output has no file to go to is said once", "[agent]") {
+  for (const bool has_tee : {false, true}) {
+    group_stage stage(time, 2);
+    stage.spec.log_dir = "/dev/null";
+    stage.spec.redirects.set(1, std_streams::out);
+    if (has_tee) stage.spec.tee = std_streams::both;
+    for (const int attempt : {0, 1}) {
+      co_await stage.start(attempt);
+      co_await stage.kill_all();
+    }
+    const std::string line = "the output of 1 workers that redirects names is discarded: log_dir "
+                             "'/dev/null' has no files";
+    CHECK(stage.records->count(line) == (has_tee ? 0u : 1u));
+  }
+}
+
+TEST_CASE("worker spec: a variable that the agent sets cannot be chosen", "[agent]") {
+  worker_spec spec;
+  spec.program = "/bin/true";
+  for (const std::string name : {"RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "ROLE_NAME",
+                                 "TORCHELASTIC_RUN_ID", "TORCHELASTIC_ERROR_FILE"}) {
+    spec.env = {{name, "7"}};
+    CHECK_THROWS_WITH(validate(spec), "env: " + name + " cannot be chosen, since the agent sets it "
+                                                       "for each worker");
+  }
+  for (const std::string name : {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "CUDA_VISIBLE_DEVICES", "A"}) {
+    spec.env = {{name, "7"}};
+    CHECK_NOTHROW(validate(spec));
+  }
+  // What the workers inherit may have them: an agent inside of another launcher.
+  spec.env.clear();
+  spec.environment = {{"RANK", "7"}};
+  CHECK_NOTHROW(validate(spec));
 }
 
 // ---- the outcome -------------------------------------------------------------------------------

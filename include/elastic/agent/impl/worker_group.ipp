@@ -477,11 +477,32 @@ ELASTIC_DECL task<void> worker_group::start_all(std::vector<worker_identity> ide
                 fmt::format("the logs specs plan the output of {} workers, and there are {}",
                             outputs.size(), identities.size()));
   }
+  warn_of_discarded_output(outputs);
   std::vector<task<void>> starts;
   for (std::size_t i = 0; i < identities.size(); ++i) {
     starts.push_back(start_worker(std::move(identities[i]), job, std::move(outputs[i])));
   }
   co_await when_all(std::move(starts));
+}
+
+ELASTIC_DECL void worker_group::warn_of_discarded_output(
+    const std::vector<worker_output>& outputs) {
+  if (std::exchange(has_warned_of_output_, true)) return;
+  const auto is_lost = [](std_streams redirected, std_streams stream, const output_plan& plan) {
+    return contains(redirected, stream) && plan.kind == output_plan::how::null;
+  };
+  std::size_t workers = 0;
+  for (std::size_t slot = 0; slot < outputs.size(); ++slot) {
+    const std_streams redirected = spec_.redirects.of(static_cast<int>(slot));
+    if (is_lost(redirected, std_streams::out, outputs[slot].out) ||
+        is_lost(redirected, std_streams::err, outputs[slot].err)) {
+      ++workers;
+    }
+  }
+  if (workers == 0) return;
+  log_.warning(
+      "the output of {} workers that redirects names is discarded: log_dir '{}' has no files",
+      workers, spec_.log_dir);
 }
 
 ELASTIC_DECL std::vector<std::string> worker_group::environment_of(

@@ -7,6 +7,7 @@
 #include <elastic/agent/detail/line_template.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/contract/detail/visible_devices.hpp>
+#include <elastic/contract/environment.hpp>
 
 #include <cstddef>
 
@@ -30,6 +31,8 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
   for (const auto& [name, value] : spec.env) {
     demand(!name.empty() && name.find('=') == std::string::npos,
            fmt::format("'{}' is no name of a variable", name));
+    demand(!is_set_by_agent(name),
+           fmt::format("env: {} cannot be chosen, since the agent sets it for each worker", name));
   }
   demand(!spec.virtual_local_rank ||
              detail::visible_devices(spec.environment).size() >=

@@ -4,6 +4,7 @@
 
 #include <elastic/contract/environment.hpp>
 
+#include <algorithm>
 #include <cstddef>
 
 namespace elastic {
@@ -80,6 +81,13 @@ ELASTIC_DECL std::vector<std::string> worker_environment(environment_map base,
   detail::set_identity_variables(base, worker);
   base["TORCHELASTIC_ERROR_FILE"] = error_file;
   return environment_entries(base);
+}
+
+ELASTIC_DECL bool is_set_by_agent(const std::string& name) {
+  const std::string value = "a value that no agent sets";
+  const std::vector<std::string> entries =
+      worker_environment({{name, value}}, worker_identity(), job_context(), "");
+  return std::find(entries.begin(), entries.end(), name + "=" + value) == entries.end();
 }
 
 ELASTIC_DECL std::optional<std::string> limit_omp_threads(environment_map& variables,
