@@ -19,9 +19,9 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Of launchers, in memory where that can be. ext4 does not use an inode again for some seconds after
-# its file was deleted, and looks at each of them before it makes a file: the directories of a job
-# cost five times as much after a hundred others, which no job of its own meets.
+# Of launchers, in memory where that can be. An ext4 without a journal passes over every inode that
+# was deleted within the last seconds when it makes a file: the directories of a job then cost five
+# times as much after a hundred other jobs, which one job by itself does not meet.
 TEMPORARY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()
 
 
