@@ -97,8 +97,9 @@ inline constexpr std::size_t rendezvous_gone_nodes = 64;
 /// Nodes of all jobs at a server but the one of its own agent.
 inline constexpr std::size_t rendezvous_other_nodes = 1024;
 /// Answers that a server keeps for one connection while a majority does not know what they follow
-/// from. Above this it closes the connection; the node connects again, and asks again.
-inline constexpr std::size_t rendezvous_held_bytes = 1024 * 1024;
+/// from. Above this it closes the connection; the node connects again, and asks again. The node of
+/// rank 0 is told the addresses of all others.
+inline constexpr std::size_t rendezvous_held_bytes = 8 * 1024 * 1024;
 /// The endpoints of one rendezvous at which an agent may lead it, and the nodes of a job that has
 /// several: what each of those servers writes down is one message.
 inline constexpr int rendezvous_candidates = 9;
