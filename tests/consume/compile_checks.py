@@ -5,6 +5,7 @@
 
   compile_checks.py --cxx g++ --include DIR headers DIR      each header of the library by itself
   compile_checks.py --cxx g++ --include DIR alone FILE       one header by itself
+  compile_checks.py --cxx g++ --include DIR optimized FILE   a program has no warning at -O2
   compile_checks.py --cxx g++ --include DIR forbidden FILE   the marked lines of FILE are refused
   compile_checks.py --cxx g++ --include DIR mixed HEADER     objects of both modes do not link
   compile_checks.py --cxx g++ --include DIR vtables HEADER   HEADER alone emits no class at -O2
@@ -95,6 +96,12 @@ def check_alone(options, call):
     return not content
 
 
+def check_optimized(options, call):
+    output, content = compiled([*call, *WARNINGS, "-O2", "-c", options.path, "-o", os.devnull])
+    print(output[:5000])
+    return not content
+
+
 def check_mixed(options, call):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
@@ -177,7 +184,7 @@ def main():
                            help="headers: those that no user includes as well, each alone")
     arguments.add_argument("--jobs", type=int, default=min(8, os.cpu_count() or 1))
     checks = {"headers": check_headers, "alone": check_alone, "forbidden": check_forbidden,
-              "mixed": check_mixed, "vtables": check_vtables}
+              "mixed": check_mixed, "optimized": check_optimized, "vtables": check_vtables}
     arguments.add_argument("what", choices=sorted(checks))
     arguments.add_argument("path", help="a folder, a file, or a header as it is included")
     options = arguments.parse_args()
