@@ -142,6 +142,7 @@
 #include <elastic/observe/detail/impl/advice.ipp>
 #include <elastic/observe/detail/impl/command_request.ipp>
 #include <elastic/observe/detail/impl/http_request_parser.ipp>
+#include <elastic/observe/detail/impl/event_sentence.ipp>
 #include <elastic/observe/detail/impl/node_report.ipp>
 #include <elastic/observe/detail/impl/record_writer.ipp>
 #include <elastic/observe/detail/impl/report_feed.ipp>

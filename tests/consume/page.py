@@ -7,9 +7,10 @@
 
 Two nodes of four workers run, and the page is that of the one that serves the rendezvous. A worker
 of it is killed, one of the other node hangs, a third node joins; at last the agent is killed, after
-which another one serves at its port. What workers say of themselves tries to become part of the
-page, and a job of 1,000 ranks is drawn. Headless Chromium is told what to do by the WebDriver
-protocol. On the way, whether the metrics that examples/observe and docs/observe.md name are served.
+which another one serves at its port. A job succeeds and one fails, and the page says so. What
+workers say of themselves tries to become part of the page, and a job of 1,000 ranks is drawn.
+Headless Chromium is told what to do by the WebDriver protocol. On the way, whether the metrics that
+examples/observe and docs/observe.md name are served.
 """
 
 import argparse
@@ -38,7 +39,8 @@ from ports import reserved_port
 
 HOSTILE = "<img src=x onerror=document.title='owned'></pre><script>document.title='owned'</script>"
 FRIENDLY = "loss 0.31"
-# Hangs, once, if the second argument names a file that has its rank.
+# Hangs, once, if the second argument and its rank are a file's name; ends as the file says whose
+# name is the second argument and "end".
 WORKER = f"""\
 import os, sys, time
 sys.path.insert(0, {str(ROOT / "python")!r})
@@ -51,6 +53,8 @@ for step in range(100000):
         os.unlink(sys.argv[2] + os.environ["RANK"])
         with channel.expires(0.1, "all_reduce"):
             time.sleep(1000)
+    if os.path.exists(sys.argv[2] + "end"):
+        sys.exit(int(open(sys.argv[2] + "end").read()))
     time.sleep(0.1)
 """
 SKIPPED = 77
@@ -187,10 +191,14 @@ def check_attempts(browser, agent, folder):
         numbers = sorted(number for number, _ in lines)
         return lines if numbers == [record["seq"] for record in read_journal(folder)] else None
     lines = comes_true("the page shows every record, and no other", shown)
-    records = read_journal(folder)
-    for number, text in lines:
-        kind = records[number - 1]["kind"].replace("_", " ")
-        check(kind in text, f"record {number}, {kind}, is shown as {text!r}")
+    texts = [text for _, text in lines]
+    check(any("the nodes meet" in text for text in texts), f"no meeting is shown: {texts}")
+    died = f"rank {end['rank']} (local rank 2, pid {end['pid']}) failed: {end['reason']}"
+    check(any(text.endswith(died) for text in texts), f"{died!r} is not shown: {texts}")
+    kinds = browser.run("return [...document.querySelectorAll('#events li')]"
+                        ".map(line => line.dataset.kind)")
+    raw = [text for text, kind in zip(texts, kinds, strict=True) if kind in text]
+    check(not raw, f"these are no sentences: {raw}")
 
 
 def happened(browser, *parts):
@@ -206,7 +214,7 @@ def check_hang(browser, agent, peer, folder):
     rank = peer.job()["base_rank"] + 1
     (folder / f"hang-{rank}").touch()
     line = comes_true("the page tells of the hung worker",
-                      lambda: happened(browser, "worker_hung", f"rank {rank}"))
+                      lambda: happened(browser, "on ", f"rank {rank} was hung"))
     [hung] = [record for record in read_journal(folder, "peer") if record["kind"] == "worker_hung"]
     check(hung["rank"] == rank and hung["reason"] in line, f"{line!r} is not {hung}")
     [told] = [record for record in read_journal(folder)
@@ -304,10 +312,54 @@ def check_examples(agent):
                    lambda bare=bare: bare <= served_metrics(agent))
 
 
+def check_not_running(browser):
+    """Neither in words nor in the green of what runs."""
+    shown = browser.run("""
+        const green = getComputedStyle(document.documentElement).getPropertyValue("--run");
+        const probe = document.createElement("i");
+        probe.style.color = green;
+        document.body.append(probe);
+        const run = getComputedStyle(probe).color;
+        probe.remove();
+        return [document.title, document.querySelector("#state").textContent,
+                getComputedStyle(document.querySelector("#state")).backgroundColor === run,
+                document.querySelector("#attempts").textContent]""")
+    title, state, is_green, attempts = shown
+    check("running" not in title + state, f"the page says {title!r}, {state!r}")
+    check("runs for" not in attempts, f"an attempt goes on: {attempts!r}")
+    check(not is_green or state == "succeeded", f"{state!r} is shown in green")
+
+
+def check_end(browser, elasticrun, folder, code, state, legend):
+    """All workers end by themselves: the page shows how, though nobody serves it any more."""
+    (folder / "hang-end").unlink(missing_ok=True)
+    agent = Agent(elasticrun, folder, 0, FRIENDLY, "--standalone", "--max-restarts", "0",
+                  "--rdzv-id", f"ends-by-{code}", "--log-dir", "/dev/null")
+    try:
+        browser.open(agent.url)
+        comes_true("the page shows the workers", lambda: "4 running" in browser.text("#legend"))
+        (folder / "hang-end").write_text(str(code))
+        comes_true("the page says that the agent has ended",
+                   lambda: browser.text("#notice") == "The agent has ended.")
+        check(agent.process.wait(60) == min(code, 1), f"it ended by {agent.process.returncode}")
+        check_not_running(browser)
+        check(browser.text("#state") == state, f"the state is {browser.text('#state')!r}")
+        check(legend in browser.text("#legend"), f"workers: {browser.text('#legend')!r}")
+        check(happened(browser, f"the agent ended, {state}"), "its end is missing among the events")
+        check(browser.run("return document.querySelectorAll('.attempt.success').length")
+              == (1 if code == 0 else 0), "the last attempt is not over")
+    finally:
+        (folder / "hang-end").unlink(missing_ok=True)
+        agent.end(signal.SIGKILL)
+
+
 def check_return(browser, elasticrun, folder, agent):
     """The agent is killed, and another one serves at its port."""
     agent.end(signal.SIGKILL)
-    comes_true("the page says that nobody answers", lambda: "lost" in browser.text("#notice"))
+    comes_true("the page says that the agent is gone",
+               lambda: "The agent is gone" in browser.text("#notice"))
+    check_not_running(browser)
+    check(browser.text("#state") == "gone", f"the state is {browser.text('#state')!r}")
     port = agent.url.rsplit(":", 1)[1].strip("/")
     other = Agent(elasticrun, folder, port, HOSTILE, "--standalone", "--rdzv-id", "again",
                   "--log-dir", "/dev/null")
@@ -359,6 +411,8 @@ def main():
             comes_true("the end is estimated", lambda: "left" in browser.text("#steps"))
             browser.screenshot(options.screenshot)
         check_return(browser, options.elasticrun, folder, agent)
+        check_end(browser, options.elasticrun, folder, 0, "succeeded", "4 succeeded")
+        check_end(browser, options.elasticrun, folder, 3, "failed", "failed")
     print("the page shows what the journal says")
 
 

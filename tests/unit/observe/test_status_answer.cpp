@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/observe/detail/status_answer.hpp>
+#include <elastic/observe/detail/event_sentence.hpp>
 #include <elastic/observe/detail/status_gate.hpp>
 #include <elastic/observe/detail/status_page.hpp>
 #include <elastic/observe/status_address.hpp>
@@ -354,3 +355,8 @@ TEST_CASE("status events: what a viewer is sent", "[observe]") {
 }
 
 }  // namespace status_answer_tests
+    if (!entry.records.empty()) {
+      const std::string sentence =
+          elastic::detail::event_sentence(entry.records.back().event);
+      CHECK_THAT(text, contains_text("\"sentence\": \"" + sentence + "\"}\n\n"));
+    }

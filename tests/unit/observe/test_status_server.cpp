@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -372,6 +373,30 @@ TEST_CASE("status server: events come as they happen, and again from where one w
   status_stage.journal->record(end_event);
   status_stage.stop();
   CHECK_THAT(peer.rest(), contains_text("agent_ended"));
+}
+
+TEST_CASE("status server: the stream ends with the job as it was at last", "[observe]") {
+  stage status_stage;
+  journal_story story;
+  status_stage.tell(story.begin().start(1, 2));
+  http_peer peer(status_stage.port());
+  CHECK_THAT(peer.get("/api/v1/events"), contains_text(ok_line));
+  job_event end_event = journal_story::of(job_event_kind::agent_ended, "two\nlines");
+  end_event.state = "failed";
+  status_stage.journal->record(end_event);
+  status_stage.stop();
+  const std::string text = peer.rest();
+  const std::size_t position = text.find("event: ended\ndata: {");
+  REQUIRE(position != std::string::npos);
+  CHECK(position > text.find("agent_ended"));
+  const std::string event = text.substr(position);
+  // One line of data, as it is of one event.
+  CHECK(event.find("\n\n") == event.size() - 2);
+  CHECK(std::count(event.begin(), event.end(), '\n') == 3);
+  const auto job = nlohmann::json::parse(event.substr(event.find('{')));
+  CHECK(job.at("state") == "failed");
+  CHECK(job.at("reason") == "two\nlines");
+  CHECK(job.at("workers").size() == 2);
 }
 
 elastic::task<elastic::command_outcome> echo(elastic::job_command command) {

@@ -68,7 +68,7 @@ p { margin: .2rem 0; }
 .hint { color: var(--faint); font-size: .85rem; }
 #state { padding: 0 .5em; border-radius: .3em; background: var(--wait); color: var(--back); }
 #state.running, #state.succeeded { background: var(--run); }
-#state.failed, #state.stopping { background: var(--bad); }
+#state.failed, #state.stopping, #state.gone { background: var(--bad); }
 #notice { color: var(--bad); font-weight: 600; }
 #facts { display: flex; flex-wrap: wrap; gap: .3rem 1.6rem; margin: .5rem 0; }
 #facts div { display: flex; gap: .4em; }
@@ -108,7 +108,9 @@ const make = (tag, kind, text) => {
 };
 let job = null, skew = 0, selected = null, cells = null, source = null, ranks = new Map();
 let fetching = false, stale = false, fetched = 0;
-const now = () => Date.now() * 1000 + skew;
+// When the agent was last heard of, if it is gone: time stands still then.
+let goneAt = 0;
+const now = () => goneAt || Date.now() * 1000 + skew;
 const clock = us => new Date(us / 1000).toLocaleTimeString([], { hour12: false });
 const span = seconds => {
   if (seconds < 60) return seconds.toFixed(1) + " s";
@@ -135,10 +137,11 @@ function rankAll() {
 const workers = () => [...ranks.values()];
 
 function showHead() {
-  document.title = job.state + " · " + job.run_id;
+  const state = goneAt ? "gone" : job.state;
+  document.title = state + " · " + job.run_id;
   $("job").textContent = job.run_id;
-  $("state").textContent = job.state;
-  $("state").className = job.state;
+  $("state").textContent = state;
+  $("state").className = state;
   $("reason").textContent = job.reason;
   const facts = [];
   if (last() && last().round >= 0) {
@@ -209,7 +212,10 @@ function showAttempts() {
     if (attempt.end) why.append(make("span", "mark", marks[attempt.end]));
     const ran = started ? span((until - started) / 1e6) : "";
     let text = started ? " after " + ran : "";
-    if (!attempt.end) text = started ? "runs for " + ran : "not yet running";
+    if (!attempt.end) {
+      text = started ? (goneAt ? "ran for " + ran + " until the agent was gone" : "runs for " + ran)
+        : "not yet running";
+    }
     if (attempt.reason && attempt.end !== "success") text += ": " + attempt.reason;
     if (attempt.cause) text += " · " + attempt.cause;
     if (attempt.lost_seconds !== undefined) text += " · lost " + span(attempt.lost_seconds);
@@ -267,7 +273,8 @@ function drawGrid() {
   canvas.height = height * scale;
   const pen = canvas.getContext("2d"), style = getComputedStyle(document.documentElement);
   const colour = name => style.getPropertyValue("--" + name).trim();
-  const colours = { running: colour("run"), waiting: colour("wait"), succeeded: colour("run"),
+  const colours = { running: colour(goneAt ? "wait" : "run"), waiting: colour("wait"),
+    succeeded: colour("run"),
     failed: colour("bad"), hung: colour("bad"), stopped: colour("stop") };
   const faint = colour("line"), text = colour("text"), back = colour("back"), lag = colour("slow");
   pen.scale(scale, scale);
@@ -314,7 +321,7 @@ function drawGrid() {
   const others = (last() ? last().world_size : 0) - ranks.size;
   if (others > 0) words.push(others + " on other nodes, which show them ▢");
   if (job.whole && job.whole.lost) words.push(job.whole.lost + " nodes lost");
-  $("legend").textContent = words.join(" · ");
+  $("legend").textContent = (goneAt ? "before the agent was gone: " : "") + words.join(" · ");
   canvas.setAttribute("aria-label", "ranks by nodes: " + words.join(", "));
 }
 
@@ -420,23 +427,43 @@ function notice(text) {
   $("notice").hidden = !text;
 }
 
+// Takes what an agent says of the job. An answer may be older than what the stream has said.
+function take(document) {
+  if (job && document.epoch === job.epoch && document.sequence < job.sequence) return;
+  job = document;
+  fetched = Date.now();
+  goneAt = 0;
+  skew = job.time_us - fetched * 1000;
+  showAll();
+}
+
+// The connection has ended. Only the agent itself can say that the job is over.
+function lose() {
+  if (job && over()) return notice("The agent has ended.");
+  notice("The agent is gone, or cannot be reached. Trying again…");
+  if (!job || goneAt) return;
+  goneAt = now();
+  showAll();
+}
+
 async function refresh() {
   if (fetching) {
     stale = true;
     return;
   }
   fetching = true;
+  let answer = null;
   try {
-    const answer = await fetch("api/v1/job", { cache: "no-store" });
+    answer = await fetch("api/v1/job", { cache: "no-store" });
     if (answer.status === 401) throw new Error("a token is needed: open the address it printed");
-    if (!answer.ok) throw new Error("the agent answered " + answer.status);
-    job = await answer.json();
-    fetched = Date.now();
-    skew = job.time_us - fetched * 1000;
-    showAll();
+    if (!answer.ok) throw new Error("it says " + answer.status);
+    take(await answer.json());
     if (!source) follow();
   } catch (failure) {
-    notice("No answer from the agent (" + failure.message + "). Trying again…");
+    if (!answer) {
+      // If the stream is up, it tells what comes of that.
+      if (!source || source.readyState !== EventSource.OPEN) lose();
+    } else notice("The agent does not show the job (" + failure.message + "). Trying again…");
     if (!source) setTimeout(refresh, 2000);
   } finally {
     // Many records in a row are looked at together.
@@ -457,14 +484,9 @@ function tell(record) {
   Object.assign(newest, { epoch: record.epoch, seq: record.seq });
   const line = make("li");
   line.append(make("time", "", clock(record.time_us)));
-  let text = record.kind.replaceAll("_", " ");
-  for (const name of ["peer", "round", "rank", "exit_code", "signal", "state"]) {
-    if (record[name] !== undefined) text += " · " + name.replace("_", " ") + " " + record[name];
-  }
-  if (record.seconds !== undefined) text += " · " + span(record.seconds);
-  if (record.reason) text += " · " + record.reason;
-  line.append(make("span", "", text));
+  line.append(make("span", "", record.sentence));
   line.dataset.sequence = record.seq;
+  line.dataset.kind = record.kind;
   $("events").prepend(line);
   while ($("events").children.length > 300) $("events").lastChild.remove();
 }
@@ -481,6 +503,7 @@ function follow() {
   };
   source.addEventListener("reset", refresh);
   source.addEventListener("changed", refresh);
+  source.addEventListener("ended", event => take(JSON.parse(event.data)));
   source.addEventListener("progress", event => {
     for (const [rank, step, total, seconds] of JSON.parse(event.data).workers) {
       const worker = ranks.get(rank);
@@ -499,8 +522,7 @@ function follow() {
     if (Date.now() - fetched > 3000) refresh();
   });
   source.onerror = () => {
-    notice(job && over() ? "The agent has ended."
-      : "The connection to the agent is lost. Trying again…");
+    lose();
     if (source.readyState !== EventSource.CLOSED) return;
     source = null;
     setTimeout(refresh, 2000);
@@ -508,7 +530,7 @@ function follow() {
 }
 
 setInterval(() => {
-  if (!job || over() || document.hidden) return;
+  if (!job || over() || goneAt || document.hidden) return;
   showAttempts();
   askOutput();
 }, 1000);

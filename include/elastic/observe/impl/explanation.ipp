@@ -6,6 +6,7 @@
 
 #include <elastic/base/printable_text.hpp>
 #include <elastic/observe/detail/advice.hpp>
+#include <elastic/observe/detail/event_sentence.hpp>
 #include <elastic/observe/detail/run_story.hpp>
 
 #include <algorithm>
@@ -34,109 +35,33 @@ inline std::string time_words(std::int64_t time_us, bool with_day) {
   return with_day ? fmt::format("{:%Y-%m-%d %H:%M:%S}", time) : fmt::format("{:%H:%M:%S}", time);
 }
 
-inline std::string because(const job_event& event) {
-  return event.reason.empty() ? std::string() : ": " + printable_text(event.reason, "    ");
-}
-
-inline std::string worker_text(const job_event& event) {
-  std::string text = fmt::format("rank {}", event.rank.value_or(-1));
-  if (event.local_rank) text += fmt::format(" (local rank {}", *event.local_rank);
-  if (event.local_rank && event.pid) text += fmt::format(", pid {}", *event.pid);
-  return event.local_rank ? text + ")" : text;
-}
-
-inline std::string ranks_text(const job_event& event) {
-  constexpr std::int64_t most = 1'000'000'000;
-  const std::int64_t first = std::clamp<std::int64_t>(event.base_rank.value_or(0), 0, most);
-  const std::int64_t count = std::clamp<std::int64_t>(event.local_world_size.value_or(1), 1, most);
-  const std::string ranks = count == 1 ? fmt::format("rank {}", first)
-                                       : fmt::format("ranks {} to {}", first, first + (count - 1));
-  return fmt::format("{} of {}", ranks, event.world_size.value_or(count));
-}
-
-inline std::string change_text(const job_event& event) {
-  if (event.state == "node_lost") return "a node was lost";
-  if (event.state == "node_waiting") return "a node came";
-  if (event.state == "paused") return "the job was paused";
-  return "workers failed";
-}
-
-/// What a line of the time line says; empty: the event is not worth one.
-inline std::string line_of(const job_event& event) {
+/// Whether an event is worth a line of a time line.
+inline bool is_told(const job_event& event) {
   using kind = job_event_kind;
-  const double seconds = event.seconds.value_or(0);
   switch (event.kind) {
-    case kind::agent_started:
-      return fmt::format("the agent began (backend {}, {} workers, up to {} restarts)",
-                         printable_text(event.backend), event.local_world_size.value_or(0),
-                         event.max_restarts.value_or(0));
-    case kind::round_joined:
-      return fmt::format("round {}: node {} of {}, {}, met in {}", event.round.value_or(0),
-                         event.group_rank.value_or(0), event.group_world_size.value_or(1),
-                         ranks_text(event), span_words(seconds));
-    case kind::workers_started:
-      return fmt::format("attempt {}: the workers run, started in {}{}", event.attempt.value_or(0),
-                         span_words(seconds), because(event));
-    case kind::worker_ended:
-      if (event.state == "succeeded") return "";
-      return worker_text(event) + " failed" + because(event);
-    case kind::worker_hung: return worker_text(event) + " was hung" + because(event);
-    case kind::worker_suspected:
-      return fmt::format(
-          "{} {}{}", worker_text(event),
-          event.state == "none" ? "is suspected no more" : "seems " + printable_text(event.state),
-          because(event));
-    case kind::workers_judged:
-      if (event.state != "succeeded") return "";
-      return "all workers of this node succeeded";
-    case kind::checkpoint_ended:
-      return fmt::format("checkpoint: {} saved in {}{}", event.count.value_or(0),
-                         span_words(seconds), because(event));
-    case kind::round_ended:
-      return fmt::format("the round ended, {}{}", change_text(event), because(event));
-    case kind::job_resumed: return "the job went on" + because(event);
-    case kind::restart_decided:
-      return fmt::format("restart{}{}", because(event),
-                         event.allowed.value_or(0) > 0
-                             ? fmt::format(", after {}", span_words(*event.allowed))
-                             : std::string());
-    case kind::failure_decided: return "the job is given up" + because(event);
-    case kind::failure_described:
-      return event.reason.empty() ? std::string() : worker_text(event) + " left" + because(event);
-    case kind::stop_requested: return "a stop was asked for" + because(event);
-    case kind::fence_reached: return "the workers were killed" + because(event);
-    case kind::fault_injected: return "a fault was made on purpose" + because(event);
-    case kind::workers_stopped:
-      return fmt::format("{} worker{} stopped in {}", event.count.value_or(0),
-                         event.count == 1 ? " was" : "s were", span_words(seconds));
+    case kind::worker_ended: return event.state != "succeeded";
+    case kind::workers_judged: return event.state == "succeeded";
+    case kind::failure_described: return !event.reason.empty();
     case kind::exit_barrier_ended:
-      if (event.state == "passed" && seconds < 1) return "";
-      return fmt::format("exit barrier {} after {}{}", printable_text(event.state),
-                         span_words(seconds), because(event));
-    case kind::agent_ended:
-      return fmt::format("the agent ended, {}{}", printable_text(event.state), because(event));
-    case kind::node_told:
-      return fmt::format("on {}: {}{}{}", printable_text(event.peer), printable_text(event.state),
-                         event.rank ? fmt::format(" of rank {}", *event.rank) : std::string(),
-                         because(event));
+      return event.state != "passed" || event.seconds.value_or(0) >= 1;
     case kind::job_paused:
     case kind::rendezvous_started:
     case kind::workers_starting:
     case kind::exit_barrier_started:
-    case kind::workers_stopping: break;
+    case kind::workers_stopping: return false;
+    default: return true;
   }
-  return "";
 }
 
 inline std::string time_line(const run_story& story) {
   std::vector<std::string> lines;
   std::string day;
   for (const journal_record* record : story.records) {
-    const std::string text = line_of(record->event);
-    if (text.empty()) continue;
+    if (!is_told(record->event)) continue;
     const std::string when = time_words(record->time_us, true);
     const bool is_new_day = when.substr(0, 10) != std::exchange(day, when.substr(0, 10));
-    lines.push_back(fmt::format("  {:>19}  {}\n", is_new_day ? when : when.substr(11), text));
+    lines.push_back(fmt::format("  {:>19}  {}\n", is_new_day ? when : when.substr(11),
+                                event_sentence(record->event)));
   }
   std::string text;
   for (std::size_t at = 0; at < lines.size(); ++at) {
@@ -160,7 +85,7 @@ inline std::string root_causes(const std::vector<run_story>& stories) {
       const std::size_t others = std::max(attempt.failures.size(), attempt.hung.size()) - 1;
       text += fmt::format(
           "  round {} on {}: {} {}{}{}\n", attempt.round.value_or(0), printable_text(story.node),
-          worker_text(cause), attempt.hung.empty() ? "failed" : "was hung", because(cause),
+          worker_words(cause), attempt.hung.empty() ? "failed" : "was hung", reason_words(cause),
           others == 0 ? std::string() : fmt::format(" (the first of {} on this node)", others + 1));
     }
   }

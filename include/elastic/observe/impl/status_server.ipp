@@ -437,6 +437,13 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   }
 
   /// What is to be sent waits in the journal alone, so that a slow viewer costs nothing.
+  /// The lines of a JSON document as the data of one event.
+  static std::string last_event_text(std::string document) {
+    document.pop_back();
+    std::replace(document.begin(), document.end(), '\n', ' ');
+    return fmt::format("event: ended\ndata: {}\n\n", document);
+  }
+
   static task<void> send_events(self_pointer self, client_pointer to, event_cursor cursor) {
     constexpr std::chrono::seconds tick(1);
     constexpr std::chrono::milliseconds short_tick(200);
@@ -479,7 +486,12 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
         heartbeat = time.now() + limits::status_heartbeat;
         continue;
       }
-      if (self->is_stopping_) co_return;
+      if (self->is_stopping_) {
+        // A request of the viewer's for the last state may come too late.
+        const std::string last = job_json(monitor.view(), monitor.now_us());
+        co_await send(self, to, last_event_text(last));
+        co_return;
+      }
       self->changed_.reset();
       task<void> waiting = self->changed_.wait();
       co_await with_deadline(time, std::min(heartbeat, look_again), std::move(waiting));

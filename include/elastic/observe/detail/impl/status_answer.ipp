@@ -4,6 +4,8 @@
 
 #include <elastic/observe/detail/status_answer.hpp>
 
+#include <elastic/base/detail/json_text.hpp>
+#include <elastic/observe/detail/event_sentence.hpp>
 #include <elastic/observe/detail/status_page.hpp>
 #include <elastic/observe/job_document.hpp>
 #include <elastic/observe/job_metrics.hpp>
@@ -197,6 +199,13 @@ ELASTIC_DECL event_cursor cursor_of(const http_request_head& request) {
   return cursor;
 }
 
+/// A record as those get it who follow the job: with what happened in words.
+inline std::string told_record(const journal_record& record) {
+  std::string line = to_json_line(record);
+  line.pop_back();
+  return fmt::format("{}, \"sentence\": {}}}", line, json_string(event_sentence(record.event)));
+}
+
 ELASTIC_DECL std::string events_text(const std::vector<journal_record>& records, std::int64_t epoch,
                                      event_cursor& cursor) {
   std::string text;
@@ -206,8 +215,8 @@ ELASTIC_DECL std::string events_text(const std::vector<journal_record>& records,
   if (has_gap || (is_other && cursor.epoch != 0)) text += "event: reset\ndata: {}\n\n";
   if (is_other) cursor = {epoch, 0};
   for (const journal_record& record : records) {
-    text +=
-        fmt::format("id: {}-{}\ndata: {}\n\n", record.epoch, record.sequence, to_json_line(record));
+    text += fmt::format("id: {}-{}\ndata: {}\n\n", record.epoch, record.sequence,
+                        told_record(record));
     cursor.sequence = record.sequence;
   }
   return text;
