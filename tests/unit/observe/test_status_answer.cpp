@@ -30,6 +30,7 @@ using elastic::test::contains_text;
 using elastic::test::journal_story;
 
 const std::string token = "0123456789abcdef";
+const std::string session = "fedcba9876543210fedcba9876543210";
 
 http_request_head get(std::string target, std::string header = {}, std::string value = {}) {
   http_request_head request;
@@ -98,6 +99,7 @@ TEST_CASE("status gate: who may ask", "[observe]") {
   status_gate closed_gate = open_gate;
   closed_gate.token = token;
   closed_gate.cookie = "elastic_status_80";
+  closed_gate.session = session;
   status_gate local_gate = open_gate;
   local_gate.checks_host = false;
   struct row {
@@ -118,7 +120,7 @@ TEST_CASE("status gate: who may ask", "[observe]") {
   http_request_head link_to_other_host = linked_request("/");
   link_to_other_host.headers["host"] = "evil.example";
   http_request_head link_with_cookie = linked_request("/");
-  link_with_cookie.headers["cookie"] = "elastic_status_80=" + token;
+  link_with_cookie.headers["cookie"] = "elastic_status_80=" + session;
   http_request_head post = linked_request("/");
   post.method = "POST";
   const std::vector<row> rows = {
@@ -144,9 +146,12 @@ TEST_CASE("status gate: who may ask", "[observe]") {
       {closed_gate, get("/", "authorization", "Bearer "), admission::token_needed},
       {closed_gate, get("/", "authorization", "Bearer " + token + "0"), admission::token_needed},
       {closed_gate, named_request, admission::granted},
-      {closed_gate, get("/", "cookie", "a=b; elastic_status_80=" + token), admission::granted},
-      {closed_gate, get("/", "cookie", "elastic_status_80=x" + token), admission::token_needed},
-      {closed_gate, get("/", "cookie", "other=" + token), admission::token_needed},
+      {closed_gate, get("/", "cookie", "a=b; elastic_status_80=" + session), admission::granted},
+      {closed_gate, get("/", "cookie", "elastic_status_80=x" + session), admission::token_needed},
+      {closed_gate, get("/", "cookie", "other=" + session), admission::token_needed},
+      {closed_gate, get("/", "cookie", "elastic_status_80=" + token), admission::token_needed},
+      {closed_gate, get("/", "authorization", "Bearer " + session), admission::token_needed},
+      {closed_gate, get("/?token=" + session), admission::token_needed},
       {closed_gate, get("/?token=" + token), admission::granted_by_query},
       {closed_gate, get("/?a=b&token=" + token), admission::granted_by_query},
       {closed_gate, get("/?token="), admission::token_needed},
@@ -273,11 +278,12 @@ TEST_CASE("status: a token in the query becomes a cookie", "[observe]") {
   status_gate gate;
   gate.token = token;
   gate.cookie = "elastic_status_80";
+  gate.session = session;
   const status_answer answer = answer_of(get("/?token=" + token), gate, view_source({}), 0);
   const std::string text = response_text(answer, true, true);
   CHECK_THAT(text, contains_text("HTTP/1.1 303 See Other\r\n"));
   CHECK_THAT(text, contains_text("\r\nLocation: /\r\n"));
-  CHECK_THAT(text, contains_text("\r\nSet-Cookie: elastic_status_80=" + token +
+  CHECK_THAT(text, contains_text("\r\nSet-Cookie: elastic_status_80=" + session +
                                  "; Path=/; HttpOnly; SameSite=Lax\r\n"));
   CHECK(answer_of(get("//evil.example?token=" + token), gate, view_source({}), 0).status == 404);
 }
@@ -350,13 +356,13 @@ TEST_CASE("status events: what a viewer is sent", "[observe]") {
     const std::string text = events_text(entry.records, 7, cursor);
     CAPTURE(text);
     CHECK(text.starts_with((entry.is_reset ? reset : "") + entry.begin));
-    CHECK(cursor == event_cursor{7, 5});
-  }
-}
-
-}  // namespace status_answer_tests
     if (!entry.records.empty()) {
       const std::string sentence =
           elastic::detail::event_sentence(entry.records.back().event);
       CHECK_THAT(text, contains_text("\"sentence\": \"" + sentence + "\"}\n\n"));
     }
+    CHECK(cursor == event_cursor{7, 5});
+  }
+}
+
+}  // namespace status_answer_tests

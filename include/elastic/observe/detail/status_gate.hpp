@@ -20,8 +20,10 @@ struct status_gate {
   bool checks_host = true;
   /// What a client has to know; empty: nothing.
   std::string token = {};
-  /// The cookie by which a browser that has shown the token does so again.
+  /// The name and the value of the cookie of a browser that has shown the token. The token cannot
+  /// be found from the value, which is good for this server alone.
   std::string cookie = "elastic_status";
+  std::string session = {};
 };
 
 /// What becomes of a request.

@@ -87,6 +87,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     makes_token_ = options_.token.empty() && !options_.address.is_local();
     if (makes_token_) options_.token = make_status_token();
     gate_.token = options_.token;
+    if (!gate_.token.empty()) gate_.session = make_status_token();
     gate_.cookie = fmt::format("elastic_status_{}", listener_.port());
     gate_.checks_host = !options_.address.is_unix();
     gate_.hosts = options_.host_names;
@@ -436,7 +437,6 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     return events_text(options_.journal->after(from), epoch, cursor);
   }
 
-  /// What is to be sent waits in the journal alone, so that a slow viewer costs nothing.
   /// The lines of a JSON document as the data of one event.
   static std::string last_event_text(std::string document) {
     document.pop_back();
@@ -444,6 +444,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     return fmt::format("event: ended\ndata: {}\n\n", document);
   }
 
+  /// What is to be sent waits in the journal alone, so that a slow viewer costs nothing.
   static task<void> send_events(self_pointer self, client_pointer to, event_cursor cursor) {
     constexpr std::chrono::seconds tick(1);
     constexpr std::chrono::milliseconds short_tick(200);

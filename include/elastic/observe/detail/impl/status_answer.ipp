@@ -165,8 +165,8 @@ ELASTIC_DECL status_answer answer_of(const http_request_head& request, const sta
   answer.headers.emplace_back("Location", request.path);
   // Strict would not be sent by who came over a link of another site; what of it does more than
   // open the page is refused.
-  answer.headers.emplace_back(
-      "Set-Cookie", fmt::format("{}={}; Path=/; HttpOnly; SameSite=Lax", gate.cookie, gate.token));
+  answer.headers.emplace_back("Set-Cookie", fmt::format("{}={}; Path=/; HttpOnly; SameSite=Lax",
+                                                        gate.cookie, gate.session));
   return answer;
 }
 

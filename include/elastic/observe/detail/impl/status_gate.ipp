@@ -93,7 +93,10 @@ ELASTIC_DECL admission admission_of(const http_request_head& request, const stat
   }
   if (gate.token.empty()) return admission::granted;
   const std::string cookies = request.header("cookie");
-  if (is_same_secret(cookie_value(cookies, gate.cookie), gate.token)) return admission::granted;
+  const bool has_session = !gate.session.empty();
+  if (has_session && is_same_secret(cookie_value(cookies, gate.cookie), gate.session)) {
+    return admission::granted;
+  }
   if (is_same_secret(query_value(request.query, "token"), gate.token)) {
     return admission::granted_by_query;
   }
