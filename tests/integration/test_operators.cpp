@@ -5,6 +5,7 @@
 
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
+#include <support/raw_client.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 #include <support/text.hpp>
@@ -26,6 +27,7 @@
 
 namespace operators_test {
 
+using elastic::test::comes_true;
 using elastic::test::has_text;
 using elastic::test::occurrences;
 using elastic::test::program_result;
@@ -295,6 +297,47 @@ TEST_CASE("operators: a node that was drained stays out for its time, and then c
     CHECK((*each)->wait().code == 128 + SIGTERM);
   }
   CHECK(job.remains.processes().empty());
+}
+
+TEST_CASE("operators: people see the name that a node was given", "[integration]") {
+  operated_job job;
+  const std::string socket = "unix:" + (job.folder / "status");
+  const std::string work = "exec sleep 600";
+  const auto host = job.start({"--node-name", "gpu6", "--status", socket}, work);
+  host->await_out("world 1\n");
+  const auto node = job.start({"--node-name", "gpu7"}, work);
+  host->await_out("world 2\n");
+  host->await_err("node gpu7_");
+  const auto is_shown = [&] {
+    const std::string shown = command({"status", socket}).out;
+    return has_text(shown, "node 0 of 2 (gpu6)") && has_text(shown, "active: gpu6_") &&
+           has_text(shown, " gpu7_");
+  };
+  CHECK(comes_true(is_shown));
+  CHECK(command({"pause", socket}).code == 0);
+  node->await_err("the job is paused at gpu6 by user ");
+  for (const auto* each : {&node, &host}) {
+    (*each)->signal(SIGTERM);
+    CHECK((*each)->wait().code == 128 + SIGTERM);
+  }
+}
+
+TEST_CASE("operators: the worker that does not come to init_process_group is named",
+          "[integration]") {
+  // What PyTorch's ranks do first: they count themselves at the store, and stay connected.
+  const std::string come =
+      "exec 3<> /dev/tcp/$MASTER_ADDR/$MASTER_PORT; "
+      "printf '\\3\\5\\0\\0\\0\\0\\0\\0\\0init/\\1\\0\\0\\0\\0\\0\\0\\0' >&3; "
+      "head -c 8 <&3 | wc -c; ";
+  const elastic::test::leftovers remains;
+  running_program job({ELASTIC_ELASTICRUN, "--nproc-per-node", "3", "--no-python", "bash", "-c",
+                       "[ $RANK = 1 ] || { " + come + "}; exec sleep 600"},
+                      {{remains.name, remains.value}});
+  job.await_out("8\n", 2);
+  job.await_err("rank 1 has not come to init_process_group after 30 s: it has no connection to ");
+  job.await_err(" (2 of 3 ranks have come)\n");
+  job.signal(SIGTERM);
+  CHECK(job.wait().code == 128 + SIGTERM);
 }
 
 TEST_CASE("operators: a job that cannot go on without a node that is kept out takes it back",

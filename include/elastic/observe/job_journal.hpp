@@ -21,7 +21,7 @@ namespace elastic {
 
 /// What a job_journal is made from.
 struct job_journal_options {
-  /// The host of which its records speak.
+  /// The node of which its records speak: its name, or its host's.
   std::string node;
   /// Null: `system_time`.
   std::shared_ptr<time_source> time = {};
@@ -49,6 +49,9 @@ class job_journal {
 
   /// The sink is told nothing more when this returns.
   ELASTIC_DECL void remove(const std::shared_ptr<journal_sink>& sink);
+
+  /// What its records have as node.
+  const std::string& node() const { return options_.node; }
 
   /// What its records have as epoch.
   std::int64_t epoch() const { return epoch_; }

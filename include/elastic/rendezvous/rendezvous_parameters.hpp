@@ -41,8 +41,9 @@ struct rendezvous_parameters {
   /// How long nodes that could join a round that runs stand by before it ends for them: see
   /// rendezvous_settings. c10d alone takes one.
   duration scale_up_delay = duration::zero();
-  /// By which this node is known to the others, also after a restart of its agent: 1 to
-  /// `limits::node_name_bytes` letters, digits and signs of ASCII. Empty: the host's name.
+  /// By which this node is known to the others, also after a restart of its agent, and by which
+  /// logs, lists of nodes and the page of the status call it: 1 to `limits::node_name_bytes`
+  /// letters, digits and signs of ASCII. Empty: the host's name.
   std::string node_name;
   /// What tells this agent from the others; none: a new one that nobody else has. Given if the same
   /// run is to be had again, as its rounds list the nodes by it.
@@ -75,6 +76,10 @@ struct rendezvous_parameters {
 
   std::shared_ptr<time_source> time = std::make_shared<system_time>();
   logger log;
+
+  /// What the first part of this node's id is: its name, else the address that it gives to others;
+  /// empty: the host's name.
+  const std::string& shown_host() const { return node_name.empty() ? local_addr : node_name; }
 
   /// A setting in seconds, `fallback` if it was not given.
   /// Errors: `errc::invalid_argument` if it is not a number of seconds over 0, and at most 1e8.

@@ -12,6 +12,7 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/health/checkpoint_outcome.hpp>
+#include <elastic/net/host_name.hpp>
 #include <elastic/observe/job_journal.hpp>
 #include <elastic/process/stop_plan.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
@@ -35,6 +36,9 @@ class agent_journal {
 
   agent_journal(const agent_journal&) = delete;
   agent_journal& operator=(const agent_journal&) = delete;
+
+  /// What people call this node.
+  std::string node() const { return journal_.node().empty() ? host_name() : journal_.node(); }
 
   // ---- what later events belong to --------------------------------------------------------------
 

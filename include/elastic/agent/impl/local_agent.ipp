@@ -224,7 +224,8 @@ class agent_run {
   void stop_others(const std::string& why, bool saves_first) {
     if (!attempt_ || attempt_->round.group_world_size < 2 || group_.running() == 0) return;
     try {
-      rendezvous_->pause(fmt::format("paused while {} leaves: {}", host_name(), why), saves_first);
+      const std::string reason = fmt::format("paused while {} leaves: {}", journal_.node(), why);
+      rendezvous_->pause(reason, saves_first);
     } catch (const error& refusal) {
       log_.debug("the other nodes are not told that this one leaves: {}", refusal.what());
     }

@@ -11,11 +11,13 @@ namespace elastic {
 class job_monitor;
 class store_meter;
 struct agent_services;
+struct rendezvous_parameters;
 
 namespace detail {
 
-/// Gives the services a journal and a monitor that follows it, unless they have one.
-ELASTIC_DECL void add_monitor(agent_services& services);
+/// Gives the services a journal, of a node that is called as the rendezvous calls it, and a monitor
+/// that follows it, unless they have one.
+ELASTIC_DECL void add_monitor(agent_services& services, const rendezvous_parameters& meeting);
 
 /// What counts the use of the stores of this node, for the monitor's view.
 ELASTIC_DECL std::shared_ptr<store_meter> measure_stores(job_monitor& monitor);

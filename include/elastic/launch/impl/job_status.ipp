@@ -24,7 +24,7 @@ ELASTIC_DECL std::unique_ptr<status_server> show_job(asio::any_io_executor execu
   if (!config.status_token_file.empty())
     options.token = read_status_token(config.status_token_file);
   agent_services monitored = services;
-  detail::add_monitor(monitored);
+  detail::add_monitor(monitored, config.rendezvous);
   options.journal = monitored.journal;
   options.monitor = monitored.monitor;
   if (!monitored.tails) monitored.tails = std::make_shared<output_tails>();

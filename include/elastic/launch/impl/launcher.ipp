@@ -184,7 +184,7 @@ inline std::unique_ptr<local_agent> make_agent(const launch_config& config, agen
       limit_omp_threads(workers.environment, workers.nproc_per_node).value_or(std::string());
   rendezvous_parameters parameters = detail::rendezvous_of(config, services.log);
   if (parameters.max_nodes > 1) {
-    detail::add_monitor(services);
+    detail::add_monitor(services, config.rendezvous);
     parameters.reports = services.monitor;
   }
   if (services.monitor) parameters.meter = detail::measure_stores(*services.monitor);

@@ -5,7 +5,6 @@
 #include <elastic/agent/detail/job_pause.hpp>
 
 #include <elastic/base/error.hpp>
-#include <elastic/net/host_name.hpp>
 #include <elastic/telemetry/job_event.hpp>
 
 #include <utility>
@@ -22,7 +21,8 @@ ELASTIC_DECL void job_pause::begin(std::shared_ptr<pending_command> pending) {
   if (is_own_ && reason_) {
     return pending->settle(true, fmt::format("the job is {} already", *reason_));
   }
-  const std::string why = fmt::format("paused at {} {}", host_name(), pending->command().reason);
+  const std::string why =
+      fmt::format("paused at {} {}", journal_.node(), pending->command().reason);
   try {
     rendezvous_->pause(why, true);
   } catch (const error& refusal) {

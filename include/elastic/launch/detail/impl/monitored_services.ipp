@@ -8,6 +8,7 @@
 #include <elastic/net/host_name.hpp>
 #include <elastic/observe/job_journal.hpp>
 #include <elastic/observe/job_monitor.hpp>
+#include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/store/store_meter.hpp>
 
 #include <memory>
@@ -16,11 +17,11 @@
 
 namespace elastic::detail {
 
-ELASTIC_DECL void add_monitor(agent_services& services) {
+ELASTIC_DECL void add_monitor(agent_services& services, const rendezvous_parameters& meeting) {
   if (services.monitor) return;
   if (!services.journal) {
     job_journal_options recording;
-    recording.node = host_name();
+    recording.node = meeting.node_name.empty() ? host_name() : meeting.node_name;
     recording.time = services.time;
     recording.log = services.log;
     services.journal = std::make_shared<job_journal>(std::move(recording));

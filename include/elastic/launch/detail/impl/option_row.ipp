@@ -359,7 +359,8 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--node-name",
        .value = "NAME",
        .heading = heading_failure,
-       .help = "The name by which this node is known then, and in its journal.",
+       .help = "What logs, lists of nodes, the journal and the page of the status call this node, "
+               "and the name by which it is known then.",
        .type = text_type(in_config(&launch_config::rendezvous, &rendezvous_parameters::node_name)),
        .default_text = "the host's name",
        .is_own = true},

@@ -248,7 +248,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
   if (parameters_.identity) {
     greeting.node = *parameters_.identity;
   } else {
-    greeting.node = new_node(parameters_.local_addr);
+    greeting.node = new_node(parameters_.shown_host());
     greeting.node.number = new_node_number();
   }
   if (candidate_) greeting.node.number.high = candidate_->node();

@@ -18,7 +18,7 @@ namespace elastic::detail {
 ELASTIC_DECL task<dynamic_rendezvous_options> dynamic_options(rendezvous_parameters parameters,
                                                               std::vector<std::string> towards) {
   dynamic_rendezvous_options options;
-  options.node = new_unnumbered_node(parameters.local_addr);
+  options.node = new_unnumbered_node(parameters.shown_host());
   const bool stays_here = is_loopback(parameters.local_addr);
   if (!stays_here) options.address = co_await reachable_address(std::move(towards));
   options.parameters = std::move(parameters);

@@ -106,7 +106,7 @@ ELASTIC_DECL task<void> mixed_rendezvous::choose_torch(std::string refusal) {
   parameters_.refuse_choice_of_nodes("torchrun, which serves the rendezvous here,");
   dynamic_rendezvous_options options;
   options.parameters = parameters_;
-  options.node = new_node(parameters_.local_addr);
+  options.node = new_node(parameters_.shown_host());
   options.address = co_await own_address();
   std::shared_ptr<key_value_engine> engine;
   if (dialect_) {
