@@ -74,6 +74,24 @@ TEST_CASE("training on nodes: goes on after a worker's death, over c10d", "[inte
   check_training({"--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint}, dialect);
 }
 
+TEST_CASE("training on nodes: workers meet at the address of --local-addr, also at loopback",
+          "[integration][nodes]") {
+  const std::string python = elastic::test::torch_python();
+  if (python.empty()) return;
+  const std::string endpoint = fmt::format("localhost:{}", elastic::test::reserved_port());
+  job_of_nodes job("2", {"--rdzv-backend", "c10d", "--rdzv-endpoint", endpoint},
+                   "join_timeout=60");
+  job.work = torch_work(python);
+  std::vector<std::unique_ptr<node_of_job>> nodes;
+  for (const char* address : {"127.0.0.2", "127.0.0.3"}) {
+    nodes.push_back(job.node("", {"--local-addr", address}));
+  }
+  await_training(nodes, 0);
+  job.finish();
+  for (const auto& node : nodes) node->check_success();
+  job.check_nothing_left();
+}
+
 TEST_CASE("training on nodes: with a secret, goes on after the death of a worker and of a node",
           "[integration][nodes][secret]") {
   const std::string python = elastic::test::torch_213_python();

@@ -79,4 +79,33 @@ CO_TEST("workers' store: a name that was never found is looked up again", "[rend
   co_await host.stop();
 }
 
+CO_TEST("workers' store: on a host that is alone it is open at the address that the user chose",
+        "[rendezvous]") {
+  rendezvous_parameters parameters;
+  parameters.local_addr = "127.0.0.2";
+  worker_store_host host(parameters);
+  const meeting_place meeting{"localhost", true};
+  const master_endpoint at = co_await host.serve("127.0.0.1", true, meeting);
+  CHECK(at.address == "127.0.0.2");
+  CHECK(is_open("127.0.0.2", at.port));
+  CHECK_FALSE(is_open("127.0.0.3", at.port));
+  co_await host.stop();
+}
+
+CO_TEST("workers' store: it listens at every address if the user wants that, also on a host that "
+        "is alone",
+        "[rendezvous]") {
+  for (const bool wants_all : {true, false}) {
+    CAPTURE(wants_all);
+    rendezvous_parameters parameters;
+    if (wants_all) parameters.conf["listen"] = "all";
+    worker_store_host host(parameters);
+    const meeting_place meeting{"localhost", true};
+    const master_endpoint at = co_await host.serve("127.0.0.1", true, meeting);
+    CHECK(is_open("127.0.0.1", at.port));
+    CHECK(is_open("127.0.0.3", at.port) == wants_all);
+    co_await host.stop();
+  }
+}
+
 }  // namespace worker_store_host_tests

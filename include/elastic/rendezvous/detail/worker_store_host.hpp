@@ -53,7 +53,8 @@ class worker_store_host {
   ///
   /// @param reachable  a numeric address of this host
   /// @param meeting    whose addresses of this host are opened, too; without a host: none
-  /// @param is_alone   no other host takes part: nobody but this one is let in
+  /// @param is_alone   no other host takes part: nobody but this one is let in, unless the user
+  ///                   chose an address or wants every address
   /// @param besides    a further protocol on the same port; empty: none
   /// With `ports::kept` the one before must have been stopped; if another program has taken its
   /// port meanwhile, any port will do.
@@ -74,7 +75,7 @@ class worker_store_host {
   ELASTIC_DECL std::unique_ptr<tcp_store_server> listen(asio::any_io_executor executor,
                                                         tcp_store_server_options options) const;
 
-  ELASTIC_DECL task<listen_point> point_for(std::string reachable, bool is_alone,
+  ELASTIC_DECL task<listen_point> point_for(std::string reachable, bool is_private,
                                             meeting_place meeting);
   ELASTIC_DECL task<listen_point> find(std::string host);
 

@@ -38,12 +38,14 @@ ELASTIC_DECL task<master_endpoint> worker_store_host::serve(
     co_return at;
   }
   tcp_store_server_options options;
-  listen_point point = co_await point_for(reachable, is_alone, std::move(meeting));
+  // What the user says of the port outweighs that nobody else needs it.
+  const bool is_private = is_alone && address_.empty() && !listens_everywhere_;
+  listen_point point = co_await point_for(reachable, is_private, std::move(meeting));
   options.address = std::move(point.address);
   options.besides = std::move(point.besides);
   options.use_ring = use_ring_;
   options.extension = std::move(besides);
-  options.waits_for_filter = has_secret_ && !is_alone;
+  options.waits_for_filter = has_secret_ && !is_private;
   options.log = log_;
   options.meter = meter_;
   server_ = listen(co_await asio::this_coro::executor, std::move(options));
@@ -52,15 +54,17 @@ ELASTIC_DECL task<master_endpoint> worker_store_host::serve(
   co_return at;
 }
 
-ELASTIC_DECL task<listen_point> worker_store_host::point_for(std::string reachable, bool is_alone,
+ELASTIC_DECL task<listen_point> worker_store_host::point_for(std::string reachable,
+                                                             bool is_private,
                                                              meeting_place meeting) {
   listen_point point;
-  if (is_alone) point.address = reachable;
-  if (is_alone || listens_everywhere_) co_return point;
+  if (is_private) point.address = reachable;
+  if (is_private || listens_everywhere_) co_return point;
   const std::string known_as = address_.empty() ? reachable : address_;
   if (address_.empty() && is_loopback(reachable)) co_return point;
   point = co_await find(known_as);
-  if (point.address.empty() || meeting.host.empty()) co_return point;
+  const bool is_met_elsewhere = !meeting.host.empty() && !is_loopback(meeting.host);
+  if (point.address.empty() || !is_met_elsewhere) co_return point;
   listen_point place = co_await find(meeting.host);
   if (place.address.empty()) {
     if (meeting.is_host) point = listen_point();
