@@ -49,7 +49,8 @@ SHARED = {
     "net": ["byte_stream", "cut_links", "http_connection", "message_frame", "secure_session",
             "stream_listener", "tcp_message_channel", "tcp_stream", "tls_stream"],
     "process": ["console_target", "console_writer", "core_file", "file_tail", "fork_launcher",
-                "memory_room", "oom_kills", "process_tree", "signal_number", "tree_usage"],
+                "memory_room", "oom_kills", "port_use", "process_tree", "signal_number",
+                "tree_usage"],
     "rendezvous": ["gather", "master_keys", "solo_rendezvous"],
     "store": ["key_watch", "leased_keys"],
 }

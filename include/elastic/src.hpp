@@ -9,6 +9,7 @@
 #include <elastic/agent/detail/impl/agent_journal.ipp>
 #include <elastic/agent/detail/impl/agent_step.ipp>
 #include <elastic/agent/detail/impl/agent_telemetry.ipp>
+#include <elastic/agent/detail/impl/arrivals.ipp>
 #include <elastic/agent/detail/impl/attempt_verdict.ipp>
 #include <elastic/agent/detail/impl/hang_hooks.ipp>
 #include <elastic/agent/detail/impl/job_pause.ipp>
@@ -141,8 +142,8 @@
 #include <elastic/net/impl/local_address.ipp>
 #include <elastic/observe/detail/impl/advice.ipp>
 #include <elastic/observe/detail/impl/command_request.ipp>
-#include <elastic/observe/detail/impl/http_request_parser.ipp>
 #include <elastic/observe/detail/impl/event_sentence.ipp>
+#include <elastic/observe/detail/impl/http_request_parser.ipp>
 #include <elastic/observe/detail/impl/node_report.ipp>
 #include <elastic/observe/detail/impl/record_writer.ipp>
 #include <elastic/observe/detail/impl/report_feed.ipp>
@@ -177,6 +178,7 @@
 #include <elastic/process/detail/impl/memory_room.ipp>
 #include <elastic/process/detail/impl/oom_kills.ipp>
 #include <elastic/process/detail/impl/pidfd_child.ipp>
+#include <elastic/process/detail/impl/port_use.ipp>
 #include <elastic/process/detail/impl/proc_snapshot.ipp>
 #include <elastic/process/detail/impl/process_slot.ipp>
 #include <elastic/process/detail/impl/process_tree.ipp>

@@ -70,6 +70,10 @@ class fake_rendezvous final : public rendezvous_handler {
     changed_->set();
   }
 
+  /// What `obstacle` says.
+  std::string hindrance;
+  std::string obstacle() const override { return hindrance; }
+
   std::string backend() const override { return "c10d"; }
   std::string run_id() const override { return job; }
 

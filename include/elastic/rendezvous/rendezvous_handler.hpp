@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace elastic {
@@ -155,6 +156,15 @@ class rendezvous_handler {
   /// (`rendezvous_parameters::exclude_for`), which the others are told by `shutdown`, to be called
   /// next. The default forgets it.
   virtual void keep_out(std::string /*why*/) {}
+
+  /// What keeps this node from meeting others while `next_round` runs, for people: "the rendezvous
+  /// at node0:29400 is gone (Connection refused)". Empty, as the default: nothing but that they
+  /// have not come.
+  virtual std::string obstacle() const { return {}; }
+
+  /// How many workers of the round have come to the store in which they find each other. Empty, as
+  /// the default: this node does not serve it, or does not know.
+  virtual std::optional<std::int64_t> arrived_workers() const { return std::nullopt; }
 
   /// How many nodes wait to join the next round.
   virtual task<int> num_nodes_waiting() = 0;

@@ -114,6 +114,9 @@ class tcp_store_server {
   /// How many clients are connected.
   ELASTIC_DECL std::size_t connections() const;
 
+  /// How many of PyTorch's workers have said, when they connected, that they are there. Any thread.
+  ELASTIC_DECL std::int64_t announced_workers() const;
+
   /// How the clients' bytes move: "io_uring" or "epoll".
   ELASTIC_DECL std::string_view io() const;
 

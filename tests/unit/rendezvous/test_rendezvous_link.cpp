@@ -142,6 +142,23 @@ TIME_TEST("rendezvous link: tells a new server how long this node can be silent"
   co_await link->stop();
 }
 
+TIME_TEST("rendezvous link: it says why it is not connected", "[rendezvous][native]") {
+  servers job;
+  job.welcomes = {welcome(5, false, 20s)};
+  const auto connector = std::make_shared<server_connector>(job);
+  job.are_gone = true;
+  const auto link = co_await begun_link(connector, time);
+  CHECK(link->obstacle() == "the rendezvous at host0:29400 is not reached (nobody)");
+  job.are_gone = false;
+  co_await time.sleep_until(time.now() + 2s);
+  CHECK(link->obstacle().empty());
+  job.are_gone = true;
+  connector->first().close();
+  co_await time.sleep_until(time.now() + 1s);
+  CHECK(link->obstacle() == "the rendezvous at host0:29400 is gone (nobody)");
+  co_await link->stop();
+}
+
 TIME_TEST("rendezvous link: a pause is told each server, and its end too", "[rendezvous][native]") {
   servers job;
   job.welcomes = {welcome(5, false, 5s), welcome(5, true, 5s), welcome(5, true, 5s)};

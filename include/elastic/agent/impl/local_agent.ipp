@@ -7,6 +7,7 @@
 #include <elastic/agent/detail/agent_journal.hpp>
 #include <elastic/agent/detail/agent_step.hpp>
 #include <elastic/agent/detail/agent_telemetry.hpp>
+#include <elastic/agent/detail/arrivals.hpp>
 #include <elastic/agent/detail/job_pause.hpp>
 #include <elastic/agent/detail/node_checker.hpp>
 #include <elastic/agent/detail/planned_restart.hpp>
@@ -29,6 +30,7 @@
 #include <elastic/base/time.hpp>
 #include <elastic/health/checkpoint_outcome.hpp>
 #include <elastic/health/detail/worker_liveness.hpp>
+#include <elastic/net/endpoint.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/observe/job_journal.hpp>
 #include <elastic/process/detail/signal_number.hpp>
@@ -463,6 +465,10 @@ class agent_run {
         log_.warning("the job is {}, for {} s", *why, waited.count());
         continue;
       }
+      if (const std::string obstacle = rendezvous_->obstacle(); !obstacle.empty()) {
+        log_.warning("waiting for {} s: {}", waited.count(), obstacle);
+        continue;
+      }
       log_.warning("waiting for other nodes for {} s: {}", waited.count(), meeting_);
     }
   }
@@ -522,7 +528,7 @@ class agent_run {
     try {
       co_await race(group_.wait_for_outcome(), until_round_ends(), stop_requested_.wait(),
                     report_state(), pass_on_requests(), group_.watch_uninterruptible(),
-                    group_.watch_work(), keep_standbys());
+                    group_.watch_work(), report_missing(), keep_standbys());
     } catch (const error& failure) {
       if (failure.code() != errc::rendezvous_closed) throw;
       closed = std::current_exception();
@@ -542,6 +548,28 @@ class agent_run {
   task<void> until_round_ends() {
     co_await note_change();
     if (!standbys_) co_return;
+  /// Names once the workers that have not come to the store in which they find each other.
+  task<void> report_missing() {
+    const master_endpoint master = attempt_->round.master;
+    if (master.served_by_agent) {
+      co_await time_.sleep_until(deadline_after(time_.now(), arrival_patience));
+      arrivals seen;
+      seen.store = to_text(endpoint{master.address, master.port});
+      std::vector<worker_arrival> running;
+      for (const worker& each : group_.workers()) {
+        seen.world = each.identity.world_size;
+        if (!each.end && each.pid != 0) running.push_back({each.identity.rank, each.pid, {}});
+      }
+      task<std::vector<worker_arrival>> looking =
+          look_for_arrivals(std::move(running), master.port);
+      seen.own = co_await std::move(looking);
+      seen.come = rendezvous_->arrived_workers();
+      const std::string missing = missing_workers(seen);
+      if (!missing.empty()) log_.warning("{}", missing);
+    }
+    co_await group_.wait_for_outcome();
+  }
+
     const planned_restart plan =
         plan_restart({attempt_->change->kind, attempt_->change->grace, standbys_->missing(),
                       standbys_->off(), attempt_->change->is_pause});

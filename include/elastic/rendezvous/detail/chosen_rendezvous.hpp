@@ -6,8 +6,10 @@
 #include <elastic/base/task.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace elastic::detail {
@@ -36,6 +38,10 @@ class chosen_rendezvous : public rendezvous_handler {
   ELASTIC_DECL void pause(std::string why, bool saves_first) override;
   ELASTIC_DECL void resume() override;
   ELASTIC_DECL void keep_out(std::string why) override;
+  std::optional<std::int64_t> arrived_workers() const override {
+    return chosen_ ? chosen_->arrived_workers() : std::nullopt;
+  }
+  std::string obstacle() const override { return chosen_ ? chosen_->obstacle() : std::string(); }
   ELASTIC_DECL task<int> num_nodes_waiting() override;
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;

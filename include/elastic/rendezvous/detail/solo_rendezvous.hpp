@@ -41,6 +41,7 @@ class solo_rendezvous final : public fixed_membership {
   ELASTIC_DECL void pause(std::string why, bool saves_first) override;
   ELASTIC_DECL void resume() override;
   ELASTIC_DECL task<void> shutdown() override;
+  std::optional<std::int64_t> arrived_workers() const override { return workers_.arrived(); }
 
  private:
   ELASTIC_DECL void note_pause();

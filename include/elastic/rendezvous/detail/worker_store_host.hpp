@@ -16,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace elastic::detail {
@@ -67,6 +68,9 @@ class worker_store_host {
   /// Lets workers in from these addresses, and turns others away: for a job with a secret, whose
   /// workers wait until this is called. Does nothing if no store is served.
   ELASTIC_DECL void admit(const address_filter& filter);
+
+  /// How many workers have come to the store; empty: none is served here.
+  ELASTIC_DECL std::optional<std::int64_t> arrived() const;
 
   /// Ends what was served; no connection is left when this returns.
   ELASTIC_DECL task<void> stop();

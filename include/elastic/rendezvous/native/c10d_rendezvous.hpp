@@ -95,6 +95,8 @@ class c10d_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL void pause(std::string why, bool saves_first) override;
   ELASTIC_DECL void resume() override;
   void keep_out(std::string why) override { bad_because_ = std::move(why); }
+  std::optional<std::int64_t> arrived_workers() const override { return workers_.arrived(); }
+  std::string obstacle() const override { return link_ ? link_->obstacle() : std::string(); }
   ELASTIC_DECL task<int> num_nodes_waiting() override;
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;

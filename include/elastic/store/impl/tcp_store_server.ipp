@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <exception>
 #include <span>
@@ -430,6 +431,13 @@ ELASTIC_DECL std::shared_ptr<key_value_engine> tcp_store_server::engine() const 
 }
 
 ELASTIC_DECL std::size_t tcp_store_server::connections() const { return core_->connections(); }
+
+ELASTIC_DECL std::int64_t tcp_store_server::announced_workers() const {
+  const std::string count = core_->engine()->find(detail::workers_key).value_or("0");
+  std::int64_t number = 0;
+  std::from_chars(count.data(), count.data() + count.size(), number);
+  return number;
+}
 
 ELASTIC_DECL std::string_view tcp_store_server::io() const { return core_->io(); }
 

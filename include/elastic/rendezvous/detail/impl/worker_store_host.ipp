@@ -108,6 +108,11 @@ ELASTIC_DECL void worker_store_host::admit(const address_filter& filter) {
   if (server_) server_->admit(filter);
 }
 
+ELASTIC_DECL std::optional<std::int64_t> worker_store_host::arrived() const {
+  if (!server_) return std::nullopt;
+  return server_->announced_workers();
+}
+
 ELASTIC_DECL task<void> worker_store_host::stop() {
   const std::unique_ptr<tcp_store_server> ending = std::move(server_);
   if (ending) co_await ending->stop();

@@ -67,6 +67,7 @@ class legacy_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<int> num_nodes_waiting() override;
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
+  std::optional<std::int64_t> arrived_workers() const override { return workers_.arrived(); }
 
  private:
   using view = legacy_round::view;

@@ -74,6 +74,9 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   bool is_connected() const { return is_welcome_; }
 
+  /// Why it is not connected, for people; empty: it is.
+  ELASTIC_DECL std::string obstacle() const;
+
   /// Whether it ever was.
   bool was_connected() const { return was_connected_; }
 

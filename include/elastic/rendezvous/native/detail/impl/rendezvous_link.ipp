@@ -207,6 +207,12 @@ ELASTIC_DECL void rendezvous_link::warn_of_absence() const {
 }
 
 ELASTIC_DECL std::string rendezvous_link::absence() const {
+ELASTIC_DECL std::string rendezvous_link::obstacle() const {
+  if (is_welcome_) return {};
+  return fmt::format("{} {} ({})", server_, was_connected_ ? "is gone" : "is not reached",
+                     last_problem_.empty() ? "no answer" : last_problem_);
+}
+
   if (!was_connected_) {
     return fmt::format("could not reach {}: {}", server_, last_problem_);
   }

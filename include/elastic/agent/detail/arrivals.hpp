@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/process/detail/port_use.hpp>
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace elastic::detail {
+
+/// How long workers may take to come to `init_process_group` before the missing ones are named.
+inline constexpr std::chrono::seconds arrival_patience{30};
+
+/// A worker of this node that runs.
+struct worker_arrival {
+  std::int64_t rank = 0;
+  pid_t pid = 0;
+  /// Whether it is connected to the workers' store; empty: nobody can say.
+  std::optional<port_use> use = {};
+};
+
+/// Which workers have come to the store in which they find each other.
+struct arrivals {
+  /// In the order of their ranks.
+  std::vector<worker_arrival> own = {};
+  /// How many of the job have; empty: this node does not serve the store.
+  std::optional<std::int64_t> come = {};
+  std::int64_t world = 1;
+  /// "10.0.0.7:29500".
+  std::string store = {};
+};
+
+/// Looks at the connections of workers to a port, on a thread of its own.
+///
+/// @param workers  without `use`
+/// Cancellation: all types.
+ELASTIC_DECL task<std::vector<worker_arrival>> look_for_arrivals(
+    std::vector<worker_arrival> workers, std::uint16_t port);
+
+/// Names those who are missing, in one sentence. Empty: none is, nobody has come at all, so that
+/// the job may do without the store, or it is not known.
+ELASTIC_DECL std::string missing_workers(const arrivals& seen);
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/agent/detail/impl/arrivals.ipp>
+#endif

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/detail/arrivals.hpp>
+
+#include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/limits.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace elastic::detail {
+
+/// "rank 3", "ranks 3, 5 and 7", "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 4 more".
+inline std::string rank_list(const std::vector<std::int64_t>& ranks) {
+  constexpr std::size_t most = 8;
+  if (ranks.size() == 1) return fmt::format("rank {}", ranks.front());
+  if (ranks.size() > most) {
+    return fmt::format("ranks {} and {} more", fmt::join(ranks.begin(), ranks.begin() + most, ", "),
+                       ranks.size() - most);
+  }
+  return fmt::format("ranks {} and {}", fmt::join(ranks.begin(), ranks.end() - 1, ", "),
+                     ranks.back());
+}
+
+ELASTIC_DECL task<std::vector<worker_arrival>> look_for_arrivals(
+    std::vector<worker_arrival> workers, std::uint16_t port) {
+  std::function<std::vector<worker_arrival>()> look = [workers = std::move(workers), port] {
+    std::vector<worker_arrival> seen = workers;
+    const std::size_t share = limits::watched_files / std::max<std::size_t>(seen.size(), 1);
+    for (worker_arrival& worker : seen) worker.use = look_at_port_use(worker.pid, port, share);
+    return seen;
+  };
+  task<std::vector<worker_arrival>> looking = run_blocking<std::vector<worker_arrival>>(look);
+  co_return co_await std::move(looking);
+}
+
+ELASTIC_DECL std::string missing_workers(const arrivals& seen) {
+  if (seen.come && *seen.come >= seen.world) return {};
+  std::vector<std::int64_t> missing;
+  std::vector<std::int64_t> connecting;
+  std::size_t connected = 0;
+  for (const worker_arrival& worker : seen.own) {
+    if (worker.use == port_use::connected) ++connected;
+    if (worker.use == port_use::connecting) connecting.push_back(worker.rank);
+    if (worker.use && *worker.use != port_use::connected) missing.push_back(worker.rank);
+  }
+  const bool is_used = seen.come.value_or(0) > 0 || connected > 0 || !connecting.empty();
+  if (!is_used) return {};
+  const std::string count =
+      seen.come ? fmt::format("{} of {} ranks have come", *seen.come, seen.world) : std::string();
+  if (missing.empty() && count.empty()) return {};
+  if (missing.empty()) {
+    return fmt::format("after {} s {} to init_process_group at {}{}", arrival_patience.count(),
+                       count, seen.store,
+                       connected == seen.own.size()
+                           ? "; all of this node have, and the logs of the other nodes name those "
+                             "that are missing there"
+                           : "");
+  }
+  const bool is_one = missing.size() == 1;
+  std::string text = fmt::format(
+      "{} {} not come to init_process_group after {} s: {} no connection to the store of the "
+      "workers at {}{}",
+      rank_list(missing), is_one ? "has" : "have", arrival_patience.count(),
+      is_one ? "it has" : "they have", seen.store,
+      count.empty() ? std::string() : fmt::format(" ({})", count));
+  if (connecting.empty()) return text;
+  const bool is_one_connecting = connecting.size() == 1;
+  return text + fmt::format(
+                    "; {} {} to connect and {} no answer: does a firewall let the port through, "
+                    "and does --local-addr of the node there name an address that others reach?",
+                    rank_list(connecting), is_one_connecting ? "tries" : "try",
+                    is_one_connecting ? "gets" : "get");
+}
+
+}  // namespace elastic::detail

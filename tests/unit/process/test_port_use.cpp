@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/process/detail/port_use.hpp>
+
+#include <support/catch.hpp>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+
+namespace port_use_tests {
+
+using elastic::detail::find_sockets;
+using elastic::detail::look_at_port_use;
+using elastic::detail::port_use;
+using elastic::detail::sockets_to_port;
+using asio::ip::tcp;
+
+constexpr std::size_t many = 10'000;
+
+TEST_CASE("port use: sockets of a table by the port that they lead to", "[process]") {
+  const std::string head =
+      "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout "
+      "inode\n";
+  const std::string connected =
+      "   0: 0100007F:A1B2 0100007F:733C 01 00000000:00000000 02:00000123 00000000  1000        0 "
+      "4711 2 0000000000000000 20 4 30 10 -1\n";
+  const std::string connecting =
+      "   1: 0100007F:A1B3 0200007F:733C 02 00000001:00000000 01:00000064 00000001     0        0 "
+      "4712 2\n";
+  const std::string listening =
+      "   2: 0100007F:733C 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 "
+      "4713 1\n";
+  const std::string elsewhere =
+      "   3: 0100007F:A1B4 0100007F:733D 01 00000000:00000000 00:00000000 00000000     0        0 "
+      "4714 1\n";
+  sockets_to_port found;
+  const std::string nonsense = "nonsense\n\n  7: a b";
+  find_sockets(head + connected + connecting + listening + elsewhere + nonsense, 29500, found);
+  CHECK(found.connected == std::set<std::uint64_t>{4711});
+  CHECK(found.connecting == std::set<std::uint64_t>{4712});
+  // With the addresses of IPv6.
+  find_sockets(
+      "   0: 00000000000000000000000001000000:A1B2 00000000000000000000000001000000:733C 01 "
+      "00000000:00000000 00:00000000 00000000     0        0 99 1",
+      29500, found);
+  CHECK(found.connected == std::set<std::uint64_t>{99, 4711});
+}
+
+TEST_CASE("port use: of this process, before and after it connects", "[process]") {
+  asio::io_context context;
+  tcp::acceptor server(context, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
+  const std::uint16_t port = server.local_endpoint().port();
+  CHECK(look_at_port_use(::getpid(), port, many) == port_use::none);
+  tcp::socket client(context);
+  client.connect(server.local_endpoint());
+  CHECK(look_at_port_use(::getpid(), port, many) == port_use::connected);
+  CHECK(look_at_port_use(::getpid(), port, 1) == std::nullopt);
+  client.close();
+  CHECK(look_at_port_use(::getpid(), port, many) == port_use::none);
+}
+
+TEST_CASE("port use: what a descendant does counts, and one that has gone shows nothing",
+          "[process]") {
+  asio::io_context context;
+  tcp::acceptor server(context, tcp::endpoint(asio::ip::address_v4::loopback(), 0));
+  const std::uint16_t port = server.local_endpoint().port();
+  tcp::socket client(context);
+  client.connect(server.local_endpoint());
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  client.close();
+  CHECK(look_at_port_use(::getpid(), port, many) == port_use::connected);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  CHECK(look_at_port_use(::getpid(), port, many) == port_use::none);
+  CHECK(look_at_port_use(child, port, many) == std::nullopt);
+}
+
+}  // namespace port_use_tests
