@@ -4,7 +4,9 @@
 
 #include <elastic/net/detail/message_frame.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/base/task_group.hpp>
 #include <support/catch.hpp>
+#include <support/manual_time.hpp>
 
 #include <chrono>
 #include <memory>
@@ -16,6 +18,7 @@ namespace rendezvous_service_tests {
 using namespace std::chrono_literals;
 using namespace elastic::rendezvous_messages;
 using elastic::rendezvous_request;
+using elastic::test::contains_text;
 
 // A client of the service: what it says arrives at once, and so does what it is told.
 class caller final : public elastic::store_extension::client {
@@ -85,6 +88,64 @@ TEST_CASE("rendezvous service: a connection outlives the job that it spoke of", 
   first.reset();
   second.say(join{-1, 60s, {}});
   CHECK(second.has_heard("placed"));
+}
+
+/// A node that waits for another one of its job.
+std::unique_ptr<caller> waiter(elastic::rendezvous_service& service, const std::string& run_id,
+                               const std::string& host = "host") {
+  auto made = std::make_unique<caller>(service);
+  hello greeting = caller::greeting(run_id);
+  greeting.node.host = greeting.name = host;
+  greeting.settings.min_nodes = greeting.settings.max_nodes = 2;
+  greeting.settings.keep_alive_interval = 600s;
+  made->say(greeting);
+  made->say(join{-1, 600s, {}});
+  return made;
+}
+
+TIME_TEST("rendezvous service: jobs that wait for nodes at one server are told of each other",
+          "[rendezvous]") {
+  auto clock = std::shared_ptr<elastic::time_source>(&time, [](elastic::time_source*) {});
+  auto service = std::make_shared<elastic::rendezvous_service>(elastic::logger(), clock);
+  elastic::task_group group(time.context().get_executor());
+  group.spawn(service->run());
+  {
+    const auto first = waiter(*service, "train");
+    co_await time.sleep_until(time.now() + 10s);
+    const auto second = waiter(*service, "tra\x1bin2");
+    co_await time.sleep_until(time.now() + 29s);
+    CHECK_FALSE(first->has_heard("on_hold"));
+    CHECK_FALSE(second->has_heard("on_hold"));
+    co_await time.sleep_until(time.now() + 2s);
+    CHECK_THAT(first->heard, contains_text("another job, 'tra\\\\x1bin2', waits for nodes at the "
+                                           "same endpoint"));
+    CHECK_THAT(second->heard, contains_text("another job, 'train', waits"));
+    // Each is told once, and one that comes later for itself.
+    first->heard.clear();
+    const auto third = waiter(*service, "third");
+    co_await time.sleep_until(time.now() + 31s);
+    CHECK_FALSE(first->has_heard("on_hold"));
+    CHECK(third->has_heard("on_hold"));
+  }
+  co_await group.stop();
+}
+
+TIME_TEST("rendezvous service: a job that has its nodes is nobody's hindrance", "[rendezvous]") {
+  auto clock = std::shared_ptr<elastic::time_source>(&time, [](elastic::time_source*) {});
+  auto service = std::make_shared<elastic::rendezvous_service>(elastic::logger(), clock);
+  elastic::task_group group(time.context().get_executor());
+  group.spawn(service->run());
+  {
+    const auto lone = waiter(*service, "lone");
+    const auto one = waiter(*service, "full", "host1");
+    co_await time.sleep_until(time.now() + 20s);
+    const auto other = waiter(*service, "full", "host2");
+    CHECK(one->has_heard("placed"));
+    co_await time.sleep_until(time.now() + 60s);
+    CHECK_FALSE(lone->has_heard("on_hold"));
+    CHECK_FALSE(one->has_heard("on_hold"));
+  }
+  co_await group.stop();
 }
 
 }  // namespace rendezvous_service_tests

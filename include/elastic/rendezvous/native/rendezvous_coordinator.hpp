@@ -142,6 +142,14 @@ class rendezvous_coordinator {
   ELASTIC_DECL std::vector<connection> links() const;
 
   /// Another number means that the roster may have changed.
+  /// Whether nodes wait in a round that has not enough of them, and the job does not pause.
+  bool is_short() const {
+    return !state_.complete && !state_.participants.empty() && !ending_ && !is_paused();
+  }
+
+  /// Tells them what may keep others away.
+  ELASTIC_DECL void tell_waiting(const std::string& why);
+
   std::uint64_t roster_version() const { return roster_version_; }
 
   /// The connections to close since the last call.

@@ -13,6 +13,7 @@
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 #include <elastic/store/store_extension.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -142,6 +143,20 @@ class rendezvous_service final : public store_extension,
   ELASTIC_DECL void pass_reports(rendezvous_coordinator& job);
   ELASTIC_DECL void pass_demand();
 
+  // ---- jobs that wait for each other's nodes ----------------------------------------------------
+
+  /// How long two jobs wait for nodes until those of each are told of the other.
+  static constexpr std::chrono::seconds other_job_patience{30};
+
+  struct wait {
+    time_point since{};
+    bool is_told = false;
+  };
+
+  ELASTIC_DECL void note_wait(const rendezvous_coordinator& job);
+  ELASTIC_DECL time_point next_comparison() const;
+  ELASTIC_DECL void compare_waits();
+
   // ---- time -----------------------------------------------------------------------------------
 
   ELASTIC_DECL time_point next_deadline() const;
@@ -153,6 +168,8 @@ class rendezvous_service final : public store_extension,
   std::function<void(const rendezvous_coordinator&)> on_change_;
   std::optional<own_job> own_;
   std::map<std::string, std::shared_ptr<rendezvous_coordinator>, std::less<>> jobs_;
+  /// By run id, of jobs that have too few nodes.
+  std::map<std::string, wait, std::less<>> waits_;
   std::unordered_map<connection, node_connection> connections_;
   bool has_held_ = false;
   connection last_ = 0;

@@ -811,6 +811,10 @@ ELASTIC_DECL void rendezvous_coordinator::answer_placed(const node_id& node, con
   answer(entry, rendezvous_messages::placed{state_.round, rank, world_, master_, round_restarts_,
                                             round_term_, host_rank_, excluded_.at(now)});
 }
+ELASTIC_DECL void rendezvous_coordinator::tell_waiting(const std::string& why) {
+  for (const auto& [node, unused] : state_.participants) answer_hold(node, why);
+}
+
 
 ELASTIC_DECL void rendezvous_coordinator::answer_hold(const node_id& node, std::string why) {
   if (members_.at(node).knows_hold) answer(node, rendezvous_messages::on_hold{std::move(why)});

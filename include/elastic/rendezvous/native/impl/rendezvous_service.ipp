@@ -7,6 +7,7 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/base/printable_text.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 
@@ -78,6 +79,7 @@ ELASTIC_DECL task<void> rendezvous_service::run() {
       if (on_change_) on_change_(*job);
       deliver(*job);
     }
+    compare_waits();
   }
 }
 
@@ -223,7 +225,49 @@ ELASTIC_DECL void rendezvous_service::pass_reports(rendezvous_coordinator& job) 
   for (const auto& report : job.take_reports()) reports_->reported(report.node, report.text);
 }
 
+ELASTIC_DECL void rendezvous_service::note_wait(const rendezvous_coordinator& job) {
+  if (job.is_short()) {
+    waits_.try_emplace(job.run_id(), wait{time_->now()});
+  } else {
+    waits_.erase(job.run_id());
+  }
+}
+
+ELASTIC_DECL time_point rendezvous_service::next_comparison() const {
+  if (waits_.size() < 2) return time_point::max();
+  std::vector<time_point> begun;
+  for (const auto& [run_id, each] : waits_) begun.push_back(each.since);
+  std::nth_element(begun.begin(), begun.begin() + 1, begun.end());
+  const time_point second = begun[1];
+  time_point next = time_point::max();
+  for (const auto& [run_id, each] : waits_) {
+    if (!each.is_told) next = std::min(next, std::max(each.since, second) + other_job_patience);
+  }
+  return next;
+}
+
+ELASTIC_DECL void rendezvous_service::compare_waits() {
+  const time_point begun = time_->now() - other_job_patience;
+  std::vector<std::string> names;
+  for (const auto& [run_id, each] : waits_) {
+    if (each.since <= begun) names.push_back(run_id);
+  }
+  if (names.size() < 2) return;
+  for (const std::string& name : names) {
+    if (std::exchange(waits_.at(name).is_told, true)) continue;
+    const std::string& other = name == names.front() ? names[1] : names.front();
+    const auto job = jobs_.find(name);
+    if (job == jobs_.end()) continue;
+    job->second->tell_waiting(
+        fmt::format("another job, '{}', waits for nodes at the same endpoint: if both are to be "
+                    "one job, give all of its nodes the same --rdzv-id",
+                    printable_text(other)));
+    deliver(*job->second);
+  }
+}
+
 ELASTIC_DECL void rendezvous_service::deliver(rendezvous_coordinator& job) {
+  note_wait(job);
   pass_reports(job);
   const bool may_speak = !may_speak_ || may_speak_(job);
   if (may_speak) send_held();
@@ -289,12 +333,13 @@ ELASTIC_DECL time_point rendezvous_service::next_deadline() const {
   if (is_listing_due_ && jobs_.count(shown_job_) != 0) {
     next = std::min<time_point>(next, listed_at_ + limits::node_report_pause);
   }
-  return next;
+  return std::min(next, next_comparison());
 }
 
 ELASTIC_DECL void rendezvous_service::plan(const rendezvous_coordinator& job) {
   if (!earlier_) return;
-  if (job.next_deadline() < planned_ || (is_listing_due_ && next_deadline() < planned_)) {
+  const bool is_more_due = is_listing_due_ || waits_.size() > 1;
+  if (job.next_deadline() < planned_ || (is_more_due && next_deadline() < planned_)) {
     earlier_->set();
   }
 }
