@@ -189,6 +189,30 @@ TEST_CASE("job roster: only who can tell of itself is asked to", "[rendezvous]")
   CHECK(job.demands() == texts{"a 0", "b 0"});
 }
 
+TEST_CASE("job roster: no more nodes are asked for reports than are shown", "[rendezvous]") {
+  const auto most = static_cast<int>(elastic::limits::viewed_nodes);
+  stage job;
+  const auto connect = [&](int number) {
+    hello greeting = greeting_of(fmt::format("n{:04}", number));
+    greeting.settings.min_nodes = greeting.settings.max_nodes = 2 * most;
+    job.links[greeting.node.host] = ++job.last;
+    job.coordinator.connected(job.last, {});
+    job.coordinator.received(job.last, greeting, job.now);
+  };
+  for (int number = 0; number < most + 1; ++number) connect(number);
+  job.coordinator.demand_reports(report_demand::changes);
+  const auto asked = [&] { return static_cast<int>(job.demands().size()); };
+  CHECK(asked() == most);
+  connect(most + 1);
+  CHECK(asked() == 0);
+  // One that takes the place of a lost one is asked in its place.
+  job.lose("n0000");
+  connect(most + 2);
+  CHECK(asked() == 1);
+  job.coordinator.demand_reports(report_demand::nothing);
+  CHECK(asked() == most);
+}
+
 // ---- the service --------------------------------------------------------------------------------
 
 /// Notes what goes through it.

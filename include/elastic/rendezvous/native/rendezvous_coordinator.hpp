@@ -131,6 +131,7 @@ class rendezvous_coordinator {
   };
 
   /// Asks each node that can tell of itself for this much from now on.
+  /// No more nodes are asked than are shown (`limits::viewed_nodes`).
   ELASTIC_DECL void demand_reports(report_demand demand);
 
   /// What nodes have told since the last call; nothing if nothing was asked for.
@@ -141,7 +142,6 @@ class rendezvous_coordinator {
   /// The connections of the nodes that take part.
   ELASTIC_DECL std::vector<connection> links() const;
 
-  /// Another number means that the roster may have changed.
   /// Whether nodes wait in a round that has not enough of them, and the job does not pause.
   bool is_short() const {
     return !state_.complete && !state_.participants.empty() && !ending_ && !is_paused();
@@ -150,6 +150,7 @@ class rendezvous_coordinator {
   /// Tells them what may keep others away.
   ELASTIC_DECL void tell_waiting(const std::string& why);
 
+  /// Another number means that the roster may have changed.
   std::uint64_t roster_version() const { return roster_version_; }
 
   /// The connections to close since the last call.
@@ -206,6 +207,8 @@ class rendezvous_coordinator {
     std::optional<detail::member_queue::ticket> idle;
     std::optional<detail::member_queue::ticket> gone;
     bool has_reports = false;
+    /// It was asked for them.
+    bool is_reporting = false;
     /// Why no round is to begin.
     std::optional<std::string> pause;
     /// See rendezvous_messages::hello; of an earlier release its host.
@@ -344,6 +347,7 @@ class rendezvous_coordinator {
   ELASTIC_DECL void announce(rendezvous_change change);
   ELASTIC_DECL void look_whether_all_finished();
   ELASTIC_DECL void answer_placed(const node_id& node, const member& entry, time_point now);
+  ELASTIC_DECL void ask_for_reports(member& entry);
   ELASTIC_DECL void answer_hold(const node_id& node, std::string why);
 
   // From where workers come, for the node that serves their store.
@@ -449,6 +453,8 @@ class rendezvous_coordinator {
   bool have_some_left_ = false;
   time_point next_ = time_point::max();
   report_demand demand_ = report_demand::nothing;
+  /// How many members are asked for theirs.
+  std::size_t reporting_ = 0;
   std::vector<told_report> reports_;
   std::int64_t last_key_ = 0;
   std::deque<job_roster::entry> lost_;

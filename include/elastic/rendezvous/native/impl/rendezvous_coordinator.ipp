@@ -184,9 +184,7 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
   take_over(request, node, now);
   list(request.node, node);
   answer(request.node, rendezvous_messages::welcome{!is_new, settings_, term_});
-  if (node.has_reports && demand_ != report_demand::nothing) {
-    answer(request.node, rendezvous_messages::report_wanted{demand_});
-  }
+  ask_for_reports(node);
   if (ending_) return answer(request.node, rendezvous_messages::closed{ending_->how, ending_->why});
   if (!is_new) repeat_news(request.node, now);
 }
@@ -745,6 +743,7 @@ ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::strin
   if (how == "left") have_some_left_ = true;
   const bool ran = state_.complete && state_.participants.count(node) != 0;
   if (ran && has_finished) --finished_;
+  if (entry.is_reporting) --reporting_;
   note_kept_out(entry, false);
   members_.erase(node);
   joining_.erase(node);
@@ -811,10 +810,10 @@ ELASTIC_DECL void rendezvous_coordinator::answer_placed(const node_id& node, con
   answer(entry, rendezvous_messages::placed{state_.round, rank, world_, master_, round_restarts_,
                                             round_term_, host_rank_, excluded_.at(now)});
 }
-ELASTIC_DECL void rendezvous_coordinator::tell_waiting(const std::string& why) {
-  for (const auto& [node, unused] : state_.participants) answer_hold(node, why);
-}
 
+ELASTIC_DECL void rendezvous_coordinator::tell_waiting(const std::string& why) {
+  for (const auto& [node, unused] : counted(state_.participants)) answer_hold(node, why);
+}
 
 ELASTIC_DECL void rendezvous_coordinator::answer_hold(const node_id& node, std::string why) {
   if (members_.at(node).knows_hold) answer(node, rendezvous_messages::on_hold{std::move(why)});
@@ -886,9 +885,21 @@ ELASTIC_DECL void rendezvous_coordinator::choose_master() {
 
 ELASTIC_DECL void rendezvous_coordinator::demand_reports(report_demand demand) {
   if (std::exchange(demand_, demand) == demand) return;
-  for (const auto& [node, entry] : counted(members_)) {
-    if (entry.has_reports) answer(entry, rendezvous_messages::report_wanted{demand});
+  const bool ends = demand == report_demand::nothing;
+  for (auto& [node, entry] : counted(members_)) {
+    ask_for_reports(entry);
+    if (ends && entry.is_reporting) answer(entry, rendezvous_messages::report_wanted{demand});
+    if (ends) entry.is_reporting = false;
   }
+  if (ends) reporting_ = 0;
+}
+
+/// Whether it is new or has lost its connection, it has to be told.
+ELASTIC_DECL void rendezvous_coordinator::ask_for_reports(member& entry) {
+  if (!entry.has_reports || demand_ == report_demand::nothing) return;
+  if (!entry.is_reporting && reporting_ >= limits::viewed_nodes) return;
+  if (!std::exchange(entry.is_reporting, true)) ++reporting_;
+  answer(entry, rendezvous_messages::report_wanted{demand_});
 }
 
 ELASTIC_DECL void rendezvous_coordinator::list(const node_id& node, member& entry) {
