@@ -201,7 +201,11 @@ class worker_group {
   /// The workers of the last attempt, by local rank.
   const std::vector<worker>& workers() const { return attempt_.workers; }
 
-  /// The worker that ended first without success, as far as is known by now; null: none.
+  /// The workers that ended without success, as far as is known by now, in the order in which they
+  /// did: the first is the cause of the others.
+  ELASTIC_DECL std::vector<const worker*> failed() const;
+
+  /// The first of them; null: there is none.
   ELASTIC_DECL const worker* first_failed() const;
 
   /// The same with what it left; none if there is none, or it was stopped. To be asked after

@@ -58,6 +58,9 @@ class message_connector {
   /// The other side, for people: "host:port".
   virtual std::string name() const = 0;
 
+  /// The one of several other sides that was connected to last, for people.
+  virtual std::string connected_to() const { return name(); }
+
   /// Why a `connect` that was cancelled had not come to an end, for people; empty: not known.
   virtual std::string problem() const { return {}; }
 

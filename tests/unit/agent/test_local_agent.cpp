@@ -74,6 +74,33 @@ TIME_TEST("agent: the end of a job in order: workers, their trees, the rendezvou
         "close, shutdown");
 }
 
+TIME_TEST("agent: what ended the attempt is logged before its consequences", "[agent]") {
+  agent_stage stage(time);
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(1).end(exit_status::signalled(SIGKILL));
+  stage.worker(0).end(exit_status::signalled(SIGTERM));
+  co_await stage.end();
+  const std::string log = stage.log->text();
+  const std::size_t cause = log.find("ended: SIGKILL");
+  const std::size_t consequence = log.find("ended: SIGTERM");
+  CAPTURE(log);
+  REQUIRE(cause != std::string::npos);
+  REQUIRE(consequence != std::string::npos);
+  CHECK(cause < consequence);
+}
+
+TIME_TEST("agent: a worker that it stopped is not logged as a failure", "[agent]") {
+  agent_stage stage(time);
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(1).end(exit_status::signalled(SIGKILL));
+  co_await stage.end();
+  CHECK(stage.worker(0).signals == only_term);
+  CHECK(stage.log->has("rank 1 (local rank 1, pid 1001) ended: SIGKILL"));
+  CHECK_FALSE(stage.log->has("rank 0 (local rank 0, pid 1000) ended"));
+}
+
 TIME_TEST("agent: a failure ends the job if no restarts are allowed", "[agent]") {
   agent_stage stage(time);
   stage.start();

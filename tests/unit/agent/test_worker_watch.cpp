@@ -177,6 +177,21 @@ TEST_CASE("worker watch: by their steps one is slow against the median", "[agent
   });
   CHECK(workers.reports.size() == 2);
   CHECK(workers.reports.back().ends_with(" 3 none"));
+  CHECK(workers.last_reason == "it keeps up with the others");
+}
+
+TEST_CASE("worker watch: one that was slow when the others ended has nobody to keep up with",
+          "[agent]") {
+  crowd workers(4);
+  workers.pass(60s, {1, 1, 1, 1}, [](crowd& group) {
+    for (const std::size_t local_rank : {0, 1, 2}) group.step(local_rank, 4s);
+    group.step(3, 6s);
+  });
+  CHECK(workers.reports == lines{"20 3 slow"});
+  for (const std::size_t local_rank : {0, 1, 2}) workers.sights[local_rank].reset();
+  workers.pass(60s, {0, 0, 0, 1}, [](crowd& group) { group.step(3, 6s); });
+  CHECK(workers.reports.back().ends_with(" 3 none"));
+  CHECK(workers.last_reason == "too few others work that it could be compared with");
 }
 
 TEST_CASE("worker watch: two workers have no median", "[agent]") {

@@ -238,6 +238,16 @@ TEST_CASE("job view: steps, their duration and a straggler", "[observe]") {
   const auto changes = nlohmann::json::parse(elastic::progress_json(view, now, now));
   CHECK(changes["workers"].size() == 4);
   CHECK(elastic::progress_json(view, now + 1, now).find("\"workers\": []") != std::string::npos);
+  // What the agent has found out is said once, with its own figure.
+  journal_story later = story;
+  job_event suspected = journal_story::of(job_event_kind::worker_suspected,
+                                          "a step takes it 1 s, 1.98 times the median");
+  suspected.local_rank = 3;
+  suspected.state = "slow";
+  view.take(later.tell(suspected).records.back());
+  const std::string text = elastic::job_text(view, now);
+  CHECK_THAT(text, contains_text("slow: a step takes it 1 s, 1.98 times the median"));
+  CHECK(text.find("2.00 times the median") == std::string::npos);
 }
 
 TEST_CASE("job view: a step lasts until the next, however often it is reported", "[observe]") {

@@ -33,7 +33,7 @@ class claimant final : public elastic::message_connector {
   /// None: nobody reaches it.
   std::optional<std::int64_t> term;
 
-  std::string name() const override { return "claimant"; }
+  std::string name() const override { return place_ == 0 ? "claimant" : "other claimant"; }
   task<std::shared_ptr<message_channel>> connect() override {
     if (!term) throw elastic::error(elastic::errc::connection_failed, "nobody is there");
     auto executor = co_await asio::this_coro::executor;
@@ -69,8 +69,10 @@ TIME_TEST("leader connector: one that led before the last one is not believed", 
   options.time = {&time, [](elastic::time_source*) {}};
   leader_connector way(std::move(options));
   later->term = 9;
+  CHECK(way.connected_to() == "a:1,b:1");
   co_await way.connect();
   CHECK(way.leader() == 1);
+  CHECK(way.connected_to() == "other claimant");
 
   later->term.reset();
   earlier->term = 8;

@@ -86,6 +86,7 @@ class worker_watch {
   ELASTIC_DECL void count(record& entry, const worker_sight& sight, const crowd& others,
                           duration span) const;
   ELASTIC_DECL worker_suspicion judge(const record& entry, const crowd& others) const;
+  ELASTIC_DECL static std::string relief_of(worker_suspicion former, const crowd& others);
   ELASTIC_DECL static std::string reason_of(const record& entry, const worker_sight& sight,
                                             const crowd& others);
 

@@ -544,10 +544,6 @@ class agent_run {
     if (standbys_ && !stop_ && group_.state() != worker_state::succeeded) standbys_->check();
   }
 
-  /// Until the round is to end; workers that are well go on until their standbys are ready.
-  task<void> until_round_ends() {
-    co_await note_change();
-    if (!standbys_) co_return;
   /// Names once the workers that have not come to the store in which they find each other.
   task<void> report_missing() {
     const master_endpoint master = attempt_->round.master;
@@ -570,6 +566,10 @@ class agent_run {
     co_await group_.wait_for_outcome();
   }
 
+  /// Until the round is to end; workers that are well go on until their standbys are ready.
+  task<void> until_round_ends() {
+    co_await note_change();
+    if (!standbys_) co_return;
     const planned_restart plan =
         plan_restart({attempt_->change->kind, attempt_->change->grace, standbys_->missing(),
                       standbys_->off(), attempt_->change->is_pause});
@@ -770,12 +770,13 @@ class agent_run {
   void log_change(const restart_decision& decision) {
     journal_.note_decision(decision, ledger_.failures());
     bool has_local_failure = false;
-    for (const worker& entry : group_.workers()) {
-      if (!entry.end || entry.end->status.success()) continue;
+    for (const worker* const entry : group_.failed()) {
+      // That the others are stopped is no news.
+      if (entry->stopped_by_agent && entry->hung.empty()) continue;
       has_local_failure = true;
-      log_.warning("{} rank {} (local rank {}, pid {}) ended: {}{}{}", entry.identity.role_name,
-                   entry.identity.rank, entry.identity.local_rank, entry.pid,
-                   entry.end->status.text(), entry.hung.empty() ? "" : ", hung: ", entry.hung);
+      log_.warning("{} rank {} (local rank {}, pid {}) ended: {}{}{}", entry->identity.role_name,
+                   entry->identity.rank, entry->identity.local_rank, entry->pid,
+                   entry->end->status.text(), entry->hung.empty() ? "" : ", hung: ", entry->hung);
     }
     log_.warning("{}: {}{}", decision.restart ? "restarting the workers" : "stopping the workers",
                  has_local_failure ? "" : attempt_->change->what + ": ", decision.reason);

@@ -248,7 +248,7 @@ ELASTIC_DECL void worker_group::note_suspicion(const detail::suspicion_change& c
   if (!is_none) attempt_.suspected.insert(change.local_rank);
   const worker& entry = attempt_.workers[change.local_rank];
   const std::string finding =
-      is_none ? "is suspected no more" : fmt::format("seems {}", to_string(change.suspicion));
+      is_none ? "is no longer suspected" : fmt::format("seems {}", to_string(change.suspicion));
   const bool is_last = !is_none && attempt_.suspicions == limits::worker_suspicions;
   log_.warning("{} rank {} (local rank {}, pid {}) {}: {}{}", entry.identity.role_name,
                entry.identity.rank, change.local_rank, entry.pid, finding, change.reason,
@@ -276,11 +276,17 @@ ELASTIC_DECL void worker_group::kill() {
   processes_.kill();
 }
 
-ELASTIC_DECL const worker* worker_group::first_failed() const {
+ELASTIC_DECL std::vector<const worker*> worker_group::failed() const {
+  std::vector<const worker*> list;
   for (const std::size_t index : attempt_.ended) {
-    if (!attempt_.workers[index].end->status.success()) return &attempt_.workers[index];
+    if (!attempt_.workers[index].end->status.success()) list.push_back(&attempt_.workers[index]);
   }
-  return nullptr;
+  return list;
+}
+
+ELASTIC_DECL const worker* worker_group::first_failed() const {
+  const std::vector<const worker*> list = failed();
+  return list.empty() ? nullptr : list.front();
 }
 
 ELASTIC_DECL std::optional<worker_failure> worker_group::first_failure() const {
@@ -291,10 +297,7 @@ ELASTIC_DECL std::optional<worker_failure> worker_group::first_failure() const {
 
 ELASTIC_DECL std::vector<worker_failure> worker_group::failures(const std::string& host) const {
   std::vector<worker_failure> described;
-  for (const std::size_t index : attempt_.ended) {
-    const worker& entry = attempt_.workers[index];
-    if (!entry.end->status.success()) described.push_back(describe(entry, host));
-  }
+  for (const worker* const entry : failed()) described.push_back(describe(*entry, host));
   return described;
 }
 

@@ -230,7 +230,8 @@ inline std::string worker_line(const viewed_worker& worker, double median) {
   std::string line =
       fmt::format("  rank {:<5} pid {:<8} {:<9}", worker.rank, worker.pid, name_of(worker.state));
   if (worker.step >= 0) line += fmt::format("  step {}", worker.step);
-  if (median > 0 && worker.step_seconds > median * straggler_ratio) {
+  // What seems wrong with it says how slow it is.
+  if (!worker.is_suspected() && median > 0 && worker.step_seconds > median * straggler_ratio) {
     line += fmt::format("  slow: {:.2f} times the median", worker.step_seconds / median);
   }
   if (worker.is_suspected()) {

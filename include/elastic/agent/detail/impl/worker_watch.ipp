@@ -68,8 +68,12 @@ ELASTIC_DECL std::vector<suspicion_change> worker_watch::look(
     if (entry.is_compared) {
       count(entry, *sights[at], others, span);
       const worker_suspicion suspicion = judge(entry, others);
-      if (suspicion != std::exchange(entry.suspicion, suspicion)) {
-        changes.push_back({at, suspicion, reason_of(entry, *sights[at], others)});
+      const worker_suspicion former = std::exchange(entry.suspicion, suspicion);
+      if (suspicion != former) {
+        const bool is_relieved = suspicion == worker_suspicion::none;
+        changes.push_back({at, suspicion,
+                           is_relieved ? relief_of(former, others)
+                                       : reason_of(entry, *sights[at], others)});
       }
     }
     entry.last = sights[at];
@@ -149,6 +153,14 @@ ELASTIC_DECL worker_suspicion worker_watch::judge(const record& entry, const cro
   return is_slow ? worker_suspicion::slow : worker_suspicion::none;
 }
 
+/// Why nothing seems wrong with a worker any more.
+ELASTIC_DECL std::string worker_watch::relief_of(worker_suspicion former, const crowd& others) {
+  if (former != worker_suspicion::slow) return "it works again";
+  const bool are_shares_compared = !others.reports_steps && others.median_share >= busy_share;
+  if (others.median_pace > 0 || are_shares_compared) return "it keeps up with the others";
+  return "too few others work that it could be compared with";
+}
+
 ELASTIC_DECL std::string worker_watch::reason_of(const record& entry, const worker_sight& sight,
                                                  const crowd& others) {
   switch (entry.suspicion) {
@@ -170,7 +182,7 @@ ELASTIC_DECL std::string worker_watch::reason_of(const record& entry, const work
       return fmt::format("it got {:.0f} % of a processor, and the median worker {:.0f} %",
                          entry.share.value_or(0) * 100, others.median_share * 100);
   }
-  return "it works again";
+  return {};
 }
 
 }  // namespace elastic::detail

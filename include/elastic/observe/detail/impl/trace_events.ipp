@@ -130,7 +130,7 @@ ELASTIC_DECL void trace_events::mark(const job_event& event) {
   if (event.rank && event.kind != kind::fault_injected) {
     std::string finding = is_end_of_failed ? "failed" : "hung";
     if (event.kind == kind::worker_suspected) {
-      finding = event.state == "none" ? "suspected no more" : event.state;
+      finding = event.state == "none" ? "no longer suspected" : event.state;
     }
     text = fmt::format("rank {} {}", *event.rank, finding);
   }

@@ -40,6 +40,8 @@ class leader_connector final : public message_connector {
 
   std::string name() const override { return chosen_.list; }
 
+  ELASTIC_DECL std::string connected_to() const override;
+
   /// What each candidate did last instead of saying who leads.
   ELASTIC_DECL std::string problem() const override;
 

@@ -49,6 +49,11 @@ ELASTIC_DECL std::string leader_connector::problem() const {
   return text;
 }
 
+ELASTIC_DECL std::string leader_connector::connected_to() const {
+  if (leader_ < 0) return name();
+  return chosen_.candidates[static_cast<std::size_t>(leader_)]->name();
+}
+
 ELASTIC_DECL task<std::shared_ptr<message_channel>> leader_connector::connect() {
   auto executor = co_await asio::this_coro::executor;
   const auto of = std::make_shared<search>(executor);

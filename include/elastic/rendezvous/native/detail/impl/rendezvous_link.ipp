@@ -176,7 +176,8 @@ ELASTIC_DECL auto rendezvous_link::connect_until(time_point deadline) -> task<ch
     if (channel) co_return channel;
     const time_point now = time_->now();
     if (lost_at_ && now >= *lost_at_) {
-      note_lost(fmt::format("the connection to {} was lost", server_));
+      note_lost(fmt::format("the connection to the rendezvous at {} was lost",
+                            connector_->connected_to()));
       lost_at_.reset();
     }
     if (now >= deadline) throw error(errc::connection_failed, absence());
@@ -206,13 +207,13 @@ ELASTIC_DECL void rendezvous_link::warn_of_absence() const {
                std::chrono::duration<double>(patience()).count());
 }
 
-ELASTIC_DECL std::string rendezvous_link::absence() const {
 ELASTIC_DECL std::string rendezvous_link::obstacle() const {
   if (is_welcome_) return {};
   return fmt::format("{} {} ({})", server_, was_connected_ ? "is gone" : "is not reached",
                      last_problem_.empty() ? "no answer" : last_problem_);
 }
 
+ELASTIC_DECL std::string rendezvous_link::absence() const {
   if (!was_connected_) {
     return fmt::format("could not reach {}: {}", server_, last_problem_);
   }
