@@ -84,10 +84,19 @@ if(is_top_level)
   set(CPACK_DEBIAN_LIBELASTIC-DEV_PACKAGE_SECTION libdevel)
   set(CPACK_DEBIAN_LIBELASTIC-DEV_PACKAGE_DEPENDS
     "libasio-dev, libfmt-dev, nlohmann-json3-dev, liburing-dev, libssl-dev")
-  set(CPACK_COMPONENT_LIBELASTIC-DEV_DESCRIPTION "Elastic worker groups: the library")
+  set(CPACK_COMPONENT_LIBELASTIC-DEV_DESCRIPTION
+    "C++20 coroutines that run elastic groups of worker processes
+ Agents start the workers of a distributed training job on each node, let the
+ nodes meet, and start the workers again when one fails or a node comes or goes.
+ This package has the headers and the library for programs that do so
+ themselves; the package elasticrun has a launcher that is ready to use.")
   set(CPACK_DEBIAN_ELASTICRUN_PACKAGE_NAME elasticrun)
-  set(CPACK_DEBIAN_ELASTICRUN_PACKAGE_SECTION science)
+  set(CPACK_DEBIAN_ELASTICRUN_PACKAGE_SECTION utils)
   set(CPACK_DEBIAN_ELASTICRUN_PACKAGE_SHLIBDEPS ON)
-  set(CPACK_COMPONENT_ELASTICRUN_DESCRIPTION "Elastic worker groups: the launcher elasticrun")
+  set(CPACK_COMPONENT_ELASTICRUN_DESCRIPTION
+    "launcher of elastic distributed training jobs, in place of torchrun
+ elasticrun starts the workers of a PyTorch job on each node, with the options
+ and the environment of torchrun, watches them, and starts them again when one
+ fails or a node comes or goes. It needs neither Python nor PyTorch itself.")
   include(CPack)
 endif()

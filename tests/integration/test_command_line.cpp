@@ -548,6 +548,28 @@ TEST_CASE("elasticrun: a password for another backend is in no log and no worker
   CHECK_THAT(result.err + result.out, !et::contains_text("s3cret"));
 }
 
+TEST_CASE("elasticrun: bash completes commands, options and values", "[integration][elasticrun]") {
+  struct row {
+    std::string words;
+    std::string completions;
+  };
+  const std::vector<row> rows = {{"elasticrun dra", "drain"},
+                                 {"elasticrun --standal", "--standalone"},
+                                 {"elasticrun --rdzv-backend etcd", "etcd etcd-v2 etcd-v3"},
+                                 {"elasticrun --nproc-per-node g", "gpu"},
+                                 {"elasticrun --guard = n", "none"},
+                                 {"elasticrun train.py dra", ""}};
+  for (const row& entry : rows) {
+    CAPTURE(entry.words);
+    const std::string script =
+        "source <(\"$0\" --print-completion bash); COMP_WORDS=(" + entry.words +
+        "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _elasticrun; echo \"${COMPREPLY[*]}\"";
+    const auto result =
+        elastic::test::run_program({"bash", "-c", script, ELASTIC_ELASTICRUN});
+    CHECK(result.out == entry.completions + "\n");
+  }
+}
+
 TEST_CASE("elasticrun: a node that waits alone says for whom, and stops no workers on Ctrl-C",
           "[integration][elasticrun]") {
   const std::string endpoint = "127.0.0.1:" + std::to_string(elastic::test::reserved_port());

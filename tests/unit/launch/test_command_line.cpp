@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/base/version.hpp>
 #include <elastic/launch/command_line.hpp>
+#include <elastic/launch/detail/command_word.hpp>
 #include <elastic/launch/detail/option_row.hpp>
 #include <elastic/launch/launcher.hpp>
 #include <support/catch.hpp>
@@ -357,6 +358,41 @@ TEST_CASE("command_line: unknown options are refused, with the one that is near"
       {{"---role", "x", "train.py"}, "unknown option '---role'"},
       {{"--\n\x1b[2J", "train.py"}, "'--\\x0a\\x1b[2J'"},
   });
+}
+
+TEST_CASE("command_line: options of other launchers are refused with what to do instead",
+          "[launch]") {
+  t::check_refusals({
+      {{"--num_processes", "8", "a.py"}, "'--num_processes'; use --nproc-per-node, the number of"},
+      {{"--num-processes=8", "a.py"}, "accelerate's is that of all nodes together"},
+      {{"--num_machines", "2", "a.py"}, "unknown option '--num_machines'; use --nnodes"},
+      {{"--machine_rank", "0", "a.py"}, "use --node-rank, or --rdzv-endpoint"},
+      {{"--main_process_ip", "a", "a.py"}, "use --master-addr, or --rdzv-endpoint"},
+      {{"--main_process_port", "1", "a.py"}, "use --master-port, or --rdzv-endpoint"},
+      {{"--multi_gpu", "a.py"}, "leave it out: --nproc-per-node gpu"},
+      {{"--mixed_precision", "bf16", "a.py"}, "give this one to Accelerator in the script"},
+      {{"--config_file", "f", "a.py"}, "elasticrun reads no configuration of accelerate"},
+      {{"--num_gpus", "8", "a.py"}, "unknown option '--num_gpus'; use --nproc-per-node"},
+      {{"--num_nodes", "2", "a.py"}, "unknown option '--num_nodes'; use --nnodes"},
+      {{"--hostfile", "f", "a.py"}, "start elasticrun on each host, with --nnodes"},
+      {{"--include", "a@b:0", "a.py"}, "start elasticrun on each host"},
+      {{"--min_elastic_nodes", "2", "a.py"}, "use --nnodes MIN:MAX"},
+  });
+}
+
+TEST_CASE("command_line: --env refuses a field that does not exist", "[launch]") {
+  t::check_refusals({
+      {{"--env", "A=${rnk}", "a.py"},
+       "--env 'A=${rnk}': there is no field ${rnk} (did you mean ${rank}?); allowed are "
+       "${local_rank}, ${rank} and ${role_name}, and $$ means a $"},
+      {{"--env", "A=x${rank}-${localrank}", "a.py"}, "did you mean ${local_rank}?"},
+      {{"--env", "A=${HOME}", "a.py"}, "there is no field ${HOME}; allowed are"},
+  });
+  // What is no field of braces goes to the worker as it is.
+  for (const char* value : {"A=$HOME", "A=$${HOME}", "A=${", "A=${}", "A=$5", "A=${rank}$rank"}) {
+    CAPTURE(value);
+    CHECK(t::config_of({"--env", value, "a.py"}).workers.env.size() == 1);
+  }
 }
 
 TEST_CASE("command_line: values out of bounds are refused with what is allowed", "[launch]") {
@@ -954,6 +990,9 @@ TEST_CASE("command_line: completions and the manual page name every option", "[l
       INFO(words[0] << ": " << name);
       const bool is_fish = words.back() == "fish";
       CHECK_THAT(text, elastic::test::contains_text(is_fish ? "-l " + name.substr(2) : name));
+    }
+    for (const auto& row : elastic::detail::command_rows()) {
+      CHECK_THAT(text, elastic::test::contains_text(row.word));
     }
   }
   t::check_refusals({{{"--print-completion", "tcsh"},

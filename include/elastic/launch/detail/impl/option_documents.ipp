@@ -70,10 +70,19 @@ _elasticrun() {{
 {1}    esac
   elif [[ $word == -* ]]; then
     COMPREPLY=($(compgen -W "{2}" -- "$word"))
+  elif ((COMP_CWORD == 1)); then # a command, or the script
+    COMPREPLY=($(compgen -W "{3}" -- "$word") $(compgen -f -- "$word"))
+    compopt -o filenames 2> /dev/null
   fi
 }}
 complete -o default -F _elasticrun elasticrun
 )";
+
+inline std::vector<std::string> command_words() {
+  std::vector<std::string> words;
+  for (const command_row& row : command_rows()) words.emplace_back(row.word);
+  return words;
+}
 
 inline std::string bash_completion() {
   std::vector<std::string> with_value;
@@ -86,7 +95,8 @@ inline std::string bash_completion() {
     choices += fmt::format("      {}) COMPREPLY=($(compgen -W \"{}\" -- \"$word\")) ;;\n",
                            with_bars(row), fmt::join(row.type.choices, " "));
   }
-  return fmt::format(bash_script, fmt::join(with_value, "|"), choices, fmt::join(options, " "));
+  return fmt::format(bash_script, fmt::join(with_value, "|"), choices, fmt::join(options, " "),
+                     fmt::join(command_words(), " "));
 }
 
 // ---- zsh ----------------------------------------------------------------------------------------
@@ -112,13 +122,20 @@ inline std::string zsh_completion() {
     }
     script += fmt::format(" \\\n  {}", shell_word((row.repeats ? "*" : "") + name + text));
   }
-  return script + " \\\n  '1:script:_files' '*::argument:_files'\n";
+  return script + fmt::format(
+                      " \\\n  '1:script:{{_alternative \"commands:command:({})\" "
+                      "\"scripts:script:_files\"}}' '*::argument:_files'\n",
+                      fmt::join(command_words(), " "));
 }
 
 // ---- fish ---------------------------------------------------------------------------------------
 
 inline std::string fish_completion() {
   std::string script = "# The output of elasticrun --print-completion fish\n";
+  for (const command_row& row : command_rows()) {
+    script += fmt::format("complete -c elasticrun -n __fish_use_subcommand -a {} -d '{}'\n",
+                          row.word, escaped(first_sentence(row.help), "\\'"));
+  }
   for (const option_row& row : option_rows()) {
     script += fmt::format("complete -c elasticrun -l {}", row.long_name().substr(2));
     if (row.short_name() != '\0') script += fmt::format(" -s {}", row.short_name());

@@ -63,6 +63,12 @@ auto in_logs(Members... members) {
   return in_config(&launch_config::workers, &worker_spec::logs, members...);
 }
 
+/// A type whose values a shell completes by these words, besides which there are others.
+inline option_type with_words(option_type type, std::vector<std::string> words) {
+  type.choices = std::move(words);
+  return type;
+}
+
 inline std::vector<option_row> make_option_rows() {
   return {
       {.names = "--nproc-per-node",
@@ -71,7 +77,7 @@ inline std::vector<option_row> make_option_rows() {
        .help = "Number of workers on this node: a number, cpu (one for each processor), gpu (one "
                "for each GPU) or auto (gpu if there is one, else cpu). GPUs are counted by their "
                "device files and CUDA_VISIBLE_DEVICES.",
-       .type = worker_count_type()},
+       .type = with_words(worker_count_type(), {"auto", "cpu", "gpu"})},
       {.names = "--role",
        .value = "NAME",
        .heading = heading_workers,
@@ -164,7 +170,9 @@ inline std::vector<option_row> make_option_rows() {
                "it has no other, or "
                "as torchrun's etcd if its nodes meet there; etcd-v3 and etcd-v2 name one) or "
                "file (in a directory that all nodes share).",
-       .type = text_type(in_config(&launch_config::rendezvous, &rendezvous_parameters::backend))},
+       .type = with_words(
+           text_type(in_config(&launch_config::rendezvous, &rendezvous_parameters::backend)),
+           {"c10d", "etcd", "etcd-v2", "etcd-v3", "file", "static"})},
       {.names = "--rdzv-endpoint",
        .value = "HOST[:PORT]",
        .heading = heading_nodes,

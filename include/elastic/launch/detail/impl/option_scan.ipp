@@ -18,10 +18,57 @@
 
 namespace elastic::detail {
 
-/// What to say of names that other launchers have or had.
+/// An option of another launcher, and what to do instead.
+struct foreign_option {
+  std::string_view name;
+  std::string_view hint;
+};
+
+inline constexpr std::string_view hint_per_host =
+    "start elasticrun on each host, with --nnodes and --rdzv-endpoint";
+inline constexpr std::string_view hint_in_script =
+    "elasticrun passes on no settings of accelerate: give this one to Accelerator in the script";
+
+inline constexpr foreign_option foreign_options[] = {
+    // torch.distributed.launch and torch.multiprocessing.
+    {"--nprocs", "did you mean --nproc-per-node?"},
+    {"--use-env", "leave it out: workers have LOCAL_RANK in their environment"},
+    // accelerate launch.
+    {"--num-processes", "use --nproc-per-node, the number of workers on each node: accelerate's "
+                        "is that of all nodes together"},
+    {"--num-machines", "use --nnodes"},
+    {"--machine-rank", "use --node-rank, or --rdzv-endpoint, which needs none"},
+    {"--main-process-ip", "use --master-addr, or --rdzv-endpoint"},
+    {"--main-process-port", "use --master-port, or --rdzv-endpoint"},
+    {"--multi-gpu", "leave it out: --nproc-per-node gpu starts a worker for each GPU"},
+    {"--gpu-ids", "set CUDA_VISIBLE_DEVICES"},
+    {"--num-cpu-threads-per-process", "use --env OMP_NUM_THREADS=N"},
+    {"--config-file", "elasticrun reads no configuration of accelerate: give its own options, and "
+                      "the other settings to Accelerator in the script"},
+    {"--mixed-precision", hint_in_script},
+    {"--dynamo-backend", hint_in_script},
+    {"--gradient-accumulation-steps", hint_in_script},
+    {"--use-deepspeed", hint_in_script},
+    {"--use-fsdp", hint_in_script},
+    // deepspeed.
+    {"--num-gpus", "use --nproc-per-node"},
+    {"--num-nodes", "use --nnodes"},
+    {"--hostfile", hint_per_host},
+    {"--include", hint_per_host},
+    {"--launcher", hint_per_host},
+    {"--no-ssh", hint_per_host},
+    {"--min-elastic-nodes", "use --nnodes MIN:MAX"},
+    {"--max-elastic-nodes", "use --nnodes MIN:MAX"},
+    {"--enable-elastic-training", "use --nnodes MIN:MAX"},
+    {"--bind-cores-to-rank", "use --numa-binding"},
+    {"--bind-core-list", "use --cpu-affinity"},
+};
+
+/// What to say of names that other launchers have or had; empty: nothing.
 inline std::string_view hint_for(std::string_view name) {
-  if (name == "--nprocs") return "did you mean --nproc-per-node?";
-  if (name == "--use-env") return "leave it out: workers have LOCAL_RANK in their environment";
+  for (const foreign_option& option : foreign_options) {
+    if (option.name == name) return option.hint;
+  }
   return {};
 }
 

@@ -6,8 +6,10 @@
 
 #include <elastic/agent/detail/line_template.hpp>
 #include <elastic/agent/standby/warm_standby.hpp>
+#include <elastic/base/detail/nearest_name.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/contract/detail/macros.hpp>
 #include <elastic/launch/detail/option_types.hpp>
 #include <elastic/launch/early_exit.hpp>
 #include <elastic/net/endpoint.hpp>
@@ -22,6 +24,7 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace elastic::detail {
 
@@ -57,11 +60,42 @@ ELASTIC_DECL option_type worker_count_type() {
   return type;
 }
 
+/// The first `${name}` in a text that stands for nothing; empty: there is none.
+inline std::string unknown_field_of(std::string_view text, const std::vector<std::string>& known) {
+  for (std::size_t dollar = text.find('$'); dollar != std::string_view::npos;
+       dollar = text.find('$')) {
+    text.remove_prefix(dollar + 1);
+    const bool is_dollar = text.starts_with('$');
+    const bool is_braced = text.starts_with('{');
+    const macro_reference field = is_dollar ? macro_reference() : read_macro_reference(text);
+    const bool is_known = std::find(known.begin(), known.end(), field.name) != known.end();
+    if (is_braced && field.length > 0 && !is_known) return std::string(field.name);
+    text.remove_prefix(is_dollar ? 1 : field.length);
+  }
+  return {};
+}
+
+inline void refuse_unknown_field(const option_value& option, std::string_view value) {
+  std::vector<std::string> known;
+  for (const auto& [name, unused] : macros_of("", 0, 0)) known.push_back(name);
+  const std::string field = unknown_field_of(value, known);
+  if (field.empty()) return;
+  const std::string nearest = nearest_name(field, known);
+  const std::string hint =
+      nearest.empty() ? std::string() : fmt::format(" (did you mean ${{{}}}?)", nearest);
+  const std::string last = known.back();
+  known.pop_back();
+  refuse_value(option, fmt::format("there is no field ${{{}}}{}; allowed are ${{{}}} and ${{{}}}, "
+                                   "and $$ means a $",
+                                   field, hint, fmt::join(known, "}, ${"), last));
+}
+
 ELASTIC_DECL option_type variable_type() {
   option_type type;
   type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
     const std::size_t equals = option.text.find('=');
     if (equals == std::string::npos || equals == 0) refuse_value(option, "NAME=VALUE is needed");
+    refuse_unknown_field(option, std::string_view(option.text).substr(equals + 1));
     target.config.workers.env.emplace_back(option.text.substr(0, equals),
                                            option.text.substr(equals + 1));
   };
