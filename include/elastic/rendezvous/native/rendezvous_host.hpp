@@ -60,6 +60,10 @@ class rendezvous_host {
   /// How many clients are connected.
   std::size_t connections() const { return server_->connections(); }
 
+  /// Erases what the agents of a job wrote in its rounds before `first_kept`, but for where workers
+  /// met: agents that speak as those of torchrun look that up later.
+  ELASTIC_DECL void forget_rounds(const std::string& run_id, std::int64_t first_kept);
+
   /// Ends the server, once the nodes were sent what they were told.
   ELASTIC_DECL task<void> stop();
 

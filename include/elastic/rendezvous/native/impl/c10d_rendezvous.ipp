@@ -478,6 +478,8 @@ ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::placed_round() {
   round.master = placed.master;
   round.agents = std::make_shared<prefix_store>(
       fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, round.round), agents_);
+  // Nobody asks for the round before the last any more.
+  if (host_) host_->forget_rounds(parameters_.run_id, round.round - 1);
   // Only the node of rank 0 serves the workers.
   if (round.group_rank != 0) {
     co_await workers_.stop();

@@ -10,8 +10,13 @@
 #include <elastic/rendezvous/native/rendezvous_service.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
+#include <system_error>
 #include <utility>
+#include <vector>
+
+#include <fmt/format.h>
 
 namespace elastic {
 
@@ -71,6 +76,26 @@ ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
   }
   server_ = std::make_unique<tcp_store_server>(std::move(executor), std::move(options));
   if (protocol == rendezvous_protocol::native) engine()->set("/" + std::string(native_key), "");
+}
+
+ELASTIC_DECL void rendezvous_host::forget_rounds(const std::string& run_id,
+                                                 std::int64_t first_kept) {
+  const std::string prefix = fmt::format("/torch.rendezvous.{}.", run_id);
+  const auto is_forgotten = [&](std::string_view key) {
+    if (!key.starts_with(prefix)) return false;
+    const std::string_view rest = key.substr(prefix.size());
+    const std::size_t end = rest.find('/');
+    if (end == std::string_view::npos) return false;
+    std::int64_t round = 0;
+    const auto [stop, failure] = std::from_chars(rest.data(), rest.data() + end, round);
+    if (failure != std::errc() || stop != rest.data() + end || round >= first_kept) return false;
+    return !key.ends_with("/MASTER_ADDR") && !key.ends_with("/MASTER_PORT");
+  };
+  std::vector<std::string> keys;
+  engine()->for_each_key([&](std::string_view key) {
+    if (is_forgotten(key)) keys.emplace_back(key);
+  });
+  for (const std::string& key : keys) engine()->erase(key);
 }
 
 ELASTIC_DECL task<void> rendezvous_host::stop() { co_await server_->stop(); }

@@ -52,7 +52,11 @@ ELASTIC_DECL mixed_rendezvous::mixed_rendezvous(rendezvous_parameters parameters
 
 ELASTIC_DECL task<rendezvous_round> mixed_rendezvous::first_round() {
   if (!meets_as_torch_ && dialect_) co_await choose_torch("");
-  if (meets_as_torch_) co_return co_await chosen_->next_round();
+  if (meets_as_torch_) {
+    rendezvous_round round = co_await chosen_->next_round();
+    if (host_) host_->forget_rounds(parameters_.run_id, round.round - 1);
+    co_return round;
+  }
   std::string refusal;
   try {
     co_return co_await chosen_->next_round();
