@@ -72,6 +72,9 @@ class key_value_engine {
   key_value_engine& operator=(const key_value_engine&) = delete;
   ELASTIC_DECL void set(std::string_view key, std::string_view value);
 
+  /// Stores every value under its key, in this order. Where it throws, those before are stored.
+  ELASTIC_DECL void set_all(std::span<const std::pair<std::string_view, std::string_view>> pairs);
+
   /// Appends to the value, which is made if it is missing.
   ELASTIC_DECL void append(std::string_view key, std::string_view value);
 

@@ -29,9 +29,9 @@ enum class store_op : std::uint8_t;
 /// Thread-safety: any thread.
 class store_meter {
  public:
-  /// A request for the operation was carried out.
-  void count(detail::store_op operation) noexcept {
-    counts_[static_cast<std::size_t>(operation)].fetch_add(1, std::memory_order_relaxed);
+  /// So many requests for the operation were carried out.
+  void count(detail::store_op operation, std::uint64_t requests = 1) noexcept {
+    counts_[static_cast<std::size_t>(operation)].fetch_add(requests, std::memory_order_relaxed);
   }
 
   /// A table is served from now on, until it is gone.

@@ -32,6 +32,21 @@ ELASTIC_DECL void key_value_engine::set(std::string_view key, std::string_view v
   deliver(lock);
 }
 
+ELASTIC_DECL void key_value_engine::set_all(
+    std::span<const std::pair<std::string_view, std::string_view>> pairs) {
+  std::unique_lock lock(mutex_);
+  try {
+    for (const auto& [key, value] : pairs) {
+      store(key, value);
+      wake_all(key);
+    }
+  } catch (const error&) {
+    deliver(lock);
+    throw;
+  }
+  deliver(lock);
+}
+
 ELASTIC_DECL void key_value_engine::append(std::string_view key, std::string_view value) {
   std::unique_lock lock(mutex_);
   const auto entry = values_.find(key);
