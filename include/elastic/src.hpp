@@ -51,6 +51,7 @@
 #include <elastic/agent/standby/impl/warm_standby.ipp>
 #include <elastic/base/detail/impl/base64.ipp>
 #include <elastic/base/detail/impl/concurrent_run.ipp>
+#include <elastic/base/detail/impl/descriptor_share.ipp>
 #include <elastic/base/detail/impl/json_fields.ipp>
 #include <elastic/base/detail/impl/json_text.ipp>
 #include <elastic/base/detail/impl/mount_table.ipp>
@@ -268,6 +269,7 @@
 #include <elastic/store/detail/impl/tcp_store_budget.ipp>
 #include <elastic/store/detail/impl/tcp_store_connection.ipp>
 #include <elastic/store/detail/impl/tcp_store_link.ipp>
+#include <elastic/store/detail/impl/tcp_store_newcomers.ipp>
 #include <elastic/store/detail/impl/tcp_store_protocol.ipp>
 #include <elastic/store/detail/impl/tcp_store_reactor_connection.ipp>
 #include <elastic/store/detail/impl/tcp_store_ring_connection.ipp>

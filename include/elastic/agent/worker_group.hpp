@@ -13,6 +13,7 @@
 #include <elastic/agent/worker_spec.hpp>
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/descriptor_share.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
@@ -366,6 +367,7 @@ class worker_group {
   };
 
   worker_spec spec_;
+  detail::descriptor_need descriptors_;
   log_layout& layout_;
   std::shared_ptr<logs_specs> logs_;
   logger log_;

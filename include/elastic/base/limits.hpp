@@ -47,8 +47,14 @@ inline constexpr std::chrono::milliseconds store_farewell{100};
 inline constexpr std::size_t store_entries = 16 * 1024 * 1024;
 /// Keys that one client of a store server watches.
 inline constexpr std::size_t store_watches_per_client = 1024;
-/// File descriptors of the process that a store server leaves to others, at most.
+/// File descriptors of the process that a store server leaves to others, at most, beside those that
+/// agents need for their workers.
 inline constexpr std::size_t store_spared_descriptors = 256;
+/// What an agent needs for a worker: its process, pipes, files and standby, and its connections to
+/// the control channel.
+inline constexpr std::size_t worker_descriptors = 24;
+/// How long the start of workers waits for descriptors that servers give up.
+inline constexpr std::chrono::milliseconds descriptor_patience{2000};
 /// To how many open files a program raises its limit, since each connection takes memory, too.
 inline constexpr std::size_t open_files = 65'536;
 /// The state of a rendezvous as agents of PyTorch write it: some 13,000 nodes.
@@ -65,10 +71,17 @@ inline constexpr std::size_t rendezvous_message_bytes = 64 * 1024;
 /// A job's secret: more is needed than can be guessed.
 inline constexpr std::size_t job_secret_least_bytes = 16;
 inline constexpr std::size_t job_secret_bytes = 4096;
-/// How long a client of a job with a secret may take to show that it holds it, and how many others
-/// may come meanwhile: above either it is disconnected.
-inline constexpr std::chrono::seconds store_handshake{10};
-inline constexpr std::size_t store_handshakes = 1024;
+/// Clients of a store server that have sent a part of their first message, or have not shown yet
+/// that they hold the job's secret: how long they may take for it, how many there may be, and what
+/// they may make the server hold together. Above a bound the oldest of them is disconnected.
+inline constexpr std::chrono::seconds store_newcomer_time{10};
+inline constexpr std::size_t store_newcomers = 1024;
+inline constexpr std::size_t store_newcomers_bytes = 16 * 1024 * 1024;
+/// The first message of an agent, and the first TLS record of a client.
+inline constexpr std::size_t first_message_bytes = 8 * 1024;
+/// A newcomer that makes the server hold more is disconnected before older ones: more than a TLS
+/// handshake takes. A store's client may begin with a large value.
+inline constexpr std::size_t store_newcomer_share = 64 * 1024;
 /// Addresses that a server remembers so as to log only once that it turned one away.
 inline constexpr std::size_t store_refused_addresses = 1024;
 /// The addresses that a node tells the others of, and their text.

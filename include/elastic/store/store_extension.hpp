@@ -44,6 +44,11 @@ class store_extension {
     /// Errors: `error`, whose sentence is what the server's log says; the client is disconnected.
     virtual void received(std::string_view bytes) = 0;
 
+    /// Whether a first message has arrived whole and was accepted. Until then the server bounds
+    /// what the client makes it hold, and for how long (`limits::store_newcomers_bytes`,
+    /// `limits::store_newcomer_time`).
+    virtual bool has_begun() const = 0;
+
     /// How many bytes the client makes the extension hold, roughly. They count as what it makes the
     /// server hold.
     virtual std::size_t held() const { return 0; }

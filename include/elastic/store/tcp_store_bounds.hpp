@@ -8,7 +8,7 @@
 
 namespace elastic {
 
-/// What a TCPStore server takes from one client before it hangs up.
+/// What a TCPStore server takes from a client before it hangs up.
 struct tcp_store_bounds {
   std::size_t key_bytes = limits::store_key_bytes;
   std::size_t value_bytes = limits::store_value_bytes;
@@ -16,6 +16,9 @@ struct tcp_store_bounds {
   std::size_t keys_per_request = limits::store_keys_per_request;
   /// One request with all of its keys and values.
   std::size_t request_bytes = limits::store_request_bytes;
+  /// Everything that all clients together make the server hold beside the table; above it, those
+  /// that hold most are disconnected.
+  std::size_t clients_bytes = limits::store_clients_bytes;
 };
 
 }  // namespace elastic

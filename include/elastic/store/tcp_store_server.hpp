@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/descriptor_share.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
@@ -24,7 +25,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <set>
@@ -58,7 +58,7 @@ struct tcp_store_server_options {
   /// Whether the clients' bytes move through an io_uring if the kernel allows one.
   bool use_ring = true;
   /// Only clients that hold it are served, within bounds on how many show that and how long it may
-  /// take (`limits::store_handshake`); none: everybody.
+  /// take (`limits::store_newcomer_time`); none: everybody.
   std::optional<job_secret> secret;
   /// Whether clients wait until `admit` says which of them are served.
   bool waits_for_filter = false;
@@ -196,7 +196,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
 
   // How many connections of all servers leave descriptors to others: workers have to be started,
   // too.
-  ELASTIC_DECL static std::size_t spare_descriptors();
+  ELASTIC_DECL std::size_t most_connections() const;
 
   // Each server has room for some clients however many another one has.
   ELASTIC_DECL bool is_full() const;
@@ -208,15 +208,12 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
 
   // ---- strangers -----------------------------------------------------------------------------
 
-  struct handshake {
-    std::weak_ptr<tcp_store_connection> client;
-    time_point deadline;
-  };
+  ELASTIC_DECL task<void> end_late_newcomers();
 
-  // The client has to show that it holds the secret, in time and before too many others have come.
-  ELASTIC_DECL void begin_handshake(const std::shared_ptr<tcp_store_connection>& connection);
-  ELASTIC_DECL task<void> end_late_handshakes();
-  ELASTIC_DECL void end_first_handshake(const std::string& complaint);
+  // Closes as many connections as are wanted, whose descriptors others need: first of clients that
+  // have said nothing yet, then of the store's; the oldest first. Agents' conversations stay.
+  ELASTIC_DECL void shed(descriptor_request& request);
+  ELASTIC_DECL void lend_descriptors();
 
   // Says it once for each address.
   ELASTIC_DECL void note_stranger(const asio::ip::address& from, const std::string& why);
@@ -236,18 +233,23 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   elastic::endpoint endpoint_;
   std::shared_ptr<detail::ring> ring_;
   std::vector<acceptor> acceptors_;
-  std::unordered_map<tcp_store_connection*, std::shared_ptr<tcp_store_connection>> connections_;
+  struct numbered_connection {
+    std::uint64_t number;
+    std::shared_ptr<tcp_store_connection> client;
+  };
+  std::unordered_map<tcp_store_connection*, numbered_connection> connections_;
+  std::uint64_t last_connection_ = 0;
   client_count connected_;
-  std::size_t most_connections_ = spare_descriptors();
-  std::shared_ptr<tcp_store_budget> budget_;
+  const std::size_t descriptors_ = descriptor_limit();
+  tcp_store_accounts accounts_;
   std::unique_ptr<char[]> scratch_;
   bool is_closed_ = false;
   bool has_backed_off_ = false;
   std::optional<address_filter> filter_;
   event_flag is_open_;
-  // In the order of their deadlines; some have succeeded, or their clients are gone.
-  std::deque<handshake> handshakes_;
-  event_flag has_handshakes_;
+  event_flag has_newcomers_;
+  std::optional<descriptor_lender> lender_;
+  time_point resting_until_ = time_point::min();
   std::set<asio::ip::address> strangers_;
   // No connection is left, and none will come.
   event_flag disconnected_;

@@ -89,6 +89,8 @@ class mute_server final : public elastic::store_extension {
  private:
   struct silence final : conversation {
     void received(std::string_view) override {}
+    bool has_begun() const override { return true; }
+    std::size_t held() const override { return 0; }
   };
 };
 

@@ -1,7 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
+#include <elastic/base/asio.hpp>
+#include <elastic/base/detail/descriptor_share.hpp>
 #include <elastic/base/detail/random.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
+#include <elastic/base/limits.hpp>
 #include <elastic/store/store_extension.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 
@@ -25,7 +29,9 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 namespace elastic {
@@ -504,6 +510,8 @@ class amplifying_extension final : public store_extension {
         receiver.send(std::string(answer_bytes, 'x'));
       }
     }
+    bool has_begun() const override { return true; }
+    std::size_t held() const override { return 0; }
     amplifying_extension& extension;
     client& receiver;
   };
@@ -648,6 +656,250 @@ TEST_CASE("tcp_store_server: the servers of a process share its file descriptors
     CHECK((*full_server)->connections() == 48);
     full_server.reset();
     CHECK(comes_true([&] { return second_server->connections() == 20; }));
+  });
+}
+
+TEST_CASE("tcp_store_server: leaves the descriptors that workers need to them", "[store]") {
+  on_each_io([](tcp_store_server_options options) {
+    // Of 64, 16 are for anything else and 10 for workers.
+    const detail::descriptor_need workers(10);
+    file_limit limit(64);
+    background_store server(options);
+    limit.lift();
+    std::vector<std::unique_ptr<raw_client>> clients;
+    for (int i = 0; i < 60; ++i) {
+      clients.push_back(std::make_unique<raw_client>(server->port()));
+      clients.back()->send(count_keys);
+    }
+    CHECK(comes_true([&] { return server->connections() == 38; }));
+    for (std::size_t i = 0; i < 38; ++i) CHECK(clients[i]->receive(8) == number_0);
+    CHECK(server->connections() == 38);
+  });
+}
+
+TEST_CASE("tcp_store_server: gives descriptors up, first those of clients that say nothing",
+          "[store]") {
+  on_each_io([](tcp_store_server_options options) {
+    options.extension = std::make_shared<amplifying_extension>();
+    background_store server(options);
+    raw_client agent(server->port());
+    agent.send("amplify?");
+    CHECK(agent.receive(10).size() == 10);
+    raw_client first_client(server->port());
+    CHECK(first_client.ask(count_keys, 8) == number_0);
+    raw_client silent_client(server->port());
+    raw_client second_client(server->port());
+    CHECK(second_client.ask(count_keys, 8) == number_0);
+    CHECK(comes_true([&] { return server->connections() == 4; }));
+
+    const auto two = detail::descriptor_lender::ask(2);
+    CHECK(silent_client.is_closed());
+    CHECK(first_client.is_closed());
+    CHECK(comes_true([&] { return two->unanswered == 0; }));
+    CHECK(two->given == 2);
+    CHECK(second_client.ask(count_keys, 8) == number_0);
+    const auto many = detail::descriptor_lender::ask(100);
+    CHECK(second_client.is_closed());
+    CHECK(comes_true([&] { return many->unanswered == 0; }));
+    CHECK(many->given == 1);
+    CHECK(comes_true([&] { return server->connections() == 1; }));
+  });
+}
+
+TEST_CASE("tcp_store_server: makes room for workers where descriptors are short", "[store]") {
+  on_each_io([](tcp_store_server_options options) {
+    background_store server(options);
+    std::vector<std::unique_ptr<raw_client>> clients;
+    for (int i = 0; i < 50; ++i) {
+      clients.push_back(std::make_unique<raw_client>(server->port()));
+      CHECK(clients.back()->ask(count_keys, 8) == number_0);
+    }
+    asio::io_context context{1};
+    // It opens descriptors for its first timer.
+    system_time clock;
+    asio::co_spawn(context, clock.sleep_until({}), asio::detached);
+    const auto make_room = [&](std::size_t count) {
+      context.run();
+      context.restart();
+      asio::co_spawn(context,
+                     detail::make_room_for_descriptors(std::make_shared<system_time>(), count),
+                     asio::detached);
+      context.run();
+    };
+    make_room(10);
+    CHECK(server->connections() == 50);
+    const std::size_t open = detail::descriptor_limit() - detail::free_descriptors();
+    file_limit limit(open + 10);
+    make_room(30);
+    CHECK(detail::free_descriptors() >= 30);
+    limit.lift();
+    CHECK(server->connections() <= 30);
+    CHECK(server->connections() >= 25);
+  });
+}
+
+// The clock of the machine, put forward by a test.
+class clock_ahead final : public time_source {
+ public:
+  void jump(duration by) { ahead_ += by.count(); }
+  time_point now() const override { return real_.now() + duration(ahead_.load()); }
+  wall_time wall_now() const override { return real_.wall_now(); }
+  task<void> sleep_until(time_point deadline) override {
+    while (now() < deadline) co_await real_.sleep_until(real_.now() + std::chrono::milliseconds(1));
+  }
+
+ private:
+  system_time real_;
+  std::atomic<duration::rep> ahead_ = 0;
+};
+
+TEST_CASE("tcp_store_server: half of a first message is waited for in vain only so long",
+          "[store]") {
+  on_each_io([](tcp_store_server_options options) {
+    const auto clock = std::make_shared<clock_ahead>();
+    const auto log = std::make_shared<server_log>();
+    options.time = clock;
+    options.log = logger(log, log_level::info);
+    background_store server(options);
+    raw_client silent_client(server->port());
+    raw_client known_client(server->port());
+    CHECK(known_client.ask(count_keys + set_k.substr(0, 7), 8) == number_0);
+    raw_client greeting_client(server->port());
+    greeting_client.send(from_hex("00cef7853c"));
+    raw_client half_client(server->port());
+    half_client.send(set_k.substr(0, 7));
+    CHECK(comes_true([&] { return server->connections() == 4; }));
+    // Another one that was answered, so that what came before was seen.
+    raw_client last_client(server->port());
+    CHECK(last_client.ask(count_keys, 8) == number_0);
+    clock->jump(limits::store_newcomer_time);
+    CHECK(half_client.is_closed());
+    CHECK(comes_true([&] {
+      return log->count(log_level::info, "its first message is not whole within 10 s") == 1;
+    }));
+    CHECK(known_client.ask(set_k.substr(7) + count_keys, 8) == number_1);
+    CHECK(silent_client.ask(count_keys, 8) == number_1);
+    // A ping of 2.2 and later.
+    CHECK(to_hex(greeting_client.ask(from_hex("0d01020304"), 4)) == "01020304");
+  });
+}
+
+TEST_CASE("tcp_store_server: first messages hold a bounded amount, the oldest is put out",
+          "[store]") {
+  on_each_io([](tcp_store_server_options options) {
+    const auto log = std::make_shared<server_log>();
+    options.log = logger(log, log_level::info);
+    background_store server(options);
+    // A SET of 8 MiB, less than half of which comes.
+    std::string half = from_hex("0002000000000000002f6b0000800000000000");
+    half.resize(3 * 1024 * 1024, 'x');
+    raw_client known_client(server->port());
+    CHECK(known_client.ask(count_keys, 8) == number_0);
+    CHECK(known_client.send(half));
+    std::vector<std::unique_ptr<raw_client>> clients;
+    // Each takes 3 to 6 MiB.
+    for (int i = 0; i < 6; ++i) {
+      clients.push_back(std::make_unique<raw_client>(server->port()));
+      CHECK(clients.back()->send(half));
+    }
+    CHECK(clients.front()->is_closed());
+    CHECK(comes_true([&] { return server->connections() < 6; }));
+    CHECK(server->connections() >= 3);
+    CHECK(log->count(log_level::info, "all such clients exceed 16777216 bytes") > 0);
+    CHECK(known_client.is_silent());
+  });
+}
+
+TEST_CASE("tcp_store_server: strangers are put out by later ones", "[store][tls]") {
+  on_each_io([](tcp_store_server_options options) {
+    // Of 256, 192 are for clients, half of them for newcomers.
+    constexpr std::size_t most = 96;
+    const auto log = std::make_shared<server_log>();
+    options.log = logger(log, log_level::info);
+    options.secret.emplace("0123456789abcdef");
+    file_limit limit(256);
+    background_store server(options);
+    limit.lift();
+    std::vector<std::unique_ptr<raw_client>> clients;
+    for (std::size_t i = 0; i < most + 3; ++i) {
+      clients.push_back(std::make_unique<raw_client>(server->port()));
+    }
+    for (std::size_t i = 0; i < 3; ++i) CHECK(clients[i]->is_closed());
+    CHECK(comes_true([&] { return server->connections() == most; }));
+    for (std::size_t i = 3; i < clients.size(); ++i) CHECK(clients[i]->is_silent());
+    CHECK(log->count(log_level::warning, "it has not shown that it holds this job's secret") == 1);
+  });
+}
+
+// Connects from an address of this host and says what no client says.
+void connect_as_stranger(std::uint16_t port, std::uint32_t from) {
+  const detail::unique_fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(from);
+  REQUIRE(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0);
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  at.sin_port = htons(port);
+  REQUIRE(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0);
+  ::send(socket.get(), "x", 1, MSG_NOSIGNAL);
+  char alert[16];
+  while (::recv(socket.get(), alert, sizeof alert, 0) > 0) {
+  }
+}
+
+TEST_CASE("tcp_store_server: strangers are logged from so many addresses and no more",
+          "[store][tls]") {
+  on_each_io([](tcp_store_server_options options) {
+    const auto log = std::make_shared<server_log>();
+    options.log = logger(log, log_level::info);
+    options.secret.emplace("0123456789abcdef");
+    background_store server(options);
+    constexpr std::uint32_t first = 0x7f010001;
+    const auto most = static_cast<std::uint32_t>(limits::store_refused_addresses);
+    for (std::uint32_t i = 0; i < most + 20; ++i) connect_as_stranger(server->port(), first + i);
+    CHECK(comes_true([&] { return server->connections() == 0; }));
+    CHECK(log->count(log_level::warning, "turned away") == most);
+    CHECK(log->count(log_level::warning, "turned away 127.1.0.1:") == 1);
+  });
+}
+
+TEST_CASE("tcp_store_server: what all clients hold is bounded, the largest is disconnected",
+          "[store]") {
+  on_each_io([](tcp_store_server_options options) {
+    const auto log = std::make_shared<server_log>();
+    options.log = logger(log, log_level::info);
+    options.bounds.clients_bytes = 2'300'000;
+    background_store server(options);
+    const auto wait_for = [&](raw_client& client, int count) {
+      const std::size_t waiting = server->engine()->waiters();
+      const auto sized = [](std::uint64_t size) {
+        return std::string(reinterpret_cast<const char*>(&size), sizeof size);
+      };
+      std::string wait = from_hex("05") + sized(static_cast<std::uint64_t>(count));
+      for (int key = 0; key < count; ++key) {
+        const std::string name = "/missing/" + std::to_string(key);
+        wait += sized(name.size()) + name;
+      }
+      CHECK(client.ask(count_keys, 8) == number_0);
+      CHECK(client.send(wait));
+      CHECK(comes_true([&] { return server->engine()->waiters() == waiting + 1; }));
+    };
+    // Each key takes limits::store_wait_bytes and its name: 0.2, 1.7 and 0.9 MB.
+    raw_client small_client(server->port());
+    wait_for(small_client, 1000);
+    raw_client large_client(server->port());
+    wait_for(large_client, 10'000);
+    CHECK(server->connections() == 2);
+    raw_client last_client(server->port());
+    CHECK(last_client.ask(count_keys, 8) == number_0);
+    std::string half = from_hex("0002000000000000002f6b0000800000000000");
+    half.resize(900'000, 'x');
+    CHECK(last_client.send(half));
+    CHECK(large_client.is_closed());
+    CHECK(comes_true([&] { return server->connections() == 2; }));
+    CHECK(log->count(log_level::info, "all clients exceed 2300000 bytes") == 1);
+    CHECK(small_client.is_silent());
+    CHECK(last_client.is_silent());
   });
 }
 

@@ -132,6 +132,8 @@ class amplifier final : public store_extension {
     void received(std::string_view bytes) override {
       for (std::size_t i = 0; i < bytes.size(); ++i) receiver.send(std::string(factor, 'x'));
     }
+    bool has_begun() const override { return true; }
+    std::size_t held() const override { return 0; }
     client& receiver;
   };
 };
@@ -173,7 +175,9 @@ TEST_CASE("tcp_store_session: half a request, waits and watches count as held", 
   std::string request;
   write.with_value(request, store_op::set, "/k", std::string(1000, 'x'));
   session.consume(std::string_view(request).substr(0, 500));
-  CHECK(session.held() == 500);
+  // Beside the bytes, a little for where the key is.
+  CHECK(session.held() >= 500);
+  CHECK(session.held() < 600);
   session.consume(std::string_view(request).substr(500));
   CHECK(session.held() == 0);
   request.clear();

@@ -79,6 +79,11 @@ inline std::string path_in(const log_layout& layout, const std::string& path) {
   return layout.enabled() && path.starts_with(layout.root()) ? path : std::string();
 }
 
+/// How many descriptors the workers of an agent need.
+inline std::size_t descriptors_of(const worker_spec& spec) {
+  return static_cast<std::size_t>(std::max(spec.nproc_per_node, 0)) * limits::worker_descriptors;
+}
+
 }  // namespace detail
 
 ELASTIC_DECL worker_group::worker_group(asio::any_io_executor strand, worker_spec spec,
@@ -88,6 +93,7 @@ ELASTIC_DECL worker_group::worker_group(asio::any_io_executor strand, worker_spe
 ELASTIC_DECL worker_group::worker_group(completed, asio::any_io_executor strand, worker_spec spec,
                                         const agent_services& services, log_layout& layout)
     : spec_(std::move(spec)),
+      descriptors_(detail::descriptors_of(spec_)),
       layout_(layout),
       logs_(services.logs ? services.logs : std::make_shared<default_logs_specs>()),
       log_(services.log),
@@ -115,6 +121,10 @@ ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ran
                             "them first",
                             processes_.running(), processes_.starting()));
   }
+  // Where a process may open few files, the workers are started with what there is.
+  const std::size_t most_needed = detail::descriptor_limit() / 2;
+  const std::size_t needed = std::min(detail::descriptors_of(spec_), most_needed);
+  co_await detail::make_room_for_descriptors(time_, needed);
   co_await make_directories(restart_count);
   const job_context job = make_job_context(spec_, round, std::move(run_id), restart_count);
   attempt_ = attempt();

@@ -4,6 +4,7 @@
 
 #include <elastic/base/config.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -21,12 +22,12 @@ class frame_reader {
   /// @param bound  the most bytes of a message
   explicit frame_reader(std::size_t bound) : bound_(bound) {}
 
-  /// Takes messages of up to so many bytes from now on.
-  void raise_bound(std::size_t bound) { bound_ = bound; }
+  /// Takes messages of up to so many bytes from now on, or of more if it did before.
+  void raise_bound(std::size_t bound) { bound_ = std::max(bound_, bound); }
 
   ELASTIC_DECL void append(std::string_view bytes);
 
-  /// The next whole message, which stays valid until the next call of `append`.
+  /// The next whole message, which stays valid until the next call of a member that changes this.
   /// Errors: `errc::protocol_violation` if it is longer than the bound.
   ELASTIC_DECL std::optional<std::string_view> next();
 
@@ -35,6 +36,8 @@ class frame_reader {
 
  private:
   static constexpr std::size_t header = 4;
+
+  ELASTIC_DECL void release();
 
   std::size_t bound_;
   std::string bytes_;

@@ -48,6 +48,9 @@ class secure_session {
   /// bytes were changed on their way. The session is of no use then.
   ELASTIC_DECL void received(std::string_view bytes, std::string& plain);
 
+  /// The memory that it takes, in bytes, roughly.
+  ELASTIC_DECL std::size_t held() const;
+
   /// What is to be sent now; empty if nothing is.
   ELASTIC_DECL std::string take_output();
 
@@ -55,11 +58,18 @@ class secure_session {
   struct engine;
 
   ELASTIC_DECL void check_first(std::string_view bytes);
+
+  // Keeps the first bytes of a client. Result: whether its first record is whole.
+  ELASTIC_DECL bool take_first(std::string_view bytes);
   ELASTIC_DECL void shake_hands();
   ELASTIC_DECL void read_all(std::string& plain);
   [[noreturn]] ELASTIC_DECL void refuse();
 
+  // OpenSSL's context points into it.
+  job_secret secret_;
+  // A server makes it when the first record is whole: it takes much more memory than that.
   std::unique_ptr<engine> engine_;
+  std::string first_record_;
   session_role role_;
   bool is_ready_ = false;
   bool has_heard_ = false;

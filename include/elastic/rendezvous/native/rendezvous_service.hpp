@@ -86,6 +86,7 @@ class rendezvous_service final : public store_extension,
     node_conversation(const node_conversation&) = delete;
     node_conversation& operator=(const node_conversation&) = delete;
     ELASTIC_DECL void received(std::string_view bytes) override;
+    ELASTIC_DECL bool has_begun() const override;
     std::size_t held() const override { return frames_.held() + of_.held_by(id_); }
 
    private:

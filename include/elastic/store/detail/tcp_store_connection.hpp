@@ -7,6 +7,7 @@
 #include <elastic/net/detail/secure_session.hpp>
 #include <elastic/net/job_secret.hpp>
 #include <elastic/store/detail/tcp_store_budget.hpp>
+#include <elastic/store/detail/tcp_store_newcomers.hpp>
 #include <elastic/store/detail/tcp_store_session.hpp>
 #include <elastic/store/key_value_engine.hpp>
 #include <elastic/store/store_extension.hpp>
@@ -26,6 +27,12 @@ namespace elastic::detail {
 
 using store_strand = asio::strand<asio::any_io_executor>;
 
+/// Where the connections of a server note what they make it hold.
+struct tcp_store_accounts {
+  std::shared_ptr<tcp_store_budget> all;
+  std::shared_ptr<tcp_store_newcomers> newcomers;
+};
+
 /// One client of a server: a session and the rules by which bytes move, without saying how. The
 /// transport derives from it: it brings what arrives to `received`, sends when told to, and calls
 /// `advance` when something was sent.
@@ -34,6 +41,7 @@ using store_strand = asio::strand<asio::any_io_executor>;
 class tcp_store_connection : public key_value_engine::listener,
                              public store_extension::client,
                              public tcp_store_budget::client,
+                             public tcp_store_newcomers::client,
                              public std::enable_shared_from_this<tcp_store_connection> {
  public:
   /// Called once, on the strand, when the connection is closed and none of its operations is
@@ -42,7 +50,7 @@ class tcp_store_connection : public key_value_engine::listener,
   ELASTIC_DECL tcp_store_connection(store_strand strand, std::shared_ptr<key_value_engine> engine,
                                     const tcp_store_bounds& bounds,
                                     tcp_store_legacy_dialect dialect,
-                                    std::shared_ptr<tcp_store_budget> budget, gone_handler on_gone);
+                                    tcp_store_accounts accounts, gone_handler on_gone);
 
   ELASTIC_DECL ~tcp_store_connection() override;
   tcp_store_connection(const tcp_store_connection&) = delete;
@@ -59,6 +67,12 @@ class tcp_store_connection : public key_value_engine::listener,
   /// Whether what the client says is looked at.
   bool is_trusted() const { return !secret_ || (secure_ && secure_->is_ready()); }
 
+  /// Whether it has said a first message that was accepted.
+  bool has_begun() const { return has_begun_; }
+
+  /// Whether it converses with the server's extension.
+  bool is_of_extension() const { return session_.is_of_extension(); }
+
   /// Closes it as soon as what it has to say is said.
   ELASTIC_DECL void finish();
 
@@ -67,6 +81,7 @@ class tcp_store_connection : public key_value_engine::listener,
 
   /// Drops what is unsent now and closes the connection soon.
   ELASTIC_DECL void drop(std::string complaint) override;
+  ELASTIC_DECL void put_out(tcp_store_newcomers::problem why) override;
   ELASTIC_DECL void send(std::string_view bytes) override;
   ELASTIC_DECL void hang_up() override;
 
@@ -136,6 +151,8 @@ class tcp_store_connection : public key_value_engine::listener,
 
   // Tells the budget what this client holds, and `extra` that it is about to.
   ELASTIC_DECL void settle(std::size_t extra = 0);
+  ELASTIC_DECL std::size_t held() const;
+  ELASTIC_DECL void settle_newcomer(std::size_t bytes);
   ELASTIC_DECL asio::ip::tcp::endpoint end_of(int (*ask)(int, sockaddr*, socklen_t*)) const;
 
   tcp_store_session session_;
@@ -145,9 +162,11 @@ class tcp_store_connection : public key_value_engine::listener,
   std::unique_ptr<secure_session> secure_;
   // What is enciphered and not yet handed to the transport.
   std::string wire_;
-  std::shared_ptr<tcp_store_budget> budget_;
+  tcp_store_accounts accounts_;
   gone_handler on_gone_;
   std::size_t settled_ = 0;
+  bool has_begun_ = false;
+  bool is_newcomer_ = false;
   bool is_dropped_ = false;
   bool is_executing_ = false;
   bool is_finishing_ = false;

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 // PyTorch's TCPStore on the wire, as encoding and decoding alone. A request is one byte of
@@ -145,6 +146,11 @@ class request_parser {
   /// True before the first byte of a request.
   bool at_start() const { return used_ == 0; }
 
+  /// Looks, between two requests, for a whole SET of 2.2 and later at the front of `input`.
+  /// Result: its size, 0 if there is none, or one that is out of bounds.
+  ELASTIC_DECL std::size_t whole_set(std::string_view input,
+                                     std::pair<std::string_view, std::string_view>& pair) const;
+
   /// Names the operation of the request; its byte is the first of `input`.
   ELASTIC_DECL void begin(store_op op);
 
@@ -155,6 +161,9 @@ class request_parser {
   /// The complete request and how many bytes it took.
   const store_request& request() const { return request_; }
   std::size_t used() const { return used_; }
+
+  /// The memory that an incomplete request takes here, in bytes.
+  std::size_t held() const { return at_start() ? 0 : pieces_.capacity() * sizeof(piece); }
 
   /// Makes ready for the next request. What a large one needed is not kept.
   ELASTIC_DECL void finish();

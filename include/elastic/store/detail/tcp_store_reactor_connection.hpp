@@ -30,7 +30,7 @@ class tcp_store_reactor_connection final : public tcp_store_connection {
                                             std::shared_ptr<key_value_engine> engine,
                                             const tcp_store_bounds& bounds,
                                             tcp_store_legacy_dialect dialect,
-                                            std::shared_ptr<tcp_store_budget> budget,
+                                            tcp_store_accounts accounts,
                                             gone_handler on_gone);
 
  private:

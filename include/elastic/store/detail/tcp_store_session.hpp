@@ -64,12 +64,19 @@ class tcp_store_session {
   std::string& output() { return output_; }
   std::size_t unsent() const { return output_.size(); }
 
-  /// What this client makes the server keep: unsent replies, unexecuted requests, the keys that it
-  /// waits for and watches, and what an extension keeps for it; in bytes, roughly.
-  std::size_t held() const {
-    const std::size_t further = conversation_ ? conversation_->held() : 0;
-    return output_.size() + input_.size() + waited_ + watched_ + further;
-  }
+  /// What this client makes the server keep: unsent replies, unexecuted requests, messages that are
+  /// not whole, the keys that it waits for and watches, and what the extension holds for it; in
+  /// bytes, roughly.
+  ELASTIC_DECL std::size_t held() const;
+
+  /// Whether a first request was executed, or the extension has accepted a first message.
+  ELASTIC_DECL bool has_begun() const;
+
+  /// Whether a part of a request has arrived, or of the first message to the extension.
+  bool is_midway() const { return !input_.empty() || (conversation_ && !has_begun()); }
+
+  /// Whether it converses with the extension.
+  bool is_of_extension() const { return conversation_ != nullptr; }
 
   /// Ends the session by the server's decision.
   ELASTIC_DECL void fail(std::string complaint);
@@ -105,10 +112,15 @@ class tcp_store_session {
   ELASTIC_DECL store_op operation_of(char byte);
   ELASTIC_DECL store_op legacy_operation_of(char byte);
 
+  // Executes the whole SETs at the front at once: clients send many of them in one go.
+  // Result: how many bytes they took.
+  ELASTIC_DECL std::size_t execute_sets(std::string_view input);
+
   // Result: whether the request is done; if not, the session paused within it or has ended.
   ELASTIC_DECL bool execute_guarded(const store_request& request);
   ELASTIC_DECL bool execute(const store_request& request);
   ELASTIC_DECL bool execute_rare(const store_request& request);
+  ELASTIC_DECL void set_all(const std::vector<std::string_view>& texts);
 
   // ---- replies --------------------------------------------------------------------------------
 
@@ -139,6 +151,7 @@ class tcp_store_session {
   state state_ = state::reading;
   first_bytes generation_ = first_bytes::undecided;
   bool is_first_ = true;
+  bool has_executed_ = false;
   bool watches_only_ = false;
   bool is_2_1_ = false;
   key_value_engine::wait_id wait_ = 0;

@@ -16,7 +16,6 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -40,6 +39,9 @@ ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& at) {
   const int on = 1;
   const int off = 0;
   ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  // What is accepted inherits these, which saves a call for each of them.
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  keep_alive(fd);
   join_cut(fd);
   if (at.address().is_v6()) {
     // "::" is the whole host, IPv4 included; any other address is only itself.
@@ -115,10 +117,9 @@ ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor 
                                                           tcp_store_server_options options)
     : strand_(asio::make_strand(executor)),
       options_(std::move(options)),
-      budget_(std::make_shared<tcp_store_budget>(limits::store_clients_bytes)),
       scratch_(std::make_unique_for_overwrite<char[]>(scratch_bytes)),
       is_open_(strand_),
-      has_handshakes_(strand_),
+      has_newcomers_(strand_),
       disconnected_(strand_),
       tasks_(strand_) {
   if (!options_.engine) options_.engine = std::make_shared<key_value_engine>();
@@ -127,6 +128,11 @@ ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor 
     options_.meter->add(options_.engine);
   }
   if (!options_.time) options_.time = std::make_shared<system_time>();
+  accounts_.all = std::make_shared<tcp_store_budget>(options_.bounds.clients_bytes);
+  // Newcomers have half of the descriptors at most.
+  accounts_.newcomers = std::make_shared<tcp_store_newcomers>(
+      options_.time, std::min(limits::store_newcomers, most_connections() / 2),
+      [this] { has_newcomers_.set(); });
   if (options_.use_ring) make_ring();
   if (options_.address.empty()) options_.address = every_address();
   open(addresses_of(executor, options_.address));
@@ -136,7 +142,8 @@ ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor 
 ELASTIC_DECL void tcp_store_server_core::start() {
   const auto self = shared_from_this();
   if (options_.extension) tasks_.spawn(run_and_log(self, options_.extension->run()));
-  if (options_.secret) tasks_.spawn(run_and_log(self, end_late_handshakes()));
+  tasks_.spawn(run_and_log(self, end_late_newcomers()));
+  lend_descriptors();
   for (acceptor& listening : acceptors_) tasks_.spawn(run_and_log(self, accept_all(listening)));
 }
 
@@ -258,9 +265,6 @@ ELASTIC_DECL int tcp_store_server_core::accept_waiting(acceptor& listening) {
     }
     if (fd >= 0) {
       has_backed_off_ = false;
-      const int on = 1;
-      ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-      keep_alive(fd);
       detail::join_cut(fd);
       serve(connect(fd, from.ss_family == AF_INET6));
       continue;
@@ -284,16 +288,17 @@ ELASTIC_DECL bool tcp_store_server_core::is_admitted(const sockaddr_storage& fro
   return false;
 }
 
-ELASTIC_DECL std::size_t tcp_store_server_core::spare_descriptors() {
-  rlimit files{};
-  ::getrlimit(RLIMIT_NOFILE, &files);
-  const auto limit = static_cast<std::size_t>(files.rlim_cur);
-  return limit - std::min(limit / 4, limits::store_spared_descriptors);
+ELASTIC_DECL std::size_t tcp_store_server_core::most_connections() const {
+  const std::size_t quarter = descriptors_ / 4;
+  const std::size_t spared =
+      std::min(quarter, limits::store_spared_descriptors) + descriptor_need::of_all();
+  return descriptors_ - std::min(spared, 3 * quarter);
 }
 
 ELASTIC_DECL bool tcp_store_server_core::is_full() const {
   constexpr std::size_t always = 8;
-  return client_count::of_all_servers() >= most_connections_ && connections_.size() >= always;
+  if (options_.time->now() < resting_until_ && connections_.size() >= always) return true;
+  return client_count::of_all_servers() >= most_connections() && connections_.size() >= always;
 }
 
 ELASTIC_DECL void tcp_store_server_core::note_back_off(int problem) {
@@ -311,7 +316,7 @@ ELASTIC_DECL std::shared_ptr<tcp_store_connection> tcp_store_server_core::connec
   if (ring_) {
     return std::make_shared<tcp_store_ring_connection>(fd, ring_, strand_, options_.engine,
                                                        options_.bounds, options_.legacy_dialect,
-                                                       budget_, std::move(on_gone));
+                                                       accounts_, std::move(on_gone));
   }
   tcp_store_reactor_connection::socket peer(strand_);
   asio::error_code failure;
@@ -325,47 +330,55 @@ ELASTIC_DECL std::shared_ptr<tcp_store_connection> tcp_store_server_core::connec
   peer.non_blocking(true, failure);
   return std::make_shared<tcp_store_reactor_connection>(
       std::move(peer), std::span<char>(scratch_.get(), scratch_bytes), options_.engine,
-      options_.bounds, options_.legacy_dialect, budget_, std::move(on_gone));
+      options_.bounds, options_.legacy_dialect, accounts_, std::move(on_gone));
 }
 
 ELASTIC_DECL void tcp_store_server_core::serve(
     const std::shared_ptr<tcp_store_connection>& connection) {
   if (!connection) return;
-  connections_.emplace(connection.get(), connection);
+  connections_.emplace(connection.get(), numbered_connection{++last_connection_, connection});
   connected_.set(connections_.size());
-  if (options_.secret) begin_handshake(connection);
   connection->start(options_.extension, options_.secret);
 }
 
-ELASTIC_DECL void tcp_store_server_core::begin_handshake(
-    const std::shared_ptr<tcp_store_connection>& connection) {
-  // Strangers have half of the descriptors at most.
-  if (handshakes_.size() >= std::min(limits::store_handshakes, most_connections_ / 2)) {
-    end_first_handshake("it has not shown that it holds this job's secret while many others came");
-  }
-  handshakes_.push_back({connection, options_.time->now() + limits::store_handshake});
-  has_handshakes_.set();
-}
-
-ELASTIC_DECL task<void> tcp_store_server_core::end_late_handshakes() {
+ELASTIC_DECL task<void> tcp_store_server_core::end_late_newcomers() {
   for (;;) {
-    co_await has_handshakes_.wait();
-    while (!handshakes_.empty()) {
-      const time_point due = handshakes_.front().deadline;
-      if (due > options_.time->now()) {
-        co_await options_.time->sleep_until(due);
-        continue;
-      }
-      end_first_handshake("it has not shown in time that it holds this job's secret");
+    co_await has_newcomers_.wait();
+    while (const auto due = accounts_.newcomers->next_deadline()) {
+      co_await options_.time->sleep_until(*due);
+      accounts_.newcomers->end_late();
     }
-    has_handshakes_.reset();
+    has_newcomers_.reset();
   }
 }
 
-ELASTIC_DECL void tcp_store_server_core::end_first_handshake(const std::string& complaint) {
-  const auto client = handshakes_.front().client.lock();
-  handshakes_.pop_front();
-  if (client && !client->is_trusted()) client->drop(complaint);
+ELASTIC_DECL void tcp_store_server_core::lend_descriptors() {
+  if (is_closed_) return;
+  lender_.emplace([weak = weak_from_this(), strand = strand_](descriptor_lender::request request) {
+    asio::post(strand, [weak, request] {
+      if (const auto self = weak.lock()) self->shed(*request);
+      --request->unanswered;
+    });
+  });
+}
+
+ELASTIC_DECL void tcp_store_server_core::shed(descriptor_request& request) {
+  std::vector<numbered_connection> clients;
+  for (const auto& [key, connection] : connections_) {
+    if (!connection.client->is_of_extension()) clients.push_back(connection);
+  }
+  std::sort(clients.begin(), clients.end(), [](const auto& a, const auto& b) {
+    if (a.client->has_begun() != b.client->has_begun()) return b.client->has_begun();
+    return a.number < b.number;
+  });
+  // Those who wait to be accepted are not to take what was given up.
+  resting_until_ = options_.time->now() + limits::descriptor_patience;
+  for (const auto& [number, client] : clients) {
+    if (request.wanted == 0) return;
+    --request.wanted;
+    ++request.given;
+    client->drop("its file descriptor is needed for a worker");
+  }
 }
 
 ELASTIC_DECL void tcp_store_server_core::note_stranger(const asio::ip::address& from,
@@ -382,6 +395,7 @@ ELASTIC_DECL void tcp_store_server_core::stop_accepting() {
     asio::error_code ignored;
     listening.close(ignored);
   }
+  lender_.reset();
   tasks_.cancel();
   note_end();
 }
@@ -389,7 +403,7 @@ ELASTIC_DECL void tcp_store_server_core::stop_accepting() {
 ELASTIC_DECL std::vector<std::shared_ptr<tcp_store_connection>>
 tcp_store_server_core::all_connections() const {
   std::vector<std::shared_ptr<tcp_store_connection>> list;
-  for (const auto& [key, connection] : connections_) list.push_back(connection);
+  for (const auto& [key, connection] : connections_) list.push_back(connection.client);
   return list;
 }
 

@@ -28,6 +28,7 @@ ELASTIC_DECL void frame_reader::append(std::string_view bytes) {
 
 ELASTIC_DECL std::optional<std::string_view> frame_reader::next() {
   const std::string_view rest = std::string_view(bytes_).substr(taken_);
+  if (rest.empty()) release();
   if (rest.size() < header) return std::nullopt;
   std::size_t size = 0;
   for (std::size_t i = header; i-- > 0;) {
@@ -41,6 +42,14 @@ ELASTIC_DECL std::optional<std::string_view> frame_reader::next() {
   if (rest.size() < header + size) return std::nullopt;
   taken_ += header + size;
   return rest.substr(header, size);
+}
+
+// What a long message took is not kept for the next one.
+ELASTIC_DECL void frame_reader::release() {
+  constexpr std::size_t bytes_kept = 1024;
+  taken_ = 0;
+  bytes_.clear();
+  if (bytes_.capacity() > bytes_kept) bytes_.shrink_to_fit();
 }
 
 }  // namespace elastic::detail

@@ -89,11 +89,18 @@ ELASTIC_DECL auto rendezvous_service::begin(client& from) -> std::unique_ptr<con
 
 ELASTIC_DECL rendezvous_service::node_conversation::node_conversation(rendezvous_service& of,
                                                                       client& from)
-    : of_(of), id_(of.enter(from)), frames_(limits::rendezvous_message_bytes) {}
+    : of_(of), id_(of.enter(from)), frames_(limits::first_message_bytes) {}
 
 ELASTIC_DECL void rendezvous_service::node_conversation::received(std::string_view bytes) {
   frames_.append(bytes);
-  while (const auto message = frames_.next()) of_.received(id_, *message);
+  while (const auto message = frames_.next()) {
+    of_.received(id_, *message);
+    frames_.raise_bound(limits::rendezvous_message_bytes);
+  }
+}
+
+ELASTIC_DECL bool rendezvous_service::node_conversation::has_begun() const {
+  return of_.connections_.at(id_).job != nullptr;
 }
 
 ELASTIC_DECL auto rendezvous_service::enter(client& from) -> connection {

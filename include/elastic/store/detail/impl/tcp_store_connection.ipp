@@ -21,15 +21,16 @@ ELASTIC_DECL tcp_store_connection::tcp_store_connection(store_strand strand,
                                                         std::shared_ptr<key_value_engine> engine,
                                                         const tcp_store_bounds& bounds,
                                                         tcp_store_legacy_dialect dialect,
-                                                        std::shared_ptr<tcp_store_budget> budget,
+                                                        tcp_store_accounts accounts,
                                                         gone_handler on_gone)
     : strand_(std::move(strand)),
       session_(std::move(engine), bounds, dialect),
-      budget_(std::move(budget)),
+      accounts_(std::move(accounts)),
       on_gone_(std::move(on_gone)) {}
 
 ELASTIC_DECL tcp_store_connection::~tcp_store_connection() {
-  if (settled_ != 0) budget_->set(*this, 0);
+  if (settled_ != 0) accounts_.all->set(*this, 0);
+  if (is_newcomer_) accounts_.newcomers->remove(*this);
 }
 
 ELASTIC_DECL void tcp_store_connection::start(std::shared_ptr<store_extension> further,
@@ -38,7 +39,8 @@ ELASTIC_DECL void tcp_store_connection::start(std::shared_ptr<store_extension> f
   if (secret) peer_ = plain_address(there().address());
   session_.listen(weak_from_this());
   if (further) session_.extend(std::move(further), *this);
-  receive();
+  settle();
+  if (!is_closed_ && !is_dropped_) receive();
 }
 
 ELASTIC_DECL void tcp_store_connection::finish() {
@@ -64,6 +66,22 @@ ELASTIC_DECL void tcp_store_connection::drop(std::string complaint) {
   // Not from here: a request of another client may be under way, in an extension that goes through
   // its clients.
   asio::post(strand_, [self = shared_from_this()] { self->close(); });
+}
+
+ELASTIC_DECL void tcp_store_connection::put_out(tcp_store_newcomers::problem why) {
+  is_newcomer_ = false;
+  const std::string_view lacking = is_trusted()
+                                       ? "its first message is not whole"
+                                       : "it has not shown that it holds this job's secret";
+  switch (why) {
+    case tcp_store_newcomers::problem::is_late:
+      return drop(fmt::format("{} within {} s", lacking, limits::store_newcomer_time.count()));
+    case tcp_store_newcomers::problem::are_many:
+      return drop(fmt::format("{}, and as many others as may do so at a time came later", lacking));
+    case tcp_store_newcomers::problem::hold_much:
+      return drop(fmt::format("{}, and all such clients exceed {} bytes", lacking,
+                              limits::store_newcomers_bytes));
+  }
 }
 
 ELASTIC_DECL void tcp_store_connection::send(std::string_view bytes) {
@@ -111,14 +129,34 @@ ELASTIC_DECL bool tcp_store_connection::has_room(std::size_t bytes) {
   return !is_closed_ && !is_dropped_;
 }
 
+ELASTIC_DECL std::size_t tcp_store_connection::held() const {
+  if (is_closed_) return 0;
+  const std::size_t of_secret = secure_ ? secure_->held() + wire_.size() : 0;
+  return session_.held() + unsent() + of_secret;
+}
+
+ELASTIC_DECL void tcp_store_connection::settle_newcomer(std::size_t bytes) {
+  if (!has_begun_) has_begun_ = session_.has_begun();
+  const bool is_open = !is_closed_ && !is_dropped_;
+  const bool is_one = is_open && !has_begun_ && (secret_ || session_.is_midway());
+  if (!is_one && !is_newcomer_) return;
+  is_newcomer_ = is_one;
+  if (is_one) {
+    accounts_.newcomers->set(*this, bytes);
+  } else {
+    accounts_.newcomers->remove(*this);
+  }
+}
+
 ELASTIC_DECL void tcp_store_connection::settle(std::size_t extra) {
   // What every client may have is not worth counting.
-  constexpr std::size_t uncounted = 16 * 1024;
-  std::size_t held = is_closed_ ? 0 : session_.held() + unsent() + extra;
-  if (held < uncounted) held = 0;
+  constexpr std::size_t uncounted = 4 * 1024;
+  std::size_t held = this->held() + extra;
+  settle_newcomer(held);
+  if (held < uncounted || is_closed_) held = 0;
   if (held == settled_) return;
   settled_ = held;
-  budget_->set(*this, held);
+  accounts_.all->set(*this, held);
   if (held <= limits::store_client_bytes) return;
   drop(fmt::format("makes the server hold more than {} bytes", limits::store_client_bytes));
 }

@@ -111,6 +111,23 @@ ELASTIC_DECL void request_writer::ping(std::string& out, std::uint32_t nonce) co
   append_integer(out, nonce);
 }
 
+ELASTIC_DECL std::size_t request_parser::whole_set(
+    std::string_view input, std::pair<std::string_view, std::string_view>& pair) const {
+  constexpr char set_byte = 1;
+  static_assert(ops_of_2_2[set_byte] == store_op::set);
+  constexpr std::size_t length_bytes = sizeof(std::uint64_t);
+  if (input.size() < 1 + length_bytes || input.front() != set_byte) return 0;
+  const auto key_size = load_integer<std::uint64_t>(input.data() + 1);
+  const std::size_t at_key = 1 + length_bytes;
+  if (key_size > bounds_.key_bytes || input.size() - at_key < key_size + length_bytes) return 0;
+  const std::size_t at_value = at_key + key_size + length_bytes;
+  const auto value_size = load_integer<std::uint64_t>(input.data() + at_value - length_bytes);
+  if (value_size > bounds_.value_bytes || input.size() - at_value < value_size) return 0;
+  if (at_value + value_size > bounds_.request_bytes) return 0;
+  pair = {input.substr(at_key, key_size), input.substr(at_value, value_size)};
+  return at_value + value_size;
+}
+
 ELASTIC_DECL void request_parser::begin(store_op op) {
   request_.op = op;
   request_.number = 0;
@@ -134,7 +151,7 @@ ELASTIC_DECL auto request_parser::parse(std::string_view input) -> outcome {
 
 ELASTIC_DECL void request_parser::finish() {
   used_ = 0;
-  constexpr std::size_t texts_kept = 64;
+  constexpr std::size_t texts_kept = 8;
   if (pieces_.capacity() > texts_kept) {
     pieces_ = {};
     request_.texts = {};

@@ -13,10 +13,10 @@ namespace elastic::detail {
 
 ELASTIC_DECL tcp_store_reactor_connection::tcp_store_reactor_connection(
     socket peer, std::span<char> scratch, std::shared_ptr<key_value_engine> engine,
-    const tcp_store_bounds& bounds, tcp_store_legacy_dialect dialect,
-    std::shared_ptr<tcp_store_budget> budget, gone_handler on_gone)
+    const tcp_store_bounds& bounds, tcp_store_legacy_dialect dialect, tcp_store_accounts accounts,
+    gone_handler on_gone)
     : tcp_store_connection(peer.get_executor(), std::move(engine), bounds, dialect,
-                           std::move(budget), std::move(on_gone)),
+                           std::move(accounts), std::move(on_gone)),
       socket_(std::move(peer)),
       scratch_(scratch) {}
 
@@ -61,7 +61,7 @@ ELASTIC_DECL void tcp_store_reactor_connection::transmit(std::string& output) {
     send_rest();
   }
   output.clear();
-  constexpr std::size_t output_kept = 16 * 1024;
+  constexpr std::size_t output_kept = 1024;
   if (output.capacity() > output_kept) output.shrink_to_fit();
 }
 

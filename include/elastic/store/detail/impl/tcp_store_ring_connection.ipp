@@ -15,10 +15,10 @@ namespace elastic::detail {
 
 ELASTIC_DECL tcp_store_ring_connection::tcp_store_ring_connection(
     int fd, std::shared_ptr<ring> io, store_strand strand, std::shared_ptr<key_value_engine> engine,
-    const tcp_store_bounds& bounds, tcp_store_legacy_dialect dialect,
-    std::shared_ptr<tcp_store_budget> budget, gone_handler on_gone)
-    : tcp_store_connection(std::move(strand), std::move(engine), bounds, dialect, std::move(budget),
-                           std::move(on_gone)),
+    const tcp_store_bounds& bounds, tcp_store_legacy_dialect dialect, tcp_store_accounts accounts,
+    gone_handler on_gone)
+    : tcp_store_connection(std::move(strand), std::move(engine), bounds, dialect,
+                           std::move(accounts), std::move(on_gone)),
       ring_(std::move(io)),
       fd_(fd) {}
 
@@ -47,7 +47,7 @@ ELASTIC_DECL void tcp_store_ring_connection::transmit(std::string& output) {
 }
 
 ELASTIC_DECL void tcp_store_ring_connection::on_sent(const ring::completion& done) noexcept {
-  constexpr std::size_t output_kept = 16 * 1024;
+  constexpr std::size_t output_kept = 1024;
   is_sending_ = false;
   on_the_way_.clear();
   if (on_the_way_.capacity() > output_kept) on_the_way_ = {};
@@ -57,6 +57,7 @@ ELASTIC_DECL void tcp_store_ring_connection::on_sent(const ring::completion& don
 }
 
 ELASTIC_DECL void tcp_store_ring_connection::shut() {
+  if (!is_busy()) return;  // the descriptor is closed at once
   // Ends the connection for the client now; the descriptor stays until no operation has it.
   ::shutdown(fd_, SHUT_RDWR);
   ring_->cancel(receiving_);

@@ -10,7 +10,9 @@
 #include <elastic/store/store_meter.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -76,6 +78,16 @@ ELASTIC_DECL void tcp_store_session::changed(const key_value_engine::change& cha
   append_text(output_, change.new_value);
 }
 
+ELASTIC_DECL std::size_t tcp_store_session::held() const {
+  const auto taken = [](const std::string& text) { return text.empty() ? 0 : text.capacity(); };
+  const std::size_t of_extension = conversation_ ? conversation_->held() : 0;
+  return taken(output_) + taken(input_) + parser_.held() + of_extension + waited_ + watched_;
+}
+
+ELASTIC_DECL bool tcp_store_session::has_begun() const {
+  return conversation_ ? conversation_->has_begun() : has_executed_;
+}
+
 ELASTIC_DECL void tcp_store_session::fail(std::string complaint) {
   state_ = state::ended;
   complaint_ = std::move(complaint);
@@ -98,6 +110,10 @@ ELASTIC_DECL std::size_t tcp_store_session::execute_all(std::string_view input) 
     if (conversation_) {
       return done + converse(rest);
     }
+    if (const std::size_t of_sets = execute_sets(rest); of_sets != 0) {
+      done += of_sets;
+      continue;
+    }
     drop_stale_wait();
     if (parser_.at_start()) parser_.begin(operation_of(rest.front()));
     const outcome result = parser_.parse(rest);
@@ -107,6 +123,7 @@ ELASTIC_DECL std::size_t tcp_store_session::execute_all(std::string_view input) 
       break;
     }
     if (!execute_guarded(parser_.request())) break;
+    has_executed_ = true;
     done += parser_.used();
     parser_.finish();
     pause_if_full();
@@ -168,6 +185,30 @@ ELASTIC_DECL std::size_t tcp_store_session::converse(std::string_view bytes) {
   } catch (const error& refused) {
     fail(refused.what());
   }
+  return done;
+}
+
+ELASTIC_DECL std::size_t tcp_store_session::execute_sets(std::string_view input) {
+  if (generation_ != first_bytes::modern || !parser_.at_start()) return 0;
+  constexpr std::size_t most = 64;
+  std::array<std::pair<std::string_view, std::string_view>, most> sets;
+  std::size_t count = 0;
+  std::size_t done = 0;
+  while (count < most) {
+    const std::size_t size = parser_.whole_set(input.substr(done), sets[count]);
+    if (size == 0) break;
+    done += size;
+    ++count;
+  }
+  if (count == 0) return 0;
+  try {
+    engine_->set_all({sets.data(), count});
+  } catch (const error& refused) {
+    fail(refused.what());
+    return done;
+  }
+  if (engine_->meter() != nullptr) engine_->meter()->count(store_op::set, count);
+  has_executed_ = true;
   return done;
 }
 
@@ -243,10 +284,17 @@ ELASTIC_DECL bool tcp_store_session::execute(const store_request& request) {
     case store_op::append: engine_->append(texts[0], texts[1]); return true;
     case store_op::multi_get: return reply_values(texts);
     case store_op::multi_set:
-      for (std::size_t i = 0; i + 1 < texts.size(); i += 2) engine_->set(texts[i], texts[i + 1]);
+      set_all(texts);
       return true;
     default: return execute_rare(request);
   }
+}
+
+ELASTIC_DECL void tcp_store_session::set_all(const std::vector<std::string_view>& texts) {
+  std::vector<std::pair<std::string_view, std::string_view>> pairs;
+  pairs.reserve(texts.size() / 2);
+  for (std::size_t i = 0; i + 1 < texts.size(); i += 2) pairs.emplace_back(texts[i], texts[i + 1]);
+  engine_->set_all(pairs);
 }
 
 ELASTIC_DECL bool tcp_store_session::execute_rare(const store_request& request) {
@@ -335,7 +383,7 @@ ELASTIC_DECL bool tcp_store_session::reply_keys() {
 }
 
 ELASTIC_DECL void tcp_store_session::release_large_input() {
-  constexpr std::size_t input_kept = 16 * 1024;
+  constexpr std::size_t input_kept = 1024;
   if (input_.empty() && input_.capacity() > input_kept) input_ = {};
 }
 

@@ -27,7 +27,7 @@ namespace elastic::detail {
 class candidate::visitor final : public store_extension::conversation {
  public:
   visitor(candidate& of, client& from)
-      : of_(of), from_(from), frames_(limits::rendezvous_message_bytes) {
+      : of_(of), from_(from), frames_(limits::first_message_bytes) {
     of_.visitors_.push_back(this);
   }
   ~visitor() override {
@@ -46,8 +46,13 @@ class candidate::visitor final : public store_extension::conversation {
       } else {
         of_.received(*this, *message);
       }
+      if (has_begun()) frames_.raise_bound(limits::rendezvous_message_bytes);
     }
   }
+
+  bool has_begun() const override { return claim || search; }
+
+  std::size_t held() const override { return frames_.held() + (node_ ? node_->held() : 0); }
 
   void say(const candidate_answer& answer) {
     std::string frame;

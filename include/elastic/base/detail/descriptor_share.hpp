@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+// How the parts of a process share its file descriptors. Servers leave those that agents need for
+// their workers to them, and give connections up where there are too few all the same.
+namespace elastic::detail {
+
+/// The most descriptors that this process may have.
+ELASTIC_DECL std::size_t descriptor_limit();
+
+/// How many more it can open; as many as it may have where the kernel does not tell.
+ELASTIC_DECL std::size_t free_descriptors();
+
+/// Descriptors that are kept free of connections, or in use already, as long as this object lives.
+///
+/// Thread-safety: any thread.
+class descriptor_need {
+ public:
+  explicit descriptor_need(std::size_t count) : count_(count) { all_ += count; }
+  ~descriptor_need() { all_ -= count_; }
+  descriptor_need(const descriptor_need&) = delete;
+  descriptor_need& operator=(const descriptor_need&) = delete;
+
+  static std::size_t of_all() { return all_; }
+
+ private:
+  static inline std::atomic<std::size_t> all_ = 0;
+
+  const std::size_t count_;
+};
+
+/// What is asked of those who hold connections.
+struct descriptor_request {
+  /// How many are still to be given up, and were.
+  std::atomic<std::size_t> wanted = 0;
+  std::atomic<std::size_t> given = 0;
+  /// Lenders that have not answered yet.
+  std::atomic<int> unanswered = 0;
+};
+
+/// One who can give descriptors up, as long as this object lives.
+///
+/// Thread-safety: any thread.
+class descriptor_lender {
+ public:
+  using request = std::shared_ptr<descriptor_request>;
+
+  /// @param give_up  called by any thread, must not block; it, or what it posts, counts `given` up
+  ///                 and `unanswered` down
+  ELASTIC_DECL explicit descriptor_lender(std::function<void(request)> give_up);
+  ELASTIC_DECL ~descriptor_lender();
+  descriptor_lender(const descriptor_lender&) = delete;
+  descriptor_lender& operator=(const descriptor_lender&) = delete;
+
+  /// Asks every lender.
+  ELASTIC_DECL static request ask(std::size_t count);
+
+ private:
+  struct registry;
+  ELASTIC_DECL static registry& all();
+
+  std::function<void(request)> give_up_;
+};
+
+/// Sees to it that so many descriptors can be opened, as far as lenders give some up within
+/// `limits::descriptor_patience`.
+///
+/// Cancellation: all types.
+ELASTIC_DECL task<void> make_room_for_descriptors(std::shared_ptr<time_source> time,
+                                                  std::size_t count);
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/base/detail/impl/descriptor_share.ipp>
+#endif

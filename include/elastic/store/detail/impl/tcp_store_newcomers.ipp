@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/store/detail/tcp_store_newcomers.hpp>
+
+#include <elastic/base/limits.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace elastic::detail {
+
+ELASTIC_DECL tcp_store_newcomers::tcp_store_newcomers(std::shared_ptr<time_source> time,
+                                                      std::size_t most, std::function<void()> begun)
+    : time_(std::move(time)), most_(most), begun_(std::move(begun)) {}
+
+ELASTIC_DECL void tcp_store_newcomers::set(client& holder, std::size_t bytes) {
+  const auto [known, is_new] = positions_.try_emplace(&holder);
+  if (is_new) {
+    const time_point deadline = time_->now() + limits::store_newcomer_time;
+    known->second = entries_.insert(entries_.end(), entry{&holder, 0, deadline});
+    if (entries_.size() == 1) begun_();
+  }
+  held_ = held_ - known->second->bytes + bytes;
+  known->second->bytes = bytes;
+  while (entries_.size() > most_) put_out(entries_.begin(), problem::are_many);
+  while (held_ > limits::store_newcomers_bytes) put_out(largest_or_oldest(), problem::hold_much);
+}
+
+ELASTIC_DECL void tcp_store_newcomers::remove(client& holder) {
+  const auto known = positions_.find(&holder);
+  if (known == positions_.end()) return;
+  held_ -= known->second->bytes;
+  entries_.erase(known->second);
+  positions_.erase(known);
+}
+
+ELASTIC_DECL std::optional<time_point> tcp_store_newcomers::next_deadline() const {
+  if (entries_.empty()) return std::nullopt;
+  return entries_.front().deadline;
+}
+
+ELASTIC_DECL void tcp_store_newcomers::end_late() {
+  while (!entries_.empty() && entries_.front().deadline <= time_->now()) {
+    put_out(entries_.begin(), problem::is_late);
+  }
+}
+
+ELASTIC_DECL auto tcp_store_newcomers::largest_or_oldest() -> position {
+  const auto largest =
+      std::max_element(entries_.begin(), entries_.end(),
+                       [](const entry& a, const entry& b) { return a.bytes < b.bytes; });
+  return largest->bytes > limits::store_newcomer_share ? largest : entries_.begin();
+}
+
+ELASTIC_DECL void tcp_store_newcomers::put_out(position which, problem why) {
+  client& who = *which->who;
+  remove(who);
+  who.put_out(why);
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/time.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+
+namespace elastic::detail {
+
+/// The clients of a server that are in the middle of their first message. Anybody can connect and
+/// send half of one, so their number, their time and what they make the server hold are bounded.
+/// Above a bound the oldest is put out, or the largest if it holds more than
+/// `limits::store_newcomer_share`.
+///
+/// Thread-safety: one strand at a time.
+class tcp_store_newcomers {
+ public:
+  enum class problem { is_late, are_many, hold_much };
+
+  class client {
+   public:
+    /// Ends the connection. The client is no newcomer any more.
+    virtual void put_out(problem why) = 0;
+
+   protected:
+    ~client() = default;
+  };
+
+  /// @param most   how many there may be
+  /// @param begun  called when there is a first one
+  ELASTIC_DECL tcp_store_newcomers(std::shared_ptr<time_source> time, std::size_t most,
+                                   std::function<void()> begun);
+
+  /// Notes what a client holds, and begins its time unless it is known already; then puts clients
+  /// out until the bounds are kept: maybe this one.
+  ELASTIC_DECL void set(client& holder, std::size_t bytes);
+
+  /// The client has said its first message, or is gone. Does nothing if it is not known.
+  ELASTIC_DECL void remove(client& holder);
+
+  /// When the next one is late; none if there are no newcomers.
+  ELASTIC_DECL std::optional<time_point> next_deadline() const;
+
+  /// Puts out those whose time is over.
+  ELASTIC_DECL void end_late();
+
+  std::size_t count() const { return entries_.size(); }
+  std::size_t held() const { return held_; }
+
+ private:
+  struct entry {
+    client* who;
+    std::size_t bytes;
+    time_point deadline;
+  };
+  using position = std::list<entry>::iterator;
+
+  ELASTIC_DECL position largest_or_oldest();
+  ELASTIC_DECL void put_out(position which, problem why);
+
+  std::shared_ptr<time_source> time_;
+  const std::size_t most_;
+  std::function<void()> begun_;
+  // The oldest first.
+  std::list<entry> entries_;
+  std::unordered_map<client*, position> positions_;
+  std::size_t held_ = 0;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/store/detail/impl/tcp_store_newcomers.ipp>
+#endif
