@@ -7,6 +7,9 @@
 //   store load PORT PROTOCOL OPERATION CONNECTIONS SECONDS VALUE_BYTES
 //                                     prints "begin" when all are connected, and in the end how
 //                                     many operations were done, and the seconds
+//   store bootstrap PORT RANKS        asks what so many ranks of PyTorch 2.13 ask for when they
+//                                     form a gloo group; prints the number of requests, the
+//                                     seconds, and those after all had connected
 //
 // The protocol is that of PyTorch 1.13, or 2.2 for that and later. Each connection has one request
 // outstanding; the connections are served in turn by blocking calls, which costs the client less
@@ -27,6 +30,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -203,6 +207,63 @@ int load(int port, tcp_store_generation protocol, std::string_view operation, in
   return 0;
 }
 
+void send_to_each(const std::vector<int>& sockets, std::string_view request) {
+  for (const int fd : sockets) send_all(fd, request);
+}
+
+void receive_from_each(const std::vector<int>& sockets, std::size_t size) {
+  for (const int fd : sockets) receive_all(fd, size);
+}
+
+// As bootstrap.py has recorded it: a rank has one request outstanding, and asks twice whether the
+// key of each rank is there before it gets it.
+int bootstrap(int port, int ranks) {
+  const request_writer write(tcp_store_generation::torch_2_2);
+  const std::size_t value_bytes = 154 + 8 * static_cast<std::size_t>(ranks);
+  const std::string value(value_bytes, 'a');
+  const auto key_of = [](int rank) { return "/default_pg/0//cpu//0/" + std::to_string(rank); };
+  using clock = std::chrono::steady_clock;
+  const auto start = clock::now();
+  std::vector<int> sockets;
+  std::string hello;
+  write.greeting(hello);
+  write.ping(hello, 1);
+  for (int rank = 0; rank < ranks; ++rank) {
+    sockets.push_back(connect_to(port));
+    send_all(sockets.back(), hello);
+  }
+  receive_from_each(sockets, 4);
+  std::string arrival;
+  write.with_number(arrival, store_op::add, elastic::detail::workers_key, 1);
+  send_to_each(sockets, arrival);
+  receive_from_each(sockets, 8);
+  const auto connected = clock::now();
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::string own;
+    write.with_value(own, store_op::set, key_of(rank), value);
+    send_all(sockets[static_cast<std::size_t>(rank)], own);
+  }
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::vector<std::string> keys = {key_of(rank)};
+    std::string wait;
+    write.with_keys(wait, store_op::wait, keys);
+    std::string get;
+    write.with_key(get, store_op::get, keys.front());
+    for (const auto& [request, reply_bytes] :
+         {std::pair(wait, std::size_t{1}), std::pair(wait, std::size_t{1}),
+          std::pair(get, 8 + value_bytes)}) {
+      send_to_each(sockets, request);
+      receive_from_each(sockets, reply_bytes);
+    }
+  }
+  const auto count = static_cast<std::size_t>(ranks);
+  const std::chrono::duration<double> all = clock::now() - start;
+  const std::chrono::duration<double> exchange = clock::now() - connected;
+  std::printf("%zu %.6f %.6f\n", count * (4 + 3 * count), all.count(), exchange.count());
+  for (const int fd : sockets) ::close(fd);
+  return 0;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -213,8 +274,12 @@ int main(int count, char** words) {
     return load(std::atoi(words[2]), protocol, words[4], std::atoi(words[5]), std::atof(words[6]),
                 static_cast<std::size_t>(std::atoi(words[7])));
   }
+  if (count == 4 && std::string_view(words[1]) == "bootstrap") {
+    return bootstrap(std::atoi(words[2]), std::atoi(words[3]));
+  }
   std::fprintf(stderr,
                "usage: store serve epoll|ring\n"
-               "       store load PORT 1.13|2.2 OPERATION CONNECTIONS SECONDS VALUE_BYTES\n");
+               "       store load PORT 1.13|2.2 OPERATION CONNECTIONS SECONDS VALUE_BYTES\n"
+               "       store bootstrap PORT RANKS\n");
   return 2;
 }

@@ -143,4 +143,5 @@ def main():
         server.stop()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -64,6 +64,11 @@ ELASTIC_GUARD_ROUNDS=500 for_minutes build/dev/tests/integration_tests \
 say "A job that is disturbed on purpose, cut connections included"
 ELASTIC_CHAOS_SECONDS=$((minutes * 60)) build/dev/tests/integration_tests "chaos: whatever*"
 
+say "8,192 ranks of PyTorch that meet over the store, ours and PyTorch's"
+cmake --preset release
+cmake --build --preset release -j "$jobs" --target benchmark_store
+benchmarks/bootstrap.py --ranks 8192 --rounds 3 --servers "ring,PyTorch 2.13"
+
 say "The whole suite on a machine that is too busy"
 for_minutes ctest --preset all-tests -j $((jobs * 6)) -LE consume
 
