@@ -198,7 +198,7 @@ class stage {
     CHECK(first == "leads");
     elastic::rendezvous_messages::hello hello;
     hello.run_id = "job";
-    hello.node = {"host", 1, 0, 100 + static_cast<std::uint64_t>(machine)};
+    hello.node = {"host", 1, 0, {100 + static_cast<std::uint64_t>(machine)}};
     hello.settings.min_nodes = hello.settings.max_nodes = 1;
     node->say(elastic::rendezvous_request(hello));
     const std::string second = co_await node->hear();
@@ -442,7 +442,7 @@ TIME_TEST("candidate: a stranger cannot make terms so large that nodes cannot te
   CHECK(answer == "leads");
   elastic::rendezvous_messages::hello hello;
   hello.run_id = "job";
-  hello.node = {"host", 1, 0, 105};
+  hello.node = {"host", 1, 0, {105}};
   hello.most_term = 2 * most;
   stranger->say(elastic::rendezvous_request(hello));
   const auto welcome = co_await stranger->hear_all();
