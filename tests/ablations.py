@@ -76,7 +76,7 @@ RULES = [
      VOTE, "const bool is_its_own_end = has_retired && voter.reached_at <= *voter.retired_at;",
      "const bool is_its_own_end = has_retired;", "vote candidates one_way"),
     ("nodes are told only what a majority has",
-     CANDIDATE, "return votes_.is_kept();", "return true;", "candidates one_way"),
+     CANDIDATE, "return votes_->is_kept();", "return true;", "candidates one_way"),
     ("a new leader takes over the round of the former one",
      COORDINATOR, "for (const std::uint64_t number : kept.members) expect(number, now + "
      "settings.silence());", "", "candidates one_way"),

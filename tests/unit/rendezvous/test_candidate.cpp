@@ -160,6 +160,10 @@ class stage {
 
   /// An agent that takes itself for the candidate `self` and serves at `place`.
   void serve(int machine, int self, int place, std::string network = "a host") {
+    open(machine, place, prepare(machine, self, std::move(network)));
+  }
+  /// The same in two steps, between which the agent waits for its port.
+  std::shared_ptr<candidate> prepare(int machine, int self, std::string network = "a host") {
     candidate::options options;
     options.run_id = "job";
     options.list = list;
@@ -171,7 +175,10 @@ class stage {
     options.seed = options.node;
     options.time = clock();
     options.log = log(machine).log();
-    candidates_[place] = std::make_shared<candidate>(std::move(options));
+    return std::make_shared<candidate>(std::move(options));
+  }
+  void open(int machine, int place, std::shared_ptr<candidate> prepared) {
+    candidates_[place] = std::move(prepared);
     net_.serve(place, machine, candidates_[place]);
   }
   /// An agent at each place, of which one leads then.
@@ -267,6 +274,7 @@ class stage {
   task<void> pass(duration span) { co_await time_.sleep_until(time_.now() + span); }
   void kill(int machine) { net_.kill(machine); }
   void part(int machine) { net_.part(machine); }
+  void mend(int machine) { net_.mend(machine); }
   task<void> end() {
     net_.end();
     co_await pass(1min);
@@ -319,6 +327,31 @@ TIME_TEST("candidate: one whose agent is started anew takes part again", "[rende
     const std::string answer = co_await job.search(20 + place, place);
     CHECK(answer.find(" leads") != std::string::npos);
   }
+  co_await job.end();
+}
+
+TIME_TEST("candidate: one whose server opens late knows nothing until it has been open for S",
+          "[rendezvous]") {
+  stage job(time);
+  co_await job.serve_all();
+  const int leader = co_await job.leader();
+  const int voter = (leader + 1) % 3;
+  const int other = (leader + 2) % 3;
+  // The agent that will follow the voter starts while the voter lives: say, it looks up a name.
+  const auto follower = job.prepare(20, voter);
+  job.part(other);
+  co_await job.pass(20s);
+  REQUIRE(job.count("leads in term") == 1);
+  // The leader is cut off just when the voter, which had promised not to vote, dies.
+  job.part(leader);
+  job.mend(other);
+  job.kill(voter);
+  job.open(20, voter, follower);
+  co_await job.pass(5s);
+  INFO(job.logs());
+  CHECK(job.count("leads in term") == 1);
+  co_await job.pass(20s);
+  CHECK(job.count("leads in term") == 2);
   co_await job.end();
 }
 
@@ -425,7 +458,7 @@ TIME_TEST("candidate: a leader stays until every node has left, which knows of t
   const auto result =
       co_await with_deadline(time, time.now() + 5s, job.candidate_at(leader).retire(is_over));
   INFO(job.logs());
-  CHECK(result == true);
+  CHECK(result);
   co_await job.end();
 }
 
@@ -551,9 +584,8 @@ TIME_TEST("candidate: one that cannot wait longer for the job's end does not say
   constexpr bool is_over = true;
   elastic::task_group alive(time.context().get_executor());
   alive.spawn(keep_alive(time, *node));
-  const bool was_heard_by_all = co_await job.candidate_at(leader).retire(is_over);
+  co_await job.candidate_at(leader).retire(is_over);
   co_await alive.stop();
-  CHECK_FALSE(was_heard_by_all);
   const int follower = (leader + 1) % 3;
   const auto result =
       co_await with_deadline(time, time.now() + 5s, job.candidate_at(follower).retire(is_over));

@@ -39,6 +39,7 @@ using elastic::rendezvous_handler;
 using elastic::rendezvous_parameters;
 using elastic::rendezvous_round;
 using elastic::task;
+using elastic::time_point;
 using elastic::detail::candidate;
 using elastic::test::fake_process;
 using elastic::test::manual_time;
@@ -48,37 +49,72 @@ using elastic::test::simulated_node;
 
 constexpr int places = 3;
 
-/// A handler whose agent's server stops when it was left.
+/// The candidate of an agent, which may wait for its port while another agent has it.
+struct prepared_candidate {
+  std::shared_ptr<candidate> server;
+  int place = -1;
+  duration patience{};
+};
+
+/// A handler whose agent's server opens when its port is free, and stops when it was left.
 class serving_rendezvous final : public rendezvous_handler {
  public:
-  serving_rendezvous(std::shared_ptr<rendezvous_handler> inner, simulated_mesh& net, int node,
-                     std::function<void()> on_close)
-      : inner_(std::move(inner)), net_(net), node_(node), on_close_(std::move(on_close)) {}
+  using maker = std::function<std::shared_ptr<rendezvous_handler>(std::shared_ptr<candidate>)>;
+  /// @param make  the handler at that candidate, or at none
+  serving_rendezvous(manual_time& time, simulated_mesh& net, int node, prepared_candidate own,
+                     maker make, std::function<void()> on_close)
+      : time_(time),
+        net_(net),
+        node_(node),
+        own_(std::move(own)),
+        make_(std::move(make)),
+        on_close_(std::move(on_close)) {
+    if (own_.patience == duration::zero()) open();
+  }
 
-  std::string backend() const override { return inner_->backend(); }
-  std::string run_id() const override { return inner_->run_id(); }
-  task<rendezvous_round> next_round() override { return inner_->next_round(); }
+  std::string backend() const override { return "c10d"; }
+  std::string run_id() const override { return "job"; }
+  task<rendezvous_round> next_round() override {
+    const time_point limit = time_.now() + own_.patience;
+    while (!inner_ && net_.is_served(own_.place) && time_.now() < limit) {
+      co_await time_.sleep_until(time_.now() + std::chrono::milliseconds(1));
+    }
+    if (!inner_) open();
+    co_return co_await inner_->next_round();
+  }
   task<rendezvous_change> wait_for_change() override { return inner_->wait_for_change(); }
   task<rendezvous_change> report_failure(std::string what) override {
     return inner_->report_failure(std::move(what));
   }
   task<void> exit_barrier() override { return inner_->exit_barrier(); }
-  task<void> wait_for_fence() override { return inner_->wait_for_fence(); }
+  task<void> wait_for_fence() override {
+    return inner_ ? inner_->wait_for_fence() : rendezvous_handler::wait_for_fence();
+  }
   task<int> num_nodes_waiting() override { return inner_->num_nodes_waiting(); }
   task<void> close(job_end how, std::string why) override {
+    if (!inner_) co_return;
     on_close_();
-    return inner_->close(how, std::move(why));
+    co_await inner_->close(how, std::move(why));
   }
   task<void> shutdown() override {
-    co_await inner_->shutdown();
+    if (inner_) co_await inner_->shutdown();
     net_.stop(node_);
   }
 
  private:
-  std::shared_ptr<rendezvous_handler> inner_;
+  void open() {
+    const bool has_port = own_.server && !net_.is_served(own_.place);
+    if (has_port) net_.serve(own_.place, node_, own_.server);
+    inner_ = make_(has_port ? own_.server : nullptr);
+  }
+
+  manual_time& time_;
   simulated_mesh& net_;
   int node_;
+  prepared_candidate own_;
+  maker make_;
   std::function<void()> on_close_;
+  std::shared_ptr<rendezvous_handler> inner_;
 };
 
 class candidates_job : public elastic::test::simulated_job {
@@ -120,34 +156,53 @@ class candidates_job : public elastic::test::simulated_job {
   std::shared_ptr<rendezvous_handler> make_handler(simulated_node& node,
                                                    rendezvous_parameters parameters) override {
     parameters.endpoint = "a:1,b:1,c:1";
+    parameters.log = log_of(node);
     std::vector<c10d_rendezvous::candidate_server> servers;
     for (int place = 0; place < places; ++place) {
       servers.push_back({net_.connector_of(node.id, place), net_.store_of(node.id, place)});
     }
-    std::shared_ptr<candidate> own;
-    for (int place = 0; place < places && !own; ++place) {
-      if (net_.is_served(place)) continue;
-      candidate::options options;
-      options.run_id = parameters.run_id;
-      options.list = parameters.endpoint;
-      options.self = place;
-      for (const auto& server : servers) options.others.push_back(server.connector);
-      options.others[static_cast<std::size_t>(place)] = nullptr;
-      options.settings = parameters.settings();
-      options.node = 1000 + static_cast<std::uint64_t>(node.id);
-      options.network = "the place";
-      options.seed = random_.next();
-      options.time = node.clock;
-      options.log = log_of(node);
-      own = std::make_shared<candidate>(std::move(options));
-      net_.serve(place, node.id, own);
-      note(fmt::format("node {} serves at {}", node.id, place));
+    prepared_candidate own = choose_place();
+    if (own.place >= 0) {
+      own.server = make_candidate(node, own.place, parameters, servers);
+      note(fmt::format("node {} is to serve at {}", node.id, own.place));
     }
-    parameters.log = log_of(node);
-    auto inner = std::make_shared<c10d_rendezvous>(std::move(parameters), servers, own);
+    serving_rendezvous::maker make = [parameters, servers](std::shared_ptr<candidate> served) {
+      return std::make_shared<c10d_rendezvous>(parameters, servers, std::move(served));
+    };
     std::function<void()> on_close = [this] { note_end_of_job(); };
-    return std::make_shared<serving_rendezvous>(std::move(inner), net_, node.id,
-                                                std::move(on_close));
+    return std::make_shared<serving_rendezvous>(time_, net_, node.id, std::move(own),
+                                                std::move(make), std::move(on_close));
+  }
+
+  // The first that is free. If none is, half of the agents wait for one whose agent may die: they
+  // look up its name, say.
+  prepared_candidate choose_place() {
+    prepared_candidate own;
+    for (int place = 0; place < places; ++place) {
+      if (!net_.is_served(place)) return {nullptr, place, duration::zero()};
+    }
+    if (random_.below(2) == 0) return own;
+    own.place = static_cast<int>(random_.below(places));
+    own.patience = std::chrono::seconds(20);
+    return own;
+  }
+
+  std::shared_ptr<candidate> make_candidate(
+      const simulated_node& node, int place, const rendezvous_parameters& parameters,
+      const std::vector<c10d_rendezvous::candidate_server>& servers) {
+    candidate::options options;
+    options.run_id = parameters.run_id;
+    options.list = parameters.endpoint;
+    options.self = place;
+    for (const auto& server : servers) options.others.push_back(server.connector);
+    options.others[static_cast<std::size_t>(place)] = nullptr;
+    options.settings = parameters.settings();
+    options.node = 1000 + static_cast<std::uint64_t>(node.id);
+    options.network = "the place";
+    options.seed = random_.next();
+    options.time = node.clock;
+    options.log = parameters.log;
+    return std::make_shared<candidate>(std::move(options));
   }
 
   elastic::logger log_of(const simulated_node& node) {

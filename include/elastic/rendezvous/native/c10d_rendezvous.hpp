@@ -12,7 +12,6 @@
 #include <elastic/net/message_channel.hpp>
 #include <elastic/rendezvous/detail/worker_store_host.hpp>
 #include <elastic/rendezvous/native/detail/candidate.hpp>
-#include <elastic/rendezvous/native/detail/candidate_marker.hpp>
 #include <elastic/rendezvous/native/detail/leader_connector.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_link.hpp>
 #include <elastic/rendezvous/native/rendezvous_host.hpp>
@@ -119,8 +118,8 @@ class c10d_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL int chosen_candidate() const;
   // Serves the first of the endpoints that is this host's and that nobody serves yet.
   ELASTIC_DECL task<void> reach_candidates(std::uint64_t node);
-  ELASTIC_DECL std::shared_ptr<detail::candidate> make_candidate(int place, std::uint64_t node,
-                                                                 bool has_restarted);
+  ELASTIC_DECL std::shared_ptr<detail::candidate> make_candidate(int place,
+                                                                 std::uint64_t node) const;
   ELASTIC_DECL std::shared_ptr<message_connector> connector_to(
       const endpoint& at, std::size_t most_bytes = limits::rendezvous_message_bytes) const;
   ELASTIC_DECL std::shared_ptr<store> store_at(asio::any_io_executor executor,
@@ -151,9 +150,6 @@ class c10d_rendezvous final : public rendezvous_handler {
   detail::worker_store_host workers_;
   std::unique_ptr<rendezvous_host> host_;
   std::shared_ptr<detail::candidate> candidate_;
-  std::optional<detail::candidate_marker> marker_;
-  /// Until then it also stands for what a killed agent knew.
-  time_point marked_until_ = time_point::min();
   std::shared_ptr<detail::leader_connector> leader_;
   std::vector<candidate_server> servers_;
   bool is_closing_ = false;

@@ -9,6 +9,7 @@
 #include <elastic/base/task_group.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/message_channel.hpp>
+#include <elastic/rendezvous/native/detail/candidate_marker.hpp>
 #include <elastic/rendezvous/native/detail/candidate_message.hpp>
 #include <elastic/rendezvous/native/detail/vote_machine.hpp>
 #include <elastic/rendezvous/native/rendezvous_service.hpp>
@@ -46,8 +47,8 @@ class candidate final : public store_extension {
     std::uint64_t node = 0;
     /// See network_identity; empty: it is not known.
     std::string network = {};
-    /// Another agent served here before, and was killed.
-    bool has_restarted = false;
+    /// Where this one leaves its mark, and finds that of an agent that was killed; none: nowhere.
+    std::optional<candidate_marker> marker = std::nullopt;
     bool fast_takeover = true;
     std::uint64_t seed = 0;
     /// What nodes tell of themselves while this one leads; null: nothing is asked for.
@@ -68,14 +69,13 @@ class candidate final : public store_extension {
   ELASTIC_DECL std::unique_ptr<conversation> begin(client& from) override;
 
   /// Before the server stops, and after this agent's node has left: has another one lead. If the
-  /// job is over, stays until every node was told, for at most two times the silence.
-  ///
-  /// @return whether no node can have workers any more, as far as this one knows: the job is over,
-  ///         which all were told, or no round was made
+  /// job is over, stays until every node was told, for at most two times the silence. Takes its
+  /// mark away if no node can have workers any more, as far as this one knows: the job is over,
+  /// which all were told, or no round was made.
   ///
   /// Thread-safety: any strand.
   /// Cancellation: all types.
-  ELASTIC_DECL task<bool> retire(bool is_over);
+  ELASTIC_DECL task<void> retire(bool is_over);
 
  private:
   class visitor;
@@ -148,6 +148,11 @@ class candidate final : public store_extension {
 
   // ---- serving the job --------------------------------------------------------------------------
 
+  // Until the port was bound, another agent may have served there and made promises.
+  ELASTIC_DECL void begin_votes();
+  ELASTIC_DECL void leave_mark();
+  ELASTIC_DECL void remove_mark();
+
   ELASTIC_DECL task<void> keep_time();
   ELASTIC_DECL void settle();
   ELASTIC_DECL void begin_service();
@@ -157,14 +162,17 @@ class candidate final : public store_extension {
   // Whether everybody knows that the job is over, as far as is known now, and when it may leave.
   ELASTIC_DECL bool is_free() const;
   ELASTIC_DECL time_point free_at() const;
-  ELASTIC_DECL task<bool> hand_over(bool is_over);
+  ELASTIC_DECL task<void> hand_over(bool is_over);
   ELASTIC_DECL task<void> end_tasks();
 
   // Has everything looked at again, soon.
   ELASTIC_DECL void wake();
 
   options chosen_;
-  vote_machine votes_;
+  /// Made once the port is bound.
+  std::optional<vote_machine> votes_;
+  /// Until then the mark also stands for an agent that was killed.
+  time_point marked_until_ = time_point::min();
   // By their coming.
   std::vector<visitor*> visitors_;
   std::vector<visitor*> peers_;

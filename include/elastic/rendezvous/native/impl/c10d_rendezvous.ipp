@@ -340,7 +340,7 @@ ELASTIC_DECL void c10d_rendezvous::check_candidates() const {
 }
 
 ELASTIC_DECL std::shared_ptr<detail::candidate> c10d_rendezvous::make_candidate(
-    int place, std::uint64_t node, bool has_restarted) {
+    int place, std::uint64_t node) const {
   detail::candidate::options options;
   options.run_id = parameters_.run_id;
   options.list = list_;
@@ -352,7 +352,7 @@ ELASTIC_DECL std::shared_ptr<detail::candidate> c10d_rendezvous::make_candidate(
   options.settings = settings_;
   options.node = node;
   options.network = detail::network_identity();
-  options.has_restarted = has_restarted;
+  options.marker.emplace(parameters_.run_id, list_, place);
   options.fast_takeover = parameters_.yes_or_no("fast_takeover").value_or(true);
   options.seed = node;
   options.reports = parameters_.reports;
@@ -396,21 +396,11 @@ ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates(std::uint64_t node) {
     servers_.push_back({connector_to(at), store_at(executor, at)});
     if (host_ || (is_chosen && static_cast<int>(place) != chosen)) continue;
     const std::optional<bool> decided = is_chosen ? std::optional(true) : std::nullopt;
-    const detail::candidate_marker marker(parameters_.run_id, list_, static_cast<int>(place));
-    const bool has_restarted = marker.exists();
-    auto candidate = make_candidate(static_cast<int>(place), node, has_restarted);
+    auto candidate = make_candidate(static_cast<int>(place), node);
     host_ = co_await rendezvous_host::try_host(at, decided, parameters_,
                                                rendezvous_protocol::native, candidate);
     if (!host_) continue;
     candidate_ = candidate;
-    if (!marker.leave()) {
-      parameters_.log.warning(
-          "the file '{}' cannot be made: if the agents of all endpoints are killed and started "
-          "again, they do not wait for the end of the former world",
-          marker.path());
-    }
-    marker_ = marker;
-    marked_until_ = parameters_.time->now() + (has_restarted ? settings_.silence() : duration(0));
     servers_.back().agents = std::make_shared<memory_store>(host_->engine());
     if (watch_) kept_watch_ = watch_(host_->engine());
   }
@@ -436,8 +426,7 @@ ELASTIC_DECL void c10d_rendezvous::look_for_leader() {
 ELASTIC_DECL task<void> c10d_rendezvous::retire() {
   const bool is_over =
       is_closing_ || (link_ && (link_->known().closed || link_->known().all_finished));
-  const bool is_quiet = co_await candidate_->retire(is_over);
-  if (marker_ && is_quiet && parameters_.time->now() >= marked_until_) marker_->remove();
+  co_await candidate_->retire(is_over);
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::join() {

@@ -113,23 +113,8 @@ class candidate::visitor final : public store_extension::conversation {
   std::unique_ptr<conversation> node_;
 };
 
-inline vote_machine begin_votes(const candidate::options& chosen) {
-  vote_machine::options options;
-  options.self = chosen.self;
-  options.candidates = static_cast<int>(chosen.others.size());
-  options.settings = chosen.settings;
-  options.node = chosen.node;
-  options.has_restarted = chosen.has_restarted;
-  options.fast_takeover = chosen.fast_takeover;
-  options.seed = chosen.seed;
-  const auto today = chosen.time->wall_now().time_since_epoch();
-  return vote_machine(options, chosen.time->now(),
-                      std::chrono::duration_cast<std::chrono::milliseconds>(today).count());
-}
-
 ELASTIC_DECL candidate::candidate(options chosen)
     : chosen_(std::move(chosen)),
-      votes_(begin_votes(chosen_)),
       peers_(chosen_.others.size(), nullptr),
       routes_(chosen_.others.size()) {}
 
@@ -141,6 +126,7 @@ ELASTIC_DECL task<void> candidate::run() {
     const std::lock_guard lock(executor_access_);
     executor_ = executor;
   }
+  begin_votes();
   earlier_.emplace(executor);
   news_.emplace(executor);
   tasks_.emplace(executor);
@@ -165,18 +151,18 @@ ELASTIC_DECL auto candidate::begin(client& from) -> std::unique_ptr<conversation
   return std::make_unique<visitor>(*this, from);
 }
 
-ELASTIC_DECL task<bool> candidate::retire(bool is_over) {
+ELASTIC_DECL task<void> candidate::retire(bool is_over) {
   std::optional<asio::any_io_executor> executor;
   {
     const std::lock_guard lock(executor_access_);
     executor = executor_;
   }
-  if (!executor) co_return true;
-  task<bool> leaving = hand_over(is_over);
-  co_return co_await asio::co_spawn(*executor, std::move(leaving), asio::use_awaitable);
+  if (!executor) co_return;
+  task<void> leaving = hand_over(is_over);
+  co_await asio::co_spawn(*executor, std::move(leaving), asio::use_awaitable);
 }
 
-ELASTIC_DECL task<bool> candidate::hand_over(bool is_over) {
+ELASTIC_DECL task<void> candidate::hand_over(bool is_over) {
   time_source& time = *chosen_.time;
   const time_point limit = time.now() + 2 * chosen_.settings.silence();
   while (is_over) {
@@ -185,8 +171,8 @@ ELASTIC_DECL task<bool> candidate::hand_over(bool is_over) {
     news_->reset();
     co_await with_deadline(time, next, news_->wait());
   }
-  const bool is_quiet = is_over ? is_free() : votes_.value().round < 0;
-  votes_.retire(is_over && is_quiet, time.now());
+  const bool is_quiet = is_over ? is_free() : votes_->value().round < 0;
+  votes_->retire(is_over && is_quiet, time.now());
   settle();
   std::vector<std::shared_ptr<message_channel>> channels;
   for (const route& way : routes_) channels.push_back(way.channel);
@@ -199,11 +185,11 @@ ELASTIC_DECL task<bool> candidate::hand_over(bool is_over) {
       // It is gone itself.
     }
   }
-  co_return is_quiet;
+  if (is_quiet) remove_mark();
 }
 
 ELASTIC_DECL bool candidate::is_free() const {
-  return service_ ? job_->is_idle() && votes_.is_kept() : votes_.is_done();
+  return service_ ? job_->is_idle() && votes_->is_kept() : votes_->is_done();
 }
 
 ELASTIC_DECL time_point candidate::free_at() const {
@@ -220,7 +206,7 @@ ELASTIC_DECL void candidate::received(visitor& from, std::string_view message) {
   const auto request = parse_candidate_request(message);
   if (request) {
     std::visit([&](const auto& content) { take(from, content); }, *request);
-  } else if (from.search && service_ && votes_.serves()) {
+  } else if (from.search && service_ && votes_->serves()) {
     from.enter(service_, message);
   } else {
     // One that asks who leads was sent away before it said so.
@@ -297,11 +283,11 @@ ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::seek&
   from.search = request;
   // Terms that follow it are to be told, too.
   if (request.most_term <= limits::rendezvous_told_number / 4) {
-    votes_.told_term(request.most_term, chosen_.time->now());
+    votes_->told_term(request.most_term, chosen_.time->now());
   }
   // It asked once more before it heard.
   if (from.knows_leader) return;
-  if (service_ && votes_.serves() && !is_in_doubt(from)) {
+  if (service_ && votes_->serves() && !is_in_doubt(from)) {
     tell_leader(from);
   } else {
     from.say(candidate_messages::wait{chosen_.self});
@@ -311,7 +297,7 @@ ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::seek&
 template <class Request>
 void candidate::take(visitor& from, const Request& request) {
   if (from.index >= 0 && peers_[static_cast<std::size_t>(from.index)] == &from) {
-    votes_.received(from.index, request, chosen_.time->now());
+    votes_->received(from.index, request, chosen_.time->now());
   }
 }
 
@@ -383,7 +369,7 @@ ELASTIC_DECL void candidate::admit(visitor& from) {
   if (former != nullptr) former->dismiss();
   from.trust();
   route& way = route_to(from.index);
-  votes_.entered(from.index, way.node, chosen_.time->now(), way.is_in_place);
+  votes_->entered(from.index, way.node, chosen_.time->now(), way.is_in_place);
   from.say(candidate_messages::accepted());
   way.arrival->set();
 }
@@ -396,7 +382,7 @@ ELASTIC_DECL bool candidate::is_in_doubt(const visitor& node) const {
 }
 
 ELASTIC_DECL void candidate::tell_seekers() {
-  if (!service_ || !votes_.serves()) return;
+  if (!service_ || !votes_->serves()) return;
   for (visitor* const entry : std::vector<visitor*>(visitors_)) {
     if (entry->search && !entry->knows_leader && !is_in_doubt(*entry)) tell_leader(*entry);
   }
@@ -404,14 +390,14 @@ ELASTIC_DECL void candidate::tell_seekers() {
 
 ELASTIC_DECL void candidate::tell_leader(visitor& node) {
   node.knows_leader = true;
-  node.say(candidate_messages::leads{votes_.term(), chosen_.self});
+  node.say(candidate_messages::leads{votes_->term(), chosen_.self});
 }
 
 ELASTIC_DECL void candidate::gone(visitor& from) {
   std::erase(visitors_, &from);
   if (from.index >= 0 && peers_[static_cast<std::size_t>(from.index)] == &from) {
     peers_[static_cast<std::size_t>(from.index)] = nullptr;
-    votes_.left(from.index, chosen_.time->now());
+    votes_->left(from.index, chosen_.time->now());
   }
   wake();
 }
@@ -491,7 +477,7 @@ ELASTIC_DECL task<void> candidate::converse(int peer, std::shared_ptr<message_ch
   const auto former = std::exchange(way.channel, nullptr);
   if (former) {
     note_missing(way, chosen_.time->now());
-    votes_.lost(peer, chosen_.time->now());
+    votes_->lost(peer, chosen_.time->now());
   }
   tell_seekers();
   wake();
@@ -505,11 +491,11 @@ ELASTIC_DECL void candidate::note_missing(route& way, time_point since) {
 ELASTIC_DECL void candidate::warn_of_absence(int peer) {
   route& way = route_to(peer);
   const time_point now = chosen_.time->now();
-  const bool is_over = votes_.value().ending || votes_.value().all_finished;
+  const bool is_over = votes_->value().ending || votes_->value().all_finished;
   if (now < way.next_warning || is_over) return;
   way.next_warning = now + absence_reminder;
   way.was_warned_of = true;
-  const int spare = votes_.spare_candidates();
+  const int spare = votes_->spare_candidates();
   std::string meaning = "without a majority of the endpoints the job waits";
   if (spare == 0) meaning = "the job bears no further loss";
   if (spare > 0) meaning = fmt::format("the job bears the loss of {} more", spare);
@@ -546,14 +532,14 @@ ELASTIC_DECL bool candidate::take_answer(int peer, const candidate_answer& answe
   const bool is_accepted = std::holds_alternative<candidate_messages::accepted>(answer);
   if (is_accepted && way.is_met && !way.channel) {
     way.channel = way.connection;
-    votes_.reached(peer, now);
+    votes_->reached(peer, now);
     note_return(peer);
   }
   if (!way.channel) return true;
   if (const auto* grant = std::get_if<candidate_messages::grant>(&answer)) {
-    votes_.received(peer, *grant, now);
+    votes_->received(peer, *grant, now);
   } else if (const auto* ack = std::get_if<candidate_messages::ack>(&answer)) {
-    votes_.received(peer, *ack, now);
+    votes_->received(peer, *ack, now);
   }
   return true;
 }
@@ -570,6 +556,35 @@ ELASTIC_DECL void candidate::log_note(const vote_machine::note& note) const {
 
 // ---- serving the job ----------------------------------------------------------------------------
 
+ELASTIC_DECL void candidate::begin_votes() {
+  vote_machine::options voter;
+  voter.self = chosen_.self;
+  voter.candidates = static_cast<int>(chosen_.others.size());
+  voter.settings = chosen_.settings;
+  voter.node = chosen_.node;
+  voter.has_restarted = chosen_.marker && chosen_.marker->exists();
+  voter.fast_takeover = chosen_.fast_takeover;
+  voter.seed = chosen_.seed;
+  const time_point now = chosen_.time->now();
+  const auto today = chosen_.time->wall_now().time_since_epoch();
+  votes_.emplace(voter, now,
+                 std::chrono::duration_cast<std::chrono::milliseconds>(today).count());
+  if (voter.has_restarted) marked_until_ = now + chosen_.settings.silence();
+  leave_mark();
+}
+
+ELASTIC_DECL void candidate::leave_mark() {
+  if (!chosen_.marker || chosen_.marker->leave()) return;
+  chosen_.log.warning(
+      "the file '{}' cannot be made: if the agents of all endpoints are killed and started again, "
+      "they do not wait for the end of the former world",
+      chosen_.marker->path());
+}
+
+ELASTIC_DECL void candidate::remove_mark() {
+  if (chosen_.marker && chosen_.time->now() >= marked_until_) chosen_.marker->remove();
+}
+
 ELASTIC_DECL void candidate::wake() {
   if (earlier_) earlier_->set();
 }
@@ -578,18 +593,18 @@ ELASTIC_DECL task<void> candidate::keep_time() {
   for (;;) {
     earlier_->reset();
     settle();
-    co_await with_deadline(*chosen_.time, votes_.next_deadline(), earlier_->wait());
-    votes_.advance(chosen_.time->now());
+    co_await with_deadline(*chosen_.time, votes_->next_deadline(), earlier_->wait());
+    votes_->advance(chosen_.time->now());
   }
 }
 
 ELASTIC_DECL void candidate::settle() {
   for (;;) {
-    if (votes_.serves() && !service_) begin_service();
-    if (!votes_.serves() && service_) end_service();
+    if (votes_->serves() && !service_) begin_service();
+    if (!votes_->serves() && service_) end_service();
     if (service_) service_->speak();
-    const auto questions = votes_.take_questions();
-    const auto replies = votes_.take_replies();
+    const auto questions = votes_->take_questions();
+    const auto replies = votes_->take_replies();
     for (const auto& question : questions) {
       const auto& channel = route_to(question.to).channel;
       if (channel) channel->send(candidate_text(question.request));
@@ -598,10 +613,10 @@ ELASTIC_DECL void candidate::settle() {
       visitor* const to = peers_[static_cast<std::size_t>(reply.to)];
       if (to != nullptr) to->say(reply.answer);
     }
-    for (const vote_machine::note& note : votes_.take_notes()) log_note(note);
+    for (const vote_machine::note& note : votes_->take_notes()) log_note(note);
     if (questions.empty() && replies.empty()) break;
   }
-  if (votes_.reaches_majority()) {
+  if (votes_->reaches_majority()) {
     alone_since_.reset();
   } else if (!alone_since_) {
     alone_since_ = chosen_.time->now();
@@ -616,9 +631,9 @@ inline task<void> serve(std::shared_ptr<rendezvous_service> service,
 
 ELASTIC_DECL void candidate::begin_service() {
   const time_point now = chosen_.time->now();
-  job_ = std::make_shared<rendezvous_coordinator>(chosen_.run_id, chosen_.log, votes_.term());
+  job_ = std::make_shared<rendezvous_coordinator>(chosen_.run_id, chosen_.log, votes_->term());
   proposed_version_.reset();
-  job_->inherit(votes_.value(), chosen_.node, chosen_.settings, now, votes_.uncertain_until());
+  job_->inherit(votes_->value(), chosen_.node, chosen_.settings, now, votes_->uncertain_until());
   service_ = std::make_shared<rendezvous_service>(
       job_, [this](const rendezvous_coordinator& job) { return may_speak(job); }, chosen_.log,
       chosen_.time);
@@ -641,17 +656,17 @@ ELASTIC_DECL void candidate::end_service() {
 }
 
 ELASTIC_DECL bool candidate::may_speak(const rendezvous_coordinator& job) {
-  votes_.advance(chosen_.time->now());
+  votes_->advance(chosen_.time->now());
   if (&job != job_.get()) return false;
-  if (!votes_.serves()) {
+  if (!votes_->serves()) {
     wake();
     return false;
   }
   if (proposed_version_ != job.content_version()) {
     proposed_version_ = job.content_version();
-    if (votes_.propose(job.content(), chosen_.time->now())) wake();
+    if (votes_->propose(job.content(), chosen_.time->now())) wake();
   }
-  return votes_.is_kept();
+  return votes_->is_kept();
 }
 
 }  // namespace elastic::detail
