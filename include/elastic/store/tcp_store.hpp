@@ -45,7 +45,7 @@ struct tcp_store_options {
   bool announce_worker = false;
   /// The largest value that is taken from the server.
   std::size_t value_bytes = limits::store_value_bytes;
-  /// With `generation = probe`: how long an old server may take to answer.
+  /// With `generation = probe`: how long the server may take for each answer.
   std::chrono::milliseconds probe_silence{500};
   /// Only a server that holds it is spoken with; none: one that has none.
   std::optional<job_secret> secret;
@@ -65,8 +65,8 @@ struct tcp_store_options {
 /// A wait that is cancelled is taken back at the server; if the server is of before 2.1, which
 /// cannot, by closing the connection.
 ///
-/// `probe` first speaks as PyTorch 1.13 does and takes silence or a hang-up for a server of 2.2 or
-/// later. It cannot tell 1.13 from 2.1 and uses what both know, as it does with our own server.
+/// `probe` asks as PyTorch 2.4 does, then as 1.13 does, and takes silence or a hang-up at both for
+/// a server of 2.2 or 2.3. It cannot tell 1.13 from 2.1 and uses what both know.
 ///
 /// Thread-safety: one strand at a time.
 class tcp_store final : public store {

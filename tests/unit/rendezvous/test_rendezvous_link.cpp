@@ -4,6 +4,7 @@
 
 #include <elastic/base/error.hpp>
 #include <support/catch.hpp>
+#include <support/log_recorder.hpp>
 #include <support/manual_time.hpp>
 #include <support/scripted_channel.hpp>
 
@@ -31,6 +32,10 @@ struct servers {
   std::vector<messages::hello> hellos;
   /// Nobody serves any more.
   bool are_gone = false;
+  /// They end each connection when they hear a hello.
+  bool hang_up = false;
+  /// How many words were none of those.
+  int others = 0;
 };
 
 class server_channel final : public elastic::test::scripted_channel {
@@ -43,9 +48,13 @@ class server_channel final : public elastic::test::scripted_channel {
     const auto* hello = std::get_if<messages::hello>(&request);
     if (std::holds_alternative<messages::pause>(request)) servers_.words.push_back("pause");
     if (std::holds_alternative<messages::resume>(request)) servers_.words.push_back("resume");
-    if (hello == nullptr) return;
+    if (hello == nullptr) {
+      ++servers_.others;
+      return;
+    }
     is_first_ = true;
     servers_.hellos.push_back(*hello);
+    if (servers_.hang_up) close();
     if (servers_.welcomes.empty()) return;
     answer(servers_.welcomes.front());
     servers_.welcomes.pop_front();
@@ -213,12 +222,101 @@ TIME_TEST("rendezvous link: a leader may be silent for as long as it may lead",
     co_await time.sleep_until(time.now() + 3s);
     CHECK(link->is_connected());
   }
-  SECTION("a stranger is given up") {
+  SECTION("any other is asked again sooner, and as long as the node may wait") {
     link->start(co_await asio::this_coro::executor, 600s);
     co_await time.sleep_until(time.now() + 14s);
+    CHECK(job.hellos.size() == 3);
+    co_await time.sleep_until(time.now() + 500s);
+    CHECK_FALSE(link->known().broken);
+    co_await time.sleep_until(time.now() + 100s);
     CHECK(link->known().broken);
   }
   co_await link->stop();
+}
+
+/// A link to a server that has not been known before, and what it says to its log.
+struct stranger_link {
+  explicit stranger_link(elastic::test::manual_time& time)
+      : connector(std::make_shared<server_connector>(job)) {
+    messages::hello greeting;
+    greeting.run_id = "job";
+    auto clock = std::shared_ptr<elastic::time_source>(&time, [](elastic::time_source*) {});
+    link = std::make_shared<rendezvous_link>(connector, greeting, 60s, clock, log->log());
+    link->examine_by([this]() -> task<void> {
+      ++examinations;
+      if (is_torch) throw elastic::error(elastic::errc::not_supported, "a store of PyTorch");
+      return nothing();
+    });
+  }
+  static task<void> nothing() { co_return; }
+
+  std::shared_ptr<elastic::test::log_recorder> log =
+      std::make_shared<elastic::test::log_recorder>();
+  servers job;
+  std::shared_ptr<server_connector> connector;
+  std::shared_ptr<rendezvous_link> link;
+  bool is_torch = false;
+  int examinations = 0;
+};
+
+TIME_TEST("rendezvous link: a server that hears nothing is named once after a second",
+          "[rendezvous][native]") {
+  stranger_link to(time);
+  to.link->start(co_await asio::this_coro::executor, 600s);
+  co_await time.sleep_until(time.now() + 900ms);
+  CHECK(to.log->text().empty());
+  co_await time.sleep_until(time.now() + 200ms);
+  CHECK(to.log->count("waiting for the rendezvous at host0:29400 (it accepts connections but does "
+                     "not answer)") == 1);
+  co_await time.sleep_until(time.now() + 60s);
+  CHECK(to.log->count("waiting for") == 1);
+  CHECK_FALSE(to.link->known().broken);
+  to.job.welcomes = {welcome(5, false, 5s)};
+  co_await time.sleep_until(time.now() + 7s);
+  CHECK(to.link->is_connected());
+  co_await to.link->stop();
+}
+
+TIME_TEST("rendezvous link: a server that is silent until the second word is examined at once",
+          "[rendezvous][native]") {
+  stranger_link to(time);
+  to.is_torch = true;
+  to.link->start(co_await asio::this_coro::executor, 600s);
+  co_await time.sleep_until(time.now() + 50ms);
+  CHECK(to.job.others == 0);
+  co_await time.sleep_until(time.now() + 70ms);
+  CHECK(to.job.others == 1);
+  to.connector->first().close();
+  co_await time.sleep_until(time.now() + 10ms);
+  CHECK(to.examinations == 1);
+  CHECK(to.link->known().broken);
+  CHECK(to.log->text().empty());
+  co_await to.link->stop();
+}
+
+TIME_TEST("rendezvous link: a busy server that hears the second word welcomes the node",
+          "[rendezvous][native]") {
+  stranger_link to(time);
+  to.link->start(co_await asio::this_coro::executor, 600s);
+  co_await time.sleep_until(time.now() + 400ms);
+  to.connector->first().answer(welcome(5, false, 5s));
+  to.connector->first().answer(messages::alive{});
+  co_await time.sleep_until(time.now() + 100ms);
+  CHECK(to.link->is_connected());
+  CHECK(to.examinations == 0);
+  co_await to.link->stop();
+}
+
+TIME_TEST("rendezvous link: a server that hangs up always is examined, and given up within 0.5 s",
+          "[rendezvous][native]") {
+  stranger_link to(time);
+  to.job.hang_up = true;
+  to.link->start(co_await asio::this_coro::executor, 600s);
+  co_await time.sleep_until(time.now() + 500ms);
+  CHECK(to.examinations == 1);
+  CHECK(to.link->known().broken);
+  CHECK(to.job.hellos.size() == 5);
+  co_await to.link->stop();
 }
 
 TIME_TEST("rendezvous link: who hears nothing hangs up only when its workers are gone",

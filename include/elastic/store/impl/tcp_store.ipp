@@ -10,10 +10,33 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
 namespace elastic {
+
+namespace detail {
+
+inline constexpr std::uint32_t largest_nonce = 0xFFFFFFFF;
+inline constexpr char byte_of_largest_nonce = '\xFF';
+
+/// The first byte of what the server says to what is sent; none if it hangs up or is silent.
+inline task<std::optional<char>> first_reply(task<void> sending, task<char> reading,
+                                             time_source& time, duration silence) {
+  try {
+    co_await std::move(sending);
+    co_return co_await with_deadline(time, time.now() + silence, std::move(reading));
+  } catch (const std::system_error& failure) {
+    const bool hung_up = failure.code() == asio::error::eof ||
+                         failure.code() == asio::error::connection_reset ||
+                         failure.code() == asio::error::broken_pipe;
+    if (!hung_up) throw;
+  }
+  co_return std::nullopt;
+}
+
+}  // namespace detail
 
 ELASTIC_DECL tcp_store::tcp_store(asio::any_io_executor executor, tcp_store_options options)
     : executor_(std::move(executor)),
@@ -136,24 +159,29 @@ ELASTIC_DECL task<std::vector<asio::ip::tcp::endpoint>> tcp_store::addresses() {
   co_return list;
 }
 
-// A server of before 2.2 answers the question whether no keys exist. Ours does too. PyTorch's of
-// later hangs up or, with libuv, stays silent.
+// Our server answers a ping, as PyTorch's do from 2.4 on. One of before 2.2 takes it for a text of
+// more bytes than there can be, and hangs up; it answers the question whether no keys exist. At
+// that, one of 2.2 or 2.3 hangs up or, with libuv, stays silent.
 ELASTIC_DECL task<void> tcp_store::probe() {
-  lease on = co_await dial();
+  const detail::request_writer as_2_2(tcp_store_generation::torch_2_2);
+  lease modern = co_await dial();
+  as_2_2.greeting(modern->out());
+  as_2_2.ping(modern->out(), detail::largest_nonce);
+  const std::optional<char> echo =
+      co_await detail::first_reply(modern->flush(), modern->read_byte(), *options_.time,
+                                   options_.probe_silence);
+  if (echo && *echo != detail::byte_of_largest_nonce) throw_no_store(*echo);
+  if (echo) {
+    generation_ = tcp_store_generation::torch_2_2;
+    co_return;
+  }
   const detail::request_writer as_1_13(tcp_store_generation::torch_1_13);
   const std::vector<std::string> no_keys;
-  as_1_13.with_keys(on->out(), op::check, no_keys);
-  std::optional<char> answer;
-  try {
-    co_await on->flush();
-    answer = co_await with_deadline(*options_.time, options_.time->now() + options_.probe_silence,
-                                    on->read_byte());
-  } catch (const std::system_error& failure) {
-    const bool hung_up = failure.code() == asio::error::eof ||
-                         failure.code() == asio::error::connection_reset ||
-                         failure.code() == asio::error::broken_pipe;
-    if (!hung_up) throw;
-  }
+  lease legacy = co_await dial();
+  as_1_13.with_keys(legacy->out(), op::check, no_keys);
+  const std::optional<char> answer =
+      co_await detail::first_reply(legacy->flush(), legacy->read_byte(), *options_.time,
+                                   options_.probe_silence);
   if (answer && *answer != detail::reply_ready) throw_no_store(*answer);
   generation_ = answer ? tcp_store_generation::torch_1_13 : tcp_store_generation::torch_2_2;
 }

@@ -101,7 +101,10 @@ ELASTIC_DECL void tcp_message_channel::close() {
 }
 
 ELASTIC_DECL std::string tcp_message_channel::why(asio::error_code failure) {
-  if (failure == asio::error::eof) return "the connection was closed by the other side";
+  // The other side may have reset it while we wrote.
+  const bool is_closed = failure == asio::error::eof || failure == asio::error::bad_descriptor ||
+                         failure == asio::error::connection_reset;
+  if (is_closed) return "the connection was closed by the other side";
   return fmt::format("the connection broke: {}", failure.message());
 }
 

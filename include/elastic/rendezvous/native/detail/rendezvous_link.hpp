@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,6 +64,15 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   rendezvous_link(const rendezvous_link&) = delete;
   rendezvous_link& operator=(const rendezvous_link&) = delete;
+
+  /// Finds out by other means what serves at the address, for a server that does not answer or
+  /// hangs up. Returns if it may be the rendezvous all the same.
+  /// Errors: any `error`, with which this link then ends.
+  using examination = std::function<task<void>()>;
+
+  /// Has a server that was not known before examined where its first answer leaves that open. Call
+  /// it before `start`.
+  void examine_by(examination look) { examine_ = std::move(look); }
 
   /// Begins to connect, for at most `patience`.
   ELASTIC_DECL void start(asio::any_io_executor executor, duration patience);
@@ -130,13 +140,18 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   static constexpr std::chrono::milliseconds longest_pause{1000};
   /// The same for a server that is to come back: workers wait for it.
   static constexpr std::chrono::milliseconds longest_search_pause{200};
-  /// After this time without a connection the log says what is waited for.
+  /// After this time without a connection the log says what is waited for; one that was accepted
+  /// and hears nothing says so sooner.
   static constexpr std::chrono::seconds silent_wait{2};
+  static constexpr std::chrono::seconds silent_answer{1};
+  /// After this time without an answer more is said: PyTorch's servers ignore the first words that
+  /// they do not know, and hang up at the next.
+  static constexpr std::chrono::milliseconds second_word{100};
   /// How long one attempt, and the first answer, may take.
   static constexpr std::chrono::seconds attempt_timeout{5};
+  static constexpr const char* not_answering = "it accepts connections but does not answer";
   /// A server that is about to stop hangs up once; one that does not know us, always.
   static constexpr int most_hang_ups = 5;
-  static constexpr int most_silences = 2;
   /// What the system takes to tell of the ends of all connections of a process.
   static constexpr std::chrono::milliseconds end_skew{50};
 
@@ -151,10 +166,11 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL task<channel_pointer> connect_until(time_point deadline);
   ELASTIC_DECL time_point next_limit() const;
   ELASTIC_DECL std::string absence() const;
+  bool is_server_known() const { return was_connected_ || connector_->knows_other_side(); }
 
   // How long a server that was reached before is looked for.
   ELASTIC_DECL duration patience() const;
-  ELASTIC_DECL void warn_of_absence() const;
+  ELASTIC_DECL void warn_of_absence();
 
   /// Result: null if this attempt failed.
   ELASTIC_DECL task<channel_pointer> try_connect(time_point deadline);
@@ -164,6 +180,15 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   // Why an attempt to connect came to no end in its time.
   ELASTIC_DECL std::string no_answer() const;
+
+  // The first message of the other side; none if it was silent until the limit.
+  ELASTIC_DECL task<std::optional<std::string>> first_answer(channel_pointer channel,
+                                                             time_point limit);
+  ELASTIC_DECL void say_second_word(message_channel& channel);
+
+  // The first answer of a server that was not known before was none.
+  // Errors: `errc::protocol_violation` if it hangs up always, those of the examination.
+  ELASTIC_DECL task<void> look_at_stranger(bool has_hung_up);
 
   /// Whether the other side answers as a server of the rendezvous does.
   ELASTIC_DECL task<bool> is_welcomed(channel_pointer channel, time_point limit);
@@ -244,6 +269,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// When we said the last that the server is known to have heard, and what it has not answered.
   time_point known_alive_at_;
   std::deque<time_point> unanswered_;
+  std::optional<time_point> second_word_at_;
   std::optional<rendezvous_request> standing_request_;
   /// Whom the server keeps out, for one that comes after it.
   exclusion_list excluded_;
@@ -256,7 +282,8 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   knowledge known_;
   std::string last_problem_;
   int hang_ups_ = 0;
-  int silences_ = 0;
+  bool has_warned_ = false;
+  examination examine_;
   std::shared_ptr<report_exchange> reports_;
   std::optional<event_flag> has_report_;
 };

@@ -48,6 +48,34 @@ inline std::string text_of(const std::vector<asio::ip::address>& addresses) {
 /// a broken connection is back, within a second of its loss.
 inline constexpr std::chrono::seconds end_patience{3};
 
+/// How long a server may take to show that it is a store, and each of its answers.
+inline constexpr std::chrono::milliseconds examination_patience{600};
+inline constexpr std::chrono::milliseconds examination_silence{200};
+
+/// Asks the server of an endpoint whether it is a store.
+/// Errors: `errc::not_supported` for a store at which agents of torchrun meet.
+inline task<void> examine_server(endpoint at, logger log, std::shared_ptr<time_source> time) {
+  tcp_store_options options;
+  options.host = at.host;
+  options.port = at.port;
+  options.generation = tcp_store_generation::probe;
+  options.probe_silence = examination_silence;
+  options.log = log;
+  options.time = time;
+  tcp_store client(co_await asio::this_coro::executor, options);
+  std::vector<std::string> keys(1, std::string(rendezvous_host::native_key));
+  std::optional<bool> is_native;
+  try {
+    const time_point limit = time->now() + examination_patience;
+    is_native = co_await with_deadline(*time, limit, client.check(std::move(keys)));
+  } catch (const error& failure) {
+    log.debug("what serves at {} is no store: {}", to_text(at), failure.what());
+  }
+  if (is_native != false) co_return;
+  throw error(errc::not_supported,
+              fmt::format("the store at {} is one of agents of torchrun", to_text(at)));
+}
+
 /// Names that are not known by then are not compared.
 inline constexpr std::chrono::seconds look_up_patience{2};
 
@@ -252,6 +280,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
     greeting.node.number = new_node_number();
   }
   if (candidate_) greeting.node.number.high = candidate_->node();
+  const bool is_told_servers = connector_ != nullptr;
   if (!connector_ && has_candidates()) co_await reach_candidates(greeting.node.number.high);
   if (!connector_) co_await reach_endpoint(executor);
   greeting.settings = settings_;
@@ -261,6 +290,13 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
   link_ = std::make_shared<detail::rendezvous_link>(connector_, std::move(greeting), host_grace_,
                                                     parameters_.time, parameters_.log,
                                                     parameters_.reports);
+  const bool may_be_torch =
+      !is_told_servers && !host_ && !has_candidates() && !parameters_.secret;
+  if (may_be_torch) {
+    link_->examine_by([at = endpoint_, log = parameters_.log, time = parameters_.time] {
+      return detail::examine_server(at, log, time);
+    });
+  }
   link_->start(executor, settings_.join_timeout);
 }
 
@@ -510,8 +546,13 @@ ELASTIC_DECL void c10d_rendezvous::throw_broken() const {
   try {
     std::rethrow_exception(link_->known().broken);
   } catch (const error& failure) {
-    if (watch_ || failure.code() != errc::protocol_violation) throw;
-    throw error(errc::protocol_violation, fmt::format("{}; {}", failure.what(), torch_hint));
+    const bool is_torch = failure.code() == errc::not_supported;
+    const bool is_stranger = failure.code() == errc::protocol_violation && !link_->was_connected();
+    // Who can meet with nodes of torchrun does so.
+    if (is_torch ? watch_ != nullptr : !is_stranger) throw;
+    // The endpoint names the wrong port, or the wrong way to meet.
+    throw error(errc::invalid_argument,
+                is_torch ? fmt::format("{}; {}", failure.what(), torch_hint) : failure.what());
   }
 }
 

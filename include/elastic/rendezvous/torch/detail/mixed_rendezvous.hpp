@@ -45,8 +45,7 @@ class mixed_rendezvous final : public chosen_rendezvous {
   static constexpr std::chrono::seconds farewell{10};
   static constexpr std::chrono::seconds short_farewell{2};
   static constexpr std::chrono::milliseconds farewell_pause{20};
-  /// How long a server that was there a moment ago, and does not know elasticrun, has to answer as
-  /// a store.
+  /// How long a store that answered a moment ago has to answer again.
   static constexpr std::chrono::seconds second_try{5};
   /// How long the node that serves the store has to write the first state.
   static constexpr std::chrono::seconds first_state{3};
@@ -55,13 +54,11 @@ class mixed_rendezvous final : public chosen_rendezvous {
   ELASTIC_DECL static std::optional<torch_dialect> dialect_of(
       const rendezvous_parameters& parameters);
 
-  // `refusal`: what the server at the endpoint said to a node that meets in elasticrun's own way;
-  // empty if none was sent.
-  ELASTIC_DECL task<void> choose_torch(std::string refusal);
+  ELASTIC_DECL task<void> choose_torch();
 
   // A numeric address by which the others reach this node: that on the way to the store.
   ELASTIC_DECL task<std::string> own_address();
-  ELASTIC_DECL task<std::shared_ptr<tcp_store>> connect(std::string refusal);
+  ELASTIC_DECL task<std::shared_ptr<tcp_store>> connect();
 
   // That of the state; of the server's generation, if nobody has written one.
   ELASTIC_DECL task<torch_dialect> detect_dialect(std::shared_ptr<tcp_store> client);
@@ -75,7 +72,6 @@ class mixed_rendezvous final : public chosen_rendezvous {
   rendezvous_parameters parameters_;
   endpoint endpoint_;
   std::optional<torch_dialect> dialect_;
-  bool has_secret_ = false;
   bool meets_as_torch_ = false;
   std::unique_ptr<rendezvous_host> host_;
   /// How this node has closed the job.

@@ -170,7 +170,7 @@ ELASTIC_DECL void rendezvous_link::begin_absence(time_point now) {
 ELASTIC_DECL auto rendezvous_link::connect_until(time_point deadline) -> task<channel_pointer> {
   const time_point begun = time_->now();
   duration pause = first_pause;
-  bool has_warned = false;
+  has_warned_ = false;
   for (;;) {
     const channel_pointer channel = co_await try_connect(std::min(deadline, next_limit()));
     if (channel) co_return channel;
@@ -181,10 +181,7 @@ ELASTIC_DECL auto rendezvous_link::connect_until(time_point deadline) -> task<ch
       lost_at_.reset();
     }
     if (now >= deadline) throw error(errc::connection_failed, absence());
-    if (!has_warned && now - begun >= silent_wait) {
-      has_warned = true;
-      warn_of_absence();
-    }
+    if (now - begun >= silent_wait) warn_of_absence();
     const time_point next_try = std::min({deadline, next_limit(), now + pause});
     co_await time_->sleep_until(next_try);
     pause = std::min<duration>(pause * 2, was_connected_ ? longest_search_pause : longest_pause);
@@ -199,7 +196,8 @@ ELASTIC_DECL duration rendezvous_link::patience() const {
   return greeting_.most_term > 0 ? host_grace_ : limits::rendezvous_reconnect_timeout;
 }
 
-ELASTIC_DECL void rendezvous_link::warn_of_absence() const {
+ELASTIC_DECL void rendezvous_link::warn_of_absence() {
+  if (std::exchange(has_warned_, true)) return;
   if (!was_connected_) {
     return log_.warning("waiting for {} ({})", server_, last_problem_);
   }
@@ -236,6 +234,7 @@ ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<chan
   if (!channel) co_return nullptr;
   greeting_.excluded = excluded_.at(time_->now());
   channel->send(elastic::to_text(rendezvous_request(greeting_)));
+  second_word_at_.reset();
   // To find out who leads may have taken long.
   const time_point answer_limit = std::min(deadline, time_->now() + answer_patience());
   if (co_await is_welcomed(channel, answer_limit)) co_return channel;
@@ -255,20 +254,48 @@ ELASTIC_DECL duration rendezvous_link::answer_patience() const {
   return std::max<duration>(attempt_timeout, settings_.silence());
 }
 
+ELASTIC_DECL task<std::optional<std::string>> rendezvous_link::first_answer(
+    channel_pointer channel, time_point limit) {
+  const time_point greeted_at = time_->now();
+  std::optional<std::string> answer;
+  if (examine_ && !is_server_known()) {
+    const time_point patience = std::min<time_point>(limit, greeted_at + second_word);
+    answer = co_await with_deadline(*time_, patience, channel->receive());
+    if (answer) co_return answer;
+    say_second_word(*channel);
+  }
+  if (!is_server_known()) {
+    const time_point patience = std::min<time_point>(limit, greeted_at + silent_answer);
+    answer = co_await with_deadline(*time_, patience, channel->receive());
+    if (answer) co_return answer;
+    last_problem_ = not_answering;
+    warn_of_absence();
+  }
+  answer = co_await with_deadline(*time_, limit, channel->receive());
+  if (!answer) last_problem_ = not_answering;
+  co_return answer;
+}
+
+ELASTIC_DECL task<void> rendezvous_link::look_at_stranger(bool has_hung_up) {
+  if (has_hung_up) ++hang_ups_;
+  const bool is_last = hang_ups_ >= most_hang_ups;
+  const bool ends_silence = second_word_at_ || !has_hung_up;
+  if (examine_ && (is_last || ends_silence)) co_await examine_();
+  if (is_last) throw error(errc::protocol_violation, stranger());
+}
+
+ELASTIC_DECL void rendezvous_link::say_second_word(message_channel& channel) {
+  channel.send(elastic::to_text(rendezvous_request(rendezvous_messages::keep_alive{})));
+  second_word_at_ = time_->now();
+}
+
 ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, time_point limit) {
   std::optional<rendezvous_answer> reply;
   const time_point greeted_at = time_->now();
-  const bool is_known = was_connected_ || connector_->knows_other_side();
+  bool has_hung_up = false;
   try {
-    const auto answer = co_await with_deadline(*time_, limit, channel->receive());
+    const auto answer = co_await first_answer(channel, limit);
     if (answer) reply = parse_rendezvous_answer(*answer);
-    if (!answer) {
-      last_problem_ = "it accepts connections but does not answer";
-      // PyTorch's servers of today ignore what they do not know.
-      if (!is_known && ++silences_ >= most_silences) {
-        throw error(errc::protocol_violation, last_problem_);
-      }
-    }
   } catch (const error& failure) {
     last_problem_ = failure.what();
     // Only one of both sides has a secret, or each another one.
@@ -277,9 +304,10 @@ ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, ti
                   fmt::format("{}: {}", connector_->name(), failure.what()));
     }
     const bool is_garbled = failure.code() == errc::protocol_violation && !was_connected_;
-    const bool hangs_up_always = !is_known && ++hang_ups_ >= most_hang_ups;
-    if (is_garbled || hangs_up_always) throw error(errc::protocol_violation, stranger());
+    if (is_garbled) throw error(errc::protocol_violation, stranger());
+    has_hung_up = true;
   }
+  if (!reply && !is_server_known()) co_await look_at_stranger(has_hung_up);
   if (!reply) {
     // It may know this node from that greeting alone.
     has_server_resigned_ = false;
@@ -313,6 +341,7 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
   greeting_.settings.reconnect_grace = settings_.reconnect_grace;
   known_alive_at_ = greeted_at;
   unanswered_.clear();
+  if (second_word_at_) unanswered_.push_back(*second_word_at_);
   is_welcome_ = true;
   was_connected_ = true;
   ended_at_.reset();

@@ -28,9 +28,8 @@ namespace elastic::detail {
 ELASTIC_DECL mixed_rendezvous::mixed_rendezvous(rendezvous_parameters parameters)
     : chosen_rendezvous("c10d", parameters.run_id, nullptr),
       parameters_(std::move(parameters)),
-      dialect_(dialect_of(parameters_)),
-      has_secret_(parameters_.chosen_secret().has_value()) {
-  if (has_secret_ && dialect_) {
+      dialect_(dialect_of(parameters_)) {
+  if (dialect_ && parameters_.chosen_secret()) {
     throw error(
         errc::invalid_argument,
         fmt::format("--rdzv-conf secret_file: agents of torchrun hold no secret, so that it "
@@ -51,23 +50,20 @@ ELASTIC_DECL mixed_rendezvous::mixed_rendezvous(rendezvous_parameters parameters
 }
 
 ELASTIC_DECL task<rendezvous_round> mixed_rendezvous::first_round() {
-  if (!meets_as_torch_ && dialect_) co_await choose_torch("");
+  if (!meets_as_torch_ && dialect_) co_await choose_torch();
   if (meets_as_torch_) {
     rendezvous_round round = co_await chosen_->next_round();
     if (host_) host_->forget_rounds(parameters_.run_id, round.round - 1);
     co_return round;
   }
-  std::string refusal;
   try {
     co_return co_await chosen_->next_round();
   } catch (const error& failure) {
-    // Whoever serves there does not know what only elasticrun says.
-    if (failure.code() != errc::protocol_violation || has_secret_) throw;
-    refusal = failure.what();
+    if (failure.code() != errc::not_supported) throw;
+    parameters_.log.debug("meeting in torchrun's way: {}", failure.what());
   }
-  parameters_.log.debug("trying to meet in torchrun's way: {}", refusal);
   co_await chosen_->shutdown();
-  co_await choose_torch(refusal);
+  co_await choose_torch();
   co_return co_await chosen_->next_round();
 }
 
@@ -106,7 +102,7 @@ ELASTIC_DECL std::optional<torch_dialect> mixed_rendezvous::dialect_of(
   }
 }
 
-ELASTIC_DECL task<void> mixed_rendezvous::choose_torch(std::string refusal) {
+ELASTIC_DECL task<void> mixed_rendezvous::choose_torch() {
   parameters_.refuse_choice_of_nodes("torchrun, which serves the rendezvous here,");
   dynamic_rendezvous_options options;
   options.parameters = parameters_;
@@ -122,7 +118,7 @@ ELASTIC_DECL task<void> mixed_rendezvous::choose_torch(std::string refusal) {
     options.agents = std::make_shared<memory_store>(engine);
     options.dialect = *dialect_;
   } else {
-    const std::shared_ptr<tcp_store> client = co_await connect(refusal);
+    const std::shared_ptr<tcp_store> client = co_await connect();
     options.agents = client;
     options.dialect = dialect_ ? *dialect_ : co_await detect_dialect(client);
   }
@@ -144,7 +140,7 @@ ELASTIC_DECL task<std::string> mixed_rendezvous::own_address() {
   co_return std::string("127.0.0.1");
 }
 
-ELASTIC_DECL task<std::shared_ptr<tcp_store>> mixed_rendezvous::connect(std::string refusal) {
+ELASTIC_DECL task<std::shared_ptr<tcp_store>> mixed_rendezvous::connect() {
   tcp_store_options options;
   options.host = endpoint_.host;
   options.port = endpoint_.port;
@@ -153,9 +149,8 @@ ELASTIC_DECL task<std::shared_ptr<tcp_store>> mixed_rendezvous::connect(std::str
   options.time = parameters_.time;
   auto client = std::make_shared<tcp_store>(co_await asio::this_coro::executor, options);
   time_source& time = *parameters_.time;
-  const duration patience = refusal.empty() ? parameters_.settings().join_timeout : second_try;
+  const duration patience = dialect_ ? parameters_.settings().join_timeout : second_try;
   const bool is_there = co_await with_deadline(time, time.now() + patience, client->connect());
-  if (!is_there && !refusal.empty()) throw error(errc::protocol_violation, refusal);
   if (!is_there) {
     throw error(
         errc::rendezvous_timeout,
@@ -165,7 +160,11 @@ ELASTIC_DECL task<std::shared_ptr<tcp_store>> mixed_rendezvous::connect(std::str
   std::vector<std::string> keys(1, std::string(rendezvous_host::native_key));
   const bool is_native = co_await client->check(std::move(keys));
   if (!is_native) co_return client;
-  if (!refusal.empty()) throw error(errc::protocol_violation, refusal);
+  if (!dialect_) {
+    throw error(errc::connection_failed, fmt::format("the store of torchrun at {} has gone, and "
+                                                     "nodes of elasticrun meet there now",
+                                                     to_text(endpoint_)));
+  }
   throw error(errc::invalid_argument,
               fmt::format("the nodes at {} meet in elasticrun's own way: for a mixed job start "
                           "every node of elasticrun with --rdzv-conf dialect={}",
