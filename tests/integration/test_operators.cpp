@@ -269,6 +269,29 @@ TEST_CASE("operators: one node alone pauses, too, and nodes of a fixed job say t
   }
 }
 
+TEST_CASE("operators: a stopped agent is said to be silent, and carries out nothing later",
+          "[integration]") {
+  const std::string name = GENERATE("drain", "checkpoint", "pause", "resume");
+  operated_job job;
+  const std::string socket = "unix:" + (job.folder / "status");
+  const auto node = job.start({"--status", socket}, "sleep 600");
+  node->await_out("world 1\n");
+  node->signal(SIGSTOP);
+  const program_result result = command({name, socket});
+  INFO(result.err);
+  CHECK(result.code == 2);
+  CHECK(has_text(result.err, name + ": the agent does not answer within 5 s"));
+  node->signal(SIGCONT);
+  const program_result later = command({"checkpoint", socket});
+  CHECK(later.out == "no worker wants to be asked for a checkpoint\n");
+  node->signal(SIGTERM);
+  const program_result ended = node->wait();
+  INFO(ended.err);
+  CHECK_FALSE(has_text(ended.err, "drained by user"));
+  CHECK_FALSE(has_text(ended.err, "paused by user"));
+  CHECK(job.remains.processes().empty());
+}
+
 TEST_CASE("operators: a node that was drained stays out for its time, and then comes back",
           "[integration]") {
   operated_job job;

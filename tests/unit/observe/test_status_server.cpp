@@ -509,6 +509,37 @@ TEST_CASE("status server: who waits for a command is told what came of it, also 
   status_stage.stop();
 }
 
+TEST_CASE("status server: a client that hangs up gives back the place of its command",
+          "[observe]") {
+  const elastic::test::temporary_directory folder;
+  const std::string path = folder / "job";
+  const auto work = std::make_shared<long_command>();
+  stage status_stage("unix:" + path, std::make_shared<elastic::test::standing_clock>(), {},
+                     [work](elastic::job_command) { return carry_out(work); });
+  for (std::size_t i = 1; i <= 3 * elastic::limits::status_commands; ++i) {
+    http_peer impatient_peer(path);
+    impatient_peer.send("POST /api/v1/commands/drain HTTP/1.1\r\nHost: a\r\n\r\n");
+    CHECK(comes_true([&] { return work->starts == i; }));
+  }
+  work->may_end = true;
+}
+
+TEST_CASE("status server: what a client sends while its command is carried out is answered later",
+          "[observe]") {
+  const elastic::test::temporary_directory folder;
+  const std::string path = folder / "job";
+  const auto work = std::make_shared<long_command>();
+  stage status_stage("unix:" + path, std::make_shared<elastic::test::standing_clock>(), {},
+                     [work](elastic::job_command) { return carry_out(work); });
+  http_peer peer(path);
+  peer.send("POST /api/v1/commands/drain HTTP/1.1\r\nHost: a\r\n\r\n");
+  CHECK(comes_true([&] { return work->starts == 1; }));
+  peer.send("GET /livez HTTP/1.1\r\nHost: a\r\n\r\n");
+  work->may_end = true;
+  CHECK_THAT(peer.answer(), contains_text("\"text\": \"waited\""));
+  CHECK_THAT(peer.answer(), contains_text(ok_line));
+}
+
 TEST_CASE("status server: progress comes by itself", "[observe]") {
   stage status_stage;
   journal_story story;

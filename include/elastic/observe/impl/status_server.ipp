@@ -260,7 +260,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
       task<void> reading = read_request(served, parser, received);
       const bool is_in_time = co_await with_deadline(time, deadline, std::move(reading));
       if (!is_in_time || parser.current() == http_request_parser::state::incomplete) co_return;
-      goes_on = co_await answer(self, served, parser);
+      goes_on = co_await answer(self, served, parser, received);
       parser.next();
     }
   }
@@ -280,11 +280,11 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
   /// Result: whether the connection goes on.
   static task<bool> answer(self_pointer self, client_pointer served,
-                           const http_request_parser& parser) {
+                           const http_request_parser& parser, std::string& received) {
     const http_request_head& request = parser.head();
     const bool is_refused = parser.current() == http_request_parser::state::refused;
     if (!is_refused && is_command_path(request.path)) {
-      co_return co_await answer_command(self, served, parser);
+      co_return co_await answer_command(self, served, parser, received);
     }
     status_answer made = is_refused ? refusal_answer(parser.refusal(), parser.problem())
                                     : self->answer_request(request);
@@ -316,7 +316,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
   /// Result: whether the connection goes on.
   static task<bool> answer_command(self_pointer self, client_pointer served,
-                                   const http_request_parser& parser) {
+                                   const http_request_parser& parser, std::string& received) {
     const http_request_head& request = parser.head();
     const command_peer peer{served->user, ::geteuid(), bool(self->options_.commands)};
     const auto read = read_command(request, parser.body(), peer);
@@ -328,8 +328,11 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
                                              limits::status_commands));
     } else {
       served->awaits_command = true;
-      const command_outcome outcome = co_await carry_out(self, std::get<job_command>(read));
-      made = command_answer(request, outcome);
+      std::optional<command_outcome> outcome;
+      task<void> working = carry_out(self, std::get<job_command>(read), outcome);
+      co_await race(std::move(working), watch_hang_up(served, received));
+      if (!outcome) throw error(errc::connection_failed, "it did not wait for its command");
+      made = command_answer(request, *outcome);
     }
     std::string text = response_text(made, request.method != "HEAD", request.keeps_connection);
     co_await send(self, served, std::move(text));
@@ -343,18 +346,27 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
                       [](const client_pointer& entry) { return entry->awaits_command; }));
   }
 
-  static task<command_outcome> carry_out(self_pointer self, job_command command) {
+  static task<void> carry_out(self_pointer self, job_command command,
+                              std::optional<command_outcome>& outcome) {
     const std::string_view name = to_string(command.what);
     self->options_.log.info("command {} {}", name, command.reason);
-    command_outcome outcome;
     try {
       task<command_outcome> work = self->options_.commands(std::move(command));
       outcome = co_await std::move(work);
     } catch (const std::exception& failure) {
       pass_cancellation();
-      outcome.text = failure.what();
+      outcome.emplace().text = failure.what();
     }
-    co_return outcome;
+  }
+
+  /// What the client sends meanwhile is kept for later, up to the size of a request.
+  static task<void> watch_hang_up(client_pointer served, std::string& received) {
+    std::array<char, 4096> piece;
+    while (received.size() <= limits::http_request_head_bytes) {
+      const std::size_t size = co_await served->stream->read_some(asio::buffer(piece));
+      if (size == 0) co_return;
+      received.append(piece.data(), size);
+    }
   }
 
   /// What a worker wrote last, if it can be known soon enough.

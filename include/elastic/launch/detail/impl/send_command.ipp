@@ -9,6 +9,8 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
+#include <elastic/base/race.hpp>
+#include <elastic/base/time.hpp>
 #include <elastic/net/detail/http_connection.hpp>
 #include <elastic/net/detail/stream_listener.hpp>
 
@@ -87,11 +89,54 @@ ELASTIC_DECL std::variant<command_call, early_exit> parse_command_call(
   }
 }
 
-ELASTIC_DECL task<int> send_command(command_call call, std::function<void(std::string_view)> out) {
-  std::unique_ptr<byte_stream> stream = co_await connect_path(call.socket);
+inline task<http_response> ask_once(std::string socket, http_request request) {
+  std::unique_ptr<byte_stream> stream = co_await connect_path(std::move(socket));
   http_connection connection(std::move(stream), "localhost");
+  co_return co_await connection.exchange(std::move(request));
+}
+
+/// Errors: `errc::timed_out` if the agent does not answer in time, as one that was stopped; those
+/// of `connect_path`.
+inline task<void> check_agent(std::string socket, job_command::kind what) {
+  system_time time;
+  http_request request;
+  request.target = "/livez";
+  const time_point deadline = time.now() + limits::status_request;
+  task<http_response> asking = ask_once(std::move(socket), std::move(request));
+  const auto answer = co_await with_deadline(time, deadline, std::move(asking));
+  if (answer) co_return;
+  throw error(errc::timed_out, fmt::format("{}: the agent does not answer within {} s",
+                                           to_string(what), limits::status_request.count()));
+}
+
+/// Ends, by an error, when the agent does not answer any more: a command may take long, and nobody
+/// carries it out then.
+inline task<void> watch_agent(std::string socket, job_command::kind what) {
+  system_time time;
+  for (;;) {
+    co_await time.sleep_until(time.now() + limits::status_request);
+    try {
+      co_await check_agent(socket, what);
+    } catch (const error& failure) {
+      // An agent that is about to end accepts nobody, and still says what came of the command.
+      if (failure.code() == errc::timed_out) throw;
+    }
+  }
+}
+
+inline task<void> keep_answer(task<http_response> asking, http_response& answer) {
+  answer = co_await std::move(asking);
+}
+
+ELASTIC_DECL task<int> send_command(command_call call, std::function<void(std::string_view)> out) {
+  // Before it is sent: an agent that goes on later would carry it out.
+  co_await check_agent(call.socket, call.command.what);
+  http_response answer;
   http_request request = request_of(call.command);
-  const http_response answer = co_await connection.exchange(std::move(request));
+  task<http_response> asking = ask_once(call.socket, std::move(request));
+  task<void> working = keep_answer(std::move(asking), answer);
+  task<void> watching = watch_agent(call.socket, call.command.what);
+  co_await race(std::move(working), std::move(watching));
   const std::string text = printable_line(answer.body);
   if (answer.status != 200 && answer.status != 409) {
     throw error(errc::invalid_argument,
