@@ -9,10 +9,13 @@
 #include <elastic/net/detail/byte_stream.hpp>
 #include <elastic/net/endpoint.hpp>
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <asio/posix/stream_descriptor.hpp>
 
@@ -56,7 +59,7 @@ class stream_listener {
   /// Cancellation: all types.
   ELASTIC_DECL task<accepted_stream> accept();
 
-  /// Listens no more; the path is removed.
+  /// Listens no more; the path is removed, if it is still this socket's.
   ELASTIC_DECL void close();
 
  private:
@@ -66,10 +69,20 @@ class stream_listener {
   int family_;
   std::uint16_t port_ = 0;
   std::string path_;
+  /// The device and number of the file that was made.
+  std::pair<dev_t, ino_t> file_{};
 };
 
+/// Whether a client believes the user who listens at a Unix socket: itself, root, or for root the
+/// owner of the folder, if nobody else can put a socket there.
+/// @param server  the user who listens
+/// @param client  the user who connects
+ELASTIC_DECL bool is_trusted_server(std::uint32_t server, std::uint32_t client,
+                                    const std::string& path);
+
 /// Connects to a Unix socket in the file system.
-/// Errors: `errc::connection_failed`, naming the path; `errc::invalid_argument` if it is too long.
+/// Errors: `errc::connection_failed`, naming the path; `errc::invalid_argument` if it is too long,
+/// or another user listens there (`is_trusted_server`).
 ELASTIC_DECL task<std::unique_ptr<byte_stream>> connect_path(std::string path);
 
 }  // namespace elastic::detail

@@ -160,10 +160,12 @@ ELASTIC_DECL stream_listener stream_listener::at_path(asio::any_io_executor exec
   stream_listener listener(std::move(executor), fd.get(), AF_UNIX);
   fd.release();
   listener.path_ = path;
+  struct stat file{};
+  if (::lstat(path.c_str(), &file) == 0) listener.file_ = {file.st_dev, file.st_ino};
   return listener;
 }
 
-/// The user of the process that connected to a Unix socket.
+/// The user of the process at the other end of a Unix socket.
 inline std::optional<std::uint32_t> peer_user(int fd) {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -200,9 +202,29 @@ ELASTIC_DECL task<accepted_stream> stream_listener::accept() {
 
 ELASTIC_DECL void stream_listener::close() {
   if (!listening_.is_open()) return;
+  // While this one is open, no other file has its number.
+  struct stat file{};
+  const bool is_ours = !path_.empty() && ::lstat(path_.c_str(), &file) == 0 &&
+                       file_ == std::pair(file.st_dev, file.st_ino);
+  if (is_ours) ::unlink(path_.c_str());
   asio::error_code ignored;
   listening_.close(ignored);
-  if (!path_.empty()) ::unlink(path_.c_str());
+}
+
+/// Whether nobody but this user can make files in the folder of a path.
+inline bool has_folder_of(const std::string& path, std::uint32_t user) {
+  const std::size_t slash = path.rfind('/');
+  std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  struct stat about{};
+  return ::stat(folder.c_str(), &about) == 0 && about.st_uid == user &&
+         (about.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+ELASTIC_DECL bool is_trusted_server(std::uint32_t server, std::uint32_t client,
+                                    const std::string& path) {
+  if (server == client || server == 0) return true;
+  // The superuser looks after the jobs of others.
+  return client == 0 && has_folder_of(path, server);
 }
 
 ELASTIC_DECL task<std::unique_ptr<byte_stream>> connect_path(std::string path) {
@@ -212,6 +234,13 @@ ELASTIC_DECL task<std::unique_ptr<byte_stream>> connect_path(std::string path) {
   // It never has to be waited for: a socket whose queue is full refuses.
   if (!fd || ::connect(fd.get(), at, sizeof address) != 0) {
     throw error(errc::connection_failed, fmt::format("'{}': {}", path, errno_text(errno)));
+  }
+  const std::optional<std::uint32_t> server = peer_user(fd.get());
+  if (!server || !is_trusted_server(*server, ::geteuid(), path)) {
+    throw error(errc::invalid_argument,
+                fmt::format("'{}': user {} listens there, not user {} or root: put the socket into "
+                            "a folder that is yours alone",
+                            path, server ? std::to_string(*server) : "unknown", ::geteuid()));
   }
   asio::any_io_executor executor = co_await asio::this_coro::executor;
   co_return make_stream(std::move(executor), std::move(fd), AF_UNIX);
