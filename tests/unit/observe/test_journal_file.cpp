@@ -6,6 +6,7 @@
 #include <elastic/observe/job_journal.hpp>
 #include <elastic/observe/journal_file.hpp>
 #include <elastic/observe/journal_reader.hpp>
+#include <elastic/observe/trace_file.hpp>
 
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
@@ -14,12 +15,16 @@
 #include <support/skip.hpp>
 #include <support/stalling_mount.hpp>
 
+#include <unistd.h>
+
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
+
+#include <fmt/format.h>
 
 namespace journal_file_tests {
 
@@ -93,6 +98,33 @@ TEST_CASE("observe: a journal is put aside when it is full, and read as a whole"
   REQUIRE(records.size() == 5);
   CHECK(records.front().sequence == 5);
   CHECK(records.back().sequence == 9);
+}
+
+TEST_CASE("observe: a journal and a trace follow no link that another user made", "[observe]") {
+  if (::geteuid() != 0) return test::skip("it takes root");
+  journal_in_folder place;
+  const std::string target = place.folder / "target";
+  write(target, "kept\n");
+  std::filesystem::create_symlink(target, place.path);
+  constexpr uid_t other = 65534;
+  REQUIRE(::lchown(place.path.c_str(), other, other) == 0);
+  journal_file(place.options()).take(record_of(1));
+  trace_file(place.path, place.log->log()).take(record_of(1));
+  CHECK(test::file_text(target) == "kept\n");
+  for (const std::string kind : {"journal", "trace"}) {
+    CHECK(place.log->count(fmt::format("the {} '{}' is not written, records are lost: it is a link "
+                                       "that another user made",
+                                       kind, place.path)) == 1);
+  }
+}
+
+TEST_CASE("observe: a journal follows a link of its own user", "[observe]") {
+  journal_in_folder place;
+  const std::string target = place.folder / "target";
+  std::filesystem::create_symlink(target, place.path);
+  journal_file(place.options()).take(record_of(1));
+  CHECK(read_journal(target).records.size() == 1);
+  CHECK(place.log->text().empty());
 }
 
 TEST_CASE("observe: a full disk is said once, and the journal goes on", "[observe]") {

@@ -22,6 +22,13 @@
 
 namespace elastic::detail {
 
+/// Whether it is a link of this user's, or of the system's: nobody else can put another one there.
+inline bool is_trusted_link(const std::string& path) {
+  struct stat about{};
+  return ::lstat(path.c_str(), &about) == 0 && S_ISLNK(about.st_mode) &&
+         (about.st_uid == ::geteuid() || about.st_uid == 0);
+}
+
 ELASTIC_DECL record_writer::record_writer(record_writer_options options)
     : options_(std::move(options)), may_hang_(detail::may_hang(options_.path)) {}
 
@@ -91,9 +98,17 @@ ELASTIC_DECL void record_writer::write(std::string line) {
 
 // Not to be held up by a pipe that nobody reads.
 ELASTIC_DECL void record_writer::open() {
-  int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW;
   if (options_.is_anew && !was_opened_) flags |= O_TRUNC;
+  // /dev/stderr is a link, too.
+  if (is_trusted_link(path())) flags &= ~O_NOFOLLOW;
   unique_fd file(::open(path().c_str(), flags, 0600));
+  if (!file && errno == ELOOP) {
+    throw error(errc::file_access,
+                fmt::format("the {} '{}' is not written, records are lost: it is a link that "
+                            "another user made",
+                            kind(), path()));
+  }
   if (!file) refuse("opened");
   was_opened_ = true;
   struct stat about = {};
