@@ -88,7 +88,9 @@ struct check_stage : agent_stage {
     workers.max_restarts = 2;
     workers.node_check.command = "nvidia-smi -L";
     workers.node_check.timeout = 10s;
-    workers.environment["PATH"] = "/usr/bin";
+    workers.environment = {{"PATH", "/usr/bin"},
+                           {"ELASTIC_CONTROL", "@of-a-launcher-around-this-one"},
+                           {"ELASTIC_JOB_SECRET_FILE", "/run/secret"}};
   }
   fake_process& check(std::size_t index) { return *hooks->started.at(index); }
 
@@ -108,7 +110,7 @@ TIME_TEST("node check: no worker runs and no round is joined before it has ended
   REQUIRE(stage.hooks->started.size() == 1);
   CHECK(stage.check(0).spec.program == "/bin/sh");
   CHECK(stage.check(0).spec.arguments == std::vector<std::string>{"-c", "nvidia-smi -L"});
-  CHECK(stage.check(0).variable("PATH") == "/usr/bin");
+  CHECK(stage.check(0).spec.environment == std::vector<std::string>{"PATH=/usr/bin"});
   CHECK(stage.launcher->started.empty());
   CHECK(stage.request_count("round") == 0);
   stage.check(0).exit(0);

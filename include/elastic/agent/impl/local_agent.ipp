@@ -11,6 +11,7 @@
 #include <elastic/agent/detail/job_pause.hpp>
 #include <elastic/agent/detail/node_checker.hpp>
 #include <elastic/agent/detail/planned_restart.hpp>
+#include <elastic/agent/detail/program_environment.hpp>
 #include <elastic/agent/detail/request_inbox.hpp>
 #include <elastic/agent/detail/round_agreement.hpp>
 #include <elastic/agent/detail/run_files.hpp>
@@ -380,7 +381,8 @@ class agent_run {
   /// Asks the command of the user whether this node is fit to take part.
   task<void> check_node() {
     task<node_check_outcome> looking =
-        look_at_node(strand_, spec_.node_check, spec_.environment, spec_.directory,
+        look_at_node(strand_, spec_.node_check, program_environment(spec_.environment),
+                     spec_.directory,
                      {services_.hook_launcher, services_.time, log_});
     const node_check_outcome outcome = co_await std::move(looking);
     failed_check_ = judge(spec_.node_check, outcome);

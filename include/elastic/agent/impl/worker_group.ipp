@@ -4,6 +4,7 @@
 
 #include <elastic/agent/worker_group.hpp>
 
+#include <elastic/agent/detail/program_environment.hpp>
 #include <elastic/agent/detail/uninterruptible_watch.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/blocking.hpp>
@@ -426,10 +427,7 @@ ELASTIC_DECL void worker_group::end_stuck(std::size_t slot, duration slept) {
 
 ELASTIC_DECL detail::hang_hook_call worker_group::hook_for(hung_worker hung) const {
   detail::hang_hook_call call;
-  call.environment = spec_.environment;
-  // What a launcher around this one said about its own channel is not for the hook.
-  call.environment.erase("ELASTIC_CONTROL");
-  call.environment.erase("ELASTIC_JOB_SECRET_FILE");
+  call.environment = detail::program_environment(spec_.environment);
   call.directory = spec_.directory;
   call.log_directory = layout_.directory(hung.local_rank);
   if (layout_.keeps_files()) call.output_file = layout_.hang_file(hung.local_rank);
@@ -520,15 +518,9 @@ ELASTIC_DECL void worker_group::warn_of_discarded_output(
 
 ELASTIC_DECL std::vector<std::string> worker_group::environment_of(
     const worker_identity& identity, const job_context& job, const std::string& error_file) const {
-  environment_map variables = spec_.environment;
-  // Workers are no agents.
-  variables.erase("ELASTIC_JOB_SECRET_FILE");
+  environment_map variables = detail::program_environment(spec_.environment);
   for (const auto& [name, value] : channels_.environment()) {
-    // What a launcher around this one said about its own channel is not for our workers.
-    if (value.empty())
-      variables.erase(name);
-    else
-      variables[name] = value;
+    if (!value.empty()) variables[name] = value;
   }
   for (const auto& [name, value] : spec_.env) {
     variables[name] = detail::substitute_macros(
