@@ -153,7 +153,13 @@ elastic::task<elastic::run_result> run_job(elastic::launch_config config,
 std::optional<detail::kubeflow_server> look_for_kubeflow(const elastic::launch_config& config,
                                                          const elastic::logger& log) {
   try {
-    return detail::find_kubeflow_server(config.workers.environment);
+    const auto server = detail::find_kubeflow_server(config.workers.environment);
+    if (server && detail::is_token_exposed(*server)) {
+      log.warning(
+          "KUBEFLOW_TRAINER_SERVER_URL is a http address: the token goes over the network "
+          "unencrypted; use https");
+    }
+    return server;
   } catch (const std::exception& failure) {
     log.warning("Kubeflow Trainer is not told how far the job is: {}", failure.what());
     return std::nullopt;

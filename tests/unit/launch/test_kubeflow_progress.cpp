@@ -60,6 +60,28 @@ TEST_CASE("kubeflow: where it wants to be told", "[launch]") {
   }
 }
 
+TEST_CASE("kubeflow: a token that goes over the network by http is exposed", "[launch]") {
+  struct row {
+    const char* url;
+    const char* token_file;
+    bool is_exposed;
+  };
+  const row rows[] = {
+      {"http://trainer/a", "/run/token", true},
+      {"http://trainer/a", "", false},
+      {"https://trainer/a", "/run/token", false},
+      {"http://127.0.0.1:8080/a", "/run/token", false},
+      {"http://localhost:8080/a", "/run/token", false},
+  };
+  for (const row& entry : rows) {
+    CAPTURE(entry.url, entry.token_file);
+    elastic::environment_map variables{{"KUBEFLOW_TRAINER_SERVER_URL", entry.url},
+                                       {"KUBEFLOW_TRAINER_SERVER_TOKEN", entry.token_file}};
+    CHECK(elastic::detail::is_token_exposed(*find_kubeflow_server(variables)) ==
+          entry.is_exposed);
+  }
+}
+
 job_view view_at(std::int64_t step, std::int64_t total) {
   journal_story story;
   story.begin().start(0, 2);

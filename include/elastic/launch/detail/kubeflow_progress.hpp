@@ -37,6 +37,9 @@ struct kubeflow_server {
 /// Errors: `errc::invalid_argument` if it is not http://HOST[:PORT]/… or https://….
 ELASTIC_DECL std::optional<kubeflow_server> find_kubeflow_server(const environment_map& variables);
 
+/// Whether a token would be sent over plain http to another host, so that others can read it.
+ELASTIC_DECL bool is_token_exposed(const kubeflow_server& server);
+
 /// What it is told; none if this node is not the first of the round, or no worker has reported a
 /// step.
 /// @param metrics  those that rank 0 reported last

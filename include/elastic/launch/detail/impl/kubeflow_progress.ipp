@@ -15,6 +15,7 @@
 #include <elastic/net/detail/http_connection.hpp>
 #include <elastic/net/detail/tcp_stream.hpp>
 #include <elastic/net/detail/tls_stream.hpp>
+#include <elastic/net/local_address.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -84,6 +85,10 @@ ELASTIC_DECL std::optional<kubeflow_server> find_kubeflow_server(const environme
   server.authorities = find_variable(variables, "KUBEFLOW_TRAINER_SERVER_CA_CERT").value_or("");
   server.token_file = find_variable(variables, "KUBEFLOW_TRAINER_SERVER_TOKEN").value_or("");
   return server;
+}
+
+ELASTIC_DECL bool is_token_exposed(const kubeflow_server& server) {
+  return !server.uses_tls && !server.token_file.empty() && !is_loopback(server.at.host);
 }
 
 ELASTIC_DECL std::optional<std::string> kubeflow_status(
