@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace {
@@ -295,6 +296,34 @@ TEST_CASE("failure report: workers that failed in the same way are one entry", "
   for (const std::string folded_entry : {"[1]:", "[2]:", "[4]:", "[7]:"}) {
     CHECK(report.find(folded_entry) == std::string::npos);
   }
+}
+
+TEST_CASE("failure report: what tells two failures apart makes two entries", "[agent]") {
+  const worker_failure one = failure_of(0, exit_status::exited(1), 100);
+  std::vector<worker_failure> failures(7, one);
+  failures[1].status = exit_status::exited(2);
+  failures[2].role = "trainer";
+  failures[3].out_of_memory = true;
+  failures[4].core_file = "/core";
+  failures[5].hung = "nothing said for 5 s";
+  failures[6].pid = 7;
+  const std::string report = elastic::failure_report("x", failures);
+  for (const std::string entry : {"[0]:", "[1]:", "[2]:", "[3]:", "[4]:", "[5]:"}) {
+    CHECK_THAT(report, elastic::test::contains_text(entry));
+  }
+  CHECK(report.find("[6]:") == std::string::npos);
+}
+
+// By comparing every pair this would take minutes.
+TEST_CASE("failure report: a large job whose workers all failed in other ways", "[agent]") {
+  constexpr int workers = 20'000;
+  std::vector<worker_failure> failures;
+  for (int rank = 0; rank < workers; ++rank) {
+    failures.push_back(failure_of(rank, exit_status::exited(1), 100));
+    failures.back().hung = std::to_string(rank);
+  }
+  const std::string report = elastic::failure_report("x", failures);
+  CHECK_THAT(report, elastic::test::contains_text(fmt::format("\n[{}]:\n", workers - 1)));
 }
 
 TEST_CASE("failure report: memory that ran out and the core file are named", "[agent]") {

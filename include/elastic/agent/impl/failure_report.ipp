@@ -13,6 +13,7 @@
 #include <ctime>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -135,11 +136,15 @@ ELASTIC_DECL std::string report_failure(const worker_failure& failure, std::size
   return text;
 }
 
-/// Whether two workers failed in the same way, as far as the report goes.
-inline bool is_same_failure(const worker_failure& left, const worker_failure& right) {
-  return left.status == right.status && left.role == right.role &&
-         left.out_of_memory == right.out_of_memory && left.core_file == right.core_file &&
-         (left.status.signal().has_value() || report_message(left) == report_message(right));
+/// The same for workers that failed in the same way, as far as the report goes.
+inline std::string name_of_kind(const worker_failure& failure) {
+  const std::string message = failure.status.signal() ? "" : report_message(failure);
+  std::string name;
+  for (const std::string& part :
+       {failure.status.text(), failure.role, failure.core_file, message}) {
+    name += fmt::format("{} {}", part.size(), part);
+  }
+  return name + (failure.out_of_memory ? " out of memory" : "");
 }
 
 inline std::string report_stderr(const worker_failure& failure) {
@@ -189,16 +194,16 @@ inline std::vector<failure_kind> kinds_of(const std::vector<worker_failure>& fai
                                           const std::optional<wall_time>& first_own,
                                           const worker_failure* root) {
   std::vector<failure_kind> kinds;
+  std::unordered_map<std::string, std::size_t> places;
   // Of its kind the root cause is the one to be shown.
   kinds.push_back({static_cast<std::size_t>(root - failures.data()), {}});
+  places.emplace(name_of_kind(*root), 0);
   for (std::size_t index = 0; index < failures.size(); ++index) {
     const worker_failure& failure = failures[index];
     if (&failure != root && is_victim(failure, first_own)) continue;
-    auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const failure_kind& known_kind) {
-      return is_same_failure(failures[known_kind.first], failure);
-    });
-    if (kind == kinds.end()) kind = kinds.insert(kinds.end(), {index, {}});
-    kind->ranks.push_back(failure.rank);
+    const auto [place, is_new] = places.emplace(name_of_kind(failure), kinds.size());
+    if (is_new) kinds.push_back({index, {}});
+    kinds[place->second].ranks.push_back(failure.rank);
   }
   return kinds;
 }
