@@ -121,7 +121,7 @@ RULES = [
     ("... and the server is where the former one was",
      FORMER, "if (!was_last_ || !was_served_here_ ||", "if (!was_last_ ||", "native"),
     ("... of which a node that stood by tells, too",
-     COORDINATOR, "if (had_server && !has_settings_)", "if (false)", "native"),
+     COORDINATOR, "if (had_server && !is_elected_)", "if (false)", "native"),
     ("rounds are counted on from the greatest that a node tells",
      COORDINATOR, "next_round_ = std::max(next_round_, round);", "", "native"),
     ("restarts are the most that anybody tells",
