@@ -738,8 +738,8 @@ TEST_CASE("tcp_store_server: makes room for workers where descriptors are short"
   });
 }
 
-// The clock of the machine, put forward by a test.
-class clock_ahead final : public time_source {
+// The clock of the machine, which a test can put forward while others wait.
+class jumping_clock final : public time_source {
  public:
   void jump(duration by) { ahead_ += by.count(); }
   time_point now() const override { return real_.now() + duration(ahead_.load()); }
@@ -756,7 +756,7 @@ class clock_ahead final : public time_source {
 TEST_CASE("tcp_store_server: half of a first message is waited for in vain only so long",
           "[store]") {
   on_each_io([](tcp_store_server_options options) {
-    const auto clock = std::make_shared<clock_ahead>();
+    const auto clock = std::make_shared<jumping_clock>();
     const auto log = std::make_shared<server_log>();
     options.time = clock;
     options.log = logger(log, log_level::info);
