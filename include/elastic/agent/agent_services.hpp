@@ -71,8 +71,8 @@ struct agent_services {
   logger log = {};
 };
 
-/// The services with a default in the place of each one that an agent cannot do without: the
-/// launchers, the time, the journal and the consoles. What may stay empty stays so.
+/// Fills in a default for each empty service that an agent needs: the launchers, the time, the
+/// journal and the consoles. Optional services stay empty.
 /// @param strand  the executor of the agent or worker_group that is to use them
 ELASTIC_DECL agent_services complete(agent_services services, const asio::any_io_executor& strand);
 

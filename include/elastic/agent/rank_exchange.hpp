@@ -33,7 +33,7 @@ ELASTIC_DECL assigned_ranks parse_assigned_ranks(const std::string& text);
 /// Tells the other agents of a round about this node's workers and learns its ranks.
 ///
 /// `agents` is the round's store. Result: the ranks of this node.
-/// Errors: those of the store; `errc::protocol_violation` if a node told nonsense;
+/// Errors: those of the store; `errc::protocol_violation` if a node sent nonsense;
 /// `errc::invalid_argument` if `agents` is null, `mine` has no worker, or `group_rank` is none of
 /// 0 … group_world_size - 1.
 /// Cancellation: all types; what was told stays in the store.

@@ -89,7 +89,7 @@ ELASTIC_DECL bool is_due_to_stop(const exit_status& status, int stop_signal);
 /// Thread-safety: one strand at a time, that of the executor it was given.
 class worker_group {
  public:
-  /// `layout` must outlive the group. Services that are empty are those of `complete`.
+  /// `layout` must outlive the group. Empty services get the defaults of `complete`.
   ELASTIC_DECL worker_group(asio::any_io_executor strand, worker_spec spec,
                             const agent_services& services, log_layout& layout);
   ELASTIC_DECL ~worker_group();
@@ -272,7 +272,7 @@ class worker_group {
   ELASTIC_DECL void announce_stop(const stop_plan& plan);
 
   // At once: each waits for the first word of its guard, and these come from other processors.
-  // Once, of streams that are redirected to files that there are none of.
+  // Warns once of streams that are redirected to files, where the log directory has none.
   ELASTIC_DECL void warn_of_discarded_output(const std::vector<worker_output>& outputs);
   ELASTIC_DECL task<void> start_all(std::vector<worker_identity> identities,
                                     const job_context& job);

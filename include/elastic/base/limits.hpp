@@ -38,8 +38,8 @@ inline constexpr std::chrono::seconds tcp_keep_alive_interval{10};
 inline constexpr int tcp_keep_alive_probes = 3;
 /// The same for a client's bytes that are not acknowledged.
 inline constexpr std::chrono::seconds tcp_unacknowledged{60};
-/// A store's client makes a connection anew rather than use one that was idle for longer: what is
-/// between may have dropped it without a word.
+/// A store's client opens a new connection instead of one that was idle for longer: a firewall in
+/// between may have dropped it silently.
 inline constexpr std::chrono::seconds store_idle_connection{10};
 /// How long a server that stops waits for its clients to take what they were answered.
 inline constexpr std::chrono::milliseconds store_farewell{100};
@@ -47,11 +47,11 @@ inline constexpr std::chrono::milliseconds store_farewell{100};
 inline constexpr std::size_t store_entries = 16 * 1024 * 1024;
 /// Keys that one client of a store server watches.
 inline constexpr std::size_t store_watches_per_client = 1024;
-/// File descriptors of the process that a store server leaves to others, at most, beside those that
-/// agents need for their workers.
+/// The most file descriptors that a store server leaves for other uses, beside those that agents
+/// need for their workers.
 inline constexpr std::size_t store_spared_descriptors = 256;
-/// What an agent needs for a worker: its process, pipes, files and standby, and its connections to
-/// the control channel.
+/// File descriptors that an agent needs for a worker: its process, pipes, files and standby, and
+/// its connections to the control channel.
 inline constexpr std::size_t worker_descriptors = 24;
 /// How long the start of workers waits for descriptors that servers give up.
 inline constexpr std::chrono::milliseconds descriptor_patience{2000};
@@ -71,16 +71,16 @@ inline constexpr std::size_t rendezvous_message_bytes = 64 * 1024;
 /// A job's secret: more is needed than can be guessed.
 inline constexpr std::size_t job_secret_least_bytes = 16;
 inline constexpr std::size_t job_secret_bytes = 4096;
-/// Clients of a store server that have sent a part of their first message, or have not shown yet
-/// that they hold the job's secret: how long they may take for it, how many there may be, and what
-/// they may make the server hold together. Above a bound the oldest of them is disconnected.
+/// Clients of a store server that have sent a part of their first message, or have not yet shown
+/// that they hold the job's secret: the time that each has, their number, and the memory that all
+/// of them may take together. Above a bound the server disconnects the oldest of them.
 inline constexpr std::chrono::seconds store_newcomer_time{10};
 inline constexpr std::size_t store_newcomers = 1024;
 inline constexpr std::size_t store_newcomers_bytes = 16 * 1024 * 1024;
 /// The first message of an agent, and the first TLS record of a client.
 inline constexpr std::size_t first_message_bytes = 8 * 1024;
-/// A newcomer that makes the server hold more is disconnected before older ones: more than a TLS
-/// handshake takes. A store's client may begin with a large value.
+/// The server disconnects a newcomer that takes more memory before older ones. A TLS handshake
+/// takes less; a store's client may begin with a large value.
 inline constexpr std::size_t store_newcomer_share = 64 * 1024;
 /// Addresses that a server remembers so as to log only once that it turned one away.
 inline constexpr std::size_t store_refused_addresses = 1024;
@@ -98,20 +98,20 @@ inline constexpr std::size_t rendezvous_jobs = 1024;
 inline constexpr std::size_t run_id_bytes = 1024;
 /// A numeric address, with the name of a network interface if it needs one.
 inline constexpr std::size_t numeric_address_bytes = 64;
-/// What the nodes of a job are told about a failure of its workers.
+/// The text about a failure of workers that the other nodes of the job receive.
 inline constexpr std::size_t failure_text_bytes = 1024;
-/// Nodes that a job's server keeps a connection to: twice `max_nodes`, and this many more. Those
+/// A job's server keeps connections to twice `max_nodes` nodes, and to this many more. Those
 /// beyond `max_nodes` stand by.
 inline constexpr std::size_t rendezvous_spare_nodes = 256;
-/// Nodes without a connection that a job's server remembers until they are lost: `max_nodes`, and
-/// this many more. If there are more, it forgets first those that had no place in a round, and then
+/// A job's server remembers `max_nodes` nodes without a connection, and this many more, until they
+/// are lost. If there are more, it first forgets those that had no place in a round, and then
 /// those that have been gone for longest.
 inline constexpr std::size_t rendezvous_gone_nodes = 64;
-/// Nodes of all jobs at a server but the one of its own agent.
+/// Nodes at a server of all jobs other than that of its own agent.
 inline constexpr std::size_t rendezvous_other_nodes = 1024;
-/// Answers that a server keeps for one connection while a majority does not know what they follow
-/// from. Above this it closes the connection; the node connects again, and asks again. The node of
-/// rank 0 is told the addresses of all others.
+/// Answers that a server queues for one connection until a majority has the state that they depend
+/// on. Above this it closes the connection; the node connects and asks again. The largest answer
+/// has the addresses of all nodes, for the node of rank 0.
 inline constexpr std::size_t rendezvous_held_bytes = 8 * 1024 * 1024;
 /// The endpoints of one rendezvous at which an agent may lead it, and the nodes of a job that has
 /// several: what each of those servers writes down is one message.

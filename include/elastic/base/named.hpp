@@ -4,7 +4,7 @@
 
 namespace elastic {
 
-/// A parameter that takes an object with a name, and no temporary.
+/// A parameter that takes a named object, not a temporary.
 ///
 /// g++ 12 destroys a temporary aggregate twice if its expression contains `co_await`, as in
 /// `co_await launch({.standalone = true})`. A function that may be called in such an expression

@@ -21,7 +21,7 @@ namespace elastic {
 
 /// What a job_journal is made from.
 struct job_journal_options {
-  /// The node of which its records speak: its name, or its host's.
+  /// The node of its records: its name, or its host's.
   std::string node;
   /// Null: `system_time`.
   std::shared_ptr<time_source> time = {};

@@ -90,7 +90,7 @@ struct process_set_services {
 ///     }
 ///
 /// Everything that it runs in the background has ended when `stop` returns. Its destructor waits
-/// for nothing: it kills what still runs, and ends each member that is awaited with
+/// for nothing: it kills the processes that still run, and ends each pending call with
 /// `operation_aborted`.
 /// Thread-safety: one strand at a time, the one it was given.
 class process_set {

@@ -157,13 +157,13 @@ class rendezvous_handler {
   /// next. The default forgets it.
   virtual void keep_out(std::string /*why*/) {}
 
-  /// What keeps this node from meeting others while `next_round` runs, for people: "the rendezvous
-  /// at node0:29400 is gone (Connection refused)". Empty, as the default: nothing but that they
-  /// have not come.
+  /// The reason why this node cannot meet others while `next_round` runs, for people: "the
+  /// rendezvous at node0:29400 is gone (Connection refused)". Empty (the default) if the node only
+  /// waits for other nodes.
   virtual std::string obstacle() const { return {}; }
 
-  /// How many workers of the round have come to the store in which they find each other. Empty, as
-  /// the default: this node does not serve it, or does not know.
+  /// How many workers of the round have connected to the workers' store. Empty (the default) if
+  /// this node does not serve the store, or does not know.
   virtual std::optional<std::int64_t> arrived_workers() const { return std::nullopt; }
 
   /// How many nodes wait to join the next round.

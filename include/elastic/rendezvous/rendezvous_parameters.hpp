@@ -41,9 +41,9 @@ struct rendezvous_parameters {
   /// How long nodes that could join a round that runs stand by before it ends for them: see
   /// rendezvous_settings. c10d alone takes one.
   duration scale_up_delay = duration::zero();
-  /// By which this node is known to the others, also after a restart of its agent, and by which
-  /// logs, lists of nodes and the page of the status call it: 1 to `limits::node_name_bytes`
-  /// letters, digits and signs of ASCII. Empty: the host's name.
+  /// The name of this node for the other nodes, also after a restart of its agent, and in logs,
+  /// lists of nodes and the status page: 1 to `limits::node_name_bytes` letters, digits and signs
+  /// of ASCII. Empty: the host's name.
   std::string node_name;
   /// What tells this agent from the others; none: a new one that nobody else has. Given if the same
   /// run is to be had again, as its rounds list the nodes by it.
@@ -77,7 +77,7 @@ struct rendezvous_parameters {
   std::shared_ptr<time_source> time = std::make_shared<system_time>();
   logger log;
 
-  /// What the first part of this node's id is: its name, else the address that it gives to others;
+  /// The first part of this node's id: its name, else the address that it gives to others;
   /// empty: the host's name.
   const std::string& shown_host() const { return node_name.empty() ? local_addr : node_name; }
 

@@ -49,8 +49,8 @@ class store_extension {
     /// `limits::store_newcomer_time`).
     virtual bool has_begun() const = 0;
 
-    /// How many bytes the client makes the extension hold, roughly. They count as what it makes the
-    /// server hold.
+    /// How many bytes the extension holds for the client, roughly. They count towards the server's
+    /// bounds for the client.
     virtual std::size_t held() const { return 0; }
   };
 

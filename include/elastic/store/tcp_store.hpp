@@ -66,7 +66,7 @@ struct tcp_store_options {
 /// cannot, by closing the connection.
 ///
 /// `probe` asks as PyTorch 2.4 does, then as 1.13 does, and takes silence or a hang-up at both for
-/// a server of 2.2 or 2.3. It cannot tell 1.13 from 2.1 and uses what both know.
+/// a server of 2.2 or 2.3. It cannot tell 1.13 from 2.1 and uses the requests that both know.
 ///
 /// Thread-safety: one strand at a time.
 class tcp_store final : public store {

@@ -114,7 +114,7 @@ class tcp_store_server {
   /// How many clients are connected.
   ELASTIC_DECL std::size_t connections() const;
 
-  /// How many of PyTorch's workers have said, when they connected, that they are there. Any thread.
+  /// How many of PyTorch's workers have registered when they connected. Any thread.
   ELASTIC_DECL std::int64_t announced_workers() const;
 
   /// How the clients' bytes move: "io_uring" or "epoll".
@@ -210,8 +210,8 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
 
   ELASTIC_DECL task<void> end_late_newcomers();
 
-  // Closes as many connections as are wanted, whose descriptors others need: first of clients that
-  // have said nothing yet, then of the store's; the oldest first. Agents' conversations stay.
+  // Closes as many connections as the request wants: first those of clients that have said nothing
+  // yet, then those of the store's clients; the oldest first. Agents' conversations stay.
   ELASTIC_DECL void shed(descriptor_request& request);
   ELASTIC_DECL void lend_descriptors();
 

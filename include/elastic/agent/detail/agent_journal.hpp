@@ -37,7 +37,7 @@ class agent_journal {
   agent_journal(const agent_journal&) = delete;
   agent_journal& operator=(const agent_journal&) = delete;
 
-  /// What people call this node.
+  /// The name of this node, for people.
   std::string node() const { return journal_.node().empty() ? host_name() : journal_.node(); }
 
   // ---- what later events belong to --------------------------------------------------------------

@@ -16,22 +16,22 @@
 
 namespace elastic::detail {
 
-/// How long workers may take to come to `init_process_group` before the missing ones are named.
+/// How long workers may take to reach `init_process_group` before the log names the missing ones.
 inline constexpr std::chrono::seconds arrival_patience{30};
 
-/// A worker of this node that runs.
+/// A running worker of this node.
 struct worker_arrival {
   std::int64_t rank = 0;
   pid_t pid = 0;
-  /// Whether it is connected to the workers' store; empty: nobody can say.
+  /// Whether it is connected to the workers' store; empty: unknown.
   std::optional<port_use> use = {};
 };
 
-/// Which workers have come to the store in which they find each other.
+/// Which workers have connected to the workers' store.
 struct arrivals {
   /// In the order of their ranks.
   std::vector<worker_arrival> own = {};
-  /// How many of the job have; empty: this node does not serve the store.
+  /// The number of ranks of the job that have; empty: this node does not serve the store.
   std::optional<std::int64_t> come = {};
   std::int64_t world = 1;
   /// "10.0.0.7:29500".
@@ -45,8 +45,8 @@ struct arrivals {
 ELASTIC_DECL task<std::vector<worker_arrival>> look_for_arrivals(
     std::vector<worker_arrival> workers, std::uint16_t port);
 
-/// Names those who are missing, in one sentence. Empty: none is, nobody has come at all, so that
-/// the job may do without the store, or it is not known.
+/// Names the missing workers in one sentence. Empty if no worker is missing, if none has connected
+/// (so that the job may not use the store), or if nothing is known.
 ELASTIC_DECL std::string missing_workers(const arrivals& seen);
 
 }  // namespace elastic::detail

@@ -6,9 +6,9 @@
 
 namespace elastic::detail {
 
-/// The variables of a program that an agent starts, of those that the agent was started with:
-/// without the path of the job's secret, which agents alone hold, and without the control channel
-/// of a launcher around this one.
+/// The environment of a program that an agent starts: the agent's own, without the path of the
+/// job's secret, which only agents hold, and without the control channel of a launcher around
+/// this one.
 inline environment_map program_environment(environment_map variables) {
   for (const char* name : {"ELASTIC_CONTROL", "ELASTIC_JOB_SECRET_FILE"}) variables.erase(name);
   return variables;

@@ -11,17 +11,17 @@
 #include <functional>
 #include <memory>
 
-// How the parts of a process share its file descriptors. Servers leave those that agents need for
-// their workers to them, and give connections up where there are too few all the same.
+// How the parts of a process share its file descriptors. Servers reserve those that agents need
+// for their workers, and close connections if too few are left.
 namespace elastic::detail {
 
 /// The most descriptors that this process may have.
 ELASTIC_DECL std::size_t descriptor_limit();
 
-/// How many more it can open; as many as it may have where the kernel does not tell.
+/// How many more descriptors it can open; `descriptor_limit()` if the kernel does not tell.
 ELASTIC_DECL std::size_t free_descriptors();
 
-/// Descriptors that are kept free of connections, or in use already, as long as this object lives.
+/// Reserves descriptors for uses other than connections, as long as this object lives.
 ///
 /// Thread-safety: any thread.
 class descriptor_need {
@@ -39,16 +39,16 @@ class descriptor_need {
   const std::size_t count_;
 };
 
-/// What is asked of those who hold connections.
+/// A request to the holders of connections.
 struct descriptor_request {
-  /// How many are still to be given up, and were.
+  /// How many descriptors the lenders must still release, and have released.
   std::atomic<std::size_t> wanted = 0;
   std::atomic<std::size_t> given = 0;
   /// Lenders that have not answered yet.
   std::atomic<int> unanswered = 0;
 };
 
-/// One who can give descriptors up, as long as this object lives.
+/// A holder of descriptors that can release some, as long as this object lives.
 ///
 /// Thread-safety: any thread.
 class descriptor_lender {
@@ -72,7 +72,7 @@ class descriptor_lender {
   std::function<void(request)> give_up_;
 };
 
-/// Sees to it that so many descriptors can be opened, as far as lenders give some up within
+/// Makes room for `count` more descriptors, as far as lenders release some within
 /// `limits::descriptor_patience`.
 ///
 /// Cancellation: all types.

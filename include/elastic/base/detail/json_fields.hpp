@@ -67,7 +67,7 @@ class json_fields {
   std::string text_;
   // Refer to the text, or to the document.
   std::vector<plain_field> fields_;
-  // Null until something needs it that is not plain.
+  // Null until a caller needs a field that is not plain.
   mutable std::shared_ptr<const nlohmann::json> document_;
 };
 

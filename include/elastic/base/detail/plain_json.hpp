@@ -12,14 +12,14 @@
 
 namespace elastic::detail {
 
-/// A field of a JSON object, without what is inside of lists, objects and fractions.
+/// A field of a JSON object, without the content of lists, objects and fractions.
 struct plain_field {
   enum class type {
     null,
     /// `number` is 0 or 1.
     flag,
     number,
-    /// A whole number that `number` has no room for.
+    /// A whole number that does not fit into `number`.
     large_number,
     text,
     other,

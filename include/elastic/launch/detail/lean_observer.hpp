@@ -13,21 +13,21 @@
 
 namespace elastic::detail {
 
-/// Gives back the memory of the code that only started the job, once the workers of the first
-/// attempt have run for a second: most of what a launcher holds while it waits is never run again,
-/// and a job that is over sooner does not pay for it.
+/// Returns the memory of the startup code to the system, once the workers of the first attempt have
+/// run for a second: a launcher that waits never runs most of its code again. Shorter jobs do not
+/// pay for this.
 ///
 /// Thread-safety: one strand at a time, the agent's.
 class lean_observer final : public worker_observer {
  public:
-  /// @param next     is told the same before; may be null
-  /// @param release  gives the memory back
+  /// @param next     an observer that is notified first; may be null
+  /// @param release  returns the memory
   ELASTIC_DECL lean_observer(asio::any_io_executor strand, std::shared_ptr<time_source> time,
                              std::shared_ptr<worker_observer> next = {},
                              void (*release)() = release_code_pages);
 
-  /// Gives the memory back when it is time to, once.
-  /// Cancellation: all types; it ends by nothing else.
+  /// Returns the memory once, at that time.
+  /// Cancellation: all types; only a cancellation ends it.
   ELASTIC_DECL task<void> run();
 
   ELASTIC_DECL void started(const started_workers& job) override;

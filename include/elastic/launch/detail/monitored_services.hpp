@@ -15,8 +15,8 @@ struct rendezvous_parameters;
 
 namespace detail {
 
-/// Gives the services a journal, of a node that is called as the rendezvous calls it, and a monitor
-/// that follows it, unless they have one.
+/// Adds a journal, with the rendezvous' name of the node, and a monitor that follows it, unless the
+/// services have them.
 ELASTIC_DECL void add_monitor(agent_services& services, const rendezvous_parameters& meeting);
 
 /// What counts the use of the stores of this node, for the monitor's view.

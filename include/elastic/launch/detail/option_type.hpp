@@ -34,7 +34,7 @@ struct option_type {
   std::function<void(const option_value&, const command_line_facts&, option_target&)> read;
   /// The value that a target has, as the user would write it; empty: it has none.
   std::function<std::string(const option_target&)> show = {};
-  /// Words that are values, for the completion of shells.
+  /// Valid words, for shell completion.
   std::vector<std::string> choices = {};
 };
 

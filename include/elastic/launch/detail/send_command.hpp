@@ -33,7 +33,7 @@ ELASTIC_DECL std::variant<command_call, early_exit> parse_command_call(
 /// Result: what the program exits with: 0; 1 if it was not carried out.
 /// Errors: `errc::connection_failed` if nobody listens there, `errc::timed_out` if the agent says
 /// nothing for `limits::status_request`, `errc::invalid_argument` if the server refuses,
-/// `errc::protocol_violation` if it is none.
+/// `errc::protocol_violation` if it is no status server.
 ELASTIC_DECL task<int> send_command(command_call call, std::function<void(std::string_view)> out);
 
 }  // namespace elastic::detail

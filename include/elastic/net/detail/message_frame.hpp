@@ -22,7 +22,7 @@ class frame_reader {
   /// @param bound  the most bytes of a message
   explicit frame_reader(std::size_t bound) : bound_(bound) {}
 
-  /// Takes messages of up to so many bytes from now on, or of more if it did before.
+  /// Raises the limit of a message to this many bytes; never lowers it.
   void raise_bound(std::size_t bound) { bound_ = std::max(bound_, bound); }
 
   ELASTIC_DECL void append(std::string_view bytes);

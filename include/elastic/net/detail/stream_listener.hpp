@@ -59,7 +59,7 @@ class stream_listener {
   /// Cancellation: all types.
   ELASTIC_DECL task<accepted_stream> accept();
 
-  /// Listens no more; the path is removed, if it is still this socket's.
+  /// Stops listening, and removes the path if it is still this socket's.
   ELASTIC_DECL void close();
 
  private:
@@ -73,8 +73,8 @@ class stream_listener {
   std::pair<dev_t, ino_t> file_{};
 };
 
-/// Whether a client believes the user who listens at a Unix socket: itself, root, or for root the
-/// owner of the folder, if nobody else can put a socket there.
+/// Whether a client trusts the user who listens at a Unix socket: the client's own user, root, or,
+/// for root, the owner of the folder if nobody else can put a socket there.
 /// @param server  the user who listens
 /// @param client  the user who connects
 ELASTIC_DECL bool is_trusted_server(std::uint32_t server, std::uint32_t client,

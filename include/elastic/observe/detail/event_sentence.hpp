@@ -10,7 +10,7 @@
 namespace elastic::detail {
 
 /// An event in plain words, for people: "rank 3 (local rank 1, pid 4711) failed: exit code 1". Each
-/// event has a sentence. Text that others sent is printable in it.
+/// event has a sentence. Text from other nodes is made printable.
 ELASTIC_DECL std::string event_sentence(const job_event& event);
 
 /// "rank 3 (local rank 1, pid 4711)", with as much of it as the event has.

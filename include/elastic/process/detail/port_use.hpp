@@ -23,7 +23,7 @@ struct sockets_to_port {
   std::set<std::uint64_t> connecting = {};
 };
 
-/// Reads a text of the form of /proc/net/tcp or tcp6; lines of another form are passed over.
+/// Parses the format of /proc/net/tcp and tcp6; skips other lines.
 ELASTIC_DECL void find_sockets(std::string_view table, std::uint16_t port, sockets_to_port& found);
 
 /// Looks at the connections of a process and its descendants. Takes milliseconds where the host has

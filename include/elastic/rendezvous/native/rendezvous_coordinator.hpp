@@ -41,8 +41,8 @@ namespace elastic {
 /// restarts are counted on, and the first round waits until no worker of the former world can be
 /// left (`detail::former_world`).
 ///
-/// What nodes make it hold is bounded: it keeps a connection to `2 * max_nodes` nodes and
-/// `limits::rendezvous_spare_nodes` more, and remembers `max_nodes` and
+/// Its memory for nodes is bounded: it keeps connections to `2 * max_nodes` nodes and
+/// `limits::rendezvous_spare_nodes` more, and remembers `max_nodes` nodes and
 /// `limits::rendezvous_gone_nodes` more that have no connection.
 ///
 /// Thread-safety: one strand at a time.
@@ -72,8 +72,8 @@ class rendezvous_coordinator {
 
   // ---- what the server's own agent says --------------------------------------------------------
 
-  /// The job is that of the server's own agent: its settings count, whoever says hello first. Call
-  /// it before anything else.
+  /// The job is that of the server's own agent: its settings apply, regardless of the first hello.
+  /// Call it before anything else.
   ELASTIC_DECL void begin_with(const rendezvous_settings& settings);
 
   /// No node of the job may be silent, or without a connection, for longer than `most` allows. Call
@@ -170,10 +170,10 @@ class rendezvous_coordinator {
   /// How many nodes take part or are remembered.
   std::size_t size() const { return members_.size(); }
 
-  /// How many bytes the node of this connection takes here; 0: the connection has none.
+  /// How many bytes the node of this connection takes here; 0 if the connection has no node.
   ELASTIC_DECL std::size_t bytes_of(connection link) const;
 
-  /// How many nodes it has looked at since it was made, one by one: what its work grows with.
+  /// How many nodes it has visited since it was made: a measure of its work.
   std::uint64_t looked_at() const { return looked_at_; }
 
   /// Whether nobody takes part, so that nothing but the end of the job is worth keeping. None of
@@ -283,7 +283,7 @@ class rendezvous_coordinator {
 
   // ---- a former server's round ----------------------------------------------------------------
 
-  // A node of it that has said nothing yet. No node can say hello by this name.
+  // A node of the former server that has said nothing yet. No node can say hello by this name.
   ELASTIC_DECL static node_id former_node(std::uint64_t number);
   ELASTIC_DECL static std::string name_of(const node_id& node);
   ELASTIC_DECL void expect(std::uint64_t number, time_point until);
@@ -433,7 +433,7 @@ class rendezvous_coordinator {
   std::int64_t round_term_ = 0;
   /// The settings are not those of the first node, but the server's.
   bool has_settings_ = false;
-  /// The job is one of several servers, of which a majority chose this one.
+  /// The job has several servers, and a majority elected this one.
   bool is_elected_ = false;
   /// How long nodes may be silent, at most.
   std::optional<rendezvous_settings> most_patience_;

@@ -130,8 +130,8 @@ struct report {
 struct welcome {
   /// Whether the server still knows the node, with its place.
   bool resumed = false;
-  /// The job's keep-alives and grace, by which all of its nodes go: those of the server's own
-  /// agent, or of the first node where the server has none.
+  /// The keep-alives and grace of all nodes of the job: those of the server's own agent, or of the
+  /// first node if the server has none.
   rendezvous_settings settings;
   /// Which of the servers that the job had, one after the other: each has a greater one. 0: a
   /// server that does not take up the job of a former one.

@@ -48,10 +48,10 @@ class rendezvous_service final : public store_extension,
 
   ELASTIC_DECL ~rendezvous_service() override;
 
-  /// Says which of the jobs is that of the server's own agent, and its settings, which count for
-  /// all of its nodes. No node of another job may then be silent for longer than a node of this
-  /// one, and all other jobs together have `limits::rendezvous_other_nodes` nodes at most. Without
-  /// it all jobs together have `limits::nodes`, and the first node of each says for how long nodes
+  /// Sets the job of the server's own agent, and its settings, which apply to all of its nodes.
+  /// Nodes of other jobs may then be silent for no longer than nodes of this one, and all other
+  /// jobs together have `limits::rendezvous_other_nodes` nodes at most. Without this call, all jobs
+  /// together have `limits::nodes`, and the first node of each job determines how long its nodes
   /// may be silent. Call it before `run`.
   ELASTIC_DECL void set_own_job(std::string run_id, const rendezvous_settings& settings);
 
@@ -99,7 +99,7 @@ class rendezvous_service final : public store_extension,
     client* peer;
     /// Null until it has said which. Lives as long as the connection, also if the job is forgotten.
     std::shared_ptr<rendezvous_coordinator> job = nullptr;
-    /// What its node takes in the job.
+    /// The memory of its node in the job.
     std::size_t node_bytes = 0;
     /// Answers that wait until the server may speak, and whether the connection ends after them.
     std::string unsent = {};
@@ -124,7 +124,7 @@ class rendezvous_service final : public store_extension,
   ELASTIC_DECL void make_room(connection id);
   bool is_own(std::string_view run_id) const { return own_ && own_->run_id == run_id; }
 
-  // Refuses a node that would be one too many of those of other jobs.
+  // Refuses a node of another job if there are too many already.
   ELASTIC_DECL void limit_nodes(connection id, const rendezvous_coordinator& job,
                                 const node_id& node);
   [[noreturn]] ELASTIC_DECL void refuse(connection id, const std::string& why);
@@ -136,7 +136,7 @@ class rendezvous_service final : public store_extension,
   ELASTIC_DECL void send(connection to, const rendezvous_answer& what);
   ELASTIC_DECL void hang_up(connection at);
 
-  // While the server may not speak, what it has to say waits at each connection, and goes with it.
+  // While the server may not speak, its answers wait at each connection, and end with it.
   ELASTIC_DECL void hold(connection to, const rendezvous_answer& what);
   ELASTIC_DECL void send_held();
 
@@ -146,7 +146,7 @@ class rendezvous_service final : public store_extension,
 
   // ---- jobs that wait for each other's nodes ----------------------------------------------------
 
-  /// How long two jobs wait for nodes until those of each are told of the other.
+  /// How long two jobs wait for nodes before the nodes of each learn of the other job.
   static constexpr std::chrono::seconds other_job_patience{30};
 
   struct wait {

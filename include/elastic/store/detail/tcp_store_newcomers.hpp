@@ -16,9 +16,8 @@
 namespace elastic::detail {
 
 /// The clients of a server that are in the middle of their first message. Anybody can connect and
-/// send half of one, so their number, their time and what they make the server hold are bounded.
-/// Above a bound the oldest is put out, or the largest if it holds more than
-/// `limits::store_newcomer_share`.
+/// send half of one, so their number, their time and their memory are bounded. Above a bound this
+/// disconnects the oldest, or the largest if it holds more than `limits::store_newcomer_share`.
 ///
 /// Thread-safety: one strand at a time.
 class tcp_store_newcomers {
@@ -39,17 +38,17 @@ class tcp_store_newcomers {
   ELASTIC_DECL tcp_store_newcomers(std::shared_ptr<time_source> time, std::size_t most,
                                    std::function<void()> begun);
 
-  /// Notes what a client holds, and begins its time unless it is known already; then puts clients
-  /// out until the bounds are kept: maybe this one.
+  /// Notes how much a client holds, and starts its time if it is new; then disconnects clients
+  /// until the bounds are met: maybe this one.
   ELASTIC_DECL void set(client& holder, std::size_t bytes);
 
   /// The client has said its first message, or is gone. Does nothing if it is not known.
   ELASTIC_DECL void remove(client& holder);
 
-  /// When the next one is late; none if there are no newcomers.
+  /// When the time of the next client ends; none if there are no newcomers.
   ELASTIC_DECL std::optional<time_point> next_deadline() const;
 
-  /// Puts out those whose time is over.
+  /// Disconnects the clients whose time is over.
   ELASTIC_DECL void end_late();
 
   std::size_t count() const { return entries_.size(); }

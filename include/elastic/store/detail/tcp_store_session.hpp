@@ -64,8 +64,8 @@ class tcp_store_session {
   std::string& output() { return output_; }
   std::size_t unsent() const { return output_.size(); }
 
-  /// What this client makes the server keep: unsent replies, unexecuted requests, messages that are
-  /// not whole, the keys that it waits for and watches, and what the extension holds for it; in
+  /// The memory that the server holds for this client: unsent replies, unexecuted requests,
+  /// incomplete messages, the keys that it waits for and watches, and the extension's share; in
   /// bytes, roughly.
   ELASTIC_DECL std::size_t held() const;
 

@@ -21,7 +21,7 @@ namespace detail {
 inline constexpr std::uint32_t largest_nonce = 0xFFFFFFFF;
 inline constexpr char byte_of_largest_nonce = '\xFF';
 
-/// The first byte of what the server says to what is sent; none if it hangs up or is silent.
+/// The first byte of the server's reply to a request; none if it hangs up or is silent.
 inline task<std::optional<char>> first_reply(task<void> sending, task<char> reading,
                                              time_source& time, duration silence) {
   try {

@@ -367,8 +367,8 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--node-name",
        .value = "NAME",
        .heading = heading_failure,
-       .help = "What logs, lists of nodes, the journal and the page of the status call this node, "
-               "and the name by which it is known then.",
+       .help = "The name of this node for other nodes, in logs, in lists of nodes, in the journal "
+               "and on the status page.",
        .type = text_type(in_config(&launch_config::rendezvous, &rendezvous_parameters::node_name)),
        .default_text = "the host's name",
        .is_own = true},

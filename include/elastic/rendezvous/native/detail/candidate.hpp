@@ -47,7 +47,7 @@ class candidate final : public store_extension {
     std::uint64_t node = 0;
     /// See network_identity; empty: it is not known.
     std::string network = {};
-    /// Where this one leaves its mark, and finds that of an agent that was killed; none: nowhere.
+    /// The place of its mark, and of the mark of an agent that was killed; none: it leaves none.
     std::optional<candidate_marker> marker = std::nullopt;
     bool fast_takeover = true;
     std::uint64_t seed = 0;
@@ -182,7 +182,7 @@ class candidate final : public store_extension {
   /// Since when no majority is reached.
   std::optional<time_point> alone_since_;
   std::shared_ptr<rendezvous_coordinator> job_;
-  /// What of the job's content was proposed last.
+  /// The version of the job's content that was proposed last.
   std::optional<std::uint64_t> proposed_version_;
   std::shared_ptr<rendezvous_service> service_;
   std::shared_ptr<event_flag> service_end_;

@@ -65,13 +65,13 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   rendezvous_link(const rendezvous_link&) = delete;
   rendezvous_link& operator=(const rendezvous_link&) = delete;
 
-  /// Finds out by other means what serves at the address, for a server that does not answer or
-  /// hangs up. Returns if it may be the rendezvous all the same.
+  /// Probes the address in another way if the server does not answer or hangs up. Returns if the
+  /// server may still be the rendezvous.
   /// Errors: any `error`, with which this link then ends.
   using examination = std::function<task<void>()>;
 
-  /// Has a server that was not known before examined where its first answer leaves that open. Call
-  /// it before `start`.
+  /// Sets the examination of an unknown server whose first answer does not identify it. Call it
+  /// before `start`.
   void examine_by(examination look) { examine_ = std::move(look); }
 
   /// Begins to connect, for at most `patience`.
@@ -84,7 +84,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   bool is_connected() const { return is_welcome_; }
 
-  /// Why it is not connected, for people; empty: it is.
+  /// The reason why it is not connected, for people; empty if it is connected.
   ELASTIC_DECL std::string obstacle() const;
 
   /// Whether it ever was.
@@ -140,12 +140,12 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   static constexpr std::chrono::milliseconds longest_pause{1000};
   /// The same for a server that is to come back: workers wait for it.
   static constexpr std::chrono::milliseconds longest_search_pause{200};
-  /// After this time without a connection the log says what is waited for; one that was accepted
-  /// and hears nothing says so sooner.
+  /// After this time without a connection the log names the server that the link waits for; if the
+  /// server accepts but stays silent, the log says so sooner.
   static constexpr std::chrono::seconds silent_wait{2};
   static constexpr std::chrono::seconds silent_answer{1};
-  /// After this time without an answer more is said: PyTorch's servers ignore the first words that
-  /// they do not know, and hang up at the next.
+  /// After this time without an answer the link sends a second message: PyTorch's servers ignore
+  /// the first unknown words, and hang up at the next.
   static constexpr std::chrono::milliseconds second_word{100};
   /// How long one attempt, and the first answer, may take.
   static constexpr std::chrono::seconds attempt_timeout{5};
@@ -186,8 +186,8 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
                                                              time_point limit);
   ELASTIC_DECL void say_second_word(message_channel& channel);
 
-  // The first answer of a server that was not known before was none.
-  // Errors: `errc::protocol_violation` if it hangs up always, those of the examination.
+  // An unknown server gave no first answer.
+  // Errors: `errc::protocol_violation` if it always hangs up; those of the examination.
   ELASTIC_DECL task<void> look_at_stranger(bool has_hung_up);
 
   /// Whether the other side answers as a server of the rendezvous does.

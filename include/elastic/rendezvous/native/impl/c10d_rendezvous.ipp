@@ -85,7 +85,7 @@ inline task<void> look_up(std::shared_ptr<candidate_addresses> of) {
   }
 }
 
-/// Refuses what a server would refuse when it hears it.
+/// Refuses a value that a server would refuse.
 inline void check_length(std::string_view option, std::string_view value, std::size_t most_bytes) {
   if (value.size() <= most_bytes) return;
   throw error(errc::invalid_argument, fmt::format("{}: it has {} bytes, and up to {} are allowed",
@@ -548,7 +548,7 @@ ELASTIC_DECL void c10d_rendezvous::throw_broken() const {
   } catch (const error& failure) {
     const bool is_torch = failure.code() == errc::not_supported;
     const bool is_stranger = failure.code() == errc::protocol_violation && !link_->was_connected();
-    // Who can meet with nodes of torchrun does so.
+    // A node that can meet with nodes of torchrun does so.
     if (is_torch ? watch_ != nullptr : !is_stranger) throw;
     // The endpoint names the wrong port, or the wrong way to meet.
     throw error(errc::invalid_argument,
