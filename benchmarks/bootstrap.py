@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The elastic authors
 # SPDX-License-Identifier: MIT
-"""How long the store takes to bring the ranks of a job together: what ranks of PyTorch ask of it
-when they form a gloo group, in which each connects to each, replayed for any number of ranks.
+"""How long the store takes to bring the ranks of a job together. Replays, for any number of ranks,
+the requests of PyTorch ranks that form a gloo group, in which each rank connects to each other.
 
   bootstrap.py                  replays 1,024 ranks at our server and at PyTorch's
   bootstrap.py --record RANKS   runs real ranks of PyTorch through a proxy, and checks that they ask
-                                for what is replayed
+                                for the same as the replay
 
 The law: a rank greets (VALIDATE and PING), counts itself (ADD), sets one key whose value has 154
 bytes and 8 for each rank. Then, for each rank in turn, it asks twice whether the key of that rank
@@ -14,10 +14,10 @@ is there (WAIT) and gets it. It never has more than one request outstanding, but
 no reply. A further group (new_group) does the same without the first three. Barriers go over gloo.
 
 PyTorch's server looks up the name of each client that connects, which takes long where no name
-server answers: the time once all are connected does not have that.
+server answers. The time once all are connected excludes these look-ups.
 
-The servers run on core 0, the ranks, all in one process, on core 1; a server is started anew for
-each replay. The rounds alternate between the servers; medians are printed.
+The servers run on core 0, the ranks, all in one process, on core 1; each replay starts a new
+server. The rounds alternate between the servers; the script prints medians.
 """
 
 import argparse
@@ -104,7 +104,7 @@ def compare(arguments):
 
 
 class Requests:
-    """Takes the requests of one connection apart; only those that the law has."""
+    """Splits the requests of one connection; knows only the kinds that the law has."""
 
     def __init__(self):
         self.bytes = b""
@@ -146,7 +146,7 @@ class Requests:
 
 
 async def record(ranks, python):
-    """For each connection, what was asked, and the most requests that had no reply at a time."""
+    """For each connection, its requests, and the most that were without a reply at a time."""
     server = Server([python, ROOT / "benchmarks/store_torch.py"])
     seen = []
 

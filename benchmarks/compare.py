@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The elastic authors
 # SPDX-License-Identifier: MIT
-"""Compares two sets of tables and names the figures that moved by more than 10 %.
+"""Compares two sets of tables and lists the figures that changed by more than 10 %.
 
   compare.py BEFORE [AFTER]
 
 Each argument is a file (a README, or the saved output of a benchmark), a git revision, which stands
 for its benchmarks/README.md, or REVISION:PATH. AFTER is benchmarks/README.md of the working tree by
-default. The exit status is that of diff: 0 if nothing moved, 1 if something did, 2 on an error.
+default. The exit status is that of diff: 0 if no figure changed, 1 if one did, 2 on an error.
 
 A figure is a number in a cell, and its name is the heading, the table's title (its first header
 cell), the row, and the column. Numbers such as "(5.7 - 6.1)" are the spread of the figure before
@@ -88,7 +88,7 @@ def overlap(one, other):
 
 
 def compare(before, after, percent):
-    """What moved between two sets of figures by more than so many percent."""
+    """The changes between two sets of figures by more than so many percent."""
     moved = [Move(say(name), old.value, after[name].value, overlap(old, after[name]))
              for name, old in before.items()
              if name in after and has_moved(old.value, after[name].value, percent)]
@@ -130,7 +130,7 @@ def main():
     parser.add_argument("after", nargs="?", default=str(ROOT / FIGURES),
                         help=f"the same (by default {FIGURES})")
     parser.add_argument("--percent", type=float, default=10,
-                        help="how far a figure may move unnamed (10)")
+                        help="the largest change that is not listed, in percent (10)")
     options = parser.parse_args()
     try:
         before, after = read_figures(read(options.before)), read_figures(read(options.after))

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// A job of thousands of nodes: what its events cost the coordinator alone, and simulated nodes for
-// a server; see large_job.py.
+// A job of thousands of nodes: the cost of its events for the coordinator alone, and simulated
+// nodes for a server; see large_job.py.
 //
 //   large_job machine NODES...        prints a table: the coordinator, without sockets
 //   large_job nodes PORT RUN_ID ADDRESS FIRST COUNT ALL
@@ -13,7 +13,7 @@
 //                                     the nanoseconds of the monotonic clock at which it began,
 //                                     and at which all of its nodes had their answer.
 //
-// A simulated node sends what a node sends over its first connection, and runs nothing.
+// A simulated node sends the messages of a node's first connection, and runs nothing.
 
 #include <elastic/base/limits.hpp>
 #include <elastic/net/detail/message_frame.hpp>
@@ -196,7 +196,7 @@ std::vector<event> events() {
   };
 }
 
-/// Of this process. What others do meanwhile is not part of it.
+/// Of this process; work of other processes does not count.
 double cpu_milliseconds() {
   timespec time{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The elastic authors
 # SPDX-License-Identifier: MIT
-"""How long a round and the end of a job of thousands of nodes take at one server, and what its
-events cost the coordinator alone.
+"""How long a round and the end of a job of thousands of nodes take at one server, and the cost of
+its events for the coordinator alone.
 
-The server is one process, and the simulated nodes share as many as they need descriptors for. Each
-process has a loopback address of its own. All of them run on the same processors. A round counts
+The server is one process; the simulated nodes run in as many processes as their descriptors need.
+Each process has its own loopback address. All of them run on the same processors. A round lasts
 from the last join, or from the first of all joins, until the last node knows its place; the end
-from the first node that has finished until the last one knows that all have. Up to 4,096 nodes the
-server that only counts messages and writes answers (rendezvous.py) takes turns with it.
+from the first node that has finished until the last one knows that all have. Up to 4,096 nodes, it
+alternates with a server that only counts messages and writes answers (rendezvous.py).
 """
 
 import argparse
@@ -50,7 +50,7 @@ class Crowd:
         self.process.stdin.flush()
 
     def heard(self, word):
-        """When it said that word, in nanoseconds."""
+        """The time at which it printed that word, in nanoseconds."""
         said, moment = self.process.stdout.readline().split()
         assert said == word, f"{said} instead of {word}"
         return int(moment)

@@ -7,7 +7,7 @@
 //   store load PORT PROTOCOL OPERATION CONNECTIONS SECONDS VALUE_BYTES
 //                                     prints "begin" when all are connected, and in the end how
 //                                     many operations were done, and the seconds
-//   store bootstrap PORT RANKS        asks what so many ranks of PyTorch 2.13 ask for when they
+//   store bootstrap PORT RANKS        sends the requests of so many ranks of PyTorch 2.13 that
 //                                     form a gloo group; prints the number of requests, the
 //                                     seconds, and those after all had connected
 //

@@ -2,12 +2,12 @@
 # SPDX-FileCopyrightText: 2026 The elastic authors
 # SPDX-License-Identifier: MIT
 # Takes the figures of launch, restart, idle, rendezvous and store, about eight minutes on a machine
-# that does nothing else:
+# without other load:
 #
 #   benchmarks/take.sh FOLDER      # one file for each of them in FOLDER
 #   benchmarks/compare.py before/launch.txt FOLDER/launch.txt
 #
-# Builds what is missing first, as the wheel is built (ELASTIC_STATIC): four minutes more.
+# Builds missing programs first, as for the wheel (ELASTIC_STATIC): four minutes more.
 set -eu
 cd "$(dirname "$0")/.."
 out=${1:?usage: benchmarks/take.sh FOLDER}

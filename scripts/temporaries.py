@@ -4,7 +4,7 @@
 """Finds public functions that g++ 12 may miscompile, or not compile, in an awaited expression.
 
   temporaries.py --cxx g++ --include DIR   checks the public headers of the library
-  temporaries.py --cxx g++ --self-test     shows that each rule finds what breaks it
+  temporaries.py --cxx g++ --self-test     shows that each rule finds its violations
 
 In an expression that contains co_await, g++ 12 destroys some temporaries twice and does not compile
 the array behind an initializer list (docs/design.md). A public function that can be part of such an
@@ -49,7 +49,7 @@ def code_of(text):
 
 
 def split(text, separator=","):
-    """`text` at the separators that are in no brackets."""
+    """Splits `text` at the separators outside of brackets."""
     parts, depth, begin = [], 0, 0
     for place, letter in enumerate(text):
         if letter in "([{<":
@@ -149,7 +149,7 @@ class Header:
                 at += 1
 
     def block(self, head, at, end, scope):
-        """What stands before braces: a namespace, a class, or a function with its body."""
+        """Reads the head before braces: a namespace, a class, or a function with its body."""
         head = head.strip()
         if found := re.match(r"(?:inline\s+)?namespace\s*([\w:]*)$", head):
             if found[1] != "detail":
@@ -229,7 +229,7 @@ def last_word(name):
 
 
 class Rules:
-    """What the headers of a library together say about each of its functions."""
+    """Judges each function of a library from all of its headers together."""
 
     def __init__(self, headers, unsafe):
         self.functions = [function for header in headers for function in header.functions]
@@ -295,7 +295,7 @@ class Rules:
 
 
 def check(root, call):
-    """What is wrong in the headers below `root`, and how many functions were judged."""
+    """The faults in the headers below `root`, and the number of functions that were judged."""
     headers = [Header(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8"))
                for path in sorted(root.rglob("*.hpp"))
                if "detail" not in path.parts and path.name != "src.hpp"]

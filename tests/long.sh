@@ -54,7 +54,7 @@ tests/host_loss.py build/dev/elasticrun --rounds $(((minutes * 10 + 2) / 3))
 say "A disturbed job whose journal, metrics and trace agree with what was done to it"
 tests/chaos_run.py build/dev/elasticrun --minutes "$minutes"
 
-say "Ten thousand peers that work against a job, with its secret and without"
+say "Ten thousand hostile peers beside a job, with its secret and without"
 ELASTIC_HOSTILE_PEERS=10000 build/dev/tests/integration_tests "hostile peers:*"
 
 say "Agents that are killed at any moment of a launch"
@@ -64,7 +64,7 @@ ELASTIC_GUARD_ROUNDS=500 for_minutes build/dev/tests/integration_tests \
 say "A job that is disturbed on purpose, cut connections included"
 ELASTIC_CHAOS_SECONDS=$((minutes * 60)) build/dev/tests/integration_tests "chaos: whatever*"
 
-say "8,192 ranks of PyTorch that meet over the store, ours and PyTorch's"
+say "The rendezvous of 8,192 PyTorch ranks over our store and PyTorch's"
 cmake --preset release
 cmake --build --preset release -j "$jobs" --target benchmark_store
 benchmarks/bootstrap.py --ranks 8192 --rounds 3 --servers "ring,PyTorch 2.13"

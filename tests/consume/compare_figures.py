@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The elastic authors
 # SPDX-License-Identifier: MIT
-"""Tests benchmarks/compare.py: what it takes for a figure, and which moves it names."""
+"""Tests benchmarks/compare.py: which cells it reads as figures, and which changes it lists."""
 
 import pathlib
 import subprocess

@@ -331,7 +331,7 @@ def check_not_running(browser):
 
 
 def check_end(browser, elasticrun, folder, code, state, legend):
-    """All workers end by themselves: the page shows how, though nobody serves it any more."""
+    """All workers end by themselves: the page still shows how, after the server has gone."""
     (folder / "hang-end").unlink(missing_ok=True)
     agent = Agent(elasticrun, folder, 0, FRIENDLY, "--standalone", "--max-restarts", "0",
                   "--rdzv-id", f"ends-by-{code}", "--log-dir", "/dev/null")

@@ -269,7 +269,7 @@ TEST_CASE("operators: one node alone pauses, too, and nodes of a fixed job say t
   }
 }
 
-TEST_CASE("operators: a stopped agent is said to be silent, and carries out nothing later",
+TEST_CASE("operators: a command to a stopped agent fails, and is not carried out later",
           "[integration]") {
   const std::string name = GENERATE("drain", "checkpoint", "pause", "resume");
   operated_job job;
@@ -322,7 +322,7 @@ TEST_CASE("operators: a node that was drained stays out for its time, and then c
   CHECK(job.remains.processes().empty());
 }
 
-TEST_CASE("operators: people see the name that a node was given", "[integration]") {
+TEST_CASE("operators: people see the name of --node-name", "[integration]") {
   operated_job job;
   const std::string socket = "unix:" + (job.folder / "status");
   const std::string work = "exec sleep 600";

@@ -99,7 +99,7 @@ TEST_CASE("another program at the endpoint's port ends a node with one line", "[
                                      there.endpoint())));
 }
 
-TEST_CASE("what is silent at the endpoint's port may be a busy host, and is waited for",
+TEST_CASE("a silent program at the endpoint's port may be a busy host: the node waits",
           "[integration]") {
   const other_program there({});
   const std::string text = what_a_node_says(there, 1);

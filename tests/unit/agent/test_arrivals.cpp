@@ -43,7 +43,7 @@ TEST_CASE("arrivals: the workers of this node that are missing are named", "[age
   CHECK(many.starts_with("ranks 0, 1, 2, 3, 4, 5, 6, 7 and 2 more have not come"));
 }
 
-TEST_CASE("arrivals: who tries to connect in vain is named, also if nobody has come", "[agent]") {
+TEST_CASE("arrivals: a worker that cannot connect is named, even if none has come", "[agent]") {
   const std::string hint =
       "; rank 1 tries to connect and gets no answer: does a firewall let the port through, and "
       "does --local-addr of the node there name an address that others reach?";
@@ -60,14 +60,13 @@ TEST_CASE("arrivals: a node that does not serve the store names its own", "[agen
         "of the workers at 10.0.0.7:29500");
 }
 
-TEST_CASE("arrivals: if all of this node have come, the others are elsewhere", "[agent]") {
+TEST_CASE("arrivals: if all workers of this node have come, others are missing", "[agent]") {
   CHECK(missing_workers(seen({connected, connected}, 2)) ==
         "after 30 s 2 of 8 ranks have come to init_process_group at 10.0.0.7:29500; all of this "
         "node have, and the logs of the other nodes name those that are missing there");
 }
 
-TEST_CASE("arrivals: nothing is said of a job that may do without, or if all have come",
-          "[agent]") {
+TEST_CASE("arrivals: no warning if all have come, or if the job may not use the store", "[agent]") {
   CHECK(missing_workers(seen({none, none}, 0)).empty());
   CHECK(missing_workers(seen({none, none}, std::nullopt)).empty());
   // They came, and have closed their connection.

@@ -298,7 +298,7 @@ TEST_CASE("failure report: workers that failed in the same way are one entry", "
   }
 }
 
-TEST_CASE("failure report: what tells two failures apart makes two entries", "[agent]") {
+TEST_CASE("failure report: failures that differ make separate entries", "[agent]") {
   const worker_failure one = failure_of(0, exit_status::exited(1), 100);
   std::vector<worker_failure> failures(7, one);
   failures[1].status = exit_status::exited(2);
@@ -315,7 +315,7 @@ TEST_CASE("failure report: what tells two failures apart makes two entries", "[a
 }
 
 // By comparing every pair this would take minutes.
-TEST_CASE("failure report: a large job whose workers all failed in other ways", "[agent]") {
+TEST_CASE("failure report: a large job whose workers all failed in different ways", "[agent]") {
   constexpr int workers = 20'000;
   std::vector<worker_failure> failures;
   for (int rank = 0; rank < workers; ++rank) {

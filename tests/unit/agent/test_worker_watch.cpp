@@ -180,7 +180,7 @@ TEST_CASE("worker watch: by their steps one is slow against the median", "[agent
   CHECK(workers.last_reason == "it keeps up with the others");
 }
 
-TEST_CASE("worker watch: one that was slow when the others ended has nobody to keep up with",
+TEST_CASE("worker watch: a worker that was slow when the others ended has nothing to compare with",
           "[agent]") {
   crowd workers(4);
   workers.pass(60s, {1, 1, 1, 1}, [](crowd& group) {

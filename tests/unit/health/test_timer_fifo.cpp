@@ -67,7 +67,7 @@ TEST_CASE("timer fifo: it is closed at an exec, never ends and never blocks", "[
   CHECK(errno == EAGAIN);
 }
 
-TEST_CASE("timer fifo: one that lies there is replaced", "[health]") {
+TEST_CASE("timer fifo: an existing FIFO is replaced", "[health]") {
   const temporary_directory folder;
   REQUIRE(::mkfifo((folder / "timers").c_str(), 0666) == 0);
   REQUIRE(::chmod((folder / "timers").c_str(), 0666) == 0);
@@ -80,7 +80,7 @@ TEST_CASE("timer fifo: one that lies there is replaced", "[health]") {
   CHECK((made.st_mode & 07777) == 0600);
 }
 
-TEST_CASE("timer fifo: what is no fifo stays, and is named", "[health]") {
+TEST_CASE("timer fifo: a file of another kind stays, and the error names it", "[health]") {
   const temporary_directory folder;
   std::ofstream(folder / "file") << "text";
   REQUIRE(::symlink((folder / "file").c_str(), (folder / "link").c_str()) == 0);
@@ -100,7 +100,7 @@ TEST_CASE("timer fifo: what is no fifo stays, and is named", "[health]") {
   CHECK(S_ISLNK(status_of(folder / "link").st_mode));
 }
 
-TEST_CASE("timer fifo: a folder that is not there is an error that names the file", "[health]") {
+TEST_CASE("timer fifo: a missing folder is an error that names the file", "[health]") {
   const temporary_directory folder;
   try {
     open_timer_fifo(folder / "missing/timers");

@@ -29,7 +29,7 @@ launch_config config_of(int nodes, int workers) {
   return config;
 }
 
-TEST_CASE("job status: a job that may be too large for the page is told so", "[launch]") {
+TEST_CASE("job status: a warning says that the job may be too large for the page", "[launch]") {
   struct row {
     int nodes;
     int workers;

@@ -24,7 +24,7 @@ std::string complaint(const std::string& address) {
   return "";
 }
 
-TEST_CASE("free port: can be bound at the address that was named", "[net]") {
+TEST_CASE("free port: the port can be bound at the named address", "[net]") {
   for (const char* address : {"127.0.0.1", "127.0.0.2"}) {
     const std::uint16_t port = elastic::free_port(address);
     CHECK(port != 0);
@@ -33,7 +33,7 @@ TEST_CASE("free port: can be bound at the address that was named", "[net]") {
   }
 }
 
-TEST_CASE("free port: an address that is none, or not of this host, is named", "[net]") {
+TEST_CASE("free port: the error names an address that is invalid or not of this host", "[net]") {
   CHECK(complaint("somewhere") == "'somewhere' is not a numeric address");
   CHECK(complaint("203.0.113.1").find("no port of 203.0.113.1 can be bound: ") == 0);
 }

@@ -38,7 +38,7 @@ CO_TEST("stream listener: one that closes leaves the socket of another at its pa
   CHECK_FALSE(std::filesystem::exists(path));
 }
 
-TEST_CASE("stream listener: a client believes itself, root, and as root the owner of the folder",
+TEST_CASE("stream listener: a client trusts its own user, root, and as root the folder's owner",
           "[net]") {
   const temporary_directory folder;
   const std::string path = folder / "socket";

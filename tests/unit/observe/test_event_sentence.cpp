@@ -47,7 +47,7 @@ TEST_CASE("event sentence: every kind has one, without the name of the kind", "[
   }
 }
 
-TEST_CASE("event sentence: what is known of a worker is said", "[observe]") {
+TEST_CASE("event sentence: it has all known details of a worker", "[observe]") {
   using kind = job_event_kind;
   struct row {
     job_event event;
@@ -64,7 +64,7 @@ TEST_CASE("event sentence: what is known of a worker is said", "[observe]") {
   for (const row& entry : rows) CHECK(event_sentence(entry.event) == entry.sentence);
 }
 
-TEST_CASE("event sentence: what another node told is the sentence of that", "[observe]") {
+TEST_CASE("event sentence: an event from another node has the original sentence", "[observe]") {
   CHECK(event_sentence(told("worker_hung", "no heartbeat")) ==
         "on node7: rank 3 was hung: no heartbeat");
   CHECK(event_sentence(told("agent_ended", "")) == "on node7: the agent ended");

@@ -375,7 +375,7 @@ TEST_CASE("status server: events come as they happen, and again from where one w
   CHECK_THAT(peer.rest(), contains_text("agent_ended"));
 }
 
-TEST_CASE("status server: the stream ends with the job as it was at last", "[observe]") {
+TEST_CASE("status server: the stream ends with the last state of the job", "[observe]") {
   stage status_stage;
   journal_story story;
   status_stage.tell(story.begin().start(1, 2));
@@ -524,8 +524,7 @@ TEST_CASE("status server: a client that hangs up gives back the place of its com
   work->may_end = true;
 }
 
-TEST_CASE("status server: what a client sends while its command is carried out is answered later",
-          "[observe]") {
+TEST_CASE("status server: requests that arrive during a command are answered later", "[observe]") {
   const elastic::test::temporary_directory folder;
   const std::string path = folder / "job";
   const auto work = std::make_shared<long_command>();

@@ -103,7 +103,7 @@ TEST_CASE("limit reached: of two full cgroups the inner one is named", "[process
         "; the cgroup /jobs/a may have 4 processes and threads (pids.max)");
 }
 
-TEST_CASE("limit reached: a cgroup that is full no more is named if it refused a process",
+TEST_CASE("limit reached: a cgroup that is no longer full is named if it refused a process",
           "[process]") {
   const machine here("0::/jobs/a\n");
   here.limit("/jobs/a", "8", 5);

@@ -67,7 +67,7 @@ TEST_CASE("port use: of this process, before and after it connects", "[process]"
   CHECK(look_at_port_use(::getpid(), port, many) == port_use::none);
 }
 
-TEST_CASE("port use: what a descendant does counts, and one that has gone shows nothing",
+TEST_CASE("port use: connections of descendants count, and a process that has gone has none",
           "[process]") {
   asio::io_context context;
   tcp::acceptor server(context, tcp::endpoint(asio::ip::address_v4::loopback(), 0));

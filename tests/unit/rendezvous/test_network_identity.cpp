@@ -67,7 +67,7 @@ TEST_CASE("network identity: processes and threads of one network say the same",
   CHECK(of_thread == own);
 }
 
-TEST_CASE("network identity: another network of this host is another one", "[rendezvous]") {
+TEST_CASE("network identity: each network namespace has its own", "[rendezvous]") {
   std::optional<std::string> other = identity_elsewhere(CLONE_NEWNET);
   if (!other) other = identity_elsewhere(CLONE_NEWUSER | CLONE_NEWNET);
   if (!other) return elastic::test::skip("this system makes no network namespace");
@@ -76,7 +76,7 @@ TEST_CASE("network identity: another network of this host is another one", "[ren
   CHECK(other->substr(0, 36) == network_identity().substr(0, 36));
 }
 
-TEST_CASE("network identity: what is no network changes nothing", "[rendezvous]") {
+TEST_CASE("network identity: other namespaces do not change it", "[rendezvous]") {
   const auto other = identity_elsewhere(CLONE_NEWUTS | CLONE_NEWNS);
   if (!other) return elastic::test::skip("it takes root");
   CHECK(*other == network_identity());

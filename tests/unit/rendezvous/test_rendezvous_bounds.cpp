@@ -157,7 +157,7 @@ TEST_CASE("rendezvous bounds: a text that is too long is refused, with the bound
   }
 }
 
-TEST_CASE("rendezvous bounds: of a long reason the beginning counts", "[rendezvous]") {
+TEST_CASE("rendezvous bounds: a long reason is cut", "[rendezvous]") {
   // Cut where it is said, and where an earlier release did not.
   const std::string letter = "\xc3\xbc";
   const std::string kept(limits::failure_text_bytes - 1, 'x');
@@ -225,7 +225,7 @@ TEST_CASE("rendezvous bounds: whatever nodes say, each answer fits into a messag
 
 // ---- nodes without a connection -----------------------------------------------------------------
 
-TEST_CASE("rendezvous bounds: of too many nodes that have gone the longest gone is forgotten",
+TEST_CASE("rendezvous bounds: if too many nodes have gone, the one gone for longest is forgotten",
           "[rendezvous]") {
   stage job;
   job.join(1);
@@ -293,7 +293,7 @@ TEST_CASE("rendezvous bounds: nodes that say they have a second connection are c
 
 // ---- nodes with a connection --------------------------------------------------------------------
 
-TEST_CASE("rendezvous bounds: of too many nodes those go first that never asked for a place",
+TEST_CASE("rendezvous bounds: of too many nodes, those that never asked for a place go first",
           "[rendezvous]") {
   stage job;
   job.connect(1);
@@ -312,7 +312,7 @@ TEST_CASE("rendezvous bounds: of too many nodes those go first that never asked 
   CHECK(job.job.size() == most_connected);
 }
 
-TEST_CASE("rendezvous bounds: one node more than may have a connection is told so",
+TEST_CASE("rendezvous bounds: a node beyond the limit of connections is refused with the reason",
           "[rendezvous]") {
   stage job;
   constexpr auto most = static_cast<std::int64_t>(most_connected);
@@ -452,7 +452,7 @@ class caller final : public elastic::store_extension::client {
   std::unique_ptr<elastic::store_extension::conversation> conversation_;
 };
 
-TEST_CASE("rendezvous bounds: one job more than may meet at a server is told so",
+TEST_CASE("rendezvous bounds: a job beyond the limit of a server is refused with the reason",
           "[rendezvous]") {
   rendezvous_service service{elastic::logger()};
   service.set_own_job("own", greeting_of(1).settings);
@@ -506,7 +506,7 @@ TEST_CASE("rendezvous bounds: the nodes of all other jobs at an agent's server a
   }
 }
 
-TEST_CASE("rendezvous bounds: a connection tells what its node takes", "[rendezvous]") {
+TEST_CASE("rendezvous bounds: a connection reports the memory of its node", "[rendezvous]") {
   rendezvous_service service{elastic::logger()};
   caller node(service);
   node.say_hello("job", 1);
@@ -516,7 +516,7 @@ TEST_CASE("rendezvous bounds: a connection tells what its node takes", "[rendezv
   CHECK(node.held() >= before + 4200);
 }
 
-TEST_CASE("rendezvous bounds: what may not be said yet waits at its connection, and goes with it",
+TEST_CASE("rendezvous bounds: held answers wait at their connection, and end with it",
           "[rendezvous]") {
   const auto log = std::make_shared<elastic::test::log_recorder>();
   const auto job = std::make_shared<rendezvous_coordinator>("job");

@@ -24,7 +24,7 @@ CO_TEST("prefix_store: has the operations of PyTorch's store", "[store]") {
   co_await test::check_refusals(tested_store);
 }
 
-TEST_CASE("stores: nothing is no place to keep keys", "[store]") {
+TEST_CASE("stores: a null inner store, table or place of keys is refused", "[store]") {
   CHECK_THROWS_WITH(prefix_store("p", nullptr), "prefix_store: the inner store is null");
   CHECK_THROWS_WITH(versioned_store(nullptr), "versioned_store: the place of the keys is null");
   CHECK_THROWS_WITH(memory_store(nullptr), "memory_store: the table is null");

@@ -753,7 +753,7 @@ class jumping_clock final : public time_source {
   std::atomic<duration::rep> ahead_ = 0;
 };
 
-TEST_CASE("tcp_store_server: half of a first message is waited for in vain only so long",
+TEST_CASE("tcp_store_server: a client that sends half a first message is disconnected in time",
           "[store]") {
   on_each_io([](tcp_store_server_options options) {
     const auto clock = std::make_shared<jumping_clock>();
@@ -784,7 +784,7 @@ TEST_CASE("tcp_store_server: half of a first message is waited for in vain only 
   });
 }
 
-TEST_CASE("tcp_store_server: first messages hold a bounded amount, the oldest is put out",
+TEST_CASE("tcp_store_server: first messages take bounded memory, the oldest is disconnected",
           "[store]") {
   on_each_io([](tcp_store_server_options options) {
     const auto log = std::make_shared<server_log>();
@@ -810,7 +810,7 @@ TEST_CASE("tcp_store_server: first messages hold a bounded amount, the oldest is
   });
 }
 
-TEST_CASE("tcp_store_server: strangers are put out by later ones", "[store][tls]") {
+TEST_CASE("tcp_store_server: later strangers displace earlier ones", "[store][tls]") {
   on_each_io([](tcp_store_server_options options) {
     // Of 256, 192 are for clients, half of them for newcomers.
     constexpr std::size_t most = 96;
@@ -863,7 +863,7 @@ TEST_CASE("tcp_store_server: strangers are logged from so many addresses and no 
   });
 }
 
-TEST_CASE("tcp_store_server: what all clients hold is bounded, the largest is disconnected",
+TEST_CASE("tcp_store_server: the memory of all clients is bounded, the largest is disconnected",
           "[store]") {
   on_each_io([](tcp_store_server_options options) {
     const auto log = std::make_shared<server_log>();
