@@ -109,6 +109,7 @@ TIME_TEST("agent channel: a worker that says nothing is no worse than under torc
   stage.workers.preempt_grace = 1h;
   stage.start();
   co_await stage.quiet();
+  co_await stage.pass(1min);  // half of it for the look at who has come
   CHECK(time.sleepers() == 1);  // without a deadline: the metrics that nobody wants
   co_await stage.pass(100h);
   stage.agent().stop(stop_by(SIGTERM));

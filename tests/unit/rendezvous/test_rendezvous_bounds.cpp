@@ -510,10 +510,10 @@ TEST_CASE("rendezvous bounds: a connection reports the memory of its node", "[re
   rendezvous_service service{elastic::logger()};
   caller node(service);
   node.say_hello("job", 1);
-  const std::size_t before = node.held();
+  CHECK(node.held() < 2000);
   node.say(elastic::rendezvous_messages::join{
       -1, 1s, {std::string(200, 'a'), 1, true}, std::string(4000, ' ')});
-  CHECK(node.held() >= before + 4200);
+  CHECK(node.held() >= 4200);
 }
 
 TEST_CASE("rendezvous bounds: held answers wait at their connection, and end with it",
