@@ -140,7 +140,7 @@ task<void> store_in_braces() {
   expect(co_await shared.check(keys), "check(keys)");
 }
 
-// A client that is gone behind its only operation.
+// A client that is destroyed after its only operation.
 task<void> temporary_client() {
   const auto executor = co_await asio::this_coro::executor;
   tcp_store_server_options at_any_port;
@@ -196,7 +196,7 @@ task<void> launcher_of_defaults() {
   expect(is_refused, "launch({})");
 }
 
-// A round that somebody made by hand.
+// A round that a user made by hand.
 task<void> group_of_temporary_round() {
   const auto executor = co_await asio::this_coro::executor;
   agent_services services;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Machines on which no further process can be made, and no further file opened, at a start and at a
-// restart: one line says which limit it was, and nothing is left running.
+// Machines on which no further process can start, or no further file can be opened, at a start and
+// at a restart: one line names the limit, and nothing is left running.
 
 #include <support/bounded_cgroup.hpp>
 #include <support/catch.hpp>
@@ -45,15 +45,15 @@ struct stage : elastic::test::elasticrun_stage {
   }
 };
 
-// Says who it is, and waits. `$$$$` is `$$` in an argument.
+// Prints its pid, and waits. `$$$$` is `$$` in an argument.
 const std::string say_and_wait = "echo attempt $TORCHELASTIC_RESTART_COUNT of $$$$; exec sleep 600";
 
-/// The process of one worker that has said who it is.
+/// The process of one worker that has printed its pid.
 pid_t some_worker(const running_program& job) {
   return std::stoi(elastic::test::text_between(job.out(), "attempt 0 of ", "\n"));
 }
 
-/// How a job ends that can no longer start what it has to.
+/// How a job ends that can no longer start a process.
 void check_end(const stage& here, const program_result& result, const std::string& limit) {
   INFO(result.out << result.err);
   CHECK(result.code == 1);
@@ -142,7 +142,7 @@ TEST_CASE("full machine: an agent that may open no more files at a restart ends 
     const stage here;
     running_program job(stage::command(say_and_wait, guard), here.environment());
     job.await_out("attempt 0 of ", workers);
-    // What it has open stays so.
+    // Its open files stay open.
     constexpr rlimit few{4, 4};
     REQUIRE(::prlimit(job.pid(), RLIMIT_NOFILE, &few, nullptr) == 0);
     REQUIRE(::kill(some_worker(job), SIGKILL) == 0);

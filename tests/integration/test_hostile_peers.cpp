@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// What peers can do to a job whose ports they reach, also if they speak its protocol and hold its
-// secret: nothing but take some bounded memory and time.
+// Peers that reach the ports of a job can only take bounded memory and time, even if they speak its
+// protocol and hold its secret.
 
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
@@ -49,7 +49,7 @@ namespace hostile_peer_tests {
 using elastic::detail::unique_fd;
 using elastic::test::running_program;
 
-/// How many peers come: so many, but 10,000 in tests/long.sh.
+/// How many peers come by default; tests/long.sh uses 10,000.
 std::size_t peers_or(std::size_t usual) {
   const char* const wanted = std::getenv("ELASTIC_HOSTILE_PEERS");
   return wanted != nullptr ? std::stoul(wanted) : usual;
@@ -106,7 +106,7 @@ std::string frame_of(const elastic::rendezvous_request& request) {
   return frame;
 }
 
-/// What an agent of a job says first, in the largest texts that are taken.
+/// The hello of an agent of a job, with the largest texts that the server accepts.
 messages::hello largest_hello(const std::string& run_id, std::uint64_t number) {
   messages::hello hello;
   hello.run_id = run_id;
@@ -115,7 +115,7 @@ messages::hello largest_hello(const std::string& run_id, std::uint64_t number) {
   hello.node.number = {number, 1};
   hello.settings.min_nodes = 1;
   hello.settings.max_nodes = 2;
-  // For years nobody would miss it.
+  // It could be missing for years.
   hello.settings.keep_alive_interval = std::chrono::hours(24 * 365);
   hello.settings.reconnect_grace = std::chrono::hours(24 * 365);
   hello.has_witness = true;
@@ -124,7 +124,7 @@ messages::hello largest_hello(const std::string& run_id, std::uint64_t number) {
   return hello;
 }
 
-/// The wish to join of an agent of many addresses.
+/// The join message of an agent with many addresses.
 messages::join largest_join() {
   messages::join wish;
   wish.timeout = std::chrono::hours(24 * 365);
@@ -136,7 +136,7 @@ messages::join largest_join() {
   return wish;
 }
 
-/// The first words of an agent, which takes no place: it leaves in the same breath.
+/// The first messages of an agent that takes no place: it leaves at once.
 std::string words_of_agent() {
   messages::hello hello;
   hello.run_id = "job";
@@ -217,7 +217,7 @@ class siege {
         std::optional<elastic::job_secret> secret)
       : many_(peers), ports_{rendezvous, workers}, secret_(std::move(secret)) {}
 
-  /// Agents of the job that go when they were welcomed; every second one comes back once.
+  /// Agents of the job that leave after the welcome; every second one comes back once.
   void come_and_go() {
     for (std::size_t count = 0; count < many_; ++count) {
       insider peer(ports_[0], secret_);
@@ -226,7 +226,7 @@ class siege {
     }
   }
 
-  /// The same of jobs that each names for itself, which may be as large as can be.
+  /// The same, each of a job of its own with the largest possible size.
   void bring_jobs() {
     for (std::size_t count = 0; count < many_; ++count) {
       insider peer(ports_[0], secret_);
@@ -238,7 +238,7 @@ class siege {
     }
   }
 
-  /// Agents of the job that stay, and say no more than that they are there.
+  /// Agents of the job that stay, and send only keep-alives.
   void stay() {
     for (std::size_t count = 0; count < many_; ++count) {
       insiders_.emplace_back(ports_[0], secret_);
@@ -247,8 +247,7 @@ class siege {
     }
   }
 
-  /// Agents that want to join a round that is full. Result: how many were told that there are too
-  /// many of them.
+  /// Agents that want to join a full round. Result: how many of them were refused as too many.
   std::size_t crowd_in() {
     insiders_.clear();
     std::size_t refused = 0;
@@ -265,7 +264,7 @@ class siege {
     return refused;
   }
 
-  /// All that have stayed so far go, and as many come and go after them.
+  /// All that have stayed so far leave, and as many come and leave after them.
   void go() {
     insiders_.clear();
     come_and_go();
@@ -330,7 +329,7 @@ long memory_of(pid_t process, const std::string& name) {
   return number;
 }
 
-/// A job of up to two nodes, whose workers end when they are told.
+/// A job of up to two nodes, whose workers end at a command.
 class besieged_job {
  public:
   explicit besieged_job(bool has_secret) {
@@ -367,8 +366,8 @@ class besieged_job {
   std::optional<elastic::job_secret> secret_;
 };
 
-/// How much memory of its own a process has taken at most since this was made: the parts of its
-/// program that it has read meanwhile do not count.
+/// The peak growth of a process' private memory since the construction of this object; pages of
+/// its program file do not count.
 class growth {
  public:
   /// @param fixed_mib  how much it may grow for however few peers; for 10,000 it is 32 MiB
@@ -398,7 +397,7 @@ class growth {
   long before_ = 0;
 };
 
-/// The port of the workers' store, once they have said it.
+/// The port of the workers' store, once the workers have printed it.
 std::uint16_t worker_port(running_program& host) {
   host.await_out("0/1 port ");
   host.await_out(".\n");
@@ -455,7 +454,7 @@ TEST_CASE("hostile peers: a job goes on in bounded memory beside thousands that 
   other->await_out("/2 port ");
   host->await_out("/2 port ");
   of_host.check("another node");
-  // Now the round is full, and whoever joins stands by.
+  // Now the round is full, and a node that joins stands by.
   CHECK(attack.crowd_in() > 0);
   of_host.check("agents that stand by");
   attack.go();

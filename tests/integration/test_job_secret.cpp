@@ -112,7 +112,7 @@ class stage {
     return text;
   }
 
-  /// What stands in the files of the test, by their paths; not those with a secret.
+  /// The contents of the test's files, by path; without those that hold a secret.
   std::map<std::string, std::string> files() const {
     std::map<std::string, std::string> found;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_.path())) {
@@ -151,7 +151,7 @@ std::string hex(std::string_view bytes) {
   return text;
 }
 
-/// What a text may show the secret by: itself, and the key that is made of it.
+/// Texts that would reveal the secret: the secret itself, and the key that is derived from it.
 words forms_of_secret() {
   const std::string_view label = "elastic job secret 1";
   unsigned char key[EVP_MAX_MD_SIZE];

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// A node whose endpoint names the port of a program that knows nothing of jobs.
+// A node whose endpoint names the port of an unrelated program.
 
 #include <elastic/base/detail/unique_fd.hpp>
 #include <support/catch.hpp>
@@ -27,8 +27,8 @@ using elastic::detail::unique_fd;
 using elastic::test::occurrences;
 using elastic::test::running_program;
 
-/// A program that has the port of an endpoint and knows nothing of jobs. Each client is treated in
-/// the same way: it is sent some words, and hung up on or not.
+/// An unrelated program at the port of an endpoint. It treats all clients alike: it sends some
+/// words, and hangs up or not.
 class other_program {
  public:
   struct manner {
@@ -49,7 +49,7 @@ class other_program {
     thread_ = std::thread([this] { serve(); });
   }
   ~other_program() {
-    // Whoever waits to accept is woken up.
+    // Wakes the thread that accepts.
     ::shutdown(listening_.get(), SHUT_RDWR);
     thread_.join();
   }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// What strangers leave of the host of a job: its memory, its file descriptors, and its store for
-// many rounds.
+// Strangers cannot exhaust the memory and the file descriptors of a job's host, and the agents'
+// store does not grow over many rounds.
 
 #include <elastic/base/detail/unique_fd.hpp>
 #include <support/catch.hpp>
@@ -41,7 +41,7 @@ using elastic::test::raw_client;
 using elastic::test::running_program;
 using words = std::vector<std::string>;
 
-/// A job on this host, and what is told to its nodes by files.
+/// A job on this host, whose workers obey files.
 class stage {
  public:
   stage() = default;
@@ -84,7 +84,7 @@ class stage {
   elastic::test::temporary_directory folder_;
 };
 
-/// A connection of a stranger, who never waits for longer than a moment.
+/// A connection of a stranger; it never blocks for long.
 unique_fd connect(std::uint16_t port) {
   unique_fd peer(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const timeval moment{0, 200'000};
@@ -122,7 +122,7 @@ std::string little_endian(std::uint64_t number, int bytes) {
   return text;
 }
 
-/// The beginning of a message of an agent that is never whole.
+/// The beginning of an agent's message that is never completed.
 std::string half_frame(std::size_t announced, std::size_t said) {
   return "elastic rendezvous\n" + little_endian(announced, 4) + std::string(said, '{');
 }
@@ -165,7 +165,7 @@ class open_files {
   rlimit before_{};
 };
 
-/// How much the host of a job grows at most while so many strangers say the openings, by turns, and
+/// The most that the host of a job grows while so many strangers send the openings, in turn, and
 /// stay; another node joins in the end.
 long growth_by(stage& job, const words& openings) {
   job.work = "echo \"$RANK/$WORLD_SIZE.\"; " + job.wait_for("end");
@@ -268,7 +268,7 @@ TEST_CASE("strangers: the store of the agents does not grow from round to round"
   REQUIRE(reply.size() == 8);
   std::int64_t keys = 0;
   std::memcpy(&keys, reply.data(), sizeof keys);
-  // Those of two rounds, and that which shows whose store it is.
+  // The keys of two rounds, and the key that identifies the store.
   CHECK(keys <= 20);
   job.touch("end");
   CHECK(first->wait().code == 0);

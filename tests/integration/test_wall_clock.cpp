@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Hosts whose time of day is set while a job runs, as administrators and NTP do it: nothing but the
-// times that people read may depend on it.
+// Administrators and NTP set the time of day while a job runs: only the times that people read may
+// depend on it.
 
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
@@ -54,8 +54,8 @@ class stage {
     await_attempt(0);
   }
 
-  /// Sets both clocks, and waits until each worker has counted for so long that a node of whose
-  /// keep-alives none counts would be lost.
+  /// Sets both clocks, and waits until each worker has counted for so long that a node without
+  /// valid keep-alives would be lost.
   void step(std::chrono::seconds first, std::chrono::seconds second) {
     clocks_[0].step(first);
     clocks_[1].step(second);
@@ -80,7 +80,7 @@ class stage {
     return results;
   }
 
-  /// What the journal of a host's agent says.
+  /// The text of the journal of a host's agent.
   std::string journal(int host) const {
     for (const auto& entry : fs::recursive_directory_iterator(logs(host))) {
       if (entry.path().filename() == "journal.jsonl") return file_text(entry.path());
@@ -88,7 +88,7 @@ class stage {
     return "";
   }
 
-  /// What `elasticrun explain` makes of it, on this machine.
+  /// The output of `elasticrun explain` for it, on this machine.
   program_result explanation(int host) const {
     return elastic::test::run_program({ELASTIC_ELASTICRUN, "explain", logs(host)});
   }
@@ -133,7 +133,7 @@ class stage {
   std::vector<std::unique_ptr<running_program>> nodes_;
 };
 
-// The days of UTC on which the agent says that it did something.
+// The UTC days of the agent's records.
 std::vector<std::string> days_in(const std::string& log) {
   std::vector<std::string> days;
   for (std::size_t at = log.find("DEBUG "); at != log.npos; at = log.find("DEBUG ", at + 1)) {
@@ -159,7 +159,7 @@ TEST_CASE("wall clock: hosts whose clocks are set forth and back lose no node an
   for (int host = 0; host < 2; ++host) {
     INFO(results[host].err);
     CHECK(results[host].code == 0);
-    // It did see other days, and what it did is what it does on one day.
+    // It saw several days, and still acted as on one day.
     CHECK(days_in(results[host].err).size() > 1);
     const std::string journal = job.journal(host);
     CHECK(has_text(journal, "restart 1 of 1"));

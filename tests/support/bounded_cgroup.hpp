@@ -16,7 +16,7 @@
 
 namespace elastic::test {
 
-/// A cgroup with a limit, of either version, for root. Not `made` if none can be.
+/// A cgroup with a limit, of either version, for root. `made` is false if the system allows none.
 class bounded_cgroup {
  public:
   bounded_cgroup(const bounded_cgroup&) = delete;
@@ -95,7 +95,7 @@ class process_cgroup : public bounded_cgroup {
                         {"/sys/fs/cgroup/", "pids.max"}},
                        std::to_string(limit)) {}
 
-  /// Another limit from now on; there may be more already.
+  /// Changes the limit; the current usage may exceed it.
   void limit(int most) const {
     if (!set(std::to_string(most))) throw std::runtime_error("pids.max cannot be written");
   }

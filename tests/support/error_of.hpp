@@ -20,7 +20,7 @@ task<std::error_code> error_of(task<T> work) {
   co_return std::error_code();
 }
 
-/// What the error says with which a task ends; empty if it succeeds.
+/// The message of the error with which a task ends; empty if it succeeds.
 template <class T>
 task<std::string> what_of(task<T> work) {
   try {

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// A time of day that a test sets: preloaded into programs, which then see CLOCK_REALTIME moved by
-// as many seconds as the file ELASTIC_TEST_CLOCK says, an int64_t, and at once by others when these
-// are written there. The machine's clock stays as it is.
+// A time of day that a test sets. Programs that preload this library see CLOCK_REALTIME shifted by
+// the seconds in the file ELASTIC_TEST_CLOCK, an int64_t; a change of the file takes effect at
+// once. The machine's clock stays as it is.
 //
-// What waits in the kernel by that clock would not see it, so that is refused: by an abort.
+// A wait in the kernel by that clock would not see the shift, so the library aborts such a program.
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -15,19 +15,19 @@
 
 namespace elastic::test {
 
-/// The time of day of one host, which a test sets while programs of that host run: support/
-/// stepped_clock.cpp shows it to them. The clock of the machine stays as it is.
+/// The time of day of one host, which a test sets while programs of that host run; they see it
+/// through support/stepped_clock.cpp. The clock of the machine stays as it is.
 class stepped_clock {
  public:
   /// @param path  of a file that this makes
   explicit stepped_clock(std::string path) : path_(std::move(path)) { step({}); }
 
-  /// What the programs have in their environment.
+  /// The variables for the environment of the programs.
   std::map<std::string, std::string> variables() const {
     return {{"LD_PRELOAD", ELASTIC_STEPPED_CLOCK}, {"ELASTIC_TEST_CLOCK", path_}};
   }
 
-  /// From now on programs see the machine's time of day and so much more, or less.
+  /// Programs see the machine's time of day with this offset from now on.
   void step(std::chrono::seconds shift) const {
     const std::int64_t seconds = shift.count();
     const int file = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);

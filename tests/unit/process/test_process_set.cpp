@@ -652,7 +652,7 @@ CO_TEST("process_set: a slot whose process is being started takes no other one",
   co_await set.stop(set_plan(SIGKILL, 0s));
 }
 
-/// As a launcher of somebody's own might.
+/// As a user's launcher might.
 class empty_launcher final : public process_launcher {
   task<std::unique_ptr<child>> launch(process_spec) override { co_return nullptr; }
 };

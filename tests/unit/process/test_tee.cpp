@@ -134,7 +134,7 @@ CO_TEST("tee: without a prefix bytes pass through at once", "[process]") {
   CHECK(bench.console->text == "Enter: ");
 }
 
-/// As one of somebody's own might.
+/// As a user's sink might.
 class throwing_console final : public output_sink {
  public:
   task<void> write(std::string_view) override {

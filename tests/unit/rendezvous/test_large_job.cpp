@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// What a coordinator does for one event of a job with thousands of nodes grows with the nodes, and
-// for N events of N nodes not with their square: seen in how many nodes it looks at, and in how
-// many messages it sends.
+// The coordinator's work for one event of a job with thousands of nodes grows with the nodes, and
+// for N events of N nodes not with their square. The tests count the nodes that it visits and the
+// messages that it sends.
 
 #include <elastic/base/limits.hpp>
 #include <elastic/rendezvous/native/detail/former_world.hpp>

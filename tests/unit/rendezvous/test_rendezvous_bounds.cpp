@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// How much nodes can make the server of a rendezvous hold, and for how long.
+// How much memory nodes can take of the server of a rendezvous, and for how long.
 
 #include <elastic/base/limits.hpp>
 #include <elastic/net/detail/message_frame.hpp>
@@ -43,7 +43,7 @@ constexpr int max_nodes = 4;
 constexpr std::size_t most_connected = 2 * max_nodes + limits::rendezvous_spare_nodes;
 constexpr std::size_t most_gone = max_nodes + limits::rendezvous_gone_nodes;
 
-/// The node of this number, and what it says first.
+/// The node of this number, and its first message.
 node_id node_of(std::int64_t number) {
   return {fmt::format("host-{}", number), number, 0, {static_cast<std::uint64_t>(number), 1}};
 }
@@ -82,7 +82,7 @@ class stage {
     job.advance(now);
   }
 
-  /// What a node was told last, if it was told anything since this was called last.
+  /// The last answer to a node since the last call, if there is one.
   std::optional<rendezvous_answer> last_answer_to(std::int64_t number) {
     std::optional<rendezvous_answer> last;
     for (auto& answer : job.take_answers()) {
@@ -416,7 +416,7 @@ TEST_CASE("rendezvous bounds: no node is missed for longer than the server's own
 
 // ---- the service --------------------------------------------------------------------------------
 
-/// A client of the service: what it says arrives at once, and so does what it is told.
+/// A client of the service: messages arrive at once in both directions.
 class caller final : public elastic::store_extension::client {
  public:
   explicit caller(rendezvous_service& service) : conversation_(service.begin(*this)) {}
@@ -531,7 +531,7 @@ TEST_CASE("rendezvous bounds: held answers wait at their connection, and end wit
   constexpr int words = 1000;
   for (int count = 0; count < words; ++count) node->say(keep_alive{});
   CHECK(node->held() > after_hello + 10 * words);
-  // Another one says more than the server keeps for it.
+  // Another one causes more answers than the server keeps for it.
   caller loud(service);
   loud.say_hello("job", 2);
   const close_job end{elastic::job_end::failed, std::string(limits::ending_text_bytes, 'x')};
