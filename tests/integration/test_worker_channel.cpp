@@ -523,6 +523,13 @@ TEST_CASE("worker channel: a timer file that is no FIFO is named and left alone"
   CHECK_THAT(result.err, contains_text("timer file '" + (elsewhere / "precious") +
                                        "' (TORCHELASTIC_TIMER_FILE) is not a FIFO"));
   CHECK(file_text(elsewhere / "precious") == "data");
+  const auto shown = stage.run_command(
+      elastic::test::elasticrun_stage::elasticrun(
+          {{"--log-dir", "/dev/null", "--no-python", "sh", "-c",
+            "echo \"timer=${TORCHELASTIC_TIMER_FILE-none}\""}}),
+      stage.environment({{"TORCHELASTIC_ENABLE_FILE_TIMER", "1"},
+                         {"TORCHELASTIC_TIMER_FILE", elsewhere / "precious"}}));
+  CHECK_THAT(shown.out, contains_text("timer=none"));
 }
 
 }  // namespace channel_test

@@ -520,7 +520,13 @@ ELASTIC_DECL std::vector<std::string> worker_group::environment_of(
     const worker_identity& identity, const job_context& job, const std::string& error_file) const {
   environment_map variables = detail::program_environment(spec_.environment);
   for (const auto& [name, value] : channels_.environment()) {
-    if (!value.empty()) variables[name] = value;
+    // An empty value keeps a variable from the workers: they would write into a timer file that is
+    // no FIFO.
+    if (value.empty()) {
+      variables.erase(name);
+    } else {
+      variables[name] = value;
+    }
   }
   for (const auto& [name, value] : spec_.env) {
     variables[name] = detail::substitute_macros(
