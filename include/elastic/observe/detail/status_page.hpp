@@ -482,6 +482,14 @@ const newest = { epoch: 0, seq: 0 };
 function tell(record) {
   if (record.epoch === newest.epoch && record.seq <= newest.seq) return;
   Object.assign(newest, { epoch: record.epoch, seq: record.seq });
+  // The last document may be too long to arrive before the agent has ended.
+  if (record.kind === "agent_ended" && job && record.epoch === job.epoch &&
+      record.seq > job.sequence) {
+    job.state = ["succeeded", "stopped"].includes(record.state) ? record.state : "failed";
+    job.reason = record.reason || "";
+    job.sequence = record.seq;
+    showAll();
+  }
   const line = make("li");
   line.append(make("time", "", clock(record.time_us)));
   line.append(make("span", "", record.sentence));
@@ -522,8 +530,9 @@ function follow() {
     if (Date.now() - fetched > 3000) refresh();
   });
   source.onerror = () => {
-    lose();
-    if (source.readyState !== EventSource.CLOSED) return;
+    // Closed: the stream was refused, as that of one viewer too many is. A request tells whether
+    // the agent is there.
+    if (source.readyState !== EventSource.CLOSED) return lose();
     source = null;
     setTimeout(refresh, 2000);
   };
