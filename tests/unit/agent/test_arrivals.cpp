@@ -39,7 +39,7 @@ TEST_CASE("arrivals: the workers of this node that are missing are named", "[age
         "ranks 0, 2 and 3 have not come to init_process_group after 30 s: they have no connection "
         "to the store of the workers at 10.0.0.7:29500 (5 of 8 ranks have come)");
   const std::string many = missing_workers(
-      seen({none, none, none, none, none, none, none, none, none, none}, 1));
+      seen({none, none, none, none, none, none, none, none, none, none, connected}, 1));
   CHECK(many.starts_with("ranks 0, 1, 2, 3, 4, 5, 6, 7 and 2 more have not come"));
 }
 
@@ -64,6 +64,20 @@ TEST_CASE("arrivals: if all workers of this node have come, others are missing",
   CHECK(missing_workers(seen({connected, connected}, 2)) ==
         "after 30 s 2 of 8 ranks have come to init_process_group at 10.0.0.7:29500; all of this "
         "node have, and the logs of the other nodes name those that are missing there");
+}
+
+TEST_CASE("arrivals: workers that run where this node cannot look are not blamed", "[agent]") {
+  CHECK(missing_workers(seen({none, none}, 2)) ==
+        "after 30 s 2 of 8 ranks have come to init_process_group at 10.0.0.7:29500; no process of "
+        "this node's workers has a connection to it");
+}
+
+TEST_CASE("arrivals: a worker that has ended may be the one that is missing", "[agent]") {
+  arrivals found = seen({connected, connected}, 2);
+  found.do_all_run = false;
+  CHECK(missing_workers(found) ==
+        "after 30 s 2 of 8 ranks have come to init_process_group at 10.0.0.7:29500; workers of "
+        "this node have ended, and may not have come");
 }
 
 TEST_CASE("arrivals: no warning if all have come, or if the job may not use the store", "[agent]") {

@@ -31,6 +31,8 @@ struct worker_arrival {
 struct arrivals {
   /// In the order of their ranks.
   std::vector<worker_arrival> own = {};
+  /// Whether all workers of this node still run.
+  bool do_all_run = true;
   /// The number of ranks of the job that have; empty: this node does not serve the store.
   std::optional<std::int64_t> come = {};
   std::int64_t world = 1;

@@ -556,6 +556,7 @@ class agent_run {
       std::vector<worker_arrival> running;
       for (const worker& each : group_.workers()) {
         seen.world = each.identity.world_size;
+        seen.do_all_run = seen.do_all_run && !each.end;
         if (!each.end && each.pid != 0) running.push_back({each.identity.rank, each.pid, {}});
       }
       task<std::vector<worker_arrival>> looking =

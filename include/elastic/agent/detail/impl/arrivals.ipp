@@ -41,6 +41,18 @@ ELASTIC_DECL task<std::vector<worker_arrival>> look_for_arrivals(
   co_return co_await std::move(looking);
 }
 
+/// Where the ranks that have not come may be, as the end of a sentence.
+inline std::string_view place_of_missing(const arrivals& seen, std::size_t connected) {
+  if (!seen.do_all_run) return "; workers of this node have ended, and may not have come";
+  const bool is_known =
+      std::any_of(seen.own.begin(), seen.own.end(),
+                  [](const worker_arrival& each) { return each.use.has_value(); });
+  if (connected == 0 && is_known) return "; no process of this node's workers has a connection to it";
+  if (connected < seen.own.size()) return "";
+  return "; all of this node have, and the logs of the other nodes name those that are missing "
+         "there";
+}
+
 ELASTIC_DECL std::string missing_workers(const arrivals& seen) {
   if (seen.come && *seen.come >= seen.world) return {};
   std::vector<std::int64_t> missing;
@@ -56,13 +68,11 @@ ELASTIC_DECL std::string missing_workers(const arrivals& seen) {
   const std::string count =
       seen.come ? fmt::format("{} of {} ranks have come", *seen.come, seen.world) : std::string();
   if (missing.empty() && count.empty()) return {};
-  if (missing.empty()) {
+  // Workers that run where this node cannot look, as in a container, may have come.
+  const bool sees_none = connected == 0 && connecting.empty();
+  if (missing.empty() || sees_none) {
     return fmt::format("after {} s {} to init_process_group at {}{}", arrival_patience.count(),
-                       count, seen.store,
-                       connected == seen.own.size()
-                           ? "; all of this node have, and the logs of the other nodes name those "
-                             "that are missing there"
-                           : "");
+                       count, seen.store, place_of_missing(seen, connected));
   }
   const bool is_one = missing.size() == 1;
   std::string text = fmt::format(
