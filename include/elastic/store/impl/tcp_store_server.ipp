@@ -371,12 +371,15 @@ ELASTIC_DECL void tcp_store_server_core::shed(descriptor_request& request) {
     if (a.client->has_begun() != b.client->has_begun()) return b.client->has_begun();
     return a.number < b.number;
   });
-  // Those who wait to be accepted are not to take what was given up.
-  resting_until_ = options_.time->now() + limits::descriptor_patience;
   for (const auto& [number, client] : clients) {
-    if (request.wanted == 0) return;
-    --request.wanted;
+    // Other servers take from it at the same time.
+    std::size_t left = request.wanted;
+    while (left != 0 && !request.wanted.compare_exchange_weak(left, left - 1)) {
+    }
+    if (left == 0) return;
     ++request.given;
+    // Clients that wait to be accepted are not to take what was given up.
+    resting_until_ = options_.time->now() + limits::descriptor_patience;
     client->drop("its file descriptor is needed for a worker");
   }
 }
