@@ -34,6 +34,7 @@ class mixed_rendezvous final : public chosen_rendezvous {
   /// with a secret.
   ELASTIC_DECL explicit mixed_rendezvous(rendezvous_parameters parameters);
 
+  ELASTIC_DECL task<rendezvous_round> next_round() override;
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
 

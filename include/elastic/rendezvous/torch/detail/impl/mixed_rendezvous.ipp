@@ -49,13 +49,15 @@ ELASTIC_DECL mixed_rendezvous::mixed_rendezvous(rendezvous_parameters parameters
                              rendezvous_host::default_port);
 }
 
+ELASTIC_DECL task<rendezvous_round> mixed_rendezvous::next_round() {
+  rendezvous_round round = co_await chosen_rendezvous::next_round();
+  if (host_) host_->forget_rounds(parameters_.run_id, round.round - 1);
+  co_return round;
+}
+
 ELASTIC_DECL task<rendezvous_round> mixed_rendezvous::first_round() {
   if (!meets_as_torch_ && dialect_) co_await choose_torch();
-  if (meets_as_torch_) {
-    rendezvous_round round = co_await chosen_->next_round();
-    if (host_) host_->forget_rounds(parameters_.run_id, round.round - 1);
-    co_return round;
-  }
+  if (meets_as_torch_) co_return co_await chosen_->next_round();
   try {
     co_return co_await chosen_->next_round();
   } catch (const error& failure) {
