@@ -319,6 +319,19 @@ TIME_TEST("rendezvous link: a server that hangs up always is examined, and given
   co_await to.link->stop();
 }
 
+TIME_TEST("rendezvous link: a server that may be busy with handshakes is given up after its time",
+          "[rendezvous][native]") {
+  stranger_link to(time);
+  to.job.hang_up = true;
+  to.link->set_hang_up_patience(5s);
+  to.link->start(co_await asio::this_coro::executor, 600s);
+  co_await time.sleep_until(time.now() + 4900ms);
+  CHECK_FALSE(to.link->known().broken);
+  co_await time.sleep_until(time.now() + 3s);
+  CHECK(to.link->known().broken);
+  co_await to.link->stop();
+}
+
 TIME_TEST("rendezvous link: who hears nothing hangs up only when its workers are gone",
           "[rendezvous][native]") {
   servers job;

@@ -74,6 +74,10 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// before `start`.
   void examine_by(examination look) { examine_ = std::move(look); }
 
+  /// Sets for how long an unknown server has to hang up before this link gives it up; without it,
+  /// a number of times is enough. Call it before `start`.
+  void set_hang_up_patience(duration patience) { hang_up_patience_ = patience; }
+
   /// Begins to connect, for at most `patience`.
   ELASTIC_DECL void start(asio::any_io_executor executor, duration patience);
 
@@ -284,6 +288,8 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   int hang_ups_ = 0;
   bool has_warned_ = false;
   examination examine_;
+  duration hang_up_patience_{};
+  std::optional<time_point> first_hang_up_at_;
   std::shared_ptr<report_exchange> reports_;
   std::optional<event_flag> has_report_;
 };

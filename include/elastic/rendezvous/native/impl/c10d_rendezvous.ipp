@@ -48,9 +48,12 @@ inline std::string text_of(const std::vector<asio::ip::address>& addresses) {
 /// a broken connection is back, within a second of its loss.
 inline constexpr std::chrono::seconds end_patience{3};
 
+/// How long a server with a secret may hang up: it does while too many nodes shake hands with it.
+inline constexpr std::chrono::seconds handshake_patience{5};
+
 /// How long a server may take to show that it is a store, and each of its answers.
-inline constexpr std::chrono::milliseconds examination_patience{600};
-inline constexpr std::chrono::milliseconds examination_silence{200};
+inline constexpr std::chrono::milliseconds examination_patience{2000};
+inline constexpr std::chrono::milliseconds examination_silence{400};
 
 /// Asks the server of an endpoint whether it is a store.
 /// Errors: `errc::not_supported` for a store at which agents of torchrun meet.
@@ -297,6 +300,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
       return detail::examine_server(at, log, time);
     });
   }
+  if (parameters_.secret) link_->set_hang_up_patience(detail::handshake_patience);
   link_->start(executor, settings_.join_timeout);
 }
 

@@ -277,8 +277,10 @@ ELASTIC_DECL task<std::optional<std::string>> rendezvous_link::first_answer(
 }
 
 ELASTIC_DECL task<void> rendezvous_link::look_at_stranger(bool has_hung_up) {
-  if (has_hung_up) ++hang_ups_;
-  const bool is_last = hang_ups_ >= most_hang_ups;
+  const time_point now = time_->now();
+  if (has_hung_up && ++hang_ups_ == 1) first_hang_up_at_ = now;
+  const bool is_last =
+      hang_ups_ >= most_hang_ups && now >= *first_hang_up_at_ + hang_up_patience_;
   const bool ends_silence = second_word_at_ || !has_hung_up;
   if (examine_ && (is_last || ends_silence)) co_await examine_();
   if (is_last) throw error(errc::protocol_violation, stranger());
