@@ -22,8 +22,10 @@
 
 namespace elastic::detail {
 
-/// Whether it is a link of this user's, or of the system's: nobody else can put another one there.
+/// Whether it is a link of this user or of the system, which nobody else can replace. In a user
+/// namespace the system's links may seem to belong to another user.
 inline bool is_trusted_link(const std::string& path) {
+  if (path == "/dev/stdout" || path == "/dev/stderr") return true;
   struct stat about{};
   return ::lstat(path.c_str(), &about) == 0 && S_ISLNK(about.st_mode) &&
          (about.st_uid == ::geteuid() || about.st_uid == 0);
