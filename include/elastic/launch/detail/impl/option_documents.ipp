@@ -71,8 +71,12 @@ _elasticrun() {{
   elif [[ $word == -* ]]; then
     COMPREPLY=($(compgen -W "{2}" -- "$word"))
   elif ((COMP_CWORD == 1)); then # a command, or the script
-    COMPREPLY=($(compgen -W "{3}" -- "$word") $(compgen -f -- "$word"))
-    compopt -o filenames 2> /dev/null
+    COMPREPLY=($(compgen -W "{3}" -- "$word"))
+    if ((${{#COMPREPLY[@]}})); then # else readline completes files, and quotes their names
+      local IFS=$'\n'
+      COMPREPLY+=($(compgen -f -- "$word"))
+      compopt -o filenames 2> /dev/null
+    fi
   fi
 }}
 complete -o default -F _elasticrun elasticrun
