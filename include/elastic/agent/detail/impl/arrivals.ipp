@@ -44,10 +44,11 @@ ELASTIC_DECL task<std::vector<worker_arrival>> look_for_arrivals(
 /// Where the ranks that have not come may be, as the end of a sentence.
 inline std::string_view place_of_missing(const arrivals& seen, std::size_t connected) {
   if (!seen.do_all_run) return "; workers of this node have ended, and may not have come";
-  const bool is_known =
-      std::any_of(seen.own.begin(), seen.own.end(),
-                  [](const worker_arrival& each) { return each.use.has_value(); });
-  if (connected == 0 && is_known) return "; no process of this node's workers has a connection to it";
+  const auto is_seen = [](const worker_arrival& each) { return each.use.has_value(); };
+  const bool is_known = std::any_of(seen.own.begin(), seen.own.end(), is_seen);
+  if (connected == 0 && is_known) {
+    return "; no process of this node's workers has a connection to it";
+  }
   if (connected < seen.own.size()) return "";
   return "; all of this node have, and the logs of the other nodes name those that are missing "
          "there";
