@@ -310,7 +310,8 @@ class output_sink {
   /// Lines come whole and several at a time (a stream without prefix, and the end of one that
   /// ends without a line end, excepted). Taking long makes the processes wait, not the loop.
   ///
-  /// Errors: none; what cannot be shown is dropped.
+  /// Errors: none; what cannot be shown is dropped. A sink that throws is given up: it gets no more
+  /// output of that process, and the log says so.
   /// Cancellation: all types; a part may have been written.
   virtual task<void> write(std::string_view bytes) = 0;
 };
@@ -459,6 +460,9 @@ namespace elastic {
 
 /// What to run: program, arguments, environment and the streams it starts with.
 struct process_spec {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  process_spec() = default;
+
   /// A path, or a name that is looked up in the PATH of `environment`.
   std::string program;
   /// The arguments after the program's own name.
@@ -704,6 +708,11 @@ struct agent_services {
   /// Default: silent.
   logger log = {};
 };
+
+/// Fills in a default for each empty service that an agent needs: the launchers, the time, the
+/// journal and the consoles. Optional services stay empty.
+/// @param strand  the executor of the agent or worker_group that is to use them
+ELASTIC_DECL agent_services complete(agent_services services, const asio::any_io_executor& strand);
 
 }  // namespace elastic
 
@@ -1212,8 +1221,8 @@ inline constexpr std::chrono::seconds tcp_keep_alive_interval{10};
 inline constexpr int tcp_keep_alive_probes = 3;
 /// The same for a client's bytes that are not acknowledged.
 inline constexpr std::chrono::seconds tcp_unacknowledged{60};
-/// A store's client makes a connection anew rather than use one that was idle for longer: what is
-/// between may have dropped it without a word.
+/// A store's client opens a new connection instead of one that was idle for longer: a firewall in
+/// between may have dropped it silently.
 inline constexpr std::chrono::seconds store_idle_connection{10};
 /// How long a server that stops waits for its clients to take what they were answered.
 inline constexpr std::chrono::milliseconds store_farewell{100};
@@ -1221,8 +1230,14 @@ inline constexpr std::chrono::milliseconds store_farewell{100};
 inline constexpr std::size_t store_entries = 16 * 1024 * 1024;
 /// Keys that one client of a store server watches.
 inline constexpr std::size_t store_watches_per_client = 1024;
-/// File descriptors of the process that a store server leaves to others, at most.
+/// The most file descriptors that a store server leaves for other uses, beside those that agents
+/// need for their workers.
 inline constexpr std::size_t store_spared_descriptors = 256;
+/// File descriptors that an agent needs for a worker: its process, pipes, files and standby, and
+/// its connections to the control channel.
+inline constexpr std::size_t worker_descriptors = 24;
+/// How long the start of workers waits for descriptors that servers give up.
+inline constexpr std::chrono::milliseconds descriptor_patience{2000};
 /// To how many open files a program raises its limit, since each connection takes memory, too.
 inline constexpr std::size_t open_files = 65'536;
 /// The state of a rendezvous as agents of PyTorch write it: some 13,000 nodes.
@@ -1239,10 +1254,17 @@ inline constexpr std::size_t rendezvous_message_bytes = 64 * 1024;
 /// A job's secret: more is needed than can be guessed.
 inline constexpr std::size_t job_secret_least_bytes = 16;
 inline constexpr std::size_t job_secret_bytes = 4096;
-/// How long a client of a job with a secret may take to show that it holds it, and how many others
-/// may come meanwhile: above either it is disconnected.
-inline constexpr std::chrono::seconds store_handshake{10};
-inline constexpr std::size_t store_handshakes = 1024;
+/// Clients of a store server that have sent a part of their first message, or have not yet shown
+/// that they hold the job's secret: the time that each has, their number, and the memory that all
+/// of them may take together. Above a bound the server disconnects the oldest of them.
+inline constexpr std::chrono::seconds store_newcomer_time{10};
+inline constexpr std::size_t store_newcomers = 1024;
+inline constexpr std::size_t store_newcomers_bytes = 16 * 1024 * 1024;
+/// The first message of an agent, and the first TLS record of a client.
+inline constexpr std::size_t first_message_bytes = 8 * 1024;
+/// The server disconnects a newcomer that takes more memory before older ones. A TLS handshake
+/// takes less; a store's client may begin with a large value.
+inline constexpr std::size_t store_newcomer_share = 64 * 1024;
 /// Addresses that a server remembers so as to log only once that it turned one away.
 inline constexpr std::size_t store_refused_addresses = 1024;
 /// The addresses that a node tells the others of, and their text.
@@ -1255,10 +1277,31 @@ inline constexpr std::int64_t rendezvous_told_number = std::int64_t{1} << 61;
 inline constexpr int job_restarts = std::numeric_limits<int>::max() - 1;
 /// Jobs that meet at one server.
 inline constexpr std::size_t rendezvous_jobs = 1024;
+/// The run id of a job, by which its nodes find each other.
+inline constexpr std::size_t run_id_bytes = 1024;
+/// A numeric address, with the name of a network interface if it needs one.
+inline constexpr std::size_t numeric_address_bytes = 64;
+/// The text about a failure of workers that the other nodes of the job receive.
+inline constexpr std::size_t failure_text_bytes = 1024;
+/// A job's server keeps connections to twice `max_nodes` nodes, and to this many more. Those
+/// beyond `max_nodes` stand by.
+inline constexpr std::size_t rendezvous_spare_nodes = 256;
+/// A job's server remembers `max_nodes` nodes without a connection, and this many more, until they
+/// are lost. If there are more, it first forgets those that had no place in a round, and then
+/// those that have been gone for longest.
+inline constexpr std::size_t rendezvous_gone_nodes = 64;
+/// Nodes at a server of all jobs other than that of its own agent.
+inline constexpr std::size_t rendezvous_other_nodes = 1024;
+/// Answers that a server queues for one connection until a majority has the state that they depend
+/// on. Above this it closes the connection; the node connects and asks again. The largest answer
+/// has the addresses of all nodes, for the node of rank 0.
+inline constexpr std::size_t rendezvous_held_bytes = 8 * 1024 * 1024;
 /// The endpoints of one rendezvous at which an agent may lead it, and the nodes of a job that has
 /// several: what each of those servers writes down is one message.
 inline constexpr int rendezvous_candidates = 9;
-inline constexpr int rendezvous_register_nodes = 3'500;
+inline constexpr int rendezvous_register_nodes = 16'384;
+/// One message between the servers of several endpoints.
+inline constexpr std::size_t rendezvous_register_bytes = 320 * 1024;
 /// How long a node looks for a server of the rendezvous that it had reached before.
 inline constexpr std::chrono::milliseconds rendezvous_reconnect_timeout{5000};
 /// How long the last words of a node that leaves the rendezvous may take.
@@ -1841,6 +1884,9 @@ namespace elastic {
 /// interpreter that was started with the worker's command line, has imported already and waits. It
 /// becomes the worker of the next attempt, and the interpreter then runs the script.
 struct warm_standby {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  warm_standby() = default;
+
   bool enabled = false;
   /// The modules that it imports, such as "torch"; at most `limits::standby_modules`. Empty: those
   /// that the script imports at its beginning, and what workers have imported of these later.
@@ -1925,6 +1971,9 @@ ELASTIC_DECL std::vector<std::string> worker_environment(environment_map base,
                                                          const worker_identity& worker,
                                                          const job_context& job,
                                                          const std::string& error_file);
+
+/// Whether `worker_environment` sets this variable whatever its base has, such as RANK.
+ELASTIC_DECL bool is_set_by_agent(const std::string& name);
 
 /// torchrun's rule for OMP_NUM_THREADS: if it is not set and a node has more than one worker,
 /// it becomes 1, since each worker would otherwise start as many threads as there are processors.
@@ -2072,7 +2121,8 @@ struct worker_spec {
   /// worker's standard input is then what carries the call. None: the program runs as it is.
   std::optional<function_call> function = {};
   /// Variables of the workers alone, set on top of `environment`; `${local_rank}`, `${rank}` and
-  /// `${role_name}` in the values become the worker's.
+  /// `${role_name}` in the values become the worker's. Variables that the agent sets
+  /// (`is_set_by_agent`) are refused.
   std::vector<std::pair<std::string, std::string>> env;
   /// Each worker sees one GPU and takes itself for the only one of its node: LOCAL_RANK is 0, and
   /// CUDA_VISIBLE_DEVICES has one entry, that of its local rank.
@@ -2152,6 +2202,12 @@ struct job_command {
     /// This node leaves the job in order, as at SIGTERM; the others go on.
     drain,
   };
+
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  job_command() = default;
+  job_command(kind asked, std::string why = {}, duration limit = std::chrono::seconds(60))
+      : what(asked), reason(std::move(why)), within(limit) {}
+
   kind what = kind::checkpoint;
   /// Who asks, and why: "by user 1000: GPU 3 is hot". For logs and other nodes, so it has to be
   /// printable and without line ends.
@@ -2194,6 +2250,70 @@ using command_handler = std::function<task<command_outcome>(job_command)>;
 
 }  // namespace elastic
 
+// ---- elastic/store/key_list.hpp ----
+
+#include <concepts>
+
+namespace elastic {
+
+/// Keys of a store, from a vector or in braces: `co_await shared.wait({"ready", name})`.
+///
+/// The braces call a constructor. Those of a vector make an array, which g++ 12 does not compile in
+/// an expression that contains `co_await`.
+class key_list : public std::vector<std::string> {
+ public:
+  key_list() = default;
+  key_list(std::vector<std::string> keys) : vector(std::move(keys)) {}
+
+  template <class... Keys>
+    requires(sizeof...(Keys) > 0 && (std::convertible_to<Keys, std::string_view> && ...))
+  key_list(Keys&&... keys) {
+    reserve(sizeof...(keys));
+    (emplace_back(std::forward<Keys>(keys)), ...);
+  }
+};
+
+}  // namespace elastic
+
+// ---- elastic/store/key_value_list.hpp ----
+
+namespace elastic {
+
+/// Pairs of a key and its value, from a vector or up to eight in braces:
+/// `co_await shared.multi_set({{"host", host}, {"port", port}})`.
+///
+/// The braces call constructors, as those of a key_list do.
+class key_value_list : public std::vector<std::pair<std::string, std::string>> {
+  class entry {
+   public:
+    entry() : is_given_(false) {}
+    entry(std::string key, std::string value)
+        : pair_(std::move(key), std::move(value)), is_given_(true) {}
+
+   private:
+    friend class key_value_list;
+    value_type pair_;
+    bool is_given_;
+  };
+
+ public:
+  key_value_list() = default;
+
+  // A template, so that no braces are taken for a vector.
+  template <std::same_as<std::vector<std::pair<std::string, std::string>>> Pairs>
+  key_value_list(Pairs pairs) : vector(std::move(pairs)) {}
+
+  key_value_list(entry first, entry second = {}, entry third = {}, entry fourth = {},
+                 entry fifth = {}, entry sixth = {}, entry seventh = {}, entry eighth = {}) {
+    for (entry* given : std::array{&first, &second, &third, &fourth, &fifth, &sixth, &seventh,
+                                   &eighth}) {
+      if (given->is_given_) push_back(std::move(given->pair_));
+    }
+  }
+};
+
+}  // namespace elastic
+
 // ---- elastic/store/store.hpp ----
 
 namespace elastic {
@@ -2229,10 +2349,10 @@ class store {
                                         std::string desired) = 0;
 
   /// Waits until every one of the keys exists.
-  virtual task<void> wait(std::vector<std::string> keys) = 0;
+  virtual task<void> wait(key_list keys) = 0;
 
   /// Whether every one of the keys exists.
-  virtual task<bool> check(std::vector<std::string> keys) = 0;
+  virtual task<bool> check(key_list keys) = 0;
 
   /// Removes the key. Result: whether it existed.
   virtual task<bool> erase(std::string key) = 0;
@@ -2245,10 +2365,10 @@ class store {
   virtual task<void> append(std::string key, std::string value) = 0;
 
   /// The values of all keys, in their order; waits until every one exists.
-  virtual task<std::vector<std::string>> multi_get(std::vector<std::string> keys) = 0;
+  virtual task<std::vector<std::string>> multi_get(key_list keys) = 0;
 
   /// Stores every pair of key and value.
-  virtual task<void> multi_set(std::vector<std::pair<std::string, std::string>> pairs) = 0;
+  virtual task<void> multi_set(key_value_list pairs) = 0;
 };
 
 }  // namespace elastic
@@ -2277,6 +2397,9 @@ enum class agent_dialect {
 
 /// What one round of the rendezvous agreed upon.
 struct rendezvous_round {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  rendezvous_round() = default;
+
   /// A node never gets one that is not greater than its last.
   std::int64_t round = 0;
   /// Which of the servers that the job had made the round, if one does; nodes that lost a server
@@ -2396,6 +2519,15 @@ class rendezvous_handler {
   /// next. The default forgets it.
   virtual void keep_out(std::string /*why*/) {}
 
+  /// The reason why this node cannot meet others while `next_round` runs, for people: "the
+  /// rendezvous at node0:29400 is gone (Connection refused)". Empty (the default) if the node only
+  /// waits for other nodes.
+  virtual std::string obstacle() const { return {}; }
+
+  /// How many workers of the round have connected to the workers' store. Empty (the default) if
+  /// this node does not serve the store, or does not know.
+  virtual std::optional<std::int64_t> arrived_workers() const { return std::nullopt; }
+
   /// How many nodes wait to join the next round.
   virtual task<int> num_nodes_waiting() = 0;
 
@@ -2465,7 +2597,8 @@ class local_agent {
   /// of them. A further request during a graceful stop kills. Then throws `operation_aborted`. The
   /// caller's cancellation state is afterwards as Asio makes it: terminal only, nothing pending.
   ELASTIC_DECL task<run_result> run() &;
-  /// Make the agent a named object: g++ 12 destroys temporaries of this expression twice.
+  /// Deleted: name the agent in a statement of its own. g++ 12 destroys its options twice in this
+  /// expression.
   task<run_result> run() && = delete;
 
   /// Asks the agent to stop: the workers get the request's signal, its grace, then SIGKILL. A
@@ -2496,7 +2629,7 @@ class local_agent {
   /// Result: when it is done, or what kept it from being done. `drain` is done once the agent has
   /// begun to leave.
   /// Cancellation: all types; the command may be carried out all the same.
-  ELASTIC_DECL task<command_outcome> carry_out(job_command command);
+  ELASTIC_DECL task<command_outcome> carry_out(job_command command) &;
 
  private:
   ELASTIC_DECL task<run_result> serve(asio::any_io_executor strand);
@@ -2792,6 +2925,21 @@ class default_logs_specs final : public logs_specs {
 
 }  // namespace elastic
 
+// ---- elastic/base/detail/required.hpp ----
+
+namespace elastic::detail {
+
+/// Checks a pointer that a user gave.
+/// @param what  how the message begins: "prefix_store: the inner store"
+/// Errors: `errc::invalid_argument` if it is null.
+template <class Pointer>
+Pointer required(Pointer given, std::string_view what) {
+  if (!given) throw error(errc::invalid_argument, std::string(what) + " is null");
+  return given;
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/base/detail/named_factories.hpp ----
 
 namespace elastic::detail {
@@ -2820,11 +2968,14 @@ class named_factories {
   }
 
   /// Makes the one of that name.
-  /// Errors: `errc::invalid_argument` if there is none, naming those that there are; what the
-  /// factory throws.
+  /// Errors: `errc::invalid_argument` if there is none, naming those that there are, and if the
+  /// factory returns null; what the factory throws.
   std::shared_ptr<Product> make(const std::string& name, Parameters... parameters) const {
     const auto position = factories_.find(name);
-    if (position != factories_.end()) return position->second(parameters...);
+    if (position != factories_.end()) {
+      return required(position->second(parameters...),
+                      fmt::format("what the factory of '{}' returned", name));
+    }
     throw error(errc::invalid_argument,
                 fmt::format("{} '{}'; there are: {}", none_, name, names()));
   }
@@ -2855,6 +3006,13 @@ namespace elastic {
 
 /// What a node tells the others of a round about its workers.
 struct role_info {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  role_info() = default;
+  role_info(std::string name, int workers, bool same_everywhere = false)
+      : role(std::move(name)),
+        local_world_size(workers),
+        is_same_everywhere(same_everywhere) {}
+
   std::string role;
   int local_world_size = 1;
   /// Every node of the round has as many workers, of this role, and says so: ranks follow from
@@ -2877,6 +3035,7 @@ struct assigned_ranks {
 /// Numbers the workers of a round: contiguous in the order of `nodes`, which is that of the group
 /// ranks, and contiguous within each role.
 ///
+/// Errors: `errc::invalid_argument` if a node has less than one worker.
 /// Source: torch.distributed.elastic.agent.server.api, `_assign_worker_ranks`.
 ELASTIC_DECL std::vector<assigned_ranks> assign_ranks(const std::vector<role_info>& nodes);
 
@@ -2903,7 +3062,9 @@ ELASTIC_DECL assigned_ranks parse_assigned_ranks(const std::string& text);
 /// Tells the other agents of a round about this node's workers and learns its ranks.
 ///
 /// `agents` is the round's store. Result: the ranks of this node.
-/// Errors: those of the store; `errc::protocol_violation` if a node told nonsense.
+/// Errors: those of the store; `errc::protocol_violation` if a node sent nonsense;
+/// `errc::invalid_argument` if `agents` is null, `mine` has no worker, or `group_rank` is none of
+/// 0 … group_world_size - 1.
 /// Cancellation: all types; what was told stays in the store.
 ELASTIC_DECL task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, role_info mine,
                                                  int group_rank, int group_world_size,
@@ -3530,6 +3691,9 @@ class import_record;
 
 /// What a `standby_set` works with; launcher and time must be set.
 struct standby_set_services {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  standby_set_services() = default;
+
   /// How workers and standbys are started.
   std::shared_ptr<process_launcher> launcher;
   std::shared_ptr<time_source> time;
@@ -3784,6 +3948,37 @@ ELASTIC_DECL bool may_hang(const std::string& path);
 
 }  // namespace elastic::detail
 
+// ---- elastic/base/named.hpp ----
+
+namespace elastic {
+
+/// A parameter that takes a named object, not a temporary.
+///
+/// g++ 12 destroys a temporary aggregate twice if its expression contains `co_await`, as in
+/// `co_await launch({.standalone = true})`. A function that may be called in such an expression
+/// declares its aggregates as `named`, so that this does not compile. Name the object first:
+///
+///     launch_config config{.standalone = true};
+///     co_await launch(config);
+///
+/// It only refers to the object: a coroutine copies what it needs before it suspends.
+template <class T>
+class named {
+ public:
+  named(const T& object) : object_(&object) {}
+  /// Deleted, both: name the object in a statement of its own.
+  named(const T&& temporary) = delete;
+  named() = delete;
+
+  const T& operator*() const { return *object_; }
+  const T* operator->() const { return object_; }
+
+ private:
+  const T* object_;
+};
+
+}  // namespace elastic
+
 // ---- elastic/process/detail/proc_snapshot.hpp ----
 
 namespace elastic::detail {
@@ -4026,7 +4221,7 @@ struct tee_outlets {
 /// Lines of up to `limits::copy_line_bytes` reach the console whole; longer ones in pieces. It
 /// reads on only when what it read is written: a slow console makes the process wait, and a file
 /// that hangs does, which is written on a thread. A file that cannot be written is given up with a
-/// line in the log.
+/// line in the log, and so is a console that throws.
 ///
 /// Thread-safety: one strand at a time.
 class tee {
@@ -4073,11 +4268,14 @@ class tee {
   ELASTIC_DECL task<void> finish_matches();
   ELASTIC_DECL task<void> write_on_thread(std::shared_ptr<log_file> file, std::string bytes);
 
+  ELASTIC_DECL void give_up_console(std::string_view why);
+
   // In a coroutine of its own, which `abandon_console` can end without ending this one.
   ELASTIC_DECL task<void> show(std::string_view bytes);
 
   asio::posix::stream_descriptor pipe_;
   tee_outlets outlets_;
+  pid_t pid_ = 0;
   line_prefixer lines_;
   line_matcher matches_;
   /// The console gets lines, and not bytes as they come.
@@ -4312,7 +4510,8 @@ struct process_set_services {
 ///     }
 ///
 /// Everything that it runs in the background has ended when `stop` returns. Its destructor waits
-/// for nothing: it kills what still runs. Nobody may wait for one of its members then.
+/// for nothing: it kills the processes that still run, and ends each pending call with
+/// `operation_aborted`.
 /// Thread-safety: one strand at a time, the one it was given.
 class process_set {
  public:
@@ -4325,12 +4524,11 @@ class process_set {
   /// Starts a process in the slot `index`, which must be free: never used, or cleared.
   ///
   /// Errors: those of the launcher; `errc::file_access` (a log file) and `errc::start_failed` (a
-  /// pipe) for its output. The slot is free then.
+  /// pipe) for its output. The slot is free then. `errc::invalid_argument` if it was not free; its
+  /// process is left alone.
   /// Cancellation: all types; either nothing was started or the process runs. The opening of a file
   /// that hangs goes on by itself.
-  ELASTIC_DECL task<void> start(std::size_t index, const supervised_process& plan) &;
-  /// Name the argument first: g++ 12 destroys a braced one twice within a `co_await`.
-  task<void> start(std::size_t index, supervised_process&& plan) & = delete;
+  ELASTIC_DECL task<void> start(std::size_t index, named<supervised_process> plan) &;
 
   /// The end of a process that was not told yet, the earliest first; waits for one if there is
   /// none. It is told at once: the process's descendants and its output may not have ended (see
@@ -4429,6 +4627,7 @@ class process_set {
   // The same for a request to end.
   ELASTIC_DECL static void ask_all(state& self, int number);
   ELASTIC_DECL static void abandon(state& self) noexcept;
+  ELASTIC_DECL static void require_free(const state& self, std::size_t index);
   ELASTIC_DECL static task<void> start_in(state_pointer self, std::size_t index,
                                           supervised_process plan);
   ELASTIC_DECL static task<detail::opened_stream> open(const process_set_services& services,
@@ -4798,6 +4997,7 @@ class worker_watch {
   ELASTIC_DECL void count(record& entry, const worker_sight& sight, const crowd& others,
                           duration span) const;
   ELASTIC_DECL worker_suspicion judge(const record& entry, const crowd& others) const;
+  ELASTIC_DECL static std::string relief_of(worker_suspicion former, const crowd& others);
   ELASTIC_DECL static std::string reason_of(const record& entry, const worker_sight& sight,
                                             const crowd& others);
 
@@ -4805,6 +5005,80 @@ class worker_watch {
   std::vector<record> records_;
   std::optional<time_point> looked_;
 };
+
+}  // namespace elastic::detail
+
+// ---- elastic/base/detail/descriptor_share.hpp ----
+
+#include <atomic>
+
+// How the parts of a process share its file descriptors. Servers reserve those that agents need
+// for their workers, and close connections if too few are left.
+namespace elastic::detail {
+
+/// The most descriptors that this process may have.
+ELASTIC_DECL std::size_t descriptor_limit();
+
+/// How many more descriptors it can open; `descriptor_limit()` if the kernel does not tell.
+ELASTIC_DECL std::size_t free_descriptors();
+
+/// Reserves descriptors for uses other than connections, as long as this object lives.
+///
+/// Thread-safety: any thread.
+class descriptor_need {
+ public:
+  explicit descriptor_need(std::size_t count) : count_(count) { all_ += count; }
+  ~descriptor_need() { all_ -= count_; }
+  descriptor_need(const descriptor_need&) = delete;
+  descriptor_need& operator=(const descriptor_need&) = delete;
+
+  static std::size_t of_all() { return all_; }
+
+ private:
+  static inline std::atomic<std::size_t> all_ = 0;
+
+  const std::size_t count_;
+};
+
+/// A request to the holders of connections.
+struct descriptor_request {
+  /// How many descriptors the lenders must still release, and have released.
+  std::atomic<std::size_t> wanted = 0;
+  std::atomic<std::size_t> given = 0;
+  /// Lenders that have not answered yet.
+  std::atomic<int> unanswered = 0;
+};
+
+/// A holder of descriptors that can release some, as long as this object lives.
+///
+/// Thread-safety: any thread.
+class descriptor_lender {
+ public:
+  using request = std::shared_ptr<descriptor_request>;
+
+  /// @param give_up  called by any thread, must not block; it, or what it posts, counts `given` up
+  ///                 and `unanswered` down
+  ELASTIC_DECL explicit descriptor_lender(std::function<void(request)> give_up);
+  ELASTIC_DECL ~descriptor_lender();
+  descriptor_lender(const descriptor_lender&) = delete;
+  descriptor_lender& operator=(const descriptor_lender&) = delete;
+
+  /// Asks every lender.
+  ELASTIC_DECL static request ask(std::size_t count);
+
+ private:
+  struct registry;
+  ELASTIC_DECL static registry& all();
+
+  std::function<void(request)> give_up_;
+};
+
+/// Makes room for `count` more descriptors, as far as lenders release some within
+/// `limits::descriptor_patience`.
+///
+/// Cancellation: all types.
+ELASTIC_DECL task<void> make_room_for_descriptors(std::shared_ptr<time_source> time,
+                                                  std::size_t count);
 
 }  // namespace elastic::detail
 
@@ -5613,7 +5887,7 @@ ELASTIC_DECL bool is_due_to_stop(const exit_status& status, int stop_signal);
 /// Thread-safety: one strand at a time, that of the executor it was given.
 class worker_group {
  public:
-  /// `layout` must outlive the group. The services must be set, but for telemetry.
+  /// `layout` must outlive the group. Empty services get the defaults of `complete`.
   ELASTIC_DECL worker_group(asio::any_io_executor strand, worker_spec spec,
                             const agent_services& services, log_layout& layout);
   ELASTIC_DECL ~worker_group();
@@ -5626,12 +5900,13 @@ class worker_group {
   /// the same plan then goes on.
   void stop_on_failure(stop_plan plan) { on_failure_ = plan; }
 
-  /// Starts every worker for a round. The group must have no worker that runs.
+  /// Starts every worker for a round, once those of the last one were stopped (`stop`).
   ///
   /// Result: all run. Errors: those of the launcher and `errc::file_access`; then none runs.
+  /// `errc::invalid_argument` if workers run or are being started; these are left alone.
   /// Cancellation: all types; none runs then.
   ELASTIC_DECL task<void> start(rendezvous_round round, assigned_ranks ranks, std::string run_id,
-                                int restart_count);
+                                int restart_count) &;
 
   /// The processes that `start` is going to start, as far as that is known before a round; none if
   /// the workers run a function.
@@ -5642,7 +5917,7 @@ class worker_group {
   /// `state()` then says which. The others of a failed group still run (see `stop_on_failure`).
   ///
   /// Cancellation: all types, no effect; may be awaited again.
-  ELASTIC_DECL task<void> wait_for_outcome();
+  ELASTIC_DECL task<void> wait_for_outcome() &;
 
   /// Looks from time to time whether a worker stays in uninterruptible sleep for as long as
   /// TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT in the workers' environment says. It is then taken
@@ -5650,20 +5925,20 @@ class worker_group {
   /// waits for the outcome, without a timer.
   ///
   /// Cancellation: all types; if it looks, nothing else ends it.
-  ELASTIC_DECL task<void> watch_uninterruptible();
+  ELASTIC_DECL task<void> watch_uninterruptible() &;
 
   /// Looks at the workers, as often as the spec says, and tells the log and the journal which of
   /// them begin or cease to hold up the others; it does nothing about them. If it is not to look,
   /// it waits for the outcome, without a timer.
   ///
   /// Cancellation: all types; if it looks, nothing else ends it.
-  ELASTIC_DECL task<void> watch_work();
+  ELASTIC_DECL task<void> watch_work() &;
 
   /// Waits until the hooks that look into hung workers are over, at most `within`; they are killed
   /// then. To be called before a `stop` that has the time.
   ///
   /// Cancellation: all types; throws `operation_aborted`, and the hooks go on.
-  task<void> finish_hooks(duration within) { return hooks_.finish(within); }
+  task<void> finish_hooks(duration within) & { return hooks_.finish(within); }
 
   /// Kills the hooks that look into hung workers, and then these workers.
   void end_hooks() { hooks_.hurry(); }
@@ -5676,13 +5951,13 @@ class worker_group {
   ///
   /// Cancellation: all types; throws with the stop half done: call it again, with the same plan or
   /// another. `kill` makes it end at once.
-  ELASTIC_DECL task<void> stop(stop_plan plan);
+  ELASTIC_DECL task<void> stop(stop_plan plan) &;
 
   /// Asks the workers for a checkpoint over the control channel; those that want to be asked.
   ///
   /// Result: when all have answered or ended, at the latest after `within`.
   /// Cancellation: all types; throws `operation_aborted`.
-  task<checkpoint_outcome> checkpoint(duration within) { return channels_.checkpoint(within); }
+  task<checkpoint_outcome> checkpoint(duration within) & { return channels_.checkpoint(within); }
 
   /// Tells the workers on the control channel to pause, or to go on.
   void pause() { channels_.pause(); }
@@ -5725,7 +6000,11 @@ class worker_group {
   /// The workers of the last attempt, by local rank.
   const std::vector<worker>& workers() const { return attempt_.workers; }
 
-  /// The worker that ended first without success, as far as is known by now; null: none.
+  /// The workers that ended without success, as far as is known by now, in the order in which they
+  /// did: the first is the cause of the others.
+  ELASTIC_DECL std::vector<const worker*> failed() const;
+
+  /// The first of them; null: there is none.
   ELASTIC_DECL const worker* first_failed() const;
 
   /// The same with what it left; none if there is none, or it was stopped. To be asked after
@@ -5745,6 +6024,9 @@ class worker_group {
   ELASTIC_DECL void forgive_oom_kill();
 
  private:
+  struct completed {};
+  ELASTIC_DECL worker_group(completed, asio::any_io_executor strand, worker_spec spec,
+                            const agent_services& services, log_layout& layout);
   ELASTIC_DECL process_set_services process_services(const agent_services& services);
   ELASTIC_DECL detail::hang_hooks_services hook_services(const agent_services& services);
   ELASTIC_DECL detail::worker_channels_options channel_options(const agent_services& services);
@@ -5788,6 +6070,8 @@ class worker_group {
   ELASTIC_DECL void announce_stop(const stop_plan& plan);
 
   // At once: each waits for the first word of its guard, and these come from other processors.
+  // Warns once of streams that are redirected to files, where the log directory has none.
+  ELASTIC_DECL void warn_of_discarded_output(const std::vector<worker_output>& outputs);
   ELASTIC_DECL task<void> start_all(std::vector<worker_identity> identities,
                                     const job_context& job);
   ELASTIC_DECL std::vector<std::string> environment_of(const worker_identity& identity,
@@ -5881,6 +6165,7 @@ class worker_group {
   };
 
   worker_spec spec_;
+  detail::descriptor_need descriptors_;
   log_layout& layout_;
   std::shared_ptr<logs_specs> logs_;
   logger log_;
@@ -5890,6 +6175,7 @@ class worker_group {
   /// Null: nobody asks.
   std::shared_ptr<output_tails> tails_;
   std::optional<stop_plan> on_failure_;
+  bool has_warned_of_output_ = false;
   event_flag outcome_known_;
   std::shared_ptr<time_source> time_;
   detail::worker_channels channels_;
@@ -6282,6 +6568,11 @@ struct node_number {
 /// Names one agent in a rendezvous. The order is that by which the nodes of a round get their
 /// ranks, on every node the same.
 struct node_id {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  node_id() = default;
+  node_id(std::string machine, std::int64_t process, std::int64_t local, node_number random = {})
+      : host(std::move(machine)), pid(process), local_id(local), number(random) {}
+
   /// The name or address of the machine; compared byte by byte.
   std::string host;
   /// The process of the agent.
@@ -6350,6 +6641,9 @@ struct rendezvous_settings {
 
   /// How long a node may be silent: at most ten years.
   ELASTIC_DECL duration silence() const;
+
+  /// Lowers `silence()` and `reconnect_grace` to those of `most`, where they are higher.
+  ELASTIC_DECL void bound_patience(const rendezvous_settings& most);
 };
 
 /// Reads numbers of nodes such as "2,4,8".
@@ -6371,6 +6665,9 @@ class store_meter;
 
 /// What a rendezvous handler is made from: what the user asked for, and the services it may use.
 struct rendezvous_parameters {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  rendezvous_parameters() = default;
+
   /// A name of the registry: "static", "c10d".
   std::string backend = "static";
   /// Where the nodes meet, "host" or "host:port"; what empty means is the backend's affair.
@@ -6385,8 +6682,9 @@ struct rendezvous_parameters {
   /// How long nodes that could join a round that runs stand by before it ends for them: see
   /// rendezvous_settings. c10d alone takes one.
   duration scale_up_delay = duration::zero();
-  /// By which this node is known to the others, also after a restart of its agent: 1 to
-  /// `limits::node_name_bytes` letters, digits and signs of ASCII. Empty: the host's name.
+  /// The name of this node for the other nodes, also after a restart of its agent, and in logs,
+  /// lists of nodes and the status page: 1 to `limits::node_name_bytes` letters, digits and signs
+  /// of ASCII. Empty: the host's name.
   std::string node_name;
   /// What tells this agent from the others; none: a new one that nobody else has. Given if the same
   /// run is to be had again, as its rounds list the nodes by it.
@@ -6419,6 +6717,10 @@ struct rendezvous_parameters {
 
   std::shared_ptr<time_source> time = std::make_shared<system_time>();
   logger log;
+
+  /// The first part of this node's id: its name, else the address that it gives to others;
+  /// empty: the host's name.
+  const std::string& shown_host() const { return node_name.empty() ? local_addr : node_name; }
 
   /// A setting in seconds, `fallback` if it was not given.
   /// Errors: `errc::invalid_argument` if it is not a number of seconds over 0, and at most 1e8.
@@ -6570,13 +6872,13 @@ class entrypoint;
 
 /// Makes the agent that a configuration describes, for callers that want to `stop` it.
 ///
-/// `services` may be left empty; its guard, the guard's file, its event handler and its logs_specs,
-/// if it names none, are those of the configuration. `backends` are the rendezvous backends to
-/// choose from.
+/// The guard, the guard's file, the event handler and the logs_specs are those of the configuration
+/// if `services` has none. `backends` are the rendezvous backends to choose from.
 /// Errors: `errc::invalid_argument` if a value is out of bounds, a name unknown, or a function
 /// cannot take its arguments.
-ELASTIC_DECL std::unique_ptr<local_agent> make_agent(const launch_config& config,
-                                                     agent_services services = {},
+ELASTIC_DECL std::unique_ptr<local_agent> make_agent(named<launch_config> config);
+ELASTIC_DECL std::unique_ptr<local_agent> make_agent(named<launch_config> config,
+                                                     named<agent_services> services,
                                                      const rendezvous_registry& backends = {});
 
 namespace detail {
@@ -6589,14 +6891,8 @@ ELASTIC_DECL task<run_result> run_agent(std::unique_ptr<local_agent> agent);
 ///
 /// Result, errors and cancellation: those of `local_agent::run`; errors of `make_agent` are
 /// thrown by this call, before anything is awaited.
-ELASTIC_DECL task<run_result> launch(const launch_config& config, const agent_services& services);
-ELASTIC_DECL task<run_result> launch(const launch_config& config);
-
-// Not with temporaries: g++ 12 destroys those of an expression with co_await twice. Name them.
-task<run_result> launch(launch_config&& config, const agent_services& services) = delete;
-task<run_result> launch(const launch_config& config, agent_services&& services) = delete;
-task<run_result> launch(launch_config&& config, agent_services&& services) = delete;
-task<run_result> launch(launch_config&& config) = delete;
+ELASTIC_DECL task<run_result> launch(named<launch_config> config);
+ELASTIC_DECL task<run_result> launch(named<launch_config> config, named<agent_services> services);
 
 /// Runs a function in workers, `co_await launch(config, train, 3, "x")`: in processes of this
 /// program, or of `config.workers.program` if that is named. It is what `config.workers.function`
@@ -6612,13 +6908,13 @@ template <class Signature, class... Arguments>
   requires requires(const entrypoint<Signature>& function, Arguments&&... arguments) {
     function.call(std::forward<Arguments>(arguments)...);
   }
-task<run_result> launch(const launch_config& config, const agent_services& services,
+task<run_result> launch(named<launch_config> config, named<agent_services> services,
                         const entrypoint<Signature>& function, Arguments&&... arguments) {
   // By reference: what is not one is a temporary.
   static_assert(
       (... && !(std::is_aggregate_v<Arguments> && !std::is_trivially_destructible_v<Arguments>)),
       "name an aggregate before it is an argument: g++ 12 destroys it twice");
-  launch_config of_function = config;
+  launch_config of_function = *config;
   of_function.workers.function = function.call(std::forward<Arguments>(arguments)...);
   return detail::run_agent(make_agent(of_function, services));
 }
@@ -6626,20 +6922,11 @@ template <class Signature, class... Arguments>
   requires requires(const entrypoint<Signature>& function, Arguments&&... arguments) {
     function.call(std::forward<Arguments>(arguments)...);
   }
-task<run_result> launch(const launch_config& config, const entrypoint<Signature>& function,
+task<run_result> launch(named<launch_config> config, const entrypoint<Signature>& function,
                         Arguments&&... arguments) {
   const agent_services none;
   return launch(config, none, function, std::forward<Arguments>(arguments)...);
 }
-template <class Signature, class... Arguments>
-task<run_result> launch(launch_config&& config, const entrypoint<Signature>& function,
-                        Arguments&&... arguments) = delete;
-template <class Signature, class... Arguments>
-task<run_result> launch(launch_config&& config, const agent_services& services,
-                        const entrypoint<Signature>& function, Arguments&&... arguments) = delete;
-template <class Signature, class... Arguments>
-task<run_result> launch(const launch_config& config, agent_services&& services,
-                        const entrypoint<Signature>& function, Arguments&&... arguments) = delete;
 
 }  // namespace elastic
 
@@ -6682,6 +6969,10 @@ namespace elastic {
 
 /// A host, by name or by address, and a port.
 struct endpoint {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  endpoint() = default;
+  endpoint(std::string name, std::uint16_t number) : host(std::move(name)), port(number) {}
+
   std::string host;
   std::uint16_t port = 0;
 
@@ -6824,7 +7115,7 @@ class message_channel {
   /// The address of this end, numeric.
   virtual std::string local_address() const = 0;
 
-  /// The address of the other end, numeric; empty if the connection has ended.
+  /// The address of the other end, numeric; empty if the system does not tell.
   virtual std::string remote_address() const = 0;
 };
 
@@ -6844,6 +7135,9 @@ class message_connector {
 
   /// The other side, for people: "host:port".
   virtual std::string name() const = 0;
+
+  /// The one of several other sides that was connected to last, for people.
+  virtual std::string connected_to() const { return name(); }
 
   /// Why a `connect` that was cancelled had not come to an end, for people; empty: not known.
   virtual std::string problem() const { return {}; }
@@ -6946,6 +7240,22 @@ inline constexpr char guard_version[] = "elastic-guard-2";
 /// The second argument: whether the worker is started although what leaves its tree is not held.
 inline constexpr char guard_must_hold[] = "required";
 inline constexpr char guard_may_fail[] = "best-effort";
+
+}  // namespace elastic::detail
+
+// ---- elastic/process/detail/limit_reached.hpp ----
+
+namespace elastic::detail {
+
+/// Names the limit that made a system call fail, and its value: the end of an error's text.
+///
+/// @param number  the call's `errno`. EMFILE: the open files of this process. EAGAIN of a call that
+///     makes a process: the first full cgroup above this process, else one that has refused a
+///     process before, else the processes of its user.
+/// @param root  what stands before /proc and /sys
+/// Result: begins with "; ". Empty for another error, or if no limit is known. A few small files
+/// are read. Thread-safety: any thread.
+ELASTIC_DECL std::string limit_reached(int number, const std::string& root = "");
 
 }  // namespace elastic::detail
 
@@ -7389,8 +7699,9 @@ inline std::string interpreter_of(const std::string& path) {
 [[noreturn]] inline void throw_start_error(const process_spec& spec, const std::string& path,
                                            const spawn_result& failed) {
   const auto start_failed = [&](const char* step) {
-    return error(errc::start_failed, fmt::format("program '{}' cannot be started: {} ({})", path,
-                                                 errno_text(failed.failure), step));
+    return error(errc::start_failed,
+                 fmt::format("program '{}' cannot be started: {} ({}){}", path,
+                             errno_text(failed.failure), step, limit_reached(failed.failure)));
   };
   switch (failed.stage) {
     case spawn_stage::execute: throw_execute_error(spec, path, failed.failure);
@@ -7419,6 +7730,9 @@ namespace elastic {
 
 /// How `pidfd_launcher` starts processes.
 struct pidfd_launcher_options {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  pidfd_launcher_options() = default;
+
   /// Names the thread that starts the processes: an executor that runs on one thread alone, which
   /// lasts as long as they do. The kernel then kills each process when that thread dies, however
   /// it dies (SIGKILL, a crash, the OOM killer). That reaches the process itself, not what it
@@ -7467,6 +7781,9 @@ namespace elastic {
 
 /// How `guarded_launcher` starts processes.
 struct guarded_launcher_options {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  guarded_launcher_options() = default;
+
   guard_policy policy = guard_policy::required;
   /// The program of the guard, such as the installed one; empty: the bytes that this library
   /// carries, from memory or, if that is forbidden, from a file without a name.
@@ -7678,6 +7995,15 @@ class store_extension {
     /// Bytes that have arrived, in whatever pieces.
     /// Errors: `error`, whose sentence is what the server's log says; the client is disconnected.
     virtual void received(std::string_view bytes) = 0;
+
+    /// Whether a first message has arrived whole and was accepted. Until then the server bounds
+    /// what the client makes it hold, and for how long (`limits::store_newcomers_bytes`,
+    /// `limits::store_newcomer_time`).
+    virtual bool has_begun() const = 0;
+
+    /// How many bytes the extension holds for the client, roughly. They count towards the server's
+    /// bounds for the client.
+    virtual std::size_t held() const { return 0; }
   };
 
   virtual ~store_extension() = default;
@@ -7695,8 +8021,6 @@ class store_extension {
 }  // namespace elastic
 
 // ---- elastic/store/detail/client_count.hpp ----
-
-#include <atomic>
 
 namespace elastic::detail {
 
@@ -7809,6 +8133,9 @@ class secure_session {
   /// bytes were changed on their way. The session is of no use then.
   ELASTIC_DECL void received(std::string_view bytes, std::string& plain);
 
+  /// The memory that it takes, in bytes, roughly.
+  ELASTIC_DECL std::size_t held() const;
+
   /// What is to be sent now; empty if nothing is.
   ELASTIC_DECL std::string take_output();
 
@@ -7816,11 +8143,18 @@ class secure_session {
   struct engine;
 
   ELASTIC_DECL void check_first(std::string_view bytes);
+
+  // Keeps the first bytes of a client. Result: whether its first record is whole.
+  ELASTIC_DECL bool take_first(std::string_view bytes);
   ELASTIC_DECL void shake_hands();
   ELASTIC_DECL void read_all(std::string& plain);
   [[noreturn]] ELASTIC_DECL void refuse();
 
+  // OpenSSL's context points into it.
+  job_secret secret_;
+  // A server makes it when the first record is whole: it takes much more memory than that.
   std::unique_ptr<engine> engine_;
+  std::string first_record_;
   session_role role_;
   bool is_ready_ = false;
   bool has_heard_ = false;
@@ -7846,11 +8180,76 @@ ELASTIC_DECL bool is_secret_needed(std::string_view bytes);
 
 }  // namespace elastic::detail
 
+// ---- elastic/store/detail/tcp_store_newcomers.hpp ----
+
+namespace elastic::detail {
+
+/// The clients of a server that are in the middle of their first message. Anybody can connect and
+/// send half of one, so their number, their time and their memory are bounded. Above a bound this
+/// disconnects the oldest, or the largest if it holds more than `limits::store_newcomer_share`.
+///
+/// Thread-safety: one strand at a time.
+class tcp_store_newcomers {
+ public:
+  enum class problem { is_late, are_many, hold_much };
+
+  class client {
+   public:
+    /// Ends the connection. The client is no newcomer any more.
+    virtual void put_out(problem why) = 0;
+
+   protected:
+    ~client() = default;
+  };
+
+  /// @param most   how many there may be
+  /// @param begun  called when there is a first one
+  ELASTIC_DECL tcp_store_newcomers(std::shared_ptr<time_source> time, std::size_t most,
+                                   std::function<void()> begun);
+
+  /// Notes how much a client holds, and starts its time if it is new; then disconnects clients
+  /// until the bounds are met: maybe this one.
+  ELASTIC_DECL void set(client& holder, std::size_t bytes);
+
+  /// The client has said its first message, or is gone. Does nothing if it is not known.
+  ELASTIC_DECL void remove(client& holder);
+
+  /// When the time of the next client ends; none if there are no newcomers.
+  ELASTIC_DECL std::optional<time_point> next_deadline() const;
+
+  /// Disconnects the clients whose time is over.
+  ELASTIC_DECL void end_late();
+
+  std::size_t count() const { return entries_.size(); }
+  std::size_t held() const { return held_; }
+
+ private:
+  struct entry {
+    client* who;
+    std::size_t bytes;
+    time_point deadline;
+  };
+  using position = std::list<entry>::iterator;
+
+  ELASTIC_DECL position largest_or_oldest();
+  ELASTIC_DECL void put_out(position which, problem why);
+
+  std::shared_ptr<time_source> time_;
+  const std::size_t most_;
+  std::function<void()> begun_;
+  // The oldest first.
+  std::list<entry> entries_;
+  std::unordered_map<client*, position> positions_;
+  std::size_t held_ = 0;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/store/tcp_store_bounds.hpp ----
 
 namespace elastic {
 
-/// What a TCPStore server takes from one client before it hangs up.
+/// What a TCPStore server takes from a client before it hangs up.
 struct tcp_store_bounds {
   std::size_t key_bytes = limits::store_key_bytes;
   std::size_t value_bytes = limits::store_value_bytes;
@@ -7858,6 +8257,9 @@ struct tcp_store_bounds {
   std::size_t keys_per_request = limits::store_keys_per_request;
   /// One request with all of its keys and values.
   std::size_t request_bytes = limits::store_request_bytes;
+  /// Everything that all clients together make the server hold beside the table; above it, those
+  /// that hold most are disconnected.
+  std::size_t clients_bytes = limits::store_clients_bytes;
 };
 
 }  // namespace elastic
@@ -8027,6 +8429,11 @@ class request_parser {
   /// True before the first byte of a request.
   bool at_start() const { return used_ == 0; }
 
+  /// Looks, between two requests, for a whole SET of 2.2 and later at the front of `input`.
+  /// Result: its size, 0 if there is none, or one that is out of bounds.
+  ELASTIC_DECL std::size_t whole_set(std::string_view input,
+                                     std::pair<std::string_view, std::string_view>& pair) const;
+
   /// Names the operation of the request; its byte is the first of `input`.
   ELASTIC_DECL void begin(store_op op);
 
@@ -8037,6 +8444,9 @@ class request_parser {
   /// The complete request and how many bytes it took.
   const store_request& request() const { return request_; }
   std::size_t used() const { return used_; }
+
+  /// The memory that an incomplete request takes here, in bytes.
+  std::size_t held() const { return at_start() ? 0 : pieces_.capacity() * sizeof(piece); }
 
   /// Makes ready for the next request. What a large one needed is not kept.
   ELASTIC_DECL void finish();
@@ -8147,6 +8557,9 @@ class key_value_engine {
   key_value_engine(const key_value_engine&) = delete;
   key_value_engine& operator=(const key_value_engine&) = delete;
   ELASTIC_DECL void set(std::string_view key, std::string_view value);
+
+  /// Stores every value under its key, in this order. Where it throws, those before are stored.
+  ELASTIC_DECL void set_all(std::span<const std::pair<std::string_view, std::string_view>> pairs);
 
   /// Appends to the value, which is made if it is missing.
   ELASTIC_DECL void append(std::string_view key, std::string_view value);
@@ -8350,9 +8763,19 @@ class tcp_store_session {
   std::string& output() { return output_; }
   std::size_t unsent() const { return output_.size(); }
 
-  /// What this client makes the server keep: unsent replies, unexecuted requests, the keys that it
-  /// waits for and watches; in bytes, roughly.
-  std::size_t held() const { return output_.size() + input_.size() + waited_ + watched_; }
+  /// The memory that the server holds for this client: unsent replies, unexecuted requests,
+  /// incomplete messages, the keys that it waits for and watches, and the extension's share; in
+  /// bytes, roughly.
+  ELASTIC_DECL std::size_t held() const;
+
+  /// Whether a first request was executed, or the extension has accepted a first message.
+  ELASTIC_DECL bool has_begun() const;
+
+  /// Whether a part of a request has arrived, or of the first message to the extension.
+  bool is_midway() const { return !input_.empty() || (conversation_ && !has_begun()); }
+
+  /// Whether it converses with the extension.
+  bool is_of_extension() const { return conversation_ != nullptr; }
 
   /// Ends the session by the server's decision.
   ELASTIC_DECL void fail(std::string complaint);
@@ -8388,10 +8811,15 @@ class tcp_store_session {
   ELASTIC_DECL store_op operation_of(char byte);
   ELASTIC_DECL store_op legacy_operation_of(char byte);
 
+  // Executes the whole SETs at the front at once: clients send many of them in one go.
+  // Result: how many bytes they took.
+  ELASTIC_DECL std::size_t execute_sets(std::string_view input);
+
   // Result: whether the request is done; if not, the session paused within it or has ended.
   ELASTIC_DECL bool execute_guarded(const store_request& request);
   ELASTIC_DECL bool execute(const store_request& request);
   ELASTIC_DECL bool execute_rare(const store_request& request);
+  ELASTIC_DECL void set_all(const std::vector<std::string_view>& texts);
 
   // ---- replies --------------------------------------------------------------------------------
 
@@ -8422,6 +8850,7 @@ class tcp_store_session {
   state state_ = state::reading;
   first_bytes generation_ = first_bytes::undecided;
   bool is_first_ = true;
+  bool has_executed_ = false;
   bool watches_only_ = false;
   bool is_2_1_ = false;
   key_value_engine::wait_id wait_ = 0;
@@ -8443,6 +8872,12 @@ namespace elastic::detail {
 
 using store_strand = asio::strand<asio::any_io_executor>;
 
+/// Where the connections of a server note what they make it hold.
+struct tcp_store_accounts {
+  std::shared_ptr<tcp_store_budget> all;
+  std::shared_ptr<tcp_store_newcomers> newcomers;
+};
+
 /// One client of a server: a session and the rules by which bytes move, without saying how. The
 /// transport derives from it: it brings what arrives to `received`, sends when told to, and calls
 /// `advance` when something was sent.
@@ -8451,6 +8886,7 @@ using store_strand = asio::strand<asio::any_io_executor>;
 class tcp_store_connection : public key_value_engine::listener,
                              public store_extension::client,
                              public tcp_store_budget::client,
+                             public tcp_store_newcomers::client,
                              public std::enable_shared_from_this<tcp_store_connection> {
  public:
   /// Called once, on the strand, when the connection is closed and none of its operations is
@@ -8459,7 +8895,7 @@ class tcp_store_connection : public key_value_engine::listener,
   ELASTIC_DECL tcp_store_connection(store_strand strand, std::shared_ptr<key_value_engine> engine,
                                     const tcp_store_bounds& bounds,
                                     tcp_store_legacy_dialect dialect,
-                                    std::shared_ptr<tcp_store_budget> budget, gone_handler on_gone);
+                                    tcp_store_accounts accounts, gone_handler on_gone);
 
   ELASTIC_DECL ~tcp_store_connection() override;
   tcp_store_connection(const tcp_store_connection&) = delete;
@@ -8476,6 +8912,12 @@ class tcp_store_connection : public key_value_engine::listener,
   /// Whether what the client says is looked at.
   bool is_trusted() const { return !secret_ || (secure_ && secure_->is_ready()); }
 
+  /// Whether it has said a first message that was accepted.
+  bool has_begun() const { return has_begun_; }
+
+  /// Whether it converses with the server's extension.
+  bool is_of_extension() const { return session_.is_of_extension(); }
+
   /// Closes it as soon as what it has to say is said.
   ELASTIC_DECL void finish();
 
@@ -8484,6 +8926,7 @@ class tcp_store_connection : public key_value_engine::listener,
 
   /// Drops what is unsent now and closes the connection soon.
   ELASTIC_DECL void drop(std::string complaint) override;
+  ELASTIC_DECL void put_out(tcp_store_newcomers::problem why) override;
   ELASTIC_DECL void send(std::string_view bytes) override;
   ELASTIC_DECL void hang_up() override;
 
@@ -8553,6 +8996,8 @@ class tcp_store_connection : public key_value_engine::listener,
 
   // Tells the budget what this client holds, and `extra` that it is about to.
   ELASTIC_DECL void settle(std::size_t extra = 0);
+  ELASTIC_DECL std::size_t held() const;
+  ELASTIC_DECL void settle_newcomer(std::size_t bytes);
   ELASTIC_DECL asio::ip::tcp::endpoint end_of(int (*ask)(int, sockaddr*, socklen_t*)) const;
 
   tcp_store_session session_;
@@ -8562,9 +9007,11 @@ class tcp_store_connection : public key_value_engine::listener,
   std::unique_ptr<secure_session> secure_;
   // What is enciphered and not yet handed to the transport.
   std::string wire_;
-  std::shared_ptr<tcp_store_budget> budget_;
+  tcp_store_accounts accounts_;
   gone_handler on_gone_;
   std::size_t settled_ = 0;
+  bool has_begun_ = false;
+  bool is_newcomer_ = false;
   bool is_dropped_ = false;
   bool is_executing_ = false;
   bool is_finishing_ = false;
@@ -8598,7 +9045,7 @@ struct tcp_store_server_options {
   /// Whether the clients' bytes move through an io_uring if the kernel allows one.
   bool use_ring = true;
   /// Only clients that hold it are served, within bounds on how many show that and how long it may
-  /// take (`limits::store_handshake`); none: everybody.
+  /// take (`limits::store_newcomer_time`); none: everybody.
   std::optional<job_secret> secret;
   /// Whether clients wait until `admit` says which of them are served.
   bool waits_for_filter = false;
@@ -8653,6 +9100,9 @@ class tcp_store_server {
 
   /// How many clients are connected.
   ELASTIC_DECL std::size_t connections() const;
+
+  /// How many of PyTorch's workers have registered when they connected. Any thread.
+  ELASTIC_DECL std::int64_t announced_workers() const;
 
   /// How the clients' bytes move: "io_uring" or "epoll".
   ELASTIC_DECL std::string_view io() const;
@@ -8733,7 +9183,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
 
   // How many connections of all servers leave descriptors to others: workers have to be started,
   // too.
-  ELASTIC_DECL static std::size_t spare_descriptors();
+  ELASTIC_DECL std::size_t most_connections() const;
 
   // Each server has room for some clients however many another one has.
   ELASTIC_DECL bool is_full() const;
@@ -8745,15 +9195,12 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
 
   // ---- strangers -----------------------------------------------------------------------------
 
-  struct handshake {
-    std::weak_ptr<tcp_store_connection> client;
-    time_point deadline;
-  };
+  ELASTIC_DECL task<void> end_late_newcomers();
 
-  // The client has to show that it holds the secret, in time and before too many others have come.
-  ELASTIC_DECL void begin_handshake(const std::shared_ptr<tcp_store_connection>& connection);
-  ELASTIC_DECL task<void> end_late_handshakes();
-  ELASTIC_DECL void end_first_handshake(const std::string& complaint);
+  // Closes as many connections as the request wants: first those of clients that have said nothing
+  // yet, then those of the store's clients; the oldest first. Agents' conversations stay.
+  ELASTIC_DECL void shed(descriptor_request& request);
+  ELASTIC_DECL void lend_descriptors();
 
   // Says it once for each address.
   ELASTIC_DECL void note_stranger(const asio::ip::address& from, const std::string& why);
@@ -8773,18 +9220,23 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   elastic::endpoint endpoint_;
   std::shared_ptr<detail::ring> ring_;
   std::vector<acceptor> acceptors_;
-  std::unordered_map<tcp_store_connection*, std::shared_ptr<tcp_store_connection>> connections_;
+  struct numbered_connection {
+    std::uint64_t number;
+    std::shared_ptr<tcp_store_connection> client;
+  };
+  std::unordered_map<tcp_store_connection*, numbered_connection> connections_;
+  std::uint64_t last_connection_ = 0;
   client_count connected_;
-  std::size_t most_connections_ = spare_descriptors();
-  std::shared_ptr<tcp_store_budget> budget_;
+  const std::size_t descriptors_ = descriptor_limit();
+  tcp_store_accounts accounts_;
   std::unique_ptr<char[]> scratch_;
   bool is_closed_ = false;
   bool has_backed_off_ = false;
   std::optional<address_filter> filter_;
   event_flag is_open_;
-  // In the order of their deadlines; some have succeeded, or their clients are gone.
-  std::deque<handshake> handshakes_;
-  event_flag has_handshakes_;
+  event_flag has_newcomers_;
+  std::optional<descriptor_lender> lender_;
+  time_point resting_until_ = time_point::min();
   std::set<asio::ip::address> strangers_;
   // No connection is left, and none will come.
   event_flag disconnected_;
@@ -8832,7 +9284,8 @@ class worker_store_host {
   ///
   /// @param reachable  a numeric address of this host
   /// @param meeting    whose addresses of this host are opened, too; without a host: none
-  /// @param is_alone   no other host takes part: nobody but this one is let in
+  /// @param is_alone   no other host takes part: nobody but this one is let in, unless the user
+  ///                   chose an address or wants every address
   /// @param besides    a further protocol on the same port; empty: none
   /// With `ports::kept` the one before must have been stopped; if another program has taken its
   /// port meanwhile, any port will do.
@@ -8846,6 +9299,9 @@ class worker_store_host {
   /// workers wait until this is called. Does nothing if no store is served.
   ELASTIC_DECL void admit(const address_filter& filter);
 
+  /// How many workers have come to the store; empty: none is served here.
+  ELASTIC_DECL std::optional<std::int64_t> arrived() const;
+
   /// Ends what was served; no connection is left when this returns.
   ELASTIC_DECL task<void> stop();
 
@@ -8853,7 +9309,7 @@ class worker_store_host {
   ELASTIC_DECL std::unique_ptr<tcp_store_server> listen(asio::any_io_executor executor,
                                                         tcp_store_server_options options) const;
 
-  ELASTIC_DECL task<listen_point> point_for(std::string reachable, bool is_alone,
+  ELASTIC_DECL task<listen_point> point_for(std::string reachable, bool is_private,
                                             meeting_place meeting);
   ELASTIC_DECL task<listen_point> find(std::string host);
 
@@ -8870,6 +9326,37 @@ class worker_store_host {
   /// What names stood for, of those that were found.
   std::map<std::string, listen_point> known_;
   std::unique_ptr<tcp_store_server> server_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/detail/candidate_marker.hpp ----
+
+namespace elastic::detail {
+
+/// Tells an agent that another one on this host served the same candidate of the same job, and
+/// left while nodes may have had workers, or was killed: an empty file in /dev/shm, which never
+/// hangs and outlives a process, a container that is started again in its pod, and no boot.
+///
+/// Where there can be none, the agent is taken for the first.
+class candidate_marker {
+ public:
+  /// @param list  all endpoints, in their order
+  ELASTIC_DECL candidate_marker(std::string_view run_id, std::string_view list, int place);
+
+  /// Whether it was left.
+  ELASTIC_DECL bool exists() const;
+
+  /// Result: whether there is one now.
+  ELASTIC_DECL bool leave() const;
+
+  /// No node of the job can have workers any more.
+  ELASTIC_DECL void remove() const;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
 };
 
 }  // namespace elastic::detail
@@ -8935,6 +9422,9 @@ ELASTIC_DECL std::string text_of(const std::vector<exclusion>& exclusions);
 
 /// Reads a field of that form. Errors: those of `json_fields`.
 ELASTIC_DECL std::vector<exclusion> read_exclusions(const json_fields& fields, const char* name);
+
+/// The first `most` bytes of a text, without the part of a letter that would be cut in two.
+ELASTIC_DECL std::string beginning_of(std::string text, std::size_t most);
 
 /// Printable, on one line and of so many bytes at most; no letter is cut in two.
 ELASTIC_DECL std::string short_line(std::string_view text, std::size_t most);
@@ -9269,11 +9759,11 @@ class vote_machine {
   // ---- what comes of it -----------------------------------------------------------------------
 
   struct question {
-    int to;
+    int to = 0;
     candidate_request request;
   };
   struct reply {
-    int to;
+    int to = 0;
     candidate_answer answer;
   };
 
@@ -9351,6 +9841,20 @@ class vote_machine {
     std::optional<time_point> retired_at;
     std::int64_t kept = 0;
   };
+
+  // In place: g++ 12 takes a variant that is moved for one that is not initialised.
+  template <class Request>
+  void question_to(int peer, Request&& request) {
+    question& next = questions_.emplace_back();
+    next.to = peer;
+    next.request.emplace<std::remove_cvref_t<Request>>(std::forward<Request>(request));
+  }
+  template <class Answer>
+  void reply_to(int peer, Answer&& answer) {
+    reply& next = replies_.emplace_back();
+    next.to = peer;
+    next.answer.emplace<std::remove_cvref_t<Answer>>(std::forward<Answer>(answer));
+  }
 
   ELASTIC_DECL void step(time_point now);
   ELASTIC_DECL void plan(time_point now);
@@ -9449,14 +9953,22 @@ class frame_reader {
   /// @param bound  the most bytes of a message
   explicit frame_reader(std::size_t bound) : bound_(bound) {}
 
+  /// Raises the limit of a message to this many bytes; never lowers it.
+  void raise_bound(std::size_t bound) { bound_ = std::max(bound_, bound); }
+
   ELASTIC_DECL void append(std::string_view bytes);
 
-  /// The next whole message, which stays valid until the next call of `append`.
+  /// The next whole message, which stays valid until the next call of a member that changes this.
   /// Errors: `errc::protocol_violation` if it is longer than the bound.
   ELASTIC_DECL std::optional<std::string_view> next();
 
+  /// How many bytes of memory it takes.
+  std::size_t held() const { return bytes_.capacity(); }
+
  private:
   static constexpr std::size_t header = 4;
+
+  ELASTIC_DECL void release();
 
   std::size_t bound_;
   std::string bytes_;
@@ -9566,6 +10078,12 @@ ELASTIC_DECL round_decision decide_join(const round_state& state, const node_id&
 
 /// What the next step of a node is that gives up its place, whatever that is.
 ELASTIC_DECL round_decision decide_leave(const round_state& state, const node_id& node);
+
+/// Whether other nodes that wait may be able to take a step because a node has just left by
+/// `action`. By our own rules every node that waits has its place on one of the lists.
+/// @param state  after `apply`
+ELASTIC_DECL bool frees_others(const round_state& state, round_action action,
+                               const rendezvous_settings& settings);
 
 ELASTIC_DECL void complete_round(round_state& state);
 
@@ -9791,7 +10309,8 @@ struct report {
 struct welcome {
   /// Whether the server still knows the node, with its place.
   bool resumed = false;
-  /// The job's keep-alives and grace, which those of the first node are: all others go by them.
+  /// The keep-alives and grace of all nodes of the job: those of the server's own agent, or of the
+  /// first node if the server has none.
   rendezvous_settings settings;
   /// Which of the servers that the job had, one after the other: each has a greater one. 0: a
   /// server that does not take up the job of a former one.
@@ -9942,9 +10461,49 @@ class former_world {
   std::int64_t server_term_ = 0;
   bool was_last_ = false;
   bool was_served_here_ = false;
+  /// All but the host's.
   std::set<int> joined_ranks_;
   bool has_host_joined_ = false;
   time_point over_at_ = time_point::max();
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/detail/member_queue.hpp ----
+
+namespace elastic::detail {
+
+/// Members of a job, in the order in which a server forgets them when there are too many. Adding
+/// and removing one takes O(log n).
+class member_queue {
+ public:
+  /// Where a member stands: those that are not `kept_longer` come first, each kind in the order of
+  /// arrival.
+  struct ticket {
+    bool is_kept_longer = false;
+    std::uint64_t number = 0;
+    friend auto operator<=>(const ticket&, const ticket&) = default;
+  };
+
+  ticket add(const node_id& node, bool is_kept_longer = false) {
+    const ticket next{is_kept_longer, ++last_};
+    members_.emplace(next, node);
+    return next;
+  }
+
+  /// Removes the member that has this ticket, and takes the ticket. No ticket: does nothing.
+  void remove(std::optional<ticket>& held) {
+    if (held) members_.erase(*std::exchange(held, std::nullopt));
+  }
+
+  std::size_t size() const { return members_.size(); }
+
+  /// The one to forget first. There must be one.
+  const node_id& first() const { return members_.begin()->second; }
+
+ private:
+  std::map<ticket, node_id> members_;
+  std::uint64_t last_ = 0;
 };
 
 }  // namespace elastic::detail
@@ -9962,6 +10521,10 @@ namespace elastic {
 /// Nodes that were with a former server of the job tell of their last round. Then rounds and
 /// restarts are counted on, and the first round waits until no worker of the former world can be
 /// left (`detail::former_world`).
+///
+/// Its memory for nodes is bounded: it keeps connections to `2 * max_nodes` nodes and
+/// `limits::rendezvous_spare_nodes` more, and remembers `max_nodes` nodes and
+/// `limits::rendezvous_gone_nodes` more that have no connection.
 ///
 /// Thread-safety: one strand at a time.
 class rendezvous_coordinator {
@@ -9988,6 +10551,16 @@ class rendezvous_coordinator {
 
   const std::string& run_id() const { return run_id_; }
 
+  // ---- what the server's own agent says --------------------------------------------------------
+
+  /// The job is that of the server's own agent: its settings apply, regardless of the first hello.
+  /// Call it before anything else.
+  ELASTIC_DECL void begin_with(const rendezvous_settings& settings);
+
+  /// No node of the job may be silent, or without a connection, for longer than `most` allows. Call
+  /// it before anything else.
+  void bound_patience(const rendezvous_settings& most) { most_patience_ = most; }
+
   // ---- one server after another -----------------------------------------------------------------
 
   /// Takes the job up as another server left it. Its newest round ends: each of its nodes counts
@@ -10001,6 +10574,9 @@ class rendezvous_coordinator {
 
   /// What another server needs to know to take the job up, whatever was said to nodes so far.
   ELASTIC_DECL detail::round_register content() const;
+
+  /// Another number means that `content` may have changed.
+  std::uint64_t content_version() const { return content_version_; }
 
   // ---- what happens ---------------------------------------------------------------------------
 
@@ -10036,6 +10612,7 @@ class rendezvous_coordinator {
   };
 
   /// Asks each node that can tell of itself for this much from now on.
+  /// No more nodes are asked than are shown (`limits::viewed_nodes`).
   ELASTIC_DECL void demand_reports(report_demand demand);
 
   /// What nodes have told since the last call; nothing if nothing was asked for.
@@ -10045,6 +10622,14 @@ class rendezvous_coordinator {
 
   /// The connections of the nodes that take part.
   ELASTIC_DECL std::vector<connection> links() const;
+
+  /// Whether nodes wait in a round that has not enough of them, and the job does not pause.
+  bool is_short() const {
+    return !state_.complete && !state_.participants.empty() && !ending_ && !is_paused();
+  }
+
+  /// Tells them what may keep others away.
+  ELASTIC_DECL void tell_waiting(const std::string& why);
 
   /// Another number means that the roster may have changed.
   std::uint64_t roster_version() const { return roster_version_; }
@@ -10062,6 +10647,15 @@ class rendezvous_coordinator {
   ELASTIC_DECL std::optional<time_point> alone_since(const node_id& self) const;
   int restarts() const { return restarts_; }
   std::int64_t term() const { return term_; }
+
+  /// How many nodes take part or are remembered.
+  std::size_t size() const { return members_.size(); }
+
+  /// How many bytes the node of this connection takes here; 0 if the connection has no node.
+  ELASTIC_DECL std::size_t bytes_of(connection link) const;
+
+  /// How many nodes it has visited since it was made: a measure of its work.
+  std::uint64_t looked_at() const { return looked_at_; }
 
   /// Whether nobody takes part, so that nothing but the end of the job is worth keeping. None of
   /// the connections so far can take part any more; they may still speak, and end.
@@ -10088,7 +10682,14 @@ class rendezvous_coordinator {
     std::optional<rendezvous_messages::former_round> former;
     /// In the roster.
     std::int64_t key = 0;
+    /// It has asked for a place in a round.
+    bool has_asked = false;
+    /// In `idle_` and `gone_`.
+    std::optional<detail::member_queue::ticket> idle;
+    std::optional<detail::member_queue::ticket> gone;
     bool has_reports = false;
+    /// It was asked for them.
+    bool is_reporting = false;
     /// Why no round is to begin.
     std::optional<std::string> pause;
     /// See rendezvous_messages::hello; of an earlier release its host.
@@ -10096,6 +10697,8 @@ class rendezvous_coordinator {
     bool knows_hold = false;
     bool is_kept_out = false;
   };
+
+  using known_node = std::pair<const node_id, member>;
 
   struct ending {
     job_end how;
@@ -10106,6 +10709,18 @@ class rendezvous_coordinator {
 
   ELASTIC_DECL void welcome(connection from, const rendezvous_messages::hello& request,
                             time_point now);
+
+  ELASTIC_DECL void refuse(connection from, std::string why);
+
+  // Makes room for one more node with a connection. Result: whether there is room.
+  ELASTIC_DECL bool make_room_for(const node_id& node, time_point now);
+  ELASTIC_DECL std::size_t most_connected() const;
+  ELASTIC_DECL std::string no_room() const;
+
+  // A node has a connection from now on.
+  ELASTIC_DECL void note_arrival(const node_id& node, member& entry);
+  // A node has no connection any more.
+  ELASTIC_DECL void note_absence(const node_id& node, member& entry, time_point now);
 
   ELASTIC_DECL void welcome_witness(connection from, const node_id& node);
 
@@ -10149,15 +10764,16 @@ class rendezvous_coordinator {
 
   // ---- a former server's round ----------------------------------------------------------------
 
-  // A node of it that has said nothing yet.
+  // A node of the former server that has said nothing yet. No node can say hello by this name.
   ELASTIC_DECL static node_id former_node(std::uint64_t number);
+  ELASTIC_DECL static std::string name_of(const node_id& node);
   ELASTIC_DECL void expect(std::uint64_t number, time_point until);
   ELASTIC_DECL void recognize(const node_id& node);
 
   // ---- the machine ----------------------------------------------------------------------------
 
   // All steps that a node can take now.
-  ELASTIC_DECL void step(const node_id& node, time_point now);
+  ELASTIC_DECL void step(const node_id& node, member& entry, time_point now);
   ELASTIC_DECL void carry_out(detail::round_action action, std::string_view reason,
                               const node_id& node, time_point now);
   ELASTIC_DECL void begin_round();
@@ -10179,18 +10795,21 @@ class rendezvous_coordinator {
 
   // What one node's step makes possible for others.
   ELASTIC_DECL void settle(time_point now);
-  ELASTIC_DECL void end_joining(const node_id& node);
+  ELASTIC_DECL void end_joining(const node_id& node, member& entry);
 
   // ---- nodes that are kept out ------------------------------------------------------------------
 
   ELASTIC_DECL void keep_out(const detail::exclusion& who, time_point now);
   // Whether a node that joins has to wait until its time is over; then it has no place.
-  ELASTIC_DECL bool stands_aside(const node_id& node, time_point now);
+  ELASTIC_DECL bool stands_aside(const node_id& node, member& entry, time_point now);
+  // Result: whether it was kept out before.
+  ELASTIC_DECL bool note_kept_out(member& entry, bool is_kept_out);
+  ELASTIC_DECL std::vector<std::string> kept_out_names() const;
   // If the job has too few nodes without those that are kept out, and has waited for others, the
   // one that was excluded first comes back. Result: whether one did.
   ELASTIC_DECL bool forgive_if_short(time_point now);
   // Those that wait for a place: who was in the job before comes before strangers.
-  ELASTIC_DECL std::vector<node_id> waiting_nodes() const;
+  ELASTIC_DECL std::vector<known_node*> waiting_nodes();
 
   // ---- losses ---------------------------------------------------------------------------------
 
@@ -10208,12 +10827,14 @@ class rendezvous_coordinator {
   ELASTIC_DECL void announce(change_kind kind, std::string reason);
   ELASTIC_DECL void announce(rendezvous_change change);
   ELASTIC_DECL void look_whether_all_finished();
-  ELASTIC_DECL void answer_placed(const node_id& node, time_point now);
+  ELASTIC_DECL void answer_placed(const node_id& node, const member& entry, time_point now);
+  ELASTIC_DECL void ask_for_reports(member& entry);
   ELASTIC_DECL void answer_hold(const node_id& node, std::string why);
 
   // From where workers come, for the node that serves their store.
   ELASTIC_DECL void answer_peers(const node_id& node);
   ELASTIC_DECL void answer(const node_id& node, rendezvous_answer reply);
+  ELASTIC_DECL void answer(const member& entry, rendezvous_answer reply);
 
   // For a node that has just given up its place, and is counted all the same.
   ELASTIC_DECL std::string missing_nodes() const;
@@ -10237,6 +10858,16 @@ class rendezvous_coordinator {
   void wake_at(time_point when) { next_ = std::min(next_, when); }
 
   ELASTIC_DECL void plan_next(time_point now);
+  // Whether a node that joins waits for as long as it takes.
+  ELASTIC_DECL bool waits_without_end(const node_id& node, const member& entry,
+                                      time_point now) const;
+
+  // Every loop over nodes goes through this. @see looked_at
+  template <class Nodes>
+  Nodes& counted(Nodes& nodes) const {
+    looked_at_ += nodes.size();
+    return nodes;
+  }
   ELASTIC_DECL static std::string_view verb_of(detail::round_action action);
 
   std::string run_id_;
@@ -10249,8 +10880,9 @@ class rendezvous_coordinator {
   std::unordered_map<connection, node_id> witnesses_;
   /// The connections that may speak.
   std::unordered_map<connection, addresses> ends_;
-  /// Those that wait for a place.
+  /// Those that wait for a place, and how many of them are kept out.
   std::set<node_id> joining_;
+  std::size_t kept_out_ = 0;
   /// How many members want a pause.
   int pauses_ = 0;
   detail::exclusion_list excluded_;
@@ -10268,6 +10900,10 @@ class rendezvous_coordinator {
   std::optional<rendezvous_change> change_;
   bool some_finished_ = false;
   bool all_finished_ = false;
+  /// How many nodes of the round have finished.
+  std::size_t finished_ = 0;
+  mutable std::uint64_t looked_at_ = 0;
+  std::uint64_t content_version_ = 0;
   std::optional<ending> ending_;
   master_endpoint master_;
   int world_ = 0;
@@ -10278,6 +10914,14 @@ class rendezvous_coordinator {
   std::int64_t round_term_ = 0;
   /// The settings are not those of the first node, but the server's.
   bool has_settings_ = false;
+  /// The job has several servers, and a majority elected this one.
+  bool is_elected_ = false;
+  /// How long nodes may be silent, at most.
+  std::optional<rendezvous_settings> most_patience_;
+  /// Those with a connection that have never asked for a place.
+  detail::member_queue idle_;
+  /// Those without one.
+  detail::member_queue gone_;
   /// The round is a former server's.
   bool is_inherited_ = false;
   /// Of the newest round that was complete.
@@ -10290,6 +10934,8 @@ class rendezvous_coordinator {
   bool have_some_left_ = false;
   time_point next_ = time_point::max();
   report_demand demand_ = report_demand::nothing;
+  /// How many members are asked for theirs.
+  std::size_t reporting_ = 0;
   std::vector<told_report> reports_;
   std::int64_t last_key_ = 0;
   std::deque<job_roster::entry> lost_;
@@ -10325,6 +10971,13 @@ class rendezvous_service final : public store_extension,
 
   ELASTIC_DECL ~rendezvous_service() override;
 
+  /// Sets the job of the server's own agent, and its settings, which apply to all of its nodes.
+  /// Nodes of other jobs may then be silent for no longer than nodes of this one, and all other
+  /// jobs together have `limits::rendezvous_other_nodes` nodes at most. Without this call, all jobs
+  /// together have `limits::nodes`, and the first node of each job determines how long its nodes
+  /// may be silent. Call it before `run`.
+  ELASTIC_DECL void set_own_job(std::string run_id, const rendezvous_settings& settings);
+
   /// Has the nodes of this job tell of themselves for those who look at it; call it before `run`,
   /// on a service that is held by a shared pointer.
   ELASTIC_DECL void show(std::string run_id, std::shared_ptr<report_exchange> reports);
@@ -10356,6 +11009,8 @@ class rendezvous_service final : public store_extension,
     node_conversation(const node_conversation&) = delete;
     node_conversation& operator=(const node_conversation&) = delete;
     ELASTIC_DECL void received(std::string_view bytes) override;
+    ELASTIC_DECL bool has_begun() const override;
+    std::size_t held() const override { return frames_.held() + of_.held_by(id_); }
 
    private:
     rendezvous_service& of_;
@@ -10367,6 +11022,16 @@ class rendezvous_service final : public store_extension,
     client* peer;
     /// Null until it has said which. Lives as long as the connection, also if the job is forgotten.
     std::shared_ptr<rendezvous_coordinator> job = nullptr;
+    /// The memory of its node in the job.
+    std::size_t node_bytes = 0;
+    /// Answers that wait until the server may speak, and whether the connection ends after them.
+    std::string unsent = {};
+    bool ends_then = false;
+  };
+
+  struct own_job {
+    std::string run_id;
+    rendezvous_settings settings;
   };
 
   // ---- what clients do ------------------------------------------------------------------------
@@ -10374,21 +11039,47 @@ class rendezvous_service final : public store_extension,
   ELASTIC_DECL connection enter(client& from);
   ELASTIC_DECL void gone(connection id);
   ELASTIC_DECL void received(connection id, std::string_view message);
+  ELASTIC_DECL std::size_t held_by(connection id) const;
   ELASTIC_DECL void introduce(connection id, node_connection& from, const std::string& run_id);
   ELASTIC_DECL std::shared_ptr<rendezvous_coordinator> begin_job(const std::string& run_id);
 
   // Jobs that nobody takes part in are forgotten, those that have ended last of all.
-  ELASTIC_DECL void make_room();
+  ELASTIC_DECL void make_room(connection id);
+  bool is_own(std::string_view run_id) const { return own_ && own_->run_id == run_id; }
+
+  // Refuses a node of another job if there are too many already.
+  ELASTIC_DECL void limit_nodes(connection id, const rendezvous_coordinator& job,
+                                const node_id& node);
+  [[noreturn]] ELASTIC_DECL void refuse(connection id, const std::string& why);
 
   // ---- what they are told ---------------------------------------------------------------------
 
   // What is sent may end connections, which is heard of here again.
   ELASTIC_DECL void deliver(rendezvous_coordinator& job);
   ELASTIC_DECL void send(connection to, const rendezvous_answer& what);
+  ELASTIC_DECL void hang_up(connection at);
+
+  // While the server may not speak, its answers wait at each connection, and end with it.
+  ELASTIC_DECL void hold(connection to, const rendezvous_answer& what);
+  ELASTIC_DECL void send_held();
 
   // What nodes have told of themselves, and who is there.
   ELASTIC_DECL void pass_reports(rendezvous_coordinator& job);
   ELASTIC_DECL void pass_demand();
+
+  // ---- jobs that wait for each other's nodes ----------------------------------------------------
+
+  /// How long two jobs wait for nodes before the nodes of each learn of the other job.
+  static constexpr std::chrono::seconds other_job_patience{30};
+
+  struct wait {
+    time_point since{};
+    bool is_told = false;
+  };
+
+  ELASTIC_DECL void note_wait(const rendezvous_coordinator& job);
+  ELASTIC_DECL time_point next_comparison() const;
+  ELASTIC_DECL void compare_waits();
 
   // ---- time -----------------------------------------------------------------------------------
 
@@ -10399,8 +11090,12 @@ class rendezvous_service final : public store_extension,
   std::shared_ptr<time_source> time_;
   std::function<bool(const rendezvous_coordinator&)> may_speak_;
   std::function<void(const rendezvous_coordinator&)> on_change_;
+  std::optional<own_job> own_;
   std::map<std::string, std::shared_ptr<rendezvous_coordinator>, std::less<>> jobs_;
+  /// By run id, of jobs that have too few nodes.
+  std::map<std::string, wait, std::less<>> waits_;
   std::unordered_map<connection, node_connection> connections_;
+  bool has_held_ = false;
   connection last_ = 0;
   std::int64_t last_term_ = 0;
   std::string shown_job_;
@@ -10440,8 +11135,8 @@ class candidate final : public store_extension {
     std::uint64_t node = 0;
     /// See network_identity; empty: it is not known.
     std::string network = {};
-    /// Another agent served here before, and was killed.
-    bool has_restarted = false;
+    /// The place of its mark, and of the mark of an agent that was killed; none: it leaves none.
+    std::optional<candidate_marker> marker = std::nullopt;
     bool fast_takeover = true;
     std::uint64_t seed = 0;
     /// What nodes tell of themselves while this one leads; null: nothing is asked for.
@@ -10462,14 +11157,13 @@ class candidate final : public store_extension {
   ELASTIC_DECL std::unique_ptr<conversation> begin(client& from) override;
 
   /// Before the server stops, and after this agent's node has left: has another one lead. If the
-  /// job is over, stays until every node was told, for at most two times the silence.
-  ///
-  /// @return whether no node can have workers any more, as far as this one knows: the job is over,
-  ///         which all were told, or no round was made
+  /// job is over, stays until every node was told, for at most two times the silence. Takes its
+  /// mark away if no node can have workers any more, as far as this one knows: the job is over,
+  /// which all were told, or no round was made.
   ///
   /// Thread-safety: any strand.
   /// Cancellation: all types.
-  ELASTIC_DECL task<bool> retire(bool is_over);
+  ELASTIC_DECL task<void> retire(bool is_over);
 
  private:
   class visitor;
@@ -10542,6 +11236,11 @@ class candidate final : public store_extension {
 
   // ---- serving the job --------------------------------------------------------------------------
 
+  // Until the port was bound, another agent may have served there and made promises.
+  ELASTIC_DECL void begin_votes();
+  ELASTIC_DECL void leave_mark();
+  ELASTIC_DECL void remove_mark();
+
   ELASTIC_DECL task<void> keep_time();
   ELASTIC_DECL void settle();
   ELASTIC_DECL void begin_service();
@@ -10551,14 +11250,17 @@ class candidate final : public store_extension {
   // Whether everybody knows that the job is over, as far as is known now, and when it may leave.
   ELASTIC_DECL bool is_free() const;
   ELASTIC_DECL time_point free_at() const;
-  ELASTIC_DECL task<bool> hand_over(bool is_over);
+  ELASTIC_DECL task<void> hand_over(bool is_over);
   ELASTIC_DECL task<void> end_tasks();
 
   // Has everything looked at again, soon.
   ELASTIC_DECL void wake();
 
   options chosen_;
-  vote_machine votes_;
+  /// Made once the port is bound.
+  std::optional<vote_machine> votes_;
+  /// Until then the mark also stands for an agent that was killed.
+  time_point marked_until_ = time_point::min();
   // By their coming.
   std::vector<visitor*> visitors_;
   std::vector<visitor*> peers_;
@@ -10568,6 +11270,8 @@ class candidate final : public store_extension {
   /// Since when no majority is reached.
   std::optional<time_point> alone_since_;
   std::shared_ptr<rendezvous_coordinator> job_;
+  /// The version of the job's content that was proposed last.
+  std::optional<std::uint64_t> proposed_version_;
   std::shared_ptr<rendezvous_service> service_;
   std::shared_ptr<event_flag> service_end_;
   std::mutex executor_access_;
@@ -10575,37 +11279,6 @@ class candidate final : public store_extension {
   std::optional<event_flag> earlier_;
   std::optional<event_flag> news_;
   std::optional<task_group> tasks_;
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/rendezvous/native/detail/candidate_marker.hpp ----
-
-namespace elastic::detail {
-
-/// Tells an agent that another one on this host served the same candidate of the same job, and
-/// left while nodes may have had workers, or was killed: an empty file in /dev/shm, which never
-/// hangs and outlives a process, a container that is started again in its pod, and no boot.
-///
-/// Where there can be none, the agent is taken for the first.
-class candidate_marker {
- public:
-  /// @param list  all endpoints, in their order
-  ELASTIC_DECL candidate_marker(std::string_view run_id, std::string_view list, int place);
-
-  /// Whether it was left.
-  ELASTIC_DECL bool exists() const;
-
-  /// Result: whether there is one now.
-  ELASTIC_DECL bool leave() const;
-
-  /// No node of the job can have workers any more.
-  ELASTIC_DECL void remove() const;
-
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
 };
 
 }  // namespace elastic::detail
@@ -10637,6 +11310,8 @@ class leader_connector final : public message_connector {
   ELASTIC_DECL explicit leader_connector(options chosen);
 
   std::string name() const override { return chosen_.list; }
+
+  ELASTIC_DECL std::string connected_to() const override;
 
   /// What each candidate did last instead of saying who leads.
   ELASTIC_DECL std::string problem() const override;
@@ -10761,6 +11436,19 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   rendezvous_link(const rendezvous_link&) = delete;
   rendezvous_link& operator=(const rendezvous_link&) = delete;
 
+  /// Probes the address in another way if the server does not answer or hangs up. Returns if the
+  /// server may still be the rendezvous.
+  /// Errors: any `error`, with which this link then ends.
+  using examination = std::function<task<void>()>;
+
+  /// Sets the examination of an unknown server whose first answer does not identify it. Call it
+  /// before `start`.
+  void examine_by(examination look) { examine_ = std::move(look); }
+
+  /// Sets for how long an unknown server has to hang up before this link gives it up; without it,
+  /// a number of times is enough. Call it before `start`.
+  void set_hang_up_patience(duration patience) { hang_up_patience_ = patience; }
+
   /// Begins to connect, for at most `patience`.
   ELASTIC_DECL void start(asio::any_io_executor executor, duration patience);
 
@@ -10770,6 +11458,9 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   const knowledge& known() const { return known_; }
 
   bool is_connected() const { return is_welcome_; }
+
+  /// The reason why it is not connected, for people; empty if it is connected.
+  ELASTIC_DECL std::string obstacle() const;
 
   /// Whether it ever was.
   bool was_connected() const { return was_connected_; }
@@ -10824,13 +11515,18 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   static constexpr std::chrono::milliseconds longest_pause{1000};
   /// The same for a server that is to come back: workers wait for it.
   static constexpr std::chrono::milliseconds longest_search_pause{200};
-  /// After this time without a connection the log says what is waited for.
+  /// After this time without a connection the log names the server that the link waits for; if the
+  /// server accepts but stays silent, the log says so sooner.
   static constexpr std::chrono::seconds silent_wait{2};
+  static constexpr std::chrono::seconds silent_answer{1};
+  /// After this time without an answer the link sends a second message: PyTorch's servers ignore
+  /// the first unknown words, and hang up at the next.
+  static constexpr std::chrono::milliseconds second_word{100};
   /// How long one attempt, and the first answer, may take.
   static constexpr std::chrono::seconds attempt_timeout{5};
+  static constexpr const char* not_answering = "it accepts connections but does not answer";
   /// A server that is about to stop hangs up once; one that does not know us, always.
   static constexpr int most_hang_ups = 5;
-  static constexpr int most_silences = 2;
   /// What the system takes to tell of the ends of all connections of a process.
   static constexpr std::chrono::milliseconds end_skew{50};
 
@@ -10845,10 +11541,11 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL task<channel_pointer> connect_until(time_point deadline);
   ELASTIC_DECL time_point next_limit() const;
   ELASTIC_DECL std::string absence() const;
+  bool is_server_known() const { return was_connected_ || connector_->knows_other_side(); }
 
   // How long a server that was reached before is looked for.
   ELASTIC_DECL duration patience() const;
-  ELASTIC_DECL void warn_of_absence() const;
+  ELASTIC_DECL void warn_of_absence();
 
   /// Result: null if this attempt failed.
   ELASTIC_DECL task<channel_pointer> try_connect(time_point deadline);
@@ -10858,6 +11555,15 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   // Why an attempt to connect came to no end in its time.
   ELASTIC_DECL std::string no_answer() const;
+
+  // The first message of the other side; none if it was silent until the limit.
+  ELASTIC_DECL task<std::optional<std::string>> first_answer(channel_pointer channel,
+                                                             time_point limit);
+  ELASTIC_DECL void say_second_word(message_channel& channel);
+
+  // An unknown server gave no first answer.
+  // Errors: `errc::protocol_violation` if it always hangs up; those of the examination.
+  ELASTIC_DECL task<void> look_at_stranger(bool has_hung_up);
 
   /// Whether the other side answers as a server of the rendezvous does.
   ELASTIC_DECL task<bool> is_welcomed(channel_pointer channel, time_point limit);
@@ -10938,6 +11644,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// When we said the last that the server is known to have heard, and what it has not answered.
   time_point known_alive_at_;
   std::deque<time_point> unanswered_;
+  std::optional<time_point> second_word_at_;
   std::optional<rendezvous_request> standing_request_;
   /// Whom the server keeps out, for one that comes after it.
   exclusion_list excluded_;
@@ -10950,7 +11657,10 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   knowledge known_;
   std::string last_problem_;
   int hang_ups_ = 0;
-  int silences_ = 0;
+  bool has_warned_ = false;
+  examination examine_;
+  duration hang_up_patience_{};
+  std::optional<time_point> first_hang_up_at_;
   std::shared_ptr<report_exchange> reports_;
   std::optional<event_flag> has_report_;
 };
@@ -11001,6 +11711,10 @@ class rendezvous_host {
 
   /// How many clients are connected.
   std::size_t connections() const { return server_->connections(); }
+
+  /// Erases what the agents of a job wrote in its rounds before `first_kept`, but for where workers
+  /// met: agents that speak as those of torchrun look that up later.
+  ELASTIC_DECL void forget_rounds(const std::string& run_id, std::int64_t first_kept);
 
   /// Ends the server, once the nodes were sent what they were told.
   ELASTIC_DECL task<void> stop();
@@ -11075,6 +11789,8 @@ class c10d_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL void pause(std::string why, bool saves_first) override;
   ELASTIC_DECL void resume() override;
   void keep_out(std::string why) override { bad_because_ = std::move(why); }
+  std::optional<std::int64_t> arrived_workers() const override { return workers_.arrived(); }
+  std::string obstacle() const override { return link_ ? link_->obstacle() : std::string(); }
   ELASTIC_DECL task<int> num_nodes_waiting() override;
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
@@ -11097,9 +11813,10 @@ class c10d_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL int chosen_candidate() const;
   // Serves the first of the endpoints that is this host's and that nobody serves yet.
   ELASTIC_DECL task<void> reach_candidates(std::uint64_t node);
-  ELASTIC_DECL std::shared_ptr<detail::candidate> make_candidate(int place, std::uint64_t node,
-                                                                 bool has_restarted);
-  ELASTIC_DECL std::shared_ptr<message_connector> connector_to(const endpoint& at) const;
+  ELASTIC_DECL std::shared_ptr<detail::candidate> make_candidate(int place,
+                                                                 std::uint64_t node) const;
+  ELASTIC_DECL std::shared_ptr<message_connector> connector_to(
+      const endpoint& at, std::size_t most_bytes = limits::rendezvous_message_bytes) const;
   ELASTIC_DECL std::shared_ptr<store> store_at(asio::any_io_executor executor,
                                                const endpoint& at) const;
   ELASTIC_DECL void look_for_leader();
@@ -11128,9 +11845,6 @@ class c10d_rendezvous final : public rendezvous_handler {
   detail::worker_store_host workers_;
   std::unique_ptr<rendezvous_host> host_;
   std::shared_ptr<detail::candidate> candidate_;
-  std::optional<detail::candidate_marker> marker_;
-  /// Until then it also stands for what a killed agent knew.
-  time_point marked_until_ = time_point::min();
   std::shared_ptr<detail::leader_connector> leader_;
   std::vector<candidate_server> servers_;
   bool is_closing_ = false;
@@ -11165,21 +11879,22 @@ class memory_store final : public store {
   memory_store() : memory_store(std::make_shared<key_value_engine>()) {}
 
   /// A store on a table that others use as well.
-  explicit memory_store(std::shared_ptr<key_value_engine> engine) : engine_(std::move(engine)) {}
+  /// Errors: `errc::invalid_argument` if `engine` is null.
+  explicit memory_store(std::shared_ptr<key_value_engine> engine)
+      : engine_(detail::required(std::move(engine), "memory_store: the table")) {}
 
   ELASTIC_DECL task<void> set(std::string key, std::string value) override;
   ELASTIC_DECL task<std::string> get(std::string key) override;
   ELASTIC_DECL task<std::int64_t> add(std::string key, std::int64_t delta) override;
   ELASTIC_DECL task<std::string> compare_set(std::string key, std::string expected,
                                              std::string desired) override;
-  ELASTIC_DECL task<void> wait(std::vector<std::string> keys) override;
-  ELASTIC_DECL task<bool> check(std::vector<std::string> keys) override;
+  ELASTIC_DECL task<void> wait(key_list keys) override;
+  ELASTIC_DECL task<bool> check(key_list keys) override;
   ELASTIC_DECL task<bool> erase(std::string key) override;
   ELASTIC_DECL task<std::int64_t> num_keys() override;
   ELASTIC_DECL task<void> append(std::string key, std::string value) override;
-  ELASTIC_DECL task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override;
-  ELASTIC_DECL task<void> multi_set(
-      std::vector<std::pair<std::string, std::string>> pairs) override;
+  ELASTIC_DECL task<std::vector<std::string>> multi_get(key_list keys) override;
+  ELASTIC_DECL task<void> multi_set(key_value_list pairs) override;
 
  private:
   ELASTIC_DECL static std::vector<std::string> wire_keys_of(
@@ -11204,6 +11919,7 @@ namespace elastic {
 /// Errors, cancellation and thread-safety: those of the store within.
 class prefix_store final : public store {
  public:
+  /// Errors: `errc::invalid_argument` if `inner` is null.
   ELASTIC_DECL prefix_store(std::string prefix, std::shared_ptr<store> inner);
   ELASTIC_DECL task<void> set(std::string key, std::string value) override;
 
@@ -11212,17 +11928,16 @@ class prefix_store final : public store {
   ELASTIC_DECL task<std::int64_t> add(std::string key, std::int64_t delta) override;
   ELASTIC_DECL task<std::string> compare_set(std::string key, std::string expected,
                                              std::string desired) override;
-  ELASTIC_DECL task<void> wait(std::vector<std::string> keys) override;
-  ELASTIC_DECL task<bool> check(std::vector<std::string> keys) override;
+  ELASTIC_DECL task<void> wait(key_list keys) override;
+  ELASTIC_DECL task<bool> check(key_list keys) override;
 
   task<bool> erase(std::string key) override { return inner_->erase(prefix_ + key); }
 
   task<std::int64_t> num_keys() override { return inner_->num_keys(); }
 
   ELASTIC_DECL task<void> append(std::string key, std::string value) override;
-  ELASTIC_DECL task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override;
-  ELASTIC_DECL task<void> multi_set(
-      std::vector<std::pair<std::string, std::string>> pairs) override;
+  ELASTIC_DECL task<std::vector<std::string>> multi_get(key_list keys) override;
+  ELASTIC_DECL task<void> multi_set(key_value_list pairs) override;
 
  private:
   ELASTIC_DECL std::vector<std::string> prefixed(std::vector<std::string> keys) const;
@@ -11249,9 +11964,9 @@ enum class store_op : std::uint8_t;
 /// Thread-safety: any thread.
 class store_meter {
  public:
-  /// A request for the operation was carried out.
-  void count(detail::store_op operation) noexcept {
-    counts_[static_cast<std::size_t>(operation)].fetch_add(1, std::memory_order_relaxed);
+  /// So many requests for the operation were carried out.
+  void count(detail::store_op operation, std::uint64_t requests = 1) noexcept {
+    counts_[static_cast<std::size_t>(operation)].fetch_add(requests, std::memory_order_relaxed);
   }
 
   /// A table is served from now on, until it is gone.
@@ -11355,6 +12070,9 @@ class tcp_store_link {
 namespace elastic {
 
 struct tcp_store_options {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  tcp_store_options() = default;
+
   /// A name or an address.
   std::string host = "127.0.0.1";
   std::uint16_t port = 29500;
@@ -11365,7 +12083,7 @@ struct tcp_store_options {
   bool announce_worker = false;
   /// The largest value that is taken from the server.
   std::size_t value_bytes = limits::store_value_bytes;
-  /// With `generation = probe`: how long an old server may take to answer.
+  /// With `generation = probe`: how long the server may take for each answer.
   std::chrono::milliseconds probe_silence{500};
   /// Only a server that holds it is spoken with; none: one that has none.
   std::optional<job_secret> secret;
@@ -11385,8 +12103,8 @@ struct tcp_store_options {
 /// A wait that is cancelled is taken back at the server; if the server is of before 2.1, which
 /// cannot, by closing the connection.
 ///
-/// `probe` first speaks as PyTorch 1.13 does and takes silence or a hang-up for a server of 2.2 or
-/// later. It cannot tell 1.13 from 2.1 and uses what both know, as it does with our own server.
+/// `probe` asks as PyTorch 2.4 does, then as 1.13 does, and takes silence or a hang-up at both for
+/// a server of 2.2 or 2.3. It cannot tell 1.13 from 2.1 and uses the requests that both know.
 ///
 /// Thread-safety: one strand at a time.
 class tcp_store final : public store {
@@ -11432,19 +12150,17 @@ class tcp_store final : public store {
   ELASTIC_DECL task<std::int64_t> add(std::string key, std::int64_t delta) override;
   ELASTIC_DECL task<std::string> compare_set(std::string key, std::string expected,
                                              std::string desired) override;
-  ELASTIC_DECL task<void> wait(std::vector<std::string> keys) override;
-  ELASTIC_DECL task<bool> check(std::vector<std::string> keys) override;
+  ELASTIC_DECL task<void> wait(key_list keys) override;
+  ELASTIC_DECL task<bool> check(key_list keys) override;
   ELASTIC_DECL task<bool> erase(std::string key) override;
   ELASTIC_DECL task<std::int64_t> num_keys() override;
   ELASTIC_DECL task<void> append(std::string key, std::string value) override;
-  ELASTIC_DECL task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override;
-  ELASTIC_DECL task<void> multi_set(
-      std::vector<std::pair<std::string, std::string>> pairs) override;
+  ELASTIC_DECL task<std::vector<std::string>> multi_get(key_list keys) override;
+  ELASTIC_DECL task<void> multi_set(key_value_list pairs) override;
 
  private:
   using link = detail::tcp_store_link;
   using op = detail::store_op;
-  using pairs_of_texts = std::vector<std::pair<std::string, std::string>>;
 
   // The use of one connection by one operation. It goes back to the others only when `keep` was
   // called: else a reply may be due on it.
@@ -11487,14 +12203,14 @@ class tcp_store final : public store {
   ELASTIC_DECL task<std::int64_t> do_add(std::string key, std::int64_t delta);
   ELASTIC_DECL task<std::string> do_compare_set(std::string key, std::string expected,
                                                 std::string desired);
-  ELASTIC_DECL task<void> do_wait(std::vector<std::string> keys);
-  ELASTIC_DECL task<bool> do_check(std::vector<std::string> keys);
+  ELASTIC_DECL task<void> do_wait(key_list keys);
+  ELASTIC_DECL task<bool> do_check(key_list keys);
   ELASTIC_DECL task<bool> do_erase(std::string key);
   ELASTIC_DECL task<std::int64_t> do_num_keys();
   ELASTIC_DECL task<std::vector<std::string>> do_list_keys();
   ELASTIC_DECL task<void> do_append(std::string key, std::string value);
-  ELASTIC_DECL task<std::vector<std::string>> do_multi_get(std::vector<std::string> keys);
-  ELASTIC_DECL task<void> do_multi_set(pairs_of_texts pairs);
+  ELASTIC_DECL task<std::vector<std::string>> do_multi_get(key_list keys);
+  ELASTIC_DECL task<void> do_multi_set(key_value_list pairs);
   ELASTIC_DECL task<void> wait_on(lease& on, const std::vector<std::string>& keys);
 
   asio::any_io_executor executor_;
@@ -11586,23 +12302,24 @@ namespace elastic {
 /// Errors: those of a store and of the place. Thread-safety: one strand at a time.
 class versioned_store final : public store {
  public:
-  explicit versioned_store(std::shared_ptr<versioned_keys> keys) : keys_(std::move(keys)) {}
+  /// Errors: `errc::invalid_argument` if `keys` is null.
+  explicit versioned_store(std::shared_ptr<versioned_keys> keys)
+      : keys_(detail::required(std::move(keys), "versioned_store: the place of the keys")) {}
 
   ELASTIC_DECL task<void> set(std::string key, std::string value) override;
   ELASTIC_DECL task<std::string> get(std::string key) override;
   ELASTIC_DECL task<std::int64_t> add(std::string key, std::int64_t delta) override;
   ELASTIC_DECL task<std::string> compare_set(std::string key, std::string expected,
                                              std::string desired) override;
-  ELASTIC_DECL task<void> wait(std::vector<std::string> keys) override;
-  ELASTIC_DECL task<bool> check(std::vector<std::string> keys) override;
+  ELASTIC_DECL task<void> wait(key_list keys) override;
+  ELASTIC_DECL task<bool> check(key_list keys) override;
   ELASTIC_DECL task<bool> erase(std::string key) override;
 
   task<std::int64_t> num_keys() override { return keys_->count(); }
 
   ELASTIC_DECL task<void> append(std::string key, std::string value) override;
-  ELASTIC_DECL task<std::vector<std::string>> multi_get(std::vector<std::string> keys) override;
-  ELASTIC_DECL task<void> multi_set(
-      std::vector<std::pair<std::string, std::string>> pairs) override;
+  ELASTIC_DECL task<std::vector<std::string>> multi_get(key_list keys) override;
+  ELASTIC_DECL task<void> multi_set(key_value_list pairs) override;
 
  private:
   ELASTIC_DECL static void check_keys(const std::vector<std::string>& keys);
@@ -12252,7 +12969,7 @@ namespace elastic {
 
 /// What a job_journal is made from.
 struct job_journal_options {
-  /// The host of which its records speak.
+  /// The node of its records: its name, or its host's.
   std::string node;
   /// Null: `system_time`.
   std::shared_ptr<time_source> time = {};
@@ -12280,6 +12997,9 @@ class job_journal {
 
   /// The sink is told nothing more when this returns.
   ELASTIC_DECL void remove(const std::shared_ptr<journal_sink>& sink);
+
+  /// What its records have as node.
+  const std::string& node() const { return options_.node; }
 
   /// What its records have as epoch.
   std::int64_t epoch() const { return epoch_; }
@@ -12955,7 +13675,9 @@ namespace elastic {
 ///
 /// Result, errors and cancellation: those of `local_agent::run`; `errc::invalid_argument` for a
 /// signal of the plan that cannot be caught, or that is to do both.
-ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent, signal_plan plan = {});
+ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent, named<signal_plan> plan);
+/// The same with the default signal_plan.
+ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent);
 
 }  // namespace elastic
 
@@ -13514,6 +14236,9 @@ using torch_time = std::chrono::sys_time<std::chrono::microseconds>;
 
 /// The value that the agents of PyTorch share in their rendezvous, whatever its dialect.
 struct torch_state {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  torch_state() = default;
+
   std::int64_t round = 0;
   /// Whether the round is formed: its participants have their ranks and may start.
   bool complete = false;
@@ -13859,6 +14584,9 @@ class link_network;
 
 /// What a dynamic_rendezvous is made from.
 struct dynamic_rendezvous_options {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  dynamic_rendezvous_options() = default;
+
   rendezvous_parameters parameters;
   /// How the agents of the job talk.
   torch_dialect dialect = torch_dialect::torch_2_6;
@@ -13900,6 +14628,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<int> num_nodes_waiting() override;
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
+  std::optional<std::int64_t> arrived_workers() const override { return workers_.arrived(); }
 
  private:
   using view = detail::torch_round::view;
@@ -14470,22 +15199,22 @@ class etcd_client {
   ELASTIC_DECL std::string name() const;
 
   /// What /version says: "3.4.23".
-  ELASTIC_DECL task<std::string> version();
+  ELASTIC_DECL task<std::string> version() &;
 
   /// Calls a method of the v3 API: "/v3/kv/range".
   /// Errors: also `etcd_refusal`; `errc::not_supported` if there is no such method.
-  ELASTIC_DECL task<json> call(std::string target, json body);
+  ELASTIC_DECL task<json> call(std::string target, json body) &;
 
   /// Waits until something happens that the request for a watch ("create_request") describes.
   /// Result: at once if the watch cannot be had, after a pause: whoever waits looks again.
-  ELASTIC_DECL task<void> await_event(json create_request);
+  ELASTIC_DECL task<void> await_event(json create_request) &;
 
   /// Sends a request of any kind to a member that answers it.
-  ELASTIC_DECL task<detail::http_response> ask(detail::http_request request);
+  ELASTIC_DECL task<detail::http_response> ask(detail::http_request request) &;
 
   /// Sends a request whose answer takes as long as it takes, once, to the member that answered
   /// last.
-  ELASTIC_DECL task<detail::http_response> ask_patiently(detail::http_request request);
+  ELASTIC_DECL task<detail::http_response> ask_patiently(detail::http_request request) &;
 
   /// A whole number in an answer, if they are written as text; 0 if it is missing.
   /// Errors: `errc::protocol_violation`.
@@ -15513,6 +16242,48 @@ ELASTIC_DECL std::string processor_set::text() const {
 
 }  // namespace elastic
 
+// ---- elastic/agent/impl/agent_services.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+inline std::shared_ptr<process_launcher> make_guarded_launcher(
+    const agent_services& services, const asio::any_io_executor& strand) {
+  guarded_launcher_options options;
+  options.policy = services.guard.value_or(guard_policy::best_effort);
+  options.guard_file = services.guard_file;
+  options.unguarded.parent = services.worker_parent;
+  options.unguarded.open_files = services.open_files;
+  options.log = services.log;
+  return std::make_shared<guarded_launcher>(strand, std::move(options));
+}
+
+}  // namespace detail
+
+ELASTIC_DECL agent_services complete(agent_services services, const asio::any_io_executor& strand) {
+  if (!services.time) services.time = std::make_shared<system_time>();
+  if (!services.journal) {
+    job_journal_options options;
+    options.node = host_name();
+    options.time = services.time;
+    options.log = services.log;
+    services.journal = std::make_shared<job_journal>(std::move(options));
+  }
+  if (!services.launcher) {
+    services.launcher = detail::make_guarded_launcher(services, strand);
+    if (!services.hook_launcher) services.hook_launcher = services.launcher;
+  }
+  if (!services.hook_launcher) {
+    services.hook_launcher = detail::make_guarded_launcher(services, strand);
+  }
+  if (!services.console_out) services.console_out = make_console_writer(strand, STDOUT_FILENO);
+  if (!services.console_err) services.console_err = make_console_writer(strand, STDERR_FILENO);
+  return services;
+}
+
+}  // namespace elastic
+
 // ---- elastic/contract/impl/error_file.ipp ----
 
 namespace elastic {
@@ -15853,11 +16624,15 @@ ELASTIC_DECL std::string report_failure(const worker_failure& failure, std::size
   return text;
 }
 
-/// Whether two workers failed in the same way, as far as the report goes.
-inline bool is_same_failure(const worker_failure& left, const worker_failure& right) {
-  return left.status == right.status && left.role == right.role &&
-         left.out_of_memory == right.out_of_memory && left.core_file == right.core_file &&
-         (left.status.signal().has_value() || report_message(left) == report_message(right));
+/// The same for workers that failed in the same way, as far as the report goes.
+inline std::string name_of_kind(const worker_failure& failure) {
+  const std::string message = failure.status.signal() ? "" : report_message(failure);
+  std::string name;
+  for (const std::string& part :
+       {failure.status.text(), failure.role, failure.core_file, message}) {
+    name += fmt::format("{} {}", part.size(), part);
+  }
+  return name + (failure.out_of_memory ? " out of memory" : "");
 }
 
 inline std::string report_stderr(const worker_failure& failure) {
@@ -15907,16 +16682,16 @@ inline std::vector<failure_kind> kinds_of(const std::vector<worker_failure>& fai
                                           const std::optional<wall_time>& first_own,
                                           const worker_failure* root) {
   std::vector<failure_kind> kinds;
+  std::unordered_map<std::string, std::size_t> places;
   // Of its kind the root cause is the one to be shown.
   kinds.push_back({static_cast<std::size_t>(root - failures.data()), {}});
+  places.emplace(name_of_kind(*root), 0);
   for (std::size_t index = 0; index < failures.size(); ++index) {
     const worker_failure& failure = failures[index];
     if (&failure != root && is_victim(failure, first_own)) continue;
-    auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const failure_kind& known_kind) {
-      return is_same_failure(failures[known_kind.first], failure);
-    });
-    if (kind == kinds.end()) kind = kinds.insert(kinds.end(), {index, {}});
-    kind->ranks.push_back(failure.rank);
+    const auto [place, is_new] = places.emplace(name_of_kind(failure), kinds.size());
+    if (is_new) kinds.push_back({index, {}});
+    kinds[place->second].ranks.push_back(failure.rank);
   }
   return kinds;
 }
@@ -16488,6 +17263,13 @@ ELASTIC_DECL std::vector<std::string> worker_environment(environment_map base,
   return environment_entries(base);
 }
 
+ELASTIC_DECL bool is_set_by_agent(const std::string& name) {
+  const std::string value = "a value that no agent sets";
+  const std::vector<std::string> entries =
+      worker_environment({{name, value}}, worker_identity(), job_context(), "");
+  return std::find(entries.begin(), entries.end(), name + "=" + value) == entries.end();
+}
+
 ELASTIC_DECL std::optional<std::string> limit_omp_threads(environment_map& variables,
                                                           int local_world_size) {
   if (local_world_size <= 1 || variables.count("OMP_NUM_THREADS") > 0) return std::nullopt;
@@ -16715,6 +17497,8 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
   for (const auto& [name, value] : spec.env) {
     demand(!name.empty() && name.find('=') == std::string::npos,
            fmt::format("'{}' is no name of a variable", name));
+    demand(!is_set_by_agent(name),
+           fmt::format("env: {} cannot be chosen, since the agent sets it for each worker", name));
   }
   demand(!spec.virtual_local_rank ||
              detail::visible_devices(spec.environment).size() >=
@@ -16787,6 +17571,9 @@ class agent_journal {
 
   agent_journal(const agent_journal&) = delete;
   agent_journal& operator=(const agent_journal&) = delete;
+
+  /// The name of this node, for people.
+  std::string node() const { return journal_.node().empty() ? host_name() : journal_.node(); }
 
   // ---- what later events belong to --------------------------------------------------------------
 
@@ -17001,6 +17788,73 @@ class agent_telemetry {
 
 }  // namespace elastic::detail
 
+// ---- elastic/process/detail/port_use.hpp ----
+
+namespace elastic::detail {
+
+/// Whether a process has a TCP connection to a port of another.
+enum class port_use { none, connecting, connected };
+
+/// The inodes of sockets that lead to a port.
+struct sockets_to_port {
+  std::set<std::uint64_t> connected = {};
+  std::set<std::uint64_t> connecting = {};
+};
+
+/// Parses the format of /proc/net/tcp and tcp6; skips other lines.
+ELASTIC_DECL void find_sockets(std::string_view table, std::uint16_t port, sockets_to_port& found);
+
+/// Looks at the connections of a process and its descendants. Takes milliseconds where the host has
+/// many connections.
+///
+/// @param most_files  how many processes and descriptors are looked at
+/// Result: empty if that was not enough, or if /proc does not show it.
+ELASTIC_DECL std::optional<port_use> look_at_port_use(pid_t root, std::uint16_t port,
+                                                      std::size_t most_files);
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/arrivals.hpp ----
+
+namespace elastic::detail {
+
+/// How long workers may take to reach `init_process_group` before the log names the missing ones.
+inline constexpr std::chrono::seconds arrival_patience{30};
+
+/// A running worker of this node.
+struct worker_arrival {
+  std::int64_t rank = 0;
+  pid_t pid = 0;
+  /// Whether it is connected to the workers' store; empty: unknown.
+  std::optional<port_use> use = {};
+};
+
+/// Which workers have connected to the workers' store.
+struct arrivals {
+  /// In the order of their ranks.
+  std::vector<worker_arrival> own = {};
+  /// Whether all workers of this node still run.
+  bool do_all_run = true;
+  /// The number of ranks of the job that have; empty: this node does not serve the store.
+  std::optional<std::int64_t> come = {};
+  std::int64_t world = 1;
+  /// "10.0.0.7:29500".
+  std::string store = {};
+};
+
+/// Looks at the connections of workers to a port, on a thread of its own.
+///
+/// @param workers  without `use`
+/// Cancellation: all types.
+ELASTIC_DECL task<std::vector<worker_arrival>> look_for_arrivals(
+    std::vector<worker_arrival> workers, std::uint16_t port);
+
+/// Names the missing workers in one sentence. Empty if no worker is missing, if none has connected
+/// (so that the job may not use the store), or if nothing is known.
+ELASTIC_DECL std::string missing_workers(const arrivals& seen);
+
+}  // namespace elastic::detail
+
 // ---- elastic/agent/detail/pending_command.hpp ----
 
 namespace elastic::detail {
@@ -17145,6 +17999,20 @@ ELASTIC_DECL planned_restart plan_restart(const planned_restart_view& view);
 
 }  // namespace elastic::detail
 
+// ---- elastic/agent/detail/program_environment.hpp ----
+
+namespace elastic::detail {
+
+/// The environment of a program that an agent starts: the agent's own, without the path of the
+/// job's secret, which only agents hold, and without the control channel of a launcher around
+/// this one.
+inline environment_map program_environment(environment_map variables) {
+  for (const char* name : {"ELASTIC_CONTROL", "ELASTIC_JOB_SECRET_FILE"}) variables.erase(name);
+  return variables;
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/agent/detail/request_inbox.hpp ----
 
 namespace elastic::detail {
@@ -17198,6 +18066,11 @@ ELASTIC_DECL stop_request as_stop_request(asio::cancellation_type requested);
 // ---- elastic/agent/detail/round_agreement.hpp ----
 
 namespace elastic::detail {
+
+/// Checks what a rendezvous handler returned as a round.
+/// @param backend  the handler's name
+/// Errors: `errc::rendezvous_state`, naming the backend and what is wrong.
+ELASTIC_DECL void check_round(const rendezvous_round& round, const std::string& backend);
 
 /// What the agents of a round agree on over its store.
 struct round_agreement {
@@ -17316,39 +18189,6 @@ class mailbox {
 namespace elastic {
 
 namespace detail {
-
-inline std::shared_ptr<process_launcher> make_guarded_launcher(const agent_services& services,
-                                                               asio::any_io_executor strand) {
-  guarded_launcher_options options;
-  options.policy = services.guard.value_or(guard_policy::best_effort);
-  options.guard_file = services.guard_file;
-  options.unguarded.parent = services.worker_parent;
-  options.unguarded.open_files = services.open_files;
-  options.log = services.log;
-  return std::make_shared<guarded_launcher>(strand, std::move(options));
-}
-
-inline agent_services with_defaults(agent_services services, asio::any_io_executor strand,
-                                    bool has_hook) {
-  if (!services.time) services.time = std::make_shared<system_time>();
-  if (!services.journal) {
-    job_journal_options options;
-    options.node = host_name();
-    options.time = services.time;
-    options.log = services.log;
-    services.journal = std::make_shared<job_journal>(std::move(options));
-  }
-  if (!services.launcher) {
-    services.launcher = make_guarded_launcher(services, strand);
-    if (!services.hook_launcher) services.hook_launcher = services.launcher;
-  }
-  if (has_hook && !services.hook_launcher) {
-    services.hook_launcher = make_guarded_launcher(services, strand);
-  }
-  if (!services.console_out) services.console_out = make_console_writer(strand, 1);
-  if (!services.console_err) services.console_err = make_console_writer(strand, 2);
-  return services;
-}
 
 /// Closes the inbox, also if the context is destroyed while the agent runs.
 struct inbox_closer {
@@ -17523,7 +18363,8 @@ class agent_run {
   void stop_others(const std::string& why, bool saves_first) {
     if (!attempt_ || attempt_->round.group_world_size < 2 || group_.running() == 0) return;
     try {
-      rendezvous_->pause(fmt::format("paused while {} leaves: {}", host_name(), why), saves_first);
+      const std::string reason = fmt::format("paused while {} leaves: {}", journal_.node(), why);
+      rendezvous_->pause(reason, saves_first);
     } catch (const error& refusal) {
       log_.debug("the other nodes are not told that this one leaves: {}", refusal.what());
     }
@@ -17676,7 +18517,8 @@ class agent_run {
   /// Asks the command of the user whether this node is fit to take part.
   task<void> check_node() {
     task<node_check_outcome> looking =
-        look_at_node(strand_, spec_.node_check, spec_.environment, spec_.directory,
+        look_at_node(strand_, spec_.node_check, program_environment(spec_.environment),
+                     spec_.directory,
                      {services_.hook_launcher, services_.time, log_});
     const node_check_outcome outcome = co_await std::move(looking);
     failed_check_ = judge(spec_.node_check, outcome);
@@ -17761,6 +18603,10 @@ class agent_run {
         log_.warning("the job is {}, for {} s", *why, waited.count());
         continue;
       }
+      if (const std::string obstacle = rendezvous_->obstacle(); !obstacle.empty()) {
+        log_.warning("waiting for {} s: {}", waited.count(), obstacle);
+        continue;
+      }
       log_.warning("waiting for other nodes for {} s: {}", waited.count(), meeting_);
     }
   }
@@ -17791,6 +18637,7 @@ class agent_run {
   task<void> next_round() {
     const bool is_first = !attempt_;
     rendezvous_round round = co_await rendezvous_->next_round();
+    check_round(round, rendezvous_->backend());
     journal_.begin_round(round.round);
     attempt_ = attempt{std::move(round), std::nullopt, false};
     const int restarts = attempt_->round.restarts;
@@ -17819,7 +18666,7 @@ class agent_run {
     try {
       co_await race(group_.wait_for_outcome(), until_round_ends(), stop_requested_.wait(),
                     report_state(), pass_on_requests(), group_.watch_uninterruptible(),
-                    group_.watch_work(), keep_standbys());
+                    group_.watch_work(), report_missing(), keep_standbys());
     } catch (const error& failure) {
       if (failure.code() != errc::rendezvous_closed) throw;
       closed = std::current_exception();
@@ -17833,6 +18680,29 @@ class agent_run {
     }
     if (!stop_) emit_state();
     if (standbys_ && !stop_ && group_.state() != worker_state::succeeded) standbys_->check();
+  }
+
+  /// Names once the workers that have not come to the store in which they find each other.
+  task<void> report_missing() {
+    const master_endpoint master = attempt_->round.master;
+    if (master.served_by_agent) {
+      co_await time_.sleep_until(deadline_after(time_.now(), arrival_patience));
+      arrivals seen;
+      seen.store = to_text(endpoint{master.address, master.port});
+      std::vector<worker_arrival> running;
+      for (const worker& each : group_.workers()) {
+        seen.world = each.identity.world_size;
+        seen.do_all_run = seen.do_all_run && !each.end;
+        if (!each.end && each.pid != 0) running.push_back({each.identity.rank, each.pid, {}});
+      }
+      task<std::vector<worker_arrival>> looking =
+          look_for_arrivals(std::move(running), master.port);
+      seen.own = co_await std::move(looking);
+      seen.come = rendezvous_->arrived_workers();
+      const std::string missing = missing_workers(seen);
+      if (!missing.empty()) log_.warning("{}", missing);
+    }
+    co_await group_.wait_for_outcome();
   }
 
   /// Until the round is to end; workers that are well go on until their standbys are ready.
@@ -18039,12 +18909,13 @@ class agent_run {
   void log_change(const restart_decision& decision) {
     journal_.note_decision(decision, ledger_.failures());
     bool has_local_failure = false;
-    for (const worker& entry : group_.workers()) {
-      if (!entry.end || entry.end->status.success()) continue;
+    for (const worker* const entry : group_.failed()) {
+      // That the others are stopped is no news.
+      if (entry->stopped_by_agent && entry->hung.empty()) continue;
       has_local_failure = true;
-      log_.warning("{} rank {} (local rank {}, pid {}) ended: {}{}{}", entry.identity.role_name,
-                   entry.identity.rank, entry.identity.local_rank, entry.pid,
-                   entry.end->status.text(), entry.hung.empty() ? "" : ", hung: ", entry.hung);
+      log_.warning("{} rank {} (local rank {}, pid {}) ended: {}{}{}", entry->identity.role_name,
+                   entry->identity.rank, entry->identity.local_rank, entry->pid,
+                   entry->end->status.text(), entry->hung.empty() ? "" : ", hung: ", entry->hung);
     }
     log_.warning("{}: {}{}", decision.restart ? "restarting the workers" : "stopping the workers",
                  has_local_failure ? "" : attempt_->change->what + ": ", decision.reason);
@@ -18339,19 +19210,19 @@ inline task<command_outcome> reply_on_strand(job_command command,
 
 }  // namespace detail
 
-ELASTIC_DECL task<command_outcome> local_agent::carry_out(job_command command) {
+ELASTIC_DECL task<command_outcome> local_agent::carry_out(job_command command) & {
   return detail::reply_on_strand(std::move(command), inbox_);
 }
 
 ELASTIC_DECL task<run_result> local_agent::serve(asio::any_io_executor strand) {
   if (!options_.rendezvous) throw error(errc::invalid_argument, "an agent runs once");
-  const bool has_hook =
-      !options_.workers.hang_hook.command.empty() || !options_.workers.node_check.command.empty();
-  agent_services services =
-      detail::with_defaults(std::exchange(options_.services, {}), strand, has_hook);
+  agent_services services = complete(std::exchange(options_.services, {}), strand);
   std::shared_ptr<standby_set> standbys;
   if (options_.workers.standby.enabled) {
-    standby_set_services parts{services.launcher, services.time, services.log};
+    standby_set_services parts;
+    parts.launcher = services.launcher;
+    parts.time = services.time;
+    parts.log = services.log;
     standbys = std::make_shared<standby_set>(strand, options_.workers.standby, std::move(parts));
     services.launcher = standbys;
   }
@@ -18578,8 +19449,9 @@ ELASTIC_DECL unique_fd open_null(const syscalls& calls) {
 inline pipe_ends open_pipe(const syscalls& calls) {
   int fds[2];
   if (calls.pipe(fds) != 0) {
-    throw error(errc::start_failed,
-                fmt::format("a pipe for the output cannot be made: {}", errno_text(errno)));
+    const int number = errno;
+    throw error(errc::start_failed, fmt::format("a pipe for the output cannot be made: {}{}",
+                                                errno_text(number), limit_reached(number)));
   }
   pipe_ends pipe{unique_fd(fds[0]), unique_fd(fds[1])};
   ::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
@@ -18738,7 +19610,11 @@ ELASTIC_DECL std::vector<assigned_ranks> assign_ranks(const std::vector<role_inf
   int world_size = 0;
   std::unordered_map<std::string_view, int> role_sizes;
   for (std::size_t node = 0; node < nodes.size(); ++node) {
-    ELASTIC_ASSERT(nodes[node].local_world_size > 0);
+    if (nodes[node].local_world_size < 1) {
+      throw error(errc::invalid_argument,
+                  fmt::format("the node of group rank {} has {} workers: 1 is the least", node,
+                              nodes[node].local_world_size));
+    }
     int& role_size = role_sizes[nodes[node].role];
     assigned[node].base_rank = world_size;
     assigned[node].base_role_rank = role_size;
@@ -18911,6 +19787,17 @@ inline task<assigned_ranks> exchange_by_gathering(std::shared_ptr<store> agents,
 ELASTIC_DECL task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, role_info mine,
                                                  int group_rank, int group_world_size,
                                                  agent_dialect dialect) {
+  detail::required(agents, "exchange_ranks: the store of the agents");
+  if (group_rank < 0 || group_rank >= group_world_size) {
+    throw error(errc::invalid_argument,
+                fmt::format("exchange_ranks: {} is no group rank of {} nodes", group_rank,
+                            group_world_size));
+  }
+  if (mine.local_world_size < 1) {
+    throw error(errc::invalid_argument,
+                fmt::format("exchange_ranks: this node has {} workers: 1 is the least",
+                            mine.local_world_size));
+  }
   const std::string text = detail::role_info_text(mine, group_rank);
   if (dialect == agent_dialect::gather) {
     co_return co_await detail::exchange_by_gathering(std::move(agents), text, group_rank,
@@ -20351,6 +21238,8 @@ ELASTIC_DECL standby_set::standby_set(const asio::any_io_executor& strand, warm_
       plan_(terms_.delay),
       changed_(strand),
       settled_(strand) {
+  detail::required(services_.launcher, "standby_set: the launcher");
+  detail::required(services_.time, "standby_set: the time source");
   uses_records_ = terms_.modules.empty();
   if (!services_.available_memory) {
     services_.available_memory = [] { return detail::available_memory(); };
@@ -21361,6 +22250,7 @@ ELASTIC_DECL tee::tee(asio::any_io_executor executor, unique_fd pipe, tee_outlet
 }
 
 ELASTIC_DECL void tee::begin(pid_t pid) {
+  pid_ = pid;
   lines_.begin(pid);
   matches_.begin(pid);
 }
@@ -21485,6 +22375,13 @@ ELASTIC_DECL task<void> tee::write_on_thread(std::shared_ptr<log_file> file, std
   for (const std::string& problem : problems) outlets_.log.error("{}", problem);
 }
 
+ELASTIC_DECL void tee::give_up_console(std::string_view why) {
+  // None if it was abandoned: then the exception is that of its cancellation.
+  if (!std::exchange(outlets_.console, nullptr)) return;
+  outlets_.log.error("no more output of process {} is shown: its output sink failed: {}", pid_,
+                     why);
+}
+
 ELASTIC_DECL task<void> tee::show(std::string_view bytes) {
   if (bytes.empty() || !outlets_.console) co_return;
   const std::shared_ptr<output_sink> console = outlets_.console;
@@ -21492,9 +22389,10 @@ ELASTIC_DECL task<void> tee::show(std::string_view bytes) {
   try {
     co_await asio::co_spawn(executor, console->write(bytes),
                             asio::bind_cancellation_slot(showing_.slot(), asio::use_awaitable));
+  } catch (const std::exception& failure) {
+    give_up_console(failure.what());
   } catch (...) {
-    // Abandoned, or a console that throws: it gets no more.
-    outlets_.console.reset();
+    give_up_console("an exception of an unknown type");
   }
 }
 
@@ -21602,6 +22500,7 @@ ELASTIC_DECL void process_slot::abandon() noexcept {
   for (auto* cancel : {&cancel_out_, &cancel_err_, &cancel_watch, &cancel_clear}) {
     cancel->emit(asio::cancellation_type::terminal);
   }
+  cleared.set();
 }
 
 ELASTIC_DECL void process_slot::copy(const std::unique_ptr<tee>& stream,
@@ -21683,8 +22582,8 @@ namespace elastic {
 ELASTIC_DECL process_set::process_set(asio::any_io_executor strand, process_set_services services)
     : state_(std::make_shared<state>(std::move(strand), std::move(services))) {}
 
-ELASTIC_DECL task<void> process_set::start(std::size_t index, const supervised_process& plan) & {
-  return start_in(state_, index, plan);
+ELASTIC_DECL task<void> process_set::start(std::size_t index, named<supervised_process> plan) & {
+  return start_in(state_, index, *plan);
 }
 
 ELASTIC_DECL std::vector<process_end> process_set::take_ends() {
@@ -21797,12 +22696,24 @@ ELASTIC_DECL void process_set::abandon(state& self) noexcept {
     if (slot) slot->abandon();
   }
   self.slots.clear();
+  self.end_noted.set();
+  self.progress.set();
+}
+
+ELASTIC_DECL void process_set::require_free(const state& self, std::size_t index) {
+  const slot_pointer slot = find(self, index);
+  const bool is_starting = self.starting.contains(index);
+  if (!is_starting && (!slot || slot->is_free())) return;
+  throw error(errc::invalid_argument,
+              fmt::format("process_set::start: slot {} has {}; clear it first", index,
+                          is_starting ? "a process that is being started"
+                                      : fmt::format("process {}", slot->pid)));
 }
 
 ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t index,
                                               supervised_process plan) {
+  require_free(*self, index);
   if (self->slots.size() <= index) self->slots.resize(index + 1);
-  ELASTIC_ASSERT(!self->slots[index] || self->slots[index]->is_free());
   self->hurry = false;
   self->begun.reset();
 
@@ -21828,6 +22739,7 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
   }
 
   std::unique_ptr<child> started = co_await services.launcher->launch(std::move(plan.process));
+  if (!started) throw error(errc::start_failed, "the process launcher returned no process");
   if (self->abandoned) throw_aborted();
   slot->begin(std::move(started));
   self->slots[index] = slot;
@@ -21870,6 +22782,7 @@ ELASTIC_DECL task<process_end> process_set::next_end_of(state_pointer self) {
   while (self->ends.empty()) {
     self->end_noted.reset();
     co_await self->end_noted.wait();
+    if (self->abandoned) throw_aborted();
   }
   const process_end end = self->ends.front();
   self->ends.pop_front();
@@ -21916,6 +22829,7 @@ ELASTIC_DECL task<void> process_set::stop_all(state_pointer self, stop_plan plan
   detail::stop_ladder ladder =
       begun && begun->first == plan ? begun->second : new_ladder(*self, plan);
   for (;;) {
+    if (self->abandoned) throw_aborted();
     self->progress.reset();
     const detail::stop_step step = ladder.next(self->running, time.now(), self->hurry);
     if (step.what == detail::stop_step::action::done) break;
@@ -21948,6 +22862,7 @@ ELASTIC_DECL task<void> process_set::all_cleared(state_pointer self) {
   const std::vector<slot_pointer> slots = self->slots;
   for (const auto& slot : slots) {
     if (slot) co_await slot->cleared.wait();
+    if (self->abandoned) throw_aborted();
   }
   std::exception_ptr failure;
   for (const auto& slot : slots) {
@@ -21961,6 +22876,7 @@ ELASTIC_DECL task<void> process_set::clear_in(state_pointer self, std::size_t in
   if (!slot) co_return;
   begin_clearing(*self, slot);
   co_await slot->cleared.wait();
+  if (self->abandoned) throw_aborted();
   if (const auto failure = std::exchange(slot->clear_failure, nullptr)) {
     std::rethrow_exception(failure);
   }
@@ -22268,8 +23184,12 @@ ELASTIC_DECL std::vector<suspicion_change> worker_watch::look(
     if (entry.is_compared) {
       count(entry, *sights[at], others, span);
       const worker_suspicion suspicion = judge(entry, others);
-      if (suspicion != std::exchange(entry.suspicion, suspicion)) {
-        changes.push_back({at, suspicion, reason_of(entry, *sights[at], others)});
+      const worker_suspicion former = std::exchange(entry.suspicion, suspicion);
+      if (suspicion != former) {
+        const bool is_relieved = suspicion == worker_suspicion::none;
+        changes.push_back({at, suspicion,
+                           is_relieved ? relief_of(former, others)
+                                       : reason_of(entry, *sights[at], others)});
       }
     }
     entry.last = sights[at];
@@ -22349,6 +23269,14 @@ ELASTIC_DECL worker_suspicion worker_watch::judge(const record& entry, const cro
   return is_slow ? worker_suspicion::slow : worker_suspicion::none;
 }
 
+/// Why nothing seems wrong with a worker any more.
+ELASTIC_DECL std::string worker_watch::relief_of(worker_suspicion former, const crowd& others) {
+  if (former != worker_suspicion::slow) return "it works again";
+  const bool are_shares_compared = !others.reports_steps && others.median_share >= busy_share;
+  if (others.median_pace > 0 || are_shares_compared) return "it keeps up with the others";
+  return "too few others work that it could be compared with";
+}
+
 ELASTIC_DECL std::string worker_watch::reason_of(const record& entry, const worker_sight& sight,
                                                  const crowd& others) {
   switch (entry.suspicion) {
@@ -22370,7 +23298,86 @@ ELASTIC_DECL std::string worker_watch::reason_of(const record& entry, const work
       return fmt::format("it got {:.0f} % of a processor, and the median worker {:.0f} %",
                          entry.share.value_or(0) * 100, others.median_share * 100);
   }
-  return "it works again";
+  return {};
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/base/detail/impl/descriptor_share.ipp ----
+
+#include <dirent.h>
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::size_t descriptor_limit() {
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  return static_cast<std::size_t>(files.rlim_cur);
+}
+
+/// How many descriptors are open; the limit if there is none left to find that out.
+inline std::size_t open_descriptors() {
+  constexpr const char* list = "/proc/self/fd";
+  struct stat about {};
+  // Linux 6.2 and later tell the number as the size.
+  if (::stat(list, &about) == 0 && about.st_size > 0) {
+    return static_cast<std::size_t>(about.st_size);
+  }
+  DIR* const folder = ::opendir(list);
+  if (folder == nullptr) return errno == EMFILE || errno == ENFILE ? descriptor_limit() : 0;
+  std::size_t count = 0;
+  while (const dirent* entry = ::readdir(folder)) count += entry->d_name[0] != '.';
+  ::closedir(folder);
+  return count;
+}
+
+ELASTIC_DECL std::size_t free_descriptors() {
+  const std::size_t limit = descriptor_limit();
+  return limit - std::min(limit, open_descriptors());
+}
+
+struct descriptor_lender::registry {
+  std::mutex access;
+  std::vector<descriptor_lender*> lenders;
+};
+
+ELASTIC_DECL auto descriptor_lender::all() -> registry& {
+  static registry lenders;
+  return lenders;
+}
+
+ELASTIC_DECL descriptor_lender::descriptor_lender(std::function<void(request)> give_up)
+    : give_up_(std::move(give_up)) {
+  const std::lock_guard lock(all().access);
+  all().lenders.push_back(this);
+}
+
+ELASTIC_DECL descriptor_lender::~descriptor_lender() {
+  const std::lock_guard lock(all().access);
+  std::erase(all().lenders, this);
+}
+
+ELASTIC_DECL auto descriptor_lender::ask(std::size_t count) -> request {
+  const auto made = std::make_shared<descriptor_request>();
+  made->wanted = count;
+  const std::lock_guard lock(all().access);
+  made->unanswered = static_cast<int>(all().lenders.size());
+  for (const descriptor_lender* lender : all().lenders) lender->give_up_(made);
+  return made;
+}
+
+ELASTIC_DECL task<void> make_room_for_descriptors(std::shared_ptr<time_source> time,
+                                                  std::size_t count) {
+  constexpr std::chrono::milliseconds pause{2};
+  const std::size_t room = free_descriptors();
+  if (room >= count) co_return;
+  const auto asked = descriptor_lender::ask(count - room);
+  const time_point deadline = time->now() + limits::descriptor_patience;
+  const auto is_waited_for = [&] {
+    if (asked->unanswered > 0) return true;
+    return asked->given > 0 && free_descriptors() < count;
+  };
+  while (is_waited_for() && time->now() < deadline) co_await time->sleep_until(time->now() + pause);
 }
 
 }  // namespace elastic::detail
@@ -24034,11 +25041,21 @@ inline std::string path_in(const log_layout& layout, const std::string& path) {
   return layout.enabled() && path.starts_with(layout.root()) ? path : std::string();
 }
 
+/// How many descriptors the workers of an agent need.
+inline std::size_t descriptors_of(const worker_spec& spec) {
+  return static_cast<std::size_t>(std::max(spec.nproc_per_node, 0)) * limits::worker_descriptors;
+}
+
 }  // namespace detail
 
 ELASTIC_DECL worker_group::worker_group(asio::any_io_executor strand, worker_spec spec,
                                         const agent_services& services, log_layout& layout)
+    : worker_group(completed(), strand, std::move(spec), complete(services, strand), layout) {}
+
+ELASTIC_DECL worker_group::worker_group(completed, asio::any_io_executor strand, worker_spec spec,
+                                        const agent_services& services, log_layout& layout)
     : spec_(std::move(spec)),
+      descriptors_(detail::descriptors_of(spec_)),
       layout_(layout),
       logs_(services.logs ? services.logs : std::make_shared<default_logs_specs>()),
       log_(services.log),
@@ -24059,8 +25076,17 @@ ELASTIC_DECL worker_group::~worker_group() {
 }
 
 ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ranks ranks,
-                                            std::string run_id, int restart_count) {
-  ELASTIC_ASSERT(processes_.running() == 0);
+                                            std::string run_id, int restart_count) & {
+  if (processes_.running() + processes_.starting() > 0) {
+    throw error(errc::invalid_argument,
+                fmt::format("worker_group::start: {} workers run and {} are being started; stop "
+                            "them first",
+                            processes_.running(), processes_.starting()));
+  }
+  // Where a process may open few files, the workers are started with what there is.
+  const std::size_t most_needed = detail::descriptor_limit() / 2;
+  const std::size_t needed = std::min(detail::descriptors_of(spec_), most_needed);
+  co_await detail::make_room_for_descriptors(time_, needed);
   co_await make_directories(restart_count);
   const job_context job = make_job_context(spec_, round, std::move(run_id), restart_count);
   attempt_ = attempt();
@@ -24081,11 +25107,11 @@ ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ran
   update_state();
 }
 
-ELASTIC_DECL task<void> worker_group::wait_for_outcome() {
+ELASTIC_DECL task<void> worker_group::wait_for_outcome() & {
   if (attempt_.state == worker_state::healthy) co_await outcome_known_.wait();
 }
 
-ELASTIC_DECL task<void> worker_group::watch_uninterruptible() {
+ELASTIC_DECL task<void> worker_group::watch_uninterruptible() & {
   const duration limit = detail::uninterruptible_limit(spec_.environment);
   if (limit == duration::zero()) {
     co_await wait_for_outcome();
@@ -24104,7 +25130,7 @@ ELASTIC_DECL task<void> worker_group::watch_uninterruptible() {
   }
 }
 
-ELASTIC_DECL task<void> worker_group::watch_work() {
+ELASTIC_DECL task<void> worker_group::watch_work() & {
   const duration period = spec_.watch_interval;
   if (period == duration::zero()) {
     co_await wait_for_outcome();
@@ -24194,7 +25220,7 @@ ELASTIC_DECL void worker_group::note_suspicion(const detail::suspicion_change& c
   if (!is_none) attempt_.suspected.insert(change.local_rank);
   const worker& entry = attempt_.workers[change.local_rank];
   const std::string finding =
-      is_none ? "is suspected no more" : fmt::format("seems {}", to_string(change.suspicion));
+      is_none ? "is no longer suspected" : fmt::format("seems {}", to_string(change.suspicion));
   const bool is_last = !is_none && attempt_.suspicions == limits::worker_suspicions;
   log_.warning("{} rank {} (local rank {}, pid {}) {}: {}{}", entry.identity.role_name,
                entry.identity.rank, change.local_rank, entry.pid, finding, change.reason,
@@ -24202,7 +25228,7 @@ ELASTIC_DECL void worker_group::note_suspicion(const detail::suspicion_change& c
   note_in_journal(job_event_kind::worker_suspected, entry, change.reason, change.suspicion);
 }
 
-ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) {
+ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) & {
   attempt_.stop_signal = plan.signal;
   hooks_.hurry();
   announce_stop(plan);
@@ -24222,11 +25248,17 @@ ELASTIC_DECL void worker_group::kill() {
   processes_.kill();
 }
 
-ELASTIC_DECL const worker* worker_group::first_failed() const {
+ELASTIC_DECL std::vector<const worker*> worker_group::failed() const {
+  std::vector<const worker*> list;
   for (const std::size_t index : attempt_.ended) {
-    if (!attempt_.workers[index].end->status.success()) return &attempt_.workers[index];
+    if (!attempt_.workers[index].end->status.success()) list.push_back(&attempt_.workers[index]);
   }
-  return nullptr;
+  return list;
+}
+
+ELASTIC_DECL const worker* worker_group::first_failed() const {
+  const std::vector<const worker*> list = failed();
+  return list.empty() ? nullptr : list.front();
 }
 
 ELASTIC_DECL std::optional<worker_failure> worker_group::first_failure() const {
@@ -24237,10 +25269,7 @@ ELASTIC_DECL std::optional<worker_failure> worker_group::first_failure() const {
 
 ELASTIC_DECL std::vector<worker_failure> worker_group::failures(const std::string& host) const {
   std::vector<worker_failure> described;
-  for (const std::size_t index : attempt_.ended) {
-    const worker& entry = attempt_.workers[index];
-    if (!entry.end->status.success()) described.push_back(describe(entry, host));
-  }
+  for (const worker* const entry : failed()) described.push_back(describe(*entry, host));
   return described;
 }
 
@@ -24359,10 +25388,7 @@ ELASTIC_DECL void worker_group::end_stuck(std::size_t slot, duration slept) {
 
 ELASTIC_DECL detail::hang_hook_call worker_group::hook_for(hung_worker hung) const {
   detail::hang_hook_call call;
-  call.environment = spec_.environment;
-  // What a launcher around this one said about its own channel is not for the hook.
-  call.environment.erase("ELASTIC_CONTROL");
-  call.environment.erase("ELASTIC_JOB_SECRET_FILE");
+  call.environment = detail::program_environment(spec_.environment);
   call.directory = spec_.directory;
   call.log_directory = layout_.directory(hung.local_rank);
   if (layout_.keeps_files()) call.output_file = layout_.hang_file(hung.local_rank);
@@ -24423,6 +25449,7 @@ ELASTIC_DECL task<void> worker_group::start_all(std::vector<worker_identity> ide
                 fmt::format("the logs specs plan the output of {} workers, and there are {}",
                             outputs.size(), identities.size()));
   }
+  warn_of_discarded_output(outputs);
   std::vector<task<void>> starts;
   for (std::size_t i = 0; i < identities.size(); ++i) {
     starts.push_back(start_worker(std::move(identities[i]), job, std::move(outputs[i])));
@@ -24430,17 +25457,37 @@ ELASTIC_DECL task<void> worker_group::start_all(std::vector<worker_identity> ide
   co_await when_all(std::move(starts));
 }
 
+ELASTIC_DECL void worker_group::warn_of_discarded_output(
+    const std::vector<worker_output>& outputs) {
+  if (std::exchange(has_warned_of_output_, true)) return;
+  const auto is_lost = [](std_streams redirected, std_streams stream, const output_plan& plan) {
+    return contains(redirected, stream) && plan.kind == output_plan::how::null;
+  };
+  std::size_t workers = 0;
+  for (std::size_t slot = 0; slot < outputs.size(); ++slot) {
+    const std_streams redirected = spec_.redirects.of(static_cast<int>(slot));
+    if (is_lost(redirected, std_streams::out, outputs[slot].out) ||
+        is_lost(redirected, std_streams::err, outputs[slot].err)) {
+      ++workers;
+    }
+  }
+  if (workers == 0) return;
+  log_.warning(
+      "the output of {} workers that redirects names is discarded: log_dir '{}' has no files",
+      workers, spec_.log_dir);
+}
+
 ELASTIC_DECL std::vector<std::string> worker_group::environment_of(
     const worker_identity& identity, const job_context& job, const std::string& error_file) const {
-  environment_map variables = spec_.environment;
-  // Workers are no agents.
-  variables.erase("ELASTIC_JOB_SECRET_FILE");
+  environment_map variables = detail::program_environment(spec_.environment);
   for (const auto& [name, value] : channels_.environment()) {
-    // What a launcher around this one said about its own channel is not for our workers.
-    if (value.empty())
+    // An empty value keeps a variable from the workers: they would write into a timer file that is
+    // no FIFO.
+    if (value.empty()) {
       variables.erase(name);
-    else
+    } else {
       variables[name] = value;
+    }
   }
   for (const auto& [name, value] : spec_.env) {
     variables[name] = detail::substitute_macros(
@@ -25225,6 +26272,13 @@ ELASTIC_DECL duration rendezvous_settings::silence() const {
   return is_longer ? longest : keep_alive_interval * keep_alive_max_attempt;
 }
 
+ELASTIC_DECL void rendezvous_settings::bound_patience(const rendezvous_settings& most) {
+  reconnect_grace = std::min(reconnect_grace, most.reconnect_grace);
+  if (silence() <= most.silence()) return;
+  keep_alive_interval = most.keep_alive_interval;
+  keep_alive_max_attempt = most.keep_alive_max_attempt;
+}
+
 ELASTIC_DECL std::vector<int> parse_node_counts(std::string_view text) {
   const auto refuse = [] {
     throw error(errc::invalid_argument,
@@ -25502,6 +26556,7 @@ class solo_rendezvous final : public fixed_membership {
   ELASTIC_DECL void pause(std::string why, bool saves_first) override;
   ELASTIC_DECL void resume() override;
   ELASTIC_DECL task<void> shutdown() override;
+  std::optional<std::int64_t> arrived_workers() const override { return workers_.arrived(); }
 
  private:
   ELASTIC_DECL void note_pause();
@@ -25650,11 +26705,13 @@ namespace elastic {
 class job_monitor;
 class store_meter;
 struct agent_services;
+struct rendezvous_parameters;
 
 namespace detail {
 
-/// Gives the services a journal and a monitor that follows it, unless they have one.
-ELASTIC_DECL void add_monitor(agent_services& services);
+/// Adds a journal, with the rendezvous' name of the node, and a monitor that follows it, unless the
+/// services have them.
+ELASTIC_DECL void add_monitor(agent_services& services, const rendezvous_parameters& meeting);
 
 /// What counts the use of the stores of this node, for the monitor's view.
 ELASTIC_DECL std::shared_ptr<store_meter> measure_stores(job_monitor& monitor);
@@ -25912,9 +26969,10 @@ inline std::string names_of(const std::vector<int>& signals) {
 
 }  // namespace detail
 
-ELASTIC_DECL std::unique_ptr<local_agent> make_agent(const launch_config& config,
-                                                     agent_services services,
-                                                     const rendezvous_registry& backends) {
+namespace detail {
+
+inline std::unique_ptr<local_agent> make_agent(const launch_config& config, agent_services services,
+                                               const rendezvous_registry& backends) {
   agent_options options;
   options.workers = config.workers;
   worker_spec& workers = options.workers;
@@ -25931,7 +26989,7 @@ ELASTIC_DECL std::unique_ptr<local_agent> make_agent(const launch_config& config
       limit_omp_threads(workers.environment, workers.nproc_per_node).value_or(std::string());
   rendezvous_parameters parameters = detail::rendezvous_of(config, services.log);
   if (parameters.max_nodes > 1) {
-    detail::add_monitor(services);
+    detail::add_monitor(services, config.rendezvous);
     parameters.reports = services.monitor;
   }
   if (services.monitor) parameters.meter = detail::measure_stores(*services.monitor);
@@ -25948,20 +27006,28 @@ ELASTIC_DECL std::unique_ptr<local_agent> make_agent(const launch_config& config
   return std::make_unique<local_agent>(std::move(options));
 }
 
-namespace detail {
-
 ELASTIC_DECL task<run_result> run_agent(std::unique_ptr<local_agent> agent) {
   co_return co_await agent->run();
 }
 
 }  // namespace detail
 
-ELASTIC_DECL task<run_result> launch(const launch_config& config, const agent_services& services) {
-  return detail::run_agent(make_agent(config, services));
+ELASTIC_DECL std::unique_ptr<local_agent> make_agent(named<launch_config> config) {
+  return detail::make_agent(*config, agent_services(), rendezvous_registry());
 }
 
-ELASTIC_DECL task<run_result> launch(const launch_config& config) {
+ELASTIC_DECL std::unique_ptr<local_agent> make_agent(named<launch_config> config,
+                                                     named<agent_services> services,
+                                                     const rendezvous_registry& backends) {
+  return detail::make_agent(*config, *services, backends);
+}
+
+ELASTIC_DECL task<run_result> launch(named<launch_config> config) {
   return detail::run_agent(make_agent(config));
+}
+
+ELASTIC_DECL task<run_result> launch(named<launch_config> config, named<agent_services> services) {
+  return detail::run_agent(make_agent(config, services));
 }
 
 }  // namespace elastic
@@ -26171,16 +27237,18 @@ ELASTIC_DECL std::uint16_t free_port(const std::string& address) {
   if (failure) {
     throw error(errc::invalid_argument, fmt::format("'{}' is not a numeric address", address));
   }
-  asio::io_context context(1);
-  asio::ip::tcp::acceptor acceptor(context);
-  const asio::ip::tcp::endpoint any_port(parsed, 0);
-  acceptor.open(any_port.protocol(), failure);
-  if (!failure) acceptor.bind(any_port, failure);
-  if (failure) {
+  // Without a loop: a node asks for a port at each round.
+  asio::ip::tcp::endpoint end(parsed, 0);
+  auto size = static_cast<socklen_t>(end.size());
+  const detail::unique_fd socket(
+      ::socket(end.protocol().family(), SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP));
+  if (!socket || ::bind(socket.get(), end.data(), size) != 0 ||
+      ::getsockname(socket.get(), end.data(), &size) != 0) {
+    const asio::error_code reason(errno, asio::error::get_system_category());
     throw error(errc::connection_failed,
-                fmt::format("no port of {} can be bound: {}", address, failure.message()));
+                fmt::format("no port of {} can be bound: {}", address, reason.message()));
   }
-  return acceptor.local_endpoint().port();
+  return end.port();
 }
 
 }  // namespace elastic
@@ -26838,6 +27906,72 @@ ELASTIC_DECL std::optional<guard_file> guard_sources::next() {
 
 }  // namespace elastic::detail
 
+// ---- elastic/process/detail/impl/limit_reached.ipp ----
+
+namespace elastic::detail {
+
+/// What a cgroup says of its processes and threads.
+struct process_count {
+  std::uint64_t limit = 0;
+  std::uint64_t used = 0;
+  std::uint64_t refused = 0;
+};
+
+/// Empty if it has no limit, which reads "max".
+inline std::optional<process_count> process_count_of(const std::string& folder) {
+  process_count count;
+  if (!(std::ifstream(folder + "/pids.max") >> count.limit) ||
+      !(std::ifstream(folder + "/pids.current") >> count.used)) {
+    return std::nullopt;
+  }
+  std::string name;
+  std::ifstream(folder + "/pids.events") >> name >> count.refused;
+  return count;
+}
+
+/// The first of a cgroup and those above it that is full; else that has ever refused a process,
+/// since those that filled it may have ended.
+inline std::string full_cgroup(const std::string& mount, std::string path) {
+  std::string refusing;
+  for (;;) {
+    if (const auto count = process_count_of(mount + path)) {
+      const std::string text =
+          fmt::format("; the cgroup {} may have {} processes and threads (pids.max)",
+                      path.empty() ? "/" : path, count->limit);
+      if (count->used >= count->limit) return text;
+      if (refusing.empty() && count->refused > 0) refusing = text;
+    }
+    if (path.empty()) return refusing;
+    path.resize(path.rfind('/'));
+  }
+}
+
+inline std::string full_process_table(const std::string& root) {
+  const std::string own = root + "/proc/self/cgroup";
+  const std::string mounted = root + "/sys/fs/cgroup";
+  for (const auto& [mount, path] : {std::pair(mounted, cgroup_path(own, "")),
+                                    std::pair(mounted + "/pids", cgroup_path(own, "pids"))}) {
+    if (!path.starts_with('/')) continue;
+    if (std::string full = full_cgroup(mount, path); !full.empty()) return full;
+  }
+  // Root's processes are not counted.
+  rlimit limit{};
+  if (::geteuid() == 0 || ::getrlimit(RLIMIT_NPROC, &limit) != 0 ||
+      limit.rlim_cur == RLIM_INFINITY) {
+    return {};
+  }
+  return fmt::format("; this user may have {} processes and threads (ulimit -u)", limit.rlim_cur);
+}
+
+ELASTIC_DECL std::string limit_reached(int number, const std::string& root) {
+  if (number == EAGAIN) return full_process_table(root);
+  rlimit limit{};
+  if (number != EMFILE || ::getrlimit(RLIMIT_NOFILE, &limit) != 0) return {};
+  return fmt::format("; this process may have {} open files (ulimit -n)", limit.rlim_cur);
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/process/detail/impl/program_path.ipp ----
 
 namespace elastic::detail {
@@ -27242,9 +28376,7 @@ ELASTIC_DECL guarded_launcher::guarded_launcher(asio::any_io_executor executor,
       calls_(calls),
       sources_(options_.guard_file),
       unguarded_(executor_, options_.unguarded, calls),
-      is_guarding_(options_.policy != guard_policy::none) {
-  if (!is_guarding_) note_unguarded("");
-}
+      is_guarding_(options_.policy != guard_policy::none) {}
 
 ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::launch(process_spec spec) {
   if (is_guarding_) {
@@ -27261,6 +28393,8 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::launch(process_spec 
       std::unique_ptr<child> worker = co_await meet(spec, path, std::move(*started));
       if (worker) co_return worker;
     }
+  } else if (options_.policy == guard_policy::none && !std::exchange(is_unheld_noted_, true)) {
+    note_unguarded("");
   }
   co_return co_await unguarded_.launch(std::move(spec));
 }
@@ -27277,9 +28411,9 @@ ELASTIC_DECL auto guarded_launcher::start_guard(const process_spec& spec, const 
         give_up(fmt::format("a socket to it: {}", why));
         return std::nullopt;
       }
-      throw error(
-          errc::start_failed,
-          fmt::format("program '{}' cannot be started: {} (a socket to its guard)", path, why));
+      throw error(errc::start_failed,
+                  fmt::format("program '{}' cannot be started: {} (a socket to its guard){}", path,
+                              why, detail::limit_reached(number)));
     }
     detail::unique_fd ours(ends[0]);
     const detail::unique_fd theirs = detail::above_passed(detail::unique_fd(ends[1]));
@@ -27429,6 +28563,7 @@ inline const std::string exit_barrier_last = exit_barrier_prefix + "last_member"
 
 ELASTIC_DECL task<std::int64_t> come_to_exit_barrier(std::shared_ptr<store> agents,
                                                      int group_world_size) {
+  required(agents, "exit_barrier: the store of the agents");
   const std::string count = exit_barrier_prefix + "num_members";
   const std::int64_t arrived = co_await agents->add(count, 1);
   if (arrived >= group_world_size) {
@@ -27665,8 +28800,7 @@ struct secure_session::engine {
   };
 
   engine(const job_secret& of, session_role role)
-      : secret(of),
-        connection(::SSL_new(role == session_role::client ? of.state().client.get()
+      : connection(::SSL_new(role == session_role::client ? of.state().client.get()
                                                           : of.state().server.get())) {
     BIO* in = ::BIO_new(::BIO_s_mem());
     BIO* out = ::BIO_new(::BIO_s_mem());
@@ -27687,14 +28821,14 @@ struct secure_session::engine {
     return ::SSL_get_error(connection.get(), result) == SSL_ERROR_WANT_READ;
   }
 
-  // OpenSSL's context points into it.
-  job_secret secret;
   std::unique_ptr<SSL, deleter> connection;
 };
 
 ELASTIC_DECL secure_session::secure_session(const job_secret& secret, session_role role)
-    : engine_(std::make_unique<engine>(secret, role)), role_(role) {
-  if (role == session_role::client) shake_hands();
+    : secret_(secret), role_(role) {
+  if (role == session_role::server) return;
+  engine_ = std::make_unique<engine>(secret_, role_);
+  shake_hands();
 }
 
 ELASTIC_DECL secure_session::~secure_session() = default;
@@ -27715,11 +28849,46 @@ ELASTIC_DECL void secure_session::send(std::string_view plain) {
 ELASTIC_DECL void secure_session::received(std::string_view bytes, std::string& plain) {
   if (bytes.empty()) return;
   if (!std::exchange(has_heard_, true)) check_first(bytes);
+  std::string first_record;
+  if (!engine_) {
+    if (!take_first(bytes)) return;
+    first_record = std::exchange(first_record_, {});
+    bytes = first_record;
+    engine_ = std::make_unique<engine>(secret_, role_);
+  }
   std::size_t written = 0;
   BIO* in = ::SSL_get_rbio(engine_->connection.get());
   if (::BIO_write_ex(in, bytes.data(), bytes.size(), &written) != 1) throw_no_openssl();
   if (!is_ready_) shake_hands();
   if (is_ready_) read_all(plain);
+}
+
+ELASTIC_DECL bool secure_session::take_first(std::string_view bytes) {
+  constexpr std::size_t header = 5;
+  first_record_.append(bytes);
+  if (first_record_.size() < header) return false;
+  const auto high = static_cast<unsigned char>(first_record_[3]);
+  const auto low = static_cast<unsigned char>(first_record_[4]);
+  const std::size_t whole = header + (std::size_t{high} << 8 | low);
+  if (whole > limits::first_message_bytes) {
+    throw error(errc::protocol_violation,
+                fmt::format("its first TLS record has {} bytes; up to {} are taken", whole,
+                            limits::first_message_bytes));
+  }
+  return first_record_.size() >= whole;
+}
+
+ELASTIC_DECL std::size_t secure_session::held() const {
+  // What OpenSSL allocates, as measured with 3.0: for a connection, while its hands are shaken, and
+  // for a record that is not whole.
+  constexpr std::size_t for_connection = 15 * 1024;
+  constexpr std::size_t for_handshake = 45 * 1024;
+  constexpr std::size_t for_record = 28 * 1024;
+  std::size_t bytes = pending_.capacity() + first_record_.capacity();
+  if (!engine_) return bytes;
+  bytes += for_connection;
+  if (!is_ready_) return bytes + for_handshake;
+  return ::SSL_has_pending(engine_->connection.get()) == 1 ? bytes + for_record : bytes;
 }
 
 ELASTIC_DECL void secure_session::read_all(std::string& plain) {
@@ -27740,6 +28909,7 @@ ELASTIC_DECL void secure_session::read_all(std::string& plain) {
 
 ELASTIC_DECL std::string secure_session::take_output() {
   std::string output = std::exchange(alert_, {});
+  if (!engine_) return output;
   BIO* out = ::SSL_get_wbio(engine_->connection.get());
   const std::size_t size = ::BIO_ctrl_pending(out);
   if (size == 0) return output;
@@ -27809,13 +28979,16 @@ ELASTIC_DECL std::shared_ptr<const job_secret_state> make_job_secret_state(std::
 // There is no secret to make a session of.
 struct secure_session::engine {};
 
-ELASTIC_DECL secure_session::secure_session(const job_secret&, session_role role) : role_(role) {
+ELASTIC_DECL secure_session::secure_session(const job_secret& secret, session_role role)
+    : secret_(secret), role_(role) {
   refuse();
 }
 ELASTIC_DECL secure_session::~secure_session() = default;
 ELASTIC_DECL void secure_session::send(std::string_view) {}
 ELASTIC_DECL void secure_session::received(std::string_view, std::string&) {}
 ELASTIC_DECL std::string secure_session::take_output() { return {}; }
+ELASTIC_DECL bool secure_session::take_first(std::string_view) { return false; }
+ELASTIC_DECL std::size_t secure_session::held() const { return 0; }
 ELASTIC_DECL void secure_session::read_all(std::string&) {}
 ELASTIC_DECL void secure_session::check_first(std::string_view) {}
 ELASTIC_DECL void secure_session::shake_hands() {}
@@ -27824,6 +28997,61 @@ ELASTIC_DECL void secure_session::refuse() {
 }
 
 #endif
+
+}  // namespace elastic::detail
+
+// ---- elastic/store/detail/impl/tcp_store_newcomers.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL tcp_store_newcomers::tcp_store_newcomers(std::shared_ptr<time_source> time,
+                                                      std::size_t most, std::function<void()> begun)
+    : time_(std::move(time)), most_(most), begun_(std::move(begun)) {}
+
+ELASTIC_DECL void tcp_store_newcomers::set(client& holder, std::size_t bytes) {
+  const auto [known, is_new] = positions_.try_emplace(&holder);
+  if (is_new) {
+    const time_point deadline = time_->now() + limits::store_newcomer_time;
+    known->second = entries_.insert(entries_.end(), entry{&holder, 0, deadline});
+    if (entries_.size() == 1) begun_();
+  }
+  held_ = held_ - known->second->bytes + bytes;
+  known->second->bytes = bytes;
+  while (entries_.size() > most_) put_out(entries_.begin(), problem::are_many);
+  while (held_ > limits::store_newcomers_bytes) put_out(largest_or_oldest(), problem::hold_much);
+}
+
+ELASTIC_DECL void tcp_store_newcomers::remove(client& holder) {
+  const auto known = positions_.find(&holder);
+  if (known == positions_.end()) return;
+  held_ -= known->second->bytes;
+  entries_.erase(known->second);
+  positions_.erase(known);
+}
+
+ELASTIC_DECL std::optional<time_point> tcp_store_newcomers::next_deadline() const {
+  if (entries_.empty()) return std::nullopt;
+  return entries_.front().deadline;
+}
+
+ELASTIC_DECL void tcp_store_newcomers::end_late() {
+  while (!entries_.empty() && entries_.front().deadline <= time_->now()) {
+    put_out(entries_.begin(), problem::is_late);
+  }
+}
+
+ELASTIC_DECL auto tcp_store_newcomers::largest_or_oldest() -> position {
+  const auto largest =
+      std::max_element(entries_.begin(), entries_.end(),
+                       [](const entry& a, const entry& b) { return a.bytes < b.bytes; });
+  return largest->bytes > limits::store_newcomer_share ? largest : entries_.begin();
+}
+
+ELASTIC_DECL void tcp_store_newcomers::put_out(position which, problem why) {
+  client& who = *which->who;
+  remove(who);
+  who.put_out(why);
+}
 
 }  // namespace elastic::detail
 
@@ -27932,6 +29160,23 @@ ELASTIC_DECL void request_writer::ping(std::string& out, std::uint32_t nonce) co
   append_integer(out, nonce);
 }
 
+ELASTIC_DECL std::size_t request_parser::whole_set(
+    std::string_view input, std::pair<std::string_view, std::string_view>& pair) const {
+  constexpr char set_byte = 1;
+  static_assert(ops_of_2_2[set_byte] == store_op::set);
+  constexpr std::size_t length_bytes = sizeof(std::uint64_t);
+  if (input.size() < 1 + length_bytes || input.front() != set_byte) return 0;
+  const auto key_size = load_integer<std::uint64_t>(input.data() + 1);
+  const std::size_t at_key = 1 + length_bytes;
+  if (key_size > bounds_.key_bytes || input.size() - at_key < key_size + length_bytes) return 0;
+  const std::size_t at_value = at_key + key_size + length_bytes;
+  const auto value_size = load_integer<std::uint64_t>(input.data() + at_value - length_bytes);
+  if (value_size > bounds_.value_bytes || input.size() - at_value < value_size) return 0;
+  if (at_value + value_size > bounds_.request_bytes) return 0;
+  pair = {input.substr(at_key, key_size), input.substr(at_value, value_size)};
+  return at_value + value_size;
+}
+
 ELASTIC_DECL void request_parser::begin(store_op op) {
   request_.op = op;
   request_.number = 0;
@@ -27955,7 +29200,7 @@ ELASTIC_DECL auto request_parser::parse(std::string_view input) -> outcome {
 
 ELASTIC_DECL void request_parser::finish() {
   used_ = 0;
-  constexpr std::size_t texts_kept = 64;
+  constexpr std::size_t texts_kept = 8;
   if (pieces_.capacity() > texts_kept) {
     pieces_ = {};
     request_.texts = {};
@@ -28095,6 +29340,21 @@ ELASTIC_DECL void key_value_engine::set(std::string_view key, std::string_view v
   std::unique_lock lock(mutex_);
   store(key, value);
   wake_all(key);
+  deliver(lock);
+}
+
+ELASTIC_DECL void key_value_engine::set_all(
+    std::span<const std::pair<std::string_view, std::string_view>> pairs) {
+  std::unique_lock lock(mutex_);
+  try {
+    for (const auto& [key, value] : pairs) {
+      store(key, value);
+      wake_all(key);
+    }
+  } catch (const error&) {
+    deliver(lock);
+    throw;
+  }
   deliver(lock);
 }
 
@@ -28480,6 +29740,16 @@ ELASTIC_DECL void tcp_store_session::changed(const key_value_engine::change& cha
   append_text(output_, change.new_value);
 }
 
+ELASTIC_DECL std::size_t tcp_store_session::held() const {
+  const auto taken = [](const std::string& text) { return text.empty() ? 0 : text.capacity(); };
+  const std::size_t of_extension = conversation_ ? conversation_->held() : 0;
+  return taken(output_) + taken(input_) + parser_.held() + of_extension + waited_ + watched_;
+}
+
+ELASTIC_DECL bool tcp_store_session::has_begun() const {
+  return conversation_ ? conversation_->has_begun() : has_executed_;
+}
+
 ELASTIC_DECL void tcp_store_session::fail(std::string complaint) {
   state_ = state::ended;
   complaint_ = std::move(complaint);
@@ -28502,6 +29772,10 @@ ELASTIC_DECL std::size_t tcp_store_session::execute_all(std::string_view input) 
     if (conversation_) {
       return done + converse(rest);
     }
+    if (const std::size_t of_sets = execute_sets(rest); of_sets != 0) {
+      done += of_sets;
+      continue;
+    }
     drop_stale_wait();
     if (parser_.at_start()) parser_.begin(operation_of(rest.front()));
     const outcome result = parser_.parse(rest);
@@ -28511,6 +29785,7 @@ ELASTIC_DECL std::size_t tcp_store_session::execute_all(std::string_view input) 
       break;
     }
     if (!execute_guarded(parser_.request())) break;
+    has_executed_ = true;
     done += parser_.used();
     parser_.finish();
     pause_if_full();
@@ -28572,6 +29847,30 @@ ELASTIC_DECL std::size_t tcp_store_session::converse(std::string_view bytes) {
   } catch (const error& refused) {
     fail(refused.what());
   }
+  return done;
+}
+
+ELASTIC_DECL std::size_t tcp_store_session::execute_sets(std::string_view input) {
+  if (generation_ != first_bytes::modern || !parser_.at_start()) return 0;
+  constexpr std::size_t most = 64;
+  std::array<std::pair<std::string_view, std::string_view>, most> sets;
+  std::size_t count = 0;
+  std::size_t done = 0;
+  while (count < most) {
+    const std::size_t size = parser_.whole_set(input.substr(done), sets[count]);
+    if (size == 0) break;
+    done += size;
+    ++count;
+  }
+  if (count == 0) return 0;
+  try {
+    engine_->set_all({sets.data(), count});
+  } catch (const error& refused) {
+    fail(refused.what());
+    return done;
+  }
+  if (engine_->meter() != nullptr) engine_->meter()->count(store_op::set, count);
+  has_executed_ = true;
   return done;
 }
 
@@ -28647,10 +29946,17 @@ ELASTIC_DECL bool tcp_store_session::execute(const store_request& request) {
     case store_op::append: engine_->append(texts[0], texts[1]); return true;
     case store_op::multi_get: return reply_values(texts);
     case store_op::multi_set:
-      for (std::size_t i = 0; i + 1 < texts.size(); i += 2) engine_->set(texts[i], texts[i + 1]);
+      set_all(texts);
       return true;
     default: return execute_rare(request);
   }
+}
+
+ELASTIC_DECL void tcp_store_session::set_all(const std::vector<std::string_view>& texts) {
+  std::vector<std::pair<std::string_view, std::string_view>> pairs;
+  pairs.reserve(texts.size() / 2);
+  for (std::size_t i = 0; i + 1 < texts.size(); i += 2) pairs.emplace_back(texts[i], texts[i + 1]);
+  engine_->set_all(pairs);
 }
 
 ELASTIC_DECL bool tcp_store_session::execute_rare(const store_request& request) {
@@ -28739,7 +30045,7 @@ ELASTIC_DECL bool tcp_store_session::reply_keys() {
 }
 
 ELASTIC_DECL void tcp_store_session::release_large_input() {
-  constexpr std::size_t input_kept = 16 * 1024;
+  constexpr std::size_t input_kept = 1024;
   if (input_.empty() && input_.capacity() > input_kept) input_ = {};
 }
 
@@ -28753,15 +30059,16 @@ ELASTIC_DECL tcp_store_connection::tcp_store_connection(store_strand strand,
                                                         std::shared_ptr<key_value_engine> engine,
                                                         const tcp_store_bounds& bounds,
                                                         tcp_store_legacy_dialect dialect,
-                                                        std::shared_ptr<tcp_store_budget> budget,
+                                                        tcp_store_accounts accounts,
                                                         gone_handler on_gone)
     : strand_(std::move(strand)),
       session_(std::move(engine), bounds, dialect),
-      budget_(std::move(budget)),
+      accounts_(std::move(accounts)),
       on_gone_(std::move(on_gone)) {}
 
 ELASTIC_DECL tcp_store_connection::~tcp_store_connection() {
-  if (settled_ != 0) budget_->set(*this, 0);
+  if (settled_ != 0) accounts_.all->set(*this, 0);
+  if (is_newcomer_) accounts_.newcomers->remove(*this);
 }
 
 ELASTIC_DECL void tcp_store_connection::start(std::shared_ptr<store_extension> further,
@@ -28770,7 +30077,8 @@ ELASTIC_DECL void tcp_store_connection::start(std::shared_ptr<store_extension> f
   if (secret) peer_ = plain_address(there().address());
   session_.listen(weak_from_this());
   if (further) session_.extend(std::move(further), *this);
-  receive();
+  settle();
+  if (!is_closed_ && !is_dropped_) receive();
 }
 
 ELASTIC_DECL void tcp_store_connection::finish() {
@@ -28796,6 +30104,22 @@ ELASTIC_DECL void tcp_store_connection::drop(std::string complaint) {
   // Not from here: a request of another client may be under way, in an extension that goes through
   // its clients.
   asio::post(strand_, [self = shared_from_this()] { self->close(); });
+}
+
+ELASTIC_DECL void tcp_store_connection::put_out(tcp_store_newcomers::problem why) {
+  is_newcomer_ = false;
+  const std::string_view lacking = is_trusted()
+                                       ? "its first message is not whole"
+                                       : "it has not shown that it holds this job's secret";
+  switch (why) {
+    case tcp_store_newcomers::problem::is_late:
+      return drop(fmt::format("{} within {} s", lacking, limits::store_newcomer_time.count()));
+    case tcp_store_newcomers::problem::are_many:
+      return drop(fmt::format("{}, and as many others as may do so at a time came later", lacking));
+    case tcp_store_newcomers::problem::hold_much:
+      return drop(fmt::format("{}, and all such clients exceed {} bytes", lacking,
+                              limits::store_newcomers_bytes));
+  }
 }
 
 ELASTIC_DECL void tcp_store_connection::send(std::string_view bytes) {
@@ -28843,14 +30167,34 @@ ELASTIC_DECL bool tcp_store_connection::has_room(std::size_t bytes) {
   return !is_closed_ && !is_dropped_;
 }
 
+ELASTIC_DECL std::size_t tcp_store_connection::held() const {
+  if (is_closed_) return 0;
+  const std::size_t of_secret = secure_ ? secure_->held() + wire_.size() : 0;
+  return session_.held() + unsent() + of_secret;
+}
+
+ELASTIC_DECL void tcp_store_connection::settle_newcomer(std::size_t bytes) {
+  if (!has_begun_) has_begun_ = session_.has_begun();
+  const bool is_open = !is_closed_ && !is_dropped_;
+  const bool is_one = is_open && !has_begun_ && (secret_ || session_.is_midway());
+  if (!is_one && !is_newcomer_) return;
+  is_newcomer_ = is_one;
+  if (is_one) {
+    accounts_.newcomers->set(*this, bytes);
+  } else {
+    accounts_.newcomers->remove(*this);
+  }
+}
+
 ELASTIC_DECL void tcp_store_connection::settle(std::size_t extra) {
   // What every client may have is not worth counting.
-  constexpr std::size_t uncounted = 16 * 1024;
-  std::size_t held = is_closed_ ? 0 : session_.held() + unsent() + extra;
-  if (held < uncounted) held = 0;
+  constexpr std::size_t uncounted = 4 * 1024;
+  std::size_t held = this->held() + extra;
+  settle_newcomer(held);
+  if (held < uncounted || is_closed_) held = 0;
   if (held == settled_) return;
   settled_ = held;
-  budget_->set(*this, held);
+  accounts_.all->set(*this, held);
   if (held <= limits::store_client_bytes) return;
   drop(fmt::format("makes the server hold more than {} bytes", limits::store_client_bytes));
 }
@@ -29000,7 +30344,7 @@ class tcp_store_reactor_connection final : public tcp_store_connection {
                                             std::shared_ptr<key_value_engine> engine,
                                             const tcp_store_bounds& bounds,
                                             tcp_store_legacy_dialect dialect,
-                                            std::shared_ptr<tcp_store_budget> budget,
+                                            tcp_store_accounts accounts,
                                             gone_handler on_gone);
 
  private:
@@ -29375,7 +30719,8 @@ struct ring_link {
 ///     auto io = ring::try_make(strand, ring_options{}, &why_not);
 ///     if (!io) log.info("io_uring is not available ({}): using epoll", why_not);
 ///
-/// Everything that one turn of the loop starts is handed to the kernel by one call at its end.
+/// Everything that one turn of the loop starts is handed to the kernel by one call at its end, or,
+/// if that is much, in batches.
 /// A running operation counts as work of the io_context; an idle ring does not. An io_context that
 /// is destroyed ends what still runs, without completions.
 ///
@@ -29463,6 +30808,7 @@ class ring : public std::enable_shared_from_this<ring> {
   // One batch of answers, and how many such a turn takes before others on the loop have theirs.
   static constexpr std::size_t answers_per_batch = 128;
   static constexpr int batches_per_turn = 16;
+  static constexpr int starts_per_submission = 64;
   // How long the end of operations is waited for when the ring is given up: 20 × 50 ms.
   static constexpr int give_up_waits = 20;
   static constexpr int give_up_wait_milliseconds = 50;
@@ -29476,6 +30822,7 @@ class ring : public std::enable_shared_from_this<ring> {
   ELASTIC_DECL void want_turn();
   ELASTIC_DECL void turn();
   ELASTIC_DECL void arm();
+  ELASTIC_DECL void submit_started();
   ELASTIC_DECL bool submit_due();
   ELASTIC_DECL bool submit();
   ELASTIC_DECL bool prepare(operation& on);
@@ -29499,6 +30846,8 @@ class ring : public std::enable_shared_from_this<ring> {
   ring_link due_;
   ring_link waiting_;
   std::size_t running_ = 0;
+  // Operations since the last call of the kernel.
+  int started_ = 0;
   bool in_turn_ = false;
   bool turn_wanted_ = false;
   bool armed_ = false;
@@ -29562,7 +30911,7 @@ class tcp_store_ring_connection final : public tcp_store_connection {
                                          std::shared_ptr<key_value_engine> engine,
                                          const tcp_store_bounds& bounds,
                                          tcp_store_legacy_dialect dialect,
-                                         std::shared_ptr<tcp_store_budget> budget,
+                                         tcp_store_accounts accounts,
                                          gone_handler on_gone);
 
   ~tcp_store_ring_connection() override { ::close(fd_); }
@@ -29600,6 +30949,9 @@ ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& at) {
   const int on = 1;
   const int off = 0;
   ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  // What is accepted inherits these, which saves a call for each of them.
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  keep_alive(fd);
   join_cut(fd);
   if (at.address().is_v6()) {
     // "::" is the whole host, IPv4 included; any other address is only itself.
@@ -29675,10 +31027,9 @@ ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor 
                                                           tcp_store_server_options options)
     : strand_(asio::make_strand(executor)),
       options_(std::move(options)),
-      budget_(std::make_shared<tcp_store_budget>(limits::store_clients_bytes)),
       scratch_(std::make_unique_for_overwrite<char[]>(scratch_bytes)),
       is_open_(strand_),
-      has_handshakes_(strand_),
+      has_newcomers_(strand_),
       disconnected_(strand_),
       tasks_(strand_) {
   if (!options_.engine) options_.engine = std::make_shared<key_value_engine>();
@@ -29687,6 +31038,11 @@ ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor 
     options_.meter->add(options_.engine);
   }
   if (!options_.time) options_.time = std::make_shared<system_time>();
+  accounts_.all = std::make_shared<tcp_store_budget>(options_.bounds.clients_bytes);
+  // Newcomers have half of the descriptors at most.
+  accounts_.newcomers = std::make_shared<tcp_store_newcomers>(
+      options_.time, std::min(limits::store_newcomers, most_connections() / 2),
+      [this] { has_newcomers_.set(); });
   if (options_.use_ring) make_ring();
   if (options_.address.empty()) options_.address = every_address();
   open(addresses_of(executor, options_.address));
@@ -29696,7 +31052,8 @@ ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor 
 ELASTIC_DECL void tcp_store_server_core::start() {
   const auto self = shared_from_this();
   if (options_.extension) tasks_.spawn(run_and_log(self, options_.extension->run()));
-  if (options_.secret) tasks_.spawn(run_and_log(self, end_late_handshakes()));
+  tasks_.spawn(run_and_log(self, end_late_newcomers()));
+  lend_descriptors();
   for (acceptor& listening : acceptors_) tasks_.spawn(run_and_log(self, accept_all(listening)));
 }
 
@@ -29818,9 +31175,6 @@ ELASTIC_DECL int tcp_store_server_core::accept_waiting(acceptor& listening) {
     }
     if (fd >= 0) {
       has_backed_off_ = false;
-      const int on = 1;
-      ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-      keep_alive(fd);
       detail::join_cut(fd);
       serve(connect(fd, from.ss_family == AF_INET6));
       continue;
@@ -29844,16 +31198,17 @@ ELASTIC_DECL bool tcp_store_server_core::is_admitted(const sockaddr_storage& fro
   return false;
 }
 
-ELASTIC_DECL std::size_t tcp_store_server_core::spare_descriptors() {
-  rlimit files{};
-  ::getrlimit(RLIMIT_NOFILE, &files);
-  const auto limit = static_cast<std::size_t>(files.rlim_cur);
-  return limit - std::min(limit / 4, limits::store_spared_descriptors);
+ELASTIC_DECL std::size_t tcp_store_server_core::most_connections() const {
+  const std::size_t quarter = descriptors_ / 4;
+  const std::size_t spared =
+      std::min(quarter, limits::store_spared_descriptors) + descriptor_need::of_all();
+  return descriptors_ - std::min(spared, 3 * quarter);
 }
 
 ELASTIC_DECL bool tcp_store_server_core::is_full() const {
   constexpr std::size_t always = 8;
-  return client_count::of_all_servers() >= most_connections_ && connections_.size() >= always;
+  if (options_.time->now() < resting_until_ && connections_.size() >= always) return true;
+  return client_count::of_all_servers() >= most_connections() && connections_.size() >= always;
 }
 
 ELASTIC_DECL void tcp_store_server_core::note_back_off(int problem) {
@@ -29871,7 +31226,7 @@ ELASTIC_DECL std::shared_ptr<tcp_store_connection> tcp_store_server_core::connec
   if (ring_) {
     return std::make_shared<tcp_store_ring_connection>(fd, ring_, strand_, options_.engine,
                                                        options_.bounds, options_.legacy_dialect,
-                                                       budget_, std::move(on_gone));
+                                                       accounts_, std::move(on_gone));
   }
   tcp_store_reactor_connection::socket peer(strand_);
   asio::error_code failure;
@@ -29885,47 +31240,58 @@ ELASTIC_DECL std::shared_ptr<tcp_store_connection> tcp_store_server_core::connec
   peer.non_blocking(true, failure);
   return std::make_shared<tcp_store_reactor_connection>(
       std::move(peer), std::span<char>(scratch_.get(), scratch_bytes), options_.engine,
-      options_.bounds, options_.legacy_dialect, budget_, std::move(on_gone));
+      options_.bounds, options_.legacy_dialect, accounts_, std::move(on_gone));
 }
 
 ELASTIC_DECL void tcp_store_server_core::serve(
     const std::shared_ptr<tcp_store_connection>& connection) {
   if (!connection) return;
-  connections_.emplace(connection.get(), connection);
+  connections_.emplace(connection.get(), numbered_connection{++last_connection_, connection});
   connected_.set(connections_.size());
-  if (options_.secret) begin_handshake(connection);
   connection->start(options_.extension, options_.secret);
 }
 
-ELASTIC_DECL void tcp_store_server_core::begin_handshake(
-    const std::shared_ptr<tcp_store_connection>& connection) {
-  // Strangers have half of the descriptors at most.
-  if (handshakes_.size() >= std::min(limits::store_handshakes, most_connections_ / 2)) {
-    end_first_handshake("it has not shown that it holds this job's secret while many others came");
-  }
-  handshakes_.push_back({connection, options_.time->now() + limits::store_handshake});
-  has_handshakes_.set();
-}
-
-ELASTIC_DECL task<void> tcp_store_server_core::end_late_handshakes() {
+ELASTIC_DECL task<void> tcp_store_server_core::end_late_newcomers() {
   for (;;) {
-    co_await has_handshakes_.wait();
-    while (!handshakes_.empty()) {
-      const time_point due = handshakes_.front().deadline;
-      if (due > options_.time->now()) {
-        co_await options_.time->sleep_until(due);
-        continue;
-      }
-      end_first_handshake("it has not shown in time that it holds this job's secret");
+    co_await has_newcomers_.wait();
+    while (const auto due = accounts_.newcomers->next_deadline()) {
+      co_await options_.time->sleep_until(*due);
+      accounts_.newcomers->end_late();
     }
-    has_handshakes_.reset();
+    has_newcomers_.reset();
   }
 }
 
-ELASTIC_DECL void tcp_store_server_core::end_first_handshake(const std::string& complaint) {
-  const auto client = handshakes_.front().client.lock();
-  handshakes_.pop_front();
-  if (client && !client->is_trusted()) client->drop(complaint);
+ELASTIC_DECL void tcp_store_server_core::lend_descriptors() {
+  if (is_closed_) return;
+  lender_.emplace([weak = weak_from_this(), strand = strand_](descriptor_lender::request request) {
+    asio::post(strand, [weak, request] {
+      if (const auto self = weak.lock()) self->shed(*request);
+      --request->unanswered;
+    });
+  });
+}
+
+ELASTIC_DECL void tcp_store_server_core::shed(descriptor_request& request) {
+  std::vector<numbered_connection> clients;
+  for (const auto& [key, connection] : connections_) {
+    if (!connection.client->is_of_extension()) clients.push_back(connection);
+  }
+  std::sort(clients.begin(), clients.end(), [](const auto& a, const auto& b) {
+    if (a.client->has_begun() != b.client->has_begun()) return b.client->has_begun();
+    return a.number < b.number;
+  });
+  for (const auto& [number, client] : clients) {
+    // Other servers take from it at the same time.
+    std::size_t left = request.wanted;
+    while (left != 0 && !request.wanted.compare_exchange_weak(left, left - 1)) {
+    }
+    if (left == 0) return;
+    ++request.given;
+    // Clients that wait to be accepted are not to take what was given up.
+    resting_until_ = options_.time->now() + limits::descriptor_patience;
+    client->drop("its file descriptor is needed for a worker");
+  }
 }
 
 ELASTIC_DECL void tcp_store_server_core::note_stranger(const asio::ip::address& from,
@@ -29942,6 +31308,7 @@ ELASTIC_DECL void tcp_store_server_core::stop_accepting() {
     asio::error_code ignored;
     listening.close(ignored);
   }
+  lender_.reset();
   tasks_.cancel();
   note_end();
 }
@@ -29949,7 +31316,7 @@ ELASTIC_DECL void tcp_store_server_core::stop_accepting() {
 ELASTIC_DECL std::vector<std::shared_ptr<tcp_store_connection>>
 tcp_store_server_core::all_connections() const {
   std::vector<std::shared_ptr<tcp_store_connection>> list;
-  for (const auto& [key, connection] : connections_) list.push_back(connection);
+  for (const auto& [key, connection] : connections_) list.push_back(connection.client);
   return list;
 }
 
@@ -29991,6 +31358,13 @@ ELASTIC_DECL std::shared_ptr<key_value_engine> tcp_store_server::engine() const 
 }
 
 ELASTIC_DECL std::size_t tcp_store_server::connections() const { return core_->connections(); }
+
+ELASTIC_DECL std::int64_t tcp_store_server::announced_workers() const {
+  const std::string count = core_->engine()->find(detail::workers_key).value_or("0");
+  std::int64_t number = 0;
+  std::from_chars(count.data(), count.data() + count.size(), number);
+  return number;
+}
 
 ELASTIC_DECL std::string_view tcp_store_server::io() const { return core_->io(); }
 
@@ -30035,12 +31409,14 @@ ELASTIC_DECL task<master_endpoint> worker_store_host::serve(
     co_return at;
   }
   tcp_store_server_options options;
-  listen_point point = co_await point_for(reachable, is_alone, std::move(meeting));
+  // What the user says of the port outweighs that nobody else needs it.
+  const bool is_private = is_alone && address_.empty() && !listens_everywhere_;
+  listen_point point = co_await point_for(reachable, is_private, std::move(meeting));
   options.address = std::move(point.address);
   options.besides = std::move(point.besides);
   options.use_ring = use_ring_;
   options.extension = std::move(besides);
-  options.waits_for_filter = has_secret_ && !is_alone;
+  options.waits_for_filter = has_secret_ && !is_private;
   options.log = log_;
   options.meter = meter_;
   server_ = listen(co_await asio::this_coro::executor, std::move(options));
@@ -30049,15 +31425,17 @@ ELASTIC_DECL task<master_endpoint> worker_store_host::serve(
   co_return at;
 }
 
-ELASTIC_DECL task<listen_point> worker_store_host::point_for(std::string reachable, bool is_alone,
+ELASTIC_DECL task<listen_point> worker_store_host::point_for(std::string reachable,
+                                                             bool is_private,
                                                              meeting_place meeting) {
   listen_point point;
-  if (is_alone) point.address = reachable;
-  if (is_alone || listens_everywhere_) co_return point;
+  if (is_private) point.address = reachable;
+  if (is_private || listens_everywhere_) co_return point;
   const std::string known_as = address_.empty() ? reachable : address_;
   if (address_.empty() && is_loopback(reachable)) co_return point;
   point = co_await find(known_as);
-  if (point.address.empty() || meeting.host.empty()) co_return point;
+  const bool is_met_elsewhere = !meeting.host.empty() && !is_loopback(meeting.host);
+  if (point.address.empty() || !is_met_elsewhere) co_return point;
   listen_point place = co_await find(meeting.host);
   if (place.address.empty()) {
     if (meeting.is_host) point = listen_point();
@@ -30101,10 +31479,88 @@ ELASTIC_DECL void worker_store_host::admit(const address_filter& filter) {
   if (server_) server_->admit(filter);
 }
 
+ELASTIC_DECL std::optional<std::int64_t> worker_store_host::arrived() const {
+  if (!server_) return std::nullopt;
+  return server_->announced_workers();
+}
+
 ELASTIC_DECL task<void> worker_store_host::stop() {
   const std::unique_ptr<tcp_store_server> ending = std::move(server_);
   if (ending) co_await ending->stop();
 }
+
+}  // namespace elastic::detail
+
+// ---- elastic/rendezvous/native/detail/impl/candidate_marker.ipp ----
+
+namespace elastic::detail {
+
+/// FNV-1a, as every build has to have it.
+inline std::uint64_t marker_hash(std::string_view text) {
+  std::uint64_t sum = 14695981039346656037U;
+  for (const char letter : text) {
+    sum ^= static_cast<unsigned char>(letter);
+    sum *= 1099511628211U;
+  }
+  return sum;
+}
+
+ELASTIC_DECL candidate_marker::candidate_marker(std::string_view run_id, std::string_view list,
+                                                int place)
+    : path_(fmt::format("/dev/shm/elastic-candidate-{}-{:016x}", ::geteuid(),
+                        marker_hash(fmt::format("{}\n{}\n{}", run_id, list, place)))) {}
+
+ELASTIC_DECL bool candidate_marker::exists() const {
+  struct stat about{};
+  // Somebody else's is none.
+  return ::lstat(path_.c_str(), &about) == 0 && S_ISREG(about.st_mode) &&
+         about.st_uid == ::geteuid();
+}
+
+ELASTIC_DECL bool candidate_marker::leave() const {
+  // What is there already is left alone: it may be a pipe of somebody else's.
+  constexpr int flags = O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC;
+  const int descriptor = ::open(path_.c_str(), flags, 0600);
+  if (descriptor >= 0) ::close(descriptor);
+  return exists();
+}
+
+ELASTIC_DECL void candidate_marker::remove() const { ::unlink(path_.c_str()); }
+
+}  // namespace elastic::detail
+
+// ---- elastic/base/detail/plain_json.hpp ----
+
+// Opt-in: for messages of the library's own protocols.
+
+namespace elastic::detail {
+
+/// A field of a JSON object, without the content of lists, objects and fractions.
+struct plain_field {
+  enum class type {
+    null,
+    /// `number` is 0 or 1.
+    flag,
+    number,
+    /// A whole number that does not fit into `number`.
+    large_number,
+    text,
+    other,
+  };
+
+  std::string_view name;
+  type kind = type::other;
+  std::int64_t number = 0;
+  std::string_view text = {};
+};
+
+/// Reads a JSON object that holds nothing but texts of printable ASCII without escapes, whole
+/// numbers of at most 18 digits, true, false and null. Almost every message does, and a parser of
+/// all of JSON takes ten times as long for it.
+///
+/// Result: the fields in their order, which refer to `text`; false if `text` holds anything else,
+/// also if it is no JSON at all.
+ELASTIC_DECL bool read_plain_json(std::string_view text, std::vector<plain_field>& fields);
 
 }  // namespace elastic::detail
 
@@ -30126,6 +31582,8 @@ class json_fields {
   /// @param subject     what messages call it: "a message of the rendezvous"
   /// @param most_bytes  a longer text is refused, and not parsed
   ELASTIC_DECL json_fields(std::string subject, std::string_view text, std::size_t most_bytes);
+  json_fields(const json_fields&) = delete;
+  json_fields& operator=(const json_fields&) = delete;
 
   /// Whether there is such a field, and it is not null.
   ELASTIC_DECL bool has(const char* name) const;
@@ -30140,6 +31598,9 @@ class json_fields {
   ELASTIC_DECL bool flag(const char* name) const;
   ELASTIC_DECL std::string text(const char* name) const;
 
+  /// A text of at most so many bytes.
+  ELASTIC_DECL std::string text(const char* name, std::size_t most_bytes) const;
+
   /// A field of any type.
   ELASTIC_DECL const nlohmann::json& field(const char* name) const;
 
@@ -30150,8 +31611,17 @@ class json_fields {
   [[noreturn]] ELASTIC_DECL void refuse(const std::string& why) const;
 
  private:
+  // Null if there is none. Of several of one name the last one counts.
+  ELASTIC_DECL const plain_field* find(std::string_view name) const;
+  ELASTIC_DECL const plain_field& get(const char* name) const;
+  ELASTIC_DECL void read_document();
+
   std::string subject_;
-  std::shared_ptr<const nlohmann::json> json_;
+  std::string text_;
+  // Refer to the text, or to the document.
+  std::vector<plain_field> fields_;
+  // Null until a caller needs a field that is not plain.
+  mutable std::shared_ptr<const nlohmann::json> document_;
 };
 
 }  // namespace elastic::detail
@@ -30224,11 +31694,15 @@ ELASTIC_DECL std::vector<exclusion> exclusion_list::in_full() const {
   return list;
 }
 
+ELASTIC_DECL std::string beginning_of(std::string text, std::size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0U) == 0x80U) --most;
+  text.resize(most);
+  return text;
+}
+
 ELASTIC_DECL std::string short_line(std::string_view text, std::size_t most) {
-  std::string line = printable_line(text);
-  if (line.size() <= most) return line;
-  while (most > 0 && (static_cast<unsigned char>(line[most]) & 0xc0U) == 0x80U) --most;
-  return line.substr(0, most);
+  return beginning_of(printable_line(text), most);
 }
 
 ELASTIC_DECL std::string text_of(const std::vector<exclusion>& exclusions) {
@@ -30297,14 +31771,18 @@ ELASTIC_DECL std::string as_node_name(std::string_view text) {
 
 // Opt-in: for messages of the library's own protocols.
 
-#include <concepts>
-
 namespace elastic::detail {
 
 /// Writes a JSON object, field by field and on one line: `json_object().add("step", 3).text()`
 /// is {"step": 3}. Names are not escaped.
 class json_object {
  public:
+  json_object() {
+    constexpr std::size_t usual_size = 256;
+    text_.reserve(usual_size);
+    text_ += '{';
+  }
+
   /// A byte of `value` that is not UTF-8 is replaced by U+FFFD.
   json_object& add(std::string_view name, std::string_view value) {
     begin(name);
@@ -30322,7 +31800,14 @@ class json_object {
     requires std::integral<Value> || std::floating_point<Value>
   json_object& add(std::string_view name, Value value) {
     begin(name);
-    text_ += fmt::format("{}", value);
+    if constexpr (std::is_same_v<Value, bool>) {
+      text_ += value ? "true" : "false";
+    } else if constexpr (std::integral<Value>) {
+      const fmt::format_int digits(value);
+      text_.append(digits.data(), digits.size());
+    } else {
+      text_ += fmt::format("{}", value);
+    }
     return *this;
   }
 
@@ -30336,7 +31821,7 @@ class json_object {
     text_ += "\": ";
   }
 
-  std::string text_ = "{";
+  std::string text_;
 };
 
 }  // namespace elastic::detail
@@ -30533,7 +32018,7 @@ struct candidate_message_writer {
 /// The fields of a message whose numbers are terms, sequences and stamps.
 struct candidate_fields : json_fields {
   explicit candidate_fields(std::string_view text)
-      : json_fields("a message between candidates", text, limits::rendezvous_message_bytes) {}
+      : json_fields("a message between candidates", text, limits::rendezvous_register_bytes) {}
 
   std::int64_t count(const char* name) const {
     return number(name, 0, std::numeric_limits<std::int64_t>::max() / 2);
@@ -30745,7 +32230,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::vot
     if (!is_blank_) answer.value = value_;
     notes_.push_back({fmt::format("votes for candidate {} in term {}", peer, request.term)});
   }
-  replies_.push_back({peer, std::move(answer)});
+  reply_to(peer, std::move(answer));
   step(now);
 }
 
@@ -30772,7 +32257,7 @@ ELASTIC_DECL void vote_machine::received(int peer, const candidate_messages::wri
     answer.sequence = request.value.sequence;
   }
   answer.own_term = term_;
-  replies_.push_back({peer, std::move(answer)});
+  reply_to(peer, answer);
   step(now);
 }
 
@@ -30871,7 +32356,7 @@ ELASTIC_DECL void vote_machine::retire(bool is_done, time_point now) {
     say_to_all({term_, is_done});
   } else if (promise_ && promise_->stamp && is_bound_to(promise_->to)) {
     const candidate_messages::retire word{promise_->term, *promise_->stamp, now - promise_->since};
-    questions_.push_back({promise_->to, word});
+    question_to(promise_->to, word);
   }
   role_ = vote_role::follows;
   is_resignation_due_ = false;
@@ -30987,8 +32472,7 @@ ELASTIC_DECL void vote_machine::ask(bool is_try, bool is_fresh, time_point now) 
     entry.is_asked = entry.is_reached;
     if (!entry.is_asked) continue;
     const std::int64_t term = is_try ? term_ + 1 : term_;
-    questions_.push_back(
-        {static_cast<int>(peer), candidate_messages::vote{term, is_try, is_fresh}});
+    question_to(static_cast<int>(peer), candidate_messages::vote{term, is_try, is_fresh});
   }
 }
 
@@ -31135,8 +32619,8 @@ ELASTIC_DECL time_point vote_machine::support_end(const other& voter) const {
 }
 
 ELASTIC_DECL void vote_machine::write_to(int peer, time_point now) {
-  const candidate_messages::write request{term_, now.time_since_epoch().count(), value_};
-  questions_.push_back({peer, request});
+  candidate_messages::write request{term_, now.time_since_epoch().count(), value_};
+  question_to(peer, std::move(request));
 }
 
 ELASTIC_DECL void vote_machine::write_to_all(time_point now) {
@@ -31164,13 +32648,13 @@ ELASTIC_DECL void vote_machine::step_down(std::string why, time_point now) {
 ELASTIC_DECL void vote_machine::say_to_asked(const candidate_messages::resign& request) {
   for (std::size_t peer = 0; peer < others_.size(); ++peer) {
     const other& entry = others_[peer];
-    if (entry.is_asked && entry.is_reached) questions_.push_back({static_cast<int>(peer), request});
+    if (entry.is_asked && entry.is_reached) question_to(static_cast<int>(peer), request);
   }
 }
 
 ELASTIC_DECL void vote_machine::say_to_all(const candidate_messages::resign& request) {
   for (std::size_t peer = 0; peer < others_.size(); ++peer) {
-    if (others_[peer].is_reached) questions_.push_back({static_cast<int>(peer), request});
+    if (others_[peer].is_reached) question_to(static_cast<int>(peer), request);
   }
 }
 
@@ -31195,6 +32679,7 @@ ELASTIC_DECL void frame_reader::append(std::string_view bytes) {
 
 ELASTIC_DECL std::optional<std::string_view> frame_reader::next() {
   const std::string_view rest = std::string_view(bytes_).substr(taken_);
+  if (rest.empty()) release();
   if (rest.size() < header) return std::nullopt;
   std::size_t size = 0;
   for (std::size_t i = header; i-- > 0;) {
@@ -31208,6 +32693,14 @@ ELASTIC_DECL std::optional<std::string_view> frame_reader::next() {
   if (rest.size() < header + size) return std::nullopt;
   taken_ += header + size;
   return rest.substr(header, size);
+}
+
+// What a long message took is not kept for the next one.
+ELASTIC_DECL void frame_reader::release() {
+  constexpr std::size_t bytes_kept = 1024;
+  taken_ = 0;
+  bytes_.clear();
+  if (bytes_.capacity() > bytes_kept) bytes_.shrink_to_fit();
 }
 
 }  // namespace elastic::detail
@@ -31328,6 +32821,19 @@ ELASTIC_DECL round_decision decide_leave(const round_state& state, const node_id
     return {round_action::leave_redundancy_list, "leaves"};
   }
   return {round_action::wait, "has no place"};
+}
+
+ELASTIC_DECL bool frees_others(const round_state& state, round_action action,
+                               const rendezvous_settings& settings) {
+  const bool leaves_round = action == round_action::leave_round;
+  if (!leaves_round && action != round_action::leave_wait_list) return false;
+  // A node that stands by may get the place.
+  if (!state.redundancy_list.empty()) return true;
+  // The next round waits for all nodes of one that runs.
+  if (state.complete) return false;
+  // A round that had enough nodes keeps those whose time is over; one with too few does not. One
+  // that has all the nodes that are known is complete.
+  return leaves_round ? size_of(state) == settings.min_nodes - 1 : state.wait_list.empty();
 }
 
 ELASTIC_DECL void complete_round(round_state& state) {
@@ -31456,7 +32962,7 @@ inline json_object& add_master(json_object& object, const master_endpoint& maste
 inline master_endpoint read_master(const json_fields& fields) {
   constexpr int most_ports = 65535;
   master_endpoint master;
-  master.address = fields.text("address");
+  master.address = fields.text("address", limits::host_name_bytes);
   master.port = static_cast<std::uint16_t>(fields.small_number("port", 0, most_ports));
   master.served_by_agent = fields.flag("served");
   return master;
@@ -31491,9 +32997,7 @@ inline report_demand read_demand(const json_fields& fields) {
 }
 
 inline std::string read_report(const json_fields& fields) {
-  std::string text = fields.text("text");
-  if (text.size() <= limits::node_report_bytes) return text;
-  fields.refuse(fmt::format("has a report of over {} bytes", limits::node_report_bytes));
+  return fields.text("text", limits::node_report_bytes);
 }
 
 inline change_kind read_change_kind(const json_fields& fields) {
@@ -31601,7 +33105,8 @@ struct message_writer {
     return of_kind("keep_alive").text();
   }
   std::string operator()(const rendezvous_messages::failed& message) const {
-    return of_kind("failed").add("round", message.round).add("what", message.what).text();
+    const std::string what = beginning_of(message.what, limits::failure_text_bytes);
+    return of_kind("failed").add("round", message.round).add("what", what).text();
   }
   std::string operator()(const rendezvous_messages::finished& message) const {
     return of_kind("finished").add("round", message.round).text();
@@ -31620,7 +33125,8 @@ struct message_writer {
     return object.text();
   }
   std::string operator()(const rendezvous_messages::close_job& message) const {
-    return of_kind("close").add("end", text_of(message.end)).add("why", message.why).text();
+    const std::string why = beginning_of(message.why, limits::ending_text_bytes);
+    return of_kind("close").add("end", text_of(message.end)).add("why", why).text();
   }
   std::string operator()(const rendezvous_messages::ask_status&) const {
     return of_kind("ask_status").text();
@@ -31708,21 +33214,25 @@ inline rendezvous_messages::former_round read_former(const json_fields& fields) 
   former.host_rank = fields.small_number("host_rank", -1, former.world - 1);
   former.restarts = fields.small_number("restarts", 0, limits::job_restarts);
   former.until_end = fields.flag("until_end");
-  former.server = fields.text("server");
+  former.server = fields.text("server", limits::numeric_address_bytes);
   return former;
+}
+
+inline std::string read_run_id(const json_fields& fields) {
+  return fields.text("run_id", limits::run_id_bytes);
 }
 
 /// All of it but the number.
 inline node_id read_node(const json_fields& fields) {
   node_id node;
-  node.host = fields.text("host");
+  node.host = fields.text("host", limits::host_name_bytes);
   node.pid = fields.number("pid", 0, std::numeric_limits<std::int64_t>::max());
   node.local_id = fields.number("local_id", 0, std::numeric_limits<std::int64_t>::max());
   return node;
 }
 
 inline rendezvous_messages::witness read_witness(const json_fields& fields) {
-  rendezvous_messages::witness message{fields.text("run_id"), read_node(fields)};
+  rendezvous_messages::witness message{read_run_id(fields), read_node(fields)};
   message.node.number = read_node_number(fields);
   return message;
 }
@@ -31756,6 +33266,12 @@ inline std::string read_node_name(const json_fields& fields) {
                             limits::node_name_bytes));
 }
 
+/// A sentence for people, of which a node of an earlier release may send too much.
+inline std::string read_reason(const json_fields& fields, const char* name,
+                               std::size_t most_bytes) {
+  return beginning_of(fields.text(name), most_bytes);
+}
+
 inline rendezvous_messages::leave read_leave(const json_fields& fields) {
   rendezvous_messages::leave message;
   if (!fields.has("keep_out_ms")) return message;
@@ -31769,7 +33285,7 @@ inline rendezvous_messages::hello read_hello(const json_fields& fields) {
   constexpr int most = std::numeric_limits<int>::max();
   rendezvous_messages::hello message;
   message.version = fields.small_number("version", 1, most);
-  message.run_id = fields.text("run_id");
+  message.run_id = read_run_id(fields);
   message.node = read_node(fields);
   // One of another version is refused by the coordinator, whose sentence names both.
   if (message.version == message.current_version) message.node.number = read_node_number(fields);
@@ -31795,9 +33311,8 @@ inline rendezvous_messages::join read_join(const json_fields& fields) {
   message.after = fields.number("after", -1, last_round);
   message.timeout = milliseconds(fields, "timeout_ms");
   message.offer = read_master(fields);
-  if (fields.has("addresses")) message.addresses = fields.text("addresses");
-  if (message.addresses.size() > limits::node_addresses_bytes) {
-    fields.refuse(fmt::format("has \"addresses\" of over {} bytes", limits::node_addresses_bytes));
+  if (fields.has("addresses")) {
+    message.addresses = fields.text("addresses", limits::node_addresses_bytes);
   }
   try {
     address_filter().add_list(message.addresses, ' ');
@@ -31826,19 +33341,20 @@ ELASTIC_DECL rendezvous_request parse_rendezvous_request(std::string_view text) 
   if (kind == "join") return detail::read_join(fields);
   if (kind == "keep_alive") return messages::keep_alive{};
   if (kind == "failed") {
-    return messages::failed{fields.number("round", 0, detail::last_round), fields.text("what")};
+    return messages::failed{fields.number("round", 0, detail::last_round),
+                            detail::read_reason(fields, "what", limits::failure_text_bytes)};
   }
   if (kind == "finished") return messages::finished{fields.number("round", 0, detail::last_round)};
   if (kind == "pause") {
-    messages::pause message{fields.text("why"), fields.flag("saves_first")};
-    if (message.why.size() > limits::pause_text_bytes) {
-      fields.refuse(fmt::format("has a \"why\" of over {} bytes", limits::pause_text_bytes));
-    }
-    return message;
+    return messages::pause{fields.text("why", limits::pause_text_bytes),
+                           fields.flag("saves_first")};
   }
   if (kind == "resume") return messages::resume{};
   if (kind == "leave") return detail::read_leave(fields);
-  if (kind == "close") return messages::close_job{detail::read_job_end(fields), fields.text("why")};
+  if (kind == "close") {
+    return messages::close_job{detail::read_job_end(fields),
+                               detail::read_reason(fields, "why", limits::ending_text_bytes)};
+  }
   if (kind == "ask_status") return messages::ask_status{};
   if (kind == "report") return messages::report{detail::read_report(fields)};
   fields.refuse(fmt::format("is of an unknown kind: '{:.40}'", kind));
@@ -31937,7 +33453,8 @@ ELASTIC_DECL void former_world::told_round(std::int64_t round, duration silence,
 }
 
 ELASTIC_DECL void former_world::joined(const rendezvous_messages::former_round& place) {
-  if (age_of(place) == age_of(newest_)) joined_ranks_.insert(place.rank);
+  const bool is_in_newest = age_of(place) == age_of(newest_) && place.rank < newest_.world;
+  if (is_in_newest && place.rank != newest_.host_rank) joined_ranks_.insert(place.rank);
 }
 
 ELASTIC_DECL bool former_world::is_over(time_point now) const {
@@ -31948,10 +33465,8 @@ ELASTIC_DECL bool former_world::is_accounted_for() const {
   if (!was_last_ || !was_served_here_ || newest_.term < server_term_) return false;
   const bool host_took_part = newest_.host_rank >= 0;
   if (host_took_part && !has_host_joined_) return false;
-  for (int rank = 0; rank < newest_.world; ++rank) {
-    if (rank != newest_.host_rank && joined_ranks_.count(rank) == 0) return false;
-  }
-  return newest_.world > 0;
+  const int others = newest_.world - (host_took_part ? 1 : 0);
+  return newest_.world > 0 && joined_ranks_.size() == static_cast<std::size_t>(others);
 }
 
 }  // namespace elastic::detail
@@ -31992,12 +33507,17 @@ ELASTIC_DECL rendezvous_coordinator::rendezvous_coordinator(std::string run_id, 
                                                             std::int64_t term)
     : run_id_(std::move(run_id)), log_(std::move(log)), term_(term) {}
 
+ELASTIC_DECL void rendezvous_coordinator::begin_with(const rendezvous_settings& settings) {
+  settings_ = settings;
+  has_settings_ = true;
+}
+
 ELASTIC_DECL void rendezvous_coordinator::inherit(const detail::round_register& kept,
                                                   std::uint64_t own_node,
                                                   const rendezvous_settings& settings,
                                                   time_point now, time_point begin) {
-  settings_ = settings;
-  has_settings_ = true;
+  begin_with(settings);
+  is_elected_ = true;
   own_node_ = own_node;
   kept_round_ = kept.round;
   kept_members_ = kept.members;
@@ -32071,11 +33591,13 @@ ELASTIC_DECL void rendezvous_coordinator::disconnected(connection from, time_poi
   }
   const auto position = nodes_.find(from);
   if (position == nodes_.end()) return;
-  member& gone = members_.at(position->second);
+  const node_id node = position->second;
+  member& gone = members_.at(node);
   nodes_.erase(position);
   gone.link.reset();
   gone.link_ended_at = now;
   wake_at(lost_at(gone));
+  note_absence(node, gone, now);
 }
 
 ELASTIC_DECL std::optional<time_point> rendezvous_coordinator::alone_since(
@@ -32094,6 +33616,7 @@ ELASTIC_DECL std::optional<time_point> rendezvous_coordinator::alone_since(
 ELASTIC_DECL void rendezvous_coordinator::advance(time_point now) {
   if (now < next_) return;
   for (const node_id& node : overdue_nodes(now)) give_up(node, now);
+  if (!excluded_.is_empty()) ++content_version_;
   excluded_.forget_past(now);
   settle_all_ = true;
   settle(now);
@@ -32107,12 +33630,12 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
     dropped_.push_back(from);
     return;
   }
-  if (const auto why = objection(request)) {
-    ends_.erase(from);
-    answers_.push_back({from, rendezvous_messages::refused{false, *why}});
-    return;
+  if (const auto why = objection(request)) return refuse(from, *why);
+  if (!make_room_for(request.node, now)) return refuse(from, no_room());
+  if (members_.empty() && !has_settings_) {
+    settings_ = request.settings;
+    if (most_patience_) settings_.bound_patience(*most_patience_);
   }
-  if (members_.empty() && !has_settings_) settings_ = request.settings;
   recognize(request.node);
   const auto [position, is_new] = members_.try_emplace(request.node);
   member& node = position->second;
@@ -32124,6 +33647,7 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
   node.ends = ends_[from];
   node.heard = now;
   node.link_ended_at.reset();
+  note_arrival(request.node, node);
   node.has_witness = request.has_witness;
   node.witness.reset();
   node.witness_ended_at.reset();
@@ -32136,11 +33660,67 @@ ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
   take_over(request, node, now);
   list(request.node, node);
   answer(request.node, rendezvous_messages::welcome{!is_new, settings_, term_});
-  if (node.has_reports && demand_ != report_demand::nothing) {
-    answer(request.node, rendezvous_messages::report_wanted{demand_});
-  }
+  ask_for_reports(node);
   if (ending_) return answer(request.node, rendezvous_messages::closed{ending_->how, ending_->why});
   if (!is_new) repeat_news(request.node, now);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::refuse(connection from, std::string why) {
+  ends_.erase(from);
+  answers_.push_back({from, rendezvous_messages::refused{false, std::move(why)}});
+}
+
+ELASTIC_DECL std::size_t rendezvous_coordinator::most_connected() const {
+  return 2 * static_cast<std::size_t>(settings_.max_nodes) + limits::rendezvous_spare_nodes;
+}
+
+ELASTIC_DECL bool rendezvous_coordinator::make_room_for(const node_id& node, time_point now) {
+  const auto known = members_.find(node);
+  const bool takes_up_its_own = known != members_.end() && known->second.link;
+  if (takes_up_its_own || nodes_.size() < most_connected()) return true;
+  if (idle_.size() == 0) return false;
+  // One that wants something comes back, and is greeted again.
+  give_up(node_id(idle_.first()), now);
+  return true;
+}
+
+ELASTIC_DECL std::string rendezvous_coordinator::no_room() const {
+  return fmt::format(
+      "the job '{}' has {} nodes, the most that its server keeps a connection to where max_nodes "
+      "is {}: twice as many, and {} more",
+      run_id_, most_connected(), settings_.max_nodes, limits::rendezvous_spare_nodes);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::note_arrival(const node_id& node, member& entry) {
+  gone_.remove(entry.gone);
+  idle_.remove(entry.idle);
+  if (!entry.has_asked) entry.idle = idle_.add(node);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::note_absence(const node_id& node, member& entry,
+                                                       time_point now) {
+  idle_.remove(entry.idle);
+  const bool has_place =
+      state_.participants.count(node) != 0 || state_.wait_list.count(node) != 0;
+  entry.gone = gone_.add(node, has_place);
+  const std::size_t most =
+      static_cast<std::size_t>(settings_.max_nodes) + limits::rendezvous_gone_nodes;
+  if (gone_.size() <= most) return;
+  give_up(node_id(gone_.first()), now);
+  // Others may have to hear of it.
+  wake_at(now);
+}
+
+ELASTIC_DECL std::size_t rendezvous_coordinator::bytes_of(connection link) const {
+  const auto position = nodes_.find(link);
+  if (position == nodes_.end()) return 0;
+  // The node's name stands in several tables.
+  constexpr std::size_t copies = 6;
+  const node_id& node = position->second;
+  const member& of = members_.at(node);
+  return sizeof(member) + copies * (sizeof(node_id) + node.host.size()) + of.name.size() +
+         of.offer.address.size() + of.own_addresses.size() +
+         (of.former ? of.former->server.size() : 0) + (of.pause ? of.pause->size() : 0);
 }
 
 ELASTIC_DECL void rendezvous_coordinator::welcome_witness(connection from, const node_id& node) {
@@ -32193,10 +33773,11 @@ ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
 
 ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::hello& request,
                                                     const member& node, time_point now) {
+  ++content_version_;
   const bool had_server = request.most_term != 0 && request.most_term != term_;
   // The clock of this host may be behind that of the former one. Of several servers the one that
   // leads is asked for a greater term before.
-  if (request.most_term > term_ && !has_settings_) term_ = request.most_term + 1;
+  if (request.most_term > term_ && !is_elected_) term_ = request.most_term + 1;
   if (request.former) {
     restarts_ = std::max(restarts_, request.former->restarts);
     begin_at(request.former->round + 1);
@@ -32208,7 +33789,7 @@ ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::h
     former_.told(*request.former, node.ends.here, silence, now);
   }
   // Of several servers the register tells which rounds there were.
-  if (had_server && !has_settings_) former_.told_server(request.most_term, silence, now);
+  if (had_server && !is_elected_) former_.told_server(request.most_term, silence, now);
   wake_at(former_.over_at());
 }
 
@@ -32233,7 +33814,8 @@ ELASTIC_DECL void rendezvous_coordinator::begin_at(std::int64_t round) {
 
 ELASTIC_DECL void rendezvous_coordinator::repeat_news(const node_id& node, time_point now) {
   if (!state_.complete || state_.participants.count(node) == 0) return;
-  if (!members_.at(node).join_deadline && !is_inherited_) answer_placed(node, now);
+  const member& entry = members_.at(node);
+  if (!entry.join_deadline && !is_inherited_) answer_placed(node, entry, now);
   if (change_) answer(node, rendezvous_messages::changed{state_.round, *change_});
   if (all_finished_) answer(node, rendezvous_messages::all_finished{state_.round});
 }
@@ -32242,6 +33824,8 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
                                                const rendezvous_messages::join& request,
                                                time_point now) {
   member& entry = members_.at(node);
+  entry.has_asked = true;
+  idle_.remove(entry.idle);
   // A round that no server can have made.
   if (request.after > std::max(limits::rendezvous_told_number, state_.round)) {
     const std::string why =
@@ -32257,18 +33841,19 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   note_account(entry, request.after, now);
   // Who is in the round was told by its end.
   if (is_paused() && state_.participants.count(node) == 0) answer_hold(node, "the job pauses");
-  if (!state_.complete || state_.participants.count(node) == 0) return step(node, now);
+  if (!state_.complete || state_.participants.count(node) == 0) return step(node, entry, now);
   // A repeated request, if this round is the one that it asked for; but a former server may not
   // have placed it there.
-  if (request.after < state_.round && !is_inherited_) return step(node, now);
+  if (request.after < state_.round && !is_inherited_) return step(node, entry, now);
   // Those whose workers have succeeded would else wait for it, or take the job for done.
   if (some_finished_ && !entry.has_finished) {
     announce(change_kind::node_lost,
              fmt::format("node {} meets again before its workers have succeeded", node.text()));
   }
   announce(change_kind::node_waiting, fmt::format("node {} waits to join", node.text()));
+  if (entry.has_finished) --finished_;
   carry_out(detail::round_action::leave_to_rejoin, "meets again", node, now);
-  step(node, now);
+  step(node, entry, now);
 }
 
 ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
@@ -32289,9 +33874,10 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   if (change_) return answer(node, rendezvous_messages::changed{state_.round, *change_});
   // Workers whose peers vanish fail, too: that is not their fault.
   if (const auto missing = missing_participant()) {
-    return announce(change_kind::node_lost, fmt::format("node {} is gone", missing->text()));
+    return announce(change_kind::node_lost, fmt::format("node {} is gone", name_of(*missing)));
   }
   restarts_ = std::min(restarts_ + 1, limits::job_restarts);
+  ++content_version_;
   announce(change_kind::worker_failed, detail::failure_text(node, request.what));
 }
 
@@ -32300,7 +33886,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
                                                time_point) {
   if (!state_.complete || request.round != state_.round) return;
   if (state_.participants.count(node) == 0) return;
-  members_.at(node).has_finished = true;
+  if (!std::exchange(members_.at(node).has_finished, true)) ++finished_;
   some_finished_ = true;
   look_whether_all_finished();
   if (all_finished_) answer(node, rendezvous_messages::all_finished{state_.round});
@@ -32329,7 +33915,7 @@ ELASTIC_DECL void rendezvous_coordinator::end_pause(const node_id& node, time_po
   std::optional<std::string>& pause = members_.at(node).pause;
   if (!std::exchange(pause, std::nullopt) || --pauses_ > 0) return;
   log_.info("rendezvous of job '{}': the pause is over", run_id_);
-  for (const node_id& waiting : joining_) {
+  for (const node_id& waiting : counted(joining_)) {
     member& entry = members_.at(waiting);
     entry.join_deadline = now + entry.join_timeout;
   }
@@ -32352,11 +33938,12 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& from,
   if (ending_) return answer(from, rendezvous_messages::closed{ending_->how, ending_->why});
   // It has to fit into the register of several servers, with all that is there besides.
   ending_ = ending{request.end, detail::short_line(request.why, limits::ending_text_bytes)};
+  ++content_version_;
   state_.closed = true;
   log_.info("rendezvous of job '{}': closed: {}", run_id_, ending_->why);
-  for (const auto& [node, entry] : members_) {
-    if (joining_.count(node) != 0) continue;
-    answer(node, rendezvous_messages::closed{ending_->how, ending_->why});
+  for (const auto& [node, entry] : counted(members_)) {
+    if (entry.join_deadline) continue;
+    answer(entry, rendezvous_messages::closed{ending_->how, ending_->why});
   }
   settle_all_ = true;
 }
@@ -32375,13 +33962,19 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
 }
 
 ELASTIC_DECL node_id rendezvous_coordinator::former_node(std::uint64_t number) {
-  return {"former", 0, 0, {number, 0}};
+  return {"former", -1, 0, {number, 0}};
+}
+
+ELASTIC_DECL std::string rendezvous_coordinator::name_of(const node_id& node) {
+  return node.pid < 0 ? "of the former server" : node.text();
 }
 
 ELASTIC_DECL void rendezvous_coordinator::expect(std::uint64_t number, time_point until) {
   const node_id node = former_node(number);
   state_.participants.emplace(node, static_cast<int>(state_.participants.size()));
-  members_[node].heard = until - settings_.silence();
+  member& entry = members_[node];
+  entry.heard = until - settings_.silence();
+  entry.has_asked = true;
   wake_at(until);
 }
 
@@ -32395,23 +33988,26 @@ ELASTIC_DECL void rendezvous_coordinator::recognize(const node_id& node) {
   members_.insert(std::move(entry));
 }
 
-ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, time_point now) {
+ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, member& entry,
+                                               time_point now) {
+  ++looked_at_;
   if (is_held(now)) return;
   if (former_.is_known() && !std::exchange(has_released_, true)) release(now);
-  if (stands_aside(node, now)) return;
+  if (stands_aside(node, entry, now)) return;
   for (;;) {
-    member& entry = members_.at(node);
     const detail::round_decision decision = detail::decide_join(
         state_, node, settings_, detail::round_rules::direct, now, *entry.join_deadline);
     switch (decision.action) {
       case detail::round_action::wait: return;
-      case detail::round_action::placed: end_joining(node); return answer_placed(node, now);
+      case detail::round_action::placed:
+        end_joining(node, entry);
+        return answer_placed(node, entry, now);
       case detail::round_action::refuse_closed:
-        end_joining(node);
-        return answer(node, rendezvous_messages::closed{ending_->how, ending_->why});
+        end_joining(node, entry);
+        return answer(entry, rendezvous_messages::closed{ending_->how, ending_->why});
       case detail::round_action::refuse_timeout:
-        end_joining(node);
-        return answer(node, rendezvous_messages::refused{true, missing_nodes()});
+        end_joining(node, entry);
+        return answer(entry, rendezvous_messages::refused{true, missing_nodes()});
       default: carry_out(decision.action, decision.reason, node, now);
     }
     if (decision.action == detail::round_action::leave_redundancy_list) {
@@ -32431,9 +34027,8 @@ ELASTIC_DECL void rendezvous_coordinator::carry_out(detail::round_action action,
   ++roster_version_;
   log_.debug("rendezvous of job '{}', round {}: node {} {}: {}", run_id_, round, node.text(),
              verb_of(action), reason);
-  const bool frees_place = action == detail::round_action::leave_round ||
-                           action == detail::round_action::leave_wait_list;
-  if (frees_place || round != state_.round || was_complete != state_.complete) {
+  const bool matters_to_others = detail::frees_others(state_, action, settings_);
+  if (matters_to_others || round != state_.round || was_complete != state_.complete) {
     settle_all_ = true;
   }
   if (round != state_.round) begin_round();
@@ -32449,8 +34044,9 @@ ELASTIC_DECL bool rendezvous_coordinator::is_held_by_former(time_point now) cons
 ELASTIC_DECL void rendezvous_coordinator::release(time_point now) {
   state_.unknown_nodes = false;
   std::vector<node_id> coming;
-  for (const node_id& node : waiting_nodes()) {
-    if (detail::contains(state_, node) || stands_aside(node, now)) continue;
+  for (known_node* const waiting : waiting_nodes()) {
+    auto& [node, entry] = *waiting;
+    if (detail::contains(state_, node) || stands_aside(node, entry, now)) continue;
     // It may have been given a place before anybody told of the former server, whose nodes go
     // first.
     const detail::round_decision leaving = detail::decide_leave(state_, node);
@@ -32474,26 +34070,30 @@ ELASTIC_DECL void rendezvous_coordinator::begin_round() {
   is_inherited_ = false;
   some_finished_ = false;
   all_finished_ = false;
-  for (auto& [node, entry] : members_) entry.has_finished = false;
+  ++content_version_;
+  finished_ = 0;
+  for (auto& [node, entry] : counted(members_)) entry.has_finished = false;
 }
 
 ELASTIC_DECL void rendezvous_coordinator::settle(time_point now) {
   do {
     while (std::exchange(settle_all_, false)) {
-      for (const node_id& node : waiting_nodes()) {
-        if (joining_.count(node) != 0) step(node, now);
+      for (known_node* const waiting : waiting_nodes()) {
+        auto& [node, entry] = *waiting;
+        if (entry.join_deadline) step(node, entry, now);
       }
     }
   } while (forgive_if_short(now));
 }
 
-ELASTIC_DECL std::vector<node_id> rendezvous_coordinator::waiting_nodes() const {
-  std::vector<node_id> waiting;
-  std::vector<node_id> strangers;
-  for (const node_id& node : joining_) {
-    const member& entry = members_.at(node);
+ELASTIC_DECL auto rendezvous_coordinator::waiting_nodes() -> std::vector<known_node*> {
+  std::vector<known_node*> waiting;
+  std::vector<known_node*> strangers;
+  for (const node_id& node : counted(joining_)) {
+    known_node& each = *members_.find(node);
+    const member& entry = each.second;
     const bool is_known = entry.former.has_value() || known_names_.contains(entry.name);
-    (is_known ? waiting : strangers).push_back(node);
+    (is_known ? waiting : strangers).push_back(&each);
   }
   waiting.insert(waiting.end(), strangers.begin(), strangers.end());
   return waiting;
@@ -32501,22 +34101,24 @@ ELASTIC_DECL std::vector<node_id> rendezvous_coordinator::waiting_nodes() const 
 
 ELASTIC_DECL void rendezvous_coordinator::keep_out(const detail::exclusion& who, time_point now) {
   excluded_.add(who, now);
+  ++content_version_;
   settle_all_ = true;
   log_.warning("rendezvous of job '{}': node '{}' is kept out for {:g} s: {}", run_id_, who.name,
                std::chrono::duration<double>(who.remaining).count(), who.why);
 }
 
-ELASTIC_DECL bool rendezvous_coordinator::stands_aside(const node_id& node, time_point now) {
-  const bool runs = state_.complete && detail::contains(state_, node);
-  member& entry = members_.at(node);
+ELASTIC_DECL bool rendezvous_coordinator::stands_aside(const node_id& node, member& entry,
+                                                       time_point now) {
   std::optional<detail::exclusion> why;
-  if (!runs && !state_.closed && !excluded_.is_empty()) why = excluded_.find(entry.name, now);
+  if (!state_.closed && !excluded_.is_empty()) why = excluded_.find(entry.name, now);
+  // Not from a round that runs.
+  if (why && state_.complete && detail::contains(state_, node)) why.reset();
   if (!why) {
-    if (std::exchange(entry.is_kept_out, false)) entry.join_deadline = now + entry.join_timeout;
+    if (note_kept_out(entry, false)) entry.join_deadline = now + entry.join_timeout;
     return false;
   }
   wake_at(now + why->remaining);
-  if (std::exchange(entry.is_kept_out, true)) return true;
+  if (note_kept_out(entry, true)) return true;
   const detail::round_decision decision = detail::decide_leave(state_, node);
   carry_out(decision.action, "is kept out", node, now);
   answer_hold(node, fmt::format("node '{}' is kept out for {:.0f} s more: {}", why->name,
@@ -32525,13 +34127,25 @@ ELASTIC_DECL bool rendezvous_coordinator::stands_aside(const node_id& node, time
   return true;
 }
 
+ELASTIC_DECL bool rendezvous_coordinator::note_kept_out(member& entry, bool is_kept_out) {
+  const bool was_kept_out = std::exchange(entry.is_kept_out, is_kept_out);
+  if (is_kept_out && !was_kept_out) ++kept_out_;
+  if (was_kept_out && !is_kept_out) --kept_out_;
+  return was_kept_out;
+}
+
+ELASTIC_DECL std::vector<std::string> rendezvous_coordinator::kept_out_names() const {
+  std::vector<std::string> names;
+  for (const node_id& node : counted(joining_)) {
+    const member& entry = members_.at(node);
+    if (entry.is_kept_out) names.push_back(entry.name);
+  }
+  return names;
+}
+
 ELASTIC_DECL bool rendezvous_coordinator::forgive_if_short(time_point now) {
   if (excluded_.is_empty() && !short_since_) return false;
-  std::vector<std::string> kept;
-  for (const node_id& node : joining_) {
-    if (members_.at(node).is_kept_out) kept.push_back(members_.at(node).name);
-  }
-  const std::size_t ready = joining_.size() - kept.size();
+  const std::size_t ready = joining_.size() - kept_out_;
   const auto least = static_cast<std::size_t>(settings_.min_nodes);
   const bool has_round = state_.complete || state_.closed || is_held(now);
   if (has_round || ready >= least || joining_.size() < least) {
@@ -32543,24 +34157,25 @@ ELASTIC_DECL bool rendezvous_coordinator::forgive_if_short(time_point now) {
   wake_at(due);
   if (now < due) return false;
   short_since_.reset();
-  const std::string name = excluded_.first_of(kept);
+  const std::string name = excluded_.first_of(kept_out_names());
   log_.warning(
       "rendezvous of job '{}': node '{}' comes back before its time: without those that are kept "
       "out there are {} of at least {} nodes",
       run_id_, name, ready, least);
   excluded_.forgive(name);
+  ++content_version_;
   settle_all_ = true;
   return true;
 }
 
-ELASTIC_DECL void rendezvous_coordinator::end_joining(const node_id& node) {
+ELASTIC_DECL void rendezvous_coordinator::end_joining(const node_id& node, member& entry) {
   joining_.erase(node);
-  members_.at(node).join_deadline.reset();
+  entry.join_deadline.reset();
 }
 
 ELASTIC_DECL std::vector<node_id> rendezvous_coordinator::overdue_nodes(time_point now) const {
   std::vector<node_id> overdue;
-  for (const auto& [node, entry] : members_) {
+  for (const auto& [node, entry] : counted(members_)) {
     if (lost_at(entry) <= now) overdue.push_back(node);
   }
   return overdue;
@@ -32594,16 +34209,22 @@ ELASTIC_DECL void rendezvous_coordinator::give_up(const node_id& node, time_poin
 
 ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::string_view how,
                                                  time_point now) {
-  if (members_.at(node).witness) drop(*members_.at(node).witness);
+  member& entry = members_.at(node);
+  if (entry.witness) drop(*entry.witness);
+  idle_.remove(entry.idle);
+  gone_.remove(entry.gone);
   end_pause(node, now);
-  const bool has_finished = members_.at(node).has_finished;
-  if (how != "left") note_lost(node, members_.at(node));
+  const bool has_finished = entry.has_finished;
+  if (how != "left") note_lost(node, entry);
   if (how == "left") have_some_left_ = true;
   const bool ran = state_.complete && state_.participants.count(node) != 0;
+  if (ran && has_finished) --finished_;
+  if (entry.is_reporting) --reporting_;
+  note_kept_out(entry, false);
   members_.erase(node);
   joining_.erase(node);
   if (ran && !has_finished && !ending_) {
-    announce(change_kind::node_lost, fmt::format("node {} {}", node.text(), how));
+    announce(change_kind::node_lost, fmt::format("node {} {}", name_of(node), how));
   }
   const detail::round_decision decision = detail::decide_leave(state_, node);
   carry_out(decision.action, how, node, now);
@@ -32611,7 +34232,7 @@ ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::strin
 }
 
 ELASTIC_DECL std::optional<node_id> rendezvous_coordinator::missing_participant() const {
-  for (const auto& [node, rank] : state_.participants) {
+  for (const auto& [node, rank] : counted(state_.participants)) {
     const auto position = members_.find(node);
     if (position == members_.end() || !position->second.link) return node;
   }
@@ -32629,19 +34250,17 @@ ELASTIC_DECL void rendezvous_coordinator::announce(rendezvous_change change) {
   change.restarts = restarts_;
   change_ = std::move(change);
   log_.info("rendezvous of job '{}', round {}: {}", run_id_, state_.round, change_->what);
-  for (const auto& [node, rank] : state_.participants) {
+  for (const auto& [node, rank] : counted(state_.participants)) {
     answer(node, rendezvous_messages::changed{state_.round, *change_});
   }
 }
 
 ELASTIC_DECL void rendezvous_coordinator::look_whether_all_finished() {
   if (!some_finished_ || all_finished_ || change_ || state_.participants.empty()) return;
-  for (const auto& [node, rank] : state_.participants) {
-    const auto position = members_.find(node);
-    if (position != members_.end() && !position->second.has_finished) return;
-  }
+  if (finished_ < state_.participants.size()) return;
   all_finished_ = true;
-  for (const auto& [node, rank] : state_.participants) {
+  ++content_version_;
+  for (const auto& [node, rank] : counted(state_.participants)) {
     answer(node, rendezvous_messages::all_finished{state_.round});
   }
 }
@@ -32649,7 +34268,7 @@ ELASTIC_DECL void rendezvous_coordinator::look_whether_all_finished() {
 ELASTIC_DECL void rendezvous_coordinator::answer_peers(const node_id& node) {
   const std::size_t most_bytes = limits::rendezvous_message_bytes / 4;
   rendezvous_messages::peers part{state_.round, ""};
-  for (const auto& [other, rank] : state_.participants) {
+  for (const auto& [other, rank] : counted(state_.participants)) {
     const auto position = members_.find(other);
     if (position == members_.end() || position->second.own_addresses.empty()) continue;
     part.addresses += position->second.own_addresses + ' ' + position->second.ends.there + ' ';
@@ -32660,11 +34279,16 @@ ELASTIC_DECL void rendezvous_coordinator::answer_peers(const node_id& node) {
   if (!part.addresses.empty()) answer(node, part);
 }
 
-ELASTIC_DECL void rendezvous_coordinator::answer_placed(const node_id& node, time_point now) {
-  if (state_.participants.at(node) == 0) answer_peers(node);
-  answer(node,
-         rendezvous_messages::placed{state_.round, state_.participants.at(node), world_, master_,
-                                     round_restarts_, round_term_, host_rank_, excluded_.at(now)});
+ELASTIC_DECL void rendezvous_coordinator::answer_placed(const node_id& node, const member& entry,
+                                                        time_point now) {
+  const int rank = state_.participants.at(node);
+  if (rank == 0) answer_peers(node);
+  answer(entry, rendezvous_messages::placed{state_.round, rank, world_, master_, round_restarts_,
+                                            round_term_, host_rank_, excluded_.at(now)});
+}
+
+ELASTIC_DECL void rendezvous_coordinator::tell_waiting(const std::string& why) {
+  for (const auto& [node, unused] : counted(state_.participants)) answer_hold(node, why);
 }
 
 ELASTIC_DECL void rendezvous_coordinator::answer_hold(const node_id& node, std::string why) {
@@ -32673,8 +34297,11 @@ ELASTIC_DECL void rendezvous_coordinator::answer_hold(const node_id& node, std::
 
 ELASTIC_DECL void rendezvous_coordinator::answer(const node_id& node, rendezvous_answer reply) {
   const auto position = members_.find(node);
-  if (position == members_.end() || !position->second.link) return;
-  answers_.push_back({*position->second.link, std::move(reply)});
+  if (position != members_.end()) answer(position->second, std::move(reply));
+}
+
+ELASTIC_DECL void rendezvous_coordinator::answer(const member& entry, rendezvous_answer reply) {
+  if (entry.link) answers_.push_back({*entry.link, std::move(reply)});
 }
 
 ELASTIC_DECL std::string rendezvous_coordinator::missing_nodes() const {
@@ -32691,9 +34318,10 @@ ELASTIC_DECL void rendezvous_coordinator::note_completion() {
   round_restarts_ = restarts_;
   round_term_ = term_;
   kept_round_ = state_.round;
+  ++content_version_;
   kept_members_.clear();
   if (known_names_.size() > limits::nodes) known_names_.clear();
-  for (const auto& [node, rank] : state_.participants) {
+  for (const auto& [node, rank] : counted(state_.participants)) {
     kept_members_.push_back(node.number.high);
     const auto position = members_.find(node);
     if (position != members_.end()) known_names_.insert(position->second.name);
@@ -32733,9 +34361,21 @@ ELASTIC_DECL void rendezvous_coordinator::choose_master() {
 
 ELASTIC_DECL void rendezvous_coordinator::demand_reports(report_demand demand) {
   if (std::exchange(demand_, demand) == demand) return;
-  for (const auto& [node, entry] : members_) {
-    if (entry.has_reports) answer(node, rendezvous_messages::report_wanted{demand});
+  const bool ends = demand == report_demand::nothing;
+  for (auto& [node, entry] : counted(members_)) {
+    ask_for_reports(entry);
+    if (ends && entry.is_reporting) answer(entry, rendezvous_messages::report_wanted{demand});
+    if (ends) entry.is_reporting = false;
   }
+  if (ends) reporting_ = 0;
+}
+
+/// Whether it is new or has lost its connection, it has to be told.
+ELASTIC_DECL void rendezvous_coordinator::ask_for_reports(member& entry) {
+  if (!entry.has_reports || demand_ == report_demand::nothing) return;
+  if (!entry.is_reporting && reporting_ >= limits::viewed_nodes) return;
+  if (!std::exchange(entry.is_reporting, true)) ++reporting_;
+  answer(entry, rendezvous_messages::report_wanted{demand_});
 }
 
 ELASTIC_DECL void rendezvous_coordinator::list(const node_id& node, member& entry) {
@@ -32806,14 +34446,10 @@ ELASTIC_DECL auto rendezvous_coordinator::links() const -> std::vector<connectio
 
 ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
   next_ = time_point::max();
-  for (const auto& [node, entry] : members_) {
+  for (const auto& [node, entry] : counted(members_)) {
     wake_at(lost_at(entry));
-    const bool is_in_last_call =
-        detail::is_in_last_call(state_, node, settings_, detail::round_rules::direct);
-    const bool stands_by = state_.redundancy_list.count(node) != 0;
-    const bool waits_on = is_held(now) || entry.is_kept_out || is_in_last_call || stands_by;
-    if (entry.is_kept_out && joining_.count(node) != 0) wake_at(excluded_.end_of(entry.name));
-    if (entry.join_deadline && !waits_on) {
+    if (entry.is_kept_out) wake_at(excluded_.end_of(entry.name));
+    if (entry.join_deadline && !waits_without_end(node, entry, now)) {
       wake_at(std::max(*entry.join_deadline, now) + duration(1));
     }
   }
@@ -32823,6 +34459,13 @@ ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
   if (short_since_) wake_at(*short_since_ + settings_.last_call_timeout);
   // Once it is over, those that could not grow then wait for one more node, not for the time.
   if (state_.scale_up_at && *state_.scale_up_at > now) wake_at(*state_.scale_up_at);
+}
+
+ELASTIC_DECL bool rendezvous_coordinator::waits_without_end(const node_id& node,
+                                                            const member& entry,
+                                                            time_point now) const {
+  return is_held(now) || entry.is_kept_out || state_.redundancy_list.count(node) != 0 ||
+         detail::is_in_last_call(state_, node, settings_, detail::round_rules::direct);
 }
 
 ELASTIC_DECL std::string_view rendezvous_coordinator::verb_of(detail::round_action action) {
@@ -32863,6 +34506,11 @@ ELASTIC_DECL rendezvous_service::~rendezvous_service() {
   if (reports_) reports_->end_serving(this);
 }
 
+ELASTIC_DECL void rendezvous_service::set_own_job(std::string run_id,
+                                                  const rendezvous_settings& settings) {
+  own_ = own_job{std::move(run_id), settings};
+}
+
 ELASTIC_DECL void rendezvous_service::show(std::string run_id,
                                            std::shared_ptr<report_exchange> reports) {
   shown_job_ = std::move(run_id);
@@ -32898,6 +34546,7 @@ ELASTIC_DECL task<void> rendezvous_service::run() {
       if (on_change_) on_change_(*job);
       deliver(*job);
     }
+    compare_waits();
   }
 }
 
@@ -32907,11 +34556,18 @@ ELASTIC_DECL auto rendezvous_service::begin(client& from) -> std::unique_ptr<con
 
 ELASTIC_DECL rendezvous_service::node_conversation::node_conversation(rendezvous_service& of,
                                                                       client& from)
-    : of_(of), id_(of.enter(from)), frames_(limits::rendezvous_message_bytes) {}
+    : of_(of), id_(of.enter(from)), frames_(limits::first_message_bytes) {}
 
 ELASTIC_DECL void rendezvous_service::node_conversation::received(std::string_view bytes) {
   frames_.append(bytes);
-  while (const auto message = frames_.next()) of_.received(id_, *message);
+  while (const auto message = frames_.next()) {
+    of_.received(id_, *message);
+    frames_.raise_bound(limits::rendezvous_message_bytes);
+  }
+}
+
+ELASTIC_DECL bool rendezvous_service::node_conversation::has_begun() const {
+  return of_.connections_.at(id_).job != nullptr;
 }
 
 ELASTIC_DECL auto rendezvous_service::enter(client& from) -> connection {
@@ -32934,6 +34590,7 @@ ELASTIC_DECL void rendezvous_service::received(connection id, std::string_view m
   node_connection& from = connections_.at(id);
   if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&request)) {
     if (!from.job) introduce(id, from, greeting->run_id);
+    limit_nodes(id, *from.job, greeting->node);
   } else if (const auto* second = std::get_if<rendezvous_messages::witness>(&request)) {
     // Only of a job that is there.
     if (!from.job && jobs_.count(second->run_id) != 0) introduce(id, from, second->run_id);
@@ -32946,9 +34603,34 @@ ELASTIC_DECL void rendezvous_service::received(connection id, std::string_view m
   const std::shared_ptr<rendezvous_coordinator> job = from.job;
   job->received(id, request, time_->now());
   const bool is_sign = std::holds_alternative<rendezvous_messages::keep_alive>(request);
+  if (!is_sign) from.node_bytes = job->bytes_of(id);
   if (on_change_ && !is_sign) on_change_(*job);
   deliver(*job);
   plan(*job);
+}
+
+ELASTIC_DECL std::size_t rendezvous_service::held_by(connection id) const {
+  const auto position = connections_.find(id);
+  if (position == connections_.end()) return 0;
+  return position->second.node_bytes + position->second.unsent.size();
+}
+
+ELASTIC_DECL void rendezvous_service::limit_nodes(connection id, const rendezvous_coordinator& job,
+                                                  const node_id& node) {
+  if (is_own(job.run_id()) || job.knows(node)) return;
+  const std::size_t most = own_ ? limits::rendezvous_other_nodes : limits::nodes;
+  std::size_t nodes = 0;
+  for (const auto& [run_id, each] : jobs_) {
+    if (!is_own(run_id)) nodes += each->size();
+  }
+  if (nodes < most) return;
+  refuse(id, fmt::format("{} at this server have {} nodes, which is the most",
+                         own_ ? "the jobs beside its own" : "the jobs", most));
+}
+
+ELASTIC_DECL void rendezvous_service::refuse(connection id, const std::string& why) {
+  send(id, rendezvous_messages::refused{false, why});
+  throw error(errc::protocol_violation, why);
 }
 
 ELASTIC_DECL void rendezvous_service::introduce(connection id, node_connection& from,
@@ -32957,7 +34639,7 @@ ELASTIC_DECL void rendezvous_service::introduce(connection id, node_connection& 
   if (position == jobs_.end() && may_speak_) {
     throw error(errc::protocol_violation, "a node of another job than the one that meets here");
   }
-  if (position == jobs_.end()) make_room();
+  if (position == jobs_.end() && !is_own(run_id)) make_room(id);
   from.job = position != jobs_.end() ? position->second : begin_job(run_id);
   const auto here = from.peer->here();
   const auto there = from.peer->there();
@@ -32975,20 +34657,25 @@ ELASTIC_DECL std::shared_ptr<rendezvous_coordinator> rendezvous_service::begin_j
       std::chrono::duration_cast<std::chrono::milliseconds>(today).count();
   last_term_ = std::max(last_term_ + 1, milliseconds);
   auto job = std::make_shared<rendezvous_coordinator>(run_id, log_, last_term_);
+  if (is_own(run_id)) {
+    job->begin_with(own_->settings);
+  } else if (own_) {
+    job->bound_patience(own_->settings);
+  }
   if (run_id == shown_job_) listed_version_ = 0;
   jobs_.emplace(run_id, job);
   return job;
 }
 
-ELASTIC_DECL void rendezvous_service::make_room() {
+ELASTIC_DECL void rendezvous_service::make_room(connection id) {
   std::erase_if(
       jobs_, [](const auto& job) { return job.second->is_idle() && !job.second->state().closed; });
   if (jobs_.size() < limits::rendezvous_jobs) return;
-  std::erase_if(jobs_, [](const auto& job) { return job.second->is_idle(); });
+  std::erase_if(jobs_,
+                [this](const auto& job) { return job.second->is_idle() && !is_own(job.first); });
   if (jobs_.size() < limits::rendezvous_jobs) return;
-  throw error(errc::protocol_violation,
-              fmt::format("a node of one more job than the {} that may meet here",
-                          limits::rendezvous_jobs));
+  refuse(id,
+         fmt::format("{} jobs meet at this server, which is the most", limits::rendezvous_jobs));
 }
 
 ELASTIC_DECL void rendezvous_service::pass_demand() {
@@ -33012,13 +34699,97 @@ ELASTIC_DECL void rendezvous_service::pass_reports(rendezvous_coordinator& job) 
   for (const auto& report : job.take_reports()) reports_->reported(report.node, report.text);
 }
 
+ELASTIC_DECL void rendezvous_service::note_wait(const rendezvous_coordinator& job) {
+  if (job.is_short()) {
+    waits_.try_emplace(job.run_id(), wait{time_->now()});
+  } else {
+    waits_.erase(job.run_id());
+  }
+}
+
+ELASTIC_DECL time_point rendezvous_service::next_comparison() const {
+  if (waits_.size() < 2) return time_point::max();
+  std::vector<time_point> begun;
+  for (const auto& [run_id, each] : waits_) begun.push_back(each.since);
+  std::nth_element(begun.begin(), begun.begin() + 1, begun.end());
+  const time_point second = begun[1];
+  time_point next = time_point::max();
+  for (const auto& [run_id, each] : waits_) {
+    if (!each.is_told) next = std::min(next, std::max(each.since, second) + other_job_patience);
+  }
+  return next;
+}
+
+ELASTIC_DECL void rendezvous_service::compare_waits() {
+  const time_point begun = time_->now() - other_job_patience;
+  std::vector<std::string> names;
+  for (const auto& [run_id, each] : waits_) {
+    if (each.since <= begun) names.push_back(run_id);
+  }
+  if (names.size() < 2) return;
+  for (const std::string& name : names) {
+    if (std::exchange(waits_.at(name).is_told, true)) continue;
+    const std::string& other = name == names.front() ? names[1] : names.front();
+    const auto job = jobs_.find(name);
+    if (job == jobs_.end()) continue;
+    job->second->tell_waiting(
+        fmt::format("another job, '{}', waits for nodes at the same endpoint: if both are to be "
+                    "one job, give all of its nodes the same --rdzv-id",
+                    printable_text(other)));
+    deliver(*job->second);
+  }
+}
+
 ELASTIC_DECL void rendezvous_service::deliver(rendezvous_coordinator& job) {
+  note_wait(job);
   pass_reports(job);
-  if (may_speak_ && !may_speak_(job)) return;
-  for (const auto& answer : job.take_answers()) send(answer.to, answer.what);
+  const bool may_speak = !may_speak_ || may_speak_(job);
+  if (may_speak) send_held();
+  for (const auto& answer : job.take_answers()) {
+    may_speak ? send(answer.to, answer.what) : hold(answer.to, answer.what);
+  }
   for (const connection id : job.take_dropped()) {
-    const auto to = connections_.find(id);
-    if (to != connections_.end()) to->second.peer->hang_up();
+    const auto at = connections_.find(id);
+    if (at == connections_.end()) continue;
+    has_held_ = has_held_ || !may_speak;
+    at->second.ends_then = true;
+    if (may_speak) hang_up(id);
+  }
+}
+
+ELASTIC_DECL void rendezvous_service::hang_up(connection at) {
+  const auto position = connections_.find(at);
+  if (position != connections_.end()) position->second.peer->hang_up();
+}
+
+ELASTIC_DECL void rendezvous_service::hold(connection to, const rendezvous_answer& what) {
+  const auto position = connections_.find(to);
+  if (position == connections_.end() || position->second.ends_then) return;
+  node_connection& at = position->second;
+  has_held_ = true;
+  detail::append_frame(at.unsent, to_text(what));
+  if (at.unsent.size() <= limits::rendezvous_held_bytes) return;
+  log_.info(
+      "rendezvous of job '{}': disconnected a node: more than {} bytes of answers wait until a "
+      "majority of the endpoints knows what they follow from",
+      at.job->run_id(), limits::rendezvous_held_bytes);
+  at.unsent = {};
+  at.ends_then = true;
+  hang_up(to);
+}
+
+ELASTIC_DECL void rendezvous_service::send_held() {
+  if (!std::exchange(has_held_, false)) return;
+  std::vector<connection> waiting;
+  for (const auto& [id, at] : connections_) {
+    if (!at.unsent.empty() || at.ends_then) waiting.push_back(id);
+  }
+  for (const connection id : waiting) {
+    const auto position = connections_.find(id);
+    if (position == connections_.end()) continue;
+    const bool ends_then = position->second.ends_then;
+    position->second.peer->send(std::exchange(position->second.unsent, {}));
+    if (ends_then) hang_up(id);
   }
 }
 
@@ -33036,12 +34807,13 @@ ELASTIC_DECL time_point rendezvous_service::next_deadline() const {
   if (is_listing_due_ && jobs_.count(shown_job_) != 0) {
     next = std::min<time_point>(next, listed_at_ + limits::node_report_pause);
   }
-  return next;
+  return std::min(next, next_comparison());
 }
 
 ELASTIC_DECL void rendezvous_service::plan(const rendezvous_coordinator& job) {
   if (!earlier_) return;
-  if (job.next_deadline() < planned_ || (is_listing_due_ && next_deadline() < planned_)) {
+  const bool is_more_due = is_listing_due_ || waits_.size() > 1;
+  if (job.next_deadline() < planned_ || (is_more_due && next_deadline() < planned_)) {
     earlier_->set();
   }
 }
@@ -33056,7 +34828,7 @@ namespace elastic::detail {
 class candidate::visitor final : public store_extension::conversation {
  public:
   visitor(candidate& of, client& from)
-      : of_(of), from_(from), frames_(limits::rendezvous_message_bytes) {
+      : of_(of), from_(from), frames_(limits::first_message_bytes) {
     of_.visitors_.push_back(this);
   }
   ~visitor() override {
@@ -33075,8 +34847,13 @@ class candidate::visitor final : public store_extension::conversation {
       } else {
         of_.received(*this, *message);
       }
+      if (has_begun()) frames_.raise_bound(limits::rendezvous_message_bytes);
     }
   }
+
+  bool has_begun() const override { return claim || search; }
+
+  std::size_t held() const override { return frames_.held() + (node_ ? node_->held() : 0); }
 
   void say(const candidate_answer& answer) {
     std::string frame;
@@ -33094,6 +34871,9 @@ class candidate::visitor final : public store_extension::conversation {
     append_frame(frame, elastic::to_text(rendezvous_answer(refusal)));
     from_.send(frame);
   }
+
+  /// It is a candidate, and writes registers.
+  void trust() { frames_.raise_bound(limits::rendezvous_register_bytes); }
 
   void dismiss() {
     is_dismissed_ = true;
@@ -33134,23 +34914,8 @@ class candidate::visitor final : public store_extension::conversation {
   std::unique_ptr<conversation> node_;
 };
 
-inline vote_machine begin_votes(const candidate::options& chosen) {
-  vote_machine::options options;
-  options.self = chosen.self;
-  options.candidates = static_cast<int>(chosen.others.size());
-  options.settings = chosen.settings;
-  options.node = chosen.node;
-  options.has_restarted = chosen.has_restarted;
-  options.fast_takeover = chosen.fast_takeover;
-  options.seed = chosen.seed;
-  const auto today = chosen.time->wall_now().time_since_epoch();
-  return vote_machine(options, chosen.time->now(),
-                      std::chrono::duration_cast<std::chrono::milliseconds>(today).count());
-}
-
 ELASTIC_DECL candidate::candidate(options chosen)
     : chosen_(std::move(chosen)),
-      votes_(begin_votes(chosen_)),
       peers_(chosen_.others.size(), nullptr),
       routes_(chosen_.others.size()) {}
 
@@ -33162,6 +34927,7 @@ ELASTIC_DECL task<void> candidate::run() {
     const std::lock_guard lock(executor_access_);
     executor_ = executor;
   }
+  begin_votes();
   earlier_.emplace(executor);
   news_.emplace(executor);
   tasks_.emplace(executor);
@@ -33186,18 +34952,18 @@ ELASTIC_DECL auto candidate::begin(client& from) -> std::unique_ptr<conversation
   return std::make_unique<visitor>(*this, from);
 }
 
-ELASTIC_DECL task<bool> candidate::retire(bool is_over) {
+ELASTIC_DECL task<void> candidate::retire(bool is_over) {
   std::optional<asio::any_io_executor> executor;
   {
     const std::lock_guard lock(executor_access_);
     executor = executor_;
   }
-  if (!executor) co_return true;
-  task<bool> leaving = hand_over(is_over);
-  co_return co_await asio::co_spawn(*executor, std::move(leaving), asio::use_awaitable);
+  if (!executor) co_return;
+  task<void> leaving = hand_over(is_over);
+  co_await asio::co_spawn(*executor, std::move(leaving), asio::use_awaitable);
 }
 
-ELASTIC_DECL task<bool> candidate::hand_over(bool is_over) {
+ELASTIC_DECL task<void> candidate::hand_over(bool is_over) {
   time_source& time = *chosen_.time;
   const time_point limit = time.now() + 2 * chosen_.settings.silence();
   while (is_over) {
@@ -33206,8 +34972,8 @@ ELASTIC_DECL task<bool> candidate::hand_over(bool is_over) {
     news_->reset();
     co_await with_deadline(time, next, news_->wait());
   }
-  const bool is_quiet = is_over ? is_free() : votes_.value().round < 0;
-  votes_.retire(is_over && is_quiet, time.now());
+  const bool is_quiet = is_over ? is_free() : votes_->value().round < 0;
+  votes_->retire(is_over && is_quiet, time.now());
   settle();
   std::vector<std::shared_ptr<message_channel>> channels;
   for (const route& way : routes_) channels.push_back(way.channel);
@@ -33220,11 +34986,11 @@ ELASTIC_DECL task<bool> candidate::hand_over(bool is_over) {
       // It is gone itself.
     }
   }
-  co_return is_quiet;
+  if (is_quiet) remove_mark();
 }
 
 ELASTIC_DECL bool candidate::is_free() const {
-  return service_ ? job_->is_idle() && votes_.is_kept() : votes_.is_done();
+  return service_ ? job_->is_idle() && votes_->is_kept() : votes_->is_done();
 }
 
 ELASTIC_DECL time_point candidate::free_at() const {
@@ -33241,7 +35007,7 @@ ELASTIC_DECL void candidate::received(visitor& from, std::string_view message) {
   const auto request = parse_candidate_request(message);
   if (request) {
     std::visit([&](const auto& content) { take(from, content); }, *request);
-  } else if (from.search && service_ && votes_.serves()) {
+  } else if (from.search && service_ && votes_->serves()) {
     from.enter(service_, message);
   } else {
     // One that asks who leads was sent away before it said so.
@@ -33318,11 +35084,11 @@ ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::seek&
   from.search = request;
   // Terms that follow it are to be told, too.
   if (request.most_term <= limits::rendezvous_told_number / 4) {
-    votes_.told_term(request.most_term, chosen_.time->now());
+    votes_->told_term(request.most_term, chosen_.time->now());
   }
   // It asked once more before it heard.
   if (from.knows_leader) return;
-  if (service_ && votes_.serves() && !is_in_doubt(from)) {
+  if (service_ && votes_->serves() && !is_in_doubt(from)) {
     tell_leader(from);
   } else {
     from.say(candidate_messages::wait{chosen_.self});
@@ -33332,7 +35098,7 @@ ELASTIC_DECL void candidate::take(visitor& from, const candidate_messages::seek&
 template <class Request>
 void candidate::take(visitor& from, const Request& request) {
   if (from.index >= 0 && peers_[static_cast<std::size_t>(from.index)] == &from) {
-    votes_.received(from.index, request, chosen_.time->now());
+    votes_->received(from.index, request, chosen_.time->now());
   }
 }
 
@@ -33402,8 +35168,9 @@ ELASTIC_DECL void candidate::admit(visitor& from) {
   visitor*& place = peers_[static_cast<std::size_t>(from.index)];
   visitor* const former = std::exchange(place, &from);
   if (former != nullptr) former->dismiss();
+  from.trust();
   route& way = route_to(from.index);
-  votes_.entered(from.index, way.node, chosen_.time->now(), way.is_in_place);
+  votes_->entered(from.index, way.node, chosen_.time->now(), way.is_in_place);
   from.say(candidate_messages::accepted());
   way.arrival->set();
 }
@@ -33416,7 +35183,7 @@ ELASTIC_DECL bool candidate::is_in_doubt(const visitor& node) const {
 }
 
 ELASTIC_DECL void candidate::tell_seekers() {
-  if (!service_ || !votes_.serves()) return;
+  if (!service_ || !votes_->serves()) return;
   for (visitor* const entry : std::vector<visitor*>(visitors_)) {
     if (entry->search && !entry->knows_leader && !is_in_doubt(*entry)) tell_leader(*entry);
   }
@@ -33424,14 +35191,14 @@ ELASTIC_DECL void candidate::tell_seekers() {
 
 ELASTIC_DECL void candidate::tell_leader(visitor& node) {
   node.knows_leader = true;
-  node.say(candidate_messages::leads{votes_.term(), chosen_.self});
+  node.say(candidate_messages::leads{votes_->term(), chosen_.self});
 }
 
 ELASTIC_DECL void candidate::gone(visitor& from) {
   std::erase(visitors_, &from);
   if (from.index >= 0 && peers_[static_cast<std::size_t>(from.index)] == &from) {
     peers_[static_cast<std::size_t>(from.index)] = nullptr;
-    votes_.left(from.index, chosen_.time->now());
+    votes_->left(from.index, chosen_.time->now());
   }
   wake();
 }
@@ -33511,7 +35278,7 @@ ELASTIC_DECL task<void> candidate::converse(int peer, std::shared_ptr<message_ch
   const auto former = std::exchange(way.channel, nullptr);
   if (former) {
     note_missing(way, chosen_.time->now());
-    votes_.lost(peer, chosen_.time->now());
+    votes_->lost(peer, chosen_.time->now());
   }
   tell_seekers();
   wake();
@@ -33525,11 +35292,11 @@ ELASTIC_DECL void candidate::note_missing(route& way, time_point since) {
 ELASTIC_DECL void candidate::warn_of_absence(int peer) {
   route& way = route_to(peer);
   const time_point now = chosen_.time->now();
-  const bool is_over = votes_.value().ending || votes_.value().all_finished;
+  const bool is_over = votes_->value().ending || votes_->value().all_finished;
   if (now < way.next_warning || is_over) return;
   way.next_warning = now + absence_reminder;
   way.was_warned_of = true;
-  const int spare = votes_.spare_candidates();
+  const int spare = votes_->spare_candidates();
   std::string meaning = "without a majority of the endpoints the job waits";
   if (spare == 0) meaning = "the job bears no further loss";
   if (spare > 0) meaning = fmt::format("the job bears the loss of {} more", spare);
@@ -33566,14 +35333,14 @@ ELASTIC_DECL bool candidate::take_answer(int peer, const candidate_answer& answe
   const bool is_accepted = std::holds_alternative<candidate_messages::accepted>(answer);
   if (is_accepted && way.is_met && !way.channel) {
     way.channel = way.connection;
-    votes_.reached(peer, now);
+    votes_->reached(peer, now);
     note_return(peer);
   }
   if (!way.channel) return true;
   if (const auto* grant = std::get_if<candidate_messages::grant>(&answer)) {
-    votes_.received(peer, *grant, now);
+    votes_->received(peer, *grant, now);
   } else if (const auto* ack = std::get_if<candidate_messages::ack>(&answer)) {
-    votes_.received(peer, *ack, now);
+    votes_->received(peer, *ack, now);
   }
   return true;
 }
@@ -33590,6 +35357,35 @@ ELASTIC_DECL void candidate::log_note(const vote_machine::note& note) const {
 
 // ---- serving the job ----------------------------------------------------------------------------
 
+ELASTIC_DECL void candidate::begin_votes() {
+  vote_machine::options voter;
+  voter.self = chosen_.self;
+  voter.candidates = static_cast<int>(chosen_.others.size());
+  voter.settings = chosen_.settings;
+  voter.node = chosen_.node;
+  voter.has_restarted = chosen_.marker && chosen_.marker->exists();
+  voter.fast_takeover = chosen_.fast_takeover;
+  voter.seed = chosen_.seed;
+  const time_point now = chosen_.time->now();
+  const auto today = chosen_.time->wall_now().time_since_epoch();
+  votes_.emplace(voter, now,
+                 std::chrono::duration_cast<std::chrono::milliseconds>(today).count());
+  if (voter.has_restarted) marked_until_ = now + chosen_.settings.silence();
+  leave_mark();
+}
+
+ELASTIC_DECL void candidate::leave_mark() {
+  if (!chosen_.marker || chosen_.marker->leave()) return;
+  chosen_.log.warning(
+      "the file '{}' cannot be made: if the agents of all endpoints are killed and started again, "
+      "they do not wait for the end of the former world",
+      chosen_.marker->path());
+}
+
+ELASTIC_DECL void candidate::remove_mark() {
+  if (chosen_.marker && chosen_.time->now() >= marked_until_) chosen_.marker->remove();
+}
+
 ELASTIC_DECL void candidate::wake() {
   if (earlier_) earlier_->set();
 }
@@ -33598,18 +35394,18 @@ ELASTIC_DECL task<void> candidate::keep_time() {
   for (;;) {
     earlier_->reset();
     settle();
-    co_await with_deadline(*chosen_.time, votes_.next_deadline(), earlier_->wait());
-    votes_.advance(chosen_.time->now());
+    co_await with_deadline(*chosen_.time, votes_->next_deadline(), earlier_->wait());
+    votes_->advance(chosen_.time->now());
   }
 }
 
 ELASTIC_DECL void candidate::settle() {
   for (;;) {
-    if (votes_.serves() && !service_) begin_service();
-    if (!votes_.serves() && service_) end_service();
+    if (votes_->serves() && !service_) begin_service();
+    if (!votes_->serves() && service_) end_service();
     if (service_) service_->speak();
-    const auto questions = votes_.take_questions();
-    const auto replies = votes_.take_replies();
+    const auto questions = votes_->take_questions();
+    const auto replies = votes_->take_replies();
     for (const auto& question : questions) {
       const auto& channel = route_to(question.to).channel;
       if (channel) channel->send(candidate_text(question.request));
@@ -33618,10 +35414,10 @@ ELASTIC_DECL void candidate::settle() {
       visitor* const to = peers_[static_cast<std::size_t>(reply.to)];
       if (to != nullptr) to->say(reply.answer);
     }
-    for (const vote_machine::note& note : votes_.take_notes()) log_note(note);
+    for (const vote_machine::note& note : votes_->take_notes()) log_note(note);
     if (questions.empty() && replies.empty()) break;
   }
-  if (votes_.reaches_majority()) {
+  if (votes_->reaches_majority()) {
     alone_since_.reset();
   } else if (!alone_since_) {
     alone_since_ = chosen_.time->now();
@@ -33636,8 +35432,9 @@ inline task<void> serve(std::shared_ptr<rendezvous_service> service,
 
 ELASTIC_DECL void candidate::begin_service() {
   const time_point now = chosen_.time->now();
-  job_ = std::make_shared<rendezvous_coordinator>(chosen_.run_id, chosen_.log, votes_.term());
-  job_->inherit(votes_.value(), chosen_.node, chosen_.settings, now, votes_.uncertain_until());
+  job_ = std::make_shared<rendezvous_coordinator>(chosen_.run_id, chosen_.log, votes_->term());
+  proposed_version_.reset();
+  job_->inherit(votes_->value(), chosen_.node, chosen_.settings, now, votes_->uncertain_until());
   service_ = std::make_shared<rendezvous_service>(
       job_, [this](const rendezvous_coordinator& job) { return may_speak(job); }, chosen_.log,
       chosen_.time);
@@ -33660,53 +35457,18 @@ ELASTIC_DECL void candidate::end_service() {
 }
 
 ELASTIC_DECL bool candidate::may_speak(const rendezvous_coordinator& job) {
-  votes_.advance(chosen_.time->now());
+  votes_->advance(chosen_.time->now());
   if (&job != job_.get()) return false;
-  if (!votes_.serves()) {
+  if (!votes_->serves()) {
     wake();
     return false;
   }
-  if (votes_.propose(job.content(), chosen_.time->now())) wake();
-  return votes_.is_kept();
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/rendezvous/native/detail/impl/candidate_marker.ipp ----
-
-namespace elastic::detail {
-
-/// FNV-1a, as every build has to have it.
-inline std::uint64_t marker_hash(std::string_view text) {
-  std::uint64_t sum = 14695981039346656037U;
-  for (const char letter : text) {
-    sum ^= static_cast<unsigned char>(letter);
-    sum *= 1099511628211U;
+  if (proposed_version_ != job.content_version()) {
+    proposed_version_ = job.content_version();
+    if (votes_->propose(job.content(), chosen_.time->now())) wake();
   }
-  return sum;
+  return votes_->is_kept();
 }
-
-ELASTIC_DECL candidate_marker::candidate_marker(std::string_view run_id, std::string_view list,
-                                                int place)
-    : path_(fmt::format("/dev/shm/elastic-candidate-{}-{:016x}", ::geteuid(),
-                        marker_hash(fmt::format("{}\n{}\n{}", run_id, list, place)))) {}
-
-ELASTIC_DECL bool candidate_marker::exists() const {
-  struct stat about{};
-  // Somebody else's is none.
-  return ::lstat(path_.c_str(), &about) == 0 && S_ISREG(about.st_mode) &&
-         about.st_uid == ::geteuid();
-}
-
-ELASTIC_DECL bool candidate_marker::leave() const {
-  // What is there already is left alone: it may be a pipe of somebody else's.
-  constexpr int flags = O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC;
-  const int descriptor = ::open(path_.c_str(), flags, 0600);
-  if (descriptor >= 0) ::close(descriptor);
-  return exists();
-}
-
-ELASTIC_DECL void candidate_marker::remove() const { ::unlink(path_.c_str()); }
 
 }  // namespace elastic::detail
 
@@ -33740,6 +35502,11 @@ ELASTIC_DECL std::string leader_connector::problem() const {
     text += fmt::format("{}: {}", chosen_.candidates[place]->name(), problems_[place]);
   }
   return text;
+}
+
+ELASTIC_DECL std::string leader_connector::connected_to() const {
+  if (leader_ < 0) return name();
+  return chosen_.candidates[static_cast<std::size_t>(leader_)]->name();
 }
 
 ELASTIC_DECL task<std::shared_ptr<message_channel>> leader_connector::connect() {
@@ -34050,20 +35817,18 @@ ELASTIC_DECL void rendezvous_link::begin_absence(time_point now) {
 ELASTIC_DECL auto rendezvous_link::connect_until(time_point deadline) -> task<channel_pointer> {
   const time_point begun = time_->now();
   duration pause = first_pause;
-  bool has_warned = false;
+  has_warned_ = false;
   for (;;) {
     const channel_pointer channel = co_await try_connect(std::min(deadline, next_limit()));
     if (channel) co_return channel;
     const time_point now = time_->now();
     if (lost_at_ && now >= *lost_at_) {
-      note_lost(fmt::format("the connection to {} was lost", server_));
+      note_lost(fmt::format("the connection to the rendezvous at {} was lost",
+                            connector_->connected_to()));
       lost_at_.reset();
     }
     if (now >= deadline) throw error(errc::connection_failed, absence());
-    if (!has_warned && now - begun >= silent_wait) {
-      has_warned = true;
-      warn_of_absence();
-    }
+    if (now - begun >= silent_wait) warn_of_absence();
     const time_point next_try = std::min({deadline, next_limit(), now + pause});
     co_await time_->sleep_until(next_try);
     pause = std::min<duration>(pause * 2, was_connected_ ? longest_search_pause : longest_pause);
@@ -34078,12 +35843,19 @@ ELASTIC_DECL duration rendezvous_link::patience() const {
   return greeting_.most_term > 0 ? host_grace_ : limits::rendezvous_reconnect_timeout;
 }
 
-ELASTIC_DECL void rendezvous_link::warn_of_absence() const {
+ELASTIC_DECL void rendezvous_link::warn_of_absence() {
+  if (std::exchange(has_warned_, true)) return;
   if (!was_connected_) {
     return log_.warning("waiting for {} ({})", server_, last_problem_);
   }
   log_.warning("{} is gone ({}): waiting up to {} s for its return", server_, last_problem_,
                std::chrono::duration<double>(patience()).count());
+}
+
+ELASTIC_DECL std::string rendezvous_link::obstacle() const {
+  if (is_welcome_) return {};
+  return fmt::format("{} {} ({})", server_, was_connected_ ? "is gone" : "is not reached",
+                     last_problem_.empty() ? "no answer" : last_problem_);
 }
 
 ELASTIC_DECL std::string rendezvous_link::absence() const {
@@ -34109,6 +35881,7 @@ ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<chan
   if (!channel) co_return nullptr;
   greeting_.excluded = excluded_.at(time_->now());
   channel->send(elastic::to_text(rendezvous_request(greeting_)));
+  second_word_at_.reset();
   // To find out who leads may have taken long.
   const time_point answer_limit = std::min(deadline, time_->now() + answer_patience());
   if (co_await is_welcomed(channel, answer_limit)) co_return channel;
@@ -34128,20 +35901,50 @@ ELASTIC_DECL duration rendezvous_link::answer_patience() const {
   return std::max<duration>(attempt_timeout, settings_.silence());
 }
 
+ELASTIC_DECL task<std::optional<std::string>> rendezvous_link::first_answer(
+    channel_pointer channel, time_point limit) {
+  const time_point greeted_at = time_->now();
+  std::optional<std::string> answer;
+  if (examine_ && !is_server_known()) {
+    const time_point patience = std::min<time_point>(limit, greeted_at + second_word);
+    answer = co_await with_deadline(*time_, patience, channel->receive());
+    if (answer) co_return answer;
+    say_second_word(*channel);
+  }
+  if (!is_server_known()) {
+    const time_point patience = std::min<time_point>(limit, greeted_at + silent_answer);
+    answer = co_await with_deadline(*time_, patience, channel->receive());
+    if (answer) co_return answer;
+    last_problem_ = not_answering;
+    warn_of_absence();
+  }
+  answer = co_await with_deadline(*time_, limit, channel->receive());
+  if (!answer) last_problem_ = not_answering;
+  co_return answer;
+}
+
+ELASTIC_DECL task<void> rendezvous_link::look_at_stranger(bool has_hung_up) {
+  const time_point now = time_->now();
+  if (has_hung_up && ++hang_ups_ == 1) first_hang_up_at_ = now;
+  const bool is_last =
+      hang_ups_ >= most_hang_ups && now >= *first_hang_up_at_ + hang_up_patience_;
+  const bool ends_silence = second_word_at_ || !has_hung_up;
+  if (examine_ && (is_last || ends_silence)) co_await examine_();
+  if (is_last) throw error(errc::protocol_violation, stranger());
+}
+
+ELASTIC_DECL void rendezvous_link::say_second_word(message_channel& channel) {
+  channel.send(elastic::to_text(rendezvous_request(rendezvous_messages::keep_alive{})));
+  second_word_at_ = time_->now();
+}
+
 ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, time_point limit) {
   std::optional<rendezvous_answer> reply;
   const time_point greeted_at = time_->now();
-  const bool is_known = was_connected_ || connector_->knows_other_side();
+  bool has_hung_up = false;
   try {
-    const auto answer = co_await with_deadline(*time_, limit, channel->receive());
+    const auto answer = co_await first_answer(channel, limit);
     if (answer) reply = parse_rendezvous_answer(*answer);
-    if (!answer) {
-      last_problem_ = "it accepts connections but does not answer";
-      // PyTorch's servers of today ignore what they do not know.
-      if (!is_known && ++silences_ >= most_silences) {
-        throw error(errc::protocol_violation, last_problem_);
-      }
-    }
   } catch (const error& failure) {
     last_problem_ = failure.what();
     // Only one of both sides has a secret, or each another one.
@@ -34150,9 +35953,10 @@ ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, ti
                   fmt::format("{}: {}", connector_->name(), failure.what()));
     }
     const bool is_garbled = failure.code() == errc::protocol_violation && !was_connected_;
-    const bool hangs_up_always = !is_known && ++hang_ups_ >= most_hang_ups;
-    if (is_garbled || hangs_up_always) throw error(errc::protocol_violation, stranger());
+    if (is_garbled) throw error(errc::protocol_violation, stranger());
+    has_hung_up = true;
   }
+  if (!reply && !is_server_known()) co_await look_at_stranger(has_hung_up);
   if (!reply) {
     // It may know this node from that greeting alone.
     has_server_resigned_ = false;
@@ -34186,6 +35990,7 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
   greeting_.settings.reconnect_grace = settings_.reconnect_grace;
   known_alive_at_ = greeted_at;
   unanswered_.clear();
+  if (second_word_at_) unanswered_.push_back(*second_word_at_);
   is_welcome_ = true;
   was_connected_ = true;
   ended_at_.reset();
@@ -34467,11 +36272,32 @@ ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
     options.extension = std::move(service);
   } else if (protocol == rendezvous_protocol::native) {
     auto meeting = std::make_shared<rendezvous_service>(parameters.log, parameters.time);
+    meeting->set_own_job(parameters.run_id, parameters.settings());
     if (parameters.reports) meeting->show(parameters.run_id, parameters.reports);
     options.extension = std::move(meeting);
   }
   server_ = std::make_unique<tcp_store_server>(std::move(executor), std::move(options));
   if (protocol == rendezvous_protocol::native) engine()->set("/" + std::string(native_key), "");
+}
+
+ELASTIC_DECL void rendezvous_host::forget_rounds(const std::string& run_id,
+                                                 std::int64_t first_kept) {
+  const std::string prefix = fmt::format("/torch.rendezvous.{}.", run_id);
+  const auto is_forgotten = [&](std::string_view key) {
+    if (!key.starts_with(prefix)) return false;
+    const std::string_view rest = key.substr(prefix.size());
+    const std::size_t end = rest.find('/');
+    if (end == std::string_view::npos) return false;
+    std::int64_t round = 0;
+    const auto [stop, failure] = std::from_chars(rest.data(), rest.data() + end, round);
+    if (failure != std::errc() || stop != rest.data() + end || round >= first_kept) return false;
+    return !key.ends_with("/MASTER_ADDR") && !key.ends_with("/MASTER_PORT");
+  };
+  std::vector<std::string> keys;
+  engine()->for_each_key([&](std::string_view key) {
+    if (is_forgotten(key)) keys.emplace_back(key);
+  });
+  for (const std::string& key : keys) engine()->erase(key);
 }
 
 ELASTIC_DECL task<void> rendezvous_host::stop() { co_await server_->stop(); }
@@ -34501,8 +36327,8 @@ class tcp_message_channel final : public message_channel,
   ELASTIC_DECL task<std::string> receive() override;
   ELASTIC_DECL task<void> flush() override;
   ELASTIC_DECL void close() override;
-  ELASTIC_DECL std::string local_address() const override;
-  ELASTIC_DECL std::string remote_address() const override;
+  std::string local_address() const override { return local_address_; }
+  std::string remote_address() const override { return remote_address_; }
 
  private:
   ELASTIC_DECL static std::string why(asio::error_code failure);
@@ -34511,6 +36337,9 @@ class tcp_message_channel final : public message_channel,
   ELASTIC_DECL void send_all();
 
   asio::ip::tcp::socket socket_;
+  // Empty if the system does not tell them.
+  const std::string local_address_;
+  const std::string remote_address_;
   event_flag flushed_;
   std::unique_ptr<secure_session> secure_;
   frame_reader in_;
@@ -34599,6 +36428,37 @@ inline std::string text_of(const std::vector<asio::ip::address>& addresses) {
 /// a broken connection is back, within a second of its loss.
 inline constexpr std::chrono::seconds end_patience{3};
 
+/// How long a server with a secret may hang up: it does while too many nodes shake hands with it.
+inline constexpr std::chrono::seconds handshake_patience{5};
+
+/// How long a server may take to show that it is a store, and each of its answers.
+inline constexpr std::chrono::milliseconds examination_patience{2000};
+inline constexpr std::chrono::milliseconds examination_silence{400};
+
+/// Asks the server of an endpoint whether it is a store.
+/// Errors: `errc::not_supported` for a store at which agents of torchrun meet.
+inline task<void> examine_server(endpoint at, logger log, std::shared_ptr<time_source> time) {
+  tcp_store_options options;
+  options.host = at.host;
+  options.port = at.port;
+  options.generation = tcp_store_generation::probe;
+  options.probe_silence = examination_silence;
+  options.log = log;
+  options.time = time;
+  tcp_store client(co_await asio::this_coro::executor, options);
+  std::vector<std::string> keys(1, std::string(rendezvous_host::native_key));
+  std::optional<bool> is_native;
+  try {
+    const time_point limit = time->now() + examination_patience;
+    is_native = co_await with_deadline(*time, limit, client.check(std::move(keys)));
+  } catch (const error& failure) {
+    log.debug("what serves at {} is no store: {}", to_text(at), failure.what());
+  }
+  if (is_native != false) co_return;
+  throw error(errc::not_supported,
+              fmt::format("the store at {} is one of agents of torchrun", to_text(at)));
+}
+
 /// Names that are not known by then are not compared.
 inline constexpr std::chrono::seconds look_up_patience{2};
 
@@ -34606,6 +36466,13 @@ inline task<void> look_up(std::shared_ptr<candidate_addresses> of) {
   for (std::size_t place = 0; place < of->list.size(); ++place) {
     of->known[place] = co_await resolve_addresses(of->list[place].host);
   }
+}
+
+/// Refuses a value that a server would refuse.
+inline void check_length(std::string_view option, std::string_view value, std::size_t most_bytes) {
+  if (value.size() <= most_bytes) return;
+  throw error(errc::invalid_argument, fmt::format("{}: it has {} bytes, and up to {} are allowed",
+                                                  option, value.size(), most_bytes));
 }
 
 /// The setting `worker_networks`, once it is known that it can be used.
@@ -34631,6 +36498,8 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
   if (parameters_.run_id.empty()) {
     throw error(errc::invalid_argument, "--rdzv-id must not be empty for the c10d rendezvous");
   }
+  detail::check_length("--rdzv-id", parameters_.run_id, limits::run_id_bytes);
+  detail::check_length("--local-addr", parameters_.local_addr, limits::host_name_bytes);
   endpoints_ = parse_endpoints(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
                                rendezvous_host::default_port, c10d_rendezvous::most_endpoints);
   endpoint_ = endpoints_.front();
@@ -34790,10 +36659,11 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
   if (parameters_.identity) {
     greeting.node = *parameters_.identity;
   } else {
-    greeting.node = new_node(parameters_.local_addr);
+    greeting.node = new_node(parameters_.shown_host());
     greeting.node.number = new_node_number();
   }
   if (candidate_) greeting.node.number.high = candidate_->node();
+  const bool is_told_servers = connector_ != nullptr;
   if (!connector_ && has_candidates()) co_await reach_candidates(greeting.node.number.high);
   if (!connector_) co_await reach_endpoint(executor);
   greeting.settings = settings_;
@@ -34803,6 +36673,14 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
   link_ = std::make_shared<detail::rendezvous_link>(connector_, std::move(greeting), host_grace_,
                                                     parameters_.time, parameters_.log,
                                                     parameters_.reports);
+  const bool may_be_torch =
+      !is_told_servers && !host_ && !has_candidates() && !parameters_.secret;
+  if (may_be_torch) {
+    link_->examine_by([at = endpoint_, log = parameters_.log, time = parameters_.time] {
+      return detail::examine_server(at, log, time);
+    });
+  }
+  if (parameters_.secret) link_->set_hang_up_patience(detail::handshake_patience);
   link_->start(executor, settings_.join_timeout);
 }
 
@@ -34819,10 +36697,9 @@ ELASTIC_DECL task<void> c10d_rendezvous::reach_endpoint(asio::any_io_executor ex
 }
 
 ELASTIC_DECL std::shared_ptr<message_connector> c10d_rendezvous::connector_to(
-    const endpoint& at) const {
+    const endpoint& at, std::size_t most_bytes) const {
   return std::make_shared<detail::tcp_message_connector>(
-      at, std::string(rendezvous_service::first_words), limits::rendezvous_message_bytes,
-      parameters_.secret);
+      at, std::string(rendezvous_service::first_words), most_bytes, parameters_.secret);
 }
 
 ELASTIC_DECL std::shared_ptr<store> c10d_rendezvous::store_at(asio::any_io_executor executor,
@@ -34883,17 +36760,19 @@ ELASTIC_DECL void c10d_rendezvous::check_candidates() const {
 }
 
 ELASTIC_DECL std::shared_ptr<detail::candidate> c10d_rendezvous::make_candidate(
-    int place, std::uint64_t node, bool has_restarted) {
+    int place, std::uint64_t node) const {
   detail::candidate::options options;
   options.run_id = parameters_.run_id;
   options.list = list_;
   options.self = place;
-  for (const endpoint& at : endpoints_) options.others.push_back(connector_to(at));
+  for (const endpoint& at : endpoints_) {
+    options.others.push_back(connector_to(at, limits::rendezvous_register_bytes));
+  }
   options.others[static_cast<std::size_t>(place)] = nullptr;
   options.settings = settings_;
   options.node = node;
   options.network = detail::network_identity();
-  options.has_restarted = has_restarted;
+  options.marker.emplace(parameters_.run_id, list_, place);
   options.fast_takeover = parameters_.yes_or_no("fast_takeover").value_or(true);
   options.seed = node;
   options.reports = parameters_.reports;
@@ -34937,21 +36816,11 @@ ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates(std::uint64_t node) {
     servers_.push_back({connector_to(at), store_at(executor, at)});
     if (host_ || (is_chosen && static_cast<int>(place) != chosen)) continue;
     const std::optional<bool> decided = is_chosen ? std::optional(true) : std::nullopt;
-    const detail::candidate_marker marker(parameters_.run_id, list_, static_cast<int>(place));
-    const bool has_restarted = marker.exists();
-    auto candidate = make_candidate(static_cast<int>(place), node, has_restarted);
+    auto candidate = make_candidate(static_cast<int>(place), node);
     host_ = co_await rendezvous_host::try_host(at, decided, parameters_,
                                                rendezvous_protocol::native, candidate);
     if (!host_) continue;
     candidate_ = candidate;
-    if (!marker.leave()) {
-      parameters_.log.warning(
-          "the file '{}' cannot be made: if the agents of all endpoints are killed and started "
-          "again, they do not wait for the end of the former world",
-          marker.path());
-    }
-    marker_ = marker;
-    marked_until_ = parameters_.time->now() + (has_restarted ? settings_.silence() : duration(0));
     servers_.back().agents = std::make_shared<memory_store>(host_->engine());
     if (watch_) kept_watch_ = watch_(host_->engine());
   }
@@ -34977,8 +36846,7 @@ ELASTIC_DECL void c10d_rendezvous::look_for_leader() {
 ELASTIC_DECL task<void> c10d_rendezvous::retire() {
   const bool is_over =
       is_closing_ || (link_ && (link_->known().closed || link_->known().all_finished));
-  const bool is_quiet = co_await candidate_->retire(is_over);
-  if (marker_ && is_quiet && parameters_.time->now() >= marked_until_) marker_->remove();
+  co_await candidate_->retire(is_over);
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::join() {
@@ -35019,6 +36887,8 @@ ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::placed_round() {
   round.master = placed.master;
   round.agents = std::make_shared<prefix_store>(
       fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, round.round), agents_);
+  // Nobody asks for the round before the last any more.
+  if (host_) host_->forget_rounds(parameters_.run_id, round.round - 1);
   // Only the node of rank 0 serves the workers.
   if (round.group_rank != 0) {
     co_await workers_.stop();
@@ -35060,8 +36930,13 @@ ELASTIC_DECL void c10d_rendezvous::throw_broken() const {
   try {
     std::rethrow_exception(link_->known().broken);
   } catch (const error& failure) {
-    if (watch_ || failure.code() != errc::protocol_violation) throw;
-    throw error(errc::protocol_violation, fmt::format("{}; {}", failure.what(), torch_hint));
+    const bool is_torch = failure.code() == errc::not_supported;
+    const bool is_stranger = failure.code() == errc::protocol_violation && !link_->was_connected();
+    // A node that can meet with nodes of torchrun does so.
+    if (is_torch ? watch_ != nullptr : !is_stranger) throw;
+    // The endpoint names the wrong port, or the wrong way to meet.
+    throw error(errc::invalid_argument,
+                is_torch ? fmt::format("{}; {}", failure.what(), torch_hint) : failure.what());
   }
 }
 
@@ -35152,12 +37027,12 @@ ELASTIC_DECL task<std::string> memory_store::compare_set(std::string key, std::s
   co_return engine_->compare_set(detail::store_wire_key(key), expected, desired);
 }
 
-ELASTIC_DECL task<void> memory_store::wait(std::vector<std::string> keys) {
+ELASTIC_DECL task<void> memory_store::wait(key_list keys) {
   const std::vector<std::string> wire = detail::store_wire_keys(keys);
   co_await wait_for(views_of(wire));
 }
 
-ELASTIC_DECL task<bool> memory_store::check(std::vector<std::string> keys) {
+ELASTIC_DECL task<bool> memory_store::check(key_list keys) {
   const std::vector<std::string> wire = detail::store_wire_keys(keys);
   co_return engine_->check(views_of(wire));
 }
@@ -35174,7 +37049,7 @@ ELASTIC_DECL task<void> memory_store::append(std::string key, std::string value)
   co_return;
 }
 
-ELASTIC_DECL task<std::vector<std::string>> memory_store::multi_get(std::vector<std::string> keys) {
+ELASTIC_DECL task<std::vector<std::string>> memory_store::multi_get(key_list keys) {
   co_await wait(keys);
   std::vector<std::string> values;
   values.reserve(keys.size());
@@ -35182,8 +37057,7 @@ ELASTIC_DECL task<std::vector<std::string>> memory_store::multi_get(std::vector<
   co_return values;
 }
 
-ELASTIC_DECL task<void> memory_store::multi_set(
-    std::vector<std::pair<std::string, std::string>> pairs) {
+ELASTIC_DECL task<void> memory_store::multi_set(key_value_list pairs) {
   for (const auto& [key, value] : pairs) detail::check_store_value(value);
   const std::vector<std::string> wire = wire_keys_of(pairs);
   for (std::size_t i = 0; i < pairs.size(); ++i) engine_->set(wire[i], pairs[i].second);
@@ -35218,7 +37092,8 @@ ELASTIC_DECL task<void> memory_store::wait_for(std::vector<std::string_view> key
 namespace elastic {
 
 ELASTIC_DECL prefix_store::prefix_store(std::string prefix, std::shared_ptr<store> inner)
-    : prefix_(std::move(prefix) + "/"), inner_(std::move(inner)) {}
+    : prefix_(std::move(prefix) + "/"),
+      inner_(detail::required(std::move(inner), "prefix_store: the inner store")) {}
 
 ELASTIC_DECL task<void> prefix_store::set(std::string key, std::string value) {
   return inner_->set(prefix_ + key, std::move(value));
@@ -35233,11 +37108,11 @@ ELASTIC_DECL task<std::string> prefix_store::compare_set(std::string key, std::s
   return inner_->compare_set(prefix_ + key, std::move(expected), std::move(desired));
 }
 
-ELASTIC_DECL task<void> prefix_store::wait(std::vector<std::string> keys) {
+ELASTIC_DECL task<void> prefix_store::wait(key_list keys) {
   return inner_->wait(prefixed(std::move(keys)));
 }
 
-ELASTIC_DECL task<bool> prefix_store::check(std::vector<std::string> keys) {
+ELASTIC_DECL task<bool> prefix_store::check(key_list keys) {
   return inner_->check(prefixed(std::move(keys)));
 }
 
@@ -35245,12 +37120,11 @@ ELASTIC_DECL task<void> prefix_store::append(std::string key, std::string value)
   return inner_->append(prefix_ + key, std::move(value));
 }
 
-ELASTIC_DECL task<std::vector<std::string>> prefix_store::multi_get(std::vector<std::string> keys) {
+ELASTIC_DECL task<std::vector<std::string>> prefix_store::multi_get(key_list keys) {
   return inner_->multi_get(prefixed(std::move(keys)));
 }
 
-ELASTIC_DECL task<void> prefix_store::multi_set(
-    std::vector<std::pair<std::string, std::string>> pairs) {
+ELASTIC_DECL task<void> prefix_store::multi_set(key_value_list pairs) {
   for (auto& pair : pairs) pair.first.insert(0, prefix_);
   return inner_->multi_set(std::move(pairs));
 }
@@ -35441,6 +37315,28 @@ ELASTIC_DECL void tcp_store_link::take(std::size_t size) {
 
 namespace elastic {
 
+namespace detail {
+
+inline constexpr std::uint32_t largest_nonce = 0xFFFFFFFF;
+inline constexpr char byte_of_largest_nonce = '\xFF';
+
+/// The first byte of the server's reply to a request; none if it hangs up or is silent.
+inline task<std::optional<char>> first_reply(task<void> sending, task<char> reading,
+                                             time_source& time, duration silence) {
+  try {
+    co_await std::move(sending);
+    co_return co_await with_deadline(time, time.now() + silence, std::move(reading));
+  } catch (const std::system_error& failure) {
+    const bool hung_up = failure.code() == asio::error::eof ||
+                         failure.code() == asio::error::connection_reset ||
+                         failure.code() == asio::error::broken_pipe;
+    if (!hung_up) throw;
+  }
+  co_return std::nullopt;
+}
+
+}  // namespace detail
+
 ELASTIC_DECL tcp_store::tcp_store(asio::any_io_executor executor, tcp_store_options options)
     : executor_(std::move(executor)),
       options_(std::move(options)),
@@ -35562,24 +37458,29 @@ ELASTIC_DECL task<std::vector<asio::ip::tcp::endpoint>> tcp_store::addresses() {
   co_return list;
 }
 
-// A server of before 2.2 answers the question whether no keys exist. Ours does too. PyTorch's of
-// later hangs up or, with libuv, stays silent.
+// Our server answers a ping, as PyTorch's do from 2.4 on. One of before 2.2 takes it for a text of
+// more bytes than there can be, and hangs up; it answers the question whether no keys exist. At
+// that, one of 2.2 or 2.3 hangs up or, with libuv, stays silent.
 ELASTIC_DECL task<void> tcp_store::probe() {
-  lease on = co_await dial();
+  const detail::request_writer as_2_2(tcp_store_generation::torch_2_2);
+  lease modern = co_await dial();
+  as_2_2.greeting(modern->out());
+  as_2_2.ping(modern->out(), detail::largest_nonce);
+  const std::optional<char> echo =
+      co_await detail::first_reply(modern->flush(), modern->read_byte(), *options_.time,
+                                   options_.probe_silence);
+  if (echo && *echo != detail::byte_of_largest_nonce) throw_no_store(*echo);
+  if (echo) {
+    generation_ = tcp_store_generation::torch_2_2;
+    co_return;
+  }
   const detail::request_writer as_1_13(tcp_store_generation::torch_1_13);
   const std::vector<std::string> no_keys;
-  as_1_13.with_keys(on->out(), op::check, no_keys);
-  std::optional<char> answer;
-  try {
-    co_await on->flush();
-    answer = co_await with_deadline(*options_.time, options_.time->now() + options_.probe_silence,
-                                    on->read_byte());
-  } catch (const std::system_error& failure) {
-    const bool hung_up = failure.code() == asio::error::eof ||
-                         failure.code() == asio::error::connection_reset ||
-                         failure.code() == asio::error::broken_pipe;
-    if (!hung_up) throw;
-  }
+  lease legacy = co_await dial();
+  as_1_13.with_keys(legacy->out(), op::check, no_keys);
+  const std::optional<char> answer =
+      co_await detail::first_reply(legacy->flush(), legacy->read_byte(), *options_.time,
+                                   options_.probe_silence);
   if (answer && *answer != detail::reply_ready) throw_no_store(*answer);
   generation_ = answer ? tcp_store_generation::torch_1_13 : tcp_store_generation::torch_2_2;
 }
@@ -35664,11 +37565,11 @@ ELASTIC_DECL task<std::string> tcp_store::compare_set(std::string key, std::stri
                  "compare_set");
 }
 
-ELASTIC_DECL task<void> tcp_store::wait(std::vector<std::string> keys) {
+ELASTIC_DECL task<void> tcp_store::wait(key_list keys) {
   return guarded(do_wait(std::move(keys)), "wait");
 }
 
-ELASTIC_DECL task<bool> tcp_store::check(std::vector<std::string> keys) {
+ELASTIC_DECL task<bool> tcp_store::check(key_list keys) {
   return guarded(do_check(std::move(keys)), "check");
 }
 
@@ -35686,11 +37587,11 @@ ELASTIC_DECL task<void> tcp_store::append(std::string key, std::string value) {
   return guarded(do_append(std::move(key), std::move(value)), "append");
 }
 
-ELASTIC_DECL task<std::vector<std::string>> tcp_store::multi_get(std::vector<std::string> keys) {
+ELASTIC_DECL task<std::vector<std::string>> tcp_store::multi_get(key_list keys) {
   return guarded(do_multi_get(std::move(keys)), "multi_get");
 }
 
-ELASTIC_DECL task<void> tcp_store::multi_set(pairs_of_texts pairs) {
+ELASTIC_DECL task<void> tcp_store::multi_set(key_value_list pairs) {
   return guarded(do_multi_set(std::move(pairs)), "multi_set");
 }
 
@@ -35752,7 +37653,7 @@ ELASTIC_DECL task<std::string> tcp_store::do_compare_set(std::string key, std::s
   co_return stored;
 }
 
-ELASTIC_DECL task<void> tcp_store::do_wait(std::vector<std::string> keys) {
+ELASTIC_DECL task<void> tcp_store::do_wait(key_list keys) {
   const std::vector<std::string> wire = detail::store_wire_keys(keys);
   lease on = co_await any_link();
   co_await wait_on(on, wire);
@@ -35774,7 +37675,7 @@ ELASTIC_DECL task<void> tcp_store::wait_on(lease& on, const std::vector<std::str
   }
 }
 
-ELASTIC_DECL task<bool> tcp_store::do_check(std::vector<std::string> keys) {
+ELASTIC_DECL task<bool> tcp_store::do_check(key_list keys) {
   const std::vector<std::string> wire = detail::store_wire_keys(keys);
   lease on = co_await any_link();
   write().with_keys(on->out(), op::check, wire);
@@ -35843,7 +37744,7 @@ ELASTIC_DECL task<void> tcp_store::do_append(std::string key, std::string value)
   on.keep();
 }
 
-ELASTIC_DECL task<std::vector<std::string>> tcp_store::do_multi_get(std::vector<std::string> keys) {
+ELASTIC_DECL task<std::vector<std::string>> tcp_store::do_multi_get(key_list keys) {
   const std::vector<std::string> wire = detail::store_wire_keys(keys);
   lease on = co_await any_link();
   co_await wait_on(on, wire);
@@ -35862,7 +37763,7 @@ ELASTIC_DECL task<std::vector<std::string>> tcp_store::do_multi_get(std::vector<
   co_return values;
 }
 
-ELASTIC_DECL task<void> tcp_store::do_multi_set(pairs_of_texts pairs) {
+ELASTIC_DECL task<void> tcp_store::do_multi_set(key_value_list pairs) {
   std::vector<std::string> wire;
   for (const auto& [key, value] : pairs) {
     detail::check_store_value(value);
@@ -35931,12 +37832,12 @@ ELASTIC_DECL task<std::string> versioned_store::compare_set(std::string key, std
   }
 }
 
-ELASTIC_DECL task<void> versioned_store::wait(std::vector<std::string> keys) {
+ELASTIC_DECL task<void> versioned_store::wait(key_list keys) {
   check_keys(keys);
   for (std::string& key : keys) co_await get(std::move(key));
 }
 
-ELASTIC_DECL task<bool> versioned_store::check(std::vector<std::string> keys) {
+ELASTIC_DECL task<bool> versioned_store::check(key_list keys) {
   check_keys(keys);
   for (std::string& key : keys) {
     const versioned_value seen = co_await keys_->get(std::move(key));
@@ -35962,8 +37863,7 @@ ELASTIC_DECL task<void> versioned_store::append(std::string key, std::string val
   }
 }
 
-ELASTIC_DECL task<std::vector<std::string>> versioned_store::multi_get(
-    std::vector<std::string> keys) {
+ELASTIC_DECL task<std::vector<std::string>> versioned_store::multi_get(key_list keys) {
   check_keys(keys);
   std::vector<std::string> values;
   values.reserve(keys.size());
@@ -35971,8 +37871,7 @@ ELASTIC_DECL task<std::vector<std::string>> versioned_store::multi_get(
   co_return values;
 }
 
-ELASTIC_DECL task<void> versioned_store::multi_set(
-    std::vector<std::pair<std::string, std::string>> pairs) {
+ELASTIC_DECL task<void> versioned_store::multi_set(key_value_list pairs) {
   for (const auto& [key, value] : pairs) {
     detail::check_store_key(key);
     detail::check_store_value(value);
@@ -36593,7 +38492,7 @@ struct option_type {
   std::function<void(const option_value&, const command_line_facts&, option_target&)> read;
   /// The value that a target has, as the user would write it; empty: it has none.
   std::function<std::string(const option_target&)> show = {};
-  /// All values that there are, if these are few; for the completion of shells.
+  /// Valid words, for shell completion.
   std::vector<std::string> choices = {};
 };
 
@@ -38467,7 +40366,7 @@ class stream_listener {
   /// Cancellation: all types.
   ELASTIC_DECL task<accepted_stream> accept();
 
-  /// Listens no more; the path is removed.
+  /// Stops listening, and removes the path if it is still this socket's.
   ELASTIC_DECL void close();
 
  private:
@@ -38477,10 +40376,20 @@ class stream_listener {
   int family_;
   std::uint16_t port_ = 0;
   std::string path_;
+  /// The device and number of the file that was made.
+  std::pair<dev_t, ino_t> file_{};
 };
 
+/// Whether a client trusts the user who listens at a Unix socket: the client's own user, root, or,
+/// for root, the owner of the folder if nobody else can put a socket there.
+/// @param server  the user who listens
+/// @param client  the user who connects
+ELASTIC_DECL bool is_trusted_server(std::uint32_t server, std::uint32_t client,
+                                    const std::string& path);
+
 /// Connects to a Unix socket in the file system.
-/// Errors: `errc::connection_failed`, naming the path; `errc::invalid_argument` if it is too long.
+/// Errors: `errc::connection_failed`, naming the path; `errc::invalid_argument` if it is too long,
+/// or another user listens there (`is_trusted_server`).
 ELASTIC_DECL task<std::unique_ptr<byte_stream>> connect_path(std::string path);
 
 }  // namespace elastic::detail
@@ -38571,8 +40480,10 @@ struct status_gate {
   bool checks_host = true;
   /// What a client has to know; empty: nothing.
   std::string token = {};
-  /// The cookie by which a browser that has shown the token does so again.
+  /// The name and the value of the cookie of a browser that has shown the token. The token cannot
+  /// be found from the value, which is good for this server alone.
   std::string cookie = "elastic_status";
+  std::string session = {};
 };
 
 /// What becomes of a request.
@@ -38728,6 +40639,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     makes_token_ = options_.token.empty() && !options_.address.is_local();
     if (makes_token_) options_.token = make_status_token();
     gate_.token = options_.token;
+    if (!gate_.token.empty()) gate_.session = make_status_token();
     gate_.cookie = fmt::format("elastic_status_{}", listener_.port());
     gate_.checks_host = !options_.address.is_unix();
     gate_.hosts = options_.host_names;
@@ -38900,7 +40812,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
       task<void> reading = read_request(served, parser, received);
       const bool is_in_time = co_await with_deadline(time, deadline, std::move(reading));
       if (!is_in_time || parser.current() == http_request_parser::state::incomplete) co_return;
-      goes_on = co_await answer(self, served, parser);
+      goes_on = co_await answer(self, served, parser, received);
       parser.next();
     }
   }
@@ -38920,11 +40832,11 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
   /// Result: whether the connection goes on.
   static task<bool> answer(self_pointer self, client_pointer served,
-                           const http_request_parser& parser) {
+                           const http_request_parser& parser, std::string& received) {
     const http_request_head& request = parser.head();
     const bool is_refused = parser.current() == http_request_parser::state::refused;
     if (!is_refused && is_command_path(request.path)) {
-      co_return co_await answer_command(self, served, parser);
+      co_return co_await answer_command(self, served, parser, received);
     }
     status_answer made = is_refused ? refusal_answer(parser.refusal(), parser.problem())
                                     : self->answer_request(request);
@@ -38956,7 +40868,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
   /// Result: whether the connection goes on.
   static task<bool> answer_command(self_pointer self, client_pointer served,
-                                   const http_request_parser& parser) {
+                                   const http_request_parser& parser, std::string& received) {
     const http_request_head& request = parser.head();
     const command_peer peer{served->user, ::geteuid(), bool(self->options_.commands)};
     const auto read = read_command(request, parser.body(), peer);
@@ -38968,8 +40880,11 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
                                              limits::status_commands));
     } else {
       served->awaits_command = true;
-      const command_outcome outcome = co_await carry_out(self, std::get<job_command>(read));
-      made = command_answer(request, outcome);
+      std::optional<command_outcome> outcome;
+      task<void> working = carry_out(self, std::get<job_command>(read), outcome);
+      co_await race(std::move(working), watch_hang_up(served, received));
+      if (!outcome) throw error(errc::connection_failed, "it did not wait for its command");
+      made = command_answer(request, *outcome);
     }
     std::string text = response_text(made, request.method != "HEAD", request.keeps_connection);
     co_await send(self, served, std::move(text));
@@ -38983,18 +40898,27 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
                       [](const client_pointer& entry) { return entry->awaits_command; }));
   }
 
-  static task<command_outcome> carry_out(self_pointer self, job_command command) {
+  static task<void> carry_out(self_pointer self, job_command command,
+                              std::optional<command_outcome>& outcome) {
     const std::string_view name = to_string(command.what);
     self->options_.log.info("command {} {}", name, command.reason);
-    command_outcome outcome;
     try {
       task<command_outcome> work = self->options_.commands(std::move(command));
       outcome = co_await std::move(work);
     } catch (const std::exception& failure) {
       pass_cancellation();
-      outcome.text = failure.what();
+      outcome.emplace().text = failure.what();
     }
-    co_return outcome;
+  }
+
+  /// What the client sends meanwhile is kept for later, up to the size of a request.
+  static task<void> watch_hang_up(client_pointer served, std::string& received) {
+    std::array<char, 4096> piece;
+    while (received.size() <= limits::http_request_head_bytes) {
+      const std::size_t size = co_await served->stream->read_some(asio::buffer(piece));
+      if (size == 0) co_return;
+      received.append(piece.data(), size);
+    }
   }
 
   /// What a worker wrote last, if it can be known soon enough.
@@ -39077,6 +41001,13 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     return events_text(options_.journal->after(from), epoch, cursor);
   }
 
+  /// The lines of a JSON document as the data of one event.
+  static std::string last_event_text(std::string document) {
+    document.pop_back();
+    std::replace(document.begin(), document.end(), '\n', ' ');
+    return fmt::format("event: ended\ndata: {}\n\n", document);
+  }
+
   /// What is to be sent waits in the journal alone, so that a slow viewer costs nothing.
   static task<void> send_events(self_pointer self, client_pointer to, event_cursor cursor) {
     constexpr std::chrono::seconds tick(1);
@@ -39120,7 +41051,12 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
         heartbeat = time.now() + limits::status_heartbeat;
         continue;
       }
-      if (self->is_stopping_) co_return;
+      if (self->is_stopping_) {
+        // A request of the viewer's for the last state may come too late.
+        const std::string last = job_json(monitor.view(), monitor.now_us());
+        co_await send(self, to, last_event_text(last));
+        co_return;
+      }
       self->changed_.reset();
       task<void> waiting = self->changed_.wait();
       co_await with_deadline(time, std::min(heartbeat, look_again), std::move(waiting));
@@ -39225,6 +41161,23 @@ ELASTIC_DECL std::string read_status_token(const std::string& path) {
 
 namespace elastic {
 
+namespace detail {
+
+/// What the page leaves out of the largest job that this may become; empty: nothing.
+inline std::string left_out_of_page(const launch_config& config) {
+  if (config.rendezvous.max_nodes <= 1) return {};
+  const auto nodes = static_cast<std::size_t>(config.rendezvous.max_nodes);
+  const std::size_t others =
+      (nodes - 1) * static_cast<std::size_t>(std::max(config.workers.nproc_per_node, 0));
+  if (nodes <= limits::viewed_nodes && others <= limits::viewed_workers) return {};
+  return fmt::format(
+      "--status shows up to {} nodes and {} ranks of other nodes, and this job may have {} and {}: "
+      "the rest is shown by their own agents",
+      limits::viewed_nodes, limits::viewed_workers, nodes, others);
+}
+
+}  // namespace detail
+
 ELASTIC_DECL std::unique_ptr<status_server> show_job(asio::any_io_executor executor,
                                                      const launch_config& config,
                                                      agent_services& services,
@@ -39235,7 +41188,7 @@ ELASTIC_DECL std::unique_ptr<status_server> show_job(asio::any_io_executor execu
   if (!config.status_token_file.empty())
     options.token = read_status_token(config.status_token_file);
   agent_services monitored = services;
-  detail::add_monitor(monitored);
+  detail::add_monitor(monitored, config.rendezvous);
   options.journal = monitored.journal;
   options.monitor = monitored.monitor;
   if (!monitored.tails) monitored.tails = std::make_shared<output_tails>();
@@ -39243,6 +41196,8 @@ ELASTIC_DECL std::unique_ptr<status_server> show_job(asio::any_io_executor execu
   options.time = services.time;
   options.log = services.log;
   options.commands = std::move(commands);
+  const std::string left_out = detail::left_out_of_page(config);
+  if (!left_out.empty()) services.log.warning("{}", left_out);
   auto server = std::make_unique<status_server>(std::move(executor), std::move(options));
   services = std::move(monitored);
   return server;
@@ -39499,9 +41454,7 @@ inline task<void> forward_signals(asio::signal_set& signals, signal_plan plan, l
   }
 }
 
-}  // namespace detail
-
-ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent, signal_plan plan) {
+inline task<run_result> run_by_plan(local_agent& agent, signal_plan plan) {
   co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
   co_await asio::this_coro::throw_if_cancelled(false);
   auto executor = co_await asio::this_coro::executor;
@@ -39521,6 +41474,16 @@ ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent, signal_plan p
   co_await asio::this_coro::throw_if_cancelled(true);
   if (outcome.failures[0]) std::rethrow_exception(outcome.failures[0]);
   co_return std::move(*result);
+}
+
+}  // namespace detail
+
+ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent, named<signal_plan> plan) {
+  return detail::run_by_plan(agent, *plan);
+}
+
+ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent) {
+  return detail::run_by_plan(agent, signal_plan());
 }
 
 }  // namespace elastic
@@ -39771,6 +41734,22 @@ ELASTIC_DECL std::string span_words(double seconds);
 
 }  // namespace elastic::detail
 
+// ---- elastic/observe/detail/event_sentence.hpp ----
+
+namespace elastic::detail {
+
+/// An event in plain words, for people: "rank 3 (local rank 1, pid 4711) failed: exit code 1". Each
+/// event has a sentence. Text from other nodes is made printable.
+ELASTIC_DECL std::string event_sentence(const job_event& event);
+
+/// "rank 3 (local rank 1, pid 4711)", with as much of it as the event has.
+ELASTIC_DECL std::string worker_words(const job_event& event);
+
+/// The event's reason after a colon; empty if it has none.
+ELASTIC_DECL std::string reason_words(const job_event& event);
+
+}  // namespace elastic::detail
+
 // ---- elastic/observe/impl/explanation.ipp ----
 
 #include <fmt/chrono.h>
@@ -39791,109 +41770,33 @@ inline std::string time_words(std::int64_t time_us, bool with_day) {
   return with_day ? fmt::format("{:%Y-%m-%d %H:%M:%S}", time) : fmt::format("{:%H:%M:%S}", time);
 }
 
-inline std::string because(const job_event& event) {
-  return event.reason.empty() ? std::string() : ": " + printable_text(event.reason, "    ");
-}
-
-inline std::string worker_text(const job_event& event) {
-  std::string text = fmt::format("rank {}", event.rank.value_or(-1));
-  if (event.local_rank) text += fmt::format(" (local rank {}", *event.local_rank);
-  if (event.local_rank && event.pid) text += fmt::format(", pid {}", *event.pid);
-  return event.local_rank ? text + ")" : text;
-}
-
-inline std::string ranks_text(const job_event& event) {
-  constexpr std::int64_t most = 1'000'000'000;
-  const std::int64_t first = std::clamp<std::int64_t>(event.base_rank.value_or(0), 0, most);
-  const std::int64_t count = std::clamp<std::int64_t>(event.local_world_size.value_or(1), 1, most);
-  const std::string ranks = count == 1 ? fmt::format("rank {}", first)
-                                       : fmt::format("ranks {} to {}", first, first + (count - 1));
-  return fmt::format("{} of {}", ranks, event.world_size.value_or(count));
-}
-
-inline std::string change_text(const job_event& event) {
-  if (event.state == "node_lost") return "a node was lost";
-  if (event.state == "node_waiting") return "a node came";
-  if (event.state == "paused") return "the job was paused";
-  return "workers failed";
-}
-
-/// What a line of the time line says; empty: the event is not worth one.
-inline std::string line_of(const job_event& event) {
+/// Whether an event is worth a line of a time line.
+inline bool is_told(const job_event& event) {
   using kind = job_event_kind;
-  const double seconds = event.seconds.value_or(0);
   switch (event.kind) {
-    case kind::agent_started:
-      return fmt::format("the agent began (backend {}, {} workers, up to {} restarts)",
-                         printable_text(event.backend), event.local_world_size.value_or(0),
-                         event.max_restarts.value_or(0));
-    case kind::round_joined:
-      return fmt::format("round {}: node {} of {}, {}, met in {}", event.round.value_or(0),
-                         event.group_rank.value_or(0), event.group_world_size.value_or(1),
-                         ranks_text(event), span_words(seconds));
-    case kind::workers_started:
-      return fmt::format("attempt {}: the workers run, started in {}{}", event.attempt.value_or(0),
-                         span_words(seconds), because(event));
-    case kind::worker_ended:
-      if (event.state == "succeeded") return "";
-      return worker_text(event) + " failed" + because(event);
-    case kind::worker_hung: return worker_text(event) + " was hung" + because(event);
-    case kind::worker_suspected:
-      return fmt::format(
-          "{} {}{}", worker_text(event),
-          event.state == "none" ? "is suspected no more" : "seems " + printable_text(event.state),
-          because(event));
-    case kind::workers_judged:
-      if (event.state != "succeeded") return "";
-      return "all workers of this node succeeded";
-    case kind::checkpoint_ended:
-      return fmt::format("checkpoint: {} saved in {}{}", event.count.value_or(0),
-                         span_words(seconds), because(event));
-    case kind::round_ended:
-      return fmt::format("the round ended, {}{}", change_text(event), because(event));
-    case kind::job_resumed: return "the job went on" + because(event);
-    case kind::restart_decided:
-      return fmt::format("restart{}{}", because(event),
-                         event.allowed.value_or(0) > 0
-                             ? fmt::format(", after {}", span_words(*event.allowed))
-                             : std::string());
-    case kind::failure_decided: return "the job is given up" + because(event);
-    case kind::failure_described:
-      return event.reason.empty() ? std::string() : worker_text(event) + " left" + because(event);
-    case kind::stop_requested: return "a stop was asked for" + because(event);
-    case kind::fence_reached: return "the workers were killed" + because(event);
-    case kind::fault_injected: return "a fault was made on purpose" + because(event);
-    case kind::workers_stopped:
-      return fmt::format("{} worker{} stopped in {}", event.count.value_or(0),
-                         event.count == 1 ? " was" : "s were", span_words(seconds));
+    case kind::worker_ended: return event.state != "succeeded";
+    case kind::workers_judged: return event.state == "succeeded";
+    case kind::failure_described: return !event.reason.empty();
     case kind::exit_barrier_ended:
-      if (event.state == "passed" && seconds < 1) return "";
-      return fmt::format("exit barrier {} after {}{}", printable_text(event.state),
-                         span_words(seconds), because(event));
-    case kind::agent_ended:
-      return fmt::format("the agent ended, {}{}", printable_text(event.state), because(event));
-    case kind::node_told:
-      return fmt::format("on {}: {}{}{}", printable_text(event.peer), printable_text(event.state),
-                         event.rank ? fmt::format(" of rank {}", *event.rank) : std::string(),
-                         because(event));
+      return event.state != "passed" || event.seconds.value_or(0) >= 1;
     case kind::job_paused:
     case kind::rendezvous_started:
     case kind::workers_starting:
     case kind::exit_barrier_started:
-    case kind::workers_stopping: break;
+    case kind::workers_stopping: return false;
+    default: return true;
   }
-  return "";
 }
 
 inline std::string time_line(const run_story& story) {
   std::vector<std::string> lines;
   std::string day;
   for (const journal_record* record : story.records) {
-    const std::string text = line_of(record->event);
-    if (text.empty()) continue;
+    if (!is_told(record->event)) continue;
     const std::string when = time_words(record->time_us, true);
     const bool is_new_day = when.substr(0, 10) != std::exchange(day, when.substr(0, 10));
-    lines.push_back(fmt::format("  {:>19}  {}\n", is_new_day ? when : when.substr(11), text));
+    lines.push_back(fmt::format("  {:>19}  {}\n", is_new_day ? when : when.substr(11),
+                                event_sentence(record->event)));
   }
   std::string text;
   for (std::size_t at = 0; at < lines.size(); ++at) {
@@ -39917,7 +41820,7 @@ inline std::string root_causes(const std::vector<run_story>& stories) {
       const std::size_t others = std::max(attempt.failures.size(), attempt.hung.size()) - 1;
       text += fmt::format(
           "  round {} on {}: {} {}{}{}\n", attempt.round.value_or(0), printable_text(story.node),
-          worker_text(cause), attempt.hung.empty() ? "failed" : "was hung", because(cause),
+          worker_words(cause), attempt.hung.empty() ? "failed" : "was hung", reason_words(cause),
           others == 0 ? std::string() : fmt::format(" (the first of {} on this node)", others + 1));
     }
   }
@@ -40204,7 +42107,8 @@ inline std::string worker_line(const viewed_worker& worker, double median) {
   std::string line =
       fmt::format("  rank {:<5} pid {:<8} {:<9}", worker.rank, worker.pid, name_of(worker.state));
   if (worker.step >= 0) line += fmt::format("  step {}", worker.step);
-  if (median > 0 && worker.step_seconds > median * straggler_ratio) {
+  // What seems wrong with it says how slow it is.
+  if (!worker.is_suspected() && median > 0 && worker.step_seconds > median * straggler_ratio) {
     line += fmt::format("  slow: {:.2f} times the median", worker.step_seconds / median);
   }
   if (worker.is_suspected()) {
@@ -40931,6 +42835,10 @@ class chosen_rendezvous : public rendezvous_handler {
   ELASTIC_DECL void pause(std::string why, bool saves_first) override;
   ELASTIC_DECL void resume() override;
   ELASTIC_DECL void keep_out(std::string why) override;
+  std::optional<std::int64_t> arrived_workers() const override {
+    return chosen_ ? chosen_->arrived_workers() : std::nullopt;
+  }
+  std::string obstacle() const override { return chosen_ ? chosen_->obstacle() : std::string(); }
   ELASTIC_DECL task<int> num_nodes_waiting() override;
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
@@ -41322,6 +43230,7 @@ class legacy_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<int> num_nodes_waiting() override;
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
+  std::optional<std::int64_t> arrived_workers() const override { return workers_.arrived(); }
 
  private:
   using view = legacy_round::view;
@@ -42815,12 +44724,13 @@ ELASTIC_DECL dynamic_rendezvous::dynamic_rendezvous(dynamic_rendezvous_options o
     : parameters_(std::move(options.parameters)),
       settings_(parameters_.settings()),
       dialect_(options.dialect),
-      agents_(std::move(options.agents)),
+      agents_(detail::required(std::move(options.agents), "dynamic_rendezvous: the store")),
       address_(std::move(options.address)),
       workers_(with_sharing(parameters_, dialect_), detail::worker_store_host::ports::kept),
-      shared_(std::make_shared<detail::torch_round>(parameters_.run_id, std::move(options.node),
-                                                    settings_, dialect_, std::move(options.backend),
-                                                    agents_, parameters_.time, parameters_.log)),
+      shared_(std::make_shared<detail::torch_round>(
+          parameters_.run_id, std::move(options.node), settings_, dialect_,
+          detail::required(std::move(options.backend), "dynamic_rendezvous: the backend"), agents_,
+          parameters_.time, parameters_.log)),
       failures_(agents_, parameters_.run_id, options.links != nullptr),
       network_(std::move(options.links)) {}
 
@@ -43642,7 +45552,9 @@ ELASTIC_DECL std::optional<torch_dialect> dialect_of(std::string_view text,
 
 ELASTIC_DECL keyed_rendezvous_backend::keyed_rendezvous_backend(
     std::shared_ptr<versioned_keys> keys, std::string key, torch_dialect dialect)
-    : keys_(std::move(keys)), key_(std::move(key)), dialect_(dialect) {}
+    : keys_(detail::required(std::move(keys), "keyed_rendezvous_backend: the place of the keys")),
+      key_(std::move(key)),
+      dialect_(dialect) {}
 
 ELASTIC_DECL task<std::optional<stored_state>> keyed_rendezvous_backend::get() {
   versioned_value current = co_await look();
@@ -43764,10 +45676,10 @@ ELASTIC_DECL std::string torch_state_key(std::string_view run_id) {
 ELASTIC_DECL store_rendezvous_backend::store_rendezvous_backend(
     std::shared_ptr<store> agents, std::string run_id, torch_dialect dialect,
     std::shared_ptr<time_source> time, std::shared_ptr<key_value_engine> engine)
-    : store_(std::move(agents)),
+    : store_(detail::required(std::move(agents), "store_rendezvous_backend: the store")),
       key_(torch_state_key(run_id)),
       dialect_(dialect),
-      time_(std::move(time)),
+      time_(detail::required(std::move(time), "store_rendezvous_backend: the time source")),
       engine_(std::move(engine)) {}
 
 ELASTIC_DECL task<std::optional<stored_state>> store_rendezvous_backend::get() {
@@ -43842,6 +45754,7 @@ class mixed_rendezvous final : public chosen_rendezvous {
   /// with a secret.
   ELASTIC_DECL explicit mixed_rendezvous(rendezvous_parameters parameters);
 
+  ELASTIC_DECL task<rendezvous_round> next_round() override;
   ELASTIC_DECL task<void> close(job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
 
@@ -43853,8 +45766,7 @@ class mixed_rendezvous final : public chosen_rendezvous {
   static constexpr std::chrono::seconds farewell{10};
   static constexpr std::chrono::seconds short_farewell{2};
   static constexpr std::chrono::milliseconds farewell_pause{20};
-  /// How long a server that was there a moment ago, and does not know elasticrun, has to answer as
-  /// a store.
+  /// How long a store that answered a moment ago has to answer again.
   static constexpr std::chrono::seconds second_try{5};
   /// How long the node that serves the store has to write the first state.
   static constexpr std::chrono::seconds first_state{3};
@@ -43863,13 +45775,11 @@ class mixed_rendezvous final : public chosen_rendezvous {
   ELASTIC_DECL static std::optional<torch_dialect> dialect_of(
       const rendezvous_parameters& parameters);
 
-  // `refusal`: what the server at the endpoint said to a node that meets in elasticrun's own way;
-  // empty if none was sent.
-  ELASTIC_DECL task<void> choose_torch(std::string refusal);
+  ELASTIC_DECL task<void> choose_torch();
 
   // A numeric address by which the others reach this node: that on the way to the store.
   ELASTIC_DECL task<std::string> own_address();
-  ELASTIC_DECL task<std::shared_ptr<tcp_store>> connect(std::string refusal);
+  ELASTIC_DECL task<std::shared_ptr<tcp_store>> connect();
 
   // That of the state; of the server's generation, if nobody has written one.
   ELASTIC_DECL task<torch_dialect> detect_dialect(std::shared_ptr<tcp_store> client);
@@ -43883,7 +45793,6 @@ class mixed_rendezvous final : public chosen_rendezvous {
   rendezvous_parameters parameters_;
   endpoint endpoint_;
   std::optional<torch_dialect> dialect_;
-  bool has_secret_ = false;
   bool meets_as_torch_ = false;
   std::unique_ptr<rendezvous_host> host_;
   /// How this node has closed the job.
@@ -44252,7 +46161,7 @@ ELASTIC_DECL std::string etcd_client::name() const {
   return names;
 }
 
-ELASTIC_DECL task<std::string> etcd_client::version() {
+ELASTIC_DECL task<std::string> etcd_client::version() & {
   detail::http_request request;
   request.target = "/version";
   const detail::http_response response = co_await ask(std::move(request));
@@ -44265,7 +46174,7 @@ ELASTIC_DECL task<std::string> etcd_client::version() {
                                                     name_of(current_), shown(response)));
 }
 
-ELASTIC_DECL auto etcd_client::call(std::string target, json body) -> task<json> {
+ELASTIC_DECL auto etcd_client::call(std::string target, json body) & -> task<json> {
   const std::string text = to_text(body);
   bool is_renewed = false;
   for (;;) {
@@ -44285,7 +46194,7 @@ ELASTIC_DECL auto etcd_client::call(std::string target, json body) -> task<json>
   }
 }
 
-ELASTIC_DECL task<void> etcd_client::await_event(json create_request) {
+ELASTIC_DECL task<void> etcd_client::await_event(json create_request) & {
   std::string problem;
   try {
     if (!options_.user.empty() && token_.empty() && !is_open_) co_await authenticate();
@@ -44301,7 +46210,7 @@ ELASTIC_DECL task<void> etcd_client::await_event(json create_request) {
   co_await time().sleep_until(time().now() + watch_pause);
 }
 
-ELASTIC_DECL task<detail::http_response> etcd_client::ask(detail::http_request request) {
+ELASTIC_DECL task<detail::http_response> etcd_client::ask(detail::http_request request) & {
   duration pause = first_pause;
   const time_point begin = time().now();
   if (!first_limit_) first_limit_ = begin + options_.first_patience;
@@ -44328,7 +46237,8 @@ ELASTIC_DECL task<detail::http_response> etcd_client::ask(detail::http_request r
   }
 }
 
-ELASTIC_DECL task<detail::http_response> etcd_client::ask_patiently(detail::http_request request) {
+ELASTIC_DECL task<detail::http_response> etcd_client::ask_patiently(
+    detail::http_request request) & {
   const std::size_t member = current_;
   std::unique_ptr<detail::http_connection> connection = co_await connect_in_time(member);
   co_return co_await connection->exchange(std::move(request));
@@ -45128,7 +47038,6 @@ ELASTIC_DECL bool key_file::read_number(std::string_view digits, std::size_t& nu
 
 // ---- elastic/store/detail/impl/key_directory.ipp ----
 
-#include <dirent.h>
 #include <linux/magic.h>
 #include <sys/statfs.h>
 
@@ -46032,6 +47941,179 @@ ELASTIC_DECL void agent_telemetry::emit(std::string name, std::int64_t value) {
 
 }  // namespace elastic::detail
 
+// ---- elastic/process/detail/impl/port_use.ipp ----
+
+namespace elastic::detail {
+
+/// The next word of a line, which is taken off it.
+inline std::string_view take_word(std::string_view& line) {
+  const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
+  line.remove_prefix(begin);
+  const std::string_view word = line.substr(0, line.find(' '));
+  line.remove_prefix(word.size());
+  return word;
+}
+
+/// A whole word as a number; empty if it is none.
+inline std::optional<std::uint64_t> number_in(std::string_view word, int base) {
+  std::uint64_t number = 0;
+  const char* const end = word.data() + word.size();
+  const auto [stop, failure] = std::from_chars(word.data(), end, number, base);
+  if (failure != std::errc() || stop != end || word.empty()) return std::nullopt;
+  return number;
+}
+
+ELASTIC_DECL void find_sockets(std::string_view table, std::uint16_t port, sockets_to_port& found) {
+  // As linux/tcp_states.h has them.
+  constexpr std::uint64_t established = 1;
+  constexpr std::uint64_t syn_sent = 2;
+  while (!table.empty()) {
+    std::string_view line = table.substr(0, table.find('\n'));
+    table.remove_prefix(std::min(line.size() + 1, table.size()));
+    take_word(line);  // its number
+    take_word(line);  // the own end
+    const std::string_view peer = take_word(line);
+    const auto state = number_in(take_word(line), 16);
+    const auto peer_port = number_in(peer.substr(std::min(peer.find(':') + 1, peer.size())), 16);
+    if (!state || peer_port != port) continue;
+    // Queues, timer, retransmissions, user and time-out.
+    for (int skipped = 0; skipped < 5; ++skipped) take_word(line);
+    const auto inode = number_in(take_word(line), 10);
+    if (!inode) continue;
+    if (*state == established) found.connected.insert(*inode);
+    if (*state == syn_sent) found.connecting.insert(*inode);
+  }
+}
+
+/// What the descriptors of one process say; takes those that it looks at off `left`.
+inline std::optional<port_use> port_use_of_process(pid_t pid, const sockets_to_port& sockets,
+                                                   std::size_t& left) {
+  namespace fs = std::filesystem;
+  std::error_code failure;
+  port_use use = port_use::none;
+  fs::directory_iterator entry(fmt::format("/proc/{}/fd", pid), failure);
+  if (failure) return std::nullopt;
+  for (; entry != fs::directory_iterator(); entry.increment(failure)) {
+    if (failure || left == 0) return std::nullopt;
+    --left;
+    std::error_code gone;
+    const std::string target = fs::read_symlink(entry->path(), gone).native();
+    constexpr std::string_view begin = "socket:[";
+    if (gone || !target.starts_with(begin) || !target.ends_with(']')) continue;
+    const std::string_view digits = std::string_view(target).substr(begin.size());
+    const auto inode = number_in(digits.substr(0, digits.size() - 1), 10);
+    if (!inode) continue;
+    if (sockets.connected.contains(*inode)) return port_use::connected;
+    if (sockets.connecting.contains(*inode)) use = port_use::connecting;
+  }
+  return use;
+}
+
+ELASTIC_DECL std::optional<port_use> look_at_port_use(pid_t root, std::uint16_t port,
+                                                      std::size_t most_files) {
+  sockets_to_port sockets;
+  for (const char* table : {"tcp", "tcp6"}) {
+    find_sockets(text_of(fmt::format("/proc/{}/net/{}", root, table)), port, sockets);
+  }
+  port_use best = port_use::none;
+  std::size_t left = most_files;
+  // It grows while it is walked. Descendants that vanish meanwhile are passed over.
+  std::vector<pid_t> tree{root};
+  for (std::size_t next = 0; next < tree.size(); ++next) {
+    if (left == 0) return std::nullopt;
+    --left;
+    const auto use = port_use_of_process(tree[next], sockets, left);
+    if (!use && (left == 0 || tree[next] == root)) return std::nullopt;
+    if (use == port_use::connected) return use;
+    if (use == port_use::connecting) best = port_use::connecting;
+    const std::vector<pid_t> children = read_children(tree[next]);
+    tree.insert(tree.end(), children.begin(), children.end());
+  }
+  return best;
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/agent/detail/impl/arrivals.ipp ----
+
+namespace elastic::detail {
+
+/// "rank 3", "ranks 3, 5 and 7", "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 4 more".
+inline std::string rank_list(const std::vector<std::int64_t>& ranks) {
+  constexpr std::size_t most = 8;
+  if (ranks.size() == 1) return fmt::format("rank {}", ranks.front());
+  if (ranks.size() > most) {
+    return fmt::format("ranks {} and {} more", fmt::join(ranks.begin(), ranks.begin() + most, ", "),
+                       ranks.size() - most);
+  }
+  return fmt::format("ranks {} and {}", fmt::join(ranks.begin(), ranks.end() - 1, ", "),
+                     ranks.back());
+}
+
+ELASTIC_DECL task<std::vector<worker_arrival>> look_for_arrivals(
+    std::vector<worker_arrival> workers, std::uint16_t port) {
+  std::function<std::vector<worker_arrival>()> look = [workers = std::move(workers), port] {
+    std::vector<worker_arrival> seen = workers;
+    const std::size_t share = limits::watched_files / std::max<std::size_t>(seen.size(), 1);
+    for (worker_arrival& worker : seen) worker.use = look_at_port_use(worker.pid, port, share);
+    return seen;
+  };
+  task<std::vector<worker_arrival>> looking = run_blocking<std::vector<worker_arrival>>(look);
+  co_return co_await std::move(looking);
+}
+
+/// Where the ranks that have not come may be, as the end of a sentence.
+inline std::string_view place_of_missing(const arrivals& seen, std::size_t connected) {
+  if (!seen.do_all_run) return "; workers of this node have ended, and may not have come";
+  const auto is_seen = [](const worker_arrival& each) { return each.use.has_value(); };
+  const bool is_known = std::any_of(seen.own.begin(), seen.own.end(), is_seen);
+  if (connected == 0 && is_known) {
+    return "; no process of this node's workers has a connection to it";
+  }
+  if (connected < seen.own.size()) return "";
+  return "; all of this node have, and the logs of the other nodes name those that are missing "
+         "there";
+}
+
+ELASTIC_DECL std::string missing_workers(const arrivals& seen) {
+  if (seen.come && *seen.come >= seen.world) return {};
+  std::vector<std::int64_t> missing;
+  std::vector<std::int64_t> connecting;
+  std::size_t connected = 0;
+  for (const worker_arrival& worker : seen.own) {
+    if (worker.use == port_use::connected) ++connected;
+    if (worker.use == port_use::connecting) connecting.push_back(worker.rank);
+    if (worker.use && *worker.use != port_use::connected) missing.push_back(worker.rank);
+  }
+  const bool is_used = seen.come.value_or(0) > 0 || connected > 0 || !connecting.empty();
+  if (!is_used) return {};
+  const std::string count =
+      seen.come ? fmt::format("{} of {} ranks have come", *seen.come, seen.world) : std::string();
+  if (missing.empty() && count.empty()) return {};
+  // Workers that run where this node cannot look, as in a container, may have come.
+  const bool sees_none = connected == 0 && connecting.empty();
+  if (missing.empty() || sees_none) {
+    return fmt::format("after {} s {} to init_process_group at {}{}", arrival_patience.count(),
+                       count, seen.store, place_of_missing(seen, connected));
+  }
+  const bool is_one = missing.size() == 1;
+  std::string text = fmt::format(
+      "{} {} not come to init_process_group after {} s: {} no connection to the store of the "
+      "workers at {}{}",
+      rank_list(missing), is_one ? "has" : "have", arrival_patience.count(),
+      is_one ? "it has" : "they have", seen.store,
+      count.empty() ? std::string() : fmt::format(" ({})", count));
+  if (connecting.empty()) return text;
+  const bool is_one_connecting = connecting.size() == 1;
+  return text + fmt::format(
+                    "; {} {} to connect and {} no answer: does a firewall let the port through, "
+                    "and does --local-addr of the node there name an address that others reach?",
+                    rank_list(connecting), is_one_connecting ? "tries" : "try",
+                    is_one_connecting ? "gets" : "get");
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/agent/detail/impl/job_pause.ipp ----
 
 namespace elastic::detail {
@@ -46044,7 +48126,8 @@ ELASTIC_DECL void job_pause::begin(std::shared_ptr<pending_command> pending) {
   if (is_own_ && reason_) {
     return pending->settle(true, fmt::format("the job is {} already", *reason_));
   }
-  const std::string why = fmt::format("paused at {} {}", host_name(), pending->command().reason);
+  const std::string why =
+      fmt::format("paused at {} {}", journal_.node(), pending->command().reason);
   try {
     rendezvous_->pause(why, true);
   } catch (const error& refusal) {
@@ -46272,6 +48355,20 @@ ELASTIC_DECL stop_request as_stop_request(asio::cancellation_type requested) {
 // ---- elastic/agent/detail/impl/round_agreement.ipp ----
 
 namespace elastic::detail {
+
+ELASTIC_DECL void check_round(const rendezvous_round& round, const std::string& backend) {
+  const auto demand = [&](bool holds, const std::string& fault) {
+    if (holds) return;
+    throw error(errc::rendezvous_state,
+                fmt::format("the rendezvous backend '{}' returned round {} {}", backend,
+                            round.round, fault));
+  };
+  demand(round.agents != nullptr, "without a store for its agents");
+  demand(round.group_world_size >= 1, fmt::format("of {} nodes", round.group_world_size));
+  demand(round.group_rank >= 0 && round.group_rank < round.group_world_size,
+         fmt::format("with group rank {} of {}", round.group_rank, round.group_world_size));
+  demand(round.restarts >= 0, fmt::format("with {} restarts", round.restarts));
+}
 
 /// None: not all have told in time.
 inline task<std::optional<round_agreement>> agree_until(std::shared_ptr<time_source> time,
@@ -47466,11 +49563,11 @@ ELASTIC_DECL std::vector<int> gpu_nodes(const environment_map& environment,
 
 namespace elastic::detail {
 
-ELASTIC_DECL void add_monitor(agent_services& services) {
+ELASTIC_DECL void add_monitor(agent_services& services, const rendezvous_parameters& meeting) {
   if (services.monitor) return;
   if (!services.journal) {
     job_journal_options recording;
-    recording.node = host_name();
+    recording.node = meeting.node_name.empty() ? host_name() : meeting.node_name;
     recording.time = services.time;
     recording.log = services.log;
     services.journal = std::make_shared<job_journal>(std::move(recording));
@@ -48513,10 +50610,10 @@ namespace elastic::detail {
 
 ELASTIC_DECL tcp_store_reactor_connection::tcp_store_reactor_connection(
     socket peer, std::span<char> scratch, std::shared_ptr<key_value_engine> engine,
-    const tcp_store_bounds& bounds, tcp_store_legacy_dialect dialect,
-    std::shared_ptr<tcp_store_budget> budget, gone_handler on_gone)
+    const tcp_store_bounds& bounds, tcp_store_legacy_dialect dialect, tcp_store_accounts accounts,
+    gone_handler on_gone)
     : tcp_store_connection(peer.get_executor(), std::move(engine), bounds, dialect,
-                           std::move(budget), std::move(on_gone)),
+                           std::move(accounts), std::move(on_gone)),
       socket_(std::move(peer)),
       scratch_(scratch) {}
 
@@ -48561,7 +50658,7 @@ ELASTIC_DECL void tcp_store_reactor_connection::transmit(std::string& output) {
     send_rest();
   }
   output.clear();
-  constexpr std::size_t output_kept = 16 * 1024;
+  constexpr std::size_t output_kept = 1024;
   if (output.capacity() > output_kept) output.shrink_to_fit();
 }
 
@@ -48717,7 +50814,20 @@ ELASTIC_DECL void ring::start(operation& on, const request& wanted, std::shared_
   on.cancelled_ = false;
   on.move_before(due_);
   ++running_;
+  if (++started_ == starts_per_submission) submit_started();
   want_turn();
+}
+
+// So that the kernel sends the first of many messages while the rest are still being made.
+ELASTIC_DECL void ring::submit_started() {
+  started_ = 0;
+  while (!due_.alone()) {
+    operation& on = static_cast<operation&>(*due_.next);
+    // One that was cancelled completes at the end of the turn, and not within a call of its user.
+    if (on.cancelled_ || !prepare(on)) break;
+    on.move_before(waiting_);
+  }
+  submit();
 }
 
 ELASTIC_DECL void ring::cancel(operation& on) {
@@ -48761,6 +50871,7 @@ ELASTIC_DECL void ring::arm() {
 
 // Result: whether the kernel took everything.
 ELASTIC_DECL bool ring::submit_due() {
+  started_ = 0;
   while (!due_.alone()) {
     operation& on = static_cast<operation&>(*due_.next);
     if (on.cancelled_ && !on.in_kernel_) {
@@ -48960,10 +51071,10 @@ namespace elastic::detail {
 
 ELASTIC_DECL tcp_store_ring_connection::tcp_store_ring_connection(
     int fd, std::shared_ptr<ring> io, store_strand strand, std::shared_ptr<key_value_engine> engine,
-    const tcp_store_bounds& bounds, tcp_store_legacy_dialect dialect,
-    std::shared_ptr<tcp_store_budget> budget, gone_handler on_gone)
-    : tcp_store_connection(std::move(strand), std::move(engine), bounds, dialect, std::move(budget),
-                           std::move(on_gone)),
+    const tcp_store_bounds& bounds, tcp_store_legacy_dialect dialect, tcp_store_accounts accounts,
+    gone_handler on_gone)
+    : tcp_store_connection(std::move(strand), std::move(engine), bounds, dialect,
+                           std::move(accounts), std::move(on_gone)),
       ring_(std::move(io)),
       fd_(fd) {}
 
@@ -48992,7 +51103,7 @@ ELASTIC_DECL void tcp_store_ring_connection::transmit(std::string& output) {
 }
 
 ELASTIC_DECL void tcp_store_ring_connection::on_sent(const ring::completion& done) noexcept {
-  constexpr std::size_t output_kept = 16 * 1024;
+  constexpr std::size_t output_kept = 1024;
   is_sending_ = false;
   on_the_way_.clear();
   if (on_the_way_.capacity() > output_kept) on_the_way_ = {};
@@ -49002,6 +51113,7 @@ ELASTIC_DECL void tcp_store_ring_connection::on_sent(const ring::completion& don
 }
 
 ELASTIC_DECL void tcp_store_ring_connection::shut() {
+  if (!is_busy()) return;  // the descriptor is closed at once
   // Ends the connection for the client now; the descriptor stays until no operation has it.
   ::shutdown(fd_, SHUT_RDWR);
   ring_->cancel(receiving_);
@@ -49010,9 +51122,133 @@ ELASTIC_DECL void tcp_store_ring_connection::shut() {
 
 }  // namespace elastic::detail
 
+// ---- elastic/base/detail/impl/plain_json.ipp ----
+
+namespace elastic::detail {
+
+/// Takes the parts of a plain object from the front of a text. Each member returns whether the part
+/// is there.
+class plain_json_reader {
+ public:
+  explicit plain_json_reader(std::string_view text) : rest_(text) {}
+
+  bool read(std::vector<plain_field>& fields) {
+    if (!take('{')) return false;
+    if (take('}')) return ends();
+    do {
+      plain_field& field = fields.emplace_back();
+      if (!take_text(field.name) || !take(':') || !take_value(field)) return false;
+    } while (take(','));
+    return take('}') && ends();
+  }
+
+ private:
+  void skip_blanks() {
+    std::size_t blanks = 0;
+    const auto is_blank = [](char letter) {
+      return letter == ' ' || letter == '\n' || letter == '\r' || letter == '\t';
+    };
+    while (blanks < rest_.size() && is_blank(rest_[blanks])) ++blanks;
+    rest_.remove_prefix(blanks);
+  }
+
+  bool ends() {
+    skip_blanks();
+    return rest_.empty();
+  }
+
+  bool take(char sign) {
+    skip_blanks();
+    if (rest_.empty() || rest_.front() != sign) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+
+  bool take_text(std::string_view& text) {
+    if (!take('"')) return false;
+    std::size_t size = 0;
+    const auto is_plain = [](char letter) {
+      return letter >= ' ' && letter <= '~' && letter != '"' && letter != '\\';
+    };
+    while (size < rest_.size() && is_plain(rest_[size])) ++size;
+    if (size == rest_.size() || rest_[size] != '"') return false;
+    text = rest_.substr(0, size);
+    rest_.remove_prefix(size + 1);
+    return true;
+  }
+
+  bool take_word(std::string_view word) {
+    if (!rest_.starts_with(word)) return false;
+    rest_.remove_prefix(word.size());
+    return true;
+  }
+
+  bool take_number(std::int64_t& number) {
+    constexpr std::size_t most_digits = 18;
+    const std::size_t sign = rest_.starts_with('-') ? 1 : 0;
+    std::size_t end = sign;
+    while (end < rest_.size() && rest_[end] >= '0' && rest_[end] <= '9') ++end;
+    const std::size_t digits = end - sign;
+    const bool has_leading_zero = digits > 1 && rest_[sign] == '0';
+    if (digits == 0 || digits > most_digits || has_leading_zero) return false;
+    // What else a number may have comes next, and is then no end of a value.
+    std::from_chars(rest_.data(), rest_.data() + end, number);
+    rest_.remove_prefix(end);
+    return true;
+  }
+
+  bool take_value(plain_field& field) {
+    skip_blanks();
+    if (rest_.empty()) return false;
+    switch (rest_.front()) {
+      case '"': field.kind = plain_field::type::text; return take_text(field.text);
+      case 't':
+        field.kind = plain_field::type::flag;
+        field.number = 1;
+        return take_word("true");
+      case 'f': field.kind = plain_field::type::flag; return take_word("false");
+      case 'n': field.kind = plain_field::type::null; return take_word("null");
+      default: field.kind = plain_field::type::number; return take_number(field.number);
+    }
+  }
+
+  std::string_view rest_;
+};
+
+ELASTIC_DECL bool read_plain_json(std::string_view text, std::vector<plain_field>& fields) {
+  constexpr std::size_t usual_fields = 16;
+  fields.reserve(usual_fields);
+  if (plain_json_reader(text).read(fields)) return true;
+  fields.clear();
+  return false;
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/base/detail/impl/json_fields.ipp ----
 
 namespace elastic::detail {
+
+/// What a value of a document is, without what is inside of it.
+inline plain_field plain_field_of(std::string_view name, const nlohmann::json& value) {
+  plain_field field{.name = name};
+  if (value.is_null()) field.kind = plain_field::type::null;
+  if (value.is_boolean()) {
+    field.kind = plain_field::type::flag;
+    field.number = value.get<bool>() ? 1 : 0;
+  }
+  if (value.is_string()) {
+    field.kind = plain_field::type::text;
+    field.text = value.get_ref<const std::string&>();
+  }
+  if (value.is_number_integer()) {
+    field.kind = plain_field::type::number;
+    field.number = value.get<std::int64_t>();
+    const bool is_large = value.is_number_unsigned() && field.number < 0;
+    if (is_large) field.kind = plain_field::type::large_number;
+  }
+  return field;
+}
 
 ELASTIC_DECL json_fields::json_fields(std::string subject, std::string_view text,
                                       std::size_t most_bytes)
@@ -49020,26 +51256,46 @@ ELASTIC_DECL json_fields::json_fields(std::string subject, std::string_view text
   if (text.size() > most_bytes) {
     refuse(fmt::format("is {} bytes long; up to {} are taken", text.size(), most_bytes));
   }
-  json_ = std::make_shared<const nlohmann::json>(nlohmann::json::parse(text, nullptr, false));
-  if (!json_->is_object()) refuse("is no JSON object");
+  text_ = text;
+  if (!read_plain_json(text_, fields_)) read_document();
+}
+
+ELASTIC_DECL void json_fields::read_document() {
+  document_ = std::make_shared<const nlohmann::json>(nlohmann::json::parse(text_, nullptr, false));
+  if (!document_->is_object()) refuse("is no JSON object");
+  for (auto position = document_->begin(); position != document_->end(); ++position) {
+    fields_.push_back(plain_field_of(position.key(), position.value()));
+  }
+}
+
+ELASTIC_DECL const plain_field* json_fields::find(std::string_view name) const {
+  const auto position = std::find_if(fields_.rbegin(), fields_.rend(),
+                                     [&](const plain_field& each) { return each.name == name; });
+  return position == fields_.rend() ? nullptr : &*position;
+}
+
+ELASTIC_DECL const plain_field& json_fields::get(const char* name) const {
+  const plain_field* const found = find(name);
+  if (found == nullptr) refuse(fmt::format("has no \"{}\"", name));
+  return *found;
 }
 
 ELASTIC_DECL bool json_fields::has(const char* name) const {
-  const auto position = json_->find(name);
-  return position != json_->end() && !position->is_null();
+  const plain_field* const found = find(name);
+  return found != nullptr && found->kind != plain_field::type::null;
 }
 
 ELASTIC_DECL std::int64_t json_fields::number(const char* name, std::int64_t least,
                                               std::int64_t most) const {
-  const nlohmann::json& value = field(name);
-  if (!value.is_number_integer()) refuse(fmt::format("has no whole number \"{}\"", name));
-  const bool is_too_large =
-      value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
-  const auto number = is_too_large ? most : value.get<std::int64_t>();
-  if (is_too_large || number < least || number > most) {
+  const plain_field& value = get(name);
+  const bool is_too_large = value.kind == plain_field::type::large_number;
+  if (!is_too_large && value.kind != plain_field::type::number) {
+    refuse(fmt::format("has no whole number \"{}\"", name));
+  }
+  if (is_too_large || value.number < least || value.number > most) {
     refuse(fmt::format("has \"{}\" outside of {} to {}", name, least, most));
   }
-  return number;
+  return value.number;
 }
 
 ELASTIC_DECL double json_fields::real(const char* name) const {
@@ -49049,29 +51305,35 @@ ELASTIC_DECL double json_fields::real(const char* name) const {
 }
 
 ELASTIC_DECL bool json_fields::flag(const char* name) const {
-  const nlohmann::json& value = field(name);
-  if (!value.is_boolean()) refuse(fmt::format("has no true or false \"{}\"", name));
-  return value.get<bool>();
+  const plain_field& value = get(name);
+  if (value.kind == plain_field::type::flag) return value.number != 0;
+  refuse(fmt::format("has no true or false \"{}\"", name));
 }
 
 ELASTIC_DECL std::string json_fields::text(const char* name) const {
-  const nlohmann::json& value = field(name);
-  if (!value.is_string()) refuse(fmt::format("has no text \"{}\"", name));
-  return value.get<std::string>();
+  const plain_field& value = get(name);
+  if (value.kind == plain_field::type::text) return std::string(value.text);
+  refuse(fmt::format("has no text \"{}\"", name));
+}
+
+ELASTIC_DECL std::string json_fields::text(const char* name, std::size_t most_bytes) const {
+  std::string value = text(name);
+  if (value.size() <= most_bytes) return value;
+  refuse(fmt::format("has \"{}\" of {} bytes; up to {} are taken", name, value.size(), most_bytes));
 }
 
 ELASTIC_DECL const nlohmann::json& json_fields::field(const char* name) const {
-  const auto position = json_->find(name);
-  if (position == json_->end()) refuse(fmt::format("has no \"{}\"", name));
-  return *position;
+  get(name);
+  if (!document_) document_ = std::make_shared<const nlohmann::json>(nlohmann::json::parse(text_));
+  return document_->at(name);
 }
 
 ELASTIC_DECL void json_fields::allow(std::initializer_list<std::string_view> names) const {
-  for (const auto& [name, value] : json_->items()) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+  for (const plain_field& each : fields_) {
+    if (std::find(names.begin(), names.end(), each.name) != names.end()) continue;
     std::string allowed;
-    for (const std::string_view each : names) {
-      allowed += fmt::format("{}\"{}\"", allowed.empty() ? "" : ", ", each);
+    for (const std::string_view name : names) {
+      allowed += fmt::format("{}\"{}\"", allowed.empty() ? "" : ", ", name);
     }
     refuse(fmt::format("has a field other than {}", allowed));
   }
@@ -49087,10 +51349,26 @@ ELASTIC_DECL void json_fields::refuse(const std::string& why) const {
 
 namespace elastic::detail {
 
+inline std::string local_address_of(const asio::ip::tcp::socket& socket) {
+  asio::error_code failure;
+  const auto end = socket.local_endpoint(failure);
+  return failure ? std::string() : plain_address(end.address()).to_string();
+}
+
+inline std::string remote_address_of(const asio::ip::tcp::socket& socket) {
+  asio::error_code failure;
+  const auto end = socket.remote_endpoint(failure);
+  return failure ? std::string() : plain_address(end.address()).to_string();
+}
+
 ELASTIC_DECL tcp_message_channel::tcp_message_channel(asio::ip::tcp::socket connected,
                                                       std::size_t bound,
                                                       const std::optional<job_secret>& secret)
-    : socket_(std::move(connected)), flushed_(socket_.get_executor()), in_(bound) {
+    : socket_(std::move(connected)),
+      local_address_(local_address_of(socket_)),
+      remote_address_(remote_address_of(socket_)),
+      flushed_(socket_.get_executor()),
+      in_(bound) {
   flushed_.set();
   if (secret) secure_ = std::make_unique<secure_session>(*secret, session_role::client);
 }
@@ -49149,20 +51427,11 @@ ELASTIC_DECL void tcp_message_channel::close() {
   flushed_.set();
 }
 
-ELASTIC_DECL std::string tcp_message_channel::local_address() const {
-  asio::error_code failure;
-  const auto end = socket_.local_endpoint(failure);
-  return failure ? std::string() : plain_address(end.address()).to_string();
-}
-
-ELASTIC_DECL std::string tcp_message_channel::remote_address() const {
-  asio::error_code failure;
-  const auto end = socket_.remote_endpoint(failure);
-  return failure ? std::string() : plain_address(end.address()).to_string();
-}
-
 ELASTIC_DECL std::string tcp_message_channel::why(asio::error_code failure) {
-  if (failure == asio::error::eof) return "the connection was closed by the other side";
+  // The other side may have reset it while we wrote.
+  const bool is_closed = failure == asio::error::eof || failure == asio::error::bad_descriptor ||
+                         failure == asio::error::connection_reset;
+  if (is_closed) return "the connection was closed by the other side";
   return fmt::format("the connection broke: {}", failure.message());
 }
 
@@ -49408,6 +51677,12 @@ auto in_logs(Members... members) {
   return in_config(&launch_config::workers, &worker_spec::logs, members...);
 }
 
+/// A type whose values a shell completes by these words, besides which there are others.
+inline option_type with_words(option_type type, std::vector<std::string> words) {
+  type.choices = std::move(words);
+  return type;
+}
+
 inline std::vector<option_row> make_option_rows() {
   return {
       {.names = "--nproc-per-node",
@@ -49416,7 +51691,7 @@ inline std::vector<option_row> make_option_rows() {
        .help = "Number of workers on this node: a number, cpu (one for each processor), gpu (one "
                "for each GPU) or auto (gpu if there is one, else cpu). GPUs are counted by their "
                "device files and CUDA_VISIBLE_DEVICES.",
-       .type = worker_count_type()},
+       .type = with_words(worker_count_type(), {"auto", "cpu", "gpu"})},
       {.names = "--role",
        .value = "NAME",
        .heading = heading_workers,
@@ -49509,7 +51784,9 @@ inline std::vector<option_row> make_option_rows() {
                "it has no other, or "
                "as torchrun's etcd if its nodes meet there; etcd-v3 and etcd-v2 name one) or "
                "file (in a directory that all nodes share).",
-       .type = text_type(in_config(&launch_config::rendezvous, &rendezvous_parameters::backend))},
+       .type = with_words(
+           text_type(in_config(&launch_config::rendezvous, &rendezvous_parameters::backend)),
+           {"c10d", "etcd", "etcd-v2", "etcd-v3", "file", "static"})},
       {.names = "--rdzv-endpoint",
        .value = "HOST[:PORT]",
        .heading = heading_nodes,
@@ -49704,7 +51981,8 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--node-name",
        .value = "NAME",
        .heading = heading_failure,
-       .help = "The name by which this node is known then, and in its journal.",
+       .help = "The name of this node for other nodes, in logs, in lists of nodes, in the journal "
+               "and on the status page.",
        .type = text_type(in_config(&launch_config::rendezvous, &rendezvous_parameters::node_name)),
        .default_text = "the host's name",
        .is_own = true},
@@ -49982,10 +52260,57 @@ ELASTIC_DECL const option_row& option_named(std::string_view long_name) {
 
 namespace elastic::detail {
 
-/// What to say of names that other launchers have or had.
+/// An option of another launcher, and what to do instead.
+struct foreign_option {
+  std::string_view name;
+  std::string_view hint;
+};
+
+inline constexpr std::string_view hint_per_host =
+    "start elasticrun on each host, with --nnodes and --rdzv-endpoint";
+inline constexpr std::string_view hint_in_script =
+    "elasticrun passes on no settings of accelerate: give this one to Accelerator in the script";
+
+inline constexpr foreign_option foreign_options[] = {
+    // torch.distributed.launch and torch.multiprocessing.
+    {"--nprocs", "did you mean --nproc-per-node?"},
+    {"--use-env", "leave it out: workers have LOCAL_RANK in their environment"},
+    // accelerate launch.
+    {"--num-processes", "use --nproc-per-node, the number of workers on each node: accelerate's "
+                        "is that of all nodes together"},
+    {"--num-machines", "use --nnodes"},
+    {"--machine-rank", "use --node-rank, or --rdzv-endpoint, which needs none"},
+    {"--main-process-ip", "use --master-addr, or --rdzv-endpoint"},
+    {"--main-process-port", "use --master-port, or --rdzv-endpoint"},
+    {"--multi-gpu", "leave it out: --nproc-per-node gpu starts a worker for each GPU"},
+    {"--gpu-ids", "set CUDA_VISIBLE_DEVICES"},
+    {"--num-cpu-threads-per-process", "use --env OMP_NUM_THREADS=N"},
+    {"--config-file", "elasticrun reads no configuration of accelerate: give its own options, and "
+                      "the other settings to Accelerator in the script"},
+    {"--mixed-precision", hint_in_script},
+    {"--dynamo-backend", hint_in_script},
+    {"--gradient-accumulation-steps", hint_in_script},
+    {"--use-deepspeed", hint_in_script},
+    {"--use-fsdp", hint_in_script},
+    // deepspeed.
+    {"--num-gpus", "use --nproc-per-node"},
+    {"--num-nodes", "use --nnodes"},
+    {"--hostfile", hint_per_host},
+    {"--include", hint_per_host},
+    {"--launcher", hint_per_host},
+    {"--no-ssh", hint_per_host},
+    {"--min-elastic-nodes", "use --nnodes MIN:MAX"},
+    {"--max-elastic-nodes", "use --nnodes MIN:MAX"},
+    {"--enable-elastic-training", "use --nnodes MIN:MAX"},
+    {"--bind-cores-to-rank", "use --numa-binding"},
+    {"--bind-core-list", "use --cpu-affinity"},
+};
+
+/// What to say of names that other launchers have or had; empty: nothing.
 inline std::string_view hint_for(std::string_view name) {
-  if (name == "--nprocs") return "did you mean --nproc-per-node?";
-  if (name == "--use-env") return "leave it out: workers have LOCAL_RANK in their environment";
+  for (const foreign_option& option : foreign_options) {
+    if (option.name == name) return option.hint;
+  }
   return {};
 }
 
@@ -50520,10 +52845,23 @@ _elasticrun() {{
 {1}    esac
   elif [[ $word == -* ]]; then
     COMPREPLY=($(compgen -W "{2}" -- "$word"))
+  elif ((COMP_CWORD == 1)); then # a command, or the script
+    COMPREPLY=($(compgen -W "{3}" -- "$word"))
+    if ((${{#COMPREPLY[@]}})); then # else readline completes files, and quotes their names
+      local IFS=$'\n'
+      COMPREPLY+=($(compgen -f -- "$word"))
+      compopt -o filenames 2> /dev/null
+    fi
   fi
 }}
 complete -o default -F _elasticrun elasticrun
 )";
+
+inline std::vector<std::string> command_words() {
+  std::vector<std::string> words;
+  for (const command_row& row : command_rows()) words.emplace_back(row.word);
+  return words;
+}
 
 inline std::string bash_completion() {
   std::vector<std::string> with_value;
@@ -50536,7 +52874,8 @@ inline std::string bash_completion() {
     choices += fmt::format("      {}) COMPREPLY=($(compgen -W \"{}\" -- \"$word\")) ;;\n",
                            with_bars(row), fmt::join(row.type.choices, " "));
   }
-  return fmt::format(bash_script, fmt::join(with_value, "|"), choices, fmt::join(options, " "));
+  return fmt::format(bash_script, fmt::join(with_value, "|"), choices, fmt::join(options, " "),
+                     fmt::join(command_words(), " "));
 }
 
 // ---- zsh ----------------------------------------------------------------------------------------
@@ -50562,13 +52901,20 @@ inline std::string zsh_completion() {
     }
     script += fmt::format(" \\\n  {}", shell_word((row.repeats ? "*" : "") + name + text));
   }
-  return script + " \\\n  '1:script:_files' '*::argument:_files'\n";
+  return script + fmt::format(
+                      " \\\n  '1:script:{{_alternative \"commands:command:({})\" "
+                      "\"scripts:script:_files\"}}' '*::argument:_files'\n",
+                      fmt::join(command_words(), " "));
 }
 
 // ---- fish ---------------------------------------------------------------------------------------
 
 inline std::string fish_completion() {
   std::string script = "# The output of elasticrun --print-completion fish\n";
+  for (const command_row& row : command_rows()) {
+    script += fmt::format("complete -c elasticrun -n __fish_use_subcommand -a {} -d '{}'\n",
+                          row.word, escaped(first_sentence(row.help), "\\'"));
+  }
   for (const option_row& row : option_rows()) {
     script += fmt::format("complete -c elasticrun -l {}", row.long_name().substr(2));
     if (row.short_name() != '\0') script += fmt::format(" -s {}", row.short_name());
@@ -51532,10 +53878,12 @@ ELASTIC_DECL stream_listener stream_listener::at_path(asio::any_io_executor exec
   stream_listener listener(std::move(executor), fd.get(), AF_UNIX);
   fd.release();
   listener.path_ = path;
+  struct stat file{};
+  if (::lstat(path.c_str(), &file) == 0) listener.file_ = {file.st_dev, file.st_ino};
   return listener;
 }
 
-/// The user of the process that connected to a Unix socket.
+/// The user of the process at the other end of a Unix socket.
 inline std::optional<std::uint32_t> peer_user(int fd) {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -51572,9 +53920,29 @@ ELASTIC_DECL task<accepted_stream> stream_listener::accept() {
 
 ELASTIC_DECL void stream_listener::close() {
   if (!listening_.is_open()) return;
+  // While this one is open, no other file has its number.
+  struct stat file{};
+  const bool is_ours = !path_.empty() && ::lstat(path_.c_str(), &file) == 0 &&
+                       file_ == std::pair(file.st_dev, file.st_ino);
+  if (is_ours) ::unlink(path_.c_str());
   asio::error_code ignored;
   listening_.close(ignored);
-  if (!path_.empty()) ::unlink(path_.c_str());
+}
+
+/// Whether nobody but this user can make files in the folder of a path.
+inline bool has_folder_of(const std::string& path, std::uint32_t user) {
+  const std::size_t slash = path.rfind('/');
+  std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  struct stat about{};
+  return ::stat(folder.c_str(), &about) == 0 && about.st_uid == user &&
+         (about.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+ELASTIC_DECL bool is_trusted_server(std::uint32_t server, std::uint32_t client,
+                                    const std::string& path) {
+  if (server == client || server == 0) return true;
+  // The superuser looks after the jobs of others.
+  return client == 0 && has_folder_of(path, server);
 }
 
 ELASTIC_DECL task<std::unique_ptr<byte_stream>> connect_path(std::string path) {
@@ -51584,6 +53952,13 @@ ELASTIC_DECL task<std::unique_ptr<byte_stream>> connect_path(std::string path) {
   // It never has to be waited for: a socket whose queue is full refuses.
   if (!fd || ::connect(fd.get(), at, sizeof address) != 0) {
     throw error(errc::connection_failed, fmt::format("'{}': {}", path, errno_text(errno)));
+  }
+  const std::optional<std::uint32_t> server = peer_user(fd.get());
+  if (!server || !is_trusted_server(*server, ::geteuid(), path)) {
+    throw error(errc::invalid_argument,
+                fmt::format("'{}': user {} listens there, not user {} or root: put the socket into "
+                            "a folder that is yours alone",
+                            path, server ? std::to_string(*server) : "unknown", ::geteuid()));
   }
   asio::any_io_executor executor = co_await asio::this_coro::executor;
   co_return make_stream(std::move(executor), std::move(fd), AF_UNIX);
@@ -51841,7 +54216,10 @@ ELASTIC_DECL admission admission_of(const http_request_head& request, const stat
   }
   if (gate.token.empty()) return admission::granted;
   const std::string cookies = request.header("cookie");
-  if (is_same_secret(cookie_value(cookies, gate.cookie), gate.token)) return admission::granted;
+  const bool has_session = !gate.session.empty();
+  if (has_session && is_same_secret(cookie_value(cookies, gate.cookie), gate.session)) {
+    return admission::granted;
+  }
   if (is_same_secret(query_value(request.query, "token"), gate.token)) {
     return admission::granted_by_query;
   }
@@ -51918,7 +54296,7 @@ p { margin: .2rem 0; }
 .hint { color: var(--faint); font-size: .85rem; }
 #state { padding: 0 .5em; border-radius: .3em; background: var(--wait); color: var(--back); }
 #state.running, #state.succeeded { background: var(--run); }
-#state.failed, #state.stopping { background: var(--bad); }
+#state.failed, #state.stopping, #state.gone { background: var(--bad); }
 #notice { color: var(--bad); font-weight: 600; }
 #facts { display: flex; flex-wrap: wrap; gap: .3rem 1.6rem; margin: .5rem 0; }
 #facts div { display: flex; gap: .4em; }
@@ -51958,7 +54336,9 @@ const make = (tag, kind, text) => {
 };
 let job = null, skew = 0, selected = null, cells = null, source = null, ranks = new Map();
 let fetching = false, stale = false, fetched = 0;
-const now = () => Date.now() * 1000 + skew;
+// When the agent was last heard of, if it is gone: time stands still then.
+let goneAt = 0;
+const now = () => goneAt || Date.now() * 1000 + skew;
 const clock = us => new Date(us / 1000).toLocaleTimeString([], { hour12: false });
 const span = seconds => {
   if (seconds < 60) return seconds.toFixed(1) + " s";
@@ -51985,10 +54365,11 @@ function rankAll() {
 const workers = () => [...ranks.values()];
 
 function showHead() {
-  document.title = job.state + " · " + job.run_id;
+  const state = goneAt ? "gone" : job.state;
+  document.title = state + " · " + job.run_id;
   $("job").textContent = job.run_id;
-  $("state").textContent = job.state;
-  $("state").className = job.state;
+  $("state").textContent = state;
+  $("state").className = state;
   $("reason").textContent = job.reason;
   const facts = [];
   if (last() && last().round >= 0) {
@@ -52059,7 +54440,10 @@ function showAttempts() {
     if (attempt.end) why.append(make("span", "mark", marks[attempt.end]));
     const ran = started ? span((until - started) / 1e6) : "";
     let text = started ? " after " + ran : "";
-    if (!attempt.end) text = started ? "runs for " + ran : "not yet running";
+    if (!attempt.end) {
+      text = started ? (goneAt ? "ran for " + ran + " until the agent was gone" : "runs for " + ran)
+        : "not yet running";
+    }
     if (attempt.reason && attempt.end !== "success") text += ": " + attempt.reason;
     if (attempt.cause) text += " · " + attempt.cause;
     if (attempt.lost_seconds !== undefined) text += " · lost " + span(attempt.lost_seconds);
@@ -52117,7 +54501,8 @@ function drawGrid() {
   canvas.height = height * scale;
   const pen = canvas.getContext("2d"), style = getComputedStyle(document.documentElement);
   const colour = name => style.getPropertyValue("--" + name).trim();
-  const colours = { running: colour("run"), waiting: colour("wait"), succeeded: colour("run"),
+  const colours = { running: colour(goneAt ? "wait" : "run"), waiting: colour("wait"),
+    succeeded: colour("run"),
     failed: colour("bad"), hung: colour("bad"), stopped: colour("stop") };
   const faint = colour("line"), text = colour("text"), back = colour("back"), lag = colour("slow");
   pen.scale(scale, scale);
@@ -52164,7 +54549,7 @@ function drawGrid() {
   const others = (last() ? last().world_size : 0) - ranks.size;
   if (others > 0) words.push(others + " on other nodes, which show them ▢");
   if (job.whole && job.whole.lost) words.push(job.whole.lost + " nodes lost");
-  $("legend").textContent = words.join(" · ");
+  $("legend").textContent = (goneAt ? "before the agent was gone: " : "") + words.join(" · ");
   canvas.setAttribute("aria-label", "ranks by nodes: " + words.join(", "));
 }
 
@@ -52270,23 +54655,43 @@ function notice(text) {
   $("notice").hidden = !text;
 }
 
+// Takes what an agent says of the job. An answer may be older than what the stream has said.
+function take(document) {
+  if (job && document.epoch === job.epoch && document.sequence < job.sequence) return;
+  job = document;
+  fetched = Date.now();
+  goneAt = 0;
+  skew = job.time_us - fetched * 1000;
+  showAll();
+}
+
+// The connection has ended. Only the agent itself can say that the job is over.
+function lose() {
+  if (job && over()) return notice("The agent has ended.");
+  notice("The agent is gone, or cannot be reached. Trying again…");
+  if (!job || goneAt) return;
+  goneAt = now();
+  showAll();
+}
+
 async function refresh() {
   if (fetching) {
     stale = true;
     return;
   }
   fetching = true;
+  let answer = null;
   try {
-    const answer = await fetch("api/v1/job", { cache: "no-store" });
+    answer = await fetch("api/v1/job", { cache: "no-store" });
     if (answer.status === 401) throw new Error("a token is needed: open the address it printed");
-    if (!answer.ok) throw new Error("the agent answered " + answer.status);
-    job = await answer.json();
-    fetched = Date.now();
-    skew = job.time_us - fetched * 1000;
-    showAll();
+    if (!answer.ok) throw new Error("it says " + answer.status);
+    take(await answer.json());
     if (!source) follow();
   } catch (failure) {
-    notice("No answer from the agent (" + failure.message + "). Trying again…");
+    if (!answer) {
+      // If the stream is up, it tells what comes of that.
+      if (!source || source.readyState !== EventSource.OPEN) lose();
+    } else notice("The agent does not show the job (" + failure.message + "). Trying again…");
     if (!source) setTimeout(refresh, 2000);
   } finally {
     // Many records in a row are looked at together.
@@ -52305,16 +54710,19 @@ const newest = { epoch: 0, seq: 0 };
 function tell(record) {
   if (record.epoch === newest.epoch && record.seq <= newest.seq) return;
   Object.assign(newest, { epoch: record.epoch, seq: record.seq });
+  // The last document may be too long to arrive before the agent has ended.
+  if (record.kind === "agent_ended" && job && record.epoch === job.epoch &&
+      record.seq > job.sequence) {
+    job.state = ["succeeded", "stopped"].includes(record.state) ? record.state : "failed";
+    job.reason = record.reason || "";
+    job.sequence = record.seq;
+    showAll();
+  }
   const line = make("li");
   line.append(make("time", "", clock(record.time_us)));
-  let text = record.kind.replaceAll("_", " ");
-  for (const name of ["peer", "round", "rank", "exit_code", "signal", "state"]) {
-    if (record[name] !== undefined) text += " · " + name.replace("_", " ") + " " + record[name];
-  }
-  if (record.seconds !== undefined) text += " · " + span(record.seconds);
-  if (record.reason) text += " · " + record.reason;
-  line.append(make("span", "", text));
+  line.append(make("span", "", record.sentence));
   line.dataset.sequence = record.seq;
+  line.dataset.kind = record.kind;
   $("events").prepend(line);
   while ($("events").children.length > 300) $("events").lastChild.remove();
 }
@@ -52331,6 +54739,7 @@ function follow() {
   };
   source.addEventListener("reset", refresh);
   source.addEventListener("changed", refresh);
+  source.addEventListener("ended", event => take(JSON.parse(event.data)));
   source.addEventListener("progress", event => {
     for (const [rank, step, total, seconds] of JSON.parse(event.data).workers) {
       const worker = ranks.get(rank);
@@ -52349,16 +54758,16 @@ function follow() {
     if (Date.now() - fetched > 3000) refresh();
   });
   source.onerror = () => {
-    notice(job && over() ? "The agent has ended."
-      : "The connection to the agent is lost. Trying again…");
-    if (source.readyState !== EventSource.CLOSED) return;
+    // Closed: the stream was refused, as that of one viewer too many is. A request tells whether
+    // the agent is there.
+    if (source.readyState !== EventSource.CLOSED) return lose();
     source = null;
     setTimeout(refresh, 2000);
   };
 }
 
 setInterval(() => {
-  if (!job || over() || document.hidden) return;
+  if (!job || over() || goneAt || document.hidden) return;
   showAttempts();
   askOutput();
 }, 1000);
@@ -52520,8 +54929,8 @@ ELASTIC_DECL status_answer answer_of(const http_request_head& request, const sta
   answer.headers.emplace_back("Location", request.path);
   // Strict would not be sent by who came over a link of another site; what of it does more than
   // open the page is refused.
-  answer.headers.emplace_back(
-      "Set-Cookie", fmt::format("{}={}; Path=/; HttpOnly; SameSite=Lax", gate.cookie, gate.token));
+  answer.headers.emplace_back("Set-Cookie", fmt::format("{}={}; Path=/; HttpOnly; SameSite=Lax",
+                                                        gate.cookie, gate.session));
   return answer;
 }
 
@@ -52554,6 +54963,13 @@ ELASTIC_DECL event_cursor cursor_of(const http_request_head& request) {
   return cursor;
 }
 
+/// A record as those get it who follow the job: with what happened in words.
+inline std::string told_record(const journal_record& record) {
+  std::string line = to_json_line(record);
+  line.pop_back();
+  return fmt::format("{}, \"sentence\": {}}}", line, json_string(event_sentence(record.event)));
+}
+
 ELASTIC_DECL std::string events_text(const std::vector<journal_record>& records, std::int64_t epoch,
                                      event_cursor& cursor) {
   std::string text;
@@ -52563,8 +54979,8 @@ ELASTIC_DECL std::string events_text(const std::vector<journal_record>& records,
   if (has_gap || (is_other && cursor.epoch != 0)) text += "event: reset\ndata: {}\n\n";
   if (is_other) cursor = {epoch, 0};
   for (const journal_record& record : records) {
-    text +=
-        fmt::format("id: {}-{}\ndata: {}\n\n", record.epoch, record.sequence, to_json_line(record));
+    text += fmt::format("id: {}-{}\ndata: {}\n\n", record.epoch, record.sequence,
+                        told_record(record));
     cursor.sequence = record.sequence;
   }
   return text;
@@ -53155,9 +55571,158 @@ ELASTIC_DECL const std::vector<advice_rule>& advice_rules() {
 
 }  // namespace elastic::detail
 
+// ---- elastic/observe/detail/impl/event_sentence.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::string reason_words(const job_event& event) {
+  return event.reason.empty() ? std::string() : ": " + printable_text(event.reason, "    ");
+}
+
+ELASTIC_DECL std::string worker_words(const job_event& event) {
+  std::string text = fmt::format("rank {}", event.rank.value_or(-1));
+  if (event.local_rank) text += fmt::format(" (local rank {}", *event.local_rank);
+  if (event.local_rank && event.pid) text += fmt::format(", pid {}", *event.pid);
+  return event.local_rank ? text + ")" : text;
+}
+
+inline std::string ranks_text(const job_event& event) {
+  constexpr std::int64_t most = 1'000'000'000;
+  const std::int64_t first = std::clamp<std::int64_t>(event.base_rank.value_or(0), 0, most);
+  const std::int64_t count = std::clamp<std::int64_t>(event.local_world_size.value_or(1), 1, most);
+  const std::string ranks = count == 1 ? fmt::format("rank {}", first)
+                                       : fmt::format("ranks {} to {}", first, first + (count - 1));
+  return fmt::format("{} of {}", ranks, event.world_size.value_or(count));
+}
+
+inline std::string_view change_words(std::string_view state) {
+  if (state == "node_lost") return "a node was lost";
+  if (state == "node_waiting") return "a node came";
+  if (state == "paused") return "the job was paused";
+  return "workers failed";
+}
+
+inline std::string suspicion_words(const job_event& event) {
+  if (event.state == "none") return "is no longer suspected";
+  return "seems " + printable_text(event.state);
+}
+
+/// ", after 2.0 s"; empty: at once.
+inline std::string pause_words(const job_event& event) {
+  const double allowed = event.allowed.value_or(0);
+  return allowed > 0 ? fmt::format(", after {}", span_words(allowed)) : std::string();
+}
+
+/// ", failed"; empty: nobody said how.
+inline std::string outcome_words(const job_event& event) {
+  return event.state.empty() ? std::string() : ", " + printable_text(event.state);
+}
+
+/// The sentence of what happened on another node, which told no more than this event has.
+inline std::string told_sentence(const job_event& told) {
+  const std::string where = fmt::format("on {}: ", printable_text(told.peer));
+  const auto kind = job_event_kind_of(told.state);
+  if (!kind || *kind == job_event_kind::node_told) {
+    return where + printable_text(told.state) + reason_words(told);
+  }
+  job_event there = told;
+  there.kind = *kind;
+  there.state.clear();
+  return where + event_sentence(there);
+}
+
+/// What workers did, or what was done to them.
+inline std::string worker_sentence(const job_event& event) {
+  using kind = job_event_kind;
+  const double seconds = event.seconds.value_or(0);
+  const std::string why = reason_words(event);
+  switch (event.kind) {
+    case kind::workers_starting: return "the workers start" + why;
+    case kind::workers_started:
+      return fmt::format("attempt {}: the workers run, started in {}{}", event.attempt.value_or(0),
+                         span_words(seconds), why);
+    case kind::worker_ended:
+      return worker_words(event) + (event.state == "succeeded" ? " succeeded" : " failed" + why);
+    case kind::worker_hung: return worker_words(event) + " was hung" + why;
+    case kind::worker_suspected:
+      return fmt::format("{} {}{}", worker_words(event), suspicion_words(event), why);
+    case kind::workers_judged:
+      if (event.state == "succeeded") return "all workers of this node succeeded";
+      return "the workers of this node ended" + outcome_words(event) + why;
+    case kind::checkpoint_ended:
+      return fmt::format("checkpoint: {} saved in {}{}", event.count.value_or(0),
+                         span_words(seconds), why);
+    case kind::failure_described:
+      return worker_words(event) + " left" + (why.empty() ? " no error" : why);
+    case kind::fence_reached: return "the workers were killed" + why;
+    case kind::workers_stopping:
+      if (!event.allowed) return "the workers are being stopped" + why;
+      return fmt::format("the workers are being stopped, within {}{}", span_words(*event.allowed),
+                         why);
+    case kind::workers_stopped:
+      return fmt::format("{} worker{} stopped in {}", event.count.value_or(0),
+                         event.count == 1 ? " was" : "s were", span_words(seconds));
+    default: return {};
+  }
+}
+
+ELASTIC_DECL std::string event_sentence(const job_event& event) {
+  using kind = job_event_kind;
+  const double seconds = event.seconds.value_or(0);
+  const std::string why = reason_words(event);
+  switch (event.kind) {
+    case kind::agent_started:
+      return fmt::format("the agent began (backend {}, {} workers, up to {} restarts)",
+                         printable_text(event.backend), event.local_world_size.value_or(0),
+                         event.max_restarts.value_or(0));
+    case kind::rendezvous_started: return "the nodes meet" + why;
+    case kind::round_joined:
+      return fmt::format("round {}: node {} of {}, {}, met in {}", event.round.value_or(0),
+                         event.group_rank.value_or(0), event.group_world_size.value_or(1),
+                         ranks_text(event), span_words(seconds));
+    case kind::round_ended:
+      return fmt::format("the round ended, {}{}", change_words(event.state), why);
+    case kind::job_paused: return "the job pauses" + why;
+    case kind::job_resumed: return "the job went on" + why;
+    case kind::restart_decided: return fmt::format("restart{}{}", why, pause_words(event));
+    case kind::failure_decided: return "the job is given up" + why;
+    case kind::stop_requested: return "a stop was asked for" + why;
+    case kind::fault_injected: return "a fault was made on purpose" + why;
+    case kind::exit_barrier_started: return "the agent waits for the other nodes to finish" + why;
+    case kind::exit_barrier_ended:
+      return fmt::format("exit barrier {} after {}{}", printable_text(event.state),
+                         span_words(seconds), why);
+    case kind::agent_ended: return "the agent ended" + outcome_words(event) + why;
+    case kind::node_told: return told_sentence(event);
+    case kind::workers_starting:
+    case kind::workers_started:
+    case kind::worker_ended:
+    case kind::worker_hung:
+    case kind::worker_suspected:
+    case kind::workers_judged:
+    case kind::checkpoint_ended:
+    case kind::failure_described:
+    case kind::fence_reached:
+    case kind::workers_stopping:
+    case kind::workers_stopped: return worker_sentence(event);
+  }
+  return {};
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/observe/detail/impl/record_writer.ipp ----
 
 namespace elastic::detail {
+
+/// Whether it is a link of this user or of the system, which nobody else can replace. In a user
+/// namespace the system's links may seem to belong to another user.
+inline bool is_trusted_link(const std::string& path) {
+  if (path == "/dev/stdout" || path == "/dev/stderr") return true;
+  struct stat about{};
+  return ::lstat(path.c_str(), &about) == 0 && S_ISLNK(about.st_mode) &&
+         (about.st_uid == ::geteuid() || about.st_uid == 0);
+}
 
 ELASTIC_DECL record_writer::record_writer(record_writer_options options)
     : options_(std::move(options)), may_hang_(detail::may_hang(options_.path)) {}
@@ -53228,9 +55793,17 @@ ELASTIC_DECL void record_writer::write(std::string line) {
 
 // Not to be held up by a pipe that nobody reads.
 ELASTIC_DECL void record_writer::open() {
-  int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW;
   if (options_.is_anew && !was_opened_) flags |= O_TRUNC;
+  // /dev/stderr is a link, too.
+  if (is_trusted_link(path())) flags &= ~O_NOFOLLOW;
   unique_fd file(::open(path().c_str(), flags, 0600));
+  if (!file && errno == ELOOP) {
+    throw error(errc::file_access,
+                fmt::format("the {} '{}' is not written, records are lost: it is a link that "
+                            "another user made",
+                            kind(), path()));
+  }
   if (!file) refuse("opened");
   was_opened_ = true;
   struct stat about = {};
@@ -53412,7 +55985,7 @@ ELASTIC_DECL void trace_events::mark(const job_event& event) {
   if (event.rank && event.kind != kind::fault_injected) {
     std::string finding = is_end_of_failed ? "failed" : "hung";
     if (event.kind == kind::worker_suspected) {
-      finding = event.state == "none" ? "suspected no more" : event.state;
+      finding = event.state == "none" ? "no longer suspected" : event.state;
     }
     text = fmt::format("rank {} {}", *event.rank, finding);
   }
@@ -54479,7 +57052,7 @@ namespace elastic::detail {
 ELASTIC_DECL task<dynamic_rendezvous_options> dynamic_options(rendezvous_parameters parameters,
                                                               std::vector<std::string> towards) {
   dynamic_rendezvous_options options;
-  options.node = new_unnumbered_node(parameters.local_addr);
+  options.node = new_unnumbered_node(parameters.shown_host());
   const bool stays_here = is_loopback(parameters.local_addr);
   if (!stays_here) options.address = co_await reachable_address(std::move(towards));
   options.parameters = std::move(parameters);
@@ -55590,9 +58163,8 @@ namespace elastic::detail {
 ELASTIC_DECL mixed_rendezvous::mixed_rendezvous(rendezvous_parameters parameters)
     : chosen_rendezvous("c10d", parameters.run_id, nullptr),
       parameters_(std::move(parameters)),
-      dialect_(dialect_of(parameters_)),
-      has_secret_(parameters_.chosen_secret().has_value()) {
-  if (has_secret_ && dialect_) {
+      dialect_(dialect_of(parameters_)) {
+  if (dialect_ && parameters_.chosen_secret()) {
     throw error(
         errc::invalid_argument,
         fmt::format("--rdzv-conf secret_file: agents of torchrun hold no secret, so that it "
@@ -55612,20 +58184,23 @@ ELASTIC_DECL mixed_rendezvous::mixed_rendezvous(rendezvous_parameters parameters
                              rendezvous_host::default_port);
 }
 
+ELASTIC_DECL task<rendezvous_round> mixed_rendezvous::next_round() {
+  rendezvous_round round = co_await chosen_rendezvous::next_round();
+  if (host_) host_->forget_rounds(parameters_.run_id, round.round - 1);
+  co_return round;
+}
+
 ELASTIC_DECL task<rendezvous_round> mixed_rendezvous::first_round() {
-  if (!meets_as_torch_ && dialect_) co_await choose_torch("");
+  if (!meets_as_torch_ && dialect_) co_await choose_torch();
   if (meets_as_torch_) co_return co_await chosen_->next_round();
-  std::string refusal;
   try {
     co_return co_await chosen_->next_round();
   } catch (const error& failure) {
-    // Whoever serves there does not know what only elasticrun says.
-    if (failure.code() != errc::protocol_violation || has_secret_) throw;
-    refusal = failure.what();
+    if (failure.code() != errc::not_supported) throw;
+    parameters_.log.debug("meeting in torchrun's way: {}", failure.what());
   }
-  parameters_.log.debug("trying to meet in torchrun's way: {}", refusal);
   co_await chosen_->shutdown();
-  co_await choose_torch(refusal);
+  co_await choose_torch();
   co_return co_await chosen_->next_round();
 }
 
@@ -55664,11 +58239,11 @@ ELASTIC_DECL std::optional<torch_dialect> mixed_rendezvous::dialect_of(
   }
 }
 
-ELASTIC_DECL task<void> mixed_rendezvous::choose_torch(std::string refusal) {
+ELASTIC_DECL task<void> mixed_rendezvous::choose_torch() {
   parameters_.refuse_choice_of_nodes("torchrun, which serves the rendezvous here,");
   dynamic_rendezvous_options options;
   options.parameters = parameters_;
-  options.node = new_node(parameters_.local_addr);
+  options.node = new_node(parameters_.shown_host());
   options.address = co_await own_address();
   std::shared_ptr<key_value_engine> engine;
   if (dialect_) {
@@ -55680,7 +58255,7 @@ ELASTIC_DECL task<void> mixed_rendezvous::choose_torch(std::string refusal) {
     options.agents = std::make_shared<memory_store>(engine);
     options.dialect = *dialect_;
   } else {
-    const std::shared_ptr<tcp_store> client = co_await connect(refusal);
+    const std::shared_ptr<tcp_store> client = co_await connect();
     options.agents = client;
     options.dialect = dialect_ ? *dialect_ : co_await detect_dialect(client);
   }
@@ -55702,7 +58277,7 @@ ELASTIC_DECL task<std::string> mixed_rendezvous::own_address() {
   co_return std::string("127.0.0.1");
 }
 
-ELASTIC_DECL task<std::shared_ptr<tcp_store>> mixed_rendezvous::connect(std::string refusal) {
+ELASTIC_DECL task<std::shared_ptr<tcp_store>> mixed_rendezvous::connect() {
   tcp_store_options options;
   options.host = endpoint_.host;
   options.port = endpoint_.port;
@@ -55711,9 +58286,8 @@ ELASTIC_DECL task<std::shared_ptr<tcp_store>> mixed_rendezvous::connect(std::str
   options.time = parameters_.time;
   auto client = std::make_shared<tcp_store>(co_await asio::this_coro::executor, options);
   time_source& time = *parameters_.time;
-  const duration patience = refusal.empty() ? parameters_.settings().join_timeout : second_try;
+  const duration patience = dialect_ ? parameters_.settings().join_timeout : second_try;
   const bool is_there = co_await with_deadline(time, time.now() + patience, client->connect());
-  if (!is_there && !refusal.empty()) throw error(errc::protocol_violation, refusal);
   if (!is_there) {
     throw error(
         errc::rendezvous_timeout,
@@ -55723,7 +58297,11 @@ ELASTIC_DECL task<std::shared_ptr<tcp_store>> mixed_rendezvous::connect(std::str
   std::vector<std::string> keys(1, std::string(rendezvous_host::native_key));
   const bool is_native = co_await client->check(std::move(keys));
   if (!is_native) co_return client;
-  if (!refusal.empty()) throw error(errc::protocol_violation, refusal);
+  if (!dialect_) {
+    throw error(errc::connection_failed, fmt::format("the store of torchrun at {} has gone, and "
+                                                     "nodes of elasticrun meet there now",
+                                                     to_text(endpoint_)));
+  }
   throw error(errc::invalid_argument,
               fmt::format("the nodes at {} meet in elasticrun's own way: for a mixed job start "
                           "every node of elasticrun with --rdzv-conf dialect={}",
@@ -56077,11 +58655,42 @@ ELASTIC_DECL option_type worker_count_type() {
   return type;
 }
 
+/// The first `${name}` in a text that stands for nothing; empty: there is none.
+inline std::string unknown_field_of(std::string_view text, const std::vector<std::string>& known) {
+  for (std::size_t dollar = text.find('$'); dollar != std::string_view::npos;
+       dollar = text.find('$')) {
+    text.remove_prefix(dollar + 1);
+    const bool is_dollar = text.starts_with('$');
+    const bool is_braced = text.starts_with('{');
+    const macro_reference field = is_dollar ? macro_reference() : read_macro_reference(text);
+    const bool is_known = std::find(known.begin(), known.end(), field.name) != known.end();
+    if (is_braced && field.length > 0 && !is_known) return std::string(field.name);
+    text.remove_prefix(is_dollar ? 1 : field.length);
+  }
+  return {};
+}
+
+inline void refuse_unknown_field(const option_value& option, std::string_view value) {
+  std::vector<std::string> known;
+  for (const auto& [name, unused] : macros_of("", 0, 0)) known.push_back(name);
+  const std::string field = unknown_field_of(value, known);
+  if (field.empty()) return;
+  const std::string nearest = nearest_name(field, known);
+  const std::string hint =
+      nearest.empty() ? std::string() : fmt::format(" (did you mean ${{{}}}?)", nearest);
+  const std::string last = known.back();
+  known.pop_back();
+  refuse_value(option, fmt::format("there is no field ${{{}}}{}; allowed are ${{{}}} and ${{{}}}, "
+                                   "and $$ means a $",
+                                   field, hint, fmt::join(known, "}, ${"), last));
+}
+
 ELASTIC_DECL option_type variable_type() {
   option_type type;
   type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
     const std::size_t equals = option.text.find('=');
     if (equals == std::string::npos || equals == 0) refuse_value(option, "NAME=VALUE is needed");
+    refuse_unknown_field(option, std::string_view(option.text).substr(equals + 1));
     target.config.workers.env.emplace_back(option.text.substr(0, equals),
                                            option.text.substr(equals + 1));
   };
