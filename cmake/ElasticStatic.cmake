@@ -6,21 +6,6 @@ include(CheckCXXSourceRuns)
 set(elastic_static_options
   -static-libstdc++ -static-libgcc -Wl,--exclude-libs,ALL -Wl,--gc-sections)
 
-# A few functions of libm, instead of a library that the loader opens, relocates and binds: 0.1 ms
-# of a start, and 0.3 MB. Behind libstdc++, which asks for libm, too, in code that is thrown away.
-# Distributions may have no libm.a.
-set(elastic_static_libraries
-  -Wl,--as-needed -Wl,--start-group -l:libstdc++.a -l:libm.a -Wl,--end-group)
-set(CMAKE_REQUIRED_LINK_OPTIONS ${elastic_static_options})
-set(CMAKE_REQUIRED_LIBRARIES ${elastic_static_libraries})
-check_cxx_source_compiles("#include <cmath>
-  int main(int count, char**) { return static_cast<int>(std::round(count * 0.1)); }"
-  ELASTIC_HAS_STATIC_LIBM)
-if(NOT ELASTIC_HAS_STATIC_LIBM)
-  set(elastic_static_libraries)
-endif()
-set(CMAKE_REQUIRED_LIBRARIES)
-
 # 25,000 relocations, of the tables of OpenSSL mostly, as bits instead of 24 bytes each: 0.6 MB that
 # the loader reads at each start. It takes a linker and a C library that know of them.
 set(CMAKE_REQUIRED_LINK_OPTIONS -Wl,-z,pack-relative-relocs)
