@@ -7,6 +7,7 @@
 #include <elastic/base/limits.hpp>
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -21,6 +22,9 @@ ELASTIC_DECL void set_up_program() {
     // The lowest free number is the one that is missing.
     if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) != fd) return;
   }
+#if defined(__GLIBC__)
+  ::mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+#endif
 }
 
 ELASTIC_DECL std::uint64_t raise_open_files() {
