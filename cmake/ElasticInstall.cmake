@@ -14,7 +14,7 @@ write_basic_package_version_file("${elastic_config_version}" COMPATIBILITY SameM
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/elastic" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
   COMPONENT libelastic-dev FILES_MATCHING PATTERN "*.hpp" PATTERN "*.ipp")
-install(TARGETS elastic elastic_compiled EXPORT elastic-targets
+install(TARGETS elastic elastic_compiled ${elastic_modules} EXPORT elastic-targets
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT libelastic-dev
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT libelastic-dev)
 install(EXPORT elastic-targets NAMESPACE elastic:: DESTINATION "${elastic_package_dir}"

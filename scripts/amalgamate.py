@@ -9,7 +9,8 @@
 Declarations come first, then all definitions, which a program that is compiled separately takes in
 one of its translation units only. The result depends on the headers alone: no time, no path, no
 version control. Each of the library's own headers is put in once, where it is first included;
-includes of other libraries stay where they are, a repeated one is left out.
+includes of other libraries stay where they are, a repeated one is left out. Each opt-in module
+stands under a condition of its own; what it needs of the core stands before that.
 """
 
 import argparse
@@ -17,6 +18,8 @@ import difflib
 import pathlib
 import re
 import sys
+
+from tidy import OPT_IN_LAYERS
 
 BANNER = """\
 // SPDX-FileCopyrightText: 2026 The elastic authors
@@ -28,6 +31,7 @@ BANNER = """\
 //
 // Header-only as it is. To compile the library once, define ELASTIC_SEPARATE_COMPILATION for the
 // whole program, and ELASTIC_SOURCE in the one translation unit that is to hold the library.
+// The opt-in modules are visible where ELASTIC_WITH_<NAME> is defined, such as ELASTIC_WITH_CLI.
 
 #if defined(__GNUC__) && !defined(__clang__)
 // If g++ 12 inlines the allocation of a frame of a coroutine but not its release, it takes the pair
@@ -51,18 +55,39 @@ CONDITIONAL_END = re.compile(r"\s*#\s*endif")
 DEFINITIONS_START = "#if defined(ELASTIC_HEADER_ONLY)"
 
 
-class Amalgamation:
-    """The headers expanded so far, and their text."""
+def module_of(header):
+    """The opt-in module of elastic/cli/command_line.hpp and elastic/cli.hpp; None for the core."""
+    name = header.split("/")[1].removesuffix(".hpp")
+    return name if name in OPT_IN_LAYERS else None
 
-    def __init__(self, include_dir):
+
+def condition_of(module):
+    return f"ELASTIC_WITH_{module.upper()}"
+
+
+class Amalgamation:
+    """The headers expanded so far, and their text: those of one opt-in module, or of the core."""
+
+    def __init__(self, include_dir, module=None):
         self.include_dir = include_dir
+        self.module = module
         self.expanded = set()
         self.included = set()
         self.lines = []
         self.definitions = []
+        self.blocks = []
+
+    def part(self, module=None):
+        """Another part of the same text, which knows what stands before it."""
+        part = Amalgamation(self.include_dir, module)
+        part.expanded = self.expanded
+        # What one module alone includes stands under its condition.
+        part.included = set(self.included) if module else self.included
+        return part
 
     def add(self, header):
         """Puts in `header`, preceded by the headers that it includes."""
+        assert module_of(header) == self.module, f"{header}: not of {self.module or 'the core'}"
         self.expanded.add(header)
         body = []
         depth = 0
@@ -95,17 +120,53 @@ class Amalgamation:
         if any(line.strip() for line in body):
             self.lines += ["", f"// ---- {header} ----", ""] + body
 
+    def add_all(self, headers):
+        for header in headers:
+            if header not in self.expanded:
+                self.add(header)
+
+    def core_needs(self, header, seen):
+        """The headers of the core that one of a module includes, also by others of modules."""
+        for line in self.read(header):
+            own = OWN_INCLUDE.match(line)
+            if not own or own[1].endswith(".ipp") or own[1] in seen:
+                continue
+            seen.add(own[1])
+            if module_of(own[1]):
+                yield from self.core_needs(own[1], seen)
+            else:
+                yield own[1]
+
+    def add_module(self, module, headers):
+        """Puts in the headers of an opt-in module under its condition."""
+        seen = set()
+        for header in headers:
+            self.add_all(self.core_needs(header, seen))
+        block = self.part(module)
+        block.add_all(headers)
+        self.lines += conditional(module, block.lines)
+        self.blocks.append(block)
+
     def add_definitions(self):
         """Puts in what the headers only declare, preceded by what only definitions include."""
-        done = 0
-        private = Amalgamation(self.include_dir)
-        private.expanded, private.included = self.expanded, self.included
-        while done < len(self.definitions):
-            private.add(self.definitions[done])
-            self.definitions += private.definitions
-            private.definitions = []
-            done += 1
+        private = self.part()
+        private.definitions = self.definitions
+        private.complete()
+        for block in self.blocks:
+            text = private.part(block.module)
+            for definitions in block.definitions:
+                private.add_all(private.core_needs(definitions, set()))
+                private.complete()
+                text.add(definitions)
+                block.definitions += text.definitions
+                text.definitions = []
+            private.lines += conditional(block.module, text.lines)
         self.lines += ["", DEFINITIONS, *private.lines, "", "#endif  // definitions"]
+
+    def complete(self):
+        """Puts in the definitions that are due, and those of what they include."""
+        while self.definitions:
+            self.add(self.definitions.pop(0))
 
     def read(self, header):
         path = self.include_dir / header
@@ -116,15 +177,32 @@ class Amalgamation:
         return re.sub(r"\n{3,}", "\n\n", whole).rstrip() + "\n" + END
 
 
+def conditional(module, lines):
+    condition = condition_of(module)
+    return ["", f"#if defined({condition})", *lines, "", f"#endif  // {condition}"]
+
+
+def implied_modules():
+    """What defines the conditions of the modules that another module includes."""
+    for module, layers in reversed(OPT_IN_LAYERS.items()):
+        for other in layers:
+            if other in OPT_IN_LAYERS:
+                yield from [f"#if defined({condition_of(module)}) && "
+                            f"!defined({condition_of(other)})",
+                            f"#define {condition_of(other)} 1", "#endif"]
+
+
 def amalgamated(include_dir):
     amalgamation = Amalgamation(include_dir)
+    amalgamation.lines += implied_modules()
     amalgamation.add("elastic/elastic.hpp")
     headers = sorted(path.relative_to(include_dir).as_posix()
                      for path in (include_dir / "elastic").rglob("*.hpp"))
-    for header in headers:
-        is_private = "/detail/" in header
-        if not is_private and header not in LEFT_OUT and header not in amalgamation.expanded:
-            amalgamation.add(header)
+    headers = [header for header in headers
+               if "/detail/" not in header and header not in LEFT_OUT]
+    amalgamation.add_all(header for header in headers if not module_of(header))
+    for module in OPT_IN_LAYERS:
+        amalgamation.add_module(module, [x for x in headers if module_of(x) == module])
     amalgamation.add_definitions()
     return amalgamation.text()
 

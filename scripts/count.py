@@ -6,9 +6,10 @@
   count.py          the working tree
   count.py FOLDER   another tree of the repository
 
-Lines are those of .hpp and .ipp files that are neither empty nor only a comment. Public types are
-the classes, structs, enums and aliases that headers outside of detail/ declare in namespace
-elastic itself, forward declarations aside.
+Lines are those of .hpp and .ipp files that are neither empty nor only a comment. The last rows are
+sums: all modules, those of the core, the opt-in ones; then elasticrun's own files, with its .cpp in
+the column of .ipp. Public types are the classes, structs, enums and aliases that headers outside of
+detail/ declare in namespace elastic itself, forward declarations aside.
 """
 
 import argparse
@@ -16,7 +17,10 @@ import collections
 import pathlib
 import re
 
+from tidy import OPT_IN_LAYERS
+
 INNER = re.compile(r"^namespace (?!elastic\b)(\w+) {")
+COLUMNS = ["headers", "lines .hpp", "lines .ipp", "public headers", "public types"]
 TYPE = re.compile(r"^(?:class|struct|enum class|enum|using)\s+(?:\[\[\w+\]\]\s+)?(\w+)\b(?!::)")
 
 
@@ -45,31 +49,43 @@ def public_types(text):
     return names
 
 
+def add_file(row, path, is_public):
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".hpp":
+        row["lines .ipp"] += code_lines(text)
+        return
+    row["headers"] += 1
+    row["lines .hpp"] += code_lines(text)
+    if is_public:
+        row["public headers"] += 1
+        row["public types"] += len(public_types(text))
+
+
+def sum_of(table):
+    return {column: sum(row[column] for row in table.values()) for column in COLUMNS}
+
+
 def main():
     arguments = argparse.ArgumentParser(description="Counts lines, headers and public types.")
     arguments.add_argument("root", nargs="?", type=pathlib.Path,
                            default=pathlib.Path(__file__).resolve().parent.parent)
-    include = arguments.parse_args().root / "include"
-    columns = ["headers", "lines .hpp", "lines .ipp", "public headers", "public types"]
-    table = collections.defaultdict(lambda: dict.fromkeys(columns, 0))
+    root = arguments.parse_args().root
+    include = root / "include"
+    table = collections.defaultdict(lambda: dict.fromkeys(COLUMNS, 0))
     for path in sorted([*include.rglob("*.hpp"), *include.rglob("*.ipp")]):
         parts = path.relative_to(include).parts
-        module = parts[1] if len(parts) > 2 else "(umbrellas)"
-        text = path.read_text(encoding="utf-8")
-        row = table[module]
-        if path.suffix == ".ipp":
-            row["lines .ipp"] += code_lines(text)
-            continue
-        row["headers"] += 1
-        row["lines .hpp"] += code_lines(text)
-        if "detail" not in parts:
-            row["public headers"] += 1
-            row["public types"] += len(public_types(text))
-    total = {column: sum(row[column] for row in table.values()) for column in columns}
-    print("| module | " + " | ".join(columns) + " |")
-    print("| --- |" + " ---: |" * len(columns))
-    for module, row in [*sorted(table.items()), ("all", total)]:
-        print(f"| {module} | " + " | ".join(str(row[column]) for column in columns) + " |")
+        add_file(table[parts[1] if len(parts) > 2 else "(umbrellas)"], path,
+                 is_public="detail" not in parts)
+    program = {"program": dict.fromkeys(COLUMNS, 0)}
+    for path in sorted([*(root / "program").rglob("*.hpp"), *(root / "program").rglob("*.cpp")]):
+        add_file(program["program"], path, is_public=False)
+    opt_in = {module: row for module, row in table.items() if module in OPT_IN_LAYERS}
+    core = {module: row for module, row in table.items() if module not in OPT_IN_LAYERS}
+    sums = [("all", sum_of(table)), ("core", sum_of(core)), ("opt-in", sum_of(opt_in))]
+    print("| module | " + " | ".join(COLUMNS) + " |")
+    print("| --- |" + " ---: |" * len(COLUMNS))
+    for module, row in [*sorted(table.items()), *sums, *program.items()]:
+        print(f"| {module} | " + " | ".join(str(row[column]) for column in COLUMNS) + " |")
 
 
 if __name__ == "__main__":

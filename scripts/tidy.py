@@ -36,6 +36,12 @@ LAYERS = {
                "worker", "agent"],
 }
 
+# The opt-in modules, in an order in which each comes after those that it includes. A program takes
+# one by its umbrella, its CMake target or ELASTIC_WITH_<NAME> for the single header.
+OPT_IN_LAYERS = {
+}
+ALL_LAYERS = {**LAYERS, **OPT_IN_LAYERS}
+
 # What is internal to the library and serves other modules than its own, too. The rest of detail/
 # is its module's alone.
 SHARED = {
@@ -60,6 +66,9 @@ OPT_IN = "// Opt-in:"
 
 # All definitions, for those who compile the library once without CMake.
 SOURCE = "elastic/src.hpp"
+
+# The CMake targets of the opt-in modules.
+MODULES = "cmake/ElasticModules.cmake"
 
 HEADERS = r"include/elastic/"
 # What code may not say, where that does not hold, and what it says instead.
@@ -156,7 +165,7 @@ def check_layers(tree):
         if len(parts) < 3 or header in umbrellas:
             continue
         module = parts[1]
-        if module not in LAYERS:
+        if module not in ALL_LAYERS:
             yield "include/" + header, 1, f"module {module} is not in the table of layers"
             continue
         for number, line in enumerate(lines, 1):
@@ -166,9 +175,12 @@ def check_layers(tree):
             if not found:
                 continue
             target = found[1].split("/")
+            is_core = module in LAYERS
             if f"elastic/{found[1]}" in umbrellas:
                 yield "include/" + header, number, "includes an umbrella; name the header itself"
-            elif target[0] != module and target[0] not in LAYERS[module]:
+            elif is_core and target[0] in OPT_IN_LAYERS:
+                yield "include/" + header, number, f"the core may not include {target[0]}: opt-in"
+            elif target[0] != module and target[0] not in ALL_LAYERS[module]:
                 yield "include/" + header, number, f"{module} may not include {target[0]}"
             elif target[0] != module and "detail" in target and not is_shared(target):
                 yield "include/" + header, number, f"includes what is private to {target[0]}"
@@ -185,9 +197,10 @@ def umbrellas_of(tree):
     that are in the folder but for the opt-in. The folders of a folder have umbrellas of their own,
     detail/ and impl/ have none."""
     expected = {}
+    guests = [f"elastic/{module}.hpp" for module in OPT_IN_LAYERS]
     for header, lines in tree.headers().items():
         folder = header.rsplit("/", 1)[0]
-        if folder.endswith("/detail") or header in ("elastic/elastic.hpp", SOURCE):
+        if folder.endswith("/detail") or header in ("elastic/elastic.hpp", SOURCE, *guests):
             continue
         umbrella = "elastic/elastic.hpp" if folder == "elastic" else folder + ".hpp"
         listed = expected.setdefault(umbrella, set())
@@ -240,6 +253,17 @@ def check_definitions(tree):
         yield "include/" + SOURCE, 1, f"does not list what there is: {name}"
 
 
+def check_modules(tree):
+    """Each opt-in module has an umbrella and a CMake target."""
+    lines = tree.files.get(MODULES, [])
+    targets = re.findall(r"^elastic_add_module\((\w+)\)", "\n".join(lines), re.MULTILINE)
+    for module in OPT_IN_LAYERS:
+        if f"elastic/{module}.hpp" not in tree.headers():
+            yield f"include/elastic/{module}.hpp", 1, "this umbrella of an opt-in module is missing"
+    for module in sorted(set(targets) ^ set(OPT_IN_LAYERS)):
+        yield MODULES, 1, f"{module} is an opt-in module in either this file or tidy.py alone"
+
+
 def code_of(line):
     """A line without its strings and comment, so that words in them break no rule."""
     line = re.sub(r'"(\\.|[^"\\])*"', '""', line)
@@ -268,8 +292,8 @@ def check_debris(tree):
                 yield name, number, f"left over: {found[0].strip()}"
 
 
-CHECKS = [check_text, check_start, check_layers, check_umbrellas, check_definitions, check_banned,
-          check_debris]
+CHECKS = [check_text, check_start, check_layers, check_umbrellas, check_definitions, check_modules,
+          check_banned, check_debris]
 
 
 def findings(root):
