@@ -13,6 +13,8 @@
 #include "commands.hpp"
 
 #include <elastic/elastic.hpp>
+#include <elastic/etcd.hpp>
+#include <elastic/file.hpp>
 #include <elastic/launch/command_line.hpp>
 #include <elastic/launch/console_log.hpp>
 #include <elastic/launch/default_python.hpp>
@@ -33,9 +35,7 @@
 #include <elastic/launch/run_with_signals.hpp>
 #include <elastic/observe/job_journal.hpp>
 #include <elastic/observe/trace_file.hpp>
-#include <elastic/rendezvous/etcd.hpp>
-#include <elastic/rendezvous/file.hpp>
-#include <elastic/rendezvous/torch.hpp>
+#include <elastic/torch.hpp>
 
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>

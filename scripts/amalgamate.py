@@ -9,12 +9,13 @@
 Declarations come first, then all definitions, which a program that is compiled separately takes in
 one of its translation units only. The result depends on the headers alone: no time, no path, no
 version control. Each of the library's own headers is put in once, where it is first included;
-includes of other libraries stay where they are, a repeated one is left out. Each opt-in module
-stands under a condition of its own; what it needs of the core stands before that.
+includes of other libraries stay where they are, a repeated one is left out. Headers of an opt-in
+module stand under its condition.
 """
 
 import argparse
 import difflib
+import itertools
 import pathlib
 import re
 import sys
@@ -31,7 +32,9 @@ BANNER = """\
 //
 // Header-only as it is. To compile the library once, define ELASTIC_SEPARATE_COMPILATION for the
 // whole program, and ELASTIC_SOURCE in the one translation unit that is to hold the library.
-// The opt-in modules are visible where ELASTIC_WITH_<NAME> is defined, such as ELASTIC_WITH_CLI.
+//
+// A translation unit that uses an opt-in module defines ELASTIC_WITH_<NAME> before it includes this
+// header, such as ELASTIC_WITH_ETCD for <elastic/etcd.hpp>.
 
 #if defined(__GNUC__) && !defined(__clang__)
 // If g++ 12 inlines the allocation of a frame of a coroutine but not its release, it takes the pair
@@ -56,39 +59,29 @@ DEFINITIONS_START = "#if defined(ELASTIC_HEADER_ONLY)"
 
 
 def module_of(header):
-    """The opt-in module of elastic/cli/command_line.hpp and elastic/cli.hpp; None for the core."""
+    """The opt-in module of elastic/etcd/etcd_client.hpp and elastic/etcd.hpp; None for the core."""
     name = header.split("/")[1].removesuffix(".hpp")
     return name if name in OPT_IN_LAYERS else None
 
 
-def condition_of(module):
+def macro_of(module):
     return f"ELASTIC_WITH_{module.upper()}"
 
 
 class Amalgamation:
-    """The headers expanded so far, and their text: those of one opt-in module, or of the core."""
+    """The headers expanded so far, and their text."""
 
-    def __init__(self, include_dir, module=None):
+    def __init__(self, include_dir):
         self.include_dir = include_dir
-        self.module = module
         self.expanded = set()
         self.included = set()
-        self.lines = []
+        self.sections = []  # the opt-in module or None, lines
         self.definitions = []
-        self.blocks = []
-
-    def part(self, module=None):
-        """Another part of the same text, which knows what stands before it."""
-        part = Amalgamation(self.include_dir, module)
-        part.expanded = self.expanded
-        # What one module alone includes stands under its condition.
-        part.included = set(self.included) if module else self.included
-        return part
 
     def add(self, header):
         """Puts in `header`, preceded by the headers that it includes."""
-        assert module_of(header) == self.module, f"{header}: not of {self.module or 'the core'}"
         self.expanded.add(header)
+        module = module_of(header)
         body = []
         depth = 0
         for number, line in enumerate(self.read(header), 1):
@@ -113,96 +106,61 @@ class Amalgamation:
                     self.add(own[1])
             elif other and depth == 0:
                 if other[1] not in self.included:
-                    self.included.add(other[1])
                     body.append(line)
+                    # Whatever follows may be compiled without the module.
+                    if not module:
+                        self.included.add(other[1])
             elif line.strip() != "#pragma once" and not line.startswith("// SPDX-"):
                 body.append(line)
         if any(line.strip() for line in body):
-            self.lines += ["", f"// ---- {header} ----", ""] + body
-
-    def add_all(self, headers):
-        for header in headers:
-            if header not in self.expanded:
-                self.add(header)
-
-    def core_needs(self, header, seen):
-        """The headers of the core that one of a module includes, also by others of modules."""
-        for line in self.read(header):
-            own = OWN_INCLUDE.match(line)
-            if not own or own[1].endswith(".ipp") or own[1] in seen:
-                continue
-            seen.add(own[1])
-            if module_of(own[1]):
-                yield from self.core_needs(own[1], seen)
-            else:
-                yield own[1]
-
-    def add_module(self, module, headers):
-        """Puts in the headers of an opt-in module under its condition."""
-        seen = set()
-        for header in headers:
-            self.add_all(self.core_needs(header, seen))
-        block = self.part(module)
-        block.add_all(headers)
-        self.lines += conditional(module, block.lines)
-        self.blocks.append(block)
+            self.sections.append((module, ["", f"// ---- {header} ----", "", *body]))
 
     def add_definitions(self):
         """Puts in what the headers only declare, preceded by what only definitions include."""
-        private = self.part()
-        private.definitions = self.definitions
-        private.complete()
-        for block in self.blocks:
-            text = private.part(block.module)
-            for definitions in block.definitions:
-                private.add_all(private.core_needs(definitions, set()))
-                private.complete()
-                text.add(definitions)
-                block.definitions += text.definitions
-                text.definitions = []
-            private.lines += conditional(block.module, text.lines)
-        self.lines += ["", DEFINITIONS, *private.lines, "", "#endif  // definitions"]
-
-    def complete(self):
-        """Puts in the definitions that are due, and those of what they include."""
-        while self.definitions:
-            self.add(self.definitions.pop(0))
+        done = 0
+        private = Amalgamation(self.include_dir)
+        private.expanded, private.included = self.expanded, self.included
+        while done < len(self.definitions):
+            private.add(self.definitions[done])
+            self.definitions += private.definitions
+            private.definitions = []
+            done += 1
+        self.sections += [(None, ["", DEFINITIONS]), *private.sections,
+                          (None, ["", "#endif  // definitions"])]
 
     def read(self, header):
         path = self.include_dir / header
         return path.read_text(encoding="utf-8").splitlines()
 
     def text(self):
-        whole = BANNER + "\n".join(self.lines)
-        return re.sub(r"\n{3,}", "\n\n", whole).rstrip() + "\n" + END
+        lines = list(module_macros())
+        for module, sections in itertools.groupby(self.sections, lambda section: section[0]):
+            part = [line for _, section in sections for line in section]
+            if module:
+                macro = macro_of(module)
+                part = ["", f"#if defined({macro})", *part, "", f"#endif  // {macro}"]
+            lines += part
+        return re.sub(r"\n{3,}", "\n\n", BANNER + "\n".join(lines)).rstrip() + "\n" + END
 
 
-def conditional(module, lines):
-    condition = condition_of(module)
-    return ["", f"#if defined({condition})", *lines, "", f"#endif  // {condition}"]
-
-
-def implied_modules():
-    """What defines the conditions of the modules that another module includes."""
-    for module, layers in reversed(OPT_IN_LAYERS.items()):
-        for other in layers:
-            if other in OPT_IN_LAYERS:
-                yield from [f"#if defined({condition_of(module)}) && "
-                            f"!defined({condition_of(other)})",
-                            f"#define {condition_of(other)} 1", "#endif"]
+def module_macros():
+    """Defines the macro of each module that another one includes; of all for ELASTIC_SOURCE."""
+    for module in reversed(OPT_IN_LAYERS):
+        users = [macro_of(user) for user, layers in OPT_IN_LAYERS.items() if module in layers]
+        condition = " || ".join(f"defined({macro})" for macro in ["ELASTIC_SOURCE", *users])
+        macro = macro_of(module)
+        yield from [f"#if !defined({macro}) && ({condition})", f"#define {macro} 1", "#endif"]
 
 
 def amalgamated(include_dir):
     amalgamation = Amalgamation(include_dir)
-    amalgamation.lines += implied_modules()
     amalgamation.add("elastic/elastic.hpp")
     headers = sorted(path.relative_to(include_dir).as_posix()
                      for path in (include_dir / "elastic").rglob("*.hpp"))
-    headers = [header for header in headers
-               if "/detail/" not in header and header not in LEFT_OUT]
-    amalgamation.add_all(header for header in headers if not module_of(header))
-    for module in OPT_IN_LAYERS:
-        amalgamation.add_module(module, [x for x in headers if module_of(x) == module])
+    for header in headers:
+        is_private = "/detail/" in header
+        if not is_private and header not in LEFT_OUT and header not in amalgamation.expanded:
+            amalgamation.add(header)
     amalgamation.add_definitions()
     return amalgamation.text()
 

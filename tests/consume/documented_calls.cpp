@@ -7,7 +7,7 @@
 
 #include <elastic/elastic.hpp>
 #include <elastic/launch/run_with_signals.hpp>
-#include <elastic/rendezvous/torch.hpp>
+#include <elastic/torch.hpp>
 #include <elastic/worker/entrypoint.hpp>
 
 #include <csignal>

@@ -6,6 +6,7 @@
 #include "target.hpp"
 
 #include <elastic/base/limits.hpp>
+#include <elastic/etcd/detail/legacy_state.hpp>
 #include <elastic/net/detail/http_response_parser.hpp>
 #include <elastic/net/detail/message_frame.hpp>
 #include <elastic/net/detail/secure_session.hpp>
@@ -14,13 +15,12 @@
 #include <elastic/observe/detail/http_request_parser.hpp>
 #include <elastic/observe/detail/node_report.hpp>
 #include <elastic/observe/viewed_job.hpp>
-#include <elastic/rendezvous/etcd/detail/legacy_state.hpp>
 #include <elastic/rendezvous/native/detail/candidate_message.hpp>
 #include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
-#include <elastic/rendezvous/torch/detail/torch_state_codec.hpp>
 #include <elastic/store/detail/tcp_store_session.hpp>
 #include <elastic/store/key_value_engine.hpp>
+#include <elastic/torch/detail/torch_state_codec.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -20,7 +20,7 @@
 #include <elastic/observe/explanation.hpp>
 #include <elastic/observe/journal_record.hpp>
 #include <elastic/observe/merged_trace.hpp>
-#include <elastic/rendezvous/torch/detail/link_offer.hpp>
+#include <elastic/torch/detail/link_offer.hpp>
 
 #include <string>
 #include <variant>

@@ -15,13 +15,13 @@
 #include <elastic/observe/journal_sink.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
-#include <elastic/rendezvous/torch/detail/pickle_format.hpp>
+#include <elastic/torch/detail/pickle_format.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
 #include <support/log_recorder.hpp>
+#include <support/reserved_port.hpp>
 #include <support/run_program.hpp>
 #include <support/text.hpp>
-#include <support/reserved_port.hpp>
 
 #include <asio/thread_pool.hpp>
 

@@ -1,20 +1,20 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/etcd/detail/etcd_rendezvous_backend.hpp>
-#include <elastic/rendezvous/torch/keyed_rendezvous_backend.hpp>
-#include <elastic/store/etcd_client.hpp>
-#include <elastic/store/etcd_keys.hpp>
-#include <elastic/store/etcd_v2_keys.hpp>
+#include <elastic/etcd/detail/etcd_rendezvous_backend.hpp>
+#include <elastic/etcd/etcd_client.hpp>
+#include <elastic/etcd/etcd_keys.hpp>
+#include <elastic/etcd/etcd_v2_keys.hpp>
 #include <elastic/store/versioned_store.hpp>
+#include <elastic/torch/keyed_rendezvous_backend.hpp>
 #include <support/catch.hpp>
 #include <support/certificates.hpp>
 #include <support/co_test.hpp>
 #include <support/etcd_server.hpp>
 #include <support/job_of_nodes.hpp>
-#include <support/scripted_server.hpp>
 #include <support/reserved_port.hpp>
-#include <unit/rendezvous/backend_conformance.hpp>
+#include <support/scripted_server.hpp>
 #include <unit/store/store_conformance.hpp>
+#include <unit/torch/backend_conformance.hpp>
 
 #include <chrono>
 #include <fstream>

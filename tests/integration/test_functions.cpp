@@ -14,17 +14,17 @@
 #include <elastic/process/detail/fork_launcher.hpp>
 #include <elastic/process/detail/limit_reached.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
-#include <elastic/rendezvous/torch/detail/pickle_format.hpp>
+#include <elastic/torch/detail/pickle_format.hpp>
 #include <elastic/worker/entrypoint.hpp>
 #include <elastic/worker/worker_context.hpp>
 #include <elastic/worker/worker_store.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
 #include <support/log_recorder.hpp>
+#include <support/reserved_port.hpp>
 #include <support/run_program.hpp>
 #include <support/skip.hpp>
 #include <support/thread_count.hpp>
-#include <support/reserved_port.hpp>
 
 #include <sys/wait.h>
 #include <unistd.h>

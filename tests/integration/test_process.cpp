@@ -3,9 +3,9 @@
 
 // Real processes: each test leaves no process, no zombie and no descriptor behind.
 
+#include <elastic/file/file_rendezvous.hpp>
 #include <elastic/process.hpp>
 #include <elastic/process/detail/process_tree.hpp>
-#include <elastic/rendezvous/file/file_rendezvous.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/worker/entrypoint.hpp>
 #include <support/catch.hpp>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/torch/detail/torch_state_codec.hpp>
+#include <elastic/torch/detail/torch_state_codec.hpp>
 
 #include <support/catch.hpp>
 #include <support/run_program.hpp>

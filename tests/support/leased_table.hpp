@@ -6,8 +6,8 @@
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/etcd/detail/leased_keys.hpp>
 #include <elastic/launch/machine.hpp>
-#include <elastic/store/detail/leased_keys.hpp>
 #include <elastic/store/store.hpp>
 #include <support/manual_time.hpp>
 

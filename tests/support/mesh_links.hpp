@@ -3,7 +3,7 @@
 #pragma once
 
 #include <elastic/net/endpoint.hpp>
-#include <elastic/rendezvous/torch/detail/link_network.hpp>
+#include <elastic/torch/detail/link_network.hpp>
 #include <support/simulated_mesh.hpp>
 
 #include <cstdint>

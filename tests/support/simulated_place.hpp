@@ -11,12 +11,12 @@
 #include <elastic/launch/early_exit.hpp>
 #include <elastic/process/detail/syscalls.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
-#include <elastic/rendezvous/torch/detail/torch_state_codec.hpp>
-#include <elastic/rendezvous/torch/rendezvous_backend.hpp>
-#include <elastic/rendezvous/torch/store_rendezvous_backend.hpp>
 #include <elastic/store/detail/store_keys.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/store.hpp>
+#include <elastic/torch/detail/torch_state_codec.hpp>
+#include <elastic/torch/rendezvous_backend.hpp>
+#include <elastic/torch/store_rendezvous_backend.hpp>
 #include <support/manual_time.hpp>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/rendezvous/torch/torch_state.hpp>
+#include <elastic/torch/torch_state.hpp>
 
 #include <chrono>
 #include <cstddef>

@@ -13,31 +13,34 @@
 
 namespace elastic {
 
-/// The rendezvous backends by name: those of this library, and those that you add.
+/// The rendezvous backends by name: those of this library, and those that a program adds.
 ///
-/// If the library is compiled once (`elastic::compiled`), a registry has all of its backends. In a
-/// header-only program it has "static" and "c10d" among nodes of elasticrun; the others are
-/// compiled only if they are added by a call:
+/// If the library is compiled once (`elastic::compiled`), a registry has every backend of the
+/// library. In a header-only program it has "static", and "c10d" among nodes of elasticrun. Each
+/// other backend belongs to an opt-in module, which a program includes and adds:
 ///
-///     #include <elastic/rendezvous/etcd.hpp>    add_etcd_rendezvous(registry);
-///     #include <elastic/rendezvous/file.hpp>    add_file_rendezvous(registry);
-///     #include <elastic/rendezvous/torch.hpp>   add_torch_rendezvous(registry);  // with torchrun
+///     #include <elastic/etcd.hpp>    add_etcd_rendezvous(registry);
+///     #include <elastic/file.hpp>    add_file_rendezvous(registry);
+///     #include <elastic/torch.hpp>   add_torch_rendezvous(registry);  // nodes of torchrun
+///
+/// A program that uses the single header defines ELASTIC_WITH_ETCD, ELASTIC_WITH_FILE or
+/// ELASTIC_WITH_TORCH before it includes that.
 class rendezvous_registry
     : public detail::named_factories<rendezvous_handler, const rendezvous_parameters&> {
  public:
   ELASTIC_DECL rendezvous_registry();
 
   /// Makes the handler that `parameters.backend` names.
-  /// Errors: `errc::invalid_argument` for a name that is not known, or known but not added; the
-  /// message names the header and the call. What the backend's constructor throws.
+  /// Errors: `errc::invalid_argument` for an unknown name, and for a backend of an opt-in module
+  /// that was not added: the message names the header and the function. What the backend's
+  /// constructor throws.
   ELASTIC_DECL std::shared_ptr<rendezvous_handler> make(
       const rendezvous_parameters& parameters) const;
 };
 
 namespace detail {
 
-/// How a backend of the library is added that is not in a header-only program's registry by
-/// itself; empty for any other name.
+/// What a program does to add `backend`, if that belongs to an opt-in module; otherwise empty.
 ELASTIC_DECL std::string how_to_add(std::string_view backend);
 
 }  // namespace detail

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/etcd.hpp>
-#include <elastic/rendezvous/file.hpp>
+#include <elastic/etcd.hpp>
+#include <elastic/file.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
-#include <elastic/rendezvous/torch.hpp>
+#include <elastic/torch.hpp>
 
 #include <support/catch.hpp>
 #include <support/fake_rendezvous.hpp>
@@ -18,8 +18,14 @@ namespace rendezvous_registry_tests {
 using elastic::rendezvous_parameters;
 using elastic::rendezvous_registry;
 
-// A registry of every backend: all of them are there if the library is compiled once, and are added
-// if it is its headers alone.
+#if defined(ELASTIC_HEADER_ONLY)
+constexpr bool is_header_only = true;
+#else
+constexpr bool is_header_only = false;
+#endif
+
+// A registry of every backend: a compiled library's has all of them, a header-only program adds
+// them.
 rendezvous_registry every_backend() {
   rendezvous_registry registry;
 #if defined(ELASTIC_HEADER_ONLY)
@@ -87,11 +93,30 @@ TEST_CASE("rendezvous registry: says how a backend is added", "[rendezvous]") {
   using elastic::detail::how_to_add;
   for (const char* name : {"etcd", "etcd-v2", "etcd-v3"}) {
     CHECK(how_to_add(name) ==
-          "include <elastic/rendezvous/etcd.hpp> and call add_etcd_rendezvous(registry)");
+          "include <elastic/etcd.hpp> (in the single header: define ELASTIC_WITH_ETCD) and call "
+          "add_etcd_rendezvous(registry)");
   }
   CHECK(how_to_add("file") ==
-        "include <elastic/rendezvous/file.hpp> and call add_file_rendezvous(registry)");
+        "include <elastic/file.hpp> (in the single header: define ELASTIC_WITH_FILE) and call "
+        "add_file_rendezvous(registry)");
   for (const char* name : {"c10d", "static", "smoke-signals"}) CHECK(how_to_add(name).empty());
+}
+
+TEST_CASE("rendezvous registry: a compiled library has every backend, headers those that are added",
+          "[rendezvous]") {
+  const rendezvous_registry registry;
+  rendezvous_parameters parameters;
+  parameters.endpoint = "localhost:1";
+  for (const std::string name : {"etcd", "etcd-v2", "etcd-v3", "file"}) {
+    CAPTURE(name);
+    parameters.backend = name;
+    CHECK(every_backend().make(parameters)->backend() == name);
+    CHECK(registry.contains(name) == !is_header_only);
+    if (!is_header_only) continue;
+    CHECK_THROWS_WITH(registry.make(parameters), "the rendezvous backend '" + name +
+                                                     "' was not added: " +
+                                                     elastic::detail::how_to_add(name));
+  }
 }
 
 TEST_CASE("rendezvous registry: one's own backend is added or takes the place of another",

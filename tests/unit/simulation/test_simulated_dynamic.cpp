@@ -7,9 +7,9 @@
 //
 //   ELASTIC_SIMULATION_SEEDS=10000 ELASTIC_SIMULATION_FIRST=1 unit_tests "simulation: *"
 
-#include <elastic/rendezvous/torch/dynamic_rendezvous.hpp>
-#include <elastic/rendezvous/torch/torch_dialect.hpp>
-#include <elastic/rendezvous/torch/torch_state.hpp>
+#include <elastic/torch/dynamic_rendezvous.hpp>
+#include <elastic/torch/torch_dialect.hpp>
+#include <elastic/torch/torch_state.hpp>
 #include <support/catch.hpp>
 #include <support/mesh_links.hpp>
 #include <support/simulated_job.hpp>

@@ -13,6 +13,7 @@
 
 namespace elastic {
 
+// The compiled library has every module, so its registry links them, though it includes none.
 #if !defined(ELASTIC_HEADER_ONLY)
 void add_etcd_rendezvous(rendezvous_registry& registry);
 void add_file_rendezvous(rendezvous_registry& registry);
@@ -23,10 +24,11 @@ namespace detail {
 
 ELASTIC_DECL std::string how_to_add(std::string_view backend) {
   const bool is_etcd = backend == "etcd" || backend == "etcd-v2" || backend == "etcd-v3";
-  const std::string_view header = is_etcd ? "etcd" : backend == "file" ? "file" : "";
-  if (header.empty()) return "";
-  return fmt::format("include <elastic/rendezvous/{}.hpp> and call add_{}_rendezvous(registry)",
-                     header, header);
+  if (!is_etcd && backend != "file") return "";
+  return fmt::format(
+      "include <elastic/{0}.hpp> (in the single header: define ELASTIC_WITH_{1}) and call "
+      "add_{0}_rendezvous(registry)",
+      is_etcd ? "etcd" : "file", is_etcd ? "ETCD" : "FILE");
 }
 
 inline std::shared_ptr<rendezvous_handler> make_native(const rendezvous_parameters& parameters) {

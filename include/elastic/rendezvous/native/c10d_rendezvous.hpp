@@ -50,8 +50,8 @@ class c10d_rendezvous final : public rendezvous_handler {
 
   /// How a header-only program meets with nodes of torchrun.
   static constexpr std::string_view torch_hint =
-      "to meet with nodes of torchrun, include <elastic/rendezvous/torch.hpp> and call "
-      "add_torch_rendezvous(registry)";
+      "to meet with nodes of torchrun, include <elastic/torch.hpp> (in the single header: define "
+      "ELASTIC_WITH_TORCH) and call add_torch_rendezvous(registry)";
 
   /// Errors: `errc::invalid_argument` for an empty run id, an endpoint that is none, or a setting
   /// out of bounds.

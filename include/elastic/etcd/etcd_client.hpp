@@ -1,0 +1,178 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/net/detail/http_connection.hpp>
+#include <elastic/net/endpoint.hpp>
+#include <elastic/net/tls_options.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace elastic {
+
+/// How an etcd is reached.
+struct etcd_options {
+  /// Members of one cluster, any of which will do; at least one.
+  std::vector<endpoint> members;
+  /// Who this is; empty if etcd does not want to know.
+  std::string user;
+  std::string password;
+  /// Whether it is spoken to by https, and whom it is trusted then.
+  bool uses_tls = false;
+  tls_options tls;
+  /// How long a member has to answer before the next one is asked.
+  duration answer_timeout = std::chrono::seconds(2);
+  /// How long an etcd is tried that was never reached, counted from the first request.
+  duration first_patience = std::chrono::seconds(600);
+  /// How long one that was reached before may be away.
+  duration patience = limits::rendezvous_reconnect_timeout;
+  std::shared_ptr<time_source> time = std::make_shared<system_time>();
+  logger log;
+};
+
+/// What etcd says if it does not do what it was asked for, with the code that gRPC has for it.
+class etcd_refusal final : public error {
+ public:
+  static constexpr int invalid_argument = 3;
+  static constexpr int not_found = 5;
+  static constexpr int permission_denied = 7;
+  static constexpr int failed_precondition = 9;
+  static constexpr int unauthenticated = 16;
+  ELASTIC_DECL etcd_refusal(errc code, const std::string& sentence, int reason);
+
+  int reason() const { return reason_; }
+
+ private:
+  int reason_;
+};
+
+/// Speaks with etcd (3.4 or later) over HTTP/1.1 and JSON: one request after the other to whichever
+/// member answers.
+///
+/// A request is repeated, with pauses, while no member answers, for as long as the options allow;
+/// if that was not long enough, the next request is tried only once. So it may be carried out
+/// twice: whoever changes something has to see to it that this does no harm. The first attempt that
+/// fails is told by a warning, and not again until an answer has come.
+///
+/// Errors of every member that waits: `errc::connection_failed` if no member could be reached,
+/// naming each and what was wrong; at once `errc::protocol_violation` if something else than
+/// etcd answers and `errc::invalid_argument` if a certificate or a password is refused.
+/// Cancellation of every member that waits: all types; a request may or may not be carried out.
+/// Thread-safety: one strand at a time; operations may run at the same time.
+class etcd_client {
+ public:
+  using json = nlohmann::json;
+
+  /// Errors: `errc::invalid_argument` if TLS is wanted of a build without, or of files that
+  /// cannot be used.
+  ELASTIC_DECL explicit etcd_client(etcd_options options);
+
+  const etcd_options& options() const { return options_; }
+  time_source& time() const { return *options_.time; }
+
+  /// The members, as messages show them.
+  ELASTIC_DECL std::string name() const;
+
+  /// What /version says: "3.4.23".
+  ELASTIC_DECL task<std::string> version() &;
+
+  /// Calls a method of the v3 API: "/v3/kv/range".
+  /// Errors: also `etcd_refusal`; `errc::not_supported` if there is no such method.
+  ELASTIC_DECL task<json> call(std::string target, json body) &;
+
+  /// Waits until something happens that the request for a watch ("create_request") describes.
+  /// Result: at once if the watch cannot be had, after a pause: whoever waits looks again.
+  ELASTIC_DECL task<void> await_event(json create_request) &;
+
+  /// Sends a request of any kind to a member that answers it.
+  ELASTIC_DECL task<detail::http_response> ask(detail::http_request request) &;
+
+  /// Sends a request whose answer takes as long as it takes, once, to the member that answered
+  /// last.
+  ELASTIC_DECL task<detail::http_response> ask_patiently(detail::http_request request) &;
+
+  /// A whole number in an answer, if they are written as text; 0 if it is missing.
+  /// Errors: `errc::protocol_violation`.
+  ELASTIC_DECL static std::int64_t number_in(const json& object, const char* name);
+
+  /// A text in an answer; empty if it is missing.
+  /// Errors: `errc::protocol_violation`.
+  ELASTIC_DECL static std::string text_in(const json& object, const char* name);
+
+  /// An object or a list in an answer; null if it is missing.
+  /// Errors: `errc::protocol_violation`.
+  ELASTIC_DECL static const json& part_of(const json& object, const char* name);
+
+ private:
+  static constexpr std::chrono::milliseconds first_pause{50};
+  static constexpr std::chrono::milliseconds last_pause{500};
+  static constexpr std::chrono::milliseconds watch_pause{200};
+  /// How long a member has to answer when all were given up before.
+  static constexpr std::chrono::milliseconds lost_timeout{500};
+  static constexpr std::size_t most_idle = 4;
+
+  [[noreturn]] ELASTIC_DECL static void refuse_form(const char* name);
+  ELASTIC_DECL std::string name_of(std::size_t member) const;
+  ELASTIC_DECL static std::string to_text(const json& body);
+
+  // Its beginning, printable.
+  ELASTIC_DECL static std::string shown(const detail::http_response& response);
+
+  // One line for each time that it is away: whoever reads the log can see what is waited for.
+  ELASTIC_DECL void note_absence(const std::string& tried, duration remaining);
+  ELASTIC_DECL void note_answer();
+
+  // ---- connections ----------------------------------------------------------------------------
+
+  ELASTIC_DECL task<std::optional<detail::http_response>> try_member(std::size_t member,
+                                                                     detail::http_request request,
+                                                                     std::string& tried);
+  ELASTIC_DECL task<detail::http_response> ask_member(std::size_t member,
+                                                      detail::http_request request);
+  ELASTIC_DECL void keep(std::size_t member, std::unique_ptr<detail::http_connection> connection);
+  ELASTIC_DECL task<std::unique_ptr<detail::http_connection>> connect(std::size_t member);
+  ELASTIC_DECL task<std::unique_ptr<detail::http_connection>> connect_in_time(std::size_t member);
+
+  // ---- the v3 API -----------------------------------------------------------------------------
+
+  ELASTIC_DECL detail::http_request v3_request(std::string target, std::string body) const;
+  ELASTIC_DECL task<void> authenticate();
+  ELASTIC_DECL json read_answer(const detail::http_response& response,
+                                const std::string& target) const;
+  ELASTIC_DECL std::optional<etcd_refusal> refusal_in(const json& answer) const;
+
+  // Until an event comes, or the watch ends.
+  ELASTIC_DECL task<void> follow(detail::http_request request);
+  ELASTIC_DECL static bool tells_of_event(const std::string& line);
+
+  etcd_options options_;
+  std::size_t current_ = 0;
+  std::vector<std::vector<std::unique_ptr<detail::http_connection>>> idle_;
+  std::string token_;
+  /// Etcd has said that it does not ask who one is.
+  bool is_open_ = false;
+  bool was_reached_ = false;
+  bool is_lost_ = false;
+  bool is_told_away_ = false;
+  std::optional<time_point> first_limit_;
+};
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/etcd/impl/etcd_client.ipp>
+#endif

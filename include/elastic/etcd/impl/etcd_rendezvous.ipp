@@ -1,0 +1,432 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/etcd/etcd_rendezvous.hpp>
+
+#include <elastic/base/error.hpp>
+#include <elastic/base/race.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/etcd/detail/etcd_rendezvous_backend.hpp>
+#include <elastic/etcd/detail/legacy_machine.hpp>
+#include <elastic/etcd/detail/legacy_rendezvous.hpp>
+#include <elastic/etcd/etcd_client.hpp>
+#include <elastic/etcd/etcd_keys.hpp>
+#include <elastic/etcd/etcd_v2_keys.hpp>
+#include <elastic/net/endpoint.hpp>
+#include <elastic/net/local_address.hpp>
+#include <elastic/store/versioned_store.hpp>
+#include <elastic/torch/detail/chosen_rendezvous.hpp>
+#include <elastic/torch/detail/dynamic_options.hpp>
+#include <elastic/torch/detail/reachable_address.hpp>
+#include <elastic/torch/dynamic_rendezvous.hpp>
+#include <elastic/torch/keyed_rendezvous_backend.hpp>
+#include <elastic/torch/rendezvous_backend.hpp>
+#include <elastic/torch/torch_dialect.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <ios>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace elastic {
+
+namespace detail {
+
+ELASTIC_DECL std::string conf_text(const rendezvous_parameters& parameters, std::string_view name,
+                                   std::string fallback) {
+  const auto position = parameters.conf.find(name);
+  return position == parameters.conf.end() ? fallback : position->second;
+}
+
+/// The members of an etcd, "host:port,host:port"; the port is 2379 if none is given.
+inline std::vector<endpoint> etcd_members(const std::string& text) {
+  constexpr std::uint16_t default_port = 2379;
+  std::vector<endpoint> members;
+  std::size_t begin = 0;
+  for (;;) {
+    const std::size_t comma = text.find(',', begin);
+    members.push_back(parse_endpoint(text.substr(begin, comma - begin), default_port));
+    if (members.back().port == 0) {
+      throw error(errc::invalid_argument,
+                  fmt::format("--rdzv-endpoint '{}': the port of an etcd is needed", text));
+    }
+    if (comma == std::string::npos) return members;
+    begin = comma + 1;
+  }
+}
+
+/// What the settings say of how etcd is reached, by the names that torchrun has for them.
+/// Errors: `errc::invalid_argument`.
+inline etcd_options etcd_options_of(const rendezvous_parameters& parameters) {
+  etcd_options options;
+  options.members = etcd_members(parameters.endpoint);
+  options.user = conf_text(parameters, "user");
+  options.password = conf_text(parameters, "password");
+  const std::string protocol = conf_text(parameters, "protocol", "http");
+  if (protocol != "http" && protocol != "https") {
+    throw error(errc::invalid_argument,
+                fmt::format("--rdzv-conf protocol={}: http or https is needed", protocol));
+  }
+  options.uses_tls = protocol == "https";
+  // torchrun's own backends name these in two ways.
+  options.tls.authorities = conf_text(parameters, "cacert", conf_text(parameters, "ca_cert"));
+  options.tls.certificate = conf_text(parameters, "cert", conf_text(parameters, "ssl_cert"));
+  options.tls.key = conf_text(parameters, "key", conf_text(parameters, "ssl_cert_key"));
+  const bool names_files = !options.tls.authorities.empty() || !options.tls.certificate.empty();
+  if (names_files && !options.uses_tls) {
+    throw error(errc::invalid_argument,
+                "--rdzv-conf: certificates are of use with protocol=https only");
+  }
+  options.answer_timeout = parameters.seconds("read_timeout", options.answer_timeout);
+  options.first_patience = parameters.settings().join_timeout;
+  options.time = parameters.time;
+  options.log = parameters.log;
+  return options;
+}
+
+/// The first line of a file that holds a password.
+/// Errors: `errc::invalid_argument`, naming the file.
+inline std::string password_in(const std::string& path) {
+  constexpr std::size_t most_bytes = 4096;
+  std::ifstream file(path, std::ios::binary);
+  std::string line;
+  char letter = 0;
+  while (line.size() <= most_bytes && file.get(letter) && letter != '\n') line.push_back(letter);
+  const char* problem = nullptr;
+  if (!file && !file.eof()) problem = "it cannot be read";
+  if (!line.empty() && line.back() == '\r') line.pop_back();
+  if (problem == nullptr && line.empty()) problem = "its first line is empty";
+  if (line.size() > most_bytes) problem = "its first line is over 4096 bytes long";
+  if (problem == nullptr) return line;
+  throw error(errc::invalid_argument,
+              fmt::format("--rdzv-conf password_file={}: the first line of the file has to be the "
+                          "password, but {}",
+                          path, problem));
+}
+
+ELASTIC_DECL rendezvous_parameters with_password(rendezvous_parameters parameters) {
+  const auto file = parameters.conf.find("password_file");
+  if (file == parameters.conf.end()) return parameters;
+  if (parameters.conf.count("password") != 0) {
+    throw error(errc::invalid_argument,
+                "--rdzv-conf: either password or password_file is needed, not both");
+  }
+  std::string password = password_in(file->second);
+  parameters.conf.erase(file);
+  parameters.conf["password"] = std::move(password);
+  return parameters;
+}
+
+/// With `lease_ttl`: the node says often enough that it lives.
+inline rendezvous_parameters with_lease(rendezvous_parameters parameters) {
+  if (parameters.conf.count("lease_ttl") == 0) return parameters;
+  const duration lease = parameters.seconds("lease_ttl", {});
+  const std::chrono::duration<double> third = lease / 3;
+  parameters.conf["keep_alive_interval"] = fmt::format("{:.3f}", third.count());
+  parameters.conf["keep_alive_max_attempt"] = "3";
+  return parameters;
+}
+
+inline std::vector<std::string> hosts_of(const std::vector<endpoint>& members) {
+  std::vector<std::string> hosts;
+  for (const endpoint& member : members) hosts.push_back(member.host);
+  return hosts;
+}
+
+/// What all keys of a job begin with, by the v3 API.
+inline std::string v3_root(const rendezvous_parameters& parameters) {
+  return fmt::format("{}/{}/", conf_text(parameters, "etcd_prefix", "/elastic"), parameters.run_id);
+}
+
+inline task<std::shared_ptr<rendezvous_handler>> make_etcd_v3(rendezvous_parameters parameters,
+                                                              std::shared_ptr<etcd_client> client) {
+  const std::string root = v3_root(parameters);
+  const auto marker = std::make_shared<etcd_marker>(root + "change/");
+  const auto keys = std::make_shared<etcd_keys>(client, root + "store/", marker);
+  std::vector<std::string> towards = hosts_of(client->options().members);
+  dynamic_rendezvous_options options = co_await dynamic_options(parameters, std::move(towards));
+  options.links = chosen_links(options);
+  options.agents = std::make_shared<versioned_store>(keys);
+  options.backend = std::make_shared<etcd_rendezvous_backend>(
+      client, root + "rendezvous/", marker, parameters.settings().silence(), options.dialect);
+  parameters.log.info("meeting at the etcd {}, by its v3 API", client->name());
+  co_return std::make_shared<dynamic_rendezvous>(std::move(options));
+}
+
+/// Etcd at its first call: an error says what was tried, and that it was given the join timeout.
+inline task<void> reach_etcd(std::shared_ptr<etcd_client> client, logger log) {
+  std::string problem;
+  try {
+    const std::string version = co_await client->version();
+    log.debug("the etcd at {} is of version {}", client->name(), version);
+    co_return;
+  } catch (const error& failure) {
+    if (failure.code() != errc::connection_failed) throw;
+    problem = failure.what();
+  }
+  // Which is how each of the two says that it was taken for the other.
+  const bool is_plain = !client->options().uses_tls;
+  const char* sign = is_plain ? "hung up without an answer" : "handshake broke off";
+  if (problem.find(sign) != std::string::npos) {
+    problem += is_plain ? " (does it want --rdzv-conf protocol=https?)" : " (does it speak https?)";
+  }
+  const std::chrono::duration<double> patience = client->options().first_patience;
+  throw error(errc::rendezvous_timeout,
+              fmt::format("{} within {} s (--rdzv-conf join_timeout)", problem, patience.count()));
+}
+
+/// As torchrun's backend "etcd-v2" has it: its nodes may take part.
+inline task<std::shared_ptr<rendezvous_handler>> make_etcd_v2(rendezvous_parameters parameters,
+                                                              std::shared_ptr<etcd_client> client) {
+  constexpr int two_hours = 7200;
+  const auto states = std::make_shared<etcd_v2_keys>(client, "/torch/elastic/rendezvous",
+                                                     etcd_v2_form::plain, two_hours);
+  const auto keys =
+      std::make_shared<etcd_v2_keys>(client, "/torch/elastic/store", etcd_v2_form::base64);
+  std::vector<std::string> towards = hosts_of(client->options().members);
+  dynamic_rendezvous_options options = co_await dynamic_options(parameters, std::move(towards));
+  const std::string dialect = conf_text(parameters, "dialect", "auto");
+  if (dialect != "auto") options.dialect = parse_torch_dialect(dialect);
+  const std::optional<torch_dialect> written =
+      co_await keyed_rendezvous_backend::seen_dialect(states, parameters.run_id);
+  if (written && dialect == "auto") options.dialect = *written;
+  options.links = chosen_links(options);
+  options.agents = std::make_shared<versioned_store>(keys);
+  options.backend =
+      std::make_shared<keyed_rendezvous_backend>(states, parameters.run_id, options.dialect);
+  parameters.log.info("meeting at the etcd {}, by its v2 API, as agents of PyTorch {} do",
+                      client->name(), to_text(options.dialect));
+  co_return std::make_shared<dynamic_rendezvous>(std::move(options));
+}
+
+/// Where nodes of torchrun's backend "etcd" keep what they share of a job.
+inline std::string legacy_path(const rendezvous_parameters& parameters) {
+  std::string prefix = conf_text(parameters, "etcd_prefix", "/torchelastic/p2p");
+  while (!prefix.empty() && prefix.back() == '/') prefix.pop_back();
+  if (!prefix.empty() && prefix.front() != '/') prefix.insert(prefix.begin(), '/');
+  return prefix + "/run_" + parameters.run_id;
+}
+
+/// As torchrun's backend "etcd" has it: its nodes may take part.
+inline task<std::shared_ptr<rendezvous_handler>> make_etcd_legacy(
+    rendezvous_parameters parameters, std::shared_ptr<etcd_client> client) {
+  const std::string path = legacy_path(parameters);
+  const auto job = std::make_shared<etcd_v2_keys>(client, path, etcd_v2_form::plain);
+  legacy_rendezvous_options options;
+  const std::string dialect = conf_text(parameters, "dialect", "auto");
+  if (dialect != "auto") options.dialect = parse_torch_dialect(dialect);
+  options.path = path + "/rdzv";
+  options.keys = std::make_shared<etcd_v2_keys>(client, options.path, etcd_v2_form::plain);
+  options.store_of = [client, path = options.path](const std::string& version) {
+    std::string place = fmt::format("{}/v_{}/kv", path, version);
+    return std::make_shared<versioned_store>(
+        std::make_shared<etcd_v2_keys>(client, std::move(place), etcd_v2_form::base64));
+  };
+  options.keep_job = [job] { return job->prolong_directory(legacy_ttl::job); };
+  const bool stays_here = is_loopback(parameters.local_addr);
+  std::vector<std::string> towards = hosts_of(client->options().members);
+  if (!stays_here) options.address = co_await reachable_address(std::move(towards));
+  parameters.log.info("meeting at the etcd {}, as agents of PyTorch {} do by their backend 'etcd'",
+                      client->name(), to_text(options.dialect));
+  options.parameters = std::move(parameters);
+  co_return std::make_shared<legacy_rendezvous>(std::move(options));
+}
+
+/// Whether nodes of torchrun's backend "etcd" meet under the name of this job; none if etcd does
+/// not tell by its v2 API, so that there are no such nodes either.
+inline task<std::optional<bool>> sees_legacy(std::shared_ptr<etcd_client> client,
+                                             std::string path) {
+  const etcd_v2_keys keys(client, path, etcd_v2_form::plain);
+  try {
+    const std::string itself;
+    co_return co_await keys.exists(itself);
+  } catch (const error& failure) {
+    if (failure.code() == errc::connection_failed) throw;
+  }
+  co_return std::nullopt;
+}
+
+/// Waits until there are such nodes.
+inline task<void> await_legacy(std::shared_ptr<etcd_client> client, std::string path) {
+  etcd_v2_keys keys(client, path, etcd_v2_form::plain);
+  co_await keys.await_existence();
+  client->options().log.warning(
+      "nodes of torchrun meet at the etcd {} under this run id, by its backend 'etcd': this node "
+      "goes to them",
+      client->name());
+}
+
+/// Refuses to meet with nodes of torchrun if nodes of elasticrun are in a round without them.
+/// Those that still wait for one go to them as well.
+inline task<void> check_no_v3_round(rendezvous_parameters parameters,
+                                    std::shared_ptr<etcd_client> client) {
+  const std::string root = v3_root(parameters);
+  etcd_rendezvous_backend backend(client, root + "rendezvous/",
+                                  std::make_shared<etcd_marker>(root + "change/"),
+                                  parameters.settings().silence());
+  bool has_round = false;
+  try {
+    const std::optional<stored_state> stored = co_await backend.get();
+    has_round = stored && stored->state.complete && !stored->state.closed &&
+                std::any_of(stored->state.participants.begin(), stored->state.participants.end(),
+                            [&](const auto& each) { return stored->living->count(each.first); });
+  } catch (const etcd_refusal&) {
+    // They are not this user's keys.
+  }
+  if (!has_round) co_return;
+  throw error(errc::invalid_argument,
+              fmt::format("at the etcd {}, under the run id '{}', nodes of elasticrun meet by its "
+                          "v3 API and nodes of torchrun by their backend 'etcd': to make one job "
+                          "of them, start it anew under another id, all nodes of elasticrun with "
+                          "--rdzv-conf dialect=1.13 (or 2.0, 2.6)",
+                          client->name(), parameters.run_id));
+}
+
+/// Whether etcd has the v3 API as it is used here.
+/// Errors: those of `etcd_client` but for `errc::not_supported`, which `why_not` has then.
+inline task<bool> offers_v3(std::shared_ptr<etcd_client> client, std::string& why_not) {
+  try {
+    // Of nothing but a key that everybody may have.
+    nlohmann::json body;
+    body["ID"] = "0";
+    co_await client->call(std::string("/v3/lease/timetolive"), std::move(body));
+  } catch (const etcd_refusal&) {
+    // The keys that are used will tell.
+  } catch (const error& failure) {
+    if (failure.code() != errc::not_supported) throw;
+    why_not = failure.what();
+    co_return false;
+  }
+  co_return true;
+}
+
+/// The rendezvous by an API that is named: "etcd-v2" or "etcd-v3".
+inline task<std::shared_ptr<rendezvous_handler>> make_named_etcd(rendezvous_parameters parameters) {
+  auto client = std::make_shared<etcd_client>(etcd_options_of(parameters));
+  co_await reach_etcd(client, parameters.log);
+  if (parameters.backend == "etcd-v2") {
+    co_return co_await make_etcd_v2(std::move(parameters), std::move(client));
+  }
+  std::string why_not;
+  const bool is_v3 = co_await offers_v3(client, why_not);
+  if (!is_v3) throw error(errc::not_supported, why_not);
+  co_return co_await make_etcd_v3(std::move(parameters), std::move(client));
+}
+
+/// The rendezvous "etcd": like torchrun's backend of that name if its nodes meet, or are announced
+/// by a dialect; else by the API that the server has. It is left for torchrun's if nodes of
+/// torchrun come before it has led to a round.
+class any_etcd_rendezvous final : public chosen_rendezvous {
+ public:
+  explicit any_etcd_rendezvous(rendezvous_parameters parameters)
+      : chosen_rendezvous(parameters.backend, parameters.run_id, nullptr),
+        parameters_(std::move(parameters)) {}
+
+ private:
+  task<rendezvous_round> first_round() override {
+    if (!chosen_) co_await choose();
+    if (!may_yield_) co_return co_await chosen_->next_round();
+    std::optional<rendezvous_round> round;
+    std::string path = legacy_path(parameters_);
+    task<void> legacy = await_legacy(client_, std::move(path));
+    co_await race(meet(round), std::move(legacy));
+    if (round) co_return std::move(*round);
+    co_await chosen_->shutdown();
+    chosen_.reset();
+    may_yield_ = false;
+    chosen_ = co_await make_etcd_legacy(parameters_, client_);
+    co_return co_await chosen_->next_round();
+  }
+
+  task<void> choose() {
+    client_ = std::make_shared<etcd_client>(etcd_options_of(parameters_));
+    co_await reach_etcd(client_, parameters_.log);
+    const bool is_announced = conf_text(parameters_, "dialect", "auto") != "auto";
+    std::optional<bool> is_legacy = true;
+    bool is_v3 = false;
+    if (!is_announced) {
+      std::string path = legacy_path(parameters_);
+      is_legacy = co_await sees_legacy(client_, std::move(path));
+      std::string why_not;
+      is_v3 = co_await offers_v3(client_, why_not);
+    }
+    may_yield_ = is_legacy == false;
+    if (is_legacy == true) {
+      if (is_v3) co_await check_no_v3_round(parameters_, client_);
+      chosen_ = co_await make_etcd_legacy(parameters_, client_);
+    } else if (is_v3) {
+      chosen_ = co_await make_etcd_v3(parameters_, client_);
+    } else {
+      chosen_ = co_await make_etcd_v2(parameters_, client_);
+    }
+  }
+
+  task<void> meet(std::optional<rendezvous_round>& round) {
+    round = co_await chosen_->next_round();
+  }
+
+  rendezvous_parameters parameters_;
+  std::shared_ptr<etcd_client> client_;
+  /// Nodes of torchrun may still come.
+  bool may_yield_ = false;
+};
+
+}  // namespace detail
+
+ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(
+    rendezvous_parameters parameters) {
+  if (parameters.run_id.empty()) {
+    throw error(errc::invalid_argument, "--rdzv-id must not be empty for an etcd rendezvous");
+  }
+  parameters.check_conf({"listen",
+                         "join_timeout",
+                         "last_call_timeout",
+                         "close_timeout",
+                         "heartbeat_timeout",
+                         "keep_alive_interval",
+                         "keep_alive_max_attempt",
+                         "links",
+                         "reconnect_grace",
+                         "lease_ttl",
+                         "read_timeout",
+                         "timeout",
+                         "protocol",
+                         "cacert",
+                         "cert",
+                         "key",
+                         "ca_cert",
+                         "ssl_cert",
+                         "ssl_cert_key",
+                         "user",
+                         "password",
+                         "password_file",
+                         "etcd_prefix",
+                         "dialect"});
+  detail::check_links(parameters);
+  const std::string dialect = detail::conf_text(parameters, "dialect", "auto");
+  if (dialect != "auto") parse_torch_dialect(dialect);
+  parameters = detail::with_password(detail::with_lease(std::move(parameters)));
+  // So that a mistake is told before anything is waited for.
+  const etcd_client trial(detail::etcd_options_of(parameters));
+  if (parameters.backend == "etcd") {
+    return std::make_shared<detail::any_etcd_rendezvous>(std::move(parameters));
+  }
+  const auto make = [parameters] { return detail::make_named_etcd(parameters); };
+  return std::make_shared<detail::chosen_rendezvous>(parameters.backend, parameters.run_id, make);
+}
+
+ELASTIC_DECL void add_etcd_rendezvous(rendezvous_registry& registry) {
+  for (const char* name : {"etcd", "etcd-v2", "etcd-v3"}) registry.add(name, make_etcd_rendezvous);
+}
+
+}  // namespace elastic

@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/detail/random.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/file/detail/key_directory.hpp>
+#include <elastic/store/versioned_keys.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <asio/posix/stream_descriptor.hpp>
+#include <fmt/format.h>
+
+namespace elastic {
+
+/// What the directory of a job is called: as its run id, if that is a name for one.
+ELASTIC_DECL std::string key_directory_name(const std::string& run_id);
+
+/// Keys in a directory that several nodes share, a file for each: on a local file system or a
+/// network file system with locks, such as NFS.
+///
+/// A change on this host is told at once if the file system is a local one; what others change
+/// is looked for. Files are used on threads of their own, so that a server that hangs stops nobody
+/// but those who wait for a key.
+///
+/// Errors: `errc::connection_failed` if the file system does not answer or the directory is
+/// gone, `errc::file_access` if it may not be used, `errc::store_value` for a file that is not
+/// understood; each names the file. Thread-safety: one strand at a time.
+class file_keys final : public versioned_keys {
+ public:
+  /// How long a call of the file system may take, and how long others may hold the lock.
+  static constexpr std::chrono::milliseconds patience{2000};
+  /// How often a key is looked at that is waited for: if the kernel tells of changes and if
+  /// it does not.
+  static constexpr std::chrono::milliseconds local_pause{1000};
+  static constexpr std::chrono::milliseconds remote_pause{100};
+
+  /// @param directory  of these keys alone; the one above it has to exist
+  ELASTIC_DECL file_keys(std::string directory, std::shared_ptr<time_source> time);
+
+  /// Makes the directory. The first call.
+  ELASTIC_DECL task<void> prepare();
+  ELASTIC_DECL std::string place_of(const std::string& key) const override;
+  ELASTIC_DECL task<versioned_value> get(std::string key) override;
+  ELASTIC_DECL task<bool> put(std::string key, std::string value, std::string version) override;
+  ELASTIC_DECL task<void> put(std::string key, std::string value) override;
+  ELASTIC_DECL task<bool> erase(std::string key) override;
+  ELASTIC_DECL task<std::int64_t> count() override;
+  ELASTIC_DECL task<void> wait_for_change(std::string key, std::string version) override;
+
+ private:
+  using outcome = detail::key_directory::outcome;
+
+  static constexpr const char* nothing = "-";
+  static constexpr std::chrono::milliseconds first_lock_pause{1};
+  static constexpr std::chrono::milliseconds last_lock_pause{20};
+
+  /// Told by the kernel when something happens in a directory.
+  class directory_watch {
+   public:
+    ELASTIC_DECL directory_watch(asio::any_io_executor executor, const std::string& path);
+
+    bool is_open() const { return stream_.is_open(); }
+
+    /// Needs an open one. Cancellation: all types.
+    ELASTIC_DECL task<void> changed();
+
+   private:
+    asio::posix::stream_descriptor stream_;
+  };
+
+  ELASTIC_DECL task<bool> write(std::string key, std::string value,
+                                std::optional<std::string> expected);
+
+  // Tries it until nobody else holds the lock: they hold it for a moment, unless they are stopped.
+  ELASTIC_DECL task<bool> under_lock(std::function<outcome()> work);
+
+  template <class Result>
+  task<Result> in_time(std::function<Result()> work) {
+    const time_point limit = time_->now() + patience;
+    task<Result> running = detail::run_blocking<Result>(std::move(work));
+    std::optional<Result> result = co_await with_deadline(*time_, limit, std::move(running));
+    if (result) co_return std::move(*result);
+    throw error(errc::connection_failed,
+                fmt::format("the directory '{}' cannot be used: its file system does not answer",
+                            directory_->path()));
+  }
+
+  std::shared_ptr<detail::key_directory> directory_;
+  std::shared_ptr<time_source> time_;
+  detail::random_source random_;
+  bool is_local_ = false;
+};
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/file/impl/file_keys.ipp>
+#endif

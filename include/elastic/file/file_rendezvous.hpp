@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/rendezvous/rendezvous_registry.hpp>
+
+#include <memory>
+
+namespace elastic {
+
+namespace detail {
+
+ELASTIC_DECL task<std::shared_ptr<rendezvous_handler>> make_file(rendezvous_parameters parameters);
+
+}  // namespace detail
+
+/// The rendezvous named "file": nodes meet in a directory that they share, by the rules of
+/// torchrun's dynamic rendezvous. The endpoint is the directory, which has to exist; each job has
+/// one of its own in it.
+///
+/// Errors: `errc::invalid_argument` for an empty run id, an empty endpoint, or a setting out of
+/// bounds. Those of the directory come with the first round.
+ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_file_rendezvous(
+    rendezvous_parameters parameters);
+
+/// Adds "file"; a compiled library's registry has it.
+ELASTIC_DECL void add_file_rendezvous(rendezvous_registry& registry);
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/file/impl/file_rendezvous.ipp>
+#endif

@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/torch/detail/job_failures.hpp>
+
+#include <elastic/base/error.hpp>
+#include <elastic/rendezvous/native/rendezvous_message.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::string counted_failures::shortened(std::string_view text) {
+  constexpr std::size_t most_bytes = 500;
+  return std::string(text.substr(0, most_bytes));
+}
+
+ELASTIC_DECL std::string counted_failures::text() const {
+  return fmt::format("{} {}\n{}", restarts, round, cause);
+}
+
+ELASTIC_DECL counted_failures counted_failures::parse(std::string_view text) {
+  constexpr int most_counted = std::numeric_limits<int>::max() / 2;
+  counted_failures read;
+  const char* const end = text.data() + text.size();
+  auto [position, failure] = std::from_chars(text.data(), end, read.restarts);
+  bool is_read = failure == std::errc() && position != end && *position == ' ';
+  if (is_read) {
+    const auto [stop, why] = std::from_chars(position + 1, end, read.round);
+    is_read = why == std::errc() && stop != end && *stop == '\n';
+    if (is_read) read.cause = shortened(std::string_view(stop + 1, end));
+  }
+  if (is_read && read.restarts >= 0 && read.restarts <= most_counted) return read;
+  throw error(errc::protocol_violation,
+              fmt::format("the store says '{:.100}' where it counts failures of the job", text));
+}
+
+ELASTIC_DECL job_failures::job_failures(std::shared_ptr<store> agents, const std::string& run_id,
+                                        bool offers_links)
+    : agents_(std::move(agents)),
+      prefix_(fmt::format("torch.rendezvous.{}.elastic/", run_id)),
+      offers_links_(offers_links) {}
+
+ELASTIC_DECL task<void> job_failures::introduce(node_id self) {
+  if (is_introduced_) co_return;
+  const std::string key = key_of(self);
+  // Earlier releases only look whether there is something.
+  const std::string text = offers_links_ ? link_offer_text() : "1";
+  co_await agents_->set(key, text);
+  is_introduced_ = true;
+}
+
+ELASTIC_DECL auto job_failures::agree(std::shared_ptr<store> agents, std::map<node_id, int> members,
+                                      int rank) -> task<agreement> {
+  const std::string key = restarts_key;
+  if (rank == 0) {
+    const agreement mine = co_await decided(std::move(members));
+    std::string text = mine.is_joint ? std::to_string(mine.restarts) : each_for_itself;
+    if (mine.is_linked) text += linked_word;
+    co_await agents->set(key, std::move(text));
+    co_return mine;
+  }
+  std::vector<std::string> first = keys_of(members, true);
+  const bool is_ours = co_await agents_->check(std::move(first));
+  if (!is_ours) co_return agreement();
+  const std::string text = co_await agents->get(key);
+  co_return parse(text);
+}
+
+ELASTIC_DECL task<std::vector<node_id>> job_failures::strangers(std::map<node_id, int> members) {
+  std::vector<node_id> strangers;
+  for (const auto& [node, rank] : members) {
+    std::vector<std::string> keys(1, key_of(node));
+    const bool is_ours = co_await agents_->check(std::move(keys));
+    if (!is_ours) strangers.push_back(node);
+  }
+  co_return strangers;
+}
+
+ELASTIC_DECL task<counted_failures> job_failures::counted() {
+  const std::string text = co_await stored();
+  co_return parse_failures(text);
+}
+
+ELASTIC_DECL task<counted_failures> job_failures::count(std::int64_t round, std::string reason) {
+  const std::string key = count_key();
+  for (;;) {
+    const std::string before = co_await stored();
+    const counted_failures seen = parse_failures(before);
+    if (seen.round >= round) co_return seen;
+    const counted_failures more{seen.restarts + 1, round, counted_failures::shortened(reason)};
+    const std::string after = more.text();
+    const std::string position = co_await agents_->compare_set(key, before, after);
+    if (position == after) co_return more;
+  }
+}
+
+ELASTIC_DECL task<std::string> job_failures::stored() {
+  const std::string key = count_key();
+  std::vector<std::string> keys(1, key);
+  const bool has_begun = co_await agents_->check(std::move(keys));
+  if (!has_begun) co_return std::string();
+  co_return co_await agents_->get(key);
+}
+
+ELASTIC_DECL counted_failures job_failures::parse_failures(const std::string& text) {
+  return text.empty() ? counted_failures() : counted_failures::parse(text);
+}
+
+ELASTIC_DECL std::vector<std::string> job_failures::keys_of(const std::map<node_id, int>& members,
+                                                            bool first_only) const {
+  std::vector<std::string> keys;
+  for (const auto& [node, rank] : members) {
+    if (rank == 0 || !first_only) keys.push_back(key_of(node));
+  }
+  return keys;
+}
+
+ELASTIC_DECL auto job_failures::decided(std::map<node_id, int> members) -> task<agreement> {
+  agreement made;
+  std::vector<std::string> keys = keys_of(members, false);
+  made.is_joint = co_await agents_->check(keys);
+  if (!made.is_joint) co_return made;
+  const counted_failures so_far = co_await counted();
+  made.restarts = so_far.restarts;
+  if (offers_links_ && keys.size() > 1) made.is_linked = co_await all_offer_links(std::move(keys));
+  co_return made;
+}
+
+ELASTIC_DECL task<bool> job_failures::all_offer_links(std::vector<std::string> keys) {
+  const std::vector<std::string> texts = co_await agents_->multi_get(std::move(keys));
+  const std::string wanted = link_offer_text();
+  co_return std::all_of(texts.begin(), texts.end(),
+                        [&](const std::string& text) { return text == wanted; });
+}
+
+ELASTIC_DECL std::string job_failures::link_offer_text() {
+  return fmt::format("links {}", rendezvous_messages::hello::current_version);
+}
+
+ELASTIC_DECL auto job_failures::parse(std::string_view text) -> agreement {
+  agreement made;
+  if (text == each_for_itself) return made;
+  const std::string_view number = text.substr(0, text.find(linked_word));
+  made.is_linked = number.size() + linked_word.size() == text.size();
+  const bool is_whole = made.is_linked || number.size() == text.size();
+  const char* const end = number.data() + number.size();
+  const auto [stop, failure] = std::from_chars(number.data(), end, made.restarts);
+  made.is_joint = is_whole && failure == std::errc() && stop == end && made.restarts >= 0;
+  if (made.is_joint) return made;
+  throw error(
+      errc::protocol_violation,
+      fmt::format("the node of rank 0 told '{:.100}' as how often workers have failed", text));
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/torch/detail/reachable_address.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/net/endpoint.hpp>
+#include <elastic/net/host_name.hpp>
+#include <elastic/net/local_address.hpp>
+
+namespace elastic::detail {
+
+ELASTIC_DECL task<std::string> reachable_address(std::vector<std::string> towards) {
+  auto executor = co_await asio::this_coro::executor;
+  // Addresses for documentation: nobody has them, and nothing is sent.
+  towards.push_back("192.0.2.1");
+  towards.push_back("2001:db8::1");
+  for (const std::string& host : towards) {
+    const auto addresses = co_await resolve_addresses(host);
+    for (const auto& address : addresses) {
+      const asio::ip::address own = address_towards(executor, address);
+      if (!own.is_unspecified() && !own.is_loopback()) co_return own.to_string();
+    }
+  }
+  const std::string name = host_name();
+  const auto own = co_await resolve_addresses(name);
+  for (const auto& address : own) {
+    if (!address.is_loopback()) co_return address.to_string();
+  }
+  co_return std::string("127.0.0.1");
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/torch/detail/torch_agent_watch.hpp>
+
+#include <elastic/torch/detail/torch_state_codec.hpp>
+#include <elastic/torch/torch_state.hpp>
+
+#include <exception>
+#include <optional>
+#include <utility>
+
+namespace elastic::detail {
+
+ELASTIC_DECL torch_agent_watch::torch_agent_watch(std::shared_ptr<key_value_engine> engine,
+                                                  std::string run_id, logger log)
+    : engine_(std::move(engine)), run_id_(std::move(run_id)), log_(std::move(log)) {}
+
+ELASTIC_DECL void torch_agent_watch::on_change(
+    const key_value_engine::change_pointer& change) noexcept {
+  try {
+    std::optional<torch_state> state = parse_stored_text(change->new_value);
+    // What an agent of PyTorch leaves first says nothing yet.
+    if (!state || !state->seen_dialect || state->closed) return;
+    const torch_dialect dialect = *state->seen_dialect;
+    warn(dialect);
+    state->closed = true;
+    // If an agent was quicker, its change comes next.
+    engine_->compare_set(change->key, change->new_value, stored_text(*state, dialect));
+  } catch (const std::exception&) {
+    // Not a state, or no room for one.
+  }
+}
+
+ELASTIC_DECL void torch_agent_watch::warn(torch_dialect dialect) {
+  if (has_warned_) return;
+  has_warned_ = true;
+  log_.warning(
+      "a node of torchrun came to join the job '{}' and was turned away, because the "
+      "others meet in elasticrun's own way: for a mixed job start every node of "
+      "elasticrun with --rdzv-conf dialect={}",
+      run_id_, to_text(dialect));
+}
+
+}  // namespace elastic::detail

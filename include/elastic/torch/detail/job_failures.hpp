@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/rendezvous/node_id.hpp>
+#include <elastic/store/store.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace elastic::detail {
+
+/// How often workers of a job have failed, as its agents' store has it:
+/// "<restarts> <round>\n<cause>".
+struct counted_failures {
+  int restarts = 0;
+  /// The round in which they failed last, and what was said of it; -1: they have not.
+  std::int64_t round = -1;
+  std::string cause;
+
+  /// What is kept of a sentence.
+  ELASTIC_DECL static std::string shortened(std::string_view text);
+  ELASTIC_DECL std::string text() const;
+
+  /// Errors: `errc::protocol_violation`.
+  ELASTIC_DECL static counted_failures parse(std::string_view text);
+};
+
+/// The failures of a job's workers, counted by nodes of elasticrun in the store of its agents. This
+/// is not part of torchrun's protocol: if nodes of torchrun are in a round, each node counts for
+/// itself.
+///
+/// Errors: those of the store, and `errc::protocol_violation` if it holds nonsense.
+/// Thread-safety: one strand at a time.
+class job_failures {
+ public:
+  /// What the nodes of a round agree on.
+  struct agreement {
+    /// Whether they count together; if not, each counts for itself.
+    bool is_joint = false;
+    /// How often workers of the job have failed before this round.
+    int restarts = 0;
+    /// Whether their agents connect to each other: all of them offer it, and count together.
+    bool is_linked = false;
+  };
+
+  /// @param offers_links  whether this node can connect to others; it says so
+  ELASTIC_DECL job_failures(std::shared_ptr<store> agents, const std::string& run_id,
+                            bool offers_links = false);
+
+  /// Says that this node is one of elasticrun: before it takes a place in its first round.
+  /// Cancellation: all types; it may or may not have been said.
+  ELASTIC_DECL task<void> introduce(node_id self);
+
+  /// Agrees with the other nodes of a round, which may begin only then. The node of rank 0 decides:
+  /// if it is not one of elasticrun, or says that another is not, each counts for itself.
+  ///
+  /// @param agents   the store of the round
+  /// @param members  its nodes with their ranks
+  /// Cancellation: all types; the others may or may not have been told.
+  ELASTIC_DECL task<agreement> agree(std::shared_ptr<store> agents, std::map<node_id, int> members,
+                                     int rank);
+
+  /// Those that have not introduced themselves: nodes of torchrun.
+  ELASTIC_DECL task<std::vector<node_id>> strangers(std::map<node_id, int> members);
+
+  /// The failures so far.
+  ELASTIC_DECL task<counted_failures> counted();
+
+  /// Counts a failure, unless one was counted in this round or a later one.
+  /// Result: what is counted then, by whomever.
+  /// Cancellation: all types; it may or may not have been counted.
+  ELASTIC_DECL task<counted_failures> count(std::int64_t round, std::string reason);
+
+ private:
+  inline static const std::string restarts_key = "elastic/restarts";
+  inline static const std::string each_for_itself = "each for itself";
+  inline static const std::string linked_word = " linked";
+
+  /// The key's text; empty if there is none.
+  ELASTIC_DECL task<std::string> stored();
+  ELASTIC_DECL static counted_failures parse_failures(const std::string& text);
+
+  std::string count_key() const { return prefix_ + "failures"; }
+  std::string key_of(const node_id& node) const { return prefix_ + "nodes/" + node.key(); }
+
+  ELASTIC_DECL std::vector<std::string> keys_of(const std::map<node_id, int>& members,
+                                                bool first_only) const;
+  ELASTIC_DECL task<agreement> decided(std::map<node_id, int> members);
+  ELASTIC_DECL task<bool> all_offer_links(std::vector<std::string> keys);
+  ELASTIC_DECL static agreement parse(std::string_view text);
+  // Agents connect only to those that speak as they do.
+  ELASTIC_DECL static std::string link_offer_text();
+
+  std::shared_ptr<store> agents_;
+  std::string prefix_;
+  bool offers_links_;
+  bool is_introduced_ = false;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/torch/detail/impl/job_failures.ipp>
+#endif

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/store/key_value_engine.hpp>
+#include <elastic/torch/store_rendezvous_backend.hpp>
+#include <elastic/torch/torch_dialect.hpp>
+
+#include <memory>
+#include <string>
+
+namespace elastic::detail {
+
+/// Turns away agents of PyTorch that try to meet in a store whose nodes meet in another way: their
+/// rendezvous is closed, so that they end at once. Left to themselves they would wait in vain, or,
+/// if they are enough, make a second job under the same name. Warns once.
+///
+/// Thread-safety: told by whichever thread changes the store.
+class torch_agent_watch final : public key_value_engine::listener,
+                                public std::enable_shared_from_this<torch_agent_watch> {
+ public:
+  ELASTIC_DECL torch_agent_watch(std::shared_ptr<key_value_engine> engine, std::string run_id,
+                                 logger log);
+  ~torch_agent_watch() override { engine_->unwatch(id_); }
+  torch_agent_watch(const torch_agent_watch&) = delete;
+  torch_agent_watch& operator=(const torch_agent_watch&) = delete;
+
+  void begin() { id_ = engine_->watch("/" + torch_state_key(run_id_), weak_from_this()); }
+
+  void on_ready(key_value_engine::wait_id) noexcept override {}
+
+  // The table tells one change after the other, and has no lock while it does.
+  ELASTIC_DECL void on_change(const key_value_engine::change_pointer& change) noexcept override;
+
+ private:
+  ELASTIC_DECL void warn(torch_dialect dialect);
+
+  std::shared_ptr<key_value_engine> engine_;
+  std::string run_id_;
+  logger log_;
+  key_value_engine::wait_id id_ = 0;
+  bool has_warned_ = false;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/torch/detail/impl/torch_agent_watch.ipp>
+#endif

@@ -1,0 +1,304 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/rendezvous/detail/round_state.hpp>
+#include <elastic/rendezvous/detail/worker_store_host.hpp>
+#include <elastic/rendezvous/node_id.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/rendezvous/rendezvous_settings.hpp>
+#include <elastic/store/store.hpp>
+#include <elastic/torch/detail/job_failures.hpp>
+#include <elastic/torch/detail/torch_exit.hpp>
+#include <elastic/torch/detail/torch_round.hpp>
+#include <elastic/torch/rendezvous_backend.hpp>
+#include <elastic/torch/torch_dialect.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace elastic {
+
+class tcp_store;
+
+namespace detail {
+
+class agent_links;
+class link_network;
+
+}  // namespace detail
+
+/// What a dynamic_rendezvous is made from.
+struct dynamic_rendezvous_options {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  dynamic_rendezvous_options() = default;
+
+  rendezvous_parameters parameters;
+  /// How the agents of the job talk.
+  torch_dialect dialect = torch_dialect::torch_2_6;
+  /// Where the state is kept, and a store for what else agents tell each other. Must be set.
+  std::shared_ptr<rendezvous_backend> backend;
+  std::shared_ptr<store> agents;
+  /// Tells this agent from all others.
+  node_id node;
+  /// A numeric address of this host that the other nodes can reach.
+  std::string address = "127.0.0.1";
+  /// How the agents of a round connect to each other, if all of them can; null: this one does not.
+  std::shared_ptr<detail::link_network> links;
+};
+
+/// A rendezvous without a server that decides, as torchrun's: nodes share one state and each takes
+/// its own steps in it, by the rules of torchrun, whose nodes may be among them.
+///
+/// A node that is silent for `keep_alive_interval` x `keep_alive_max_attempt` is lost; no clock of
+/// another node counts. If the agents of a round are connected (`links`), one that dies, and
+/// workers that fail, are known to all at once. In a round of nodes of elasticrun alone failures of
+/// workers are counted for the job, and its nodes agree on the count. In one with nodes of torchrun
+/// each node counts those of its own workers, as these do.
+///
+/// Thread-safety: one strand at a time.
+/// Source: torch.distributed.elastic.rendezvous.dynamic_rendezvous.
+class dynamic_rendezvous final : public rendezvous_handler {
+ public:
+  /// Errors: `errc::invalid_argument` for a setting out of bounds.
+  ELASTIC_DECL explicit dynamic_rendezvous(dynamic_rendezvous_options options);
+
+  std::string backend() const override { return parameters_.backend; }
+  std::string run_id() const override { return parameters_.run_id; }
+
+  ELASTIC_DECL task<rendezvous_round> next_round() override;
+  ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
+  ELASTIC_DECL task<rendezvous_change> report_failure(std::string reason) override;
+  ELASTIC_DECL task<void> exit_barrier() override;
+  ELASTIC_DECL task<void> wait_for_fence() override;
+  ELASTIC_DECL task<int> num_nodes_waiting() override;
+  ELASTIC_DECL task<void> close(job_end how, std::string why) override;
+  ELASTIC_DECL task<void> shutdown() override;
+  std::optional<std::int64_t> arrived_workers() const override { return workers_.arrived(); }
+
+ private:
+  using view = detail::torch_round::view;
+  using counted_failures = detail::counted_failures;
+  using job_failures = detail::job_failures;
+
+  inline static const std::string failed_word = "failed: ";
+  inline static const std::string succeeded_word = "succeeded: ";
+  /// Under the prefix of a round, and not part of torchrun's protocol: where the agents connect,
+  /// and by the rank of who says so, that the node of rank 0 is lost.
+  inline static const std::string links_key = "elastic/links";
+  inline static const std::string claim_prefix = "elastic/lost/";
+  /// How long the node of rank 0 has to say where it serves the workers of a round: PyTorch's
+  /// agents of 2.6 and newer may say so in the first round only.
+  static constexpr std::chrono::seconds master_patience{5};
+  static constexpr std::chrono::seconds second_look{2};
+  static constexpr int most_refusals = 3;
+
+  // Agents of before 2.4 do not serve the workers' store.
+  ELASTIC_DECL static rendezvous_parameters with_sharing(rendezvous_parameters parameters,
+                                                         torch_dialect dialect);
+
+  /// How the nodes of a round count failures: each alone if one is of torchrun.
+  enum class counting { together, alone };
+  bool counts_together() const { return counting_ == counting::together; }
+  bool counts_alone() const { return counting_ == counting::alone; }
+
+  bool gathers() const { return agents_of(dialect_) == agent_dialect::gather; }
+  int size() const { return static_cast<int>(members_.size()); }
+  time_point now() const { return parameters_.time->now(); }
+
+  // ---- joining --------------------------------------------------------------------------------
+
+  ELASTIC_DECL task<void> meet();
+  ELASTIC_DECL task<void> join();
+
+  // When time alone makes a difference.
+  ELASTIC_DECL time_point next_look(const detail::round_state& state, time_point deadline) const;
+
+  // Some may have left a round before this node saw it complete: then its ranks do not fit, or its
+  // nodes are too few. That the last of the ranks are missing does not show; those who saw them in
+  // the round notice that they are gone, and all meet again.
+  ELASTIC_DECL bool is_whole(const detail::round_state& state) const;
+  ELASTIC_DECL void take_place(const detail::round_state& state);
+
+  [[noreturn]] ELASTIC_DECL void throw_timeout(const detail::round_state& state) const;
+
+  // None if the round is to end already.
+  ELASTIC_DECL task<std::optional<rendezvous_round>> placed_round();
+
+  // ---- the connections of the agents ------------------------------------------------------------
+
+  struct linked_round {
+    std::int64_t round = -1;
+    int rank = 0;
+    /// None if they were not connected.
+    std::map<node_id, int> members = {};
+    std::shared_ptr<store> agents = nullptr;
+  };
+
+  struct told_failure {
+    std::int64_t round;
+    std::string cause;
+  };
+
+  // Those of the former round, whose nodes know each other: no last call for others.
+  ELASTIC_DECL bool are_all_there(const detail::round_state& state) const;
+
+  // Connects this node with the others of its round.
+  // Result: false if the round is to end already.
+  ELASTIC_DECL task<bool> link_up();
+  ELASTIC_DECL task<void> connect_agents();
+  // Throws if the node of rank 0 will not take this one in, however often they meet.
+  ELASTIC_DECL void count_refusals();
+  ELASTIC_DECL task<void> part_links();
+
+  // Between two rounds: takes those out of the former one whose loss its connections tell.
+  ELASTIC_DECL task<void> follow_losses();
+  ELASTIC_DECL task<void> follow_members();
+  ELASTIC_DECL task<void> follow_host();
+
+  // Says, and waits until all others have said, that the node of rank 0 is lost.
+  ELASTIC_DECL static task<void> claim_host_loss(linked_round of);
+  ELASTIC_DECL static task<void> await_claims(linked_round of);
+  ELASTIC_DECL static node_id host_of(const linked_round& of);
+  ELASTIC_DECL task<void> await_claims_against_host();
+
+  // What the connections tell of the round.
+  ELASTIC_DECL task<void> note_linked_change();
+  ELASTIC_DECL task<void> note_linked_failure(std::string reason);
+  ELASTIC_DECL task<void> note_told(rendezvous_change notice);
+  ELASTIC_DECL task<void> note_any_change();
+
+  // Counts a failure that the place has not taken in while others waited to hear of it.
+  ELASTIC_DECL task<void> count_late();
+
+  // How often workers of the job have failed before this round, as the node of rank 0 says: one
+  // that fails early in the round changes it for nobody. Result: false if the round is to end
+  // first.
+  ELASTIC_DECL task<bool> agree_on_restarts();
+
+  // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers. None if
+  // the round is to end first: the node of rank 0 may be the one that is lost.
+  ELASTIC_DECL task<std::optional<master_endpoint>> shared_master(master_endpoint mine);
+  ELASTIC_DECL task<std::optional<master_endpoint>> agreed_master(master_endpoint mine,
+                                                                  time_point limit);
+
+  // Nodes of torchrun 2.13 go on looking for the workers where those of their first round met. So a
+  // node that has rank 0 in a later round says that place again, as long as a store answers there.
+  ELASTIC_DECL task<master_endpoint> remembered_master(master_endpoint mine);
+
+  // What the node of rank 0 said in the latest round before one in which it said something.
+  ELASTIC_DECL task<std::optional<master_endpoint>> earlier_master(std::int64_t before);
+
+  ELASTIC_DECL std::shared_ptr<tcp_store> worker_store_at(const master_endpoint& master,
+                                                          asio::any_io_executor executor) const;
+
+  // Where a node of torchrun serves the workers their keys stay from round to round, and those of
+  // 2.13 take what they find for the new ones: they are removed while a round gathers, when no
+  // worker of a node that is in it runs.
+  ELASTIC_DECL task<void> clear_worker_keys(std::int64_t round);
+  ELASTIC_DECL task<void> clear_store(std::shared_ptr<tcp_store> workers, std::int64_t round);
+
+  template <class T>
+  static task<void> keep(task<T> work, std::optional<T>& result) {
+    result = co_await std::move(work);
+  }
+
+  ELASTIC_DECL task<void> agree_or_change(task<void> agreeing);
+  ELASTIC_DECL task<void> note_change();
+
+  // Throws when this node has to give up the others, however long the state is looked for.
+  ELASTIC_DECL task<void> give_up_in_time();
+
+  // Before it meets the others again that it has given up.
+  ELASTIC_DECL task<void> come_back();
+  ELASTIC_DECL task<void> look_once();
+  ELASTIC_DECL task<void> note_failure(std::string reason);
+
+  // ---- what happens in a round ----------------------------------------------------------------
+
+  // A node that leaves because its workers failed looks like one that leaves to meet another.
+  ELASTIC_DECL task<std::optional<rendezvous_change>> explained_change_of(view current);
+
+  // Keeps the first change of a round, which counts if it is a failure and each node counts alone.
+  ELASTIC_DECL void note(rendezvous_change detected);
+
+  // Once for each round, whoever fails in it.
+  ELASTIC_DECL task<rendezvous_change> count_failure(std::string reason);
+  ELASTIC_DECL rendezvous_change failure_of(const counted_failures& counted) const;
+  ELASTIC_DECL task<std::optional<rendezvous_change>> change_of(view current);
+
+  // A node of torchrun leaves because its workers failed, unless one has come that it meets. Its
+  // workers then count one attempt more, which is part of the keys by which they find those here.
+  ELASTIC_DECL rendezvous_change departure_of(const node_id& node,
+                                              const detail::round_state& state) const;
+
+  // A node of torchrun counts a failure only if its workers end before it sees this one leave: they
+  // get time to notice that their peers are gone.
+  ELASTIC_DECL task<void> await_failures_at_torchrun();
+  ELASTIC_DECL rendezvous_change change(change_kind kind, std::string reason) const;
+
+  // ---- the end --------------------------------------------------------------------------------
+
+  /// Not part of torchrun's protocol: how the job has ended, for nodes of elasticrun.
+  ELASTIC_DECL std::string ending_key() const;
+  ELASTIC_DECL task<std::optional<job_ending>> ending();
+  ELASTIC_DECL task<void> throw_closed();
+  ELASTIC_DECL task<void> tell_end(job_end how, std::string why);
+  ELASTIC_DECL task<void> try_to_leave(task<void> leaving);
+  ELASTIC_DECL task<void> give_up_any_place();
+  ELASTIC_DECL task<void> depart();
+
+  rendezvous_parameters parameters_;
+  rendezvous_settings settings_;
+  torch_dialect dialect_;
+  std::shared_ptr<store> agents_;
+  std::string address_;
+  detail::worker_store_host workers_;
+  std::shared_ptr<detail::torch_round> shared_;
+  /// The round that this node is in: its nodes with their ranks.
+  std::map<node_id, int> members_;
+  std::int64_t round_ = -1;
+  int rank_ = 0;
+  std::shared_ptr<store> round_agents_;
+  /// Where the workers of the last round met.
+  std::optional<master_endpoint> master_;
+  std::optional<rendezvous_change> change_;
+  /// It has given up the others, and not looked for them since.
+  bool is_cut_off_ = false;
+  job_failures failures_;
+  /// The last failure that connections told, until it is counted.
+  std::optional<told_failure> uncounted_;
+  /// Whether the round's nodes agree on `restarts_`, or these are `own_failures_`; none before they
+  /// have said.
+  std::optional<counting> counting_;
+  /// Whether it was `alone` in the round before.
+  bool was_alone_ = false;
+  /// The round before which this node has cleared the workers' keys.
+  std::int64_t cleared_round_ = -1;
+  int restarts_ = 0;
+  int own_failures_ = 0;
+  detail::torch_exit exit_;
+  std::shared_ptr<detail::link_network> network_;
+  /// Of the round that this node is in, or left last.
+  std::shared_ptr<detail::agent_links> links_;
+  bool is_linked_ = false;
+  /// In how many rounds, one after the other, this node was not taken in.
+  int refusals_ = 0;
+  /// What this node was in before it began to meet.
+  linked_round former_;
+};
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/torch/impl/dynamic_rendezvous.ipp>
+#endif

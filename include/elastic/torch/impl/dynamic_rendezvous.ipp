@@ -1,0 +1,790 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/torch/dynamic_rendezvous.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/detail/required.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/race.hpp>
+#include <elastic/base/scope.hpp>
+#include <elastic/net/local_address.hpp>
+#include <elastic/rendezvous/detail/failure_text.hpp>
+#include <elastic/rendezvous/detail/master_keys.hpp>
+#include <elastic/rendezvous/detail/round_machine.hpp>
+#include <elastic/store/prefix_store.hpp>
+#include <elastic/store/tcp_store.hpp>
+#include <elastic/torch/detail/agent_links.hpp>
+#include <elastic/torch/detail/host_loss.hpp>
+#include <elastic/torch/detail/link_offer.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+ELASTIC_DECL dynamic_rendezvous::dynamic_rendezvous(dynamic_rendezvous_options options)
+    : parameters_(std::move(options.parameters)),
+      settings_(parameters_.settings()),
+      dialect_(options.dialect),
+      agents_(detail::required(std::move(options.agents), "dynamic_rendezvous: the store")),
+      address_(std::move(options.address)),
+      workers_(with_sharing(parameters_, dialect_), detail::worker_store_host::ports::kept),
+      shared_(std::make_shared<detail::torch_round>(
+          parameters_.run_id, std::move(options.node), settings_, dialect_,
+          detail::required(std::move(options.backend), "dynamic_rendezvous: the backend"), agents_,
+          parameters_.time, parameters_.log)),
+      failures_(agents_, parameters_.run_id, options.links != nullptr),
+      network_(std::move(options.links)) {}
+
+ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::next_round() {
+  auto executor = co_await asio::this_coro::executor;
+  for (;;) {
+    co_await workers_.stop();
+    shared_->start_heartbeats(executor);
+    co_await come_back();
+    const bool has_failed = change_ && change_->kind == change_kind::worker_failed;
+    if (has_failed && counts_alone() && !change_->on_other_node) {
+      co_await await_failures_at_torchrun();
+    }
+    co_await count_late();
+    was_alone_ = counts_alone();
+    change_.reset();
+    exit_ = {};
+    counting_.reset();
+    former_ = {round_, rank_, members_, round_agents_};
+    if (!links_ || !links_->are_complete()) former_.members.clear();
+    shared_->give_up(round_, {});
+    members_.clear();
+    shared_->spare_ended(false);
+    co_await with_rollback(meet(), try_to_leave(give_up_any_place()));
+    std::optional<rendezvous_round> round = co_await placed_round();
+    count_refusals();
+    if (round) {
+      co_await shared_->refresh_sign();
+      co_return std::move(*round);
+    }
+    parameters_.log.debug("rendezvous '{}', round {}: meeting again: {}", run_id(), round_,
+                          change_->what);
+  }
+}
+
+ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::wait_for_change() {
+  if (!change_) co_await race(note_any_change(), give_up_in_time());
+  co_return *change_;
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::wait_for_fence() {
+  const std::shared_ptr<detail::agent_links> links = links_;
+  if (links && links->are_complete()) {
+    co_await race(shared_->sign().wait_for_kill(), links->wait_for_fence(),
+                  await_claims_against_host());
+  } else {
+    co_await shared_->sign().wait_for_kill();
+  }
+  // Of a job that was closed nobody goes on.
+  if (shared_->is_closed()) co_await parameters_.time->sleep_until(time_point::max());
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::give_up_in_time() {
+  co_await shared_->sign().wait_for_notice();
+  // Whose workers are done has none to stop.
+  if (exit_.has_begun()) co_await parameters_.time->sleep_until(time_point::max());
+  note(detail::cut_off_change(shared_->sign(), shared_->last_problem(), restarts_));
+  is_cut_off_ = true;
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::come_back() {
+  if (!is_cut_off_) co_return;
+  task<void> looking = look_once();
+  std::string why = detail::cut_off_text(shared_->sign(), shared_->last_problem());
+  co_await detail::reach_again(parameters_.time, std::move(looking), std::move(why));
+  is_cut_off_ = false;
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::look_once() { co_await shared_->look(); }
+
+ELASTIC_DECL task<void> dynamic_rendezvous::note_change() {
+  while (!change_) {
+    view current = co_await shared_->look();
+    if (current.state.closed) {
+      const std::optional<job_ending> end = co_await ending();
+      std::optional<job_end> how;
+      if (end) how = end->how;
+      const bool is_passed = co_await exit_.is_passed(how);
+      if (!is_passed) throw detail::closed_error(run_id(), end);
+    } else {
+      std::optional<rendezvous_change> detected = co_await explained_change_of(current);
+      if (detected) note(std::move(*detected));
+      if (change_) break;
+    }
+    const time_point limit = now() + settings_.keep_alive_interval;
+    co_await shared_->wait_for_change(current.token, limit);
+  }
+}
+
+ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::report_failure(std::string reason) {
+  co_await race(note_failure(std::move(reason)), give_up_in_time());
+  co_return *change_;
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::note_failure(std::string reason) {
+  const view current = co_await shared_->look();
+  if (current.state.closed) co_await throw_closed();
+  if (!change_) {
+    std::optional<rendezvous_change> detected = co_await explained_change_of(current);
+    if (detected) note(std::move(*detected));
+  }
+  if (!change_ && links_ && links_->are_complete()) {
+    // The node of rank 0 may stand still.
+    co_await race(note_linked_failure(reason), note_change());
+  }
+  if (!change_) {
+    rendezvous_change failed = co_await count_failure(std::move(reason));
+    note(std::move(failed));
+  }
+}
+
+ELASTIC_DECL void dynamic_rendezvous::note(rendezvous_change detected) {
+  if (change_) return;
+  if (counts_alone() && detected.kind == change_kind::worker_failed) {
+    restarts_ = ++own_failures_;
+    detected.restarts = restarts_;
+  }
+  change_ = std::move(detected);
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::exit_barrier() {
+  if (links_ && links_->are_complete()) links_->say_finished();
+  const std::function<task<void>()> announce = [this] {
+    return shared_->tell_ended(round_, rank_);
+  };
+  co_await exit_.wait(parameters_.time, settings_.silence(), announce);
+  // A node that has failed comes here as well, so that PyTorch's agents do not wait for it.
+  const std::optional<job_ending> end = co_await ending();
+  if (end && end->how == job_end::failed) throw detail::closed_error(run_id(), end);
+}
+
+ELASTIC_DECL task<int> dynamic_rendezvous::num_nodes_waiting() {
+  const view current = co_await shared_->look();
+  co_return static_cast<int>(current.state.wait_list.size());
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::close(job_end how, std::string why) {
+  // Whoever served the state may have left, once the job has succeeded.
+  shared_->hurry();
+  const time_point limit = now() + limits::rendezvous_reconnect_timeout;
+  bool is_told = false;
+  try {
+    is_told = co_await with_deadline(*parameters_.time, limit, tell_end(how, std::move(why)));
+  } catch (const error& failure) {
+    if (how == job_end::failed || failure.code() != errc::connection_failed) throw;
+    is_told = true;
+  }
+  if (!is_told) throw error(errc::timed_out, "the rendezvous' store does not answer");
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::shutdown() {
+  shared_->hurry();
+  co_await shared_->stop_heartbeats();
+  co_await part_links();
+  co_await workers_.stop();
+  co_await try_to_leave(depart());
+}
+
+ELASTIC_DECL rendezvous_parameters
+dynamic_rendezvous::with_sharing(rendezvous_parameters parameters, torch_dialect dialect) {
+  if (agents_of(dialect) == agent_dialect::gather) parameters.share_worker_store = false;
+  return parameters;
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::join() {
+  time_point deadline = now() + settings_.join_timeout;
+  co_await shared_->announce();
+  view current = co_await shared_->leave(true);
+  task<void> introduction = failures_.introduce(shared_->node());
+  co_await with_deadline(*parameters_.time, deadline, std::move(introduction));
+  std::string_view logged_reason;
+  for (;;) {
+    current.state.all_are_there = are_all_there(current.state);
+    const detail::round_decision next = detail::decide_join(
+        current.state, shared_->node(), settings_, rules_of(dialect_), now(), deadline);
+    if (logged_reason != next.reason) {
+      parameters_.log.debug("rendezvous '{}', round {}: {}", run_id(), current.state.round,
+                            next.reason);
+    }
+    logged_reason = next.reason;
+    switch (next.action) {
+      case detail::round_action::placed:
+        if (is_whole(current.state)) {
+          take_place(current.state);
+          co_return;
+        }
+        current =
+            co_await shared_->carry_out(std::move(current), detail::round_action::leave_to_rejoin);
+        break;
+      case detail::round_action::refuse_closed: co_await throw_closed(); break;
+      case detail::round_action::refuse_timeout: throw_timeout(current.state); break;
+      case detail::round_action::wait:
+        co_await shared_->wait_for_change(current.token, next_look(current.state, deadline));
+        current = co_await shared_->look();
+        break;
+      case detail::round_action::enter_round:
+        co_await clear_worker_keys(current.state.round);
+        current = co_await shared_->carry_out(std::move(current), next.action);
+        break;
+      default:
+        // Who stood by begins to wait anew.
+        if (next.action == detail::round_action::leave_redundancy_list) {
+          deadline = now() + settings_.join_timeout;
+        }
+        current = co_await shared_->carry_out(std::move(current), next.action);
+    }
+  }
+}
+
+ELASTIC_DECL time_point dynamic_rendezvous::next_look(const detail::round_state& state,
+                                                      time_point deadline) const {
+  time_point next = now() + settings_.keep_alive_interval;
+  if (state.deadline && *state.deadline > now()) next = std::min(next, *state.deadline);
+  if (deadline >= now()) next = std::min(next, deadline + std::chrono::milliseconds(1));
+  return next;
+}
+
+ELASTIC_DECL bool dynamic_rendezvous::is_whole(const detail::round_state& state) const {
+  const int size = static_cast<int>(state.participants.size());
+  return size >= settings_.min_nodes &&
+         std::all_of(state.participants.begin(), state.participants.end(),
+                     [size](const auto& entry) { return entry.second < size; });
+}
+
+ELASTIC_DECL void dynamic_rendezvous::take_place(const detail::round_state& state) {
+  members_ = state.participants;
+  round_ = state.round;
+  rank_ = members_.at(shared_->node());
+  shared_->spare_ended(true);
+  round_agents_ = std::make_shared<prefix_store>(shared_->prefix(round_), agents_);
+  exit_ = detail::torch_exit(round_agents_, rank_, size(), dialect_);
+}
+
+ELASTIC_DECL void dynamic_rendezvous::throw_timeout(const detail::round_state& state) const {
+  throw error(errc::rendezvous_timeout,
+              fmt::format("no place in a round of '{}' within {} s (--rdzv-conf join_timeout): "
+                          "round {} has {} of {} to {} nodes",
+                          run_id(), std::chrono::duration<double>(settings_.join_timeout).count(),
+                          state.round, state.participants.size(), settings_.min_nodes,
+                          settings_.max_nodes));
+}
+
+ELASTIC_DECL task<std::optional<rendezvous_round>> dynamic_rendezvous::placed_round() {
+  rendezvous_round round;
+  round.round = round_;
+  round.group_rank = rank_;
+  round.group_world_size = size();
+  round.agents = round_agents_;
+  round.dialect = agents_of(dialect_);
+  if (rank_ == 0) {
+    const detail::meeting_place nowhere;
+    round.master = co_await workers_.serve(address_, is_loopback(address_), nowhere);
+  }
+  const bool has_count = co_await agree_on_restarts();
+  if (!has_count) co_return std::nullopt;
+  const bool is_connected = co_await link_up();
+  if (!is_connected) co_return std::nullopt;
+  round.restarts = restarts_;
+  if (gathers()) co_return round;
+  const std::optional<master_endpoint> master = co_await shared_master(round.master);
+  if (!master) co_return std::nullopt;
+  round.master = *master;
+  co_return round;
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::meet() {
+  if (!former_.members.empty()) {
+    co_await race(join(), follow_losses());
+  } else {
+    co_await join();
+  }
+  co_await part_links();
+}
+
+ELASTIC_DECL bool dynamic_rendezvous::are_all_there(const detail::round_state& state) const {
+  const bool has_others = !state.wait_list.empty() || !state.redundancy_list.empty();
+  if (former_.members.empty() || has_others) return false;
+  return std::all_of(former_.members.begin(), former_.members.end(), [&](const auto& member) {
+    return detail::contains(state, member.first) || shared_->has_given_up(member.first);
+  });
+}
+
+ELASTIC_DECL task<bool> dynamic_rendezvous::link_up() {
+  if (!is_linked_) co_return true;
+  detail::agent_links::options options;
+  options.network = network_;
+  options.self = shared_->node();
+  options.members = members_;
+  options.settings = settings_;
+  options.place = fmt::format("'{}' (rendezvous '{}')", parameters_.endpoint, parameters_.backend);
+  options.time = parameters_.time;
+  options.log = parameters_.log;
+  links_ =
+      std::make_shared<detail::agent_links>(co_await asio::this_coro::executor, std::move(options));
+  co_await agree_or_change(connect_agents());
+  co_return !change_;
+}
+
+ELASTIC_DECL void dynamic_rendezvous::count_refusals() {
+  refusals_ = links_ && links_->was_refused() ? refusals_ + 1 : 0;
+  // Once it may be that a node has left the round that this one saw.
+  if (refusals_ == most_refusals) throw error(errc::invalid_argument, links_->refusal());
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::connect_agents() {
+  const std::shared_ptr<detail::agent_links> links = links_;
+  const std::string key = links_key;
+  if (rank_ == 0) {
+    detail::link_offer offer = co_await links->host();
+    const std::string text = detail::to_text(offer);
+    co_await round_agents_->set(key, text);
+  } else {
+    const std::string text = co_await round_agents_->get(key);
+    links->connect(detail::parse_link_offer(text));
+  }
+  co_await links->wait_for_all();
+  const std::optional<rendezvous_change> notice = links->change();
+  if (notice) co_await note_told(*notice);
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::part_links() {
+  is_linked_ = false;
+  const std::shared_ptr<detail::agent_links> links = links_;
+  // Who is stopped meanwhile parts at the end.
+  if (links) co_await links->part();
+  links_.reset();
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::follow_losses() {
+  try {
+    if (former_.rank == 0) {
+      co_await follow_members();
+    } else {
+      co_await follow_host();
+    }
+  } catch (const error& failure) {
+    parameters_.log.debug("rendezvous '{}', round {}: waiting for leases: {}", run_id(),
+                          former_.round, failure.what());
+  }
+  co_await parameters_.time->sleep_until(time_point::max());
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::follow_members() {
+  const std::shared_ptr<detail::agent_links> links = links_;
+  std::set<node_id> given_up;
+  for (;;) {
+    co_await links->wait_for_gone_besides(given_up);
+    // A copy: more may be gone before these are removed.
+    const std::set<node_id> gone = links->gone();
+    given_up.insert(gone.begin(), gone.end());
+    shared_->give_up(former_.round, given_up);
+    co_await shared_->remove_given_up();
+  }
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::follow_host() {
+  const std::shared_ptr<detail::agent_links> links = links_;
+  detail::host_loss loss;
+  loss.ended_at = co_await links->wait_for_host_loss();
+  loss.grace = links->grace();
+  for (;;) {
+    const detail::host_loss_decision next = detail::decide_host_loss(loss, now());
+    parameters_.log.debug("rendezvous '{}', round {}: the node of rank 0 is gone: {}", run_id(),
+                          former_.round, next.reason);
+    switch (next.action) {
+      case detail::host_loss_action::leave_to_place:
+        co_await parameters_.time->sleep_until(time_point::max());
+        break;
+      case detail::host_loss_action::claim:
+        co_await claim_host_loss(former_);
+        loss.is_claimed = true;
+        break;
+      case detail::host_loss_action::wait_for_claims:
+        co_await await_claims(former_);
+        loss.all_claimed_at = now();
+        break;
+      case detail::host_loss_action::wait_until:
+        co_await parameters_.time->sleep_until(next.until);
+        break;
+      case detail::host_loss_action::go_on:
+        shared_->give_up(former_.round, {host_of(former_)});
+        co_await shared_->remove_given_up();
+        co_await parameters_.time->sleep_until(time_point::max());
+    }
+  }
+}
+
+ELASTIC_DECL node_id dynamic_rendezvous::host_of(const linked_round& of) {
+  const auto host = std::find_if(of.members.begin(), of.members.end(),
+                                 [](const auto& member) { return member.second == 0; });
+  return host->first;
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::claim_host_loss(linked_round of) {
+  const std::string key = claim_prefix + std::to_string(of.rank);
+  const std::string text = "1";
+  co_await of.agents->set(key, text);
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::await_claims(linked_round of) {
+  std::vector<std::string> keys;
+  for (const auto& [node, rank] : of.members) {
+    if (rank != 0) keys.push_back(claim_prefix + std::to_string(rank));
+  }
+  co_await of.agents->wait(std::move(keys));
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::await_claims_against_host() {
+  linked_round current{round_, rank_, members_, round_agents_};
+  if (rank_ != 0) co_await parameters_.time->sleep_until(time_point::max());
+  for (;;) {
+    try {
+      co_await await_claims(current);
+      // Before workers die of it, which is no failure of theirs.
+      const bool is_in_round = round_ == current.round && !members_.empty();
+      if (is_in_round && !shared_->is_closed()) {
+        note(change(change_kind::node_lost, "all other nodes have lost this one"));
+      }
+      co_return;
+    } catch (const error&) {
+      // Whether the place can be reached is judged by others.
+    }
+    co_await parameters_.time->sleep_until(now() + second_look);
+  }
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::note_any_change() {
+  if (links_ && links_->are_complete()) {
+    co_await race(note_change(), note_linked_change());
+  } else {
+    co_await note_change();
+  }
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::note_linked_change() {
+  const std::shared_ptr<detail::agent_links> links = links_;
+  rendezvous_change notice = co_await links->wait_for_change();
+  co_await note_told(std::move(notice));
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::note_linked_failure(std::string reason) {
+  const std::shared_ptr<detail::agent_links> links = links_;
+  std::optional<rendezvous_change> notice = co_await links->report_failure(std::move(reason));
+  if (notice) co_await note_told(std::move(*notice));
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::note_told(rendezvous_change notice) {
+  notice.restarts = restarts_;
+  if (notice.kind == change_kind::worker_failed) {
+    // All who hear of it count it once, so that it is counted whoever dies.
+    std::optional<counted_failures> counted;
+    uncounted_ = told_failure{round_, notice.what};
+    task<void> count = keep(failures_.count(round_, notice.what), counted);
+    co_await with_deadline(*parameters_.time, now() + second_look, std::move(count));
+    if (counted) uncounted_.reset();
+    ++notice.restarts;
+    notice.on_other_node = detail::is_on_other_node(shared_->node(), notice.what);
+    if (counted && counted->round == round_) notice = failure_of(*counted);
+    // By which it counts when nodes of torchrun take part later.
+    if (!notice.on_other_node) ++own_failures_;
+  }
+  note(std::move(notice));
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::count_late() {
+  if (!uncounted_) co_return;
+  std::string cause = uncounted_->cause;
+  task<counted_failures> count = failures_.count(uncounted_->round, std::move(cause));
+  const time_point limit = now() + settings_.join_timeout;
+  const auto counted = co_await with_deadline(*parameters_.time, limit, std::move(count));
+  if (!counted) {
+    throw error(errc::rendezvous_timeout,
+                "the place where the nodes meet did not take in that workers have failed");
+  }
+  uncounted_.reset();
+}
+
+ELASTIC_DECL task<bool> dynamic_rendezvous::agree_on_restarts() {
+  const time_point limit = now() + settings_.join_timeout;
+  std::optional<job_failures::agreement> agreed;
+  const std::map<node_id, int> members = members_;
+  task<void> agreeing = keep(failures_.agree(round_agents_, members, rank_), agreed);
+  task<void> agreeing_in_round = agree_or_change(std::move(agreeing));
+  co_await with_deadline(*parameters_.time, limit, std::move(agreeing_in_round));
+  if (!agreed && change_) co_return false;
+  if (!agreed) {
+    throw error(errc::rendezvous_timeout,
+                "the node of rank 0 did not say how often workers of the job have failed");
+  }
+  counting_ = agreed->is_joint ? counting::together : counting::alone;
+  restarts_ = agreed->is_joint ? agreed->restarts : own_failures_;
+  is_linked_ = agreed->is_linked;
+  co_return true;
+}
+
+ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::shared_master(
+    master_endpoint mine) {
+  mine.served_by_agent = parameters_.share_worker_store;
+  if (rank_ == 0 && mine.served_by_agent && !counts_together()) {
+    mine = co_await remembered_master(mine);
+  }
+  std::optional<master_endpoint> agreed = co_await agreed_master(mine, now() + master_patience);
+  if (!agreed && !change_ && !master_) {
+    master_ = co_await earlier_master(round_);
+    if (master_) master_->served_by_agent = mine.served_by_agent;
+  }
+  if (!agreed && !change_ && !master_) {
+    agreed = co_await agreed_master(mine, now() + settings_.join_timeout);
+  }
+  if (agreed) master_ = agreed;
+  if (!agreed && change_) co_return std::nullopt;
+  if (master_) co_return *master_;
+  throw error(errc::rendezvous_timeout,
+              "the node of rank 0 did not say where it serves the workers' store");
+}
+
+ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::agreed_master(
+    master_endpoint mine, time_point limit) {
+  std::optional<master_endpoint> agreed;
+  task<void> agreeing = keep(detail::agree_on_master(round_agents_, mine, rank_), agreed);
+  task<void> agreeing_in_round = agree_or_change(std::move(agreeing));
+  co_await with_deadline(*parameters_.time, limit, std::move(agreeing_in_round));
+  co_return agreed;
+}
+
+ELASTIC_DECL task<master_endpoint> dynamic_rendezvous::remembered_master(master_endpoint mine) {
+  std::optional<master_endpoint> earlier = master_;
+  if (!earlier) earlier = co_await earlier_master(round_);
+  if (!earlier || (earlier->address == mine.address && earlier->port == mine.port)) co_return mine;
+  const auto client = worker_store_at(*earlier, co_await asio::this_coro::executor);
+  task<void> connecting = client->connect();
+  const bool is_served =
+      co_await with_deadline(*parameters_.time, now() + second_look, std::move(connecting));
+  client->close();
+  if (is_served) {
+    mine.address = earlier->address;
+    mine.port = earlier->port;
+  }
+  co_return mine;
+}
+
+ELASTIC_DECL std::shared_ptr<tcp_store> dynamic_rendezvous::worker_store_at(
+    const master_endpoint& master, asio::any_io_executor executor) const {
+  tcp_store_options options;
+  options.host = master.address;
+  options.port = master.port;
+  options.generation = tcp_store_generation::torch_2_2;
+  options.log = parameters_.log;
+  options.time = parameters_.time;
+  return std::make_shared<tcp_store>(executor, std::move(options));
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::clear_worker_keys(std::int64_t round) {
+  const bool may_be_mixed = round_ < 0 || was_alone_;
+  const bool is_shared = !gathers() && parameters_.share_worker_store;
+  if (!is_shared || !may_be_mixed || round == 0 || cleared_round_ == round) co_return;
+  cleared_round_ = round;
+  const std::optional<master_endpoint> earlier = co_await earlier_master(round);
+  if (!earlier) co_return;
+  const auto client = worker_store_at(*earlier, co_await asio::this_coro::executor);
+  task<void> clearing = clear_store(client, round);
+  std::string problem;
+  try {
+    const bool is_done =
+        co_await with_deadline(*parameters_.time, now() + second_look, std::move(clearing));
+    if (!is_done) problem = "no answer";
+  } catch (const error& failure) {
+    problem = failure.what();
+  }
+  client->close();
+  if (problem.empty()) co_return;
+  parameters_.log.debug("the keys of earlier workers at {}:{} stay: {}", earlier->address,
+                        earlier->port, problem);
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::clear_store(std::shared_ptr<tcp_store> workers,
+                                                        std::int64_t round) {
+  const std::vector<std::string> keys = co_await workers->list_keys();
+  const view current = co_await shared_->look();
+  if (current.state.complete || current.state.round != round) co_return;
+  // Some agents let the workers meet in their own store, which holds what the job itself needs.
+  const bool is_of_agents = std::any_of(keys.begin(), keys.end(), [](const std::string& key) {
+    return key.rfind("torch.rendezvous.", 0) == 0;
+  });
+  if (is_of_agents) co_return;
+  for (const std::string& key : keys) co_await workers->erase(key);
+}
+
+ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::earlier_master(
+    std::int64_t before) {
+  for (std::int64_t round = before - 1; round >= std::max<std::int64_t>(0, before - 64); --round) {
+    const auto agents = std::make_shared<prefix_store>(shared_->prefix(round), agents_);
+    std::vector<std::string> keys;
+    keys.push_back("MASTER_ADDR");
+    keys.push_back("MASTER_PORT");
+    const bool is_known = co_await agents->check(std::move(keys));
+    if (!is_known) continue;
+    master_endpoint master = co_await detail::read_master(agents);
+    co_return master;
+  }
+  co_return std::nullopt;
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::agree_or_change(task<void> agreeing) {
+  co_await race(std::move(agreeing), note_any_change());
+}
+
+ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::explained_change_of(
+    view current) {
+  std::optional<rendezvous_change> detected = co_await change_of(std::move(current));
+  if (detected && counts_alone() && detected->kind == change_kind::worker_failed) {
+    // For when the nodes count together again.
+    std::string text = detected->what;
+    co_await failures_.count(round_, std::move(text));
+  }
+  if (!detected || !counts_together()) co_return detected;
+  const counted_failures counted = co_await failures_.counted();
+  if (counted.round == round_) detected = failure_of(counted);
+  co_return detected;
+}
+
+ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::count_failure(std::string reason) {
+  std::string text = detail::failure_text(shared_->node(), reason);
+  const std::string mine = counted_failures::shortened(text);
+  const counted_failures counted = co_await failures_.count(round_, std::move(text));
+  if (counts_alone()) co_return change(change_kind::worker_failed, std::move(reason));
+  if (counted.round != round_) {
+    co_return change(change_kind::node_lost, "the other nodes have gone on without this one");
+  }
+  if (counted.cause == mine) ++own_failures_;
+  co_return failure_of(counted);
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::await_failures_at_torchrun() {
+  const time_point limit = now() + limits::mixed_failure_patience;
+  const std::vector<node_id> nodes = co_await failures_.strangers(members_);
+  for (;;) {
+    view current = co_await shared_->look();
+    const detail::round_state& state = current.state;
+    const bool is_over = state.closed || state.round != round_ || now() >= limit;
+    const bool is_awaited = std::any_of(nodes.begin(), nodes.end(), [&](const node_id& node) {
+      const bool is_dead = std::count(current.dead.begin(), current.dead.end(), node) != 0;
+      return !is_dead && detail::contains(state, node);
+    });
+    if (is_over || !is_awaited) co_return;
+    const time_point next = std::min(limit, now() + settings_.keep_alive_interval);
+    co_await shared_->wait_for_change(current.token, next);
+  }
+}
+
+ELASTIC_DECL rendezvous_change
+dynamic_rendezvous::failure_of(const counted_failures& counted) const {
+  rendezvous_change failed{change_kind::worker_failed, counted.cause, counted.restarts};
+  failed.on_other_node = detail::is_on_other_node(shared_->node(), counted.cause);
+  return failed;
+}
+
+ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::change_of(view current) {
+  const detail::round_state& state = current.state;
+  const std::map<node_id, int> members = members_;
+  if (state.round != round_ || !detail::contains(state, shared_->node())) {
+    co_return change(change_kind::node_lost, "the other nodes have gone on without this one");
+  }
+  for (const auto& [node, its_rank] : members) {
+    if (detail::contains(state, node)) continue;
+    if (state.wait_list.count(node) != 0) {
+      co_return departure_of(node, state);
+    }
+    const bool is_dead = std::count(current.dead.begin(), current.dead.end(), node) != 0;
+    if (!is_dead && gathers() && co_await shared_->has_ended(round_, its_rank)) continue;
+    co_return change(change_kind::node_lost,
+                     fmt::format("node {} {}", node.text(),
+                                 is_dead ? "does not answer" : "has left or was given up"));
+  }
+  // Whose workers are done does not begin anew for one that comes late, nor does a full round:
+  // it would not take that node in, and would end again and again.
+  const bool has_room = static_cast<int>(state.participants.size()) < settings_.max_nodes;
+  if (!state.wait_list.empty() && has_room && !exit_.has_begun()) {
+    co_return change(change_kind::node_waiting,
+                     fmt::format("node {} waits to join", state.wait_list.begin()->text()));
+  }
+  co_return std::nullopt;
+}
+
+ELASTIC_DECL rendezvous_change
+dynamic_rendezvous::departure_of(const node_id& node, const detail::round_state& state) const {
+  const bool is_joined = std::any_of(state.wait_list.begin(), state.wait_list.end(),
+                                     [&](const node_id& other) { return !members_.count(other); });
+  rendezvous_change departure =
+      change(change_kind::node_waiting,
+             fmt::format("node {} has left the round to meet again", node.text()));
+  if (counts_alone() && !is_joined) {
+    departure.kind = change_kind::worker_failed;
+    departure.on_other_node = true;
+  }
+  return departure;
+}
+
+ELASTIC_DECL rendezvous_change dynamic_rendezvous::change(change_kind kind,
+                                                          std::string reason) const {
+  return {kind, std::move(reason), restarts_};
+}
+
+ELASTIC_DECL std::string dynamic_rendezvous::ending_key() const {
+  return fmt::format("torch.rendezvous.{}.elastic/end", run_id());
+}
+
+ELASTIC_DECL auto dynamic_rendezvous::ending() -> task<std::optional<job_ending>> {
+  std::vector<std::string> keys(1, ending_key());
+  const bool is_told = co_await agents_->check(std::move(keys));
+  if (!is_told) co_return std::nullopt;
+  const std::string key = ending_key();
+  const std::string text = co_await agents_->get(key);
+  job_ending end;
+  const bool has_succeeded = text.rfind(succeeded_word, 0) == 0;
+  if (has_succeeded) end.how = job_end::succeeded;
+  const std::string& word = has_succeeded ? succeeded_word : failed_word;
+  end.why = text.substr(std::min(text.size(), word.size()));
+  co_return end;
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::throw_closed() {
+  const std::optional<job_ending> end = co_await ending();
+  throw detail::closed_error(run_id(), end);
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::tell_end(job_end how, std::string why) {
+  const std::string text = (how == job_end::failed ? failed_word : succeeded_word) + why;
+  const std::string key = ending_key();
+  const std::string nothing;
+  co_await agents_->compare_set(key, nothing, text);
+  co_await shared_->close();
+  if (how == job_end::failed) co_await exit_.release();
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::try_to_leave(task<void> leaving) {
+  return detail::try_to_leave(std::move(leaving), parameters_.time, parameters_.log);
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::give_up_any_place() { co_await shared_->leave(false); }
+
+ELASTIC_DECL task<void> dynamic_rendezvous::depart() {
+  co_await shared_->leave(false);
+  co_await shared_->withdraw();
+}
+
+}  // namespace elastic

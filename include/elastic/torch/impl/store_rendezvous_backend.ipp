@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/torch/store_rendezvous_backend.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/detail/required.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/torch/detail/key_watch.hpp>
+#include <elastic/torch/detail/torch_state_codec.hpp>
+#include <elastic/torch/keyed_rendezvous_backend.hpp>
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+ELASTIC_DECL std::string torch_state_key(std::string_view run_id) {
+  return fmt::format("torch.rendezvous.{}", run_id);
+}
+
+ELASTIC_DECL store_rendezvous_backend::store_rendezvous_backend(
+    std::shared_ptr<store> agents, std::string run_id, torch_dialect dialect,
+    std::shared_ptr<time_source> time, std::shared_ptr<key_value_engine> engine)
+    : store_(detail::required(std::move(agents), "store_rendezvous_backend: the store")),
+      key_(torch_state_key(run_id)),
+      dialect_(dialect),
+      time_(detail::required(std::move(time), "store_rendezvous_backend: the time source")),
+      engine_(std::move(engine)) {}
+
+ELASTIC_DECL task<std::optional<stored_state>> store_rendezvous_backend::get() {
+  std::string text = co_await exchange("", std::string(detail::torch_no_state));
+  co_return parse(std::move(text));
+}
+
+ELASTIC_DECL task<set_outcome> store_rendezvous_backend::set(torch_state state, std::string token) {
+  const std::string desired = detail::stored_text(state, dialect_);
+  if (token.empty()) token = detail::torch_no_state;
+  std::string text = co_await exchange(token, desired);
+  set_outcome outcome;
+  outcome.was_set = text == desired;
+  // A key that is gone is answered by what was expected of it: it is made anew.
+  const bool may_be_gone = !outcome.was_set && text == token;
+  if (may_be_gone) text = co_await exchange("", std::string(detail::torch_no_state));
+  outcome.stored = parse(std::move(text));
+  co_return outcome;
+}
+
+ELASTIC_DECL task<void> store_rendezvous_backend::wait_for_change(std::string token) {
+  if (!engine_) {
+    co_await time_->sleep_until(time_->now() + pause);
+    co_return;
+  }
+  if (token.empty()) token = detail::torch_no_state;
+  detail::key_watch watch(co_await asio::this_coro::executor, engine_, key_);
+  while (watch.value() == token) co_await watch.changed();
+}
+
+ELASTIC_DECL task<std::optional<torch_dialect>> store_rendezvous_backend::seen_dialect(
+    std::shared_ptr<store> agents, std::string run_id) {
+  const std::string key = torch_state_key(run_id);
+  const std::string nothing(detail::torch_no_state);
+  const std::string text = co_await agents->compare_set(key, "", nothing);
+  co_return dialect_of(text, place_of(key));
+}
+
+ELASTIC_DECL task<std::string> store_rendezvous_backend::exchange(std::string expected,
+                                                                  std::string desired) {
+  return store_->compare_set(key_, std::move(expected), std::move(desired));
+}
+
+ELASTIC_DECL std::string store_rendezvous_backend::place_of(const std::string& key) {
+  return fmt::format("the store's key '{}'", key);
+}
+
+ELASTIC_DECL std::optional<stored_state> store_rendezvous_backend::parse(std::string text) const {
+  std::optional<torch_state> state = read_stored_text(text, dialect_, place_of(key_));
+  if (!state) return std::nullopt;
+  return stored_state{std::move(*state), std::move(text)};
+}
+
+}  // namespace elastic

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/store/versioned_keys.hpp>
+#include <elastic/torch/rendezvous_backend.hpp>
+#include <elastic/torch/torch_dialect.hpp>
+#include <elastic/torch/torch_state.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace elastic {
+
+/// Reads the state that some place holds as text, which has to be in `dialect`.
+/// @param place  what messages call it
+/// Result: none if the text says that there is none yet.
+/// Errors: `errc::rendezvous_state`, naming the place.
+ELASTIC_DECL std::optional<torch_state> read_stored_text(std::string_view text,
+                                                         torch_dialect dialect,
+                                                         const std::string& place);
+
+/// Which dialect such a text is in; none if it holds no state, or one that does not tell.
+/// Errors: `errc::rendezvous_state`, naming the place.
+ELASTIC_DECL std::optional<torch_dialect> dialect_of(std::string_view text,
+                                                     const std::string& place);
+
+/// Keeps the state of a rendezvous under one key of a place that can compare and set.
+///
+/// Errors: also those of the place. Thread-safety: one strand at a time.
+class keyed_rendezvous_backend final : public rendezvous_backend {
+ public:
+  /// @param dialect  what is written; a state of another dialect is refused
+  ELASTIC_DECL keyed_rendezvous_backend(std::shared_ptr<versioned_keys> keys, std::string key,
+                                        torch_dialect dialect);
+  ELASTIC_DECL task<std::optional<stored_state>> get() override;
+  ELASTIC_DECL task<set_outcome> set(torch_state state, std::string token) override;
+  ELASTIC_DECL task<void> wait_for_change(std::string token) override;
+
+  /// Which dialect the state is written in; none if there is none yet, or one that holds
+  /// nothing that tells.
+  /// Errors: `errc::rendezvous_state`; those of the place.
+  ELASTIC_DECL static task<std::optional<torch_dialect>> seen_dialect(
+      std::shared_ptr<versioned_keys> keys, std::string key);
+
+ private:
+  ELASTIC_DECL task<versioned_value> look();
+  ELASTIC_DECL std::optional<stored_state> parsed(versioned_value current);
+
+  std::shared_ptr<versioned_keys> keys_;
+  std::string key_;
+  torch_dialect dialect_;
+  /// The version at which no state was seen.
+  std::string nothing_;
+};
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/torch/impl/keyed_rendezvous_backend.ipp>
+#endif

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/store/key_value_engine.hpp>
+#include <elastic/store/store.hpp>
+#include <elastic/torch/rendezvous_backend.hpp>
+#include <elastic/torch/torch_dialect.hpp>
+#include <elastic/torch/torch_state.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace elastic {
+
+/// The key under which the agents of PyTorch keep the state of their rendezvous.
+ELASTIC_DECL std::string torch_state_key(std::string_view run_id);
+
+/// Keeps the state of a rendezvous in a store, under the key and as torchrun's `c10d` backend does.
+///
+/// Thread-safety: one strand at a time.
+class store_rendezvous_backend final : public rendezvous_backend {
+ public:
+  /// How long it waits before a store is looked at again that cannot tell of a change.
+  static constexpr std::chrono::seconds pause{1};
+
+  /// @param dialect  what is written; a state of another dialect is refused
+  /// @param engine   the table of `agents`, if that is in this process: then a change is told at
+  ///                 once
+  ELASTIC_DECL store_rendezvous_backend(std::shared_ptr<store> agents, std::string run_id,
+                                        torch_dialect dialect, std::shared_ptr<time_source> time,
+                                        std::shared_ptr<key_value_engine> engine = nullptr);
+  ELASTIC_DECL task<std::optional<stored_state>> get() override;
+  ELASTIC_DECL task<set_outcome> set(torch_state state, std::string token) override;
+  ELASTIC_DECL task<void> wait_for_change(std::string token) override;
+
+  /// Which dialect the state under a run id is written in; none if there is no state yet, or
+  /// one that holds nothing that tells.
+  /// Errors: those of the store; `errc::rendezvous_state`.
+  ELASTIC_DECL static task<std::optional<torch_dialect>> seen_dialect(std::shared_ptr<store> agents,
+                                                                      std::string run_id);
+
+ private:
+  // Asking for "the value, if it is X, to become Y" tells the value in one round trip and, unlike
+  // a plain GET, never waits for the key to exist.
+  ELASTIC_DECL task<std::string> exchange(std::string expected, std::string desired);
+  ELASTIC_DECL static std::string place_of(const std::string& key);
+  ELASTIC_DECL std::optional<stored_state> parse(std::string text) const;
+
+  std::shared_ptr<store> store_;
+  std::string key_;
+  torch_dialect dialect_;
+  std::shared_ptr<time_source> time_;
+  std::shared_ptr<key_value_engine> engine_;
+};
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/torch/impl/store_rendezvous_backend.ipp>
+#endif

@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/rendezvous/detail/round_machine.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+
+#include <string_view>
+
+namespace elastic {
+
+/// How the agents of a PyTorch release write the state of their rendezvous. Agents of different
+/// dialects cannot read each other's state.
+enum class torch_dialect {
+  /// PyTorch up to 1.13: nodes have an `fqdn`, times are in UTC without saying so.
+  torch_1_13,
+  /// PyTorch 2.0 up to 2.2: nodes have an `addr`.
+  torch_2_0,
+  /// PyTorch 2.6 and later: a redundancy list, and times that say that they are in UTC.
+  torch_2_6,
+};
+
+/// How agents of a dialect tell each other about their workers.
+constexpr agent_dialect agents_of(torch_dialect dialect) {
+  return dialect == torch_dialect::torch_2_6 ? agent_dialect::assign : agent_dialect::gather;
+}
+
+/// By which rules agents of a dialect meet.
+constexpr detail::round_rules rules_of(torch_dialect dialect) {
+  return dialect == torch_dialect::torch_2_6 ? detail::round_rules::torch_2_6
+                                             : detail::round_rules::torch_1_13;
+}
+
+/// "1.13", "2.0" or "2.6": the release that a dialect began with.
+ELASTIC_DECL std::string_view to_text(torch_dialect dialect);
+
+/// The dialect that `to_text` shows as `text`.
+/// Errors: `errc::invalid_argument` for any other text.
+ELASTIC_DECL torch_dialect parse_torch_dialect(std::string_view text);
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/torch/impl/torch_dialect.ipp>
+#endif

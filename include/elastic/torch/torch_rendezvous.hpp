@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+
+namespace elastic {
+
+class rendezvous_registry;
+
+/// Has "c10d" meet with nodes of torchrun as well; a compiled library's registry does.
+ELASTIC_DECL void add_torch_rendezvous(rendezvous_registry& registry);
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/torch/impl/torch_rendezvous.ipp>
+#endif
