@@ -7,8 +7,8 @@
   temporaries.py --cxx g++ --self-test     shows that each rule finds its violations
 
 In an expression that contains co_await, g++ 12 destroys some temporaries twice and does not compile
-the array behind an initializer list (docs/design.md). A public function that can be part of such an
-expression therefore takes
+the array behind an initializer list (docs/design/coroutines.md). A public
+function that can be part of such an expression therefore takes
 
   - no aggregate that has a destructor, except as named<T>, which takes no temporary. A class that
     declares a constructor is no aggregate;

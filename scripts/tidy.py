@@ -305,8 +305,71 @@ def check_debris(tree):
                 yield name, number, f"left over: {found[0].strip()}"
 
 
+def prose_of(lines):
+    """The lines of a document without its blocks of code, numbered."""
+    is_code = False
+    for number, line in enumerate(lines, 1):
+        if line.startswith("```"):
+            is_code = not is_code
+        elif not is_code:
+            yield number, line
+
+
+def anchors_of(lines):
+    """The anchors of a document's headings, as GitHub makes them."""
+    headings = [line.lstrip("#").strip() for _, line in prose_of(lines) if line.startswith("#")]
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def check_links(tree):
+    """A link in a document leads to a file of the repository, and to a heading of it."""
+    for name, lines in tree.files.items():
+        if not name.endswith(".md"):
+            continue
+        for number, line in prose_of(lines):
+            for target in re.findall(r"\]\(([^)\s]+)\)", line):
+                path, _, anchor = target.partition("#")
+                if ":" in path:
+                    continue
+                found = ((tree.root / name).parent / path).resolve() if path else tree.root / name
+                if not found.exists():
+                    yield name, number, f"the link {target} leads nowhere"
+                elif anchor and anchor not in anchors_of(found.read_text("utf-8").split("\n")):
+                    yield name, number, f"the link {target} leads to no heading"
+
+
+def functions_of(tree):
+    """What the library declares or calls: race, and of a class in a file task_group::stop."""
+    functions = set()
+    for lines in tree.headers((".hpp", ".ipp")).values():
+        text = "\n".join(lines)
+        names = set(re.findall(r"\b((?:\w+::)?\w+)\s*\(", text))
+        scopes = re.findall(r"\b(?:class|struct) (\w+)[^;{(]*\{", text)
+        functions |= names | {f"{scope}::{name}" for scope in scopes for name in names}
+    return functions
+
+
+def check_rules(tree):
+    """The functions that carry a rule, in the column of that name of a document's table, exist."""
+    functions = functions_of(tree)
+    for name, lines in tree.files.items():
+        if not name.startswith("docs/"):
+            continue
+        is_table_of_rules = False
+        for number, line in prose_of(lines):
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            if not line.startswith("|"):
+                is_table_of_rules = False
+            elif cells[-1] == "carried by":
+                is_table_of_rules = True
+            elif is_table_of_rules:
+                for function in re.findall(r"`([^`]+)`", cells[-1]):
+                    if function not in functions:
+                        yield name, number, f"there is no function {function}"
+
+
 CHECKS = [check_text, check_start, check_layers, check_umbrellas, check_definitions, check_modules,
-          check_banned, check_debris]
+          check_banned, check_debris, check_links, check_rules]
 
 
 def findings(root):
@@ -331,6 +394,8 @@ CLEAN = {
     "include/elastic/process/impl/child.ipp": START + "#include <elastic/process/child.hpp>\n",
     "include/elastic/process/child.hpp":
         START + "#include <elastic/base/detail/ring.hpp>\nwaitid(1);\n" + DEFINED,
+    "docs/page.md": "# A page\n\n[here](#a-page), [there](../include/elastic/base.hpp)\n\n"
+                    "| rule | carried by |\n| --- | --- |\n| one | `steady_clock::now` |\n",
 }
 for module in OPT_IN_LAYERS:
     CLEAN[f"include/elastic/{module}.hpp"] = START + f"\n#include <elastic/{module}/thing.hpp>\n"
@@ -338,6 +403,7 @@ for module in OPT_IN_LAYERS:
 CLEAN[MODULES] = "".join(f"elastic_add_module({target})\n" for target in module_targets())
 TIME = "include/elastic/base/time.hpp"
 CHILD = "include/elastic/process/child.hpp"
+PAGE = "docs/page.md"
 # Each of these alone, added to the end of a file of the clean tree, must be found.
 VIOLATIONS = [
     (TIME, "x" * (COLUMNS + 1) + "\n", "columns"),
@@ -387,6 +453,9 @@ VIOLATIONS = [
     ("include/elastic/base/impl/time.ipp", START + "#include <elastic/base/time.hpp>\n",
      "does not list what there is"),
     ("include/elastic/process/impl/stray.ipp", START, "there is no header"),
+    (PAGE, "[x](gone.md)\n", "gone.md leads nowhere"),
+    (PAGE, "[x](#gone)\n", "#gone leads to no heading"),
+    (PAGE, "| two | `steady_clock::gone` |\n", "there is no function steady_clock::gone"),
 ]
 
 

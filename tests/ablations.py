@@ -6,7 +6,7 @@
   ablations.py [--build DIR] [--seeds N] [--only WORDS]
   ablations.py --check    only looks whether the rules still stand where they are changed
 
-docs/design.md has the rules. One of them at a time is changed in a copy of its file, which is
+docs/design/leaders.md and rendezvous.md have the rules. One at a time is changed in a copy that is
 compiled and linked with the simulations and with the rest of the library in the build directory
 (libelastic.a and test_main have to be there). Each simulation then runs with up to so many seeds.
 If none goes wrong, because it takes more faults at once than are likely, the scripted tests run. A

@@ -84,7 +84,7 @@ say "Every integration test under the sanitizers"
 for preset in asan tsan; do
   cmake --preset "$preset" -B "build/$preset-all" -DELASTIC_SANITIZE_ALL=ON
   cmake --build "build/$preset-all" -j "$jobs"
-  # docs/design.md says which two fail, by no fault of ours.
+  # docs/design/tests.md says which one fails, by no fault of ours.
   ctest --test-dir "build/$preset-all" -j "$jobs" --output-on-failure -LE consume || true
 done
 

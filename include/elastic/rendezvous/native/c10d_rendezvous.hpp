@@ -38,7 +38,7 @@ namespace elastic {
 ///
 /// Each node holds one connection to the server, says what it wants and is told what comes of it:
 /// a round costs O(N) messages, and a node that dies is seen by the end of its connection.
-/// docs/design.md has the protocol, docs/guide.md the settings (`--rdzv-conf`).
+/// docs/design/rendezvous.md has the protocol, docs/guide.md the settings (`--rdzv-conf`).
 ///
 /// Thread-safety: one strand at a time.
 class c10d_rendezvous final : public rendezvous_handler {

@@ -41,7 +41,7 @@ struct vote_rules {
 
 /// One candidate's part in choosing which of them leads a job, and in keeping what the leader
 /// writes: without sockets and clocks. What the others say, which connections begin and end, and
-/// the time go in; what is to be said comes out. docs/design.md has the rules.
+/// the time go in; what is to be said comes out. docs/design/leaders.md has the rules.
 ///
 /// Each candidate connects to every other one: over its own connections it asks and writes, over
 /// theirs it answers.
