@@ -73,6 +73,9 @@ OPT_IN = "// Opt-in:"
 # All definitions, for those who compile the library once without CMake.
 SOURCE = "elastic/src.hpp"
 
+# The page with the table of modules for people.
+DESIGN = "docs/design.md"
+
 # The CMake targets of the opt-in modules.
 MODULES = "cmake/ElasticModules.cmake"
 
@@ -368,8 +371,25 @@ def check_rules(tree):
                         yield name, number, f"there is no function {function}"
 
 
+def check_table_of_layers(tree):
+    """The design's table of modules has a row for each, with those that it may include."""
+    head = "| module | holds | may include |"
+    lines = tree.files.get(DESIGN, [])
+    begin = lines.index(head) if head in lines else len(lines)
+    rows = {}
+    for number, line in enumerate(lines[begin + 2:], begin + 3):
+        if not line.startswith("|"):
+            break
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        rows[cells[0].removesuffix(", opt-in")] = number, cells[-1]
+    for module, layers in ALL_LAYERS.items():
+        number, listed = rows.get(module, (1, "nothing"))
+        if listed != ", ".join(layers):
+            yield DESIGN, number, f"{module} may include {', '.join(layers)}, it says {listed}"
+
+
 CHECKS = [check_text, check_start, check_layers, check_umbrellas, check_definitions, check_modules,
-          check_banned, check_debris, check_links, check_rules]
+          check_banned, check_debris, check_links, check_rules, check_table_of_layers]
 
 
 def findings(root):
@@ -400,6 +420,8 @@ CLEAN = {
 for module in OPT_IN_LAYERS:
     CLEAN[f"include/elastic/{module}.hpp"] = START + f"\n#include <elastic/{module}/thing.hpp>\n"
     CLEAN[f"include/elastic/{module}/thing.hpp"] = START
+CLEAN[DESIGN] = "| module | holds | may include |\n| --- | --- | --- |\n" + "".join(
+    f"| {module} | things | {', '.join(layers)} |\n" for module, layers in ALL_LAYERS.items())
 CLEAN[MODULES] = "".join(f"elastic_add_module({target})\n" for target in module_targets())
 TIME = "include/elastic/base/time.hpp"
 CHILD = "include/elastic/process/child.hpp"
@@ -456,6 +478,7 @@ VIOLATIONS = [
     (PAGE, "[x](gone.md)\n", "gone.md leads nowhere"),
     (PAGE, "[x](#gone)\n", "#gone leads to no heading"),
     (PAGE, "| two | `steady_clock::gone` |\n", "there is no function steady_clock::gone"),
+    (DESIGN, "| etcd, opt-in | more | net |\n", "etcd may include base, net, store"),
 ]
 
 
