@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The elastic authors
 # SPDX-License-Identifier: MIT
-"""The name that `elasticrun.worker` had as a file of its own; scripts that import it go on."""
+"""The former name of `elasticrun.worker`; scripts that import it still work."""
 
 from elasticrun.worker import Channel, Request, connect
 

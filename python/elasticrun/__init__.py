@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The elastic authors
 # SPDX-License-Identifier: MIT
-"""The launcher elasticrun, as a package of Python: the program lies beside `python`.
+"""The launcher elasticrun as a Python package: the program lies beside `python`.
 
     elasticrun --standalone --nproc-per-node 8 train.py
     python -m elasticrun …                       the same, with the scripts' Python named
 
-`elasticrun.worker` is what a training script speaks to its launcher with.
+A training script talks to its launcher through `elasticrun.worker`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __version__: str
 
 
 def _folders() -> list[pathlib.Path]:
-    """Where pip puts programs, that of this very installation first."""
+    """The folders into which pip puts programs, beginning with that of this installation."""
     library = pathlib.Path(__file__).resolve().parent.parent
     folders = [library / "bin"]  # pip install --target
     if library.name in ("site-packages", "dist-packages"):
@@ -32,7 +32,7 @@ def _folders() -> list[pathlib.Path]:
 
 
 def find_elasticrun() -> str:
-    """The path of the program. Errors: FileNotFoundError, with where it was looked for."""
+    """The path of the program. Errors: FileNotFoundError, which lists the folders searched."""
     candidates = [folder / "elasticrun" for folder in _folders()]
     for candidate in candidates:
         if candidate.is_file() and os.access(candidate, os.X_OK):

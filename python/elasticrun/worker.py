@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """A worker's end of elasticrun's control channel (docs/control_channel.md), in one file.
 
-It needs Python 3.8 and nothing else; where elasticrun is not installed as a package, copy it next
-to your script.
+It needs Python 3.8 and nothing else. If elasticrun is not installed as a package, copy this file
+next to your script.
 
     from elasticrun import worker
 
@@ -17,8 +17,8 @@ to your script.
                 save()
                 agent.saved(request)
 
-Where there is no channel (started by hand, or by torchrun), and from the moment on at which the
-agent is gone, every call does nothing. Any thread may call anything at any time.
+Without a channel (the script was started by hand, or by torchrun), or when the agent is gone, every
+call does nothing. All calls are thread-safe.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _line(fields: _Fields) -> bytes:
 
 
 def _name(name: object) -> str:
-    """What is allowed as the name of a section or a timer."""
+    """The name of a section or a timer, as the agent allows it."""
     return str(name).encode("utf-8", "replace")[:100].decode("utf-8", "ignore") or "unnamed"
 
 
@@ -57,7 +57,8 @@ def _is_ready(connected: socket.socket, events: int, seconds: Optional[float]) -
 
 
 class Request:
-    """What the agent wants: `kind` is checkpoint (with `within`, seconds), pause, resume, stop."""
+    """A message of the agent: `kind` is checkpoint (with `within`, in seconds), pause, resume, stop
+    (with `grace`), or refused (with `reason`)."""
 
     kind: str
     id: Optional[int]
@@ -93,13 +94,13 @@ class Channel:
     # ---- sending -----------------------------------------------------------------------------
 
     def heartbeat(self, timeout: Optional[float] = None) -> None:
-        """This worker lives. From the first call on the agent waits for the next, for `timeout`
-        seconds if it is named, else for what it was told or has learned."""
+        """Reports that this worker lives. From the first call on, the agent expects the next within
+        `timeout` seconds; without one, within its own time-out, which was given or learned."""
         self._send({"kind": "heartbeat", "timeout": timeout}, can_be_lost=True)
 
     def beat_every(self, seconds: float, timeout: Optional[float] = None) -> None:
-        """Sends heartbeats from a thread of its own: these tell of a process that is stopped or
-        gone, not of a training loop that stands still."""
+        """Sends heartbeats from a thread of its own. They reveal a process that is stopped or gone,
+        but not a training loop that stands still."""
         if self._end_of_beats is None and self.connected:
             self._end_of_beats = threading.Event()
             threading.Thread(target=self._beat, args=(self._end_of_beats, seconds, timeout),
@@ -107,7 +108,7 @@ class Channel:
 
     def progress(self, step: int, total: int = 0, text: str = "",
                  metrics: Optional[Mapping[str, float]] = None) -> None:
-        """How far this worker is; counts as a heartbeat."""
+        """Reports the progress of this worker; counts as a heartbeat."""
         self._send({"kind": "progress", "step": int(step), "total": int(total),
                    "text": str(text)[:500],
                    "metrics": {str(name)[:100]: float(value)
@@ -116,8 +117,8 @@ class Channel:
 
     @contextlib.contextmanager
     def section(self, name: str, timeout: Optional[float] = None) -> Iterator[None]:
-        """A part of the work. With a `timeout`, or a learned one, it has to end by then, and no
-        heartbeat is due meanwhile; without one a report of a hang names it."""
+        """A part of the work. With a `timeout`, or a learned one, it must end by then, and no
+        heartbeat is due meanwhile. Without one, it only names where a worker hung."""
         self._send({"kind": "enter", "section": _name(name), "timeout": timeout})
         try:
             yield
@@ -135,26 +136,26 @@ class Channel:
             self._send({"kind": "release", "timer": timer})
 
     def do_not_restart(self, reason: str = "") -> None:
-        """If workers fail from now on, the job is not started again."""
+        """If workers fail from now on, the job does not start again."""
         self._send({"kind": "no_restart", "reason": str(reason)[:500]})
 
     def node_is_bad(self, reason: str = "") -> None:
-        """This node cannot do the work: it leaves the job, and the others go on."""
+        """Takes this node out of the job, because it cannot do the work; the others continue."""
         self._send({"kind": "bad_node", "reason": str(reason)[:500]})
 
     def saved(self, request: Request) -> None:
-        """The checkpoint that was asked for is written."""
+        """Answers a request for a checkpoint: it is written."""
         self._send({"kind": "saved", "id": request.id})
 
     def not_saved(self, request: Request, reason: str = "") -> None:
-        """It cannot be written."""
+        """Answers a request for a checkpoint: it cannot be written."""
         self._send({"kind": "not_saved", "id": request.id, "reason": str(reason)[:500]})
 
     def close(self) -> None:
-        """Says that this worker wants to be watched no longer, and leaves."""
+        """Asks the agent to stop watching this worker, and closes the channel."""
         if self._end_of_beats is not None:
             self._end_of_beats.set()
-        if self._owner == os.getpid():  # a forked process has nothing to say for the worker
+        if self._owner == os.getpid():  # a forked process does not speak for the worker
             self._send({"kind": "bye"})
         self._lose()
 
@@ -168,7 +169,7 @@ class Channel:
     # ---- receiving ---------------------------------------------------------------------------
 
     def requests(self) -> List[Request]:
-        """What the agent has asked for since the last call; does not wait."""
+        """Returns the agent's messages since the last call; does not wait."""
         with self._receiving:
             requests: List[Request] = []
             while self._read(0):
@@ -176,8 +177,8 @@ class Channel:
             return requests
 
     def wait(self, seconds: Optional[float] = None) -> List[Request]:
-        """The same, but waits for a request, at most so long. An empty list: the time is over, or
-        there is no agent."""
+        """The same, but waits for a message, for at most `seconds`. The list is empty if the time
+        is over or if there is no agent."""
         deadline = None if seconds is None else time.monotonic() + seconds
         with self._receiving:
             while self.connected:
@@ -236,7 +237,7 @@ class Channel:
         return True
 
     def _complete_requests(self) -> List[Request]:
-        """Those whose lines have been read to their end."""
+        """The messages whose lines have been read to their end."""
         *lines, self._rest = self._rest.split(b"\n")
         requests = []
         for line in lines:
@@ -257,8 +258,8 @@ class Channel:
 
 def connect(checkpoints: bool = False,
             environment: Mapping[str, str] = os.environ) -> Channel:
-    """Connects to the agent that ELASTIC_CONTROL names. `checkpoints`: whether this worker wants to
-    be asked for them; it then answers each by `saved` or `not_saved`."""
+    """Connects to the agent that ELASTIC_CONTROL names. With `checkpoints`, this worker receives
+    requests for checkpoints, and answers each with `saved` or `not_saved`."""
     address = environment.get("ELASTIC_CONTROL", "")
     if not address:
         return Channel()
