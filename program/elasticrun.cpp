@@ -8,9 +8,7 @@
 //
 // A program of your own that launches jobs is put together from the same parts: what to run (here
 // from the command line), an agent that runs it, and what becomes of its result. What is of use to
-// elasticrun alone is in elastic::detail.
-
-#include "commands.hpp"
+// elasticrun alone is in this directory, in namespace elasticrun.
 
 #include <elastic/elastic.hpp>
 #include <elastic/etcd.hpp>
@@ -18,24 +16,25 @@
 #include <elastic/launch/command_line.hpp>
 #include <elastic/launch/console_log.hpp>
 #include <elastic/launch/default_python.hpp>
-#include <elastic/launch/detail/chaos.hpp>
 #include <elastic/launch/detail/command_word.hpp>
-#include <elastic/launch/detail/kubeflow_progress.hpp>
-#include <elastic/launch/detail/lean_observer.hpp>
-#include <elastic/launch/detail/missing_torch.hpp>
-#include <elastic/launch/detail/progress_bar.hpp>
 #include <elastic/launch/drain_file.hpp>
 #include <elastic/launch/early_exit.hpp>
 #include <elastic/launch/io_choice.hpp>
 #include <elastic/launch/job_outcome.hpp>
 #include <elastic/launch/job_status.hpp>
 #include <elastic/launch/machine.hpp>
-#include <elastic/launch/preflight.hpp>
 #include <elastic/launch/program_setup.hpp>
 #include <elastic/launch/run_with_signals.hpp>
 #include <elastic/observe/job_journal.hpp>
 #include <elastic/observe/trace_file.hpp>
 #include <elastic/torch.hpp>
+#include <program/chaos/chaos_monkey.hpp>
+#include <program/commands/commands.hpp>
+#include <program/lean_observer.hpp>
+#include <program/missing_torch.hpp>
+#include <program/preflight.hpp>
+#include <program/progress/kubeflow_progress.hpp>
+#include <program/progress/progress_bar.hpp>
 
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
@@ -138,7 +137,7 @@ elastic::task<elastic::run_result> run_job(elastic::launch_config config,
     *target = agent;
     co_return co_await run_agent(*agent, config, services.log);
   }
-  const auto chaos = std::make_shared<detail::chaos_monkey>(
+  const auto chaos = std::make_shared<elasticrun::chaos_monkey>(
       co_await asio::this_coro::executor, config.chaos, services, [] { std::raise(SIGKILL); });
   services.observer = chaos;
   const std::shared_ptr<elastic::local_agent> agent =
@@ -150,11 +149,11 @@ elastic::task<elastic::run_result> run_job(elastic::launch_config config,
 }
 
 /// Where Kubeflow Trainer wants to hear of the job; none if there is no such place, or it is wrong.
-std::optional<detail::kubeflow_server> look_for_kubeflow(const elastic::launch_config& config,
-                                                         const elastic::logger& log) {
+std::optional<elasticrun::kubeflow_server> look_for_kubeflow(const elastic::launch_config& config,
+                                                             const elastic::logger& log) {
   try {
-    const auto server = detail::find_kubeflow_server(config.workers.environment);
-    if (server && detail::is_token_exposed(*server)) {
+    const auto server = elasticrun::find_kubeflow_server(config.workers.environment);
+    if (server && elasticrun::is_token_exposed(*server)) {
       log.warning(
           "KUBEFLOW_TRAINER_SERVER_URL is a http address: the token goes over the network "
           "unencrypted; use https");
@@ -167,7 +166,7 @@ std::optional<detail::kubeflow_server> look_for_kubeflow(const elastic::launch_c
 }
 
 elastic::task<elastic::run_result> report(elastic::task<elastic::run_result> running,
-                                          std::shared_ptr<detail::kubeflow_reporter> reporter) {
+                                          std::shared_ptr<elasticrun::kubeflow_reporter> reporter) {
   elastic::run_result result;
   co_await elastic::race(keep(std::move(running), result), reporter->run());
   co_return result;
@@ -179,7 +178,7 @@ elastic::task<elastic::run_result> run_reported_job(elastic::launch_config confi
                                                     commanded_agent target) {
   const auto server = look_for_kubeflow(config, services.log);
   if (!server) co_return co_await run_job(config, services, target);
-  const auto reporter = std::make_shared<detail::kubeflow_reporter>(
+  const auto reporter = std::make_shared<elasticrun::kubeflow_reporter>(
       co_await asio::this_coro::executor, *server, std::make_shared<elastic::system_time>(),
       services.log, services.observer);
   services.observer = reporter;
@@ -224,22 +223,22 @@ elastic::task<int> run(const elastic::launch_config& config, elastic::logger log
   const std::string terminal =
       elastic::find_variable(config.workers.environment, "TERM").value_or("");
   std::shared_ptr<elastic::worker_observer> progress;
-  if (config.progress && detail::progress_bar::can_show(STDERR_FILENO, terminal)) {
-    progress = std::make_shared<detail::progress_bar>(std::make_shared<elastic::system_time>());
+  if (config.progress && elasticrun::progress_bar::can_show(STDERR_FILENO, terminal)) {
+    progress = std::make_shared<elasticrun::progress_bar>(std::make_shared<elastic::system_time>());
   }
-  const auto observer = std::make_shared<detail::lean_observer>(
+  const auto observer = std::make_shared<elasticrun::lean_observer>(
       services.worker_parent, std::make_shared<elastic::system_time>(), progress);
   services.observer = observer;
   elastic::run_result result;
   co_await elastic::race(keep(run_traced_job(config, services), result), observer->run());
   log.info("{}: {}", to_string(result.state), result.reason);
   std::fputs(elastic::closing_words(config.name, result).c_str(), stderr);
-  if (detail::is_torch_missing(result)) {
+  if (elasticrun::is_torch_missing(result)) {
     const std::string path =
         elastic::find_variable(config.workers.environment, "PATH").value_or("");
-    const std::string with_torch = detail::find_python_with_torch(path + ":/usr/bin");
-    const std::string python = detail::path_of_program(config.workers.program, path);
-    std::fputs(detail::missing_torch_hint(python, with_torch).c_str(), stderr);
+    const std::string with_torch = elasticrun::find_python_with_torch(path + ":/usr/bin");
+    const std::string python = elasticrun::path_of_program(config.workers.program, path);
+    std::fputs(elasticrun::missing_torch_hint(python, with_torch).c_str(), stderr);
   }
   elastic::leave_error_file(config.workers.environment, elastic::launcher_error_text(result), log);
   co_return elastic::exit_code(result);
@@ -268,7 +267,7 @@ int main(int count, char** values) {
   elastic::set_up_program();
   const std::vector<std::string> arguments(values + (count > 0 ? 1 : 0), values + count);
   if (const auto* command = detail::find_command(arguments, detail::is_script)) {
-    return run_command(*command, {arguments.begin() + 1, arguments.end()});
+    return elasticrun::run_command(*command, {arguments.begin() + 1, arguments.end()});
   }
   const auto parsed = elastic::parse_command_line(arguments, look_around());
   if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return leave(*exit);
@@ -276,7 +275,7 @@ int main(int count, char** values) {
     return leave(elastic::show_version(version->io));
   }
   const auto& [config, threshold, io, warnings, notes] = std::get<elastic::command_line>(parsed);
-  if (const auto exit = elastic::check_files(config)) return leave(*exit);
+  if (const auto exit = elasticrun::check_files(config)) return leave(*exit);
   if (const auto exit = elastic::check_io(io)) return leave(*exit);
 
   const auto clock = std::make_shared<elastic::system_time>();

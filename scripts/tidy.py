@@ -55,7 +55,7 @@ SHARED = {
     "contract": ["call_memfd", "macros", "visible_devices"],
     "health": ["control_message", "line_intake", "worker_channels",
                "worker_channels_options", "worker_liveness"],
-    "net": ["byte_stream", "cut_links", "http_connection", "message_frame", "secure_session",
+    "net": ["byte_stream", "http_connection", "message_frame", "secure_session", "socket_hook",
             "stream_listener", "tcp_message_channel", "tcp_stream", "tls_stream"],
     "process": ["console_target", "console_writer", "core_file", "file_tail", "fork_launcher",
                 "memory_room", "oom_kills", "port_use", "process_tree", "signal_number",
@@ -181,6 +181,8 @@ def check_layers(tree):
         for number, line in enumerate(lines, 1):
             if line.startswith('#include "'):
                 yield "include/" + header, number, "include with quotes; write <elastic/…>"
+            if line.startswith("#include <program/"):
+                yield "include/" + header, number, "the library may not include the program"
             found = re.match(r"#include <elastic/([^>]+)>", line)
             if not found:
                 continue
@@ -436,6 +438,7 @@ VIOLATIONS = [
     (TIME, "#include <elastic/process/child.hpp>\n", "base may not include process"),
     (TIME, "#include <elastic/process.hpp>\n", "umbrella"),
     (TIME, '#include "task.hpp"\n', "quotes"),
+    (TIME, "#include <program/preflight.hpp>\n", "may not include the program"),
     (TIME, "std::cerr << 1;\n", "std::cerr"),
     (TIME, "#include <iostream>\n", "iostream"),
     (TIME, "asio::co_spawn(a, b, asio::detached);\n", "asio::detached"),

@@ -4,7 +4,6 @@
 
 // Opt-in: following what a job does: its journal, and what is made of it.
 
-#include <elastic/observe/explanation.hpp>
 #include <elastic/observe/job_command.hpp>
 #include <elastic/observe/job_document.hpp>
 #include <elastic/observe/job_journal.hpp>
@@ -15,7 +14,6 @@
 #include <elastic/observe/journal_reader.hpp>
 #include <elastic/observe/journal_record.hpp>
 #include <elastic/observe/journal_sink.hpp>
-#include <elastic/observe/merged_trace.hpp>
 #include <elastic/observe/output_tails.hpp>
 #include <elastic/observe/status_address.hpp>
 #include <elastic/observe/status_server.hpp>

@@ -75,7 +75,7 @@ def run_block(code, what, elasticrun, python):
 
 def source_text():
     """All sources, with texts that are written in pieces put together."""
-    files = [*ROOT.glob("include/**/*.?pp"), *ROOT.glob("program/*.cpp")]
+    files = [*ROOT.glob("include/**/*.?pp"), *ROOT.glob("program/**/*.?pp")]
     text = "\n".join(path.read_text(encoding="utf-8") for path in sorted(files))
     return re.sub(r'"\s*\n\s*"', "", text)
 

@@ -14,13 +14,13 @@
 #include <elastic/health/detail/timer_request.hpp>
 #include <elastic/launch/chaos_plan.hpp>
 #include <elastic/launch/command_line.hpp>
-#include <elastic/launch/detail/chaos_schedule.hpp>
 #include <elastic/launch/detail/slurm_hosts.hpp>
 #include <elastic/net/endpoint.hpp>
-#include <elastic/observe/explanation.hpp>
 #include <elastic/observe/journal_record.hpp>
-#include <elastic/observe/merged_trace.hpp>
 #include <elastic/torch/detail/link_offer.hpp>
+#include <program/chaos/chaos_schedule.hpp>
+#include <program/commands/explanation.hpp>
+#include <program/commands/merged_trace.hpp>
 
 #include <string>
 #include <variant>
@@ -71,7 +71,7 @@ void endpoint_text(std::string_view input) {
 void chaos_text(std::string_view input) {
   const chaos_plan plan = parse_chaos_plan(input);
   require(parse_chaos_plan(to_text(plan)) == plan, "what is written can be read");
-  detail::chaos_schedule schedule(plan);
+  elasticrun::chaos_schedule schedule(plan);
   duration last{};
   for (int step = 0; step < 100; ++step) {
     const auto next = schedule.next();
@@ -109,9 +109,9 @@ void link_offer_text(std::string_view input) {
 /// A journal that somebody else may have written, as `explain` and `trace` show it.
 void journal_text(std::string_view input) {
   const std::vector<journal_contents> journals{parse_journal(input)};
-  const std::string story = explain(journals);
+  const std::string story = elasticrun::explain(journals);
   require(story.find('\x1b') == story.npos, "what is told does nothing to a terminal");
-  require(nlohmann::json::accept(merged_trace(journals)), "a trace is JSON");
+  require(nlohmann::json::accept(elasticrun::merged_trace(journals)), "a trace is JSON");
 }
 
 // Arguments, then "PET_" variables, each ended by a zero.

@@ -73,4 +73,20 @@ TEST_CASE("event sentence: an event from another node has the original sentence"
   CHECK(event_sentence(told("node_told", "x")) == "on node7: node_told: x");
 }
 
+TEST_CASE("event sentence: spans of time as people say them", "[observe]") {
+  using elastic::detail::span_words;
+  const auto [seconds, text] = GENERATE(table<double, std::string>({
+      {0, "0 s"},
+      {0.25, "0.25 s"},
+      {1, "1 s"},
+      {9.5, "9.5 s"},
+      {9.96, "10 s"},
+      {59.4, "59 s"},
+      {61, "1 min 1 s"},
+      {3599.7, "1 h 0 min"},
+      {7800, "2 h 10 min"},
+  }));
+  CHECK(span_words(seconds) == text);
+}
+
 }  // namespace event_sentence_tests

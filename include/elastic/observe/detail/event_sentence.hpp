@@ -19,6 +19,9 @@ ELASTIC_DECL std::string worker_words(const job_event& event);
 /// The event's reason after a colon; empty if it has none.
 ELASTIC_DECL std::string reason_words(const job_event& event);
 
+/// "41 s", "3 min 5 s", "2 h 10 min", "0.25 s".
+ELASTIC_DECL std::string span_words(double seconds);
+
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)

@@ -7,7 +7,7 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
-#include <elastic/net/detail/cut_links.hpp>
+#include <elastic/net/detail/socket_hook.hpp>
 #include <elastic/net/keep_alive.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/store/detail/tcp_store_reactor_connection.hpp>
@@ -42,7 +42,7 @@ ELASTIC_DECL int listen_at(const asio::ip::tcp::endpoint& at) {
   // What is accepted inherits these, which saves a call for each of them.
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   keep_alive(fd);
-  join_cut(fd);
+  call_socket_hook(fd);
   if (at.address().is_v6()) {
     // "::" is the whole host, IPv4 included; any other address is only itself.
     const int* only = at.address().is_unspecified() ? &off : &on;
@@ -265,7 +265,7 @@ ELASTIC_DECL int tcp_store_server_core::accept_waiting(acceptor& listening) {
     }
     if (fd >= 0) {
       has_backed_off_ = false;
-      detail::join_cut(fd);
+      detail::call_socket_hook(fd);
       serve(connect(fd, from.ss_family == AF_INET6));
       continue;
     }

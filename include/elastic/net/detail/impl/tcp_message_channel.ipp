@@ -7,7 +7,7 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/net/detail/cut_links.hpp>
+#include <elastic/net/detail/socket_hook.hpp>
 #include <elastic/net/keep_alive.hpp>
 #include <elastic/net/local_address.hpp>
 
@@ -168,7 +168,7 @@ ELASTIC_DECL task<std::tuple<asio::error_code>> tcp_message_connector::connect_o
   socket.open(end.protocol(), failure);
   if (failure) co_return failure;
   ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
-  join_cut(socket.native_handle());
+  call_socket_hook(socket.native_handle());
   system_time time;
   const time_point limit = time.now() + address_patience;
   task<std::tuple<asio::error_code>> connecting = socket.async_connect(end, as_result);

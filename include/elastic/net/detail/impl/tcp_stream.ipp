@@ -6,7 +6,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/net/detail/cut_links.hpp>
+#include <elastic/net/detail/socket_hook.hpp>
 #include <elastic/net/keep_alive.hpp>
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ ELASTIC_DECL task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socke
   socket.open(end.protocol(), failure);
   if (failure) co_return failure;
   ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
-  join_cut(socket.native_handle());
+  call_socket_hook(socket.native_handle());
   co_return co_await socket.async_connect(end, as_result);
 }
 

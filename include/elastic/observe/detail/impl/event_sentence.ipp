@@ -5,9 +5,9 @@
 #include <elastic/observe/detail/event_sentence.hpp>
 
 #include <elastic/base/printable_text.hpp>
-#include <elastic/observe/detail/advice.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string_view>
 
@@ -24,6 +24,14 @@ ELASTIC_DECL std::string worker_words(const job_event& event) {
   if (event.local_rank) text += fmt::format(" (local rank {}", *event.local_rank);
   if (event.local_rank && event.pid) text += fmt::format(", pid {}", *event.pid);
   return event.local_rank ? text + ")" : text;
+}
+
+ELASTIC_DECL std::string span_words(double seconds) {
+  if (seconds < 9.95) return fmt::format("{:.2g} s", seconds < 0.001 ? 0.0 : seconds);
+  const auto whole = static_cast<std::int64_t>(std::min(std::round(seconds), 1e15));
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
 }
 
 inline std::string ranks_text(const job_event& event) {

@@ -6,7 +6,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/net/detail/cut_links.hpp>
+#include <elastic/net/detail/socket_hook.hpp>
 #include <elastic/net/keep_alive.hpp>
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ ELASTIC_DECL task<void> tcp_store_link::connect(std::vector<asio::ip::tcp::endpo
     socket_.open(address.protocol(), failure);
     if (failure) continue;
     ::fcntl(socket_.native_handle(), F_SETFD, FD_CLOEXEC);
-    join_cut(socket_.native_handle());
+    call_socket_hook(socket_.native_handle());
     auto [refused] = co_await socket_.async_connect(address, as_result);
     failure = refused;
     if (!failure || failure == asio::error::operation_aborted) break;

@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include <program/chaos/chaos_schedule.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <utility>
+
+namespace elasticrun {
+
+namespace {
+
+/// Of each 100 ms a slow worker runs for 10.
+constexpr std::chrono::milliseconds slow_stopped{90};
+constexpr std::chrono::milliseconds slow_running{10};
+
+}  // namespace
+
+chaos_schedule::chaos_schedule(const elastic::chaos_plan& plan)
+    : noise_(plan.noise), random_(plan.noise ? plan.noise->seed : 0) {
+  for (const elastic::chaos_fault& fault : plan.faults) {
+    add(fault, static_cast<std::uint64_t>(fault.number), false);
+  }
+  if (noise_) add_random();
+}
+
+std::optional<chaos_step> chaos_schedule::next() {
+  const auto position = std::min_element(
+      entries_.begin(), entries_.end(),
+      [](const entry& left, const entry& right) { return left.step.at < right.step.at; });
+  if (position == entries_.end()) return std::nullopt;
+  const entry first = std::move(*position);
+  entries_.erase(position);
+  if (first.slow_until > elastic::duration::zero()) add_turn(first);
+  // There is always one to come.
+  if (noise_ && first.step.is_any_rank && first.step.at == random_at_ &&
+      !first.step.fault.empty()) {
+    add_random();
+  }
+  return first.step;
+}
+
+void chaos_schedule::add(const elastic::chaos_fault& fault, std::uint64_t number,
+                         bool is_any_rank) {
+  entry begin;
+  begin.step.at = fault.at;
+  begin.step.of = fault.of;
+  begin.step.number = number;
+  begin.step.is_any_rank = is_any_rank;
+  begin.step.signal = fault.what == elastic::chaos_fault::kind::kill ? SIGKILL : SIGSTOP;
+  begin.step.fault = is_any_rank ? "random" : to_text(fault);
+  const elastic::duration end = fault.at + fault.lasts;
+  const bool is_cut = fault.what == elastic::chaos_fault::kind::cut;
+  if (fault.what == elastic::chaos_fault::kind::slow) begin.slow_until = end;
+  if (is_cut) begin.step.what = chaos_step::act::cut;
+  if (is_cut) begin.step.until = end;
+  entries_.push_back(begin);
+  if (fault.what != elastic::chaos_fault::kind::stop && !is_cut) return;
+  entry finish = std::move(begin);
+  finish.step.at = end;
+  finish.step.signal = SIGCONT;
+  if (is_cut) finish.step.what = chaos_step::act::mend;
+  finish.step.fault.clear();
+  entries_.push_back(std::move(finish));
+}
+
+void chaos_schedule::add_turn(const entry& last) {
+  const bool was_stopped = last.step.signal == SIGSTOP;
+  entry turn = last;
+  turn.step.fault.clear();
+  turn.step.signal = was_stopped ? SIGCONT : SIGSTOP;
+  turn.step.at += was_stopped ? slow_stopped : slow_running;
+  if (was_stopped) turn.step.at = std::min(turn.step.at, last.slow_until);
+  if (was_stopped || turn.step.at < last.slow_until) entries_.push_back(std::move(turn));
+}
+
+void chaos_schedule::add_random() {
+  using std::chrono::milliseconds;
+  const auto mean = std::chrono::duration_cast<milliseconds>(noise_->mean_gap).count();
+  const auto up_to = [this](std::int64_t most) {
+    return milliseconds(1 + random_.below(static_cast<std::uint64_t>(most)));
+  };
+  random_at_ += up_to(2 * mean);
+  elastic::chaos_fault fault;
+  fault.at = random_at_;
+  const std::uint64_t choice = random_.below(4);
+  if (choice == 2) fault.what = elastic::chaos_fault::kind::stop;
+  if (choice == 3) fault.what = elastic::chaos_fault::kind::slow;
+  if (choice >= 2) fault.lasts = up_to(mean);
+  add(fault, random_.next(), true);
+}
+
+}  // namespace elasticrun

@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include <program/chaos/cut_links.hpp>
+
+#include <elastic/base/error.hpp>
+#include <elastic/net/detail/socket_hook.hpp>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace elasticrun {
+
+namespace {
+
+std::atomic<int> cuts_of_process{0};
+
+/// What this process signs by. No other one has it: two that are cut off do not meet.
+const std::array<std::uint32_t, 4>& cut_key() {
+  static const std::array<std::uint32_t, 4> key = [] {
+    std::random_device device;
+    return std::array<std::uint32_t, 4>{device(), device(), device(), device()};
+  }();
+  return key;
+}
+
+int socket_option(int fd, int option) {
+  int value = -1;
+  socklen_t size = sizeof value;
+  return ::getsockopt(fd, SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
+}
+
+bool is_tcp(int fd) {
+  const int family = socket_option(fd, SO_DOMAIN);
+  return (family == AF_INET || family == AF_INET6) && socket_option(fd, SO_PROTOCOL) == IPPROTO_TCP;
+}
+
+/// Those of this process. Its standard streams are whoever's that started it.
+std::vector<int> tcp_sockets() {
+  std::vector<int> sockets;
+  std::error_code failure;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", failure)) {
+    const std::string name = entry.path().filename();
+    int fd = -1;
+    std::from_chars(name.data(), name.data() + name.size(), fd);
+    if (fd > STDERR_FILENO && is_tcp(fd)) sockets.push_back(fd);
+  }
+  return sockets;
+}
+
+/// All addresses of a family, those of IPv4 as IPv6 writes them, or one of each.
+sockaddr_storage any_ipv4() {
+  sockaddr_storage address{};
+  address.ss_family = AF_INET;
+  return address;
+}
+
+sockaddr_storage any_ipv6(bool is_mapped) {
+  sockaddr_in6 any{};
+  any.sin6_family = AF_INET6;
+  if (is_mapped) any.sin6_addr.s6_addr[10] = any.sin6_addr.s6_addr[11] = 0xff;
+  sockaddr_storage address{};
+  std::memcpy(&address, &any, sizeof any);
+  return address;
+}
+
+enum class peers { all, one };
+
+/// Sets the key for what goes to these addresses and comes from there, or takes it away.
+bool set_key(int fd, const sockaddr_storage& address, peers of, bool is_cut) {
+  tcp_md5sig signature{};
+  signature.tcpm_addr = address;
+  if (of == peers::all) signature.tcpm_flags = TCP_MD5SIG_FLAG_PREFIX;
+  if (is_cut) {
+    signature.tcpm_keylen = sizeof cut_key();
+    std::memcpy(signature.tcpm_key, cut_key().data(), sizeof cut_key());
+  }
+  return ::setsockopt(fd, IPPROTO_TCP, TCP_MD5SIG_EXT, &signature, sizeof signature) == 0;
+}
+
+bool set_keys(int fd, bool is_cut) {
+  if (socket_option(fd, SO_DOMAIN) == AF_INET) return set_key(fd, any_ipv4(), peers::all, is_cut);
+  const bool was_set = set_key(fd, any_ipv6(false), peers::all, is_cut);
+  return set_key(fd, any_ipv6(true), peers::all, is_cut) || was_set;
+}
+
+void mend(int fd) {
+  set_keys(fd, false);
+  // What was accepted meanwhile has the port's key for its own peer.
+  sockaddr_storage peer{};
+  socklen_t size = sizeof peer;
+  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0) return;
+  set_key(fd, peer, peers::one, false);
+}
+
+}  // namespace
+
+links_cut::links_cut() {
+  ++cuts_of_process;
+  elastic::detail::tcp_socket_hook = join_cut;
+  int failure = 0;
+  for (const int fd : tcp_sockets()) {
+    if (set_keys(fd, true)) {
+      ++count_;
+    } else {
+      failure = errno;
+    }
+  }
+  if (failure == 0 || count_ > 0) return;
+  --cuts_of_process;
+  throw elastic::error(elastic::errc::not_supported,
+                       fmt::format("the kernel cannot sign TCP segments (TCP_MD5SIG): {}",
+                                   std::generic_category().message(failure)));
+}
+
+links_cut::~links_cut() {
+  if (--cuts_of_process > 0) return;
+  for (const int fd : tcp_sockets()) mend(fd);
+}
+
+void join_cut(int fd) {
+  if (cuts_of_process > 0) set_keys(fd, true);
+}
+
+}  // namespace elasticrun

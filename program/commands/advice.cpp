@@ -1,0 +1,285 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include <program/commands/advice.hpp>
+
+#include <elastic/observe/detail/event_sentence.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdint>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elasticrun {
+
+namespace detail = elastic::detail;
+
+namespace {
+
+/// Attempts in a row that failed and came no further count as a loop from here on, and those that
+/// report no step if they ended within this time.
+constexpr int loop_attempts = 3;
+constexpr double loop_uptime = 60;
+/// What is worth a word: a part of the whole time, and not next to nothing.
+constexpr double worthy_part = 0.1;
+constexpr double worthy_seconds = 10;
+
+double sum_of(const std::vector<run_story>& stories, detail::agent_phase phase) {
+  double sum = 0;
+  for (const run_story& story : stories) sum += story.seconds_of(phase);
+  return sum;
+}
+
+bool is_worthy(const std::vector<run_story>& stories, double seconds) {
+  double total = 0;
+  for (const run_story& story : stories) total += story.total();
+  return seconds >= worthy_seconds && seconds >= worthy_part * total;
+}
+
+/// The longest row of failed attempts of one run that came no further than before.
+int longest_loop(const run_story& story) {
+  int longest = 0;
+  int row = 0;
+  std::int64_t furthest = -1;
+  for (const attempt_story& attempt : story.attempts) {
+    const bool has_failed =
+        attempt.started && attempt.change && attempt.change->event.state == "worker_failed";
+    const bool came_further =
+        attempt.step ? *attempt.step > furthest : attempt.work_seconds >= loop_uptime;
+    if (attempt.step) furthest = std::max(furthest, *attempt.step);
+    row = has_failed && !came_further ? row + 1 : 0;
+    // The first of a loop is the one that the others came no further than.
+    if (has_failed && came_further && attempt.step) row = 1;
+    longest = std::max(longest, row);
+  }
+  return longest;
+}
+
+std::string loop(const std::vector<run_story>& stories) {
+  int longest = 0;
+  for (const run_story& story : stories) longest = std::max(longest, longest_loop(story));
+  if (longest < loop_attempts) return "";
+  return fmt::format(
+      "{} attempts in a row failed without coming further: a restart does not heal what they "
+      "failed of. --restart-while-progress {} ends such a loop early.",
+      longest, loop_attempts - 1);
+}
+
+/// Who failed first, how often: the root causes that are known of attempts.
+std::map<std::pair<std::string, std::int64_t>, int> first_failures(
+    const std::vector<run_story>& stories) {
+  std::map<std::pair<std::string, std::int64_t>, int> counts;
+  for (const run_story& story : stories) {
+    for (const attempt_story& attempt : story.attempts) {
+      const elastic::journal_record* const cause = attempt.cause();
+      if (cause) ++counts[{story.node, cause->event.local_rank.value_or(-1)}];
+    }
+  }
+  return counts;
+}
+
+std::string same_place(const std::vector<run_story>& stories) {
+  int failures = 0;
+  std::map<std::string, int> by_node;
+  const auto counts = first_failures(stories);
+  for (const auto& [place, count] : counts) {
+    failures += count;
+    by_node[place.first] += count;
+  }
+  if (failures < loop_attempts) return "";
+  for (const auto& [place, count] : counts) {
+    // One of a single worker says nothing.
+    if (count < failures || counts.size() > 1) continue;
+    const bool is_alone = std::all_of(stories.begin(), stories.end(), [](const run_story& story) {
+      return std::all_of(story.attempts.begin(), story.attempts.end(), [](const auto& attempt) {
+        return !attempt.started || attempt.started->event.local_world_size.value_or(0) <= 1;
+      });
+    });
+    if (is_alone) continue;
+    return fmt::format(
+        "All {} failures began with local rank {} on {}: look at that GPU, its memory and its "
+        "links, and at the data that this rank gets.",
+        failures, place.second, place.first);
+  }
+  if (stories.size() < 2) return "";
+  for (const auto& [node, count] : by_node) {
+    if (count < failures || by_node.size() < 1) continue;
+    const bool has_others = std::any_of(stories.begin(), stories.end(),
+                                        [&](const run_story& story) { return story.node != node; });
+    if (!has_others) continue;
+    return fmt::format("All {} failures began on {}: look at that node, or leave it out.", failures,
+                       node);
+  }
+  return "";
+}
+
+std::string hung(const std::vector<run_story>& stories) {
+  int count = 0;
+  for (const run_story& story : stories) {
+    for (const attempt_story& attempt : story.attempts) {
+      count += static_cast<int>(attempt.hung.size());
+    }
+  }
+  if (count == 0) return "";
+  return fmt::format(
+      "{} worker{} hung: --hang-hook 'py-spy dump --pid \"$ELASTIC_HUNG_PID\"' shows where, in "
+      "hang.log beside the worker's log files.",
+      count, count == 1 ? " was" : "s were");
+}
+
+std::string out_of_memory(const std::vector<run_story>& stories) {
+  for (const run_story& story : stories) {
+    for (const attempt_story& attempt : story.attempts) {
+      for (const elastic::journal_record* failure : attempt.failures) {
+        const elastic::job_event& event = failure->event;
+        if (event.signal != SIGKILL || event.reason.find("memory") == std::string::npos) continue;
+        return fmt::format(
+            "Rank {} on {} was most likely killed for want of memory: fewer or smaller data "
+            "loaders, or more memory for the node or its cgroup.",
+            event.rank.value_or(-1), story.node);
+      }
+    }
+  }
+  return "";
+}
+
+std::string long_grace(const std::vector<run_story>& stories) {
+  int count = 0;
+  double lost = 0;
+  double allowed = 0;
+  for (const run_story& story : stories) {
+    for (const attempt_story& attempt : story.attempts) {
+      if (!attempt.stopped) continue;
+      const elastic::job_event& event = attempt.stopped->event;
+      if (event.allowed.value_or(0) < 5 || *event.allowed > event.seconds.value_or(0) * 1.1)
+        continue;
+      ++count;
+      lost += *event.seconds;
+      allowed = *event.allowed;
+    }
+  }
+  if (count == 0) return "";
+  return fmt::format(
+      "Workers did not end within the grace of {}, {} time{}, and were killed then, which took {} "
+      "in all: have them end on SIGTERM, or give them less by --shutdown-timeout.",
+      detail::span_words(allowed), count, count == 1 ? "" : "s", detail::span_words(lost));
+}
+
+/// When each node came to each round: round → the begin of its wait, and the node.
+std::string slow_node(const std::vector<run_story>& stories) {
+  std::map<std::int64_t, std::vector<std::pair<double, std::string>>> waits;
+  for (const run_story& story : stories) {
+    for (const attempt_story& attempt : story.attempts) {
+      if (!attempt.joined || !attempt.round) continue;
+      waits[*attempt.round].emplace_back(attempt.joined->event.seconds.value_or(0), story.node);
+    }
+  }
+  std::map<std::string, int> last;
+  double lost = 0;
+  for (auto& [round, entries] : waits) {
+    if (entries.size() < 2) continue;
+    std::sort(entries.begin(), entries.end());
+    const double behind = entries[1].first - entries[0].first;
+    if (behind < 1) continue;
+    ++last[entries[0].second];
+    lost += behind;
+  }
+  for (const auto& [node, count] : last) {
+    if (!is_worthy(stories, lost) || static_cast<std::size_t>(count) * 2 <= last.size()) continue;
+    return fmt::format(
+        "{} came last to {} round{}, and the others waited {} for it: look at what it does before "
+        "it meets them (its disk, its image, its address look-ups), or whether it stops slowly.",
+        node, count, count == 1 ? "" : "s", detail::span_words(lost));
+  }
+  return "";
+}
+
+std::string long_rendezvous(const std::vector<run_story>& stories) {
+  const double seconds = sum_of(stories, detail::agent_phase::rendezvous);
+  if (!is_worthy(stories, seconds) || !slow_node(stories).empty()) return "";
+  return fmt::format(
+      "{} went to meeting the other nodes: start the nodes together, keep spare ones waiting, or "
+      "let the job run with fewer (--nnodes MIN:MAX).",
+      detail::span_words(seconds));
+}
+
+std::string long_start(const std::vector<run_story>& stories) {
+  int restarts = 0;
+  for (const run_story& story : stories) restarts += static_cast<int>(story.attempts.size()) - 1;
+  const double seconds = sum_of(stories, detail::agent_phase::start);
+  if (restarts < 1 || !is_worthy(stories, seconds)) return "";
+  return fmt::format(
+      "{} went to starting workers: the log directory, the guard or the start of the program are "
+      "slow on this node.",
+      detail::span_words(seconds));
+}
+
+std::string comings(const std::vector<run_story>& stories) {
+  int longest = 0;
+  for (const run_story& story : stories) {
+    const auto is_coming = [](const attempt_story& attempt) {
+      return attempt.change && attempt.change->event.state == "node_waiting";
+    };
+    longest = std::max(longest, static_cast<int>(std::count_if(story.attempts.begin(),
+                                                               story.attempts.end(), is_coming)));
+  }
+  if (longest < loop_attempts) return "";
+  return fmt::format(
+      "{} times the workers were stopped because a node came: start the nodes together, or wait "
+      "longer for them (--rdzv-conf last_call_timeout=SECONDS).",
+      longest);
+}
+
+std::string lost_nodes(const std::vector<run_story>& stories) {
+  for (const run_story& story : stories) {
+    const auto is_fence = [](const elastic::journal_record* record) {
+      return record->event.kind == elastic::job_event_kind::fence_reached;
+    };
+    if (std::none_of(story.records.begin(), story.records.end(), is_fence)) continue;
+    return fmt::format(
+        "{} lost the other nodes, and its workers were killed before these went on: look at its "
+        "network, or whether it stood still.",
+        story.node);
+  }
+  return "";
+}
+
+std::string silent_end(const std::vector<run_story>& stories) {
+  for (const run_story& story : stories) {
+    const bool is_last = &story == &stories.back();
+    const bool has_later =
+        !is_last && std::any_of(&story + 1, &stories.back() + 1,
+                                [&](const run_story& later) { return later.node == story.node; });
+    if (story.end || !has_later) continue;
+    return fmt::format(
+        "The agent of {} ended without a word and was started again: it was killed (look for the "
+        "kernel's out-of-memory killer in dmesg), or its machine was.",
+        story.node);
+  }
+  return "";
+}
+
+}  // namespace
+
+const std::vector<advice_rule>& advice_rules() {
+  static const std::vector<advice_rule> rules{
+      {"loop without progress", loop},
+      {"always the same place", same_place},
+      {"hung rank", hung},
+      {"out of memory", out_of_memory},
+      {"grace too long", long_grace},
+      {"slow node", slow_node},
+      {"long rendezvous", long_rendezvous},
+      {"long start", long_start},
+      {"nodes that come", comings},
+      {"lost the others", lost_nodes},
+      {"silent end", silent_end},
+  };
+  return rules;
+}
+
+}  // namespace elasticrun

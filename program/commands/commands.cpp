@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include <program/commands/commands.hpp>
+
+#include <elastic/contract/environment.hpp>
+#include <elastic/launch/early_exit.hpp>
+#include <elastic/observe/journal_reader.hpp>
+#include <program/commands/explanation.hpp>
+#include <program/commands/merged_trace.hpp>
+#include <program/commands/send_command.hpp>
+#include <program/commands/status_command.hpp>
+
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include <asio/co_spawn.hpp>
+#include <asio/io_context.hpp>
+#include <fmt/format.h>
+
+namespace elasticrun {
+
+namespace {
+
+using strings = std::vector<std::string>;
+
+/// A journal, and where it is.
+struct read_journals {
+  strings paths;
+  std::vector<elastic::journal_contents> contents;
+};
+
+read_journals read_all(const strings& arguments) {
+  read_journals journals;
+  for (const std::string& argument : arguments) {
+    for (const std::string& path : elastic::find_journals(argument)) {
+      journals.paths.push_back(path);
+      journals.contents.push_back(elastic::read_journal(path));
+    }
+  }
+  return journals;
+}
+
+/// Result: whether all of it could be written.
+int print(const std::string& text) {
+  const bool is_written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  return is_written ? 0 : 1;
+}
+
+int explain_journals(const strings& arguments) {
+  return print(explain(read_all(arguments).contents));
+}
+
+int merge_journals(const strings& arguments) {
+  const read_journals journals = read_all(arguments);
+  const auto shifts = clock_shifts(journals.contents);
+  for (std::size_t at = 0; at < shifts.size(); ++at) {
+    if (shifts[at]) continue;
+    std::fputs(fmt::format("elasticrun: warning: {} has no round in common with {}: its times are "
+                           "by its own clock\n",
+                           elastic::in_quotes(journals.paths[at]),
+                           elastic::in_quotes(journals.paths.front()))
+                   .c_str(),
+               stderr);
+  }
+  return print(merged_trace(journals.contents));
+}
+
+int leave(const elastic::early_exit& exit) {
+  std::fputs(exit.text.c_str(), exit.to_stderr ? stderr : stdout);
+  return exit.code;
+}
+
+/// Runs something to its end. Result: what the program exits with.
+int run_to_end(elastic::task<int> work) {
+  asio::io_context context(1);
+  int code = 1;
+  std::exception_ptr failure;
+  asio::co_spawn(context, std::move(work), [&](std::exception_ptr thrown, int result) {
+    failure = thrown;
+    code = result;
+  });
+  context.run();
+  if (failure) std::rethrow_exception(failure);
+  return code;
+}
+
+void show(std::string_view text) { print(std::string(text)); }
+
+int show_status(const strings& arguments) {
+  const auto parsed = parse_status_command(arguments, elastic::environment_from(environ));
+  if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return leave(*exit);
+  return run_to_end(run_status_command(std::get<status_query>(parsed), show));
+}
+
+template <elastic::job_command::kind kind>
+int send(const strings& arguments) {
+  const auto parsed = parse_command_call(kind, arguments);
+  if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return leave(*exit);
+  return run_to_end(send_command(std::get<command_call>(parsed), show));
+}
+
+/// Another command is another line, and one in `command_rows`.
+const std::map<std::string_view, int (*)(const strings&)>& functions() {
+  static const std::map<std::string_view, int (*)(const strings&)> table{
+      {"checkpoint", send<elastic::job_command::kind::checkpoint>},
+      {"drain", send<elastic::job_command::kind::drain>},
+      {"explain", explain_journals},
+      {"pause", send<elastic::job_command::kind::pause>},
+      {"resume", send<elastic::job_command::kind::resume>},
+      {"status", show_status},
+      {"trace", merge_journals},
+  };
+  return table;
+}
+
+}  // namespace
+
+int run_command(const elastic::detail::command_row& command, const strings& arguments) {
+  const std::string usage =
+      fmt::format("Usage: elasticrun {} {}\n\n{}\n", command.word, command.arguments, command.help);
+  if (!arguments.empty() && (arguments.front() == "--help" || arguments.front() == "-h")) {
+    return leave({0, usage, false});
+  }
+  const bool needs_logs = std::string_view(command.arguments).starts_with("LOGDIR");
+  if (arguments.empty() && needs_logs) {
+    return leave(
+        elastic::refuse(fmt::format("{} needs {}", command.word, "a log directory or a journal")));
+  }
+  try {
+    return functions().at(command.word)(arguments);
+  } catch (const std::exception& failure) {
+    return leave(elastic::refuse(failure.what()));
+  }
+}
+
+}  // namespace elasticrun

@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/launch/detail/command_word.hpp>
+
+#include <string>
+#include <vector>
+
+namespace elasticrun {
+
+/// Runs a command of elasticrun, such as `elasticrun status`.
+/// @param arguments  those after the command's word
+/// Result: the exit code.
+int run_command(const elastic::detail::command_row& command,
+                const std::vector<std::string>& arguments);
+
+}  // namespace elasticrun

@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include <program/commands/explanation.hpp>
+
+#include <elastic/base/printable_text.hpp>
+#include <elastic/observe/detail/event_sentence.hpp>
+#include <program/commands/advice.hpp>
+#include <program/commands/run_story.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <iterator>
+#include <string_view>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+namespace elasticrun {
+
+namespace detail = elastic::detail;
+
+namespace {
+
+/// Lines of a time line that are told; of a longer one the first and the last.
+constexpr std::size_t told_lines = 200;
+
+/// 1700000001250000 → "22:13:21", with the day in front if `with_day`.
+std::string time_words(std::int64_t time_us, bool with_day) {
+  // What a calendar can tell.
+  const std::int64_t seconds = std::clamp<std::int64_t>(time_us / 1'000'000, 0, 253'402'300'799);
+  // Not as a time_point: its nanoseconds end in the year 2262.
+  const std::tm time = fmt::gmtime(static_cast<std::time_t>(seconds));
+  return with_day ? fmt::format("{:%Y-%m-%d %H:%M:%S}", time) : fmt::format("{:%H:%M:%S}", time);
+}
+
+/// Whether an event is worth a line of a time line.
+bool is_told(const elastic::job_event& event) {
+  using kind = elastic::job_event_kind;
+  switch (event.kind) {
+    case kind::worker_ended: return event.state != "succeeded";
+    case kind::workers_judged: return event.state == "succeeded";
+    case kind::failure_described: return !event.reason.empty();
+    case kind::exit_barrier_ended: return event.state != "passed" || event.seconds.value_or(0) >= 1;
+    case kind::job_paused:
+    case kind::rendezvous_started:
+    case kind::workers_starting:
+    case kind::exit_barrier_started:
+    case kind::workers_stopping: return false;
+    default: return true;
+  }
+}
+
+std::string time_line(const run_story& story) {
+  std::vector<std::string> lines;
+  std::string day;
+  for (const elastic::journal_record* record : story.records) {
+    if (!is_told(record->event)) continue;
+    const std::string when = time_words(record->time_us, true);
+    const bool is_new_day = when.substr(0, 10) != std::exchange(day, when.substr(0, 10));
+    lines.push_back(fmt::format("  {:>19}  {}\n", is_new_day ? when : when.substr(11),
+                                detail::event_sentence(record->event)));
+  }
+  std::string text;
+  for (std::size_t at = 0; at < lines.size(); ++at) {
+    const bool is_left_out =
+        lines.size() > told_lines && at >= told_lines / 2 && at + told_lines / 2 < lines.size();
+    if (!is_left_out) text += lines[at];
+    if (is_left_out && at == told_lines / 2) {
+      text += fmt::format("  {:>19}  ({} more)\n", "...", lines.size() - told_lines);
+    }
+  }
+  return text;
+}
+
+std::string root_causes(const std::vector<run_story>& stories) {
+  std::string text;
+  for (const run_story& story : stories) {
+    for (const attempt_story& attempt : story.attempts) {
+      const elastic::journal_record* const first = attempt.cause();
+      if (!first) continue;
+      const elastic::job_event& cause = first->event;
+      const std::size_t others = std::max(attempt.failures.size(), attempt.hung.size()) - 1;
+      text += fmt::format(
+          "  round {} on {}: {} {}{}{}\n", attempt.round.value_or(0),
+          elastic::printable_text(story.node), detail::worker_words(cause),
+          attempt.hung.empty() ? "failed" : "was hung", detail::reason_words(cause),
+          others == 0 ? std::string() : fmt::format(" (the first of {} on this node)", others + 1));
+    }
+  }
+  return text;
+}
+
+std::string where_time_went(const std::vector<run_story>& stories) {
+  double total = 0;
+  for (const run_story& story : stories) total += story.total();
+  std::string text;
+  for (std::size_t at = 0; at < detail::agent_phase_names.size(); ++at) {
+    double seconds = 0;
+    for (const run_story& story : stories) seconds += story.seconds[at];
+    if (seconds < 0.001) continue;
+    text += fmt::format("  {:<20} {:>5.1f} %  {}\n", detail::agent_phase_names[at],
+                        100 * seconds / total, detail::span_words(seconds));
+  }
+  return text;
+}
+
+std::string headline(const run_story& story) {
+  std::int64_t restarts = 0;
+  for (const attempt_story& attempt : story.attempts) {
+    if (attempt.decision &&
+        attempt.decision->event.kind == elastic::job_event_kind::restart_decided) {
+      ++restarts;
+    }
+  }
+  std::string text = fmt::format("Run {} on {}", elastic::printable_text(story.run_id),
+                                 elastic::printable_text(story.node));
+  text += story.end ? fmt::format(": {} after {}", elastic::printable_text(story.end->event.state),
+                                  detail::span_words(story.total()))
+                    : fmt::format(": its agent still runs or was killed; its journal ends after {}",
+                                  detail::span_words(story.total()));
+  return text + fmt::format(", {} restart{}\n", restarts, restarts == 1 ? "" : "s");
+}
+
+std::string section(std::string_view title, const std::string& body) {
+  return body.empty() ? std::string() : fmt::format("\n{}\n{}", title, body);
+}
+
+}  // namespace
+
+std::string explain(const std::vector<elastic::journal_contents>& journals) {
+  std::vector<run_story> stories;
+  std::string text;
+  std::string remarks;
+  for (const elastic::journal_contents& journal : journals) {
+    auto more = stories_of(journal.records);
+    std::move(more.begin(), more.end(), std::back_inserter(stories));
+    if (journal.is_torn) remarks += "  The last line of a journal is cut off and left out.\n";
+    if (journal.refused_lines == 0) continue;
+    remarks +=
+        fmt::format("  {} lines are no records and are left out; the first: {}\n",
+                    journal.refused_lines, elastic::printable_text(journal.first_refusal, "    "));
+  }
+  if (stories.empty()) return "The journal has no records.\n" + section("Remarks", remarks);
+  for (const run_story& story : stories) {
+    text += headline(story);
+  }
+  for (const run_story& story : stories) {
+    text += section(fmt::format("Time line of {} (UTC)", elastic::printable_text(story.node)),
+                    time_line(story));
+  }
+  text += section("Root causes", root_causes(stories));
+  text += section("Where the time went", where_time_went(stories));
+  std::string help;
+  for (const advice_rule& rule : advice_rules()) {
+    const std::string sentence = rule.apply(stories);
+    if (!sentence.empty())
+      help += fmt::format("  {}: {}\n", rule.name, elastic::printable_text(sentence));
+  }
+  text += section("What would have helped", help);
+  return text + section("Remarks", remarks);
+}
+
+}  // namespace elasticrun

@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/observe/journal_reader.hpp>
+
+#include <string>
+#include <vector>
+
+namespace elasticrun {
+
+/// The story of a run in plain words, from the journals of its nodes: what happened when, root
+/// causes, where the time went, and what would have helped. Texts of others are made printable.
+///
+/// A pure function; times are in UTC.
+std::string explain(const std::vector<elastic::journal_contents>& journals);
+
+}  // namespace elasticrun

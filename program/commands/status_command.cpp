@@ -1,0 +1,229 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include <program/commands/status_command.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/printable_text.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/net/detail/http_connection.hpp>
+#include <elastic/net/detail/stream_listener.hpp>
+#include <elastic/net/detail/tcp_stream.hpp>
+#include <elastic/observe/job_document.hpp>
+#include <elastic/observe/job_view.hpp>
+#include <elastic/observe/journal_reader.hpp>
+#include <elastic/observe/status_server.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elasticrun {
+
+namespace detail = elastic::detail;
+
+namespace {
+
+void read_http_place(std::string_view rest, status_query& query) {
+  const std::size_t slash = rest.find('/');
+  query.tcp = elastic::parse_endpoint(rest.substr(0, slash), 80);
+  constexpr std::string_view name = "token=";
+  const std::size_t at = rest.find(name);
+  if (at != std::string_view::npos) query.token = rest.substr(at + name.size());
+  if (query.token.find_first_of("\r\n ") != std::string::npos) {
+    throw elastic::error(elastic::errc::invalid_argument, "the token in the address is none");
+  }
+}
+
+void read_status_place(const std::string& place, status_query& query) {
+  constexpr std::string_view unix_prefix = "unix:";
+  constexpr std::string_view http_prefix = "http://";
+  std::error_code failure;
+  const bool is_number = !place.empty() && place.find_first_not_of("0123456789") == place.npos;
+  if (place.starts_with(unix_prefix)) {
+    query.socket = place.substr(unix_prefix.size());
+  } else if (place.starts_with(http_prefix)) {
+    read_http_place(std::string_view(place).substr(http_prefix.size()), query);
+  } else if (is_number) {
+    query.tcp = elastic::parse_endpoint("127.0.0.1:" + place, 0);
+  } else if (place.find('/') == place.npos && place.find(':') != place.npos &&
+             !std::filesystem::exists(place, failure)) {
+    query.tcp = elastic::parse_endpoint(place, 0);
+    if (query.tcp.host == "0.0.0.0") query.tcp.host = "127.0.0.1";
+    if (query.tcp.host == "::") query.tcp.host = "::1";
+  } else {
+    query.log_directory = place;
+  }
+}
+
+status_query read_status_query(const std::vector<std::string>& arguments,
+                               const elastic::environment_map& environment) {
+  status_query query;
+  std::optional<std::string> place;
+  for (std::size_t at = 0; at < arguments.size(); ++at) {
+    const std::string& argument = arguments[at];
+    if (argument == "--watch") {
+      query.repeats = true;
+    } else if (argument == "--json") {
+      query.as_json = true;
+    } else if (argument == "--ready") {
+      query.asks_ready = true;
+    } else if (argument == "--token-file" && at + 1 < arguments.size()) {
+      query.token = elastic::read_status_token(arguments[++at]);
+    } else if (argument.starts_with("-") || place) {
+      throw elastic::error(elastic::errc::invalid_argument,
+                           fmt::format("status: {} cannot be used; see elasticrun status --help",
+                                       elastic::in_quotes(argument)));
+    } else {
+      place = argument;
+    }
+  }
+  if (query.repeats && query.asks_ready) {
+    throw elastic::error(elastic::errc::invalid_argument, "status: either --watch or --ready");
+  }
+  if (!place) place = elastic::find_variable(environment, "PET_STATUS");
+  if (!place || place->empty()) {
+    throw elastic::error(elastic::errc::invalid_argument,
+                         "status: which job? Name what --status was given, or a log directory");
+  }
+  read_status_place(*place, query);
+  // A journal ends in the same way for workers that run and for an agent that was killed.
+  if (query.asks_ready && !query.log_directory.empty()) {
+    throw elastic::error(
+        elastic::errc::invalid_argument,
+        fmt::format("status: --ready asks a job that runs, by what --status was given; {} "
+                    "would be a log directory",
+                    elastic::in_quotes(*place)));
+  }
+  return query;
+}
+
+elastic::task<std::unique_ptr<detail::byte_stream>> connect_for_status(status_query query) {
+  if (!query.socket.empty()) co_return co_await detail::connect_path(query.socket);
+  auto socket = co_await detail::connect_tcp(query.tcp);
+  co_return std::make_unique<detail::tcp_stream>(std::move(socket));
+}
+
+elastic::task<detail::http_response> ask_status(status_query query, std::string target,
+                                                std::string accept) {
+  auto stream = co_await connect_for_status(query);
+  // The server knows this name, whatever its host is called.
+  detail::http_connection connection(std::move(stream), "localhost");
+  detail::http_request request;
+  request.target = std::move(target);
+  request.headers.emplace_back("Accept", std::move(accept));
+  if (!query.token.empty()) request.headers.emplace_back("Authorization", "Bearer " + query.token);
+  co_return co_await connection.exchange(std::move(request));
+}
+
+/// An answer within the server's own patience.
+elastic::task<detail::http_response> answer_for_status(status_query query, std::string target,
+                                                       std::string accept) {
+  elastic::system_time time;
+  const elastic::time_point deadline = time.now() + elastic::limits::status_request;
+  elastic::task<detail::http_response> asking =
+      ask_status(query, std::move(target), std::move(accept));
+  std::optional<detail::http_response> answer =
+      co_await elastic::with_deadline(time, deadline, std::move(asking));
+  if (!answer) {
+    throw elastic::error(elastic::errc::connection_failed, "status: the server does not answer");
+  }
+  co_return std::move(*answer);
+}
+
+void refuse_status_answer(const detail::http_response& answer) {
+  const std::string why = elastic::printable_text(answer.body.substr(0, 300));
+  throw elastic::error(elastic::errc::invalid_argument,
+                       fmt::format("status: the server answers {}: {}", answer.status,
+                                   std::string_view(why).substr(0, why.find('\n'))));
+}
+
+struct shown_status {
+  std::string text;
+  bool has_ended = false;
+  bool is_ready = false;
+};
+
+elastic::task<shown_status> status_of_server(status_query query) {
+  shown_status shown;
+  if (query.asks_ready) {
+    const detail::http_response answer = co_await answer_for_status(query, "/readyz", "text/plain");
+    if (answer.status != 200 && answer.status != 503) refuse_status_answer(answer);
+    shown.is_ready = answer.status == 200;
+    shown.text = shown.is_ready ? "" : elastic::printable_text(answer.body);
+    co_return shown;
+  }
+  const char* const accept = query.as_json ? "application/json" : "text/plain";
+  const detail::http_response answer = co_await answer_for_status(query, "/api/v1/job", accept);
+  if (answer.status != 200) refuse_status_answer(answer);
+  // JSON is for programs, which are to get what was said.
+  shown.text = query.as_json ? answer.body : elastic::printable_text(answer.body);
+  co_return shown;
+}
+
+shown_status status_of_journals(const status_query& query, std::int64_t now_us) {
+  shown_status shown;
+  shown.has_ended = true;
+  for (const std::string& path : elastic::find_journals(query.log_directory)) {
+    const elastic::job_view view = elastic::view_of(elastic::read_journal(path).records);
+    shown.has_ended = shown.has_ended && view.has_ended();
+    shown.text += query.as_json ? elastic::job_json(view, now_us) : elastic::job_text(view, now_us);
+  }
+  return shown;
+}
+
+std::int64_t microseconds_now(const elastic::time_source& time) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(time.wall_now().time_since_epoch())
+      .count();
+}
+
+elastic::task<shown_status> status_for(status_query query) {
+  if (query.log_directory.empty()) co_return co_await status_of_server(std::move(query));
+  co_return status_of_journals(query, microseconds_now(elastic::system_time()));
+}
+
+}  // namespace
+
+std::variant<status_query, elastic::early_exit> parse_status_command(
+    const std::vector<std::string>& arguments, const elastic::environment_map& environment) {
+  try {
+    return read_status_query(arguments, environment);
+  } catch (const elastic::error& refusal) {
+    return elastic::refuse(refusal.what());
+  }
+}
+
+elastic::task<int> run_status_command(status_query query,
+                                      std::function<void(std::string_view)> out) {
+  elastic::system_time time;
+  for (bool is_first = true;; is_first = false) {
+    std::optional<shown_status> shown;
+    try {
+      shown = co_await status_for(query);
+    } catch (const elastic::error& failure) {
+      // Who watches has seen it before.
+      if (is_first || failure.code() != elastic::errc::connection_failed) throw;
+    }
+    if (!shown) {
+      out("the agent has ended\n");
+      co_return 0;
+    }
+    // The screen begins anew.
+    if (query.repeats) out("\x1b[H\x1b[2J");
+    out(shown->text);
+    if (query.asks_ready) co_return shown->is_ready ? 0 : 1;
+    if (!query.repeats || shown->has_ended) co_return 0;
+    co_await time.sleep_until(time.now() + std::chrono::seconds(1));
+  }
+}
+
+}  // namespace elasticrun

@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include <program/preflight.hpp>
+
+#include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/detail/mount_table.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elasticrun {
+
+namespace detail = elastic::detail;
+
+namespace {
+
+/// A script that Python can read: a file, or a directory with a __main__.py.
+void check_script(const std::string& script) {
+  namespace fs = std::filesystem;
+  std::error_code failure;
+  fs::path file = script;
+  const fs::file_type type = fs::status(file, failure).type();
+  if (type == fs::file_type::directory) {
+    file /= "__main__.py";
+    if (!fs::exists(file, failure)) {
+      throw elastic::error(elastic::errc::file_access,
+                           fmt::format("the script {} is a directory without a "
+                                       "__main__.py",
+                                       elastic::in_quotes(script)));
+    }
+  } else if (type != fs::file_type::regular) {
+    throw elastic::error(elastic::errc::file_access,
+                         fmt::format("the script {} {}", elastic::in_quotes(script),
+                                     type == fs::file_type::not_found ? "does not exist"
+                                     : failure                        ? failure.message()
+                                                                      : "is not a file"));
+  }
+  if (::access(file.c_str(), R_OK) != 0) {
+    throw elastic::error(elastic::errc::file_access, fmt::format("the script {} cannot be read: {}",
+                                                                 elastic::in_quotes(file.string()),
+                                                                 elastic::errno_text(errno)));
+  }
+}
+
+/// A directory in which directories can be made, or which can itself be made.
+void check_log_directory(const std::string& directory) {
+  namespace fs = std::filesystem;
+  if (directory.empty() || directory == "/dev/null") return;
+  std::error_code failure;
+  fs::path nearest = fs::absolute(directory, failure);
+  while (!failure && !fs::exists(nearest, failure) && nearest.has_relative_path()) {
+    nearest = nearest.parent_path();
+  }
+  const bool is_directory = !failure && fs::is_directory(nearest, failure);
+  const bool writable = is_directory && ::access(nearest.c_str(), W_OK | X_OK) == 0;
+  if (writable) return;
+  std::string reason = failure ? failure.message() : elastic::errno_text(errno);
+  if (!failure && !is_directory) reason = elastic::errno_text(ENOTDIR);
+  throw elastic::error(elastic::errc::file_access,
+                       fmt::format("the log directory {} is not writable: {}",
+                                   elastic::in_quotes(directory), reason));
+}
+
+/// The same where the file system may not answer: what it does not say in time is not waited for,
+/// since who writes there does so on a thread.
+void check_remote_log_directory(const std::string& directory) {
+  using check = std::packaged_task<void()>;
+  const auto asking = std::make_shared<check>([directory] { check_log_directory(directory); });
+  std::future<void> answer = asking->get_future();
+  try {
+    detail::start_thread([asking] { (*asking)(); }).detach();
+  } catch (const std::system_error&) {
+    return;
+  }
+  if (answer.wait_for(elastic::limits::log_directory_check) == std::future_status::ready)
+    answer.get();
+}
+
+/// A file that can be appended to, or made. A file system that may not answer is not asked: who
+/// writes there does so on a thread.
+void check_appendable(const char* purpose, const std::string& path) {
+  namespace fs = std::filesystem;
+  if (path.empty() || detail::may_hang(path)) return;
+  std::error_code failure;
+  const fs::file_status status = fs::status(path, failure);
+  const fs::path folder = fs::absolute(path, failure).parent_path();
+  std::string reason;
+  if (fs::is_directory(status)) {
+    reason = elastic::errno_text(EISDIR);
+  } else if (!fs::exists(status) && fs::is_regular_file(folder, failure)) {
+    reason = elastic::errno_text(ENOTDIR);
+  } else if (fs::exists(status) ? ::access(path.c_str(), W_OK) != 0
+                                : ::access(folder.c_str(), W_OK | X_OK) != 0) {
+    reason = elastic::errno_text(errno);
+  }
+  if (reason.empty()) return;
+  throw elastic::error(
+      elastic::errc::file_access,
+      fmt::format("the {} {} cannot be written: {}", purpose, elastic::in_quotes(path), reason));
+}
+
+/// A directory that is there, for a file in it that is not, or not yet.
+void check_drain_file(const std::string& path) {
+  namespace fs = std::filesystem;
+  if (path.empty()) return;
+  const fs::path file(path);
+  const fs::path directory = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  std::error_code failure;
+  if (!file.has_filename()) {
+    throw elastic::error(elastic::errc::invalid_argument,
+                         fmt::format("the drain file {} has no name", elastic::in_quotes(path)));
+  }
+  if (fs::is_directory(directory, failure)) return;
+  throw elastic::error(elastic::errc::file_access,
+                       fmt::format("the directory {} of the drain file does not exist",
+                                   elastic::in_quotes(directory.string())));
+}
+
+}  // namespace
+
+std::optional<elastic::early_exit> check_files(const elastic::launch_config& config) {
+  try {
+    if (!config.script.empty()) check_script(config.script);
+    if (detail::may_hang(config.workers.log_dir)) {
+      check_remote_log_directory(config.workers.log_dir);
+    } else {
+      check_log_directory(config.workers.log_dir);
+    }
+    check_appendable("journal", config.workers.journal);
+    check_appendable("trace", config.trace);
+    check_drain_file(config.drain_file);
+  } catch (const elastic::error& refusal) {
+    return elastic::refuse(refusal.what());
+  }
+  return std::nullopt;
+}
+
+}  // namespace elasticrun

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include <program/progress/progress_bar.hpp>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elasticrun {
+
+progress_bar::progress_bar(std::shared_ptr<elastic::time_source> time, int descriptor)
+    : time_(std::move(time)), terminal_(descriptor) {}
+
+bool progress_bar::can_show(int descriptor, std::string_view terminal_name) {
+  winsize size{};
+  return ::isatty(descriptor) != 0 && terminal_name != "dumb" && !terminal_name.empty() &&
+         ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_row >= 3 && size.ws_col >= 20;
+}
+
+void progress_bar::started(const elastic::started_workers& job) {
+  line_.started(job);
+  if (rows_ > 0) draw();
+}
+
+void progress_bar::progress(const elastic::worker_progress& made) {
+  const elastic::time_point now = time_->now();
+  line_.progress(made, now);
+  constexpr std::chrono::milliseconds pause(100);
+  if (rows_ > 0 && now - drawn_ < pause) return;
+  drawn_ = now;
+  draw();
+}
+
+void progress_bar::hide() {
+  if (std::exchange(rows_, 0) == 0) return;
+  write(
+      "\x1b"
+      "7\x1b[r\x1b"
+      "8\x1b[J");
+}
+
+void progress_bar::draw() {
+  winsize size{};
+  if (::ioctl(terminal_.fd(), TIOCGWINSZ, &size) != 0 || size.ws_row < 3) return;
+  std::string bytes;
+  if (rows_ != size.ws_row) {
+    // A line end makes room if the cursor is in the last row; then it goes up again.
+    bytes += fmt::format(
+        "\n\x1b"
+        "7\x1b[1;{}r\x1b"
+        "8\x1b[1A",
+        size.ws_row - 1);
+    rows_ = size.ws_row;
+  }
+  const std::size_t width = size.ws_col > 0 ? size.ws_col - std::size_t{1} : 79;
+  bytes += fmt::format(
+      "\x1b"
+      "7\x1b[{};1H\x1b[2K{}\x1b"
+      "8",
+      rows_, line_.text(width));
+  write(bytes);
+}
+
+void progress_bar::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const auto written = terminal_.write_some(bytes);
+    if (!written) return;
+    bytes.remove_prefix(*written);
+  }
+}
+
+}  // namespace elasticrun
