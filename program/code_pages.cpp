@@ -27,9 +27,9 @@ bool is_traced() {
   return false;
 }
 
-// What was relocated is in segments that were writable once, so it is kept.
+// Relocated data is in segments that were writable once, and stays.
 int release_object(dl_phdr_info* object, std::size_t, void*) {
-  // The kernel's own, which is no file.
+  // The object of the kernel itself, which is no file.
   if (object->dlpi_addr == ::getauxval(AT_SYSINFO_EHDR)) return 0;
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   for (int index = 0; index < object->dlpi_phnum; ++index) {

@@ -4,14 +4,14 @@
 
 namespace elasticrun {
 
-/// Gives back the memory into which the code and constants of this process were read. What runs
-/// next is mapped again from the page cache, at about a microsecond for each 64 KiB; nothing is
-/// read from the disk unless memory was short meanwhile.
+/// Returns the memory that holds the code and constants of this process to the system. Code that
+/// runs later is mapped again from the page cache, at about a microsecond for each 64 KiB; the
+/// kernel reads it from the disk only if memory was short meanwhile.
 ///
-/// Does nothing if a debugger is attached: its breakpoints are in these pages. (So are the probes
-/// of tracers such as perf, which must be set anew.)
+/// Does nothing if a debugger is attached, since these pages hold its breakpoints. (They also hold
+/// the probes of tracers such as perf, which have to be set again.)
 ///
-/// Thread-safety: any thread, others may run meanwhile.
+/// Thread-safety: any thread; other threads may run meanwhile.
 void release_code_pages();
 
 }  // namespace elasticrun

@@ -14,20 +14,24 @@ namespace elasticrun {
 /// Whether a worker failed because its Python has no torch.
 bool is_torch_missing(const elastic::run_result& result);
 
-/// The first python3 in a list such as PATH that has torch among its packages; empty if none has.
-/// No Python is run. `files_of`: the paths in a directory; none if it cannot be read.
+/// Finds the first python3 in a list such as PATH that has torch among its packages. Runs no
+/// Python.
+/// @param files_of  the paths in a directory; none if it cannot be read
+/// Result: the path of the python3; empty if there is none.
 std::string find_python_with_torch(
     std::string_view list,
     const std::function<std::vector<std::string>(const std::string&)>& files_of);
 
-/// The same by the file system.
+/// The same, with the files of this system.
 std::string find_python_with_torch(std::string_view list);
 
-/// The path of a program in a list such as PATH; as it is, if it names a path or is nowhere there.
+/// Finds a program in a list such as PATH.
+/// Result: its path; `program` itself if that is a path, or if the list does not have it.
 std::string path_of_program(const std::string& program, std::string_view list);
 
-/// The line that a user needs then. `python`: what ran the workers. `with_torch`: one that has it;
-/// empty if none is known.
+/// The hint for a user whose workers have no torch.
+/// @param python      the Python that ran the workers
+/// @param with_torch  a Python that has torch; empty if none is known
 std::string missing_torch_hint(std::string_view python, std::string_view with_torch);
 
 }  // namespace elasticrun

@@ -6,7 +6,7 @@
 #include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/base/limits.hpp>
+#include <program/limits.hpp>
 
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ namespace detail = elastic::detail;
 
 namespace {
 
-/// A script that Python can read: a file, or a directory with a __main__.py.
+/// The script has to be a file or a directory with a __main__.py, and readable.
 void check_script(const std::string& script) {
   namespace fs = std::filesystem;
   std::error_code failure;
@@ -55,7 +55,7 @@ void check_script(const std::string& script) {
   }
 }
 
-/// A directory in which directories can be made, or which can itself be made.
+/// The log directory has to be writable, or creatable.
 void check_log_directory(const std::string& directory) {
   namespace fs = std::filesystem;
   if (directory.empty() || directory == "/dev/null") return;
@@ -74,8 +74,8 @@ void check_log_directory(const std::string& directory) {
                                    elastic::in_quotes(directory), reason));
 }
 
-/// The same where the file system may not answer: what it does not say in time is not waited for,
-/// since who writes there does so on a thread.
+/// The same for a file system that may not answer. A late answer is ignored: everything that writes
+/// there uses a thread of its own.
 void check_remote_log_directory(const std::string& directory) {
   using check = std::packaged_task<void()>;
   const auto asking = std::make_shared<check>([directory] { check_log_directory(directory); });
@@ -85,12 +85,11 @@ void check_remote_log_directory(const std::string& directory) {
   } catch (const std::system_error&) {
     return;
   }
-  if (answer.wait_for(elastic::limits::log_directory_check) == std::future_status::ready)
-    answer.get();
+  if (answer.wait_for(limits::log_directory_check) == std::future_status::ready) answer.get();
 }
 
-/// A file that can be appended to, or made. A file system that may not answer is not asked: who
-/// writes there does so on a thread.
+/// The file has to be writable, or creatable. Nothing is checked in a file system that may not
+/// answer: everything that writes there uses a thread of its own.
 void check_appendable(const char* purpose, const std::string& path) {
   namespace fs = std::filesystem;
   if (path.empty() || detail::may_hang(path)) return;
@@ -112,7 +111,7 @@ void check_appendable(const char* purpose, const std::string& path) {
       fmt::format("the {} {} cannot be written: {}", purpose, elastic::in_quotes(path), reason));
 }
 
-/// A directory that is there, for a file in it that is not, or not yet.
+/// The directory of a drain file has to exist; the file itself may appear later.
 void check_drain_file(const std::string& path) {
   namespace fs = std::filesystem;
   if (path.empty()) return;

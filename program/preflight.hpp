@@ -9,11 +9,11 @@
 
 namespace elasticrun {
 
-/// Looks whether the files that a configuration names can be used, so that a mistake is reported
-/// before nodes meet and workers start: the script and the log directory. (The program itself is
-/// looked for when it is started, see `process_launcher`.)
+/// Checks the files that a configuration names, so that a mistake is reported before the nodes meet
+/// and the workers start: the script, the log directory, the journal, the trace and the drain file.
+/// (`process_launcher` looks for the program itself when it starts it.)
 ///
-/// Result: empty if all is well; else what to say, with exit code 2.
+/// Result: empty if all of them can be used; otherwise the error, with exit code 2.
 std::optional<elastic::early_exit> check_files(const elastic::launch_config& config);
 
 }  // namespace elasticrun

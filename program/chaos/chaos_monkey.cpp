@@ -5,7 +5,7 @@
 
 #include <elastic/base/error.hpp>
 #include <elastic/observe/job_journal.hpp>
-#include <program/chaos/cut_links.hpp>
+#include <program/chaos/network_cut.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -24,14 +24,14 @@ chaos_monkey::chaos_monkey(asio::any_io_executor strand, elastic::chaos_plan pla
       journal_(services.journal),
       kill_node_(std::move(kill_node)),
       next_(services.observer),
-      begun_(std::move(strand)) {
+      has_started_(std::move(strand)) {
   if (!time_) time_ = std::make_shared<elastic::system_time>();
 }
 
 void chaos_monkey::started(const elastic::started_workers& job) {
   if (next_) next_->started(job);
-  world_ = job;
-  if (!begun_.is_set()) {
+  job_ = job;
+  if (!has_started_.is_set()) {
     log_.warning("chaos: this job is disturbed on purpose: {}", to_text(plan_));
     const std::string missing =
         elastic::missing_targets(plan_, job.world_size, job.group_world_size);
@@ -39,9 +39,9 @@ void chaos_monkey::started(const elastic::started_workers& job) {
       log_.warning("chaos: nothing happens to {}: there are {} ranks and {} nodes", missing,
                    job.world_size, job.group_world_size);
     }
-    begun_at_ = time_->now();
-    begun_.set();
-  } else if (const auto fault = std::exchange(last_fault_, std::nullopt)) {
+    start_time_ = time_->now();
+    has_started_.set();
+  } else if (const auto fault = std::exchange(last_fault_time_, std::nullopt)) {
     log_.warning(
         "chaos: {} workers run again {:.3f} s after the last fault (round {}, restarts {})",
         job.world_size, std::chrono::duration<double>(time_->now() - *fault).count(), job.round,
@@ -58,54 +58,54 @@ void chaos_monkey::hung(const elastic::hung_worker& worker) {
 }
 
 elastic::task<void> chaos_monkey::run(elastic::local_agent& agent) {
-  co_await begun_.wait();
+  co_await has_started_.wait();
   chaos_schedule schedule(plan_);
-  node_cut cut;
+  active_cut cut;
   while (const std::optional<chaos_step> step = schedule.next()) {
-    co_await time_->sleep_until(elastic::deadline_after(begun_at_, step->at));
-    carry_out(agent, *step, cut);
+    co_await time_->sleep_until(elastic::deadline_after(start_time_, step->time));
+    inject(agent, *step, cut);
   }
   co_await time_->sleep_until(elastic::time_point::max());
 }
 
-void chaos_monkey::carry_out(elastic::local_agent& agent, const chaos_step& step, node_cut& cut) {
-  using act = chaos_step::act;
-  const int target = step.target_in(world_.world_size);
-  const bool is_rank = step.of == elastic::chaos_fault::target::rank;
-  if (!step.fault.empty()) last_fault_ = time_->now();
+void chaos_monkey::inject(elastic::local_agent& agent, const chaos_step& step, active_cut& cut) {
+  using action = chaos_step::action;
+  const int target = step.target_in(job_.world_size);
+  const bool is_rank = step.target == elastic::chaos_fault::target::rank;
+  if (!step.fault.empty()) last_fault_time_ = time_->now();
   if (is_rank) {
     agent.signal_rank(target, step.signal, step.fault.empty() ? "" : "chaos: " + step.fault);
-  } else if (step.what == act::mend) {
-    end(cut, step);
-  } else if (target != world_.group_rank) {
+  } else if (step.what == action::restore) {
+    restore_network(cut, step);
+  } else if (target != job_.group_rank) {
     return;
-  } else if (step.what == act::cut) {
-    begin(cut, step);
+  } else if (step.what == action::cut) {
+    cut_network(cut, step);
   } else {
-    note(fmt::format("chaos: {}: this agent is killed", step.fault));
+    report(fmt::format("chaos: {}: this agent is killed", step.fault));
     kill_node_();
   }
 }
 
-void chaos_monkey::begin(node_cut& cut, const chaos_step& step) {
+void chaos_monkey::cut_network(active_cut& cut, const chaos_step& step) {
   try {
-    cut.links = std::make_unique<links_cut>();
+    cut.network = std::make_unique<network_cut>();
   } catch (const elastic::error& failure) {
     log_.warning("chaos: {}: not made: {}", step.fault, failure.what());
     return;
   }
-  cut.until = std::max(cut.until, step.until);
-  note(fmt::format("chaos: {}: {} connections and ports of this agent are cut", step.fault,
-                   cut.links->count()));
+  cut.end = std::max(cut.end, step.end);
+  report(fmt::format("chaos: {}: {} connections and ports of this agent are cut", step.fault,
+                     cut.network->count()));
 }
 
-void chaos_monkey::end(node_cut& cut, const chaos_step& step) {
-  if (!cut.links || step.at < cut.until) return;
-  cut.links.reset();
-  note("chaos: the connections and ports of this agent are whole again");
+void chaos_monkey::restore_network(active_cut& cut, const chaos_step& step) {
+  if (!cut.network || step.time < cut.end) return;
+  cut.network.reset();
+  report("chaos: the connections and ports of this agent are whole again");
 }
 
-void chaos_monkey::note(const std::string& text) {
+void chaos_monkey::report(const std::string& text) {
   log_.warning("{}", text);
   if (!journal_) return;
   elastic::job_event event;

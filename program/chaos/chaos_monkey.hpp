@@ -19,24 +19,23 @@
 
 namespace elasticrun {
 
-class links_cut;
+class network_cut;
 
-/// Makes the faults of a plan that are meant for this node and its workers, and logs each with what
-/// follows: how long it takes until workers run again.
+/// Injects the faults of a plan that target this node and its workers. Logs each fault, and the
+/// time until workers run again.
 ///
 ///     auto chaos = std::make_shared<chaos_monkey>(executor, plan, services,
 ///                                                 [] { std::raise(SIGKILL); });
 ///     services.observer = chaos;
 ///     … co_await race(keep_result(agent.run(), result), chaos->run(agent));
 ///
-/// A cut is that of every TCP connection and port of this process.
+/// A cut disconnects every TCP connection and port of this process.
 ///
-/// Thread-safety: one strand at a time, on which the agent's observer is called as well.
+/// Thread-safety: one strand at a time, on which the agent calls its observer, too.
 class chaos_monkey final : public elastic::worker_observer {
  public:
-  /// @param services   those of the agent: time, log, journal, and the observer, which is told the
-  ///                   same
-  /// @param kill_node  ends this process as a loss of the node would; needed by faults of nodes
+  /// @param services   the agent's time, log, journal and observer; the observer gets every event
+  /// @param kill_node  ends this process as the loss of its node would
   chaos_monkey(asio::any_io_executor strand, elastic::chaos_plan plan,
                const elastic::agent_services& services, std::function<void()> kill_node);
 
@@ -44,23 +43,22 @@ class chaos_monkey final : public elastic::worker_observer {
   void progress(const elastic::worker_progress& made) override;
   void hung(const elastic::hung_worker& worker) override;
 
-  /// Waits for the workers to run and makes the faults; a cut ends with it. Never ends by itself.
-  /// The agent must outlive it.
-  /// Errors: none of its own. Cancellation: all types.
+  /// Waits until the workers run, then injects the faults. The agent must outlive it.
+  /// Errors: none of its own. Cancellation: all types; only a cancellation ends it, and any cut
+  /// with it.
   elastic::task<void> run(elastic::local_agent& agent);
 
  private:
-  /// The links of this node, while they are cut.
-  struct node_cut {
-    std::unique_ptr<links_cut> links;
-    /// Since the workers first ran.
-    elastic::duration until{};
+  struct active_cut {
+    std::unique_ptr<network_cut> network;
+    /// When it ends, since the workers first ran.
+    elastic::duration end{};
   };
 
-  void carry_out(elastic::local_agent& agent, const chaos_step& step, node_cut& cut);
-  void begin(node_cut& cut, const chaos_step& step);
-  void end(node_cut& cut, const chaos_step& step);
-  void note(const std::string& text);
+  void inject(elastic::local_agent& agent, const chaos_step& step, active_cut& cut);
+  void cut_network(active_cut& cut, const chaos_step& step);
+  void restore_network(active_cut& cut, const chaos_step& step);
+  void report(const std::string& text);
 
   elastic::chaos_plan plan_;
   std::shared_ptr<elastic::time_source> time_;
@@ -68,11 +66,11 @@ class chaos_monkey final : public elastic::worker_observer {
   std::shared_ptr<elastic::job_journal> journal_;
   std::function<void()> kill_node_;
   std::shared_ptr<elastic::worker_observer> next_;
-  elastic::event_flag begun_;
-  elastic::time_point begun_at_{};
-  /// The world of the workers that were started last.
-  elastic::started_workers world_;
-  std::optional<elastic::time_point> last_fault_;
+  elastic::event_flag has_started_;
+  elastic::time_point start_time_{};
+  /// The job as of the last start of its workers.
+  elastic::started_workers job_;
+  std::optional<elastic::time_point> last_fault_time_;
 };
 
 }  // namespace elasticrun

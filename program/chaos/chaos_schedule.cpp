@@ -12,7 +12,7 @@ namespace elasticrun {
 
 namespace {
 
-/// Of each 100 ms a slow worker runs for 10.
+/// A slow worker runs for 10 ms of each 100 ms.
 constexpr std::chrono::milliseconds slow_stopped{90};
 constexpr std::chrono::milliseconds slow_running{10};
 
@@ -29,13 +29,13 @@ chaos_schedule::chaos_schedule(const elastic::chaos_plan& plan)
 std::optional<chaos_step> chaos_schedule::next() {
   const auto position = std::min_element(
       entries_.begin(), entries_.end(),
-      [](const entry& left, const entry& right) { return left.step.at < right.step.at; });
+      [](const entry& left, const entry& right) { return left.step.time < right.step.time; });
   if (position == entries_.end()) return std::nullopt;
   const entry first = std::move(*position);
   entries_.erase(position);
-  if (first.slow_until > elastic::duration::zero()) add_turn(first);
-  // There is always one to come.
-  if (noise_ && first.step.is_any_rank && first.step.at == random_at_ &&
+  if (first.slow_end > elastic::duration::zero()) add_turn(first);
+  // A plan with random faults always has another step.
+  if (noise_ && first.step.is_any_rank && first.step.time == random_time_ &&
       !first.step.fault.empty()) {
     add_random();
   }
@@ -45,23 +45,23 @@ std::optional<chaos_step> chaos_schedule::next() {
 void chaos_schedule::add(const elastic::chaos_fault& fault, std::uint64_t number,
                          bool is_any_rank) {
   entry begin;
-  begin.step.at = fault.at;
-  begin.step.of = fault.of;
+  begin.step.time = fault.at;
+  begin.step.target = fault.of;
   begin.step.number = number;
   begin.step.is_any_rank = is_any_rank;
   begin.step.signal = fault.what == elastic::chaos_fault::kind::kill ? SIGKILL : SIGSTOP;
   begin.step.fault = is_any_rank ? "random" : to_text(fault);
   const elastic::duration end = fault.at + fault.lasts;
   const bool is_cut = fault.what == elastic::chaos_fault::kind::cut;
-  if (fault.what == elastic::chaos_fault::kind::slow) begin.slow_until = end;
-  if (is_cut) begin.step.what = chaos_step::act::cut;
-  if (is_cut) begin.step.until = end;
+  if (fault.what == elastic::chaos_fault::kind::slow) begin.slow_end = end;
+  if (is_cut) begin.step.what = chaos_step::action::cut;
+  if (is_cut) begin.step.end = end;
   entries_.push_back(begin);
   if (fault.what != elastic::chaos_fault::kind::stop && !is_cut) return;
   entry finish = std::move(begin);
-  finish.step.at = end;
+  finish.step.time = end;
   finish.step.signal = SIGCONT;
-  if (is_cut) finish.step.what = chaos_step::act::mend;
+  if (is_cut) finish.step.what = chaos_step::action::restore;
   finish.step.fault.clear();
   entries_.push_back(std::move(finish));
 }
@@ -71,9 +71,9 @@ void chaos_schedule::add_turn(const entry& last) {
   entry turn = last;
   turn.step.fault.clear();
   turn.step.signal = was_stopped ? SIGCONT : SIGSTOP;
-  turn.step.at += was_stopped ? slow_stopped : slow_running;
-  if (was_stopped) turn.step.at = std::min(turn.step.at, last.slow_until);
-  if (was_stopped || turn.step.at < last.slow_until) entries_.push_back(std::move(turn));
+  turn.step.time += was_stopped ? slow_stopped : slow_running;
+  if (was_stopped) turn.step.time = std::min(turn.step.time, last.slow_end);
+  if (was_stopped || turn.step.time < last.slow_end) entries_.push_back(std::move(turn));
 }
 
 void chaos_schedule::add_random() {
@@ -82,9 +82,9 @@ void chaos_schedule::add_random() {
   const auto up_to = [this](std::int64_t most) {
     return milliseconds(1 + random_.below(static_cast<std::uint64_t>(most)));
   };
-  random_at_ += up_to(2 * mean);
+  random_time_ += up_to(2 * mean);
   elastic::chaos_fault fault;
-  fault.at = random_at_;
+  fault.at = random_time_;
   const std::uint64_t choice = random_.below(4);
   if (choice == 2) fault.what = elastic::chaos_fault::kind::stop;
   if (choice == 3) fault.what = elastic::chaos_fault::kind::slow;

@@ -14,43 +14,43 @@
 
 namespace elasticrun {
 
-/// One act of a plan: a signal, or the beginning or end of a cut.
+/// One step of a plan: a signal, or the start or end of a cut.
 struct chaos_step {
-  enum class act { signal, cut, mend };
+  enum class action { signal, cut, restore };
 
   /// Since the workers first ran.
-  elastic::duration at{};
-  elastic::chaos_fault::target of = elastic::chaos_fault::target::rank;
-  /// The rank or the node; of a random fault a number from which the rank follows.
+  elastic::duration time{};
+  elastic::chaos_fault::target target = elastic::chaos_fault::target::rank;
+  /// The rank or the node; of a random fault a number that selects the rank.
   std::uint64_t number = 0;
   bool is_any_rank = false;
-  act what = act::signal;
+  action what = action::signal;
   int signal = 0;
-  /// Of a cut: when it is over.
-  elastic::duration until{};
-  /// The fault that it belongs to; empty if it only goes on with one.
+  /// When a cut ends, since the workers first ran.
+  elastic::duration end{};
+  /// The fault that starts with this step; empty for a step that continues one.
   std::string fault;
 
-  /// The rank or node that is meant in a world of this size.
+  /// The rank or node that it targets in a job of this size.
   int target_in(int world_size) const {
     if (!is_any_rank) return static_cast<int>(number);
     return static_cast<int>(number % static_cast<std::uint64_t>(world_size));
   }
 };
 
-/// The acts of a plan in the order of time. A pure value.
+/// The steps of a plan in the order of time. A pure value.
 class chaos_schedule {
  public:
   explicit chaos_schedule(const elastic::chaos_plan& plan);
 
-  /// The next one; empty when all are over, which those of a plan with random faults never are.
+  /// The next step; empty after the last one. A plan with random faults has no last step.
   std::optional<chaos_step> next();
 
  private:
   struct entry {
     chaos_step step;
-    /// SIGSTOP and SIGCONT go on in turns until then.
-    elastic::duration slow_until{};
+    /// SIGSTOP and SIGCONT alternate until then.
+    elastic::duration slow_end{};
   };
 
   void add(const elastic::chaos_fault& fault, std::uint64_t number, bool is_any_rank);
@@ -60,8 +60,8 @@ class chaos_schedule {
   std::vector<entry> entries_;
   std::optional<elastic::chaos_noise> noise_;
   elastic::detail::random_source random_;
-  /// When the random fault is that was added last.
-  elastic::duration random_at_{};
+  /// When the last random fault so far starts.
+  elastic::duration random_time_{};
 };
 
 }  // namespace elasticrun

@@ -20,12 +20,12 @@ namespace detail = elastic::detail;
 
 namespace {
 
-/// Attempts in a row that failed and came no further count as a loop from here on, and those that
-/// report no step if they ended within this time.
+/// So many failed attempts in a row without progress are a loop. An attempt that reports no step
+/// makes progress if it lasts this many seconds.
 constexpr int loop_attempts = 3;
 constexpr double loop_uptime = 60;
-/// What is worth a word: a part of the whole time, and not next to nothing.
-constexpr double worthy_part = 0.1;
+/// A loss of time is worth advice from this share of the whole time and this many seconds on.
+constexpr double worthy_share = 0.1;
 constexpr double worthy_seconds = 10;
 
 double sum_of(const std::vector<run_story>& stories, detail::agent_phase phase) {
@@ -37,10 +37,10 @@ double sum_of(const std::vector<run_story>& stories, detail::agent_phase phase) 
 bool is_worthy(const std::vector<run_story>& stories, double seconds) {
   double total = 0;
   for (const run_story& story : stories) total += story.total();
-  return seconds >= worthy_seconds && seconds >= worthy_part * total;
+  return seconds >= worthy_seconds && seconds >= worthy_share * total;
 }
 
-/// The longest row of failed attempts of one run that came no further than before.
+/// The largest number of failed attempts in a row without progress.
 int longest_loop(const run_story& story) {
   int longest = 0;
   int row = 0;
@@ -52,7 +52,7 @@ int longest_loop(const run_story& story) {
         attempt.step ? *attempt.step > furthest : attempt.work_seconds >= loop_uptime;
     if (attempt.step) furthest = std::max(furthest, *attempt.step);
     row = has_failed && !came_further ? row + 1 : 0;
-    // The first of a loop is the one that the others came no further than.
+    // The attempt whose step the others do not pass is the first of the loop.
     if (has_failed && came_further && attempt.step) row = 1;
     longest = std::max(longest, row);
   }
@@ -69,7 +69,7 @@ std::string loop(const std::vector<run_story>& stories) {
       longest, loop_attempts - 1);
 }
 
-/// Who failed first, how often: the root causes that are known of attempts.
+/// How often each worker, by node and local rank, was the root cause of a failure.
 std::map<std::pair<std::string, std::int64_t>, int> first_failures(
     const std::vector<run_story>& stories) {
   std::map<std::pair<std::string, std::int64_t>, int> counts;
@@ -82,17 +82,17 @@ std::map<std::pair<std::string, std::int64_t>, int> first_failures(
   return counts;
 }
 
-std::string same_place(const std::vector<run_story>& stories) {
+std::string same_worker(const std::vector<run_story>& stories) {
   int failures = 0;
   std::map<std::string, int> by_node;
   const auto counts = first_failures(stories);
-  for (const auto& [place, count] : counts) {
+  for (const auto& [worker, count] : counts) {
     failures += count;
-    by_node[place.first] += count;
+    by_node[worker.first] += count;
   }
   if (failures < loop_attempts) return "";
-  for (const auto& [place, count] : counts) {
-    // One of a single worker says nothing.
+  for (const auto& [worker, count] : counts) {
+    // That a single worker causes all failures says nothing.
     if (count < failures || counts.size() > 1) continue;
     const bool is_alone = std::all_of(stories.begin(), stories.end(), [](const run_story& story) {
       return std::all_of(story.attempts.begin(), story.attempts.end(), [](const auto& attempt) {
@@ -103,7 +103,7 @@ std::string same_place(const std::vector<run_story>& stories) {
     return fmt::format(
         "All {} failures began with local rank {} on {}: look at that GPU, its memory and its "
         "links, and at the data that this rank gets.",
-        failures, place.second, place.first);
+        failures, worker.second, worker.first);
   }
   if (stories.size() < 2) return "";
   for (const auto& [node, count] : by_node) {
@@ -169,7 +169,7 @@ std::string long_grace(const std::vector<run_story>& stories) {
       detail::span_words(allowed), count, count == 1 ? "" : "s", detail::span_words(lost));
 }
 
-/// When each node came to each round: round → the begin of its wait, and the node.
+/// The node that often comes last, and for which the others wait.
 std::string slow_node(const std::vector<run_story>& stories) {
   std::map<std::int64_t, std::vector<std::pair<double, std::string>>> waits;
   for (const run_story& story : stories) {
@@ -218,14 +218,14 @@ std::string long_start(const std::vector<run_story>& stories) {
       detail::span_words(seconds));
 }
 
-std::string comings(const std::vector<run_story>& stories) {
+std::string joining_nodes(const std::vector<run_story>& stories) {
   int longest = 0;
   for (const run_story& story : stories) {
-    const auto is_coming = [](const attempt_story& attempt) {
+    const auto is_join = [](const attempt_story& attempt) {
       return attempt.change && attempt.change->event.state == "node_waiting";
     };
     longest = std::max(longest, static_cast<int>(std::count_if(story.attempts.begin(),
-                                                               story.attempts.end(), is_coming)));
+                                                               story.attempts.end(), is_join)));
   }
   if (longest < loop_attempts) return "";
   return fmt::format(
@@ -268,14 +268,14 @@ std::string silent_end(const std::vector<run_story>& stories) {
 const std::vector<advice_rule>& advice_rules() {
   static const std::vector<advice_rule> rules{
       {"loop without progress", loop},
-      {"always the same place", same_place},
+      {"always the same place", same_worker},
       {"hung rank", hung},
       {"out of memory", out_of_memory},
       {"grace too long", long_grace},
       {"slow node", slow_node},
       {"long rendezvous", long_rendezvous},
       {"long start", long_start},
-      {"nodes that come", comings},
+      {"nodes that come", joining_nodes},
       {"lost the others", lost_nodes},
       {"silent end", silent_end},
   };

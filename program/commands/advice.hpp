@@ -9,15 +9,15 @@
 
 namespace elasticrun {
 
-/// What would have helped a run, by one rule.
+/// A rule that recognises a problem of a run and gives advice.
 struct advice_rule {
-  /// As the documents name it.
+  /// Its name in the documents.
   const char* name;
-  /// One sentence with the numbers; empty: the rule does not apply.
+  /// One sentence with figures; empty if the rule does not apply.
   std::string (*apply)(const std::vector<run_story>& stories);
 };
 
-/// All rules, in the order in which they are told.
+/// All rules, in the order in which their advice is shown.
 const std::vector<advice_rule>& advice_rules();
 
 }  // namespace elasticrun

@@ -31,7 +31,7 @@ namespace {
 
 using strings = std::vector<std::string>;
 
-/// A journal, and where it is.
+/// Journals and their paths.
 struct read_journals {
   strings paths;
   std::vector<elastic::journal_contents> contents;
@@ -48,7 +48,7 @@ read_journals read_all(const strings& arguments) {
   return journals;
 }
 
-/// Result: whether all of it could be written.
+/// Result: the exit code: 0, or 1 if the text could not be written.
 int print(const std::string& text) {
   const bool is_written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
   return is_written ? 0 : 1;
@@ -60,9 +60,9 @@ int explain_journals(const strings& arguments) {
 
 int merge_journals(const strings& arguments) {
   const read_journals journals = read_all(arguments);
-  const auto shifts = clock_shifts(journals.contents);
-  for (std::size_t at = 0; at < shifts.size(); ++at) {
-    if (shifts[at]) continue;
+  const auto offsets = clock_offsets(journals.contents);
+  for (std::size_t at = 0; at < offsets.size(); ++at) {
+    if (offsets[at]) continue;
     std::fputs(fmt::format("elasticrun: warning: {} has no round in common with {}: its times are "
                            "by its own clock\n",
                            elastic::in_quotes(journals.paths[at]),
@@ -78,7 +78,7 @@ int leave(const elastic::early_exit& exit) {
   return exit.code;
 }
 
-/// Runs something to its end. Result: what the program exits with.
+/// Runs a coroutine to its end. Result: the exit code.
 int run_to_end(elastic::task<int> work) {
   asio::io_context context(1);
   int code = 1;
@@ -107,7 +107,7 @@ int send(const strings& arguments) {
   return run_to_end(send_command(std::get<command_call>(parsed), show));
 }
 
-/// Another command is another line, and one in `command_rows`.
+/// A new command takes a line here and one in `command_rows`.
 const std::map<std::string_view, int (*)(const strings&)>& functions() {
   static const std::map<std::string_view, int (*)(const strings&)> table{
       {"checkpoint", send<elastic::job_command::kind::checkpoint>},

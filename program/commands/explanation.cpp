@@ -24,20 +24,20 @@ namespace detail = elastic::detail;
 
 namespace {
 
-/// Lines of a time line that are told; of a longer one the first and the last.
-constexpr std::size_t told_lines = 200;
+/// A longer time line keeps its first and its last lines.
+constexpr std::size_t most_lines = 200;
 
 /// 1700000001250000 → "22:13:21", with the day in front if `with_day`.
 std::string time_words(std::int64_t time_us, bool with_day) {
-  // What a calendar can tell.
+  // The range of the calendar.
   const std::int64_t seconds = std::clamp<std::int64_t>(time_us / 1'000'000, 0, 253'402'300'799);
-  // Not as a time_point: its nanoseconds end in the year 2262.
+  // Not a time_point, whose nanoseconds end in the year 2262.
   const std::tm time = fmt::gmtime(static_cast<std::time_t>(seconds));
   return with_day ? fmt::format("{:%Y-%m-%d %H:%M:%S}", time) : fmt::format("{:%H:%M:%S}", time);
 }
 
-/// Whether an event is worth a line of a time line.
-bool is_told(const elastic::job_event& event) {
+/// Whether the time line has an event.
+bool is_shown(const elastic::job_event& event) {
   using kind = elastic::job_event_kind;
   switch (event.kind) {
     case kind::worker_ended: return event.state != "succeeded";
@@ -57,7 +57,7 @@ std::string time_line(const run_story& story) {
   std::vector<std::string> lines;
   std::string day;
   for (const elastic::journal_record* record : story.records) {
-    if (!is_told(record->event)) continue;
+    if (!is_shown(record->event)) continue;
     const std::string when = time_words(record->time_us, true);
     const bool is_new_day = when.substr(0, 10) != std::exchange(day, when.substr(0, 10));
     lines.push_back(fmt::format("  {:>19}  {}\n", is_new_day ? when : when.substr(11),
@@ -65,11 +65,11 @@ std::string time_line(const run_story& story) {
   }
   std::string text;
   for (std::size_t at = 0; at < lines.size(); ++at) {
-    const bool is_left_out =
-        lines.size() > told_lines && at >= told_lines / 2 && at + told_lines / 2 < lines.size();
-    if (!is_left_out) text += lines[at];
-    if (is_left_out && at == told_lines / 2) {
-      text += fmt::format("  {:>19}  ({} more)\n", "...", lines.size() - told_lines);
+    const bool is_omitted =
+        lines.size() > most_lines && at >= most_lines / 2 && at + most_lines / 2 < lines.size();
+    if (!is_omitted) text += lines[at];
+    if (is_omitted && at == most_lines / 2) {
+      text += fmt::format("  {:>19}  ({} more)\n", "...", lines.size() - most_lines);
     }
   }
   return text;

@@ -9,10 +9,10 @@
 
 namespace elasticrun {
 
-/// The story of a run in plain words, from the journals of its nodes: what happened when, root
-/// causes, where the time went, and what would have helped. Texts of others are made printable.
+/// The story of a run in plain words, from the journals of its nodes: a time line, the root causes,
+/// where the time went, and what would have helped. Escapes whatever a terminal might interpret.
 ///
-/// A pure function; times are in UTC.
+/// A pure function. Times are in UTC.
 std::string explain(const std::vector<elastic::journal_contents>& journals);
 
 }  // namespace elasticrun

@@ -32,11 +32,11 @@ round_times round_times_of(const elastic::journal_contents& journal) {
   return times;
 }
 
-/// Clocks that differ by more are of another run with the same run id.
-constexpr std::int64_t largest_shift_us = 3'600'000'000;
+/// Clocks that differ by more belong to different runs with the same run id.
+constexpr std::int64_t largest_offset_us = 3'600'000'000;
 
-/// What takes the second clock to the first; empty: no round in common.
-std::optional<std::int64_t> shift_between(const round_times& reference, const round_times& other) {
+/// What aligns the second clock with the first; empty: no round in common.
+std::optional<std::int64_t> offset_between(const round_times& reference, const round_times& other) {
   std::vector<std::int64_t> differences;
   for (const auto& [round, time] : other) {
     const auto same = reference.find(round);
@@ -45,42 +45,42 @@ std::optional<std::int64_t> shift_between(const round_times& reference, const ro
   if (differences.empty()) return std::nullopt;
   std::sort(differences.begin(), differences.end());
   const std::int64_t median = differences[differences.size() / 2];
-  if (median > largest_shift_us || median < -largest_shift_us) return std::nullopt;
+  if (median > largest_offset_us || median < -largest_offset_us) return std::nullopt;
   return median;
 }
 
 }  // namespace
 
-std::vector<std::optional<std::int64_t>> clock_shifts(
+std::vector<std::optional<std::int64_t>> clock_offsets(
     const std::vector<elastic::journal_contents>& journals) {
   std::vector<round_times> times;
   for (const elastic::journal_contents& journal : journals)
     times.push_back(round_times_of(journal));
-  std::vector<std::optional<std::int64_t>> shifts(journals.size());
-  if (shifts.empty()) return shifts;
-  shifts.front() = 0;
-  // One that met another whose shift is known gets its own, until none is left that did.
+  std::vector<std::optional<std::int64_t>> offsets(journals.size());
+  if (offsets.empty()) return offsets;
+  offsets.front() = 0;
+  // A journal gets its offset from one that has its own, until no such pair is left.
   for (bool has_more = true; has_more;) {
     has_more = false;
-    for (std::size_t reference = 0; reference < shifts.size(); ++reference) {
-      for (std::size_t other = 0; shifts[reference] && other < shifts.size(); ++other) {
-        if (shifts[other]) continue;
-        const auto shift = shift_between(times[reference], times[other]);
-        if (!shift) continue;
-        shifts[other] = *shifts[reference] + *shift;
+    for (std::size_t reference = 0; reference < offsets.size(); ++reference) {
+      for (std::size_t other = 0; offsets[reference] && other < offsets.size(); ++other) {
+        if (offsets[other]) continue;
+        const auto offset = offset_between(times[reference], times[other]);
+        if (!offset) continue;
+        offsets[other] = *offsets[reference] + *offset;
         has_more = true;
       }
     }
   }
-  return shifts;
+  return offsets;
 }
 
 std::string merged_trace(const std::vector<elastic::journal_contents>& journals) {
-  const auto shifts = clock_shifts(journals);
+  const auto offsets = clock_offsets(journals);
   std::string text = "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n";
   bool is_first = true;
   for (std::size_t at = 0; at < journals.size(); ++at) {
-    detail::trace_events events(static_cast<std::int64_t>(at) + 1, shifts[at].value_or(0));
+    detail::trace_events events(static_cast<std::int64_t>(at) + 1, offsets[at].value_or(0));
     for (const elastic::journal_record& record : journals[at].records) {
       for (const std::string& event : events.take(record)) {
         text += (std::exchange(is_first, false) ? "" : ",\n") + event;

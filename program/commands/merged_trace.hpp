@@ -12,17 +12,18 @@
 
 namespace elasticrun {
 
-/// What is added to the clock of each journal, in microseconds, so that it fits that of the first;
-/// empty of one that has no round in common with it, directly or by others: its clock is left as it
-/// is.
+/// The offsets, in microseconds, that align the clock of each journal with that of the first one.
+/// Empty for a journal that has no round in common with the first one, directly or through others;
+/// its clock stays as it is.
 ///
-/// The nodes of a round learn at the same time, but for the time of a message, that it is complete:
-/// the median of the differences of these moments is taken, if that is no more than an hour.
-std::vector<std::optional<std::int64_t>> clock_shifts(
+/// The nodes of a round learn that it is complete at the same time, except for the delay of one
+/// message. The offset is the median difference of these times, unless it is over an hour.
+std::vector<std::optional<std::int64_t>> clock_offsets(
     const std::vector<elastic::journal_contents>& journals);
 
-/// The journals of several nodes as one Chrome trace, with clocks that fit; see `clock_shifts`.
-/// A whole JSON object. Pure.
+/// Merges the journals of several nodes into one Chrome trace, with aligned clocks; see
+/// `clock_offsets`. A pure function.
+/// Result: a complete JSON object.
 std::string merged_trace(const std::vector<elastic::journal_contents>& journals);
 
 }  // namespace elasticrun

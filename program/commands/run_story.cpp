@@ -12,7 +12,7 @@ namespace detail = elastic::detail;
 
 namespace {
 
-/// What one record adds to the story of an attempt.
+/// Adds a record to the story of an attempt.
 void add_to(attempt_story& attempt, const elastic::journal_record& record) {
   using kind = elastic::job_event_kind;
   const elastic::job_event& event = record.event;

@@ -14,38 +14,38 @@
 
 namespace elasticrun {
 
-/// One life of the worker group on a node, with the meeting before it.
+/// One attempt of the worker group of a node, with the rendezvous before it.
 struct attempt_story {
   std::optional<std::int64_t> round;
   std::optional<std::int64_t> attempt;
   std::int64_t began_us = 0;
-  /// round_joined and workers_started; null: it did not come so far.
+  /// The events round_joined and workers_started; null: the attempt did not reach them.
   const elastic::journal_record* joined = nullptr;
   const elastic::journal_record* started = nullptr;
-  /// Workers that failed by themselves, and hung ones, in the order in which they did.
+  /// The failures of workers, and the hung workers, in the order of time.
   std::vector<const elastic::journal_record*> failures;
   std::vector<const elastic::journal_record*> hung;
-  /// round_ended, and what was decided then; null: it ended otherwise.
+  /// The event round_ended, and the decision after it; null: the attempt ended in another way.
   const elastic::journal_record* change = nullptr;
   const elastic::journal_record* decision = nullptr;
-  /// workers_stopped; null: no worker had to be stopped.
+  /// The event workers_stopped; null: no worker had to be stopped.
   const elastic::journal_record* stopped = nullptr;
   double work_seconds = 0;
   std::optional<std::int64_t> step;
 
-  /// It ended by a failure that began on this node; null: it did not. A hung worker comes first,
-  /// since it fails only when it is killed.
+  /// The root cause of a failure that started on this node; null: there is none. A hung worker
+  /// precedes the failures, since it fails only when it is killed.
   const elastic::journal_record* cause() const;
 };
 
-/// What an agent did from its begin to its end, by its journal; points into the records.
+/// One run of an agent, from its journal. Points into the records.
 struct run_story {
   std::vector<const elastic::journal_record*> records;
   std::string node;
   std::string run_id;
   std::vector<attempt_story> attempts;
   std::array<double, elastic::detail::agent_phase_names.size()> seconds{};
-  /// agent_ended; null: the agent was ended meanwhile, or still runs.
+  /// The event agent_ended; null: the agent was killed, or still runs.
   const elastic::journal_record* end = nullptr;
 
   double total() const;
@@ -54,8 +54,8 @@ struct run_story {
   }
 };
 
-/// The runs that a journal tells of, one for each epoch, in the order of the file. The records must
-/// outlive them.
+/// The runs in a journal, one for each epoch, in the order of the file. The records must outlive
+/// them.
 std::vector<run_story> stories_of(const std::vector<elastic::journal_record>& records);
 
 }  // namespace elasticrun

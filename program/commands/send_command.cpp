@@ -91,7 +91,7 @@ elastic::task<detail::http_response> ask_once(std::string socket, detail::http_r
   co_return co_await connection.exchange(std::move(request));
 }
 
-/// Errors: `errc::timed_out` if the agent does not answer in time, as one that was stopped; those
+/// Errors: `errc::timed_out` if the agent does not answer in time, such as a stopped process; those
 /// of `connect_path`.
 elastic::task<void> check_agent(std::string socket, elastic::job_command::kind what) {
   elastic::system_time time;
@@ -106,8 +106,8 @@ elastic::task<void> check_agent(std::string socket, elastic::job_command::kind w
                                    elastic::limits::status_request.count()));
 }
 
-/// Ends, by an error, when the agent does not answer any more: a command may take long, and nobody
-/// carries it out then.
+/// Fails as soon as the agent no longer answers: a command may take long, but such an agent will
+/// not finish it.
 elastic::task<void> watch_agent(std::string socket, elastic::job_command::kind what) {
   elastic::system_time time;
   for (;;) {
@@ -115,7 +115,7 @@ elastic::task<void> watch_agent(std::string socket, elastic::job_command::kind w
     try {
       co_await check_agent(socket, what);
     } catch (const elastic::error& failure) {
-      // An agent that is about to end accepts nobody, and still says what came of the command.
+      // An agent that is about to end accepts no connection, and still sends the outcome.
       if (failure.code() == elastic::errc::timed_out) throw;
     }
   }
@@ -138,7 +138,7 @@ std::variant<command_call, elastic::early_exit> parse_command_call(
 }
 
 elastic::task<int> send_command(command_call call, std::function<void(std::string_view)> out) {
-  // Before it is sent: an agent that goes on later would carry it out.
+  // First, because an agent that hangs now would carry the command out when it continues.
   co_await check_agent(call.socket, call.command.what);
   detail::http_response answer;
   detail::http_request request = request_of(call.command);

@@ -14,25 +14,26 @@
 
 namespace elasticrun {
 
-/// A command, and the job that it is for.
+/// A command and the job that it is for.
 struct command_call {
-  /// The Unix socket at which the job's status is served.
+  /// The Unix socket of the job's status server.
   std::string socket;
   elastic::job_command command;
 };
 
-/// Reads what follows `elasticrun drain` and the like: unix:PATH [REASON ...], and of `checkpoint`
-/// --within SECONDS before them.
-/// Result: the command, or why not.
+/// Parses the arguments of `elasticrun drain` and similar commands: unix:PATH [REASON ...], and
+/// --within SECONDS before them for `checkpoint`.
+/// Result: the command, or an error for the user.
 std::variant<command_call, elastic::early_exit> parse_command_call(
     elastic::job_command::kind kind, const std::vector<std::string>& arguments);
 
-/// Has the job carry it out, and waits for what comes of it.
-/// @param out  takes the answer, line end included
-/// Result: what the program exits with: 0; 1 if it was not carried out.
-/// Errors: `errc::connection_failed` if nobody listens there, `errc::timed_out` if the agent says
-/// nothing for `limits::status_request`, `errc::invalid_argument` if the server refuses,
-/// `errc::protocol_violation` if it is no status server.
+/// Sends a command to a job and waits for its outcome.
+/// @param out  receives the answer, with its line end
+/// Result: the exit code: 0, or 1 if the job did not carry the command out.
+/// Errors: `errc::connection_failed` if nothing listens on the socket, `errc::timed_out` if the
+/// agent is silent for `limits::status_request`, `errc::invalid_argument` if it refuses the
+/// command, `errc::protocol_violation` if it is no status server. Cancellation: all types; the job
+/// may still carry the command out.
 elastic::task<int> send_command(command_call call, std::function<void(std::string_view)> out);
 
 }  // namespace elasticrun

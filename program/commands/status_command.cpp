@@ -33,7 +33,7 @@ namespace detail = elastic::detail;
 
 namespace {
 
-void read_http_place(std::string_view rest, status_query& query) {
+void parse_http_address(std::string_view rest, status_query& query) {
   const std::size_t slash = rest.find('/');
   query.tcp = elastic::parse_endpoint(rest.substr(0, slash), 80);
   constexpr std::string_view name = "token=";
@@ -44,31 +44,32 @@ void read_http_place(std::string_view rest, status_query& query) {
   }
 }
 
-void read_status_place(const std::string& place, status_query& query) {
+void parse_status_address(const std::string& address, status_query& query) {
   constexpr std::string_view unix_prefix = "unix:";
   constexpr std::string_view http_prefix = "http://";
   std::error_code failure;
-  const bool is_number = !place.empty() && place.find_first_not_of("0123456789") == place.npos;
-  if (place.starts_with(unix_prefix)) {
-    query.socket = place.substr(unix_prefix.size());
-  } else if (place.starts_with(http_prefix)) {
-    read_http_place(std::string_view(place).substr(http_prefix.size()), query);
+  const bool is_number =
+      !address.empty() && address.find_first_not_of("0123456789") == address.npos;
+  if (address.starts_with(unix_prefix)) {
+    query.socket = address.substr(unix_prefix.size());
+  } else if (address.starts_with(http_prefix)) {
+    parse_http_address(std::string_view(address).substr(http_prefix.size()), query);
   } else if (is_number) {
-    query.tcp = elastic::parse_endpoint("127.0.0.1:" + place, 0);
-  } else if (place.find('/') == place.npos && place.find(':') != place.npos &&
-             !std::filesystem::exists(place, failure)) {
-    query.tcp = elastic::parse_endpoint(place, 0);
+    query.tcp = elastic::parse_endpoint("127.0.0.1:" + address, 0);
+  } else if (address.find('/') == address.npos && address.find(':') != address.npos &&
+             !std::filesystem::exists(address, failure)) {
+    query.tcp = elastic::parse_endpoint(address, 0);
     if (query.tcp.host == "0.0.0.0") query.tcp.host = "127.0.0.1";
     if (query.tcp.host == "::") query.tcp.host = "::1";
   } else {
-    query.log_directory = place;
+    query.log_directory = address;
   }
 }
 
 status_query read_status_query(const std::vector<std::string>& arguments,
                                const elastic::environment_map& environment) {
   status_query query;
-  std::optional<std::string> place;
+  std::optional<std::string> address;
   for (std::size_t at = 0; at < arguments.size(); ++at) {
     const std::string& argument = arguments[at];
     if (argument == "--watch") {
@@ -79,30 +80,30 @@ status_query read_status_query(const std::vector<std::string>& arguments,
       query.asks_ready = true;
     } else if (argument == "--token-file" && at + 1 < arguments.size()) {
       query.token = elastic::read_status_token(arguments[++at]);
-    } else if (argument.starts_with("-") || place) {
+    } else if (argument.starts_with("-") || address) {
       throw elastic::error(elastic::errc::invalid_argument,
                            fmt::format("status: {} cannot be used; see elasticrun status --help",
                                        elastic::in_quotes(argument)));
     } else {
-      place = argument;
+      address = argument;
     }
   }
   if (query.repeats && query.asks_ready) {
     throw elastic::error(elastic::errc::invalid_argument, "status: either --watch or --ready");
   }
-  if (!place) place = elastic::find_variable(environment, "PET_STATUS");
-  if (!place || place->empty()) {
+  if (!address) address = elastic::find_variable(environment, "PET_STATUS");
+  if (!address || address->empty()) {
     throw elastic::error(elastic::errc::invalid_argument,
                          "status: which job? Name what --status was given, or a log directory");
   }
-  read_status_place(*place, query);
-  // A journal ends in the same way for workers that run and for an agent that was killed.
+  parse_status_address(*address, query);
+  // The journal of an agent that was killed ends like that of one whose workers run.
   if (query.asks_ready && !query.log_directory.empty()) {
     throw elastic::error(
         elastic::errc::invalid_argument,
         fmt::format("status: --ready asks a job that runs, by what --status was given; {} "
                     "would be a log directory",
-                    elastic::in_quotes(*place)));
+                    elastic::in_quotes(*address)));
   }
   return query;
 }
@@ -116,7 +117,7 @@ elastic::task<std::unique_ptr<detail::byte_stream>> connect_for_status(status_qu
 elastic::task<detail::http_response> ask_status(status_query query, std::string target,
                                                 std::string accept) {
   auto stream = co_await connect_for_status(query);
-  // The server knows this name, whatever its host is called.
+  // The server accepts this name, whatever the name of its host is.
   detail::http_connection connection(std::move(stream), "localhost");
   detail::http_request request;
   request.target = std::move(target);
@@ -125,7 +126,7 @@ elastic::task<detail::http_response> ask_status(status_query query, std::string 
   co_return co_await connection.exchange(std::move(request));
 }
 
-/// An answer within the server's own patience.
+/// Errors: `errc::connection_failed` if the server does not answer within its own time limit.
 elastic::task<detail::http_response> answer_for_status(status_query query, std::string target,
                                                        std::string accept) {
   elastic::system_time time;
@@ -165,7 +166,7 @@ elastic::task<shown_status> status_of_server(status_query query) {
   const char* const accept = query.as_json ? "application/json" : "text/plain";
   const detail::http_response answer = co_await answer_for_status(query, "/api/v1/job", accept);
   if (answer.status != 200) refuse_status_answer(answer);
-  // JSON is for programs, which are to get what was said.
+  // JSON is for programs, which need the unchanged text.
   shown.text = query.as_json ? answer.body : elastic::printable_text(answer.body);
   co_return shown;
 }
@@ -210,14 +211,14 @@ elastic::task<int> run_status_command(status_query query,
     try {
       shown = co_await status_for(query);
     } catch (const elastic::error& failure) {
-      // Who watches has seen it before.
+      // With --watch, the job was there before.
       if (is_first || failure.code() != elastic::errc::connection_failed) throw;
     }
     if (!shown) {
       out("the agent has ended\n");
       co_return 0;
     }
-    // The screen begins anew.
+    // Clear the screen.
     if (query.repeats) out("\x1b[H\x1b[2J");
     out(shown->text);
     if (query.asks_ready) co_return shown->is_ready ? 0 : 1;

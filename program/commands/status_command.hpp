@@ -15,35 +15,38 @@
 
 namespace elasticrun {
 
-/// What `elasticrun status` is to show.
+/// The arguments of `elasticrun status`.
 struct status_query {
-  /// Where the job's status is served, if it is by TCP.
+  /// The address of the job's status server, if it uses TCP.
   elastic::endpoint tcp = {};
-  /// The Unix socket at which it is; empty: none.
+  /// The Unix socket of the server; empty: none.
   std::string socket = {};
   /// A log directory or a journal; empty: none.
   std::string log_directory = {};
-  /// What the server wants to be shown; empty: nothing.
+  /// The token that the server requires; empty: none.
   std::string token = {};
   bool as_json = false;
-  /// Only the exit code says whether the workers run, and a line why not; of a job that is served.
+  /// Only the exit code says whether the workers run, and a line why not; not for a log directory.
   bool asks_ready = false;
-  /// Again each second, until the job has ended.
+  /// Repeat it each second, until the job has ended.
   bool repeats = false;
 };
 
-/// Reads what follows `elasticrun status`: [--watch | --ready] [--json] [--token-file FILE]
-/// [PORT | HOST:PORT | http://HOST:PORT/?token=… | unix:PATH | LOGDIR]. Without a place it is
-/// PET_STATUS, as for the job. No log directory goes with --ready: it does not show whether its
-/// agent lives.
-/// Result: what to show, or why not.
+/// Parses the arguments of `elasticrun status`: [--watch | --ready] [--json] [--token-file FILE]
+/// [PORT | HOST:PORT | http://HOST:PORT/?token=… | unix:PATH | LOGDIR]. The default of the last one
+/// is PET_STATUS, as for the job. --ready takes no log directory, which does not show whether its
+/// agent is alive.
+/// Result: the query, or an error for the user.
 std::variant<status_query, elastic::early_exit> parse_status_command(
     const std::vector<std::string>& arguments, const elastic::environment_map& environment);
 
-/// Shows it. @param out  takes the text, line ends included
-/// Result: what the program exits with: 0; 1 if it was asked for ready and the workers do not run.
-/// Errors: `errc::connection_failed` if nobody answers, `errc::invalid_argument` if the server
-/// refuses, `errc::protocol_violation` if it is none, `errc::file_access` of a log directory.
+/// Shows the status of a job.
+/// @param out  receives the text, with its line ends
+/// Result: the exit code: 0, or 1 if `asks_ready` is set and the workers do not run.
+/// Errors: `errc::connection_failed` if nothing answers, `errc::invalid_argument` if the server
+/// refuses, `errc::protocol_violation` if it is no status server, `errc::file_access` for a log
+/// directory that cannot be read.
+/// Cancellation: all types.
 elastic::task<int> run_status_command(status_query query,
                                       std::function<void(std::string_view)> out);
 

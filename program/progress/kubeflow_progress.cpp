@@ -7,7 +7,6 @@
 #include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/json_text.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/launch/early_exit.hpp>
@@ -15,6 +14,7 @@
 #include <elastic/net/detail/tcp_stream.hpp>
 #include <elastic/net/detail/tls_stream.hpp>
 #include <elastic/net/local_address.hpp>
+#include <program/limits.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -34,7 +34,8 @@ namespace detail = elastic::detail;
 
 namespace {
 
-/// Neither a blank nor a line end nor anything else that would become another part of a request.
+/// Whether a text has no blank, no line end and nothing else that could start another part of a
+/// request.
 bool is_visible(std::string_view text) {
   return std::all_of(text.begin(), text.end(),
                      [](char letter) { return letter > ' ' && letter < '\x7f'; });
@@ -43,7 +44,7 @@ bool is_visible(std::string_view text) {
 /// Errors: `errc::file_access`.
 std::string read_kubeflow_token(const std::string& path) {
   std::ifstream file(path);
-  std::string token(elastic::limits::kubeflow_token_bytes, '\0');
+  std::string token(limits::kubeflow_token_bytes, '\0');
   file.read(token.data(), static_cast<std::streamsize>(token.size()));
   token.resize(static_cast<std::size_t>(std::max<std::streamsize>(file.gcount(), 0)));
   while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
@@ -54,9 +55,8 @@ std::string read_kubeflow_token(const std::string& path) {
                   elastic::in_quotes(path)));
 }
 
-/// Reads the authorities as well, so that those of a file system that does not answer hang here.
-/// Result: the token; empty if none is sent.
-/// Errors: `errc::file_access`.
+/// Reads the certificates, too, so that a file system that does not answer blocks this thread
+/// alone. Result: the token; empty if there is none to send. Errors: `errc::file_access`.
 std::string read_kubeflow_files(const kubeflow_server& server) {
   if (!server.authorities.empty()) std::ifstream(server.authorities).get();
   return server.token_file.empty() ? std::string() : read_kubeflow_token(server.token_file);
@@ -89,7 +89,7 @@ std::optional<kubeflow_server> find_kubeflow_server(const elastic::environment_m
                     "is needed",
                     elastic::in_quotes(url)));
   }
-  server.at = elastic::parse_endpoint(host, server.uses_tls ? 443 : 80);
+  server.address = elastic::parse_endpoint(host, server.uses_tls ? 443 : 80);
   if (slash < url.size()) server.target = url.substr(slash);
   server.authorities =
       elastic::find_variable(variables, "KUBEFLOW_TRAINER_SERVER_CA_CERT").value_or("");
@@ -99,7 +99,8 @@ std::optional<kubeflow_server> find_kubeflow_server(const elastic::environment_m
 }
 
 bool is_token_exposed(const kubeflow_server& server) {
-  return !server.uses_tls && !server.token_file.empty() && !elastic::is_loopback(server.at.host);
+  return !server.uses_tls && !server.token_file.empty() &&
+         !elastic::is_loopback(server.address.host);
 }
 
 std::optional<std::string> kubeflow_status(const elastic::job_view& view,
@@ -155,24 +156,23 @@ void kubeflow_reporter::hung(const elastic::hung_worker& worker) { monitor_->hun
 elastic::task<void> kubeflow_reporter::run() {
   for (;;) {
     co_await changed_.wait();
-    co_await tell(elastic::limits::kubeflow_pause);
-    co_await time_->sleep_until(
-        elastic::deadline_after(time_->now(), elastic::limits::kubeflow_pause));
+    co_await report(limits::kubeflow_pause);
+    co_await time_->sleep_until(elastic::deadline_after(time_->now(), limits::kubeflow_pause));
   }
 }
 
 elastic::task<void> kubeflow_reporter::finish() {
-  if (was_heard_ && changed_.is_set()) co_await tell(elastic::limits::kubeflow_farewell);
+  if (was_delivered_ && changed_.is_set()) co_await report(limits::kubeflow_last_report);
 }
 
-elastic::task<void> kubeflow_reporter::tell(elastic::duration patience) {
+elastic::task<void> kubeflow_reporter::report(elastic::duration timeout) {
   changed_.reset();
   const elastic::job_view view = monitor_->view();
   std::optional<std::string> status = kubeflow_status(view, metrics_, monitor_->now_us());
   if (!status) co_return;
   std::string problem;
   try {
-    const elastic::time_point deadline = elastic::deadline_after(time_->now(), patience);
+    const elastic::time_point deadline = elastic::deadline_after(time_->now(), timeout);
     elastic::task<void> posting = post(std::move(*status));
     const bool is_in_time = co_await elastic::with_deadline(*time_, deadline, std::move(posting));
     if (!is_in_time) problem = "it does not answer";
@@ -183,8 +183,8 @@ elastic::task<void> kubeflow_reporter::tell(elastic::duration patience) {
     }
     problem = failure.what();
   }
-  was_heard_ = problem.empty();
-  if (was_heard_ || std::exchange(is_problem_logged_, true)) co_return;
+  was_delivered_ = problem.empty();
+  if (was_delivered_ || std::exchange(is_problem_logged_, true)) co_return;
   log_.warning("Kubeflow Trainer cannot be told how far the job is, which is tried again: {}",
                problem);
 }
@@ -206,16 +206,17 @@ elastic::task<void> kubeflow_reporter::post(std::string status) {
   const std::string token = co_await std::move(waiting);
   if (!token.empty()) request.headers.emplace_back("Authorization", "Bearer " + token);
   request.body = std::move(status);
-  auto socket = co_await detail::connect_tcp(server_.at);
+  auto socket = co_await detail::connect_tcp(server_.address);
   std::unique_ptr<detail::byte_stream> stream;
   if (server_.uses_tls) {
     elastic::tls_options trust;
     trust.authorities = server_.authorities;
-    stream = co_await detail::greet_by_tls(std::move(socket), server_.at.host, std::move(trust));
+    stream =
+        co_await detail::greet_by_tls(std::move(socket), server_.address.host, std::move(trust));
   } else {
     stream = std::make_unique<detail::tcp_stream>(std::move(socket));
   }
-  detail::http_connection connection(std::move(stream), to_text(server_.at));
+  detail::http_connection connection(std::move(stream), to_text(server_.address));
   const detail::http_response answer = co_await connection.exchange(std::move(request));
   if (answer.status >= 200 && answer.status < 300) co_return;
   constexpr std::size_t shown = 200;

@@ -12,42 +12,42 @@
 
 namespace elasticrun {
 
-/// Shows how far a job is in the last row of a terminal, from the first worker's report on. All
-/// output, the workers' own too, scrolls in the rows above it: the terminal is told to leave the
-/// last row alone, so that nobody has to write through this.
+/// Shows the progress of a job in the last row of a terminal, from the first report of a worker on.
+/// All other output, including that of the workers, scrolls in the rows above: the terminal
+/// excludes the last row from scrolling, so that no output has to pass through this class.
 ///
-/// It is drawn at most ten times a second, when something was reported, and costs nothing else. The
-/// row is given back by the destructor, and by `reset` of a shell if there was none.
+/// It draws at most ten times a second, and only after a report. The destructor releases the row;
+/// if it never runs, the command `reset` does.
 ///
 /// Thread-safety: one strand at a time, the agent's.
 class progress_bar final : public elastic::worker_observer {
  public:
-  /// `descriptor` is borrowed: of a terminal, see `can_show`.
+  /// @param descriptor  of a terminal, see `can_show`; has to outlive this object
   explicit progress_bar(std::shared_ptr<elastic::time_source> time, int descriptor = STDERR_FILENO);
   progress_bar(const progress_bar&) = delete;
   progress_bar& operator=(const progress_bar&) = delete;
   ~progress_bar() override { hide(); }
 
-  /// Whether a descriptor is of a terminal with room for it that understands its language.
+  /// Whether a descriptor is a terminal that is large enough and understands the escape sequences.
   static bool can_show(int descriptor, std::string_view terminal_name);
   void started(const elastic::started_workers& job) override;
   void progress(const elastic::worker_progress& made) override;
 
-  /// Gives the row back.
+  /// Releases the row.
   void hide();
 
  private:
   void draw();
 
-  // At once, so that nothing of somebody else's comes between; what a terminal does not take is
-  // left out.
+  // In one call, so that no other output interrupts it; what the terminal does not accept is
+  // dropped.
   void write(std::string_view bytes);
 
   std::shared_ptr<elastic::time_source> time_;
   elastic::detail::console_target terminal_;
   progress_line line_;
   elastic::time_point drawn_{};
-  /// How many rows the terminal had when it was told; 0: it was not.
+  /// The number of rows of the terminal when the last one was reserved; 0: none is reserved.
   int rows_ = 0;
 };
 

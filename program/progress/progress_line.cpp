@@ -22,7 +22,7 @@ void progress_line::progress(const elastic::worker_progress& made, elastic::time
   const elastic::worker_progress& last = slowest();
   if (!samples_.empty() && last.step <= samples_.back().step) return;
   samples_.push_back({now, last.step});
-  // Enough for a steady rate, few enough to follow a change of it.
+  // Enough for a steady rate, and few enough to follow its changes.
   constexpr std::size_t most = 32;
   if (samples_.size() > most) samples_.pop_front();
 }

@@ -14,21 +14,21 @@
 
 namespace elasticrun {
 
-/// How far a job is, in one line: "round 2 | 8 workers on 2 nodes | restarts 1/3 | step 120/400
-/// 30% | 3.1/s, 0:01:30 left | loss 0.31". A value without a terminal and a clock: who shows it
-/// tells it both.
+/// The progress of a job in one line: "round 2 | 8 workers on 2 nodes | restarts 1/3 | step 120/400
+/// 30% | 3.1/s, 0:01:30 left | loss 0.31". A pure value: the caller passes the time and the width
+/// of the terminal.
 ///
-/// The slowest worker of this node counts: the steps of a job are taken together, and one that
-/// reports nothing is not waited for.
+/// It shows the slowest worker of this node that has reported a step, since all workers of a job
+/// take each step together.
 class progress_line {
  public:
   void started(const elastic::started_workers& job);
   void progress(const elastic::worker_progress& made, elastic::time_point now);
 
-  /// Whether a worker of the attempt of now has reported something.
+  /// Whether a worker of the current attempt has reported a step.
   bool has_progress() const { return !workers_.empty(); }
 
-  /// The line in at most `width` columns; what does not fit is left out from the end.
+  /// The line in at most `width` columns, without the parts at its end that do not fit.
   std::string text(std::size_t width) const;
 
  private:
@@ -41,16 +41,16 @@ class progress_line {
   std::vector<std::string> parts() const;
   static std::string steps(const elastic::worker_progress& made);
 
-  /// Steps a second, and how long it takes at that rate.
+  /// The steps per second, and the remaining time at this rate.
   std::string speed(const elastic::worker_progress& made) const;
 
   /// "1:02:03", "12 days".
   static std::string clock_text(double seconds);
 
   elastic::started_workers job_;
-  /// What each said last, by local rank.
+  /// The last report of each worker, by local rank.
   std::map<int, elastic::worker_progress> workers_;
-  /// Of the slowest, the oldest first.
+  /// The recent steps of the slowest worker, the oldest first.
   std::deque<sample> samples_;
 };
 

@@ -77,8 +77,8 @@ void chaos_text(std::string_view input) {
     const auto next = schedule.next();
     require(next || !plan.noise, "random faults never end");
     if (!next) break;
-    require(next->at >= last, "faults come in the order of time");
-    last = next->at;
+    require(next->time >= last, "faults come in the order of time");
+    last = next->time;
   }
 }
 

@@ -157,8 +157,6 @@ inline constexpr std::chrono::milliseconds file_after_stop{1000};
 /// How long the agent waits at its end for a log directory that may hang: for what a failed worker
 /// left in files, and for the report.
 inline constexpr std::chrono::milliseconds log_directory_patience{3000};
-/// How long a log directory that may hang is asked, before the start, whether it can be written.
-inline constexpr std::chrono::milliseconds log_directory_check{1000};
 /// A journal: the records that an agent keeps in memory, one line of it, a text and the list of
 /// process ids in a line, a file and how many are kept, lines that wait for a file that hangs, and
 /// how much of it is read.
@@ -238,11 +236,6 @@ inline constexpr std::size_t status_answer_bytes = 4 * 1024 * 1024;
 inline constexpr std::size_t shown_line_bytes = 2000;
 /// How long the log file of a worker is waited for whose last lines somebody wants to see.
 inline constexpr std::chrono::seconds shown_lines_patience{2};
-/// How often Kubeflow Trainer is told of progress at most, how long it may take to hear the last,
-/// and the token that it wants to see.
-inline constexpr std::chrono::seconds kubeflow_pause{5};
-inline constexpr std::chrono::milliseconds kubeflow_farewell{1000};
-inline constexpr std::size_t kubeflow_token_bytes = 16 * 1024;
 /// Connections to the status server, and those of them that follow events: there is always room for
 /// a probe.
 inline constexpr std::size_t status_connections = 16;

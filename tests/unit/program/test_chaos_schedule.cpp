@@ -32,7 +32,7 @@ std::string steps_of(const std::string& plan, int count) {
                         step->signal == SIGSTOP   ? "STOP"
                         : step->signal == SIGCONT ? "CONT"
                                                   : "",
-                        step->target_in(4), step->at / 1ms, step->fault.empty() ? "" : " begins");
+                        step->target_in(4), step->time / 1ms, step->fault.empty() ? "" : " begins");
   }
   return text;
 }
@@ -59,15 +59,15 @@ TEST_CASE("chaos schedule: a slow worker runs a tenth of the time, and on at the
 TEST_CASE("chaos schedule: a cut has a beginning and an end", "[program]") {
   chaos_schedule schedule(parse_chaos_plan("cut=node:1@2s+5s"));
   const chaos_step begin = schedule.next().value();
-  CHECK(begin.what == chaos_step::act::cut);
-  CHECK(begin.of == chaos_fault::target::node);
+  CHECK(begin.what == chaos_step::action::cut);
+  CHECK(begin.target == chaos_fault::target::node);
   CHECK(begin.number == 1);
-  CHECK(begin.at == 2s);
-  CHECK(begin.until == 7s);
+  CHECK(begin.time == 2s);
+  CHECK(begin.end == 7s);
   CHECK(begin.fault == "cut=node:1@2s+5s");
   const chaos_step end = schedule.next().value();
-  CHECK(end.what == chaos_step::act::mend);
-  CHECK(end.at == begin.until);
+  CHECK(end.what == chaos_step::action::restore);
+  CHECK(end.time == begin.end);
   CHECK(end.fault.empty());
   CHECK_FALSE(schedule.next());
 }
@@ -85,8 +85,8 @@ TEST_CASE("chaos schedule: random faults follow from their seed", "[program]") {
   elastic::duration last_time{};
   while (begins < 200) {
     const chaos_step step = *schedule.next();
-    REQUIRE(step.at >= last_time);
-    last_time = step.at;
+    REQUIRE(step.time >= last_time);
+    last_time = step.time;
     if (step.fault.empty()) continue;
     ++begins;
     ranks.insert(step.target_in(4));

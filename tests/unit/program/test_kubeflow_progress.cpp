@@ -47,8 +47,8 @@ TEST_CASE("kubeflow: where it wants to be told", "[program]") {
     CAPTURE(entry.url);
     const auto server = server_of(entry.url);
     REQUIRE(server);
-    CHECK(server->at.host == entry.host);
-    CHECK(server->at.port == entry.port);
+    CHECK(server->address.host == entry.host);
+    CHECK(server->address.port == entry.port);
     CHECK(server->uses_tls == entry.uses_tls);
     CHECK(server->target == entry.target);
   }

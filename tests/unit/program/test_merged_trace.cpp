@@ -17,7 +17,7 @@ using elastic::journal_contents;
 using elastic::journal_record;
 using elastic::test::journal_of;
 using elastic::test::spans_of;
-using elasticrun::clock_shifts;
+using elasticrun::clock_offsets;
 using elasticrun::merged_trace;
 using json = nlohmann::json;
 
@@ -25,10 +25,10 @@ TEST_CASE("merged trace: clocks are aligned by the rounds that nodes have in com
   const journal_contents first_journal = journal_of("host0", 0);
   const journal_contents ahead_journal = journal_of("host1", 7'000'000);
   const journal_contents behind_journal = journal_of("host2", -300'000);
-  using shifts = std::vector<std::optional<std::int64_t>>;
-  CHECK(clock_shifts({first_journal, ahead_journal, behind_journal}) ==
-        shifts{0, -7'000'000, 300'000});
-  CHECK(clock_shifts({}).empty());
+  using offsets = std::vector<std::optional<std::int64_t>>;
+  CHECK(clock_offsets({first_journal, ahead_journal, behind_journal}) ==
+        offsets{0, -7'000'000, 300'000});
+  CHECK(clock_offsets({}).empty());
   const json trace = json::parse(merged_trace({first_journal, ahead_journal}));
   const auto spans = spans_of(trace.at("traceEvents"));
   REQUIRE(spans.size() == 26);
@@ -36,16 +36,16 @@ TEST_CASE("merged trace: clocks are aligned by the rounds that nodes have in com
 }
 
 TEST_CASE("merged trace: a clock that met no other is left as it is", "[program]") {
-  using shifts = std::vector<std::optional<std::int64_t>>;
+  using offsets = std::vector<std::optional<std::int64_t>>;
   journal_contents other_journal = journal_of("host1", 5'000'000);
   for (journal_record& record : other_journal.records) record.event.run_id += record.event.run_id;
-  CHECK(clock_shifts({journal_of("host0", 0), other_journal}) == shifts{0, std::nullopt});
+  CHECK(clock_offsets({journal_of("host0", 0), other_journal}) == offsets{0, std::nullopt});
   // Another run with the same run id.
-  CHECK(clock_shifts({journal_of("host0", 0), journal_of("host1", 7'200'000'000)}) ==
-        shifts{0, std::nullopt});
+  CHECK(clock_offsets({journal_of("host0", 0), journal_of("host1", 7'200'000'000)}) ==
+        offsets{0, std::nullopt});
   // Nodes of one round each have nobody to be compared with.
   const journal_contents single_journal = journal_of("host1", 5'000'000, 1);
-  CHECK(clock_shifts({journal_of("host0", 0), single_journal}) == shifts{0, std::nullopt});
+  CHECK(clock_offsets({journal_of("host0", 0), single_journal}) == offsets{0, std::nullopt});
 }
 
 TEST_CASE("merged trace: a clock is aligned by way of others", "[program]") {
@@ -59,8 +59,8 @@ TEST_CASE("merged trace: a clock is aligned by way of others", "[program]") {
   for (journal_record& record : third_journal.records) {
     if (record.event.round == 1) record.event.round = 10;
   }
-  using shifts = std::vector<std::optional<std::int64_t>>;
-  CHECK(clock_shifts({first_journal, second_journal, third_journal}) == shifts{0, -100, -1000});
+  using offsets = std::vector<std::optional<std::int64_t>>;
+  CHECK(clock_offsets({first_journal, second_journal, third_journal}) == offsets{0, -100, -1000});
 }
 
 TEST_CASE("merged trace: hostile numbers of journals make a trace all the same", "[program]") {

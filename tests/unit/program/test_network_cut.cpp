@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <program/chaos/cut_links.hpp>
+#include <program/chaos/network_cut.hpp>
 
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
@@ -16,11 +16,11 @@
 #include <optional>
 #include <string>
 
-namespace cut_links_tests {
+namespace network_cut_tests {
 
 using elastic::detail::unique_fd;
-using elasticrun::join_cut;
-using elasticrun::links_cut;
+using elasticrun::cut_new_socket;
+using elasticrun::network_cut;
 
 // 127.0.0.1 or ::, which takes IPv4, too.
 sockaddr_storage loopback(int family, in_port_t port = 0) {
@@ -58,12 +58,12 @@ struct port {
 
 struct link {
   explicit link(const port& target) : client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    join_cut(client.get());
+    cut_new_socket(client.get());
     const sockaddr_storage address = loopback(AF_INET, target.number);
     REQUIRE(::connect(client.get(), reinterpret_cast<const sockaddr*>(&address),
                       sizeof(sockaddr_in)) == 0);
     server = unique_fd(::accept4(target.listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    join_cut(server.get());
+    cut_new_socket(server.get());
   }
 
   unique_fd client;
@@ -84,7 +84,7 @@ std::string receive(const unique_fd& socket, int patience_ms = 20'000) {
                   : std::string(text, static_cast<std::size_t>(size));
 }
 
-std::optional<links_cut> cut;
+std::optional<network_cut> cut;
 
 bool can_cut() {
   try {
@@ -179,7 +179,7 @@ TEST_CASE("cut links: what a process says to itself goes on, and so does all of 
   };
   for (const link* connection : {&first_link, &second_link}) check(*connection);
   // Another one, which ends before the first.
-  std::optional<links_cut> second_cut(std::in_place);
+  std::optional<network_cut> second_cut(std::in_place);
   cut.reset();
   for (const link* connection : {&first_link, &second_link}) check(*connection);
   second_cut.reset();
@@ -187,4 +187,4 @@ TEST_CASE("cut links: what a process says to itself goes on, and so does all of 
   for (const link* connection : {&first_link, &second_link, &third_link}) check(*connection);
 }
 
-}  // namespace cut_links_tests
+}  // namespace network_cut_tests

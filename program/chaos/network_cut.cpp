@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-#include <program/chaos/cut_links.hpp>
+#include <program/chaos/network_cut.hpp>
 
 #include <elastic/base/error.hpp>
 #include <elastic/net/detail/socket_hook.hpp>
@@ -28,9 +28,10 @@ namespace elasticrun {
 
 namespace {
 
-std::atomic<int> cuts_of_process{0};
+std::atomic<int> cut_count{0};
 
-/// What this process signs by. No other one has it: two that are cut off do not meet.
+/// The key of the signatures. Each process has its own, so that two processes that are cut off do
+/// not reach each other.
 const std::array<std::uint32_t, 4>& cut_key() {
   static const std::array<std::uint32_t, 4> key = [] {
     std::random_device device;
@@ -50,7 +51,7 @@ bool is_tcp(int fd) {
   return (family == AF_INET || family == AF_INET6) && socket_option(fd, SO_PROTOCOL) == IPPROTO_TCP;
 }
 
-/// Those of this process. Its standard streams are whoever's that started it.
+/// The TCP sockets of this process. Its standard streams belong to the process that started it.
 std::vector<int> tcp_sockets() {
   std::vector<int> sockets;
   std::error_code failure;
@@ -63,13 +64,15 @@ std::vector<int> tcp_sockets() {
   return sockets;
 }
 
-/// All addresses of a family, those of IPv4 as IPv6 writes them, or one of each.
+/// The prefix of all IPv4 addresses.
 sockaddr_storage any_ipv4() {
   sockaddr_storage address{};
   address.ss_family = AF_INET;
   return address;
 }
 
+/// The prefix of all IPv6 addresses.
+/// @param is_mapped  of those that stand for IPv4 addresses
 sockaddr_storage any_ipv6(bool is_mapped) {
   sockaddr_in6 any{};
   any.sin6_family = AF_INET6;
@@ -79,13 +82,13 @@ sockaddr_storage any_ipv6(bool is_mapped) {
   return address;
 }
 
-enum class peers { all, one };
+enum class address_kind { prefix, peer };
 
-/// Sets the key for what goes to these addresses and comes from there, or takes it away.
-bool set_key(int fd, const sockaddr_storage& address, peers of, bool is_cut) {
+/// Sets or removes the key for the traffic with an address or with all addresses of a prefix.
+bool set_key(int fd, const sockaddr_storage& address, address_kind kind, bool is_cut) {
   tcp_md5sig signature{};
   signature.tcpm_addr = address;
-  if (of == peers::all) signature.tcpm_flags = TCP_MD5SIG_FLAG_PREFIX;
+  if (kind == address_kind::prefix) signature.tcpm_flags = TCP_MD5SIG_FLAG_PREFIX;
   if (is_cut) {
     signature.tcpm_keylen = sizeof cut_key();
     std::memcpy(signature.tcpm_key, cut_key().data(), sizeof cut_key());
@@ -94,25 +97,26 @@ bool set_key(int fd, const sockaddr_storage& address, peers of, bool is_cut) {
 }
 
 bool set_keys(int fd, bool is_cut) {
-  if (socket_option(fd, SO_DOMAIN) == AF_INET) return set_key(fd, any_ipv4(), peers::all, is_cut);
-  const bool was_set = set_key(fd, any_ipv6(false), peers::all, is_cut);
-  return set_key(fd, any_ipv6(true), peers::all, is_cut) || was_set;
+  if (socket_option(fd, SO_DOMAIN) == AF_INET)
+    return set_key(fd, any_ipv4(), address_kind::prefix, is_cut);
+  const bool was_set = set_key(fd, any_ipv6(false), address_kind::prefix, is_cut);
+  return set_key(fd, any_ipv6(true), address_kind::prefix, is_cut) || was_set;
 }
 
-void mend(int fd) {
+void restore(int fd) {
   set_keys(fd, false);
-  // What was accepted meanwhile has the port's key for its own peer.
+  // A socket that was accepted meanwhile has inherited the port's key, for its own peer.
   sockaddr_storage peer{};
   socklen_t size = sizeof peer;
   if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0) return;
-  set_key(fd, peer, peers::one, false);
+  set_key(fd, peer, address_kind::peer, false);
 }
 
 }  // namespace
 
-links_cut::links_cut() {
-  ++cuts_of_process;
-  elastic::detail::tcp_socket_hook = join_cut;
+network_cut::network_cut() {
+  ++cut_count;
+  elastic::detail::tcp_socket_hook = cut_new_socket;
   int failure = 0;
   for (const int fd : tcp_sockets()) {
     if (set_keys(fd, true)) {
@@ -122,19 +126,19 @@ links_cut::links_cut() {
     }
   }
   if (failure == 0 || count_ > 0) return;
-  --cuts_of_process;
+  --cut_count;
   throw elastic::error(elastic::errc::not_supported,
                        fmt::format("the kernel cannot sign TCP segments (TCP_MD5SIG): {}",
                                    std::generic_category().message(failure)));
 }
 
-links_cut::~links_cut() {
-  if (--cuts_of_process > 0) return;
-  for (const int fd : tcp_sockets()) mend(fd);
+network_cut::~network_cut() {
+  if (--cut_count > 0) return;
+  for (const int fd : tcp_sockets()) restore(fd);
 }
 
-void join_cut(int fd) {
-  if (cuts_of_process > 0) set_keys(fd, true);
+void cut_new_socket(int fd) {
+  if (cut_count > 0) set_keys(fd, true);
 }
 
 }  // namespace elasticrun
