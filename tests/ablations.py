@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The elastic authors
 # SPDX-License-Identifier: MIT
-"""Shows what each rule of a job's servers is for: leaves it out, and a simulation goes wrong.
+"""Shows the purpose of each rule of a job's servers: without it, a simulation goes wrong.
 
   ablations.py [--build DIR] [--seeds N] [--only WORDS]
-  ablations.py --check    only looks whether the rules still stand where they are changed
+  ablations.py --check    only checks that the text of each rule is still in its file
 
 docs/design/leaders.md and rendezvous.md have the rules. One at a time is changed in a copy that is
 compiled and linked with the simulations and with the rest of the library in the build directory
 (libelastic.a and test_main have to be there). Each simulation then runs with up to so many seeds.
-If none goes wrong, because it takes more faults at once than are likely, the scripted tests run. A
-rule without which nothing goes wrong is one that no test needs; that makes the exit status 1.
+If none goes wrong, because that takes an unlikely number of faults at once, the scripted tests run.
+If nothing goes wrong without a rule, no test needs it, and the exit status is 1.
 """
 
 import argparse
@@ -44,8 +44,8 @@ LINK = "rendezvous/native/detail/impl/rendezvous_link.ipp"
 FORMER = "rendezvous/native/detail/impl/former_world.ipp"
 COORDINATOR = "rendezvous/native/impl/rendezvous_coordinator.ipp"
 
-# What the rule says, where it stands, what stands there, what is put in its place, and which
-# simulations may notice.
+# The rule, its file, the text there, the text that replaces it, and the simulations that may
+# notice.
 RULES = [
     ("a voter is bound to one leader at a time",
      VOTE, "chosen_.rules.promises", "false", "vote candidates one_way"),
@@ -59,14 +59,14 @@ RULES = [
     ("a leader's own node lives by its lease",
      LINK, "connector_->reaches_own_process() ? fencing::of_step_down(grace) : "
      "fencing::of_end(grace)", "fencing::of_end(grace)", "candidates one_way"),
-    ("who follows a leader that resigned waits only for nodes that it knows",
+    ("the successor of a leader that resigned waits only for nodes that it knows",
      LINK, "is_known && has_server_resigned_", "has_server_resigned_", "candidates one_way"),
-    ("... and any other new server for none",
+    ("... and any other new server waits for none",
      LINK, "is_known && has_server_resigned_", "is_known", "candidates one_way"),
-    ("... nor for those that it may know from a greeting that was in vain",
+    ("... nor for nodes that it may know from a greeting without an answer",
      LINK, "    has_server_resigned_ = false;\n    co_return false;", "    co_return false;",
      "candidates one_way"),
-    ("... and nobody waits for the own node of one that resigns",
+    ("... and nobody waits for the own node of a leader that resigns",
      LINK, "has_server_resigned_ = !connector_->reaches_own_process();",
      "has_server_resigned_ = true;", "candidates one_way"),
     ("a voter that left supports its leader no longer than it could not vote",
@@ -75,7 +75,7 @@ RULES = [
     ("... and another agent in its place may be lost",
      VOTE, "const bool is_its_own_end = has_retired && voter.reached_at <= *voter.retired_at;",
      "const bool is_its_own_end = has_retired;", "vote candidates one_way"),
-    ("nodes are told only what a majority has",
+    ("nodes learn only what a majority has",
      CANDIDATE, "return votes_->is_kept();", "return true;", "candidates one_way"),
     ("a new leader takes over the round of the former one",
      COORDINATOR, "for (const std::uint64_t number : kept.members) expect(number, now + "
@@ -83,32 +83,32 @@ RULES = [
     ("any join accounts for its node",
      COORDINATOR, "request.after < state_.round && !is_inherited_", "request.after < state_.round",
      "candidates one_way"),
-    ("a candidate that knows nothing votes only when what it promised before is void",
+    ("a candidate that knows nothing votes only when any earlier promise of it is void",
      VOTE, "chosen_.rules.blank_waits", "false", "vote candidates one_way"),
-    ("a leader that may not know the newest round waits until that is over",
+    ("a leader that may not know the newest round waits until that round is over",
      VOTE, "&& chosen_.rules.uncertainty", "&& false", "vote candidates one_way"),
     ("a doubt outlives the leader that had it",
      VOTE, "(!is_known || value_.is_uncertain)", "!is_known", "vote candidates one_way"),
-    ("who loses an election resigns",
+    ("the loser of an election resigns",
      VOTE, "say_to_asked({term_, false});", "", "vote candidates one_way"),
     ("a voter refuses older terms",
      VOTE, "chosen_.rules.terms", "false", "vote candidates one_way"),
     ("a node refuses leaders of older terms",
      CONNECTOR, "if (!leads || leads->term < term_) continue;", "if (!leads) continue;",
      "candidates one_way"),
-    ("terms go on from the time of day",
+    ("terms continue from the time of day",
      VOTE, "term_ = std::max(term_ + 1, wall_ + elapsed.count());", "++term_;",
      "vote candidates one_way"),
-    ("who gives up by silence hangs up when its workers are gone",
+    ("a node that gives up by silence hangs up when its workers are gone",
      LINK, "is_lost && has_workers ? fence() : known_alive_at_ + patience",
      "known_alive_at_ + patience", "candidates one_way native"),
-    ("a node of a round that meets again ends it, also where others have finished",
+    ("a node of a round that meets again ends the round, even if others have finished",
      COORDINATOR, "if (some_finished_ && !entry.has_finished) {", "if (false) {",
      "candidates one_way native"),
-    ("how long a node may live counts from what it said, not from when it was answered",
+    ("a node's time counts from its message, not from the answer",
      LINK, "known_alive_at_ = unanswered_.front();", "known_alive_at_ = time_->now();",
      "candidates one_way native"),
-    ("how long a node may live counts from its greeting, not from the welcome",
+    ("a node's time counts from its greeting, not from the welcome",
      LINK, "known_alive_at_ = greeted_at;", "known_alive_at_ = time_->now();",
      "candidates one_way native"),
     ("a leader stays until all nodes know of the end",
@@ -120,11 +120,11 @@ RULES = [
      FORMER, "if (!was_last_ || !was_served_here_ ||", "if (!was_served_here_ ||", "native"),
     ("... and the server is where the former one was",
      FORMER, "if (!was_last_ || !was_served_here_ ||", "if (!was_last_ ||", "native"),
-    ("... of which a node that stood by tells, too",
+    ("... which a node that stood by reports, too",
      COORDINATOR, "if (had_server && !is_elected_)", "if (false)", "native"),
-    ("rounds are counted on from the greatest that a node tells",
+    ("rounds continue from the greatest that a node reports",
      COORDINATOR, "next_round_ = std::max(next_round_, round);", "", "native"),
-    ("restarts are the most that anybody tells",
+    ("restarts are the greatest count that a node reports",
      COORDINATOR, "restarts_ = std::max(restarts_, request.former->restarts);", "", "native"),
     ("a node is gone only if both of its connections end",
      COORDINATOR, "if (!entry.link_ended_at || entry.witness) return silent_until;",
@@ -132,7 +132,7 @@ RULES = [
     ("... also if the second one is still to come",
      COORDINATOR, "return entry.has_witness ? silent_until : *entry.link_ended_at",
      "return *entry.link_ended_at", "native"),
-    ("... and those of before the node came back are forgotten",
+    ("... and connections from before the node came back are forgotten",
      COORDINATOR, "if (node.witness) drop(*node.witness);", "", "native"),
 ]
 
@@ -153,7 +153,7 @@ def source_of(file):
 def missing_rules():
     for rule, file, text, _, _ in RULES:
         if " ".join(text.split()) not in " ".join(source_of(file).read_text("utf-8").split()):
-            yield f"{file}: what is to be changed is not there any more: {rule}"
+            yield f"{file}: the text to replace is gone: {rule}"
 
 
 def without(file, text, instead):
