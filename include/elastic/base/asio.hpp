@@ -3,7 +3,7 @@
 #pragma once
 
 // The one place that knows which Asio is under us, and everything that this library uses of it.
-// Opt-in: a header that declares tasks needs base/task.hpp alone; whoever runs them includes this
+// Opt-in: a header that declares tasks needs base/task.hpp alone; code that runs them includes this
 // or the headers of Asio that it uses.
 
 #include <elastic/base/task.hpp>

@@ -21,7 +21,7 @@ class event_flag {
   /// Makes the condition true and wakes all that wait. Further calls do nothing.
   ELASTIC_DECL void set();
 
-  /// Makes the condition false again; who was woken before stays awake.
+  /// Makes the condition false again; coroutines that were woken before stay awake.
   void reset() { is_set_ = false; }
 
   bool is_set() const { return is_set_; }

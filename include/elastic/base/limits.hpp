@@ -259,7 +259,7 @@ inline constexpr std::chrono::hours exclusion_time{24 * 30};
 inline constexpr std::chrono::milliseconds stop_request_patience{500};
 /// Why a job has ended, for all nodes.
 inline constexpr std::size_t ending_text_bytes = 1024;
-/// Why a job pauses, with who wants it and where.
+/// Why a job pauses, with the user and the node that want it.
 inline constexpr std::size_t pause_text_bytes = 1024;
 /// Commands that it carries out at a time, the reason in one, and the time that one may give.
 inline constexpr std::size_t status_commands = 4;
@@ -278,7 +278,7 @@ inline constexpr std::size_t viewed_exits = 512;
 inline constexpr std::size_t node_report_bytes = 30 * 1024;
 inline constexpr int node_reports_at_once = 3;
 inline constexpr int node_events_per_second = 8;
-/// How soon a node tells more, and the server of the rendezvous who is there.
+/// The pause between two reports of a node, and between two rosters of the rendezvous' server.
 inline constexpr std::chrono::milliseconds node_report_pause{100};
 /// What is heard of a node in a second: several times what it tells, since the network may hold
 /// that up and bring it at once.

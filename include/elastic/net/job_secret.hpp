@@ -20,7 +20,7 @@ ELASTIC_DECL std::shared_ptr<const job_secret_state> make_job_secret_state(std::
 
 }  // namespace detail
 
-/// What the agents of a job know and nobody else does: who holds it may take part.
+/// What the agents of a job know and nobody else does: an agent that holds it may take part.
 ///
 /// Copies share one state. No member shows the bytes, and no message of this library does.
 ///

@@ -64,7 +64,7 @@ class message_connector {
   /// Why a `connect` that was cancelled had not come to an end, for people; empty: not known.
   virtual std::string problem() const { return {}; }
 
-  /// Whether who was connected to has shown that it is the one that was looked for. It may have to
+  /// Whether the other side has shown that it is the one that was looked for. It may have to
   /// be silent for a while all the same.
   virtual bool knows_other_side() const { return false; }
 

@@ -22,7 +22,7 @@ struct journal_contents {
   /// How many whole lines are no records, and what is wrong with the first.
   std::int64_t refused_lines = 0;
   std::string first_refusal;
-  /// The last line has no end: whoever wrote it was ended meanwhile.
+  /// The last line has no end: its writer ended meanwhile.
   bool is_torn = false;
 };
 

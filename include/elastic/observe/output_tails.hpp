@@ -34,7 +34,7 @@ struct output_reader {
   bool may_hang = false;
 };
 
-/// Where an agent offers what its workers wrote last, to whoever shows the job; see
+/// Where an agent offers the last output of its workers to viewers of the job; see
 /// `agent_services::tails`.
 ///
 /// Thread-safety: any thread.
@@ -43,7 +43,7 @@ class output_tails : public std::enable_shared_from_this<output_tails> {
   /// Of the worker of a rank; none if it is not of this node.
   using source = std::function<std::optional<output_reader>(std::int64_t rank)>;
 
-  /// For the agent: whoever asks is answered by this from now on, which is called on the executor.
+  /// For the agent: from now on `answers` serves all requests; it is called on the executor.
   ELASTIC_DECL void open(asio::any_io_executor executor, source answers);
 
   /// Nobody is answered any more. To be called on that executor, if anybody may ask.

@@ -83,7 +83,7 @@ struct process_set_services {
 ///
 ///     process_set workers(strand, services);
 ///     for (std::size_t i = 0; i < count; ++i) co_await workers.start(i, worker);
-///     for (;;) {                                   // restarts whoever ends
+///     for (;;) {                                   // restarts each process that ends
 ///       process_end end = co_await workers.next_end();
 ///       co_await workers.clear(end.index);
 ///       co_await workers.start(end.index, worker);
@@ -131,7 +131,7 @@ class process_set {
   /// by `stop` with the same plan, which goes on from there.
   ELASTIC_DECL void begin_stop(stop_plan plan);
 
-  /// Stops all: the plan's signal to each at once, one grace for all, SIGKILL for who is left;
+  /// Stops all: the plan's signal to each at once, one grace for all, SIGKILL for the rest;
   /// then clears every slot. When it returns, nothing runs and all output is written, except
   /// what a console did not take within the grace (`limits::console_after_stop` at least), nor a
   /// file that hangs `limits::file_after_stop` later. The ends stay to be told by `next_end` and
@@ -228,7 +228,7 @@ class process_set {
   ELASTIC_DECL static task<void> all_cleared(state_pointer self);
   ELASTIC_DECL static task<void> clear_in(state_pointer self, std::size_t index);
 
-  // In the background, so that who waits for it may stop waiting, and two may wait.
+  // In the background, so that a caller may stop waiting, and two may wait.
   ELASTIC_DECL static void begin_clearing(state& self, const slot_pointer& slot);
 
   // Ends what is left of a tree, or gives it up if nothing goes on in any of its processes.

@@ -63,7 +63,7 @@ struct rendezvous_parameters {
   /// Further settings of the backend, the `--rdzv-conf` pairs.
   std::map<std::string, std::string, std::less<>> conf;
 
-  /// What the agents of the job know and nobody else does: only who holds it takes part. None: as
+  /// What the agents of the job know and nobody else does: only agents with it take part. None: as
   /// `secret_file` of `conf` says.
   std::optional<job_secret> secret;
 

@@ -51,7 +51,7 @@ class key_value_engine {
 
   using change_pointer = std::shared_ptr<const change>;
 
-  /// Who waits or watches. Told once for each wait, unless it was cancelled; a call that crosses
+  /// Waits or watches. Called once for each wait, unless that was cancelled; a call that crosses
   /// the cancellation is possible.
   class listener {
    public:

@@ -28,7 +28,7 @@ class store {
  public:
   virtual ~store() = default;
 
-  /// Stores `value` under `key` and wakes who waits for it.
+  /// Stores `value` under `key` and wakes the operations that wait for it.
   virtual task<void> set(std::string key, std::string value) = 0;
 
   /// The value of `key`; waits until the key exists.

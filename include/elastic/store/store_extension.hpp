@@ -56,7 +56,7 @@ class store_extension {
 
   virtual ~store_extension() = default;
 
-  /// The first bytes of its clients. The first of them is none of the store's: 32 or above.
+  /// The first bytes of its clients. The first byte is at least 32, so it is no TCPStore operation.
   virtual std::string_view greeting() const = 0;
 
   /// Runs as long as the server does, on its strand; cancelled when it stops.

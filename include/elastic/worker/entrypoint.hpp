@@ -49,7 +49,7 @@ class function_table {
   /// Errors: `errc::invalid_argument` if no function has this name, or several.
   ELASTIC_DECL std::shared_ptr<const registered_function> find(const std::string& name);
 
-  /// Whether main has asked for calls: a program that does not would begin anew in each worker.
+  /// Whether main has asked for calls: a program that does not would start over in each worker.
   ELASTIC_DECL void note_main();
   ELASTIC_DECL bool main_asks();
 

@@ -193,7 +193,7 @@ class ring : public std::enable_shared_from_this<ring> {
   asio::any_io_executor executor_;
   std::unique_ptr<ring_queue> queue_;
   // A second descriptor of the queue's, since liburing closes that by a call that ThreadSanitizer
-  // does not see: to it, whoever got the number next would race with this.
+  // does not see: to it, the next owner of the number would race with this.
   unique_fd watched_;
   // Borrows it.
   asio::posix::stream_descriptor readiness_;

@@ -26,12 +26,12 @@ namespace elastic::detail {
 class abandonable {
  public:
   virtual ~abandonable() = default;
-  /// Destroys who waits.
+  /// Destroys the coroutines that wait.
   virtual void abandon() noexcept = 0;
 };
 
-/// Knows, for each execution context, who holds coroutines that wait on it. A coroutine may itself
-/// own what it waits in, so that nobody else would destroy it when the context ends.
+/// Knows, for each execution context, the holders of coroutines that wait on it. A coroutine may
+/// itself own what it waits in, so that nobody else would destroy it when the context ends.
 ///
 /// Thread-safety: every member may be called from any thread.
 class waiting_room final : public asio::execution_context::service {
@@ -56,7 +56,7 @@ class waiting_room final : public asio::execution_context::service {
 ///
 /// In the place of Asio's experimental channel, which (in 1.22) loses what is sent after a receive
 /// was cancelled, and has error codes of its own.
-/// Who is woken no longer needs this object: it may be destroyed before they run.
+/// A coroutine that was woken no longer needs this object, which may be destroyed before it runs.
 template <class Key, class... Results>
 class waiters {
  public:
@@ -73,7 +73,7 @@ class waiters {
   /// Waits until it is woken under `key`, which nobody else waits or waited under.
   ///
   /// Result: what it was woken with. Errors: the code that it was woken with.
-  /// Cancellation: all types; throws `operation_aborted`. Who was woken is not cancelled any more.
+  /// Cancellation: all types, until it is woken; throws `operation_aborted`.
   auto wait(Key key) {
     return asio::async_initiate<const asio::use_awaitable_t<>, void(asio::error_code, Results...)>(
         start_wait(), asio::use_awaitable, this, key);
@@ -82,7 +82,7 @@ class waiters {
   bool empty() const { return waiting_->places.empty(); }
   std::size_t size() const { return waiting_->places.size(); }
 
-  /// The key of who is woken next.
+  /// The key of the coroutine that is woken next.
   const Key& first() const { return waiting_->places.begin()->first; }
 
   void wake_first(asio::error_code failure, Results... results) {
@@ -90,18 +90,18 @@ class waiters {
   }
 
  private:
-  // Its destruction without `resume` destroys who waits.
+  // Its destruction without `resume` destroys the coroutine that waits.
   class waiter {
    public:
     virtual ~waiter() = default;
     virtual void resume(asio::error_code failure, Results... results) = 0;
-    /// The last one gone: the context need not end who waits there any more.
+    /// The last one is gone: the context need not end the coroutines that wait there any more.
     virtual void leave_room(const std::shared_ptr<abandonable>& holder) = 0;
   };
 
   struct table final : abandonable, std::enable_shared_from_this<table> {
     void abandon() noexcept override {
-      // Out of here first: who is destroyed may destroy the object that this belongs to.
+      // Out of here first: a coroutine that is destroyed may destroy the owner of this object.
       const auto leaving = std::exchange(places, {});
     }
     std::map<Key, std::unique_ptr<waiter>> places;

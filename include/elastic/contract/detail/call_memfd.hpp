@@ -61,7 +61,7 @@ class call_memfd {
   /// How many bytes an answer may have.
   std::size_t room() const { return room_; }
 
-  /// The arguments, as they were written by `make`, or by whoever had the file meanwhile.
+  /// The arguments, as `make` wrote them, or another process that had the file meanwhile.
   /// Errors: `errc::file_access`.
   ELASTIC_DECL std::string arguments() const;
 

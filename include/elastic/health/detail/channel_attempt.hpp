@@ -128,7 +128,7 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   ELASTIC_DECL bool can_save(int local_rank) const;
   ELASTIC_DECL static std::string name_of(const connection& client);
 
-  // Result: whether it was taken; who does not read is disconnected.
+  // Result: whether it was taken; a client that does not read is disconnected.
   ELASTIC_DECL bool send(connection& client, const std::string& line);
   ELASTIC_DECL void send_all(const agent_message& message);
   ELASTIC_DECL void refuse(connection& client, const std::string& why);

@@ -18,13 +18,13 @@
 
 namespace elastic::detail {
 
-/// The agent's side of the control channel: a Unix socket at which the workers of this node say
-/// how they are and are told what to do, and the watch over who is hung.
+/// The agent's side of the control channel: a Unix socket at which the workers of this node report
+/// their state and receive requests, and the watch for hung workers.
 ///
-/// The socket has an abstract name, which leaves no file; who is not of this process's user, root
-/// or a worker is not let in. Whatever a worker writes, it can neither block nor end the agent, nor
+/// The socket has an abstract name, which leaves no file; a process of neither this user nor root
+/// nor a worker is refused. Whatever a worker writes, it can neither block nor end the agent, nor
 /// make it keep more than one line of it: what is not of the protocol ends the connection, with a
-/// line in the log; who does not read what it is sent is disconnected; who writes much is read
+/// line in the log; a client that does not read is disconnected; one that writes much is read
 /// slowly.
 ///
 /// Nothing here wakes up by itself but for the next time-out that is due.

@@ -25,7 +25,7 @@ class byte_stream {
   /// Sends all of the bytes.
   virtual task<void> write(std::string bytes) = 0;
 
-  /// Ends the connection at once; whoever waits is told.
+  /// Ends the connection at once; operations that wait end with an error.
   virtual void close() = 0;
 };
 

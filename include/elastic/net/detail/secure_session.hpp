@@ -16,7 +16,7 @@ inline constexpr std::string_view peer_has_no_secret =
 inline constexpr std::string_view own_secret_is_missing =
     "the other side has a secret, this node has none (--rdzv-conf secret_file)";
 
-/// Which end of a connection this is: who connected, or who was connected to.
+/// The end of a connection: the one that connected, or the one that accepted.
 enum class session_role { client, server };
 
 /// One end of a connection between two agents that hold the secret of their job, without its

@@ -116,7 +116,7 @@ ELASTIC_DECL task<std::vector<asio::ip::address>> resolve_addresses(std::string 
   asio::error_code not_an_address;
   const auto literal = asio::ip::make_address(host, not_an_address);
   if (!not_an_address) co_return std::vector<asio::ip::address>(1, literal);
-  // Not the resolver's own thread: whoever waits for that one cannot be cancelled before a name
+  // Not the resolver's own thread: a wait for that one cannot be cancelled before a name
   // server has answered.
   std::function<std::vector<asio::ip::address>()> look_up = [host] { return look_up_name(host); };
   co_return co_await run_blocking(std::move(look_up));

@@ -14,7 +14,7 @@
 
 namespace elastic::detail {
 
-/// Who asks a status server for a command, and what that can do.
+/// The client that asks a status server for a command, and its rights.
 struct command_peer {
   /// The user of the process at the other end of a Unix socket; none: it came by TCP.
   std::optional<std::uint32_t> user = {};
@@ -34,7 +34,7 @@ ELASTIC_DECL std::variant<job_command, status_answer> read_command(const http_re
                                                                    std::string_view body,
                                                                    const command_peer& peer);
 
-/// What came of it: as JSON, or as text for who wants that.
+/// The outcome: as JSON, or as text for clients that want text.
 ELASTIC_DECL status_answer command_answer(const http_request_head& request,
                                           const command_outcome& outcome);
 

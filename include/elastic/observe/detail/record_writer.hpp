@@ -66,7 +66,7 @@ class record_writer : public std::enable_shared_from_this<record_writer> {
 
   const record_writer_options options_;
   const bool may_hang_;
-  // Of whoever writes.
+  // Only the side that writes uses these.
   unique_fd file_;
   std::uint64_t size_ = 0;
   bool is_torn_ = false;

@@ -30,7 +30,7 @@ struct status_answer {
 };
 
 /// What is answered, without I/O.
-/// @param view    what the job is at; called once at most, and not for who is refused
+/// @param view    the state of the job; called once at most, and not for a request that is refused
 /// @param now_us  the time of day, in microseconds since 1970
 ELASTIC_DECL status_answer answer_of(const http_request_head& request, const status_gate& gate,
                                      const std::function<job_view()>& view, std::int64_t now_us);

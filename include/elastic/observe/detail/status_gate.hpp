@@ -11,7 +11,7 @@
 
 namespace elastic::detail {
 
-/// Who may ask a status server.
+/// Which clients may ask a status server.
 struct status_gate {
   /// What "Host" may name besides IP addresses and "localhost", in small letters: a page of another
   /// host's name, which leads here, is not to read what is here.

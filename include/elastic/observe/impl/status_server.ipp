@@ -407,7 +407,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     shown.body = output_json(rank, tails);
   }
 
-  /// Who does not read in time is left.
+  /// A client that does not read in time is disconnected.
   static task<void> send(self_pointer self, client_pointer to, std::string text) {
     time_source& time = *self->options_.time;
     task<void> writing = to->stream->write(std::move(text));
@@ -466,7 +466,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     time_point next_tick = time.now();
     time_point look_again = time_point::max();
     std::int64_t progress_sent_us = monitor.now_us();
-    // Whoever begins to follow may have looked before the last change.
+    // A client that begins to follow may have looked before the last change.
     std::int64_t changes = 0;
     time_point next_change = time.now();
     co_await send(self, to, "retry: 1000\n\n");

@@ -41,7 +41,7 @@ class console_writer final : public output_sink {
   ELASTIC_DECL task<void> wait_for_room();
 
   // Waits by an epoll of its own around the target: Asio makes what it waits for not block, which
-  // everybody who has the same stdout would feel.
+  // all processes with the same stdout would notice.
   ELASTIC_DECL bool open_room();
   ELASTIC_DECL void give_up(int number);
 

@@ -34,7 +34,7 @@ struct guard_message {
 inline constexpr int guard_socket = 3;
 inline constexpr int guard_agent = 4;
 
-/// A byte to a guard that is none of a signal: end the tree.
+/// A byte to a guard that is no signal number: end the tree.
 inline constexpr unsigned char guard_end_tree = 255;
 
 /// The first argument of a guard of this form of the protocol: of another it refuses to work.

@@ -46,7 +46,7 @@ ELASTIC_DECL std::optional<process_entry> parse_process_stat(std::string_view te
 ELASTIC_DECL std::vector<process_entry> select_tree(const std::vector<process_entry>& processes,
                                                     pid_t session, const std::vector<pid_t>& roots);
 
-/// One process of this machine; empty if there is none of that number.
+/// One process of this machine; empty if no process has that number.
 ELASTIC_DECL std::optional<process_entry> read_process(pid_t pid);
 
 /// All processes that this user can see. Costs some 10 µs for each.

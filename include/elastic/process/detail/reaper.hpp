@@ -32,7 +32,7 @@ class reaper final : public asio::execution_context::service {
   ELASTIC_DECL void adopt(asio::posix::stream_descriptor pidfd, const syscalls& calls);
 
  private:
-  // Whoever lets go of it last takes the status: the wait when it is over, or the context that
+  // The last owner to release it takes the status: the wait when it is over, or the context that
   // drops the wait.
   struct dying {
     ELASTIC_DECL dying(asio::posix::stream_descriptor descriptor, const syscalls& with);

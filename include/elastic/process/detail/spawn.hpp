@@ -124,7 +124,7 @@ inline constexpr std::size_t kernel_signal_bytes = 8;
 }
 
 // Handlers of the parent must not run in the child, which shares its memory; and what the parent
-// ignores (SIGPIPE, often) is none of the program's business, but for what it was told to ignore.
+// ignores (SIGPIPE, often) does not concern the program, except for signals that it is to ignore.
 ELASTIC_RUNS_IN_CHILD inline void reset_signal_handling(const child_plan& plan) {
   static constexpr signal_action standard{};
   static constexpr signal_action ignore{{1}};

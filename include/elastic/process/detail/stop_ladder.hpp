@@ -30,8 +30,8 @@ struct stop_step {
   std::string_view reason;
 };
 
-/// The stop as a plan: a signal to all, one deadline for all, SIGKILL for who is left. A machine
-/// without clock and processes; who drives it tells it both.
+/// The stop as a plan: a signal to all, one deadline for all, SIGKILL for the rest. A machine
+/// without clock and processes; its driver supplies both.
 class stop_ladder {
  public:
   ELASTIC_DECL explicit stop_ladder(stop_plan plan,

@@ -66,7 +66,7 @@ ELASTIC_DECL bool is_in_last_call(const round_state& state, const node_id& node,
 /// What the next step of a node is that wants to be in a round. To be asked again after each step,
 /// until it is `placed`, refused, or waits.
 ///
-/// @param deadline  until when the node waits for a place; who stands by waits without an end
+/// @param deadline  until when the node waits for a place; one that stands by waits without an end
 /// Source: _RendezvousJoinOp of PyTorch's dynamic rendezvous, for the rules of that name.
 ELASTIC_DECL round_decision decide_join(const round_state& state, const node_id& node,
                                         const rendezvous_settings& settings, round_rules rules,

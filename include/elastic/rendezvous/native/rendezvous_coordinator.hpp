@@ -327,7 +327,7 @@ class rendezvous_coordinator {
   // If the job has too few nodes without those that are kept out, and has waited for others, the
   // one that was excluded first comes back. Result: whether one did.
   ELASTIC_DECL bool forgive_if_short(time_point now);
-  // Those that wait for a place: who was in the job before comes before strangers.
+  // The nodes that wait for a place: those that were in the job before come before strangers.
   ELASTIC_DECL std::vector<known_node*> waiting_nodes();
 
   // ---- losses ---------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ namespace elastic {
 enum class rendezvous_protocol {
   /// What happens next: it decides (`c10d_rendezvous`).
   native,
-  /// What its store holds: they decide (`dynamic_rendezvous`). Who asks for more is hung up on.
+  /// What its store holds: they decide (`dynamic_rendezvous`). It hangs up on other requests.
   torch,
 };
 

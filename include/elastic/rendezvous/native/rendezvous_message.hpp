@@ -163,7 +163,7 @@ struct placed {
   std::int64_t term = 0;
   /// The rank of the node that hosts the server; -1: it is not in the round.
   int host_rank = -1;
-  /// Who is kept out of the job.
+  /// The nodes that are excluded from the job.
   std::vector<detail::exclusion> excluded = {};
 };
 
@@ -190,7 +190,7 @@ struct closed {
 
 struct alive {};
 
-/// The server leads the job no more, and hangs up next. Whoever follows it and knows this node
+/// The server no longer leads the job, and hangs up next. A successor that knows this node
 /// begins no round before that has joined, or has been silent for too long.
 struct resigned {};
 

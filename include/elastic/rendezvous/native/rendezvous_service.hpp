@@ -140,7 +140,7 @@ class rendezvous_service final : public store_extension,
   ELASTIC_DECL void hold(connection to, const rendezvous_answer& what);
   ELASTIC_DECL void send_held();
 
-  // What nodes have told of themselves, and who is there.
+  // The reports of the nodes, and the roster.
   ELASTIC_DECL void pass_reports(rendezvous_coordinator& job);
   ELASTIC_DECL void pass_demand();
 

@@ -29,7 +29,7 @@ ELASTIC_DECL std::string store_wire_key(std::string_view key);
 ELASTIC_DECL std::vector<std::string> store_wire_keys(const std::vector<std::string>& keys);
 
 /// The number at the front of a text as `strtoll` reads it in base 10: after blanks, up to the
-/// first letter that is none of it. Empty if there is none or it has no place in 64 bits.
+/// first letter that is not part of it. Empty without a number, or if it does not fit 64 bits.
 ELASTIC_DECL std::optional<std::int64_t> leading_number(std::string_view text);
 
 }  // namespace elastic::detail

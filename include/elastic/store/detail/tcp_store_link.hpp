@@ -58,8 +58,8 @@ class tcp_store_link {
   /// @param bound  the most bytes that are taken
   ELASTIC_DECL task<std::string> read_text(std::size_t bound);
 
-  /// Gives up the wait whose reply is due, without waiting for the server's answer: whoever uses
-  /// the link next skips it.
+  /// Gives up the wait whose reply is due, without waiting for the server's answer: the link's next
+  /// user skips it.
   /// Result: whether the link can be used again.
   ELASTIC_DECL bool cancel_wait(const request_writer& write);
 

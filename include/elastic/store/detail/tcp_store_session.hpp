@@ -40,7 +40,7 @@ class tcp_store_session {
   tcp_store_session(const tcp_store_session&) = delete;
   tcp_store_session& operator=(const tcp_store_session&) = delete;
 
-  /// Who is told of waits that end and of changes; passes them on to `ready` and `changed`.
+  /// Receives waits that end and changes, and passes them on to `ready` and `changed`.
   void listen(std::weak_ptr<key_value_engine::listener> who) { listener_ = std::move(who); }
 
   /// Lets clients that begin with the greeting of `further` converse with it, as `self`.

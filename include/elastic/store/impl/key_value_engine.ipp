@@ -327,7 +327,7 @@ ELASTIC_DECL std::int64_t key_value_engine::queue_length(std::string_view key) c
   return entry == queues_.end() ? 0 : static_cast<std::int64_t>(entry->second.size());
 }
 
-// Outside of the lock, because a listener may come back with a call. Whoever finds a delivery
+// Outside of the lock, because a listener may come back with a call. A call that finds a delivery
 // under way leaves its notices to it, which keeps their order.
 ELASTIC_DECL void key_value_engine::deliver(std::unique_lock<std::mutex>& lock) {
   if (notices_.empty() || delivering_) return;

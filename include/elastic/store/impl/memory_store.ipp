@@ -14,8 +14,8 @@ namespace elastic {
 
 namespace detail {
 
-/// Tells a coroutine that waits for the engine. The flag is the coroutine's own, so that whoever
-/// still holds this object holds nothing of the coroutine; it is taken away when the wait ends.
+/// Wakes a coroutine that waits for the engine. The flag is the coroutine's own, so that a holder
+/// of this object holds nothing of the coroutine; it is taken away when the wait ends.
 class engine_wait final : public key_value_engine::listener,
                           public std::enable_shared_from_this<engine_wait> {
  public:

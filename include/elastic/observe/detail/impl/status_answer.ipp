@@ -58,7 +58,7 @@ inline std::optional<std::int64_t> rank_of_output_path(std::string_view path) {
   return rank;
 }
 
-/// What those who may look get; none: there is no such path.
+/// The content for clients that may look; none: there is no such path.
 inline std::optional<status_answer> content_of(const http_request_head& request,
                                                const std::function<job_view()>& view,
                                                std::int64_t now_us) {
@@ -104,7 +104,7 @@ inline bool has_parameter(std::string_view query, std::string_view name) {
   return false;
 }
 
-/// Alive is who answers. Ready is whose workers run; why they do not is for those who may look.
+/// An agent that answers is alive, and ready if its workers run. Only allowed viewers get a reason.
 inline status_answer probe_answer(const http_request_head& request,
                                   const std::function<job_view()>& job, bool may_look,
                                   std::int64_t now_us) {

@@ -19,7 +19,7 @@ namespace elastic::detail {
 /// that leads: one JSON object a message, whose "kind" is the name of the struct.
 namespace candidate_messages {
 
-// ---- from who connects ----------------------------------------------------------------------
+// ---- from the side that connects ------------------------------------------------------------
 
 /// The first word of a candidate.
 struct peer {
@@ -76,9 +76,9 @@ struct retire {
   duration since_then{};
 };
 
-// ---- from who was connected to --------------------------------------------------------------
+// ---- from the side that accepts -------------------------------------------------------------
 
-/// The list, the run id or a setting differs, or who connected is not whom it says.
+/// The list, the run id or a setting differs, or the sender is another agent than it claims.
 struct rejected {
   std::string why;
 };

@@ -43,7 +43,7 @@ struct round_register {
   /// The workers of every node of the round have succeeded.
   bool all_finished = false;
   std::optional<register_ending> ending;
-  /// Who is kept out of the job; the time of each begins anew with a new leader.
+  /// The nodes that are excluded from the job; the time of each restarts with a new leader.
   std::vector<exclusion> excluded = {};
 
   /// Whether it replaces another one.
@@ -54,7 +54,7 @@ struct round_register {
   friend bool operator==(const round_register&, const round_register&) = default;
 };
 
-/// Whether both say the same of the job, whoever wrote them and how sure of it that was.
+/// Whether both describe the job alike, whichever leader wrote them and however sure it was.
 ELASTIC_DECL bool has_same_content(const round_register& left, const round_register& right);
 
 /// Adds its fields to a message.

@@ -33,7 +33,7 @@ struct vote_rules {
   bool blank_waits = true;
   /// A leader that may not know the newest round waits until it is over.
   bool uncertainty = true;
-  /// Who has stepped down is bound to itself until its own workers are gone.
+  /// A leader that has stepped down is bound to itself until its own workers are gone.
   bool own_stop = true;
   /// A voter refuses terms that are older than it knows.
   bool terms = true;

@@ -363,7 +363,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   joining_.insert(node);
   wake_at(*entry.join_deadline);
   note_account(entry, request.after, now);
-  // Who is in the round was told by its end.
+  // The nodes of the round have learned it by its end.
   if (is_paused() && state_.participants.count(node) == 0) answer_hold(node, "the job pauses");
   if (!state_.complete || state_.participants.count(node) == 0) return step(node, entry, now);
   // A repeated request, if this round is the one that it asked for; but a former server may not
@@ -906,7 +906,7 @@ ELASTIC_DECL void rendezvous_coordinator::list(const node_id& node, member& entr
   ++roster_version_;
   if (entry.key != 0) return;
   entry.key = ++last_key_;
-  // Who comes to a host comes for one that was lost there.
+  // A node that comes to a host replaces one that was lost there.
   const auto former = std::find_if(lost_.begin(), lost_.end(), [&](const job_roster::entry& gone) {
     return gone.host == node.host;
   });

@@ -129,7 +129,7 @@ ELASTIC_DECL auto leader_connector::try_connect(std::shared_ptr<search> of, std:
 
 ELASTIC_DECL void leader_connector::note_refusal(search& of, const std::string& why) {
   if (term_ > 0) {
-    // The job was here before: whoever has the port of a lost host by now is none of its servers.
+    // The job was here before: a program that has a lost host's port by now is not its server.
     if (std::exchange(last_refusal_, why) != why) {
       chosen_.log.warning("a server of --rdzv-endpoint is passed over: {}", why);
     }
