@@ -62,7 +62,7 @@ struct agent_services {
   /// Where the output of workers goes. Default: what the launch_config names; else a
   /// `default_logs_specs`.
   std::shared_ptr<logs_specs> logs = {};
-  /// Offers the last lines of each worker to whoever shows the job. Default: to nobody.
+  /// Offers the last lines of each worker to viewers of the job. Default: to nobody.
   std::shared_ptr<output_tails> tails = {};
   /// Where output that the agent copies is shown. Default: stdout and stderr of this process.
   std::shared_ptr<output_sink> console_out = {};

@@ -36,7 +36,7 @@ ELASTIC_DECL assigned_ranks parse_assigned_ranks(const std::string& text);
 /// Errors: those of the store; `errc::protocol_violation` if a node sent nonsense;
 /// `errc::invalid_argument` if `agents` is null, `mine` has no worker, or `group_rank` is none of
 /// 0 … group_world_size - 1.
-/// Cancellation: all types; what was told stays in the store.
+/// Cancellation: all types; values that were written stay in the store.
 ELASTIC_DECL task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, role_info mine,
                                                  int group_rank, int group_world_size,
                                                  agent_dialect dialect = agent_dialect::assign);

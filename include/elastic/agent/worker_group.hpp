@@ -221,7 +221,7 @@ class worker_group {
   /// left a value. To be asked after `stop`.
   ELASTIC_DECL std::map<int, std::string> return_values() const;
 
-  /// A process beside the workers was killed: if that was for want of memory, it is not to be
+  /// A process beside the workers was killed: if that was for lack of memory, it is not to be
   /// taken for a worker's end.
   ELASTIC_DECL void forgive_oom_kill();
 
@@ -317,7 +317,7 @@ class worker_group {
   ELASTIC_DECL task<void> read_within(duration patience, leftovers_readers readers,
                                       std::optional<leftovers_by_slot>& read);
 
-  /// What belongs to one attempt. Made anew for each.
+  /// The state of one attempt; each has a new one.
   struct attempt {
     int base_rank = 0;
     std::int64_t round = 0;
@@ -372,7 +372,7 @@ class worker_group {
   std::shared_ptr<logs_specs> logs_;
   logger log_;
   std::shared_ptr<worker_observer> observer_;
-  /// Null: nothing is told.
+  /// Null: nothing is reported.
   std::shared_ptr<job_journal> journal_;
   /// Null: nobody asks.
   std::shared_ptr<output_tails> tails_;

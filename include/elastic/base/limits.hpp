@@ -220,7 +220,7 @@ inline constexpr int control_complaints = 20;
 /// Names of sections for which durations are learned.
 inline constexpr std::size_t learned_names = 256;
 /// How often workers may be looked at, at most; how many files of /proc are read for that at one
-/// look; and how many workers are suspected in one attempt before no more are.
+/// look; and how many workers may be suspected in one attempt.
 inline constexpr std::chrono::milliseconds least_watch_interval{10};
 inline constexpr std::size_t watched_files = 20'000;
 inline constexpr int worker_suspicions = 64;

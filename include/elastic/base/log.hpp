@@ -26,7 +26,7 @@ class log_handler {
 };
 
 /// A threshold and a handler, passed by value to whatever logs. A default-made logger is silent:
-/// an embedded agent writes nowhere unless it was told where.
+/// an embedded agent writes nowhere unless it has a handler.
 class logger {
  public:
   logger() = default;

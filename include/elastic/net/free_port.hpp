@@ -12,7 +12,7 @@ namespace elastic {
 /// A TCP port that was free a moment ago on `address` (a numeric address of this host). Somebody
 /// else may take it before it is used: bind port 0 yourself if you can.
 ///
-/// Errors: `errc::invalid_argument` if the address is none, `errc::connection_failed` if no
+/// Errors: `errc::invalid_argument` if it is no address, `errc::connection_failed` if no
 /// port of it can be bound.
 ELASTIC_DECL std::uint16_t free_port(const std::string& address);
 

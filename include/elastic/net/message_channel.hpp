@@ -31,7 +31,7 @@ class message_channel {
   /// Errors: `errc::connection_failed`. Cancellation: all types.
   virtual task<void> flush() = 0;
 
-  /// Ends the connection now; who receives is told so.
+  /// Ends the connection now; `receive` then ends with an error.
   virtual void close() = 0;
 
   /// The address of this end, numeric.

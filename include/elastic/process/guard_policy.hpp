@@ -5,7 +5,7 @@
 namespace elastic {
 
 /// Whether each worker is started behind a guard: a tiny process that ends whatever the worker
-/// leaves behind, when the worker ends, when it is told to, or when this program ends.
+/// leaves behind, when the worker ends, on request, or when this program ends.
 enum class guard_policy {
   /// It is, or nothing is started.
   required,

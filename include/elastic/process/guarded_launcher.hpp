@@ -37,8 +37,8 @@ struct guarded_launcher_options {
   logger log = {};
 };
 
-/// Starts each process behind a guard of its own: a tiny process that is told by the kernel of all
-/// that the process ever leaves behind, and ends it when the process has ended, when it is told
+/// Starts each process behind a guard of its own: a tiny process to which the kernel gives all
+/// that the process ever leaves behind, and which ends that when the process has ended, when asked
 /// to, or when this program ends, however it does.
 ///
 /// Nothing process-wide is set or changed in the host. A guard takes some 80 kB and wakes up for
@@ -74,7 +74,7 @@ class guarded_launcher final : public process_launcher {
   // Result: false if there is none left, and none is required.
   ELASTIC_DECL bool take_next_source();
 
-  // A limit that was reached is none: it may be otherwise with the next worker.
+  // A limit that was reached does not count: the next worker may be within it.
   ELASTIC_DECL static bool is_forbidden(int number);
 
   // A file that somebody has named is what they want.

@@ -111,7 +111,7 @@ class rendezvous_handler {
   virtual task<rendezvous_round> next_round() = 0;
 
   /// Waits until the round is to end: a node waits to join, one was lost, or workers failed. The
-  /// first such change of a round stays: who asks later is told at once.
+  /// first such change of a round stays: a later call returns it at once.
   ///
   /// Cancellation: all types, no effect.
   virtual task<rendezvous_change> wait_for_change() = 0;
@@ -169,7 +169,7 @@ class rendezvous_handler {
   /// How many nodes wait to join the next round.
   virtual task<int> num_nodes_waiting() = 0;
 
-  /// Closes the rendezvous: the job is over for every node, and later ones are told so.
+  /// Closes the rendezvous: the job is over for every node, and later nodes learn so.
   /// May wait until those who tell them have heard it, for a few seconds at most.
   /// @param why  one sentence, for them
   /// Cancellation: terminal; the job may be closed or not.

@@ -86,11 +86,11 @@ struct rendezvous_parameters {
   ELASTIC_DECL duration seconds(std::string_view name, duration fallback) const;
 
   /// A setting that is a whole number from `least` on, `fallback` if it was not given.
-  /// Errors: `errc::invalid_argument` if it is none.
+  /// Errors: `errc::invalid_argument` if the value is of another form.
   ELASTIC_DECL int whole_number(std::string_view name, int fallback, int least = 1) const;
 
   /// A setting that is yes or no, as PyTorch writes them; empty if it was not given.
-  /// Errors: `errc::invalid_argument` if it is none.
+  /// Errors: `errc::invalid_argument` if the value is of another form.
   ELASTIC_DECL std::optional<bool> yes_or_no(std::string_view name) const;
 
   /// Whether ports are opened at every address of this host, not only at those that others need

@@ -32,7 +32,7 @@ class store_meter;
 ///
 /// Errors of every operation that stores something: `errc::invalid_argument` if the table
 /// would hold more than it may, or a value grow over `limits::store_value_bytes`.
-/// Thread-safety: every member may be called from any thread. Listeners are told by the thread
+/// Thread-safety: every member may be called from any thread. Listeners are called by the thread
 /// that made the change, after it is done and in the order of the changes.
 class key_value_engine {
  public:
@@ -41,7 +41,7 @@ class key_value_engine {
 
   enum class change_kind : std::uint8_t { updated = 0, created = 1, removed = 2 };
 
-  /// What the watchers of a key are told, all of them by the same copy.
+  /// The notice for the watchers of a key; all of them get the same copy.
   struct change {
     change_kind kind = change_kind::updated;
     std::string key;
@@ -111,7 +111,7 @@ class key_value_engine {
   ELASTIC_DECL wait_id wait(std::span<const std::string_view> keys, std::weak_ptr<listener> who);
 
   /// Adds 1 to the number under `key` and waits until `world` have done so.
-  /// Result: 0 if they have; all that wait are told.
+  /// Result: 0 if they have; all that wait are notified.
   /// Errors: `errc::store_value`.
   ELASTIC_DECL wait_id barrier(std::string_view key, std::int64_t world,
                                std::weak_ptr<listener> who);

@@ -60,7 +60,7 @@ struct tcp_store_options {
 /// that waits holds up none; connections are kept and used again, unless they were idle for longer
 /// than `limits::store_idle_connection` or the server has closed them. A change has reached the
 /// server when its operation returns. A connection that breaks fails the operation that uses it;
-/// the next operation connects anew.
+/// the next operation connects again.
 ///
 /// A wait that is cancelled is taken back at the server; if the server is of before 2.1, which
 /// cannot, by closing the connection.

@@ -11,7 +11,7 @@
 
 namespace elastic {
 
-/// How much the node that serves a job's rendezvous wants to hear of the others.
+/// How much the node that serves a job's rendezvous wants to know about the others.
 enum class report_demand { nothing, changes, progress };
 inline constexpr std::array<std::string_view, 3> report_demand_names{"nothing", "changes",
                                                                      "progress"};

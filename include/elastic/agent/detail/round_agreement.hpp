@@ -33,7 +33,7 @@ struct round_agreement {
 ///
 /// @param mine  this node's workers
 /// Errors: `errc::rendezvous_timeout` if not all have told within the round's `exchange_timeout`;
-/// those of `exchange_ranks`. Cancellation: all types; what was told stays in the store.
+/// those of `exchange_ranks`. Cancellation: all types; values written stay in the store.
 ELASTIC_DECL task<round_agreement> agree_on_round(std::shared_ptr<time_source> time,
                                                   rendezvous_round round, role_info mine);
 

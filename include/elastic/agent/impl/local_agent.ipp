@@ -191,7 +191,7 @@ class agent_run {
   }
 
  private:
-  /// One attempt, from the round that it belongs to. Made anew for each round.
+  /// One attempt, from the round that it belongs to. Each round has a new one.
   struct attempt {
     rendezvous_round round;
     /// Why the round is to end.
@@ -200,7 +200,7 @@ class agent_run {
     bool is_reported = false;
   };
 
-  /// What workers are to be told, and who waits for what comes of it; null: nobody.
+  /// A request for the workers, and the command that waits for its outcome; null: none.
   struct worker_order {
     worker_request request;
     std::shared_ptr<pending_command> command;
@@ -211,7 +211,7 @@ class agent_run {
   void pause(const std::shared_ptr<pending_command>& pending) {
     if (stop_) return pending->settle(false, "not paused: this node leaves the job");
     pause_.begin(pending);
-    // If it waits for the others to succeed, they may do so before they hear of it.
+    // If it waits for the others to succeed, they may do so before they learn of the pause.
     if (group_.running() + group_.starting() == 0 && !is_at_exit_barrier_) pause_.settle();
   }
 
@@ -1037,7 +1037,7 @@ ELASTIC_DECL void local_agent::ask(worker_request request) { inbox_->push(reques
 
 namespace detail {
 
-/// The answer to a command, on its way from the agent to who waits for it.
+/// The answer to a command, on its way from the agent to the caller.
 struct command_reply {
   explicit command_reply(asio::any_io_executor its_strand)
       : strand(its_strand), is_there(std::move(its_strand)) {}

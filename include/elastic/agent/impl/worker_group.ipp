@@ -207,7 +207,7 @@ ELASTIC_DECL std::optional<detail::worker_sight> worker_group::look_at_worker(st
   auto& last = attempt_.steps[slot];
   sight.step = last.number;
   sight.step_at = last.at;
-  // Who goes on from step to step needs no further look.
+  // A worker whose step advanced is not inspected further.
   if (std::exchange(last.looked, last.number) != last.number) return sight;
   sight.written = processes_.copied(slot);
   if (!layout_.may_hang()) {

@@ -127,7 +127,7 @@ class standby_set final : public process_launcher {
   ELASTIC_DECL task<void> stop();
 
   /// Has `callback`, which must not throw, called when a standby has ended that was not ended by
-  /// this: one that the kernel kills for want of memory, say.
+  /// this: for example, one that the kernel kills for lack of memory.
   void on_end(std::function<void(const exit_status&)> callback) { on_end_ = std::move(callback); }
 
   /// How many standbys wait.

@@ -21,7 +21,7 @@
 namespace elastic::detail {
 
 /// What a thread that works and the coroutine that waits for it share. The executor and the flag
-/// are the coroutine's, and taken away when that waits no more.
+/// are the coroutine's, and taken away when it no longer waits.
 template <class Result>
 struct blocking_call {
   asio::any_io_executor executor;

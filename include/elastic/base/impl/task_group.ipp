@@ -37,7 +37,7 @@ struct task_group::state : std::enable_shared_from_this<state> {
       asio::co_spawn(executor, std::move(work),
                      asio::bind_cancellation_slot(slot, std::move(on_end)));
     } catch (...) {
-      // Asio calls nobody before it returns, so nobody was told of an end.
+      // Asio calls nothing before it returns, so no end was reported.
       running.erase(position);
       if (running.empty()) ended.set();
       throw;

@@ -45,7 +45,7 @@ struct http_response {
 /// Thread-safety: one strand at a time; one request at a time.
 class http_connection {
  public:
-  /// @param host  what the server is told that it was called: "host:port"
+  /// @param host  the name that the request gives the server: "host:port"
   ELASTIC_DECL http_connection(std::unique_ptr<byte_stream> stream, std::string host);
 
   /// Sends a request and reads the whole response.

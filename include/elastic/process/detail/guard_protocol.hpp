@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// What an agent and a guard say to each other. The guard has no library: no more than types here.
+// The messages between an agent and a guard. The guard has no library: no more than types here.
 
 namespace elastic::detail {
 

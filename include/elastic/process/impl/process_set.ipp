@@ -198,7 +198,7 @@ ELASTIC_DECL task<detail::opened_stream> process_set::open(const process_set_ser
 ELASTIC_DECL task<void> process_set::watch(state_pointer self, slot_pointer slot) {
   exit_status status = exit_status::unknown();
   try {
-    // One that has ended already is told of when its starter knows of it.
+    // An end before that is reported when the starter knows the process.
     co_await asio::post(self->strand, asio::use_awaitable);
     status = co_await slot->process->wait();
   } catch (const std::exception& failure) {

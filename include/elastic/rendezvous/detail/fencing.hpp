@@ -31,7 +31,7 @@ struct fencing {
   /// over 0.
   ELASTIC_DECL static fencing of_end(duration grace);
 
-  /// Of the node whose agent led the others and does so no more, since it lost them half of `grace`
+  /// Of the node whose agent no longer leads the others, because it lost them half of `grace`
   /// ago: it has the rest of the time of `of_end`.
   ELASTIC_DECL static fencing of_step_down(duration grace);
 

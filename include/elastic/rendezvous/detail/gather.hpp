@@ -31,7 +31,7 @@ ELASTIC_DECL task<void> wait_for_readers(std::shared_ptr<store> agents, std::str
 /// last: it may be the one that serves the store.
 ///
 /// Bound the wait by `with_deadline`. Errors: those of the store.
-/// Cancellation: all types; what was told stays in the store.
+/// Cancellation: all types; values that were written stay in the store.
 /// Source: torch.distributed.elastic.utils.store, `synchronize` (PyTorch up to 2.3).
 ELASTIC_DECL task<std::vector<std::string>> gather(std::shared_ptr<store> agents,
                                                    std::string prefix, std::string mine, int rank,

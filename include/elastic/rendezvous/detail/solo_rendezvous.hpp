@@ -28,7 +28,7 @@ namespace elastic::detail {
 /// Thread-safety: one strand at a time.
 class solo_rendezvous final : public fixed_membership {
  public:
-  /// Errors: `errc::invalid_argument` for an empty run id, an endpoint that is none, or more than
+  /// Errors: `errc::invalid_argument` for an empty run id, an invalid endpoint, or more than
   /// one node.
   ELASTIC_DECL explicit solo_rendezvous(rendezvous_parameters parameters);
 

@@ -31,7 +31,7 @@ namespace elastic::detail {
 /// Source: torch.distributed.elastic.rendezvous.static_tcp_rendezvous.
 class static_rendezvous final : public fixed_membership {
  public:
-  /// Errors: `errc::invalid_argument` for an endpoint that is none, a range of nodes, or a node
+  /// Errors: `errc::invalid_argument` for an invalid endpoint, a range of nodes, or a node
   /// rank outside of it.
   ELASTIC_DECL explicit static_rendezvous(rendezvous_parameters parameters);
 

@@ -36,7 +36,7 @@ namespace elastic {
 
 /// The rendezvous named "c10d": nodes meet at a store server that one of them hosts.
 ///
-/// Each node holds one connection to the server, says what it wants and is told what comes of it:
+/// Each node holds one connection to the server, sends its requests and receives their outcome:
 /// a round costs O(N) messages, and a node that dies is seen by the end of its connection.
 /// docs/design/rendezvous.md has the protocol, docs/guide.md the settings (`--rdzv-conf`).
 ///
@@ -53,7 +53,7 @@ class c10d_rendezvous final : public rendezvous_handler {
       "to meet with nodes of torchrun, include <elastic/torch.hpp> (in the single header: define "
       "ELASTIC_WITH_TORCH) and call add_torch_rendezvous(registry)";
 
-  /// Errors: `errc::invalid_argument` for an empty run id, an endpoint that is none, or a setting
+  /// Errors: `errc::invalid_argument` for an empty run id, an invalid endpoint, or a setting
   /// out of bounds.
   ELASTIC_DECL explicit c10d_rendezvous(rendezvous_parameters parameters);
 
@@ -114,7 +114,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   bool has_candidates() const { return endpoints_.size() > 1; }
   ELASTIC_DECL void check_candidates() const;
   ELASTIC_DECL task<void> check_addresses() const;
-  // The endpoint that this agent was told to serve; -1: none was named.
+  // The endpoint that the settings give this agent; -1: none.
   ELASTIC_DECL int chosen_candidate() const;
   // Serves the first of the endpoints that is this host's and that nobody serves yet.
   ELASTIC_DECL task<void> reach_candidates(std::uint64_t node);

@@ -68,7 +68,7 @@ class rendezvous_service final : public store_extension,
   /// Tells the nodes what they were not told yet, if that may be.
   ELASTIC_DECL void speak();
 
-  /// Tells the nodes that this server leads them no more, and nothing else.
+  /// Tells the nodes that this server no longer leads them, and nothing else.
   ELASTIC_DECL void resign();
 
   std::string_view greeting() const override { return first_words; }
@@ -129,7 +129,7 @@ class rendezvous_service final : public store_extension,
                                 const node_id& node);
   [[noreturn]] ELASTIC_DECL void refuse(connection id, const std::string& why);
 
-  // ---- what they are told ---------------------------------------------------------------------
+  // ---- what nodes receive ---------------------------------------------------------------------
 
   // What is sent may end connections, which is heard of here again.
   ELASTIC_DECL void deliver(rendezvous_coordinator& job);

@@ -29,7 +29,7 @@ ELASTIC_DECL void request_inbox::open(asio::any_io_executor strand,
 
 ELASTIC_DECL void request_inbox::close() {
   take_ = nullptr;
-  // Whoever waits for one of them is told, without the lock.
+  // The callers that wait for one of them are notified, without the lock.
   std::deque<agent_request> forgotten;
   const std::lock_guard lock(mutex_);
   closed_ = true;

@@ -19,7 +19,7 @@ inline constexpr double working_share = 0.2;
 inline constexpr double busy_share = 0.5;
 /// A median of fewer says nothing of any of them.
 inline constexpr std::size_t least_compared = 3;
-/// In periods: how long something is to last until it is told.
+/// In periods: how long a state must last until it is reported.
 inline constexpr int idle_patience = 6;
 inline constexpr int slow_patience = 12;
 inline constexpr int slow_step_patience = 3;

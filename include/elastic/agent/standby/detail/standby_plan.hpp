@@ -63,7 +63,7 @@ struct standby_step {
   std::string reason;
 };
 
-/// Decides when standbys are made and when no more are, from what it was told. Pure: it looks at no
+/// Decides when standbys are made and when no more are, from what it is told. Pure: it looks at no
 /// clock.
 class standby_plan {
  public:

@@ -311,7 +311,7 @@ ELASTIC_DECL void ring::give_up() {
 ELASTIC_DECL void ring::drop(const ring_answer& answer) {
   if (!answer.who) return;
   operation& on = *static_cast<operation*>(answer.who);
-  // A connection that nobody will ever hear of.
+  // A connection that nobody will ever use.
   if (on.wanted_.what == action::accept && answer.result >= 0) ::close(answer.result);
   if (!answer.more) forget(on);
 }

@@ -125,7 +125,7 @@ class tls_stream final : public byte_stream {
   void expect(const std::string& host) {
     asio::error_code not_an_address;
     asio::ip::make_address(host, not_an_address);
-    // A server of several names wants to be told by which it was called; an address is none.
+    // A server with several names needs the one by which it was called; an address is not a name.
     if (not_an_address) ::SSL_set_tlsext_host_name(stream_.native_handle(), host.c_str());
     stream_.set_verify_callback(asio::ssl::host_name_verification(host));
   }

@@ -32,7 +32,7 @@ ELASTIC_DECL std::optional<received_news> receive_news(int socket, bool& has_end
   packet.msg_controllen = sizeof control;
   const auto receive = [&] { return ::recvmsg(socket, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC); };
   ssize_t size = uninterrupted(receive);
-  // It ended with a request unread, which is told once; what it had said is still there.
+  // It ended with a request unread, which is reported once; its last messages are still there.
   if (size < 0 && errno == ECONNRESET) size = uninterrupted(receive);
   if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
   if (size != static_cast<ssize_t>(sizeof news.message)) {
@@ -158,7 +158,7 @@ ELASTIC_DECL void guarded_child::look() noexcept {
     }
   }
   if (has_ended && !is_empty_) lose_guard();
-  // Other waiters may sleep until the socket is readable, which it is no more.
+  // Other waiters may sleep until the socket is readable, which it no longer is.
   if (!is_changed && !has_ended) return;
   asio::error_code ignored;
   socket_.cancel(ignored);

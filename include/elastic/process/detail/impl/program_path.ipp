@@ -106,7 +106,7 @@ inline bool start_may_hang(const process_spec& spec) {
 ELASTIC_DECL task<std::string> find_program_on_thread(process_spec spec) {
   if (!start_may_hang(spec)) co_return find_program(spec);
   std::function<std::string()> work = [spec = std::move(spec)] {
-    // What is wrong with them is told by who starts the program.
+    // The caller that starts the program reports what is wrong with them.
     if (!spec.directory.empty()) (void)::access(spec.directory.c_str(), X_OK);
     const std::string path = find_program(spec);
     (void)::access(seen_from(spec.directory, path).c_str(), X_OK);

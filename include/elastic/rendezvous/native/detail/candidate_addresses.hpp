@@ -25,7 +25,7 @@ ELASTIC_DECL std::string objection_to(const candidate_addresses& of);
 
 /// Why this node cannot be known as `local_addr` (--local-addr): that is an endpoint of the list
 /// which this host does not have. One sentence; empty: it can.
-/// @param served  the endpoint that this agent was told to serve; -1: none
+/// @param served  the endpoint that the settings give this agent; -1: none
 /// @param is_own  whether this host has an address
 ELASTIC_DECL std::string objection_to_local_addr(
     const candidate_addresses& of, const std::string& local_addr, int served,

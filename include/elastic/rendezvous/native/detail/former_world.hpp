@@ -54,9 +54,9 @@ class former_world {
  private:
   ELASTIC_DECL bool is_accounted_for() const;
 
-  /// Of the newest round that was told.
+  /// Of the newest round that a node reported.
   rendezvous_messages::former_round newest_{.round = -1, .world = 0};
-  /// Of the newest server that was told.
+  /// Of the newest server that a node reported.
   std::int64_t server_term_ = 0;
   bool was_last_ = false;
   bool was_served_here_ = false;

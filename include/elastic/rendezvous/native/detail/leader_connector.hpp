@@ -84,7 +84,7 @@ class leader_connector final : public message_connector {
   /// Of each candidate, by its place.
   std::vector<std::string> problems_;
   int leader_ = -1;
-  /// Those with a smaller term lead no more.
+  /// Leaders with a smaller term no longer lead.
   std::int64_t term_ = 0;
   std::string last_refusal_;
 };

@@ -114,7 +114,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL void begin_join(rendezvous_messages::join wish);
   ELASTIC_DECL void ask_status();
 
-  /// Holds up the job's next round, now and after every reconnect; without a reason no more.
+  /// Holds up the job's next round, now and after every reconnect; without a reason, no longer.
   ELASTIC_DECL void hold(std::optional<rendezvous_messages::pause> why);
 
   /// Whether the server knows what that is; not known without a connection.
@@ -156,7 +156,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   static constexpr const char* not_answering = "it accepts connections but does not answer";
   /// A server that is about to stop hangs up once; one that does not know us, always.
   static constexpr int most_hang_ups = 5;
-  /// What the system takes to tell of the ends of all connections of a process.
+  /// How long the system takes to report the ends of all connections of a process.
   static constexpr std::chrono::milliseconds end_skew{50};
 
   // ---- keeping the connection -----------------------------------------------------------------
@@ -266,7 +266,7 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   std::optional<time_point> both_ended_at_;
   bool tells_ends_ = false;
   fencing end_;
-  /// The last server said that it leads no more, and no other was greeted since in vain.
+  /// The last server resigned, and no other was greeted without an answer since.
   bool has_server_resigned_ = false;
   /// The others have gone on without this node, until it joins again.
   bool is_given_up_ = false;

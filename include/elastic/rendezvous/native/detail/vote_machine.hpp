@@ -142,7 +142,7 @@ class vote_machine {
   /// No round may begin before: one that this leader does not know may run until then.
   time_point uncertain_until() const { return uncertain_until_; }
 
-  /// Until when this leader may act, if it hears no more.
+  /// Until when this leader may act, if it hears nothing more.
   ELASTIC_DECL time_point lease_end() const;
 
   bool is_blank() const { return is_blank_; }
@@ -150,7 +150,7 @@ class vote_machine {
   /// This one and those that it has a connection to are a majority.
   bool reaches_majority() const { return spare_candidates() >= 0; }
 
-  /// How many of those may be lost, so that a majority stays; below 0: there is none.
+  /// How many of those may be lost while a majority stays; below 0: there is no majority.
   int spare_candidates() const { return count_reached() + 1 - majority(); }
 
   /// The leader has said that all nodes know of the job's end.

@@ -181,7 +181,7 @@ ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::next_round() {
 ELASTIC_DECL task<rendezvous_change> c10d_rendezvous::wait_for_change() {
   throw_if_in_no_round();
   for (;;) {
-    // Whose job succeeded has no more to hear.
+    // After the job's success there is no further change.
     if (!link_->known().all_finished) {
       if (link_->known().change) co_return *link_->known().change;
       throw_if_over();
@@ -241,7 +241,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::close(job_end how, std::string why) {
   link_->send_until_superseded(rendezvous_messages::close_job{how, std::move(why)});
   time_source& time = *parameters_.time;
   const time_point limit = time.now() + detail::end_patience;
-  // Of a success every node of the round was told, so only a server that is there is waited for.
+  // Every node of the round knows of a success, so only a server that is there is waited for.
   const auto is_to_wait = [this] {
     const auto& knowledge = link_->known();
     return !knowledge.closed && !knowledge.broken &&

@@ -51,7 +51,7 @@ ELASTIC_DECL void rendezvous_coordinator::inherit(const detail::round_register& 
   has_made_round_ = kept.round >= 0;
   for (const detail::exclusion& who : kept.excluded) excluded_.add(who, now);
   if (kept.ending) ending_ = ending{kept.ending->how, kept.ending->why};
-  // Who heard of it may have gone; a node that looks for a round must hear of it, too.
+  // The nodes that know of it may be gone; a node that looks for a round must learn it, too.
   if (kept.all_finished && !ending_) ending_ = ending{job_end::succeeded, "all workers succeeded"};
   state_.closed = ending_.has_value();
   for (const std::uint64_t number : kept.members) expect(number, now + settings.silence());
@@ -231,7 +231,7 @@ ELASTIC_DECL void rendezvous_coordinator::note_absence(const node_id& node, memb
       static_cast<std::size_t>(settings_.max_nodes) + limits::rendezvous_gone_nodes;
   if (gone_.size() <= most) return;
   give_up(node_id(gone_.first()), now);
-  // Others may have to hear of it.
+  // Others may have to be notified.
   wake_at(now);
 }
 

@@ -184,7 +184,7 @@ ELASTIC_DECL void rendezvous_service::introduce(connection id, node_connection& 
 
 ELASTIC_DECL std::shared_ptr<rendezvous_coordinator> rendezvous_service::begin_job(
     const std::string& run_id) {
-  // The time of day goes on where the host is another one, or the process was started anew.
+  // The time of day continues on another host, and in a process that was restarted.
   const auto today = time_->wall_now().time_since_epoch();
   const std::int64_t milliseconds =
       std::chrono::duration_cast<std::chrono::milliseconds>(today).count();

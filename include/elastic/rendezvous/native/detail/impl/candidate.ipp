@@ -93,7 +93,7 @@ class candidate::visitor final : public store_extension::conversation {
   /// The one that it says it is, and what a node asks.
   std::optional<candidate_messages::peer> claim;
   std::optional<candidate_messages::seek> search;
-  /// It was told that this one leads, and says its hello next.
+  /// It knows that this one leads, and sends its hello next.
   bool knows_leader = false;
 
  private:
@@ -310,7 +310,7 @@ ELASTIC_DECL void candidate::check_claim(visitor& from) {
   if (way.is_met && way.stranger == claim.node) {
     return from.say(candidate_messages::rejected{objection_to_second(claim.index)});
   }
-  // It may have been started anew, and the connection to the one before not have ended yet.
+  // The agent may have restarted while the connection to the one before has not ended yet.
   if (!way.is_met || way.is_to_look) return way.arrival->set();
   look_again(claim.index);
 }
@@ -458,7 +458,7 @@ ELASTIC_DECL task<void> candidate::converse(int peer, std::shared_ptr<message_ch
   try {
     const time_point limit = chosen_.time->now() + peer_attempt;
     for (;;) {
-      // Whoever accepts connections and says nothing must not keep the place from being looked for.
+      // A program that accepts connections and stays silent must not end the search.
       const time_point next = route_to(peer).is_met ? time_point::max() : limit;
       const std::optional<std::string> message =
           co_await with_deadline(*chosen_.time, next, channel->receive());

@@ -31,7 +31,7 @@ ELASTIC_DECL candidate_marker::candidate_marker(std::string_view run_id, std::st
 
 ELASTIC_DECL bool candidate_marker::exists() const {
   struct stat about{};
-  // Somebody else's is none.
+  // A file of another user does not count.
   return ::lstat(path_.c_str(), &about) == 0 && S_ISREG(about.st_mode) &&
          about.st_uid == ::geteuid();
 }

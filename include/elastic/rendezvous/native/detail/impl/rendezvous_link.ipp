@@ -157,7 +157,7 @@ ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
 ELASTIC_DECL void rendezvous_link::begin_absence(time_point now) {
   ended_at_ = now;
   if (has_server_resigned_) {
-    // Who follows it ends the round, and knows nothing of connections that have ended.
+    // Its successor ends the round, and knows nothing of connections that have ended.
     end_ = fencing::of_silence(settings_.silence());
     return note_lost("the node that led the job leads it no more");
   }
@@ -249,7 +249,7 @@ ELASTIC_DECL std::string rendezvous_link::no_answer() const {
 }
 
 ELASTIC_DECL duration rendezvous_link::answer_patience() const {
-  // A leader tells nothing that a majority does not have, until it leads no more.
+  // A leader sends nothing that a majority does not have, until it no longer leads.
   if (!connector_->knows_other_side()) return attempt_timeout;
   return std::max<duration>(attempt_timeout, settings_.silence());
 }
@@ -437,7 +437,7 @@ ELASTIC_DECL task<void> rendezvous_link::attend_witness() {
 
 ELASTIC_DECL task<bool> rendezvous_link::end_witness() {
   const channel_pointer channel = std::exchange(witness_, nullptr);
-  // Who does not ask connects again at once.
+  // A link without `tell_ends` connects again at once.
   if (!tells_ends_) co_return false;
   const duration skew = std::min<duration>(end_skew, settings_.reconnect_grace / 8);
   if (!channel) co_return witness_ended_at_ && *witness_ended_at_ + skew >= *ended_at_;
@@ -557,7 +557,7 @@ ELASTIC_DECL void rendezvous_link::note_lost(std::string why) {
   if (!known_.placed || known_.change || known_.all_finished) return;
   const int restarts = known_.placed->restarts;
   known_.change = rendezvous_change{change_kind::node_lost, std::move(why), restarts};
-  // Who follows a server that resigned puts the fence off.
+  // The successor of a server that resigned puts the fence off.
   if (!has_server_resigned_) {
     known_.change->grace = std::max(fence() - time_->now(), duration::zero());
   }

@@ -37,7 +37,7 @@ ELASTIC_DECL void vote_machine::reached(int peer, time_point now) {
   entry.reached_at = now;
   entry.lost_at.reset();
   if (role_ == vote_role::leads) write_to(peer, now);
-  // What failed for want of votes may succeed now.
+  // An election that failed for lack of votes may succeed now.
   if (role_ == vote_role::follows && try_at_) put_off(now);
   step(now);
 }
