@@ -42,9 +42,9 @@ class leased_table {
   }
 
   bool put(const std::string& key, std::string value, const std::string& version,
-           std::chrono::seconds life) {
+           std::chrono::seconds ttl) {
     if (!version.empty() && index_of(get(key).version) != index_of(version)) return false;
-    entries_[key] = {std::move(value), 0, end_of(life)};
+    entries_[key] = {std::move(value), 0, end_of(ttl)};
     entries_[key].index = note();
     return true;
   }
@@ -59,11 +59,11 @@ class leased_table {
     return true;
   }
 
-  void prolong(const std::string& key, std::chrono::seconds life) {
+  void refresh(const std::string& key, std::chrono::seconds ttl) {
     if (!get(key).value) {
-      put(key, "", "", life);
+      put(key, "", "", ttl);
     } else {
-      entries_[key].end = end_of(life);
+      entries_[key].end = end_of(ttl);
     }
   }
 
@@ -99,8 +99,8 @@ class leased_table {
     return version.substr(0, version.find(':'));
   }
 
-  time_point end_of(std::chrono::seconds life) const {
-    return life.count() == 0 ? time_point::max() : time_.now() + life;
+  time_point end_of(std::chrono::seconds ttl) const {
+    return ttl.count() == 0 ? time_point::max() : time_.now() + ttl;
   }
 
   std::int64_t note() {
@@ -143,9 +143,9 @@ class leased_table_keys final : public detail::leased_keys {
     return put(std::move(key), std::move(value), std::move(version), for_ever);
   }
   task<bool> put(std::string key, std::string value, std::string version,
-                 std::chrono::seconds life) override {
+                 std::chrono::seconds ttl) override {
     check();
-    co_return table_->put(key, std::move(value), version, life);
+    co_return table_->put(key, std::move(value), version, ttl);
   }
   task<void> put(std::string key, std::string value) override {
     check();
@@ -160,9 +160,9 @@ class leased_table_keys final : public detail::leased_keys {
     check();
     co_return table_->erase(key, version);
   }
-  task<void> prolong(std::string key, std::chrono::seconds life) override {
+  task<void> refresh(std::string key, std::chrono::seconds ttl) override {
     check();
-    table_->prolong(key, life);
+    table_->refresh(key, ttl);
     co_return;
   }
   task<void> make_directory(std::string) override {

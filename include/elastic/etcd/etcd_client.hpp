@@ -24,27 +24,27 @@
 
 namespace elastic {
 
-/// How an etcd is reached.
+/// How to reach an etcd.
 struct etcd_options {
   /// Members of one cluster, any of which will do; at least one.
   std::vector<endpoint> members;
-  /// Who this is; empty if etcd does not want to know.
+  /// The credentials; an empty user if etcd asks for none.
   std::string user;
   std::string password;
-  /// Whether it is spoken to by https, and whom it is trusted then.
+  /// Whether the client speaks https, and whom it trusts then.
   bool uses_tls = false;
   tls_options tls;
-  /// How long a member has to answer before the next one is asked.
+  /// How long a member may take to answer before the client asks the next one.
   duration answer_timeout = std::chrono::seconds(2);
-  /// How long an etcd is tried that was never reached, counted from the first request.
+  /// How long the client tries an etcd that it never reached, counted from the first request.
   duration first_patience = std::chrono::seconds(600);
-  /// How long one that was reached before may be away.
+  /// How long an etcd that it reached before may be away.
   duration patience = limits::rendezvous_reconnect_timeout;
   std::shared_ptr<time_source> time = std::make_shared<system_time>();
   logger log;
 };
 
-/// What etcd says if it does not do what it was asked for, with the code that gRPC has for it.
+/// etcd refused a request. The reason is one of gRPC's status codes.
 class etcd_refusal final : public error {
  public:
   static constexpr int invalid_argument = 3;
@@ -60,25 +60,25 @@ class etcd_refusal final : public error {
   int reason_;
 };
 
-/// Speaks with etcd (3.4 or later) over HTTP/1.1 and JSON: one request after the other to whichever
-/// member answers.
+/// A client of etcd (3.4 or later) over HTTP/1.1 and JSON. It sends each request to the member that
+/// answered last, and to the next one if that does not answer.
 ///
-/// A request is repeated, with pauses, while no member answers, for as long as the options allow;
-/// if that was not long enough, the next request is tried only once. So it may be carried out
-/// twice: whoever changes something has to see to it that this does no harm. The first attempt that
-/// fails is told by a warning, and not again until an answer has come.
+/// While no member answers, the client repeats the request, with pauses, for as long as the options
+/// allow; after that it tries the next request only once. etcd may therefore carry out a request
+/// twice, and a change has to be harmless then. The client logs a warning for the first attempt
+/// that fails, and none more until a member answers again.
 ///
-/// Errors of every member that waits: `errc::connection_failed` if no member could be reached,
-/// naming each and what was wrong; at once `errc::protocol_violation` if something else than
-/// etcd answers and `errc::invalid_argument` if a certificate or a password is refused.
-/// Cancellation of every member that waits: all types; a request may or may not be carried out.
+/// Errors of every member that waits: `errc::connection_failed` if no member answered; the message
+/// names each of them and what went wrong. At once `errc::protocol_violation` if the other side is
+/// no etcd, and `errc::invalid_argument` if it refuses a certificate or a password.
+/// Cancellation of every member that waits: all types; etcd may or may not carry out the request.
 /// Thread-safety: one strand at a time; operations may run at the same time.
 class etcd_client {
  public:
   using json = nlohmann::json;
 
-  /// Errors: `errc::invalid_argument` if TLS is wanted of a build without, or of files that
-  /// cannot be used.
+  /// Errors: `errc::invalid_argument` if the options ask for TLS and this build has none, or if it
+  /// cannot use their files.
   ELASTIC_DECL explicit etcd_client(etcd_options options);
 
   const etcd_options& options() const { return options_; }
@@ -94,18 +94,18 @@ class etcd_client {
   /// Errors: also `etcd_refusal`; `errc::not_supported` if there is no such method.
   ELASTIC_DECL task<json> call(std::string target, json body) &;
 
-  /// Waits until something happens that the request for a watch ("create_request") describes.
-  /// Result: at once if the watch cannot be had, after a pause: whoever waits looks again.
+  /// Waits for an event that the watch ("create_request") describes, and returns also when the
+  /// watch ended or, after a pause, could not be had: the caller then looks at the key itself.
   ELASTIC_DECL task<void> await_event(json create_request) &;
 
   /// Sends a request of any kind to a member that answers it.
   ELASTIC_DECL task<detail::http_response> ask(detail::http_request request) &;
 
-  /// Sends a request whose answer takes as long as it takes, once, to the member that answered
-  /// last.
+  /// Sends a request once, to the member that answered last, without a limit on how long its answer
+  /// takes.
   ELASTIC_DECL task<detail::http_response> ask_patiently(detail::http_request request) &;
 
-  /// A whole number in an answer, if they are written as text; 0 if it is missing.
+  /// A whole number of an answer, which etcd writes as text; 0 if it is missing.
   /// Errors: `errc::protocol_violation`.
   ELASTIC_DECL static std::int64_t number_in(const json& object, const char* name);
 
@@ -121,7 +121,7 @@ class etcd_client {
   static constexpr std::chrono::milliseconds first_pause{50};
   static constexpr std::chrono::milliseconds last_pause{500};
   static constexpr std::chrono::milliseconds watch_pause{200};
-  /// How long a member has to answer when all were given up before.
+  /// How long a member may take to answer after all of them failed to.
   static constexpr std::chrono::milliseconds lost_timeout{500};
   static constexpr std::size_t most_idle = 4;
 
@@ -132,7 +132,7 @@ class etcd_client {
   // Its beginning, printable.
   ELASTIC_DECL static std::string shown(const detail::http_response& response);
 
-  // One line for each time that it is away: whoever reads the log can see what is waited for.
+  // One line for each absence, so that the log shows what the program waits for.
   ELASTIC_DECL void note_absence(const std::string& tried, duration remaining);
   ELASTIC_DECL void note_answer();
 
@@ -163,7 +163,7 @@ class etcd_client {
   std::size_t current_ = 0;
   std::vector<std::vector<std::unique_ptr<detail::http_connection>>> idle_;
   std::string token_;
-  /// Etcd has said that it does not ask who one is.
+  /// etcd has answered that it does not authenticate its clients.
   bool is_open_ = false;
   bool was_reached_ = false;
   bool is_lost_ = false;

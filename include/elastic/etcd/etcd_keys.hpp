@@ -15,12 +15,11 @@
 
 namespace elastic {
 
-/// The first key behind all those that begin with `prefix`, as etcd wants the end of a range.
+/// The first key after all keys that begin with `prefix`: the end of their range.
 ELASTIC_DECL std::string etcd_prefix_end(std::string prefix);
 
-/// The changes that one program makes in etcd, each with a name of its own, which is written along
-/// with it: if a connection breaks before the answer comes, a second try learns from it that
-/// the first one was carried out.
+/// Names each change that one program makes in etcd. The name is written together with the change,
+/// so that a second attempt, after a connection broke, learns whether the first one succeeded.
 ///
 /// Thread-safety: one strand at a time.
 class etcd_marker {
@@ -35,13 +34,13 @@ class etcd_marker {
   std::uint64_t last_ = 0;
 };
 
-/// Keys of etcd, by its v3 API, all under one prefix. A change is told at once.
+/// Keys of etcd under one prefix, by its v3 API. Watches report changes at once.
 ///
 /// Errors: those of `etcd_client`. Thread-safety: one strand at a time.
 class etcd_keys final : public versioned_keys {
  public:
   /// @param root    what each key begins with
-  /// @param marker  shared by all that the client changes
+  /// @param marker  the same for everything that changes keys through this client
   ELASTIC_DECL etcd_keys(std::shared_ptr<etcd_client> client, std::string root,
                          std::shared_ptr<etcd_marker> marker);
   ELASTIC_DECL std::string place_of(const std::string& key) const override;
@@ -56,12 +55,12 @@ class etcd_keys final : public versioned_keys {
 
   using json = nlohmann::json;
 
-  /// How long nothing may be heard of a watch until one looks: it may have broken unnoticed.
+  /// How long a watch may be silent before the key is read: it may have broken unnoticed.
   static constexpr std::chrono::seconds longest_watch{5};
 
   /// "<revision of the key>:<revision of etcd at that time>"; the first is 0 for a missing key.
   ELASTIC_DECL static std::string version_of(std::int64_t of_key, std::int64_t of_etcd);
-  /// The first of etcd that came after a version was read.
+  /// The first revision of etcd after a version was read.
   ELASTIC_DECL static std::string next_revision(const std::string& version);
   ELASTIC_DECL static json unchanged(const std::string& key, const std::string& version);
   ELASTIC_DECL static json put_of(const std::string& key, const std::string& value);
@@ -72,11 +71,11 @@ class etcd_keys final : public versioned_keys {
   /// Errors: `errc::protocol_violation`.
   ELASTIC_DECL static json response_of(const json& answer, std::size_t place, const char* kind);
 
-  /// The one key that a range has found, or has not.
+  /// The first key of a range's answer, or that there is none.
   /// Errors: `errc::protocol_violation`.
   ELASTIC_DECL static versioned_value first_of(const json& range);
 
-  /// Bytes, which answers have in base64.
+  /// Bytes of an answer, which encodes them in base64.
   /// Errors: `errc::protocol_violation`.
   ELASTIC_DECL static std::string bytes_in(const json& object, const char* name);
 

@@ -18,23 +18,25 @@ namespace detail {
 ELASTIC_DECL std::string conf_text(const rendezvous_parameters& parameters, std::string_view name,
                                    std::string fallback = "");
 
-/// With `password_file`: the password that is in it. It is read once, so that it may be a pipe.
+/// Replaces the setting `password_file` by the password in that file, which is read once, so that
+/// it may be a pipe.
 ELASTIC_DECL rendezvous_parameters with_password(rendezvous_parameters parameters);
 
 }  // namespace detail
 
-/// The rendezvous named "etcd", "etcd-v3" and "etcd-v2": nodes meet in an etcd, by the rules of
-/// torchrun's dynamic rendezvous. By the v3 API (3.4 or later) each has a lease; by the v2 API
-/// nodes of torchrun may take part that were started with its backend "etcd-v2". "etcd" is as
-/// torchrun's backend of that name if nodes of it meet or a dialect is given, else v3 if
-/// the server has it. docs/guide.md has the settings (`--rdzv-conf`).
+/// Makes the backend "etcd", "etcd-v3" or "etcd-v2": nodes meet in an etcd by the rules of
+/// torchrun's dynamic rendezvous. By the v3 API (3.4 or later) each node holds a lease. By the v2
+/// API, nodes of torchrun that were started with its backend "etcd-v2" may take part. "etcd"
+/// behaves as torchrun's backend of that name if nodes of torchrun use it or a dialect is given;
+/// otherwise it takes the v3 API if the server has it. docs/guide.md has the settings
+/// (`--rdzv-conf`).
 ///
-/// Errors: `errc::invalid_argument` for an empty run id, an endpoint that is none, or a setting out
-/// of bounds. Those of etcd itself come with the first round.
+/// Errors: `errc::invalid_argument` for an empty run id, a malformed endpoint, or a setting out of
+/// bounds. The first round reports errors of etcd itself.
 ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(
     rendezvous_parameters parameters);
 
-/// Adds "etcd", "etcd-v2" and "etcd-v3"; a compiled library's registry has them.
+/// Adds the backends "etcd", "etcd-v2" and "etcd-v3", which the registry of a compiled library has.
 ELASTIC_DECL void add_etcd_rendezvous(rendezvous_registry& registry);
 
 }  // namespace elastic

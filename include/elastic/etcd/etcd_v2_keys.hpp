@@ -20,16 +20,16 @@
 
 namespace elastic {
 
-/// How keys and values look in the v2 API of etcd, which knows text only.
+/// How keys and values are written for the v2 API of etcd, which takes text only.
 enum class etcd_v2_form {
-  /// As they are: those of torchrun's rendezvous are in base64 already.
+  /// Unchanged: those of torchrun's rendezvous are in base64 already.
   plain,
-  /// In base64, as those of torchrun's store.
+  /// In base64, as torchrun's store writes them.
   base64,
 };
 
-/// Keys of etcd, by its v2 API, in one directory of it: for servers of before 3.6 that were started
-/// with `--enable-v2`.
+/// Keys in one directory of etcd, by its v2 API: for servers before 3.6 that were started with
+/// `--enable-v2`.
 ///
 /// Errors: those of `etcd_client`; `errc::not_supported` if there is no v2 API.
 /// Thread-safety: one strand at a time.
@@ -37,27 +37,27 @@ enum class etcd_v2_form {
 class etcd_v2_keys final : public detail::leased_keys {
  public:
   /// @param directory  "/torch/elastic/store"
-  /// @param life       how long a key is kept after its last change, in seconds; 0: for ever
+  /// @param ttl        how long etcd keeps a key after its last change, in seconds; 0: for ever
   ELASTIC_DECL etcd_v2_keys(std::shared_ptr<etcd_client> client, std::string directory,
-                            etcd_v2_form form, int life = 0);
+                            etcd_v2_form form, int ttl = 0);
   ELASTIC_DECL std::string place_of(const std::string& key) const override;
   ELASTIC_DECL task<versioned_value> get(std::string key) override;
 
   /// Whether there is such a key, or directory of keys.
   ELASTIC_DECL task<bool> exists(std::string key) const;
 
-  /// Waits until the directory of all these keys is there.
+  /// Waits until the directory of all these keys exists.
   ELASTIC_DECL task<void> await_existence();
   ELASTIC_DECL task<bool> put(std::string key, std::string value, std::string version) override;
   ELASTIC_DECL task<bool> put(std::string key, std::string value, std::string version,
-                              std::chrono::seconds life) override;
+                              std::chrono::seconds ttl) override;
   ELASTIC_DECL task<void> put(std::string key, std::string value) override;
   ELASTIC_DECL task<bool> erase(std::string key, std::string version) override;
-  ELASTIC_DECL task<void> prolong(std::string key, std::chrono::seconds life) override;
+  ELASTIC_DECL task<void> refresh(std::string key, std::chrono::seconds ttl) override;
   ELASTIC_DECL task<void> make_directory(std::string key) override;
 
-  /// Makes the directory of all these keys, or has it end no sooner than `life` from now.
-  ELASTIC_DECL task<void> prolong_directory(std::chrono::seconds life);
+  /// Makes the directory of all these keys if it is missing, and lets it expire `ttl` from now.
+  ELASTIC_DECL task<void> refresh_directory(std::chrono::seconds ttl);
   ELASTIC_DECL task<std::set<std::string>> names_in(std::string directory) override;
   ELASTIC_DECL task<bool> erase(std::string key) override;
   ELASTIC_DECL task<std::int64_t> count() override;
@@ -84,7 +84,7 @@ class etcd_v2_keys final : public detail::leased_keys {
   ELASTIC_DECL detail::http_request request_of(const char* method, const std::string& key,
                                                const std::string& query) const;
   ELASTIC_DECL void authorize(detail::http_request& request) const;
-  ELASTIC_DECL static std::string life_text(std::chrono::seconds life);
+  ELASTIC_DECL static std::string ttl_text(std::chrono::seconds ttl);
   ELASTIC_DECL task<bool> write(std::string key, std::string value, std::string condition);
 
   // Result: whether the conditions in it held.
@@ -96,7 +96,7 @@ class etcd_v2_keys final : public detail::leased_keys {
   ELASTIC_DECL static int code_in(const json& answer);
   ELASTIC_DECL void refuse_any(const json& answer) const;
 
-  // That of etcd at the time of the answer.
+  // etcd's own index at the time of the answer.
   ELASTIC_DECL static std::int64_t index_in(const detail::http_response& response,
                                             const json& answer);
   ELASTIC_DECL static std::int64_t number_of(const std::string& text);
@@ -108,7 +108,7 @@ class etcd_v2_keys final : public detail::leased_keys {
   std::shared_ptr<etcd_client> client_;
   std::string directory_;
   etcd_v2_form form_;
-  int life_;
+  int ttl_;
 };
 
 }  // namespace elastic

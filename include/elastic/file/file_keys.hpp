@@ -24,32 +24,31 @@
 
 namespace elastic {
 
-/// What the directory of a job is called: as its run id, if that is a name for one.
+/// The name of a job's directory: its run id, as far as a file name allows.
 ELASTIC_DECL std::string key_directory_name(const std::string& run_id);
 
 /// Keys in a directory that several nodes share, a file for each: on a local file system or a
 /// network file system with locks, such as NFS.
 ///
-/// A change on this host is told at once if the file system is a local one; what others change
-/// is looked for. Files are used on threads of their own, so that a server that hangs stops nobody
-/// but those who wait for a key.
+/// On a local file system the kernel reports changes at once; on others the keys are polled.
+/// Threads of their own access the files, so that a file server that hangs delays only the
+/// operations on its keys.
 ///
-/// Errors: `errc::connection_failed` if the file system does not answer or the directory is
-/// gone, `errc::file_access` if it may not be used, `errc::store_value` for a file that is not
-/// understood; each names the file. Thread-safety: one strand at a time.
+/// Errors: `errc::connection_failed` if the file system does not answer or the directory is gone,
+/// `errc::file_access` without permission, `errc::store_value` for a file that was not written here
+/// or was damaged; each names the file. Thread-safety: one strand at a time.
 class file_keys final : public versioned_keys {
  public:
-  /// How long a call of the file system may take, and how long others may hold the lock.
+  /// How long a call of the file system may take, and how long another process may hold the lock.
   static constexpr std::chrono::milliseconds patience{2000};
-  /// How often a key is looked at that is waited for: if the kernel tells of changes and if
-  /// it does not.
+  /// How often `wait_for_change` reads a key: if the kernel reports changes, and if it does not.
   static constexpr std::chrono::milliseconds local_pause{1000};
   static constexpr std::chrono::milliseconds remote_pause{100};
 
-  /// @param directory  of these keys alone; the one above it has to exist
+  /// @param directory  holds these keys alone; its parent has to exist
   ELASTIC_DECL file_keys(std::string directory, std::shared_ptr<time_source> time);
 
-  /// Makes the directory. The first call.
+  /// Makes the directory. To be called before all other members.
   ELASTIC_DECL task<void> prepare();
   ELASTIC_DECL std::string place_of(const std::string& key) const override;
   ELASTIC_DECL task<versioned_value> get(std::string key) override;
@@ -66,14 +65,14 @@ class file_keys final : public versioned_keys {
   static constexpr std::chrono::milliseconds first_lock_pause{1};
   static constexpr std::chrono::milliseconds last_lock_pause{20};
 
-  /// Told by the kernel when something happens in a directory.
+  /// inotify on a directory.
   class directory_watch {
    public:
     ELASTIC_DECL directory_watch(asio::any_io_executor executor, const std::string& path);
 
     bool is_open() const { return stream_.is_open(); }
 
-    /// Needs an open one. Cancellation: all types.
+    /// Waits for an event; the watch has to be open. Cancellation: all types.
     ELASTIC_DECL task<void> changed();
 
    private:
@@ -83,7 +82,7 @@ class file_keys final : public versioned_keys {
   ELASTIC_DECL task<bool> write(std::string key, std::string value,
                                 std::optional<std::string> expected);
 
-  // Tries it until nobody else holds the lock: they hold it for a moment, unless they are stopped.
+  // Repeats it until the lock is free: others hold it for a moment, unless they are stopped.
   ELASTIC_DECL task<bool> under_lock(std::function<outcome()> work);
 
   template <class Result>

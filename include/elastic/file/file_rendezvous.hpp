@@ -18,16 +18,16 @@ ELASTIC_DECL task<std::shared_ptr<rendezvous_handler>> make_file(rendezvous_para
 
 }  // namespace detail
 
-/// The rendezvous named "file": nodes meet in a directory that they share, by the rules of
-/// torchrun's dynamic rendezvous. The endpoint is the directory, which has to exist; each job has
-/// one of its own in it.
+/// Makes the backend "file": nodes meet in a directory that they share, by the rules of torchrun's
+/// dynamic rendezvous. The endpoint is the directory, which has to exist; each job makes a
+/// directory of its own in it.
 ///
 /// Errors: `errc::invalid_argument` for an empty run id, an empty endpoint, or a setting out of
-/// bounds. Those of the directory come with the first round.
+/// bounds. The first round reports errors of the directory.
 ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_file_rendezvous(
     rendezvous_parameters parameters);
 
-/// Adds "file"; a compiled library's registry has it.
+/// Adds the backend "file", which the registry of a compiled library has.
 ELASTIC_DECL void add_file_rendezvous(rendezvous_registry& registry);
 
 }  // namespace elastic

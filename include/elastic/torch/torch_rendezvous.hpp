@@ -8,7 +8,8 @@ namespace elastic {
 
 class rendezvous_registry;
 
-/// Has "c10d" meet with nodes of torchrun as well; a compiled library's registry does.
+/// Lets nodes of torchrun take part in rounds of the backend "c10d", as the registry of a compiled
+/// library does.
 ELASTIC_DECL void add_torch_rendezvous(rendezvous_registry& registry);
 
 }  // namespace elastic

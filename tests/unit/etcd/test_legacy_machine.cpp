@@ -73,13 +73,13 @@ TEST_CASE("legacy machine: who is in no version makes one, or joins", "[rendezvo
 TEST_CASE("legacy machine: who made the nodes enough waits out the last call", "[rendezvous]") {
   legacy_standing standing = standing_of(1);
   standing.call_end = now + 30s;
-  standing.next_prolonging = now + 5s;
+  standing.next_refresh = now + 5s;
   const legacy_state state = state_with(legacy_status::joinable, 2);
   const legacy_decision decision = decide(state, standing);
   CHECK(decision.action == legacy_action::wait);
   CHECK(decision.until == now + 5s);
-  CHECK(decide(state, standing, {}, now + 5s).action == legacy_action::prolong_call);
-  standing.next_prolonging = now + 35s;
+  CHECK(decide(state, standing, {}, now + 5s).action == legacy_action::refresh_call);
+  standing.next_refresh = now + 35s;
   CHECK(decide(state, standing).until == now + 30s);
   CHECK(decide(state, standing, {}, now + 30s).action == legacy_action::freeze);
   // The others wait for that.

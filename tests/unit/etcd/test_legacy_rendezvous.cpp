@@ -94,8 +94,8 @@ class town {
   }
 
   // As a node of torchrun writes.
-  void write(const std::string& text, std::chrono::seconds life = 0s) {
-    table->put("active_version", text, "", life);
+  void write(const std::string& text, std::chrono::seconds ttl = 0s) {
+    table->put("active_version", text, "", ttl);
   }
 
   task<void> settle() { return time.sleep_until(time.now()); }
@@ -335,7 +335,7 @@ TIME_TEST("legacy rendezvous: meets with a node of torchrun, step by step", "[re
         R"({"keep_alives":["/p/v_5/rank_1"],"participants":[0,1],"status":"frozen",)"
         R"("version":"5"})");
   CHECK_FALSE(round->ended);
-  place.table->prolong("v_5/rank_0", 10s);
+  place.table->refresh("v_5/rank_0", 10s);
   place.write(R"({"status": "final", "version": "5", "participants": [0, 1], "keep_alives": )"
               R"(["/p/v_5/rank_1", "/p/v_5/rank_0"], "num_workers_waiting": 0})");
   co_await place.settle();
@@ -389,7 +389,7 @@ TIME_TEST("legacy rendezvous: who is cancelled on its way leaves nothing behind"
     CHECK_FALSE(place.state());
   }
   SECTION("waiting for another version") {
-    place.table->prolong("v_1/rank_0", 30s);
+    place.table->refresh("v_1/rank_0", 30s);
     place.write(R"({"status": "final", "version": "1", "participants": [0], "keep_alives": )"
                 R"(["/p/v_1/rank_0"], "num_workers_waiting": 2})");
     const auto round = start(time, own_node->next_round());

@@ -18,7 +18,7 @@
 
 namespace elastic::detail {
 
-/// The key by which a node says that it lives, prolonged in time.
+/// The key by which a node says that it lives, refreshed in time.
 ///
 /// Thread-safety: one strand at a time.
 class legacy_lease final : public std::enable_shared_from_this<legacy_lease> {
@@ -29,11 +29,11 @@ class legacy_lease final : public std::enable_shared_from_this<legacy_lease> {
   ELASTIC_DECL legacy_lease(std::shared_ptr<leased_keys> keys, job_keeper keep_job,
                             std::shared_ptr<time_source> time, logger log);
 
-  /// Begins to prolong what is held.
+  /// Begins to refresh what is held.
   ELASTIC_DECL void start(asio::any_io_executor executor);
   ELASTIC_DECL task<void> stop();
 
-  /// Makes a key, or has it stay; from now on it is prolonged.
+  /// Makes a key, or has it stay; from now on it is refreshed.
   ELASTIC_DECL task<void> hold(std::string key);
 
   /// Prolongs it no more.
@@ -45,7 +45,7 @@ class legacy_lease final : public std::enable_shared_from_this<legacy_lease> {
   /// The key; empty if there is none.
   const std::string& held() const { return held_; }
 
-  /// When it was prolonged last.
+  /// When it was refreshed last.
   const life_sign& sign() const { return sign_; }
 
   /// Why that failed last.
@@ -54,7 +54,7 @@ class legacy_lease final : public std::enable_shared_from_this<legacy_lease> {
  private:
   ELASTIC_DECL static task<void> keep(std::shared_ptr<legacy_lease> lease);
   ELASTIC_DECL task<void> refresh();
-  ELASTIC_DECL task<void> prolong(std::string key);
+  ELASTIC_DECL task<void> refresh(std::string key);
 
   const std::shared_ptr<leased_keys> keys_;
   const job_keeper keep_job_;

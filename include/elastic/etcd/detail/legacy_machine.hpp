@@ -14,7 +14,7 @@
 
 namespace elastic::detail {
 
-/// How long things of torchrun's rendezvous "etcd" last if nobody prolongs them.
+/// How long things of torchrun's rendezvous "etcd" last if nobody refreshes them.
 struct legacy_ttl {
   /// A version that a node is making.
   static constexpr std::chrono::seconds setup{5};
@@ -34,7 +34,7 @@ struct legacy_standing {
   /// It was the one that made the nodes enough: it ends the last call at that time, and shows until
   /// then that it lives, next at the other.
   std::optional<time_point> call_end;
-  time_point next_prolonging{};
+  time_point next_refresh{};
   /// The version whose end it waits for, the nodes that waited before it, and since when it does.
   std::string waits_for;
   int waiting_before = 0;
@@ -53,7 +53,7 @@ enum class legacy_action {
   create,
   join,
   /// Shows that the last call goes on.
-  prolong_call,
+  refresh_call,
   /// Ends the last call.
   freeze,
   confirm,

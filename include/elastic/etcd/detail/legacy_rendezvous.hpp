@@ -42,7 +42,7 @@ struct legacy_rendezvous_options {
 };
 
 /// The rendezvous that torchrun names "etcd", whose nodes may be among those that meet: each takes
-/// its own steps in a state that all share, has a key that ends unless it is prolonged, and those
+/// its own steps in a state that all share, has a key that ends unless it is refreshed, and those
 /// who wait for the next version end one that has lost a node.
 ///
 /// A node of this kind sees at once what changes, a key that has ended included; one of torchrun

@@ -73,8 +73,8 @@ class legacy_round {
   ELASTIC_DECL task<bool> put(const view& current, std::chrono::seconds ttl);
   ELASTIC_DECL task<void> create(view current);
   ELASTIC_DECL task<void> join(view current);
-  ELASTIC_DECL task<void> prolong_call(view current);
-  ELASTIC_DECL void note_prolonging();
+  ELASTIC_DECL task<void> refresh_call(view current);
+  ELASTIC_DECL void note_refresh();
   ELASTIC_DECL task<void> freeze(view current);
   ELASTIC_DECL task<void> confirm(view current);
   ELASTIC_DECL task<void> announce(view current);

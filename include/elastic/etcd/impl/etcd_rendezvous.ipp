@@ -232,7 +232,7 @@ inline task<std::shared_ptr<rendezvous_handler>> make_etcd_legacy(
     return std::make_shared<versioned_store>(
         std::make_shared<etcd_v2_keys>(client, std::move(place), etcd_v2_form::base64));
   };
-  options.keep_job = [job] { return job->prolong_directory(legacy_ttl::job); };
+  options.keep_job = [job] { return job->refresh_directory(legacy_ttl::job); };
   const bool stays_here = is_loopback(parameters.local_addr);
   std::vector<std::string> towards = hosts_of(client->options().members);
   if (!stays_here) options.address = co_await reachable_address(std::move(towards));

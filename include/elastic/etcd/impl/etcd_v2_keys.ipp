@@ -19,8 +19,8 @@
 namespace elastic {
 
 ELASTIC_DECL etcd_v2_keys::etcd_v2_keys(std::shared_ptr<etcd_client> client, std::string directory,
-                                        etcd_v2_form form, int life)
-    : client_(std::move(client)), directory_(std::move(directory)), form_(form), life_(life) {}
+                                        etcd_v2_form form, int ttl)
+    : client_(std::move(client)), directory_(std::move(directory)), form_(form), ttl_(ttl) {}
 
 ELASTIC_DECL std::string etcd_v2_keys::place_of(const std::string& key) const {
   return fmt::format("the key '{}/{}' of the etcd at {} (v2)", directory_, encoded(key),
@@ -69,20 +69,20 @@ ELASTIC_DECL task<void> etcd_v2_keys::await_existence() {
 }
 
 ELASTIC_DECL task<bool> etcd_v2_keys::put(std::string key, std::string value, std::string version) {
-  const std::chrono::seconds life(life_);
-  co_return co_await put(std::move(key), std::move(value), std::move(version), life);
+  const std::chrono::seconds ttl(ttl_);
+  co_return co_await put(std::move(key), std::move(value), std::move(version), ttl);
 }
 
 ELASTIC_DECL task<bool> etcd_v2_keys::put(std::string key, std::string value, std::string version,
-                                          std::chrono::seconds life) {
+                                          std::chrono::seconds ttl) {
   const std::string index = version.substr(0, version.find(':'));
   std::string condition = index == "0" ? "&prevExist=false" : "&prevIndex=" + index;
-  condition += life_text(life);
+  condition += ttl_text(ttl);
   co_return co_await write(std::move(key), std::move(value), condition);
 }
 
 ELASTIC_DECL task<void> etcd_v2_keys::put(std::string key, std::string value) {
-  const std::string condition = life_text(std::chrono::seconds(life_));
+  const std::string condition = ttl_text(std::chrono::seconds(ttl_));
   co_await write(std::move(key), std::move(value), condition);
 }
 
@@ -97,12 +97,12 @@ ELASTIC_DECL task<bool> etcd_v2_keys::erase(std::string key, std::string version
   co_return true;
 }
 
-ELASTIC_DECL task<void> etcd_v2_keys::prolong(std::string key, std::chrono::seconds life) {
-  const std::string wish = "refresh=true&prevExist=true" + life_text(life);
+ELASTIC_DECL task<void> etcd_v2_keys::refresh(std::string key, std::chrono::seconds ttl) {
+  const std::string wish = "refresh=true&prevExist=true" + ttl_text(ttl);
   const bool was_there = co_await send_form(key, wish);
   if (was_there) co_return;
   const std::string value;
-  const std::string condition = life_text(life);
+  const std::string condition = ttl_text(ttl);
   co_await write(std::move(key), value, condition);
 }
 
@@ -111,8 +111,8 @@ ELASTIC_DECL task<void> etcd_v2_keys::make_directory(std::string key) {
   co_await send_form(std::move(key), wish);
 }
 
-ELASTIC_DECL task<void> etcd_v2_keys::prolong_directory(std::chrono::seconds life) {
-  const std::string wish = "dir=true" + life_text(life);
+ELASTIC_DECL task<void> etcd_v2_keys::refresh_directory(std::chrono::seconds ttl) {
+  const std::string wish = "dir=true" + ttl_text(ttl);
   const std::string itself;
   const std::string if_new = wish + "&prevExist=false";
   const bool is_new = co_await send_form(itself, if_new);
@@ -226,8 +226,8 @@ ELASTIC_DECL void etcd_v2_keys::authorize(detail::http_request& request) const {
   request.headers.emplace_back("Authorization", "Basic " + who);
 }
 
-ELASTIC_DECL std::string etcd_v2_keys::life_text(std::chrono::seconds life) {
-  return life.count() == 0 ? "" : fmt::format("&ttl={}", life.count());
+ELASTIC_DECL std::string etcd_v2_keys::ttl_text(std::chrono::seconds ttl) {
+  return ttl.count() == 0 ? "" : fmt::format("&ttl={}", ttl.count());
 }
 
 ELASTIC_DECL task<bool> etcd_v2_keys::write(std::string key, std::string value,

@@ -16,13 +16,13 @@ namespace elastic::detail {
 /// A directory with a file for each key. Every call may block, for as long as the file system
 /// does.
 ///
-/// Who changes something holds a lock on one file of the directory. It belongs to an open file, so
-/// that the kernel, or the server of a network file system, takes it away from a process that was
-/// killed. A value comes into being by a rename: nobody sees half of one.
+/// A change holds a lock on one file of the directory. The lock belongs to an open file, so that
+/// the kernel, or the server of a network file system, releases it if the process is killed. A
+/// value appears by a rename: no reader sees half of one.
 ///
-/// Errors of every call: `errc::connection_failed` for what may be different the next time,
-/// `errc::file_access` for what will not, `errc::store_value` for a file that was not written
-/// here or was damaged. Messages name the file.
+/// Errors of every call: `errc::connection_failed` for a failure that may pass, `errc::file_access`
+/// for one that will not, `errc::store_value` for a file that was not written here or was damaged.
+/// Messages name the file.
 /// Thread-safety: calls may run on several threads at once.
 class key_directory {
  public:
@@ -31,16 +31,16 @@ class key_directory {
   const std::string& path() const { return path_; }
   std::string file_of(std::string_view key) const { return path_ + "/" + key_file_name(key); }
 
-  /// Makes the directory, in one that has to be there, and finds out whether it can be written to.
+  /// Makes the directory, whose parent has to exist, and checks that it can be written to.
   ELASTIC_DECL void prepare() const;
 
-  /// Whether the file system tells of every change, so that nobody but this host makes one.
+  /// Whether the kernel reports every change, because only this host can make one.
   ELASTIC_DECL bool is_local() const;
 
-  /// What a key holds; none if there is no file.
+  /// The file of a key; none if it is missing.
   ELASTIC_DECL std::optional<key_file> read(const std::string& key) const;
 
-  /// A change that was tried.
+  /// The result of a change.
   enum class outcome { made, not_made, locked };
 
   /// Stores a value under a version of its own. With `expected`, only if the key has that
@@ -66,7 +66,7 @@ class key_directory {
                                                int number);
   ELASTIC_DECL descriptor open_lock() const;
 
-  // Without one, if another holds it.
+  // Without a descriptor if another process holds the lock.
   ELASTIC_DECL descriptor take_lock() const;
 
   // A new file, in place of what is there.

@@ -12,12 +12,12 @@
 
 namespace elastic::detail {
 
-/// Tells a coroutine when one key changes of a table in this process, such as that of a server:
+/// Reports changes of one key of a table in this process, such as that of a server:
 ///
 ///     key_watch watch(executor, server.engine(), "key");
 ///     while (watch.value() == known) co_await watch.changed();
 ///
-/// Thread-safety: one strand at a time, whoever changes the key.
+/// Thread-safety: one strand at a time; any thread may change the key.
 class key_watch {
  public:
   /// @param key  as users of a store name it
@@ -27,15 +27,16 @@ class key_watch {
   key_watch(const key_watch&) = delete;
   key_watch& operator=(const key_watch&) = delete;
 
-  /// The value at present; empty if there is none.
+  /// The current value; empty if there is none.
   ELASTIC_DECL std::string value() const;
 
-  /// Waits for a change after the last that was waited for.
+  /// Waits for a change since the last call returned.
   /// Cancellation: all types, no effect.
   ELASTIC_DECL task<void> changed();
 
  private:
-  // The flag is the watch's own, and taken away with it: a notice may still be under way then.
+  // The flag belongs to the watch. A notice that is still under way when the watch is destroyed
+  // must not touch it.
   class listener final : public key_value_engine::listener,
                          public std::enable_shared_from_this<listener> {
    public:

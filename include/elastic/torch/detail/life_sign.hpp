@@ -15,26 +15,26 @@
 
 namespace elastic::detail {
 
-/// When a node last said that it lives, and was heard; and what follows if it is not heard again.
+/// When a node's last heartbeat arrived, and what follows if no other one does.
 ///
 /// Thread-safety: one strand at a time.
 class life_sign {
  public:
-  /// @param silence  after how long the others take the node for lost
+  /// @param silence  how long after a heartbeat the others regard the node as lost
   life_sign(std::shared_ptr<time_source> time, duration silence)
       : time_(std::move(time)), times_(fencing::of_silence(silence)) {}
 
-  /// The node was heard; `begun` is when it began to say so, not when the answer came.
+  /// A heartbeat arrived; `begun` is when the node began to send it, not when the answer came.
   ELASTIC_DECL void heard(time_point begun);
 
-  /// How long ago that was; 0 if it has said nothing yet.
+  /// How long ago that was; 0 before the first heartbeat.
   ELASTIC_DECL duration age() const;
 
-  /// How long its workers may run on if it is not heard again.
+  /// How long its workers may run on without another heartbeat.
   ELASTIC_DECL duration remaining() const;
 
-  /// Waits until this node has to give up the others, unless it is heard again before; for ever if
-  /// it has said nothing yet.
+  /// Waits until this node has to give up the others, unless another heartbeat arrives before; for
+  /// ever before the first one.
   ///
   /// Cancellation: all types, no effect.
   ELASTIC_DECL task<void> wait_for_notice() const;
@@ -54,19 +54,19 @@ class life_sign {
 /// @param problem  half a sentence: what the last attempt to reach them failed by
 ELASTIC_DECL std::string cut_off_text(const life_sign& sign, const std::string& problem);
 
-/// What ends the round of a node that gives up the others. It can meet them again as a node that
-/// comes anew.
+/// The change that ends the round of a node that gives up the others. It can join again as a new
+/// node.
 ELASTIC_DECL rendezvous_change cut_off_change(const life_sign& sign, const std::string& problem,
                                               int restarts);
 
-/// How long it looks for the place where they are to meet.
+/// How long `reach_again` tries.
 inline constexpr std::chrono::seconds second_look{2};
 
-/// Looks once more for the place where the others meet, after a `cut_off_change`.
+/// Tries once more to reach the backend after a `cut_off_change`.
 ///
-/// @param looking  asks something of the place
-/// Errors: `errc::connection_failed` with `why`, if it does not answer within
-/// `second_look`; others of `looking`.
+/// @param looking  a request to the backend
+/// Errors: `errc::connection_failed` with `why` if it takes longer than `second_look`; those of
+/// `looking`.
 /// Cancellation: all types.
 ELASTIC_DECL task<void> reach_again(std::shared_ptr<time_source> time, task<void> looking,
                                     std::string why);

@@ -10,9 +10,9 @@
 
 namespace elastic::detail {
 
-/// A numeric address by which other hosts probably reach this one: that on the way to one of
-/// `towards`, else to the outside, else what its own name stands for. Loopback only if there is
-/// no other: what is reached by loopback may be there on every host.
+/// A numeric address by which other hosts probably reach this one: the source address on the route
+/// to one of `towards`, otherwise that of the default route, otherwise what its host name resolves
+/// to. Loopback only if there is no other, since every host has that.
 ELASTIC_DECL task<std::string> reachable_address(std::vector<std::string> towards);
 
 }  // namespace elastic::detail

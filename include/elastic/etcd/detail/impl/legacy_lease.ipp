@@ -33,7 +33,7 @@ ELASTIC_DECL task<void> legacy_lease::stop() {
 }
 
 ELASTIC_DECL task<void> legacy_lease::hold(std::string key) {
-  co_await prolong(key);
+  co_await refresh(key);
   held_ = std::move(key);
 }
 
@@ -48,14 +48,14 @@ ELASTIC_DECL task<void> legacy_lease::remove() {
   if (!key.empty()) co_await keys_->erase(key);
 }
 
-ELASTIC_DECL task<void> legacy_lease::prolong(std::string key) {
+ELASTIC_DECL task<void> legacy_lease::refresh(std::string key) {
   const time_point begun = time_->now();
-  co_await keys_->prolong(std::move(key), legacy_ttl::lease);
+  co_await keys_->refresh(std::move(key), legacy_ttl::lease);
   sign_.heard(begun);
 }
 
 ELASTIC_DECL task<void> legacy_lease::refresh() {
-  if (!held_.empty()) co_await prolong(held_);
+  if (!held_.empty()) co_await refresh(held_);
   if (!keep_job_ || time_->now() < job_due_) co_return;
   co_await keep_job_();
   job_due_ = time_->now() + duration(legacy_ttl::job) / 2;

@@ -16,9 +16,9 @@ inline legacy_decision decide_in_joinable(const legacy_state& state, const legac
   }
   if (!me.call_end) return {legacy_action::wait, "waiting for more nodes, or the last call"};
   if (now >= *me.call_end) return {legacy_action::freeze, "the last call is over"};
-  if (now >= me.next_prolonging) return {legacy_action::prolong_call, "the last call goes on"};
+  if (now >= me.next_refresh) return {legacy_action::refresh_call, "the last call goes on"};
   return {legacy_action::wait, "this node waits out the last call",
-          std::min(*me.call_end, me.next_prolonging)};
+          std::min(*me.call_end, me.next_refresh)};
 }
 
 // Who waits for a complete version ends it if it has lost a node, this one included. But nodes

@@ -57,7 +57,7 @@ ELASTIC_DECL task<void> legacy_round::carry_out(view current, legacy_action acti
   switch (action) {
     case legacy_action::create: co_await create(std::move(current)); break;
     case legacy_action::join: co_await join(std::move(current)); break;
-    case legacy_action::prolong_call: co_await prolong_call(std::move(current)); break;
+    case legacy_action::refresh_call: co_await refresh_call(std::move(current)); break;
     case legacy_action::freeze: co_await freeze(std::move(current)); break;
     case legacy_action::confirm: co_await confirm(std::move(current)); break;
     case legacy_action::announce: co_await announce(std::move(current)); break;
@@ -70,7 +70,7 @@ ELASTIC_DECL task<void> legacy_round::carry_out(view current, legacy_action acti
 ELASTIC_DECL task<void> legacy_round::leave() {
   const std::string key = lease_->held();
   co_await lease_->release();
-  if (!key.empty()) co_await keys_->prolong(key, legacy_ttl::lease);
+  if (!key.empty()) co_await keys_->refresh(key, legacy_ttl::lease);
   legacy_standing next;
   next.former_version = std::move(me_.version);
   next.former_rank = me_.rank;
@@ -149,16 +149,16 @@ ELASTIC_DECL task<void> legacy_round::join(view current) {
   me_.call_end.reset();
   if (!waits_call) co_return;
   me_.call_end = time_->now() + settings_.last_call_timeout;
-  note_prolonging();
+  note_refresh();
 }
 
-ELASTIC_DECL task<void> legacy_round::prolong_call(view current) {
-  const bool was_prolonged = co_await put(current, legacy_ttl::passing);
-  if (was_prolonged) note_prolonging();
+ELASTIC_DECL task<void> legacy_round::refresh_call(view current) {
+  const bool was_refreshed = co_await put(current, legacy_ttl::passing);
+  if (was_refreshed) note_refresh();
 }
 
-ELASTIC_DECL void legacy_round::note_prolonging() {
-  me_.next_prolonging = time_->now() + duration(legacy_ttl::passing) / 2;
+ELASTIC_DECL void legacy_round::note_refresh() {
+  me_.next_refresh = time_->now() + duration(legacy_ttl::passing) / 2;
 }
 
 ELASTIC_DECL task<void> legacy_round::freeze(view current) {
