@@ -1,27 +1,55 @@
-# elastic::compiled: the same library, compiled once. One translation unit for each folder of
-# headers, so that two cores have the same to do and none of them needs much memory.
+# elastic::compiled: the same library, compiled once. A module is one translation unit, because the
+# headers that a unit includes cost more than the definitions of a small module. A large module is
+# split into units of about the same size, so that two cores have the same to do and none of them
+# needs much memory.
 #
 # Static, or shared if BUILD_SHARED_LIBS says so. In another project it is built if something links
 # it.
+set(elastic_unit_bytes 100000)
+
 set(elastic_include "${CMAKE_CURRENT_SOURCE_DIR}/include")
 file(GLOB_RECURSE elastic_definitions CONFIGURE_DEPENDS RELATIVE "${elastic_include}"
   "${elastic_include}/elastic/*.ipp")
 
-set(elastic_units)
-foreach(definitions IN LISTS elastic_definitions)
-  string(REGEX REPLACE "^elastic/(.*)/impl/[^/]*$" "\\1" folder "${definitions}")
-  string(REPLACE "/" "_" unit "${folder}")
-  list(APPEND elastic_units "${unit}")
-  set_property(GLOBAL APPEND_STRING PROPERTY "elastic_unit_${unit}" "#include <${definitions}>\n")
-endforeach()
-list(REMOVE_DUPLICATES elastic_units)
+# Writes the units of a module's definitions, and appends their names to elastic_sources.
+function(elastic_write_units module)
+  set(all 0)
+  foreach(definitions IN LISTS ARGN)
+    file(SIZE "${elastic_include}/${definitions}" size)
+    math(EXPR all "${all} + ${size}")
+  endforeach()
+  math(EXPR count "(${all} + ${elastic_unit_bytes} - 1) / ${elastic_unit_bytes}")
+  set(before 0)
+  foreach(definitions IN LISTS ARGN)
+    math(EXPR unit "${before} * ${count} / ${all} + 1")
+    string(APPEND text_${unit} "#include <${definitions}>\n")
+    file(SIZE "${elastic_include}/${definitions}" size)
+    math(EXPR before "${before} + ${size}")
+  endforeach()
+  foreach(unit RANGE 1 ${count})
+    if(DEFINED text_${unit})
+      set(source "${CMAKE_CURRENT_BINARY_DIR}/compiled/${module}_${unit}.cpp")
+      file(CONFIGURE OUTPUT "${source}" CONTENT "${text_${unit}}" @ONLY)
+      list(APPEND elastic_sources "${source}")
+    endif()
+  endforeach()
+  set(elastic_sources "${elastic_sources}" PARENT_SCOPE)
+endfunction()
+
 set(elastic_sources)
-foreach(unit IN LISTS elastic_units)
-  get_property(text GLOBAL PROPERTY "elastic_unit_${unit}")
-  set(source "${CMAKE_CURRENT_BINARY_DIR}/compiled/${unit}.cpp")
-  file(CONFIGURE OUTPUT "${source}" CONTENT "${text}" @ONLY)
-  list(APPEND elastic_sources "${source}")
+string(REGEX REPLACE "elastic/([^/;]+)/[^;]*" "\\1" elastic_folders "${elastic_definitions}")
+list(REMOVE_DUPLICATES elastic_folders)
+foreach(module IN LISTS elastic_folders)
+  set(definitions ${elastic_definitions})
+  list(FILTER definitions INCLUDE REGEX "^elastic/${module}/")
+  elastic_write_units("${module}" ${definitions})
 endforeach()
+# Units of an earlier configuration.
+file(GLOB elastic_old_sources "${CMAKE_CURRENT_BINARY_DIR}/compiled/*.cpp")
+list(REMOVE_ITEM elastic_old_sources ${elastic_sources})
+if(elastic_old_sources)
+  file(REMOVE ${elastic_old_sources})
+endif()
 
 set(elastic_when)
 if(NOT is_top_level)

@@ -200,9 +200,10 @@ class Builder:
         shutil.rmtree(overlay, ignore_errors=True)
         changed.parent.mkdir(parents=True)
         changed.write_text(without(file, text, instead), "utf-8")
-        unit = file.replace("/impl/" + changed.name, "").replace("/", "_") + ".cpp"
-        made = self.compile(f"CMakeFiles/elastic_compiled.dir/compiled/{unit}.o",
-                            self.build / "compiled" / unit, "changed.o", overlay)
+        unit = next(unit for unit in sorted((self.build / "compiled").glob("*.cpp"))
+                    if f"<elastic/{file}>" in unit.read_text("utf-8"))
+        made = self.compile(f"CMakeFiles/elastic_compiled.dir/compiled/{unit.name}.o",
+                            unit, "changed.o", overlay)
         return self.link("simulations", made)
 
     def link(self, name, *more):
