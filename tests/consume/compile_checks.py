@@ -9,6 +9,7 @@
   compile_checks.py --cxx g++ --include DIR forbidden FILE   the marked lines of FILE are refused
   compile_checks.py --cxx g++ --include DIR mixed HEADER     objects of both modes do not link
   compile_checks.py --cxx g++ --include DIR vtables HEADER   HEADER alone emits no class at -O2
+  compile_checks.py --cxx g++ --include DIR reach DIR        the core reaches no opt-in module
 
 Headers: those that users include, by themselves in compiled mode, and header-only the umbrella by
 itself and all others that no header includes together. With --internals every header is read in
@@ -26,10 +27,16 @@ import subprocess
 import sys
 import tempfile
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+from tidy import OPT_IN_LAYERS
+
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
 REFUSED = re.compile(r"// refused: (.+)$")
 INCLUDE = re.compile(r"^#include <(elastic/[^>]+)>", re.MULTILINE)
 COMPILED = "-DELASTIC_SEPARATE_COMPILATION=1"
+# All definitions, for a program that compiles the library once without CMake.
+SOURCE = "elastic/src.hpp"
 # The symbol that objects of both modes define with different values.
 MODE_SYMBOL = "elastic_is_header_only_in_one_object_and_compiled_in_another"
 
@@ -72,7 +79,7 @@ def header_jobs(headers, root, internals):
 def check_headers(options, call):
     root = pathlib.Path(options.path)
     headers = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.hpp"))
-    headers.remove("elastic/src.hpp")  # all definitions; other tests compile it
+    headers.remove(SOURCE)  # other tests compile it
     jobs = header_jobs(headers, root, options.internals)
     calls = [[*call, *WARNINGS, "-fsyntax-only", *mode,
               *(word for header in group for word in ("-include", header)), "-x", "c++", os.devnull]
@@ -154,6 +161,35 @@ def check_vtables(options, call):
     return bool(emitted)
 
 
+def reached(call, headers):
+    """The library's files that a program reads which includes these headers."""
+    output, content = compiled([*call, "-M", *(word for header in headers
+                                               for word in ("-include", header)),
+                                "-x", "c++", os.devnull])
+    if not content:
+        sys.exit(output)
+    return set(re.findall(r"\b(elastic/[\w/]+\.[hi]pp)\b", output))
+
+
+def check_reach(options, call):
+    root = pathlib.Path(options.path)
+    headers = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.hpp"))
+    guest = re.compile(rf"elastic/({'|'.join(OPT_IN_LAYERS)})(/|\.hpp$)")
+    core = [header for header in headers if not guest.match(header) and header != SOURCE]
+    found = sorted(file for file in reached(call, core) if guest.match(file))
+    for file in found:
+        print(f"{file} belongs to an opt-in module, and a header of the core reaches it")
+    umbrella = reached(call, ["elastic/elastic.hpp"])
+    print(f"{len(core)} headers of the core; <elastic/elastic.hpp> reaches {len(umbrella)} files")
+    # That the check sees what is reached.
+    for module in OPT_IN_LAYERS:
+        if not any(file.startswith(f"elastic/{module}/")
+                   for file in reached(call, [f"elastic/{module}.hpp"])):
+            found.append(module)
+            print(f"<elastic/{module}.hpp> seems to reach nothing of its own module")
+    return bool(found) or not core
+
+
 def check_forbidden(options, call):
     lines = pathlib.Path(options.path).read_text(encoding="utf-8").splitlines()
     expected = {number: found[1] for number, line in enumerate(lines, 1)
@@ -184,7 +220,8 @@ def main():
                            help="headers: those that no user includes as well, each alone")
     arguments.add_argument("--jobs", type=int, default=min(8, os.cpu_count() or 1))
     checks = {"headers": check_headers, "alone": check_alone, "forbidden": check_forbidden,
-              "mixed": check_mixed, "optimized": check_optimized, "vtables": check_vtables}
+              "mixed": check_mixed, "optimized": check_optimized, "reach": check_reach,
+              "vtables": check_vtables}
     arguments.add_argument("what", choices=sorted(checks))
     arguments.add_argument("path", help="a folder, a file, or a header as it is included")
     options = arguments.parse_args()

@@ -6,7 +6,24 @@
 #include <cstdio>
 #include <exception>
 
+#include <string_view>
+
 namespace {
+
+// A backend of an opt-in module that the program did not add is refused by a message that names the
+// function; a compiled library has it.
+bool refuses_module() {
+  elastic::rendezvous_parameters parameters;
+  parameters.backend = "etcd";
+  parameters.endpoint = "localhost:1";
+  try {
+    elastic::rendezvous_registry().make(parameters);
+  } catch (const elastic::error& failure) {
+    std::puts(failure.what());
+    return std::string_view(failure.what()).find("add_etcd_rendezvous") != std::string_view::npos;
+  }
+  return false;
+}
 
 elastic::task<int> run() {
   elastic::launch_config config;
@@ -22,6 +39,12 @@ elastic::task<int> run() {
 
 int main() {
   if (category_in_second() != &elastic::error_category()) return 2;
+#if defined(ELASTIC_HEADER_ONLY)
+  if (!refuses_module()) return 4;
+#else
+  if (refuses_module()) return 4;
+#endif
+  if (!adds_module_in_second()) return 5;
   asio::io_context context;
   int status = 3;
   asio::co_spawn(context, run(), [&](std::exception_ptr failure, int result) {

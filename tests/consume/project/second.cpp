@@ -3,10 +3,24 @@
 
 #include "second.hpp"
 
+// The single header has it already.
+#if __has_include(<elastic/file.hpp>)
+#include <elastic/file.hpp>
+#endif
+
 #include <utility>
 
 const std::error_category* category_in_second() { return &elastic::error_category(); }
 
 elastic::task<elastic::run_result> launch_in_second(elastic::launch_config config) {
   co_return co_await elastic::launch(config);
+}
+
+bool adds_module_in_second() {
+  elastic::rendezvous_registry backends;
+#if defined(ELASTIC_HEADER_ONLY)
+  if (backends.contains("file")) return false;
+#endif
+  elastic::add_file_rendezvous(backends);
+  return backends.contains("file");
 }
