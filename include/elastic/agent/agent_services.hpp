@@ -51,20 +51,20 @@ struct agent_services {
   std::shared_ptr<event_handler> events = {};
   /// Default: metrics are discarded, and no timer runs for them.
   std::shared_ptr<metric_handler> metrics = {};
-  /// Is told what the agent decides, and why. Default: one of its own, for its file.
+  /// Receives each decision of the agent with its reason. Default: one of its own, for its file.
   std::shared_ptr<job_journal> journal = {};
-  /// What the job's nodes tell each other for those who look at it, if the rendezvous carries it:
+  /// The reports of the job's nodes to each other, for viewers, if the rendezvous carries them:
   /// follows the journal and is the observer, or in front of it. Default: `make_agent` makes one
   /// for a job of several nodes; an agent without it has none.
   std::shared_ptr<job_monitor> monitor = {};
-  /// Is told of the workers' progress, and of hung ones before they are killed. Default: nobody.
+  /// Receives the progress of workers, and each hung one before it is killed. Default: nobody.
   std::shared_ptr<worker_observer> observer = {};
   /// Where the output of workers goes. Default: what the launch_config names; else a
   /// `default_logs_specs`.
   std::shared_ptr<logs_specs> logs = {};
   /// Offers the last lines of each worker to viewers of the job. Default: to nobody.
   std::shared_ptr<output_tails> tails = {};
-  /// Where output that the agent copies is shown. Default: stdout and stderr of this process.
+  /// Where the agent shows the output that it copies. Default: stdout and stderr of this process.
   std::shared_ptr<output_sink> console_out = {};
   std::shared_ptr<output_sink> console_err = {};
   /// Default: silent.

@@ -88,7 +88,7 @@ struct rendezvous_change {
 /// How a job ends, for all of its nodes.
 enum class job_end { succeeded, failed };
 
-/// How nodes agree on who is in. Implement it to bring your own; register it under a name
+/// How nodes agree on who takes part. Implement it to bring your own; register it under a name
 /// (`rendezvous_registry`) to make it available to `--rdzv-backend`.
 ///
 /// Errors of every member that waits: `errc::rendezvous_closed` if the job failed meanwhile,
@@ -132,8 +132,8 @@ class rendezvous_handler {
   virtual task<void> exit_barrier() = 0;
 
   /// Waits until the workers of this node must be gone, because the others can go on without it:
-  /// for longer than its last sign of life counts it could not reach them. Whoever runs workers
-  /// kills them then; `wait_for_change` ends before, so that they have some time to end.
+  /// for longer than its last sign of life counts it could not reach them. The agent kills its
+  /// workers then; `wait_for_change` ends before, so that they have some time to end.
   ///
   /// The default waits for ever: the others do not go on without a node, or it cannot know.
   /// Cancellation: all types, no effect.
@@ -170,7 +170,7 @@ class rendezvous_handler {
   virtual task<int> num_nodes_waiting() = 0;
 
   /// Closes the rendezvous: the job is over for every node, and later nodes learn so.
-  /// May wait until those who tell them have heard it, for a few seconds at most.
+  /// May wait until those that inform them know it, for a few seconds at most.
   /// @param why  one sentence, for them
   /// Cancellation: terminal; the job may be closed or not.
   virtual task<void> close(job_end how, std::string why) = 0;
