@@ -198,9 +198,6 @@ class job_view {
 /// The median of what a step takes those of the workers that run and report steps; 0: none does.
 ELASTIC_DECL double median_step_seconds(const std::vector<const viewed_worker*>& workers);
 
-/// A worker that is slower than this times the median is named as a straggler.
-inline constexpr double straggler_ratio = 1.25;
-
 /// The view of a journal that was read.
 ELASTIC_DECL job_view view_of(const std::vector<journal_record>& records);
 

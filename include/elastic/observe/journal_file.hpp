@@ -12,12 +12,16 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace elastic {
 
 namespace detail {
 class record_writer;
 }  // namespace detail
+
+/// The name of a journal in the log directory of a run.
+inline constexpr std::string_view journal_file_name = "journal.jsonl";
 
 /// Where a journal is written, and when it is cut.
 struct journal_file_options {

@@ -12,9 +12,6 @@
 
 namespace elastic {
 
-/// The name of a journal in the log directory of a run.
-inline constexpr std::string_view journal_file_name = "journal.jsonl";
-
 /// What was read of a journal.
 struct journal_contents {
   /// In the order of the file.

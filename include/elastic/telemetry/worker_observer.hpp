@@ -22,6 +22,9 @@ struct worker_progress {
   std::map<std::string, double> metrics;
 };
 
+/// A worker whose steps take longer than this times the median is a straggler.
+inline constexpr double straggler_ratio = 1.25;
+
 /// The workers of this node run, for the first time or again.
 struct started_workers {
   /// The rendezvous round in which they do.

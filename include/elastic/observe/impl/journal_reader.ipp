@@ -6,6 +6,7 @@
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/observe/journal_file.hpp>
 
 #include <algorithm>
 #include <cerrno>

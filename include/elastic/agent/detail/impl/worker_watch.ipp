@@ -4,7 +4,7 @@
 
 #include <elastic/agent/detail/worker_watch.hpp>
 
-#include <elastic/observe/job_view.hpp>
+#include <elastic/telemetry/worker_observer.hpp>
 
 #include <algorithm>
 #include <utility>
