@@ -12,6 +12,7 @@
 
 namespace elastic {
 
+/// The severity of a log line.
 enum class log_level { debug, info, warning, error, off };
 
 /// Where log lines go. Implement it to send them to your own logging system.

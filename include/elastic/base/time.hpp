@@ -12,9 +12,9 @@
 
 namespace elastic {
 
-using time_point = std::chrono::steady_clock::time_point;
-using duration = std::chrono::steady_clock::duration;
-using wall_time = std::chrono::system_clock::time_point;
+using time_point = std::chrono::steady_clock::time_point;  ///< A monotonic time.
+using duration = std::chrono::steady_clock::duration;      ///< A span of time, in ns.
+using wall_time = std::chrono::system_clock::time_point;   ///< A time of day.
 
 /// The time a `span` after `now`; `time_point::max()`, which never comes, if that is out of range.
 /// `now` must not be negative, as no monotonic time is.

@@ -66,7 +66,7 @@ ELASTIC_DECL error_file_content parse_error_file(std::string_view text);
 /// Does not wait, also if somebody put a pipe in the file's place.
 ELASTIC_DECL std::optional<error_file_content> read_error_file(const std::string& path);
 
-/// The text of an error file as PyTorch's @record writes it.
+/// The text of an error file as PyTorch's `@record` writes it.
 ///
 /// `callstack` may be empty: the schema's "py_callstack" is then left out and readers show the
 /// message. `timestamp` is in seconds since 1970.

@@ -67,6 +67,7 @@ enum class change_kind {
   worker_failed,
 };
 
+/// The end of a round, and its reason.
 struct rendezvous_change {
   change_kind kind = change_kind::node_waiting;
   /// One half sentence that names the node: "node a_71_0 waits to join".

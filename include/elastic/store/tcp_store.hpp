@@ -31,6 +31,7 @@
 
 namespace elastic {
 
+/// How a tcp_store reaches its server.
 struct tcp_store_options {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   tcp_store_options() = default;

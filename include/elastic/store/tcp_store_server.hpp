@@ -44,6 +44,7 @@ namespace detail {
 class ring;
 }  // namespace detail
 
+/// Where a tcp_store_server listens, and which clients it serves.
 struct tcp_store_server_options {
   /// Where to listen: an IPv4 or IPv6 address ("0.0.0.0" and "::" mean every one of this host), or
   /// a name, which means every address that it stands for. Empty: every address of this host.

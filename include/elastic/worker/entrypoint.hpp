@@ -125,6 +125,7 @@ std::tuple<P...> arguments_of(const std::string& function, const nlohmann::json&
 
 }  // namespace detail
 
+/// A function that workers can run: see `entrypoint<R(P...)>`.
 template <class Signature>
 class entrypoint;
 

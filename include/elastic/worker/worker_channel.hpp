@@ -22,6 +22,7 @@
 
 namespace elastic {
 
+/// Options of a worker_channel.
 struct worker_channel_options {
   /// Whether the agent is to ask this worker for checkpoints, such as before it stops the job on
   /// SIGTERM: it then waits for `saved`.

@@ -206,12 +206,14 @@ struct report_wanted {
 
 }  // namespace rendezvous_messages
 
+/// A message of a node to the server of its rendezvous.
 using rendezvous_request = std::variant<
     rendezvous_messages::hello, rendezvous_messages::witness, rendezvous_messages::join,
     rendezvous_messages::keep_alive, rendezvous_messages::failed, rendezvous_messages::finished,
     rendezvous_messages::pause, rendezvous_messages::resume, rendezvous_messages::leave,
     rendezvous_messages::close_job, rendezvous_messages::ask_status, rendezvous_messages::report>;
 
+/// A message of the server of a rendezvous to a node.
 using rendezvous_answer = std::variant<
     rendezvous_messages::welcome, rendezvous_messages::refused, rendezvous_messages::peers,
     rendezvous_messages::placed, rendezvous_messages::on_hold, rendezvous_messages::changed,
