@@ -129,6 +129,8 @@ command -v openssl >/dev/null || need openssl
 # The guard of the other processor: compiled, compared and run.
 command -v aarch64-linux-gnu-g++ >/dev/null || need g++-aarch64-linux-gnu
 command -v qemu-aarch64 >/dev/null || need qemu-user
+# The reference of the public headers.
+command -v doxygen >/dev/null || need doxygen
 # A browser that looks at the page of a job.
 command -v chromium >/dev/null || need chromium
 command -v chromedriver >/dev/null || need chromium-driver
