@@ -6,29 +6,21 @@
 //   build/release/elasticrun --standalone --nproc-per-node 2 train.py
 //   build/release/elasticrun --help
 //
-// A program of your own that launches jobs is put together from the same parts: what to run (here
-// from the command line), an agent that runs it, and what becomes of its result. What is of use to
-// elasticrun alone is in this directory, in namespace elasticrun.
+// A launcher of your own uses the same parts of the library: examples/06_launcher_of_your_own.cpp.
+// What only elasticrun needs is in this directory, in namespace elasticrun.
 
+#include <elastic/cli.hpp>
 #include <elastic/elastic.hpp>
 #include <elastic/etcd.hpp>
 #include <elastic/file.hpp>
-#include <elastic/launch/command_line.hpp>
 #include <elastic/launch/console_log.hpp>
-#include <elastic/launch/default_python.hpp>
-#include <elastic/launch/detail/command_word.hpp>
-#include <elastic/launch/drain_file.hpp>
-#include <elastic/launch/early_exit.hpp>
-#include <elastic/launch/io_choice.hpp>
 #include <elastic/launch/job_outcome.hpp>
-#include <elastic/launch/job_status.hpp>
-#include <elastic/launch/machine.hpp>
 #include <elastic/launch/program_setup.hpp>
-#include <elastic/launch/run_with_signals.hpp>
+#include <elastic/launch/run_as_program.hpp>
 #include <elastic/observe/job_journal.hpp>
-#include <elastic/observe/trace_file.hpp>
 #include <elastic/torch.hpp>
 #include <program/chaos/chaos_monkey.hpp>
+#include <program/commands/command_word.hpp>
 #include <program/commands/commands.hpp>
 #include <program/lean_observer.hpp>
 #include <program/missing_torch.hpp>
@@ -36,39 +28,24 @@
 #include <program/progress/kubeflow_progress.hpp>
 #include <program/progress/progress_bar.hpp>
 
-#include <asio/co_spawn.hpp>
-#include <asio/io_context.hpp>
-#include <asio/this_coro.hpp>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include <asio/co_spawn.hpp>
+#include <asio/io_context.hpp>
+#include <asio/this_coro.hpp>
+
 namespace {
 
-namespace detail = elastic::detail;
-
-int leave(const elastic::early_exit& exit) {
-  std::fputs(exit.text.c_str(), exit.to_stderr ? stderr : stdout);
-  return exit.code;
-}
-
-elastic::command_line_facts look_around() {
-  elastic::command_line_facts facts;
-  facts.environment = elastic::environment_from(environ);
-  facts.processors = elastic::count_processors();
-  facts.python = elastic::default_python();
-  facts.accelerators = elastic::count_accelerators(facts.environment);
-  return facts;
-}
-
-/// Every way to meet that the library has, also if this program is compiled header-only.
+/// Every rendezvous backend of the library, also if this program is compiled header-only.
 elastic::rendezvous_registry every_backend() {
   elastic::rendezvous_registry backends;
   elastic::add_etcd_rendezvous(backends);
@@ -85,175 +62,121 @@ std::shared_ptr<elastic::job_journal> make_journal(const std::string& node_name,
   return std::make_shared<elastic::job_journal>(std::move(options));
 }
 
-elastic::task<void> keep(elastic::task<elastic::run_result> running, elastic::run_result& result) {
-  result = co_await std::move(running);
-}
-
-/// Takes this node out of the job when somebody asks for it by a file; ends by cancellation only.
-elastic::task<void> leave_at_drain_file(std::string path, elastic::local_agent& agent,
-                                        elastic::logger log) {
-  const auto time = std::make_shared<elastic::system_time>();
-  elastic::stop_request request;
-  request.reason = co_await elastic::wait_for_drain_file(path, time, log);
-  // Whoever drains a host often sends SIGTERM, too, and means no more by it.
-  request.escalates = false;
-  request.is_node_bad = true;
-  agent.stop(std::move(request));
-  co_await time->sleep_until(elastic::time_point::max());
-}
-
-/// Runs an agent as the configuration says.
-elastic::task<elastic::run_result> run_agent(elastic::local_agent& agent,
-                                             elastic::launch_config config, elastic::logger log) {
-  if (config.drain_file.empty()) {
-    co_return co_await elastic::run_with_signals(agent, config.signals);
+/// Null if the user does not want one, or stderr cannot show it.
+std::shared_ptr<elastic::worker_observer> make_progress_bar(const elastic::program_config& config) {
+  const std::string terminal =
+      elastic::find_variable(config.job.workers.environment, "TERM").value_or("");
+  if (!config.progress || !elasticrun::progress_bar::can_show(STDERR_FILENO, terminal)) {
+    return nullptr;
   }
-  elastic::run_result result;
-  co_await elastic::race(keep(elastic::run_with_signals(agent, config.signals), result),
-                         leave_at_drain_file(config.drain_file, agent, log));
-  co_return result;
+  return std::make_shared<elasticrun::progress_bar>(std::make_shared<elastic::system_time>());
 }
 
-/// The agent that commands are for, once there is one.
-using commanded_agent = std::shared_ptr<std::weak_ptr<elastic::local_agent>>;
-
-/// What a client of the status server commands.
-elastic::task<elastic::command_outcome> carry_out(commanded_agent target,
-                                                  elastic::job_command command) {
-  const auto agent = target->lock();
-  if (agent) co_return co_await agent->carry_out(std::move(command));
-  elastic::command_outcome outcome;
-  outcome.text = "no job runs";
-  co_return outcome;
+elastic::agent_services make_services(const elastic::program_config& config,
+                                      const asio::any_io_executor& executor,
+                                      const elastic::logger& log) {
+  elastic::agent_services services;
+  services.log = log;
+  services.journal = make_journal(config.job.rendezvous.node_name, log);
+  services.worker_parent = executor;
+  services.open_files = elastic::raise_open_files();
+  return services;
 }
 
-/// Runs the job, and disturbs it if that is what the user wants.
-elastic::task<elastic::run_result> run_job(elastic::launch_config config,
-                                           elastic::agent_services services,
-                                           commanded_agent target) {
-  if (config.chaos.empty()) {
-    const std::shared_ptr<elastic::local_agent> agent =
-        elastic::make_agent(config, services, every_backend());
-    *target = agent;
-    co_return co_await run_agent(*agent, config, services.log);
-  }
-  const auto chaos = std::make_shared<elasticrun::chaos_monkey>(
-      co_await asio::this_coro::executor, config.chaos, services, [] { std::raise(SIGKILL); });
-  services.observer = chaos;
-  const std::shared_ptr<elastic::local_agent> agent =
-      elastic::make_agent(config, services, every_backend());
-  *target = agent;
-  elastic::run_result result;
-  co_await elastic::race(keep(run_agent(*agent, config, services.log), result), chaos->run(*agent));
-  co_return result;
-}
-
-/// Where Kubeflow Trainer wants to hear of the job; none if there is no such place, or it is wrong.
-std::optional<elasticrun::kubeflow_server> look_for_kubeflow(const elastic::launch_config& config,
-                                                             const elastic::logger& log) {
+/// Follows the job and reports its progress to Kubeflow Trainer. Null if no server wants that, or
+/// its address is wrong.
+std::shared_ptr<elasticrun::kubeflow_reporter> make_kubeflow_reporter(
+    const elastic::program_config& config, const asio::any_io_executor& executor,
+    const elastic::agent_services& services) {
+  const elastic::logger& log = services.log;
   try {
-    const auto server = elasticrun::find_kubeflow_server(config.workers.environment);
-    if (server && elasticrun::is_token_exposed(*server)) {
+    const auto server = elasticrun::find_kubeflow_server(config.job.workers.environment);
+    if (!server) return nullptr;
+    if (elasticrun::is_token_exposed(*server)) {
       log.warning(
           "KUBEFLOW_TRAINER_SERVER_URL is a http address: the token goes over the network "
           "unencrypted; use https");
     }
-    return server;
+    auto reporter = std::make_shared<elasticrun::kubeflow_reporter>(
+        executor, *server, std::make_shared<elastic::system_time>(), log, services.observer);
+    services.journal->add(reporter->monitor());
+    return reporter;
   } catch (const std::exception& failure) {
     log.warning("Kubeflow Trainer is not told how far the job is: {}", failure.what());
-    return std::nullopt;
+    return nullptr;
   }
 }
 
-elastic::task<elastic::run_result> report(elastic::task<elastic::run_result> running,
-                                          std::shared_ptr<elasticrun::kubeflow_reporter> reporter) {
-  elastic::run_result result;
-  co_await elastic::race(keep(std::move(running), result), reporter->run());
-  co_return result;
+/// Null if the user wants no faults.
+std::shared_ptr<elasticrun::chaos_monkey> make_chaos(const elastic::program_config& config,
+                                                     const asio::any_io_executor& executor,
+                                                     const elastic::agent_services& services) {
+  if (config.chaos.empty()) return nullptr;
+  return std::make_shared<elasticrun::chaos_monkey>(executor, config.chaos, services,
+                                                    [] { std::raise(SIGKILL); });
 }
 
-/// Runs the job, and tells Kubeflow Trainer how far it is if that wants to know.
-elastic::task<elastic::run_result> run_reported_job(elastic::launch_config config,
-                                                    elastic::agent_services services,
-                                                    commanded_agent target) {
-  const auto server = look_for_kubeflow(config, services.log);
-  if (!server) co_return co_await run_job(config, services, target);
-  const auto reporter = std::make_shared<elasticrun::kubeflow_reporter>(
-      co_await asio::this_coro::executor, *server, std::make_shared<elastic::system_time>(),
-      services.log, services.observer);
-  services.observer = reporter;
-  services.journal->add(reporter->monitor());
-  elastic::task<elastic::run_result> running = report(run_job(config, services, target), reporter);
-  elastic::task<void> ending = reporter->finish();
-  co_return co_await elastic::with_cleanup(std::move(running), std::move(ending));
+/// Ends what runs beside the agent, then reports the last progress.
+elastic::task<void> end(elastic::task_group& beside,
+                        std::shared_ptr<elasticrun::kubeflow_reporter> kubeflow) {
+  co_await beside.stop();
+  if (kubeflow) co_await kubeflow->finish();
 }
 
-/// Runs the job, and shows what it does if that is what the user wants.
-elastic::task<elastic::run_result> run_shown_job(const elastic::launch_config& config,
-                                                 elastic::agent_services services) {
-  const auto target = std::make_shared<std::weak_ptr<elastic::local_agent>>();
-  const elastic::command_handler commands = [target](elastic::job_command command) {
-    return carry_out(target, std::move(command));
-  };
-  const auto status = elastic::show_job(services.worker_parent, config, services, commands);
-  elastic::task<elastic::run_result> running = run_reported_job(config, services, target);
-  if (!status) co_return co_await std::move(running);
-  std::fputs(("Status: " + status->url() + "\n").c_str(), stderr);
-  elastic::task<void> ending = status->stop();
-  co_return co_await elastic::with_cleanup(std::move(running), std::move(ending));
-}
-
-/// Runs the job, and writes a trace of it if that is what the user wants.
-elastic::task<elastic::run_result> run_traced_job(const elastic::launch_config& config,
-                                                  elastic::agent_services services) {
-  elastic::task<elastic::run_result> running = run_shown_job(config, services);
-  if (config.trace.empty()) co_return co_await std::move(running);
-  const auto trace = std::make_shared<elastic::trace_file>(config.trace, services.log);
-  services.journal->add(trace);
-  elastic::task<void> finishing = trace->finish();
-  co_return co_await elastic::with_cleanup(std::move(running), std::move(finishing));
-}
-
-elastic::task<int> run(const elastic::launch_config& config, elastic::logger log) {
-  elastic::agent_services services;
-  services.log = log;
-  services.journal = make_journal(config.rendezvous.node_name, log);
-  services.worker_parent = co_await asio::this_coro::executor;
-  services.open_files = elastic::raise_open_files();
-  const std::string terminal =
-      elastic::find_variable(config.workers.environment, "TERM").value_or("");
-  std::shared_ptr<elastic::worker_observer> progress;
-  if (config.progress && elasticrun::progress_bar::can_show(STDERR_FILENO, terminal)) {
-    progress = std::make_shared<elasticrun::progress_bar>(std::make_shared<elastic::system_time>());
-  }
-  const auto observer = std::make_shared<elasticrun::lean_observer>(
-      services.worker_parent, std::make_shared<elastic::system_time>(), progress);
-  services.observer = observer;
-  elastic::run_result result;
-  co_await elastic::race(keep(run_traced_job(config, services), result), observer->run());
+/// Says how the job ended.
+void report(const elastic::program_config& config, const elastic::run_result& result,
+            const elastic::logger& log) {
+  const elastic::worker_spec& workers = config.job.workers;
   log.info("{}: {}", to_string(result.state), result.reason);
   std::fputs(elastic::closing_words(config.name, result).c_str(), stderr);
   if (elasticrun::is_torch_missing(result)) {
-    const std::string path =
-        elastic::find_variable(config.workers.environment, "PATH").value_or("");
+    const std::string path = elastic::find_variable(workers.environment, "PATH").value_or("");
     const std::string with_torch = elasticrun::find_python_with_torch(path + ":/usr/bin");
-    const std::string python = elasticrun::path_of_program(config.workers.program, path);
+    const std::string python = elasticrun::path_of_program(workers.program, path);
     std::fputs(elasticrun::missing_torch_hint(python, with_torch).c_str(), stderr);
   }
-  elastic::leave_error_file(config.workers.environment, elastic::launcher_error_text(result), log);
+  elastic::leave_error_file(workers.environment, elastic::launcher_error_text(result), log);
+}
+
+/// Runs the job: as every program does, and beside it what elasticrun alone has. Each observer
+/// forwards to the one before it.
+elastic::task<int> run(elastic::program_config config, elastic::logger log) {
+  const asio::any_io_executor executor = co_await asio::this_coro::executor;
+  elastic::agent_services services = make_services(config, executor, log);
+  const auto lean = std::make_shared<elasticrun::lean_observer>(
+      executor, std::make_shared<elastic::system_time>(), make_progress_bar(config));
+  services.observer = lean;
+  const auto kubeflow = make_kubeflow_reporter(config, executor, services);
+  if (kubeflow) services.observer = kubeflow;
+  const elastic::program_run program(config.job, config.program, services);
+  services = program.services();
+  const auto chaos = make_chaos(config, executor, services);
+  if (chaos) services.observer = chaos;
+  const std::shared_ptr<elastic::local_agent> agent =
+      elastic::make_agent(config.job, services, every_backend());
+
+  elastic::task_group beside(executor);
+  beside.spawn(lean->run());
+  if (kubeflow) beside.spawn(kubeflow->run());
+  if (chaos) beside.spawn(chaos->run(*agent));
+  elastic::task<elastic::run_result> running = program.run(agent);
+  elastic::task<void> ending = end(beside, kubeflow);
+  const elastic::run_result result =
+      co_await elastic::with_cleanup(std::move(running), std::move(ending));
+  report(config, result, log);
   co_return elastic::exit_code(result);
 }
 
-/// Runs the job to its end. Result: what the program exits with.
-int run_to_end(const elastic::launch_config& config, const elastic::logger& log) {
+/// Runs the job to its end. Result: the exit code.
+int run_to_end(const elastic::program_config& config, const elastic::logger& log) {
   asio::io_context context(1);
   int code = 1;
   std::exception_ptr failure;
   asio::co_spawn(context, run(config, log), [&](std::exception_ptr thrown, int result) {
     failure = thrown;
     code = result;
-    // What the kernel has yet to end, such as the guard of a process that is stuck, is not ours to
-    // wait for.
+    // The program does not wait for what the kernel has yet to end, such as the guard of a process
+    // that is stuck.
     context.stop();
   });
   context.run();
@@ -266,17 +189,20 @@ int run_to_end(const elastic::launch_config& config, const elastic::logger& log)
 int main(int count, char** values) {
   elastic::set_up_program();
   const std::vector<std::string> arguments(values + (count > 0 ? 1 : 0), values + count);
-  if (const auto* command = detail::find_command(arguments, detail::is_script)) {
+  if (const auto* command = elasticrun::find_command(arguments, elasticrun::is_script)) {
     return elasticrun::run_command(*command, {arguments.begin() + 1, arguments.end()});
   }
-  const auto parsed = elastic::parse_command_line(arguments, look_around());
-  if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return leave(*exit);
+  elastic::command_line_facts facts = elastic::gather_command_line_facts();
+  facts.commands = elasticrun::command_rows();
+  facts.injects_faults = true;
+  const auto parsed = elastic::parse_command_line(arguments, facts);
+  if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return elastic::leave(*exit);
   if (const auto* version = std::get_if<elastic::version_request>(&parsed)) {
-    return leave(elastic::show_version(version->io));
+    return elastic::leave(elastic::show_version(version->io));
   }
   const auto& [config, threshold, io, warnings, notes] = std::get<elastic::command_line>(parsed);
-  if (const auto exit = elasticrun::check_files(config)) return leave(*exit);
-  if (const auto exit = elastic::check_io(io)) return leave(*exit);
+  if (const auto exit = elasticrun::check_files(config)) return elastic::leave(*exit);
+  if (const auto exit = elastic::check_io(io)) return elastic::leave(*exit);
 
   const auto clock = std::make_shared<elastic::system_time>();
   const elastic::logger log(std::make_shared<elastic::console_log>(clock), threshold);
@@ -289,9 +215,9 @@ int main(int count, char** values) {
     return run_to_end(config, log);
   } catch (const std::exception& failure) {
     // A mistake in what was asked for, or something broke.
-    leave(elastic::refuse(failure.what()));
+    elastic::leave(elastic::refuse(failure.what()));
     const std::string text = elastic::launcher_error_text(failure, clock->wall_now());
-    elastic::leave_error_file(config.workers.environment, text, log);
+    elastic::leave_error_file(config.job.workers.environment, text, log);
     return elastic::exit_code(failure);
   }
 }

@@ -6,6 +6,7 @@
 #include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/printable_text.hpp>
 #include <program/limits.hpp>
 
 #include <unistd.h>
@@ -130,17 +131,17 @@ void check_drain_file(const std::string& path) {
 
 }  // namespace
 
-std::optional<elastic::early_exit> check_files(const elastic::launch_config& config) {
+std::optional<elastic::early_exit> check_files(const elastic::program_config& config) {
   try {
     if (!config.script.empty()) check_script(config.script);
-    if (detail::may_hang(config.workers.log_dir)) {
-      check_remote_log_directory(config.workers.log_dir);
+    if (detail::may_hang(config.job.workers.log_dir)) {
+      check_remote_log_directory(config.job.workers.log_dir);
     } else {
-      check_log_directory(config.workers.log_dir);
+      check_log_directory(config.job.workers.log_dir);
     }
-    check_appendable("journal", config.workers.journal);
-    check_appendable("trace", config.trace);
-    check_drain_file(config.drain_file);
+    check_appendable("journal", config.job.workers.journal);
+    check_appendable("trace", config.program.trace);
+    check_drain_file(config.program.drain_file);
   } catch (const elastic::error& refusal) {
     return elastic::refuse(refusal.what());
   }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/launch/early_exit.hpp>
-#include <elastic/launch/launch_config.hpp>
+#include <elastic/cli/early_exit.hpp>
+#include <elastic/cli/program_config.hpp>
 
 #include <optional>
 
@@ -14,6 +14,6 @@ namespace elasticrun {
 /// (`process_launcher` looks for the program itself when it starts it.)
 ///
 /// Result: empty if all of them can be used; otherwise the error, with exit code 2.
-std::optional<elastic::early_exit> check_files(const elastic::launch_config& config);
+std::optional<elastic::early_exit> check_files(const elastic::program_config& config);
 
 }  // namespace elasticrun

@@ -42,6 +42,7 @@ OPT_IN_LAYERS = {
     "torch": ["base", "net", "store", "rendezvous"],
     "etcd": ["base", "net", "store", "rendezvous", "torch"],
     "file": ["base", "store", "rendezvous", "torch"],
+    "cli": ["base", "net", "contract", "observe", "process", "rendezvous", "agent", "launch"],
 }
 ALL_LAYERS = {**LAYERS, **OPT_IN_LAYERS}
 

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/launch/chaos_plan.hpp>
-#include <elastic/launch/command_line_facts.hpp>
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/launch/launcher.hpp>
 #include <elastic/launch/numa_binding.hpp>

@@ -8,7 +8,7 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/launch/chaos_plan.hpp>
+#include <elastic/cli/chaos_plan.hpp>
 #include <elastic/telemetry/worker_observer.hpp>
 #include <program/chaos/chaos_schedule.hpp>
 

@@ -4,7 +4,7 @@
 
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/launch/chaos_plan.hpp>
+#include <elastic/cli/chaos_plan.hpp>
 
 #include <cstddef>
 #include <cstdint>

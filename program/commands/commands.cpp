@@ -3,8 +3,9 @@
 
 #include <program/commands/commands.hpp>
 
+#include <elastic/base/printable_text.hpp>
+#include <elastic/cli/early_exit.hpp>
 #include <elastic/contract/environment.hpp>
-#include <elastic/launch/early_exit.hpp>
 #include <elastic/observe/journal_reader.hpp>
 #include <program/commands/explanation.hpp>
 #include <program/commands/merged_trace.hpp>
@@ -73,11 +74,6 @@ int merge_journals(const strings& arguments) {
   return print(merged_trace(journals.contents));
 }
 
-int leave(const elastic::early_exit& exit) {
-  std::fputs(exit.text.c_str(), exit.to_stderr ? stderr : stdout);
-  return exit.code;
-}
-
 /// Runs a coroutine to its end. Result: the exit code.
 int run_to_end(elastic::task<int> work) {
   asio::io_context context(1);
@@ -96,14 +92,14 @@ void show(std::string_view text) { print(std::string(text)); }
 
 int show_status(const strings& arguments) {
   const auto parsed = parse_status_command(arguments, elastic::environment_from(environ));
-  if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return leave(*exit);
+  if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return elastic::leave(*exit);
   return run_to_end(run_status_command(std::get<status_query>(parsed), show));
 }
 
 template <elastic::job_command::kind kind>
 int send(const strings& arguments) {
   const auto parsed = parse_command_call(kind, arguments);
-  if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return leave(*exit);
+  if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return elastic::leave(*exit);
   return run_to_end(send_command(std::get<command_call>(parsed), show));
 }
 
@@ -123,21 +119,21 @@ const std::map<std::string_view, int (*)(const strings&)>& functions() {
 
 }  // namespace
 
-int run_command(const elastic::detail::command_row& command, const strings& arguments) {
+int run_command(const elastic::program_command& command, const strings& arguments) {
   const std::string usage =
       fmt::format("Usage: elasticrun {} {}\n\n{}\n", command.word, command.arguments, command.help);
   if (!arguments.empty() && (arguments.front() == "--help" || arguments.front() == "-h")) {
-    return leave({0, usage, false});
+    return elastic::leave({0, usage, false});
   }
-  const bool needs_logs = std::string_view(command.arguments).starts_with("LOGDIR");
+  const bool needs_logs = command.arguments.starts_with("LOGDIR");
   if (arguments.empty() && needs_logs) {
-    return leave(
+    return elastic::leave(
         elastic::refuse(fmt::format("{} needs {}", command.word, "a log directory or a journal")));
   }
   try {
     return functions().at(command.word)(arguments);
   } catch (const std::exception& failure) {
-    return leave(elastic::refuse(failure.what()));
+    return elastic::leave(elastic::refuse(failure.what()));
   }
 }
 

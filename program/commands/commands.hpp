@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/launch/detail/command_word.hpp>
+#include <elastic/cli/command_line_facts.hpp>
 
 #include <string>
 #include <vector>
@@ -12,7 +12,6 @@ namespace elasticrun {
 /// Runs a command of elasticrun, such as `elasticrun status`.
 /// @param arguments  those after the command's word
 /// Result: the exit code.
-int run_command(const elastic::detail::command_row& command,
-                const std::vector<std::string>& arguments);
+int run_command(const elastic::program_command& command, const std::vector<std::string>& arguments);
 
 }  // namespace elasticrun

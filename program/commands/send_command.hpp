@@ -3,7 +3,7 @@
 #pragma once
 
 #include <elastic/base/task.hpp>
-#include <elastic/launch/early_exit.hpp>
+#include <elastic/cli/early_exit.hpp>
 #include <elastic/observe/job_command.hpp>
 
 #include <functional>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <elastic/base/task.hpp>
+#include <elastic/cli/early_exit.hpp>
 #include <elastic/contract/environment.hpp>
-#include <elastic/launch/early_exit.hpp>
 #include <elastic/net/endpoint.hpp>
 
 #include <functional>

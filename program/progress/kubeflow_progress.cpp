@@ -9,7 +9,6 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/printable_text.hpp>
 #include <elastic/base/race.hpp>
-#include <elastic/launch/early_exit.hpp>
 #include <elastic/net/detail/http_connection.hpp>
 #include <elastic/net/detail/tcp_stream.hpp>
 #include <elastic/net/detail/tls_stream.hpp>

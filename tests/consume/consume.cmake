@@ -49,7 +49,7 @@ run("${BINARY}/build/consumer")
 # Without CMake: pkg-config says what the compiled library needs.
 find_program(pkg_config pkg-config)
 if(WAY STREQUAL "find_package" AND MODE STREQUAL "compiled" AND pkg_config)
-  file(WRITE "${BINARY}/by_pkg_config.cpp" "#include <elastic/launch/early_exit.hpp>\n"
+  file(WRITE "${BINARY}/by_pkg_config.cpp" "#include <elastic/base/printable_text.hpp>\n"
     "int main() { return elastic::in_quotes(\"it\") == \"'it'\" ? 0 : 1; }\n")
   file(GLOB_RECURSE description "${BINARY}/prefix/elastic.pc")
   get_filename_component(folder "${description}" DIRECTORY)

@@ -6,6 +6,7 @@
 // miscompile are in forbidden_calls.cpp.
 
 #include <elastic/elastic.hpp>
+#include <elastic/launch/run_as_program.hpp>
 #include <elastic/launch/run_with_signals.hpp>
 #include <elastic/torch.hpp>
 #include <elastic/worker/entrypoint.hpp>
@@ -110,6 +111,27 @@ task<void> run_with_plan() {
   const signal_plan plan{.forward = {SIGUSR1}};
   const run_result by_plan = co_await run_with_signals(*planned, plan);
   expect(by_plan.state == worker_state::succeeded, "run_with_signals(agent, plan)");
+}
+
+// As a program does, by options, in one step and in two.
+task<void> run_by_options() {
+  const launch_config config = true_config();
+  program_options options;
+  options.trace = "/dev/null";
+  agent_services services;
+  const run_result result = co_await run_as_program(config, options);
+  expect(result.state == worker_state::succeeded, "run_as_program(config, options)");
+  const run_result served = co_await run_as_program(config, options, services);
+  expect(served.state == worker_state::succeeded, "run_as_program(config, options, services)");
+  const run_result chosen =
+      co_await run_as_program(config, options, services, rendezvous_registry());
+  expect(chosen.state == worker_state::succeeded, "run_as_program(config, options, services, …)");
+  const program_run program(config, options, services);
+  const run_result steps = co_await program.run(make_agent(config, program.services()));
+  expect(steps.state == worker_state::succeeded, "program.run(make_agent(…))");
+  const std::shared_ptr<local_agent> shared = make_agent(config);
+  const run_result temporary = co_await program_run(config, options, services).run(shared);
+  expect(temporary.state == worker_state::succeeded, "program_run(…).run(agent)");
 }
 
 // A command in braces, and one that is left empty.
@@ -257,6 +279,7 @@ task<void> make_calls() {
   co_await launch_function();
   co_await make_and_run();
   co_await run_with_plan();
+  co_await run_by_options();
   co_await command_in_braces();
   co_await store_in_braces();
   co_await temporary_client();

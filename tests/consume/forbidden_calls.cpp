@@ -5,6 +5,7 @@
 // line that is marked so, and no other; what to write instead is in documented_calls.cpp.
 
 #include <elastic/elastic.hpp>
+#include <elastic/launch/run_as_program.hpp>
 #include <elastic/launch/run_with_signals.hpp>
 #include <elastic/worker/entrypoint.hpp>
 
@@ -54,6 +55,14 @@ task<void> make_with_no_services(launch_config config) {
 
 task<void> run_with_braced_plan(local_agent& agent) {
   co_await run_with_signals(agent, {.forward = {SIGUSR1}});  // refused: no matching function
+}
+
+task<void> run_with_braced_options(launch_config config) {
+  co_await run_as_program(config, {.trace = "trace.json"});  // refused: no matching function
+}
+
+task<void> run_with_moved_options(launch_config config, program_options options) {
+  co_await run_as_program(config, std::move(options));  // refused: deleted
 }
 
 task<void> start_temporary(process_set& processes) {

@@ -8,13 +8,13 @@
 #include <elastic/agent/detail/line_template.hpp>
 #include <elastic/agent/standby/detail/standby_message.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/cli/chaos_plan.hpp>
+#include <elastic/cli/command_line.hpp>
+#include <elastic/cli/detail/slurm_hosts.hpp>
 #include <elastic/contract/error_file.hpp>
 #include <elastic/contract/function_call.hpp>
 #include <elastic/health/detail/control_message.hpp>
 #include <elastic/health/detail/timer_request.hpp>
-#include <elastic/launch/chaos_plan.hpp>
-#include <elastic/launch/command_line.hpp>
-#include <elastic/launch/detail/slurm_hosts.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/observe/journal_record.hpp>
 #include <elastic/torch/detail/link_offer.hpp>
@@ -121,6 +121,7 @@ void arguments(std::string_view input) {
   for (std::string& word : words) word = std::string(parts.bytes(parts.number(24)));
   command_line_facts facts;
   facts.environment = environment_from({std::string(parts.rest())});
+  facts.injects_faults = true;
   const auto parsed = parse_command_line(words, facts);
   if (const auto* exit = std::get_if<early_exit>(&parsed)) {
     require(!exit->text.empty(), "an early end says why");

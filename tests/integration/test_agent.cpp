@@ -10,6 +10,7 @@
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/launch/launcher.hpp>
+#include <elastic/launch/run_as_program.hpp>
 #include <elastic/launch/run_with_signals.hpp>
 #include <elastic/observe/job_journal.hpp>
 #include <elastic/observe/journal_sink.hpp>
@@ -622,6 +623,70 @@ TEST_CASE("agent: run with signals it is cancelled as by itself, and leaves sign
   struct sigaction after{};
   ::sigaction(SIGTERM, &before, &after);
   CHECK(after.sa_handler == mine.sa_handler);
+}
+
+/// Runs a job as a program does, to its end.
+run_result run_shown(job& test_job, const program_options& options) {
+  agent_services services;
+  services.console_out = test_job.out;
+  services.console_err = test_job.err;
+  services.log = test_job.log->log();
+  asio::io_context context(1);
+  std::exception_ptr failure;
+  std::optional<run_result> result;
+  asio::co_spawn(context, run_as_program(test_job.config, options, services),
+                 [&](std::exception_ptr thrown, run_result how) {
+                   failure = thrown;
+                   result = std::move(how);
+                 });
+  context.run_for(60s);
+  if (!result) FAIL("the job did not end within 60 s; its log:\n" << test_job.log->text());
+  CHECK(context.stopped());
+  test_job.check_nothing_left();
+  if (failure) std::rethrow_exception(failure);
+  return *result;
+}
+
+TEST_CASE("agent: run as a program it is shown and traced until its drain file appears",
+          "[integration][agent]") {
+  job test_job({"line", "ready", "hang"});
+  const temporary_directory folder;
+  const std::string socket = folder / "status";
+  std::string url;
+  program_options options;
+  options.status = "unix:" + socket;
+  options.on_status = [&](const std::string& text) { url = text; };
+  options.trace = folder / "trace";
+  options.drain_file = folder / "drain";
+  bool is_served = false;
+  when_ready(test_job, 2, [&] {
+    is_served = fs::is_socket(socket);
+    std::ofstream(options.drain_file) << "GPU 3 is hot\n";
+  });
+  const run_result result = run_shown(test_job, options);
+  CHECK(result.state == worker_state::stopped);
+  CHECK(result.stop_signal == SIGTERM);
+  CHECK_THAT(result.reason, test::contains_text("/drain' is there: GPU 3 is hot"));
+  CHECK(url == options.status);
+  CHECK(is_served);
+  CHECK_FALSE(fs::exists(socket));
+  CHECK_THAT(file_text(options.trace), test::contains_text("GPU 3 is hot"));
+}
+
+TEST_CASE("agent: run as a program it starts nothing if its status address is taken",
+          "[integration][agent]") {
+  job test_job({"line", "ready"});
+  const temporary_directory folder;
+  program_options options;
+  options.status = "unix:" + (folder / "status");
+  std::ofstream(folder / "status") << "taken";
+  try {
+    run_shown(test_job, options);
+    FAIL("it was served");
+  } catch (const error& failure) {
+    CHECK(failure.code() == errc::address_in_use);
+  }
+  CHECK(test_job.out->text.empty());
 }
 
 TEST_CASE("agent: a context that is destroyed takes a running job with it",

@@ -7,9 +7,9 @@
 #include <elastic/agent/failure_report.hpp>
 #include <elastic/agent/local_agent.hpp>
 #include <elastic/base/asio.hpp>
+#include <elastic/cli/io_choice.hpp>
 #include <elastic/contract/error_file.hpp>
 #include <elastic/contract/function_call.hpp>
-#include <elastic/launch/io_choice.hpp>
 #include <elastic/launch/launcher.hpp>
 #include <elastic/process/detail/fork_launcher.hpp>
 #include <elastic/process/detail/limit_reached.hpp>

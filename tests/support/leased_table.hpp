@@ -7,7 +7,6 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/etcd/detail/leased_keys.hpp>
-#include <elastic/launch/machine.hpp>
 #include <elastic/store/store.hpp>
 #include <support/manual_time.hpp>
 

@@ -8,7 +8,6 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/launch/early_exit.hpp>
 #include <elastic/process/detail/syscalls.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/store/detail/store_keys.hpp>

@@ -19,6 +19,10 @@ ELASTIC_DECL std::string printable_text(std::string_view text, std::string_view 
 /// The same as a part of one line: the ends of its lines are blanks, and none stand around it.
 ELASTIC_DECL std::string printable_line(std::string_view text);
 
+/// The text between single quotes, as a part of a one-line message: control characters stand as
+/// "\\xNN", and what is longer than 200 bytes is cut.
+ELASTIC_DECL std::string in_quotes(std::string_view text);
+
 }  // namespace elastic
 
 #if defined(ELASTIC_HEADER_ONLY)

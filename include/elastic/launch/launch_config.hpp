@@ -3,7 +3,6 @@
 #pragma once
 
 #include <elastic/agent/worker_spec.hpp>
-#include <elastic/launch/chaos_plan.hpp>
 #include <elastic/launch/numa_binding.hpp>
 #include <elastic/launch/signal_plan.hpp>
 #include <elastic/launch/start_method.hpp>
@@ -15,10 +14,10 @@
 
 namespace elastic {
 
-/// Everything that `elasticrun` can be told, with its defaults: a job as one node sees it.
+/// A job as one node sees it, with the defaults of `elasticrun`.
 ///
-/// Only `workers.program` has no default that works, unless a function is named. Values out of
-/// bounds are refused by `launch` with `errc::invalid_argument` before anything is started.
+/// Only `workers.program` has no default that works, unless `workers` names a function. `launch`
+/// refuses values out of bounds with `errc::invalid_argument` before it starts anything.
 struct launch_config {
   /// What every worker is, how many this node runs, how often they are started again, and where
   /// their output goes. If it names a function and no program, the program is this one, whose main
@@ -49,29 +48,10 @@ struct launch_config {
   /// Where events go: "null", "console" or another name of the event handler registry.
   std::string event_log_handler = "null";
 
-  // For programs; an embedded agent looks at none of these.
-
-  /// What the report of a failure calls the job.
-  std::string name;
-  /// The script among the arguments, which must exist before anything is started; empty: there is
-  /// none to look for (a program of its own, a Python module).
-  std::string script;
-  /// What a program that runs the job by `run_with_signals` does on the signals that it gets.
+  /// The signals that stop the job or reach its workers if a program runs the agent, see
+  /// `run_with_signals`. The workers ignore those of `preempt` from their start, and PyTorch's own
+  /// handlers in them follow `stop`.
   signal_plan signals;
-  /// Where a program that can writes a Chrome trace (see trace_file); empty: nowhere.
-  std::string trace;
-  /// The file whose appearance takes this node out of the job (see wait_for_drain_file); empty:
-  /// none does.
-  std::string drain_file;
-  /// Whether a program that can shows how far the job is.
-  bool progress = true;
-  /// Where it shows what the job does, as `parse_status_address` reads it (see show_job); empty:
-  /// nowhere.
-  std::string status;
-  /// A file with what others have to know who look there; empty: see status_server_options.
-  std::string status_token_file;
-  /// Faults that elasticrun makes on purpose.
-  chaos_plan chaos;
 };
 
 }  // namespace elastic

@@ -11,6 +11,8 @@
 #include <elastic/base/task.hpp>
 #include <elastic/launch/signal_plan.hpp>
 
+#include <vector>
+
 namespace elastic {
 
 /// Runs an agent as a program does: the signals of the plan stop it in order, its workers getting
@@ -23,6 +25,16 @@ namespace elastic {
 ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent, named<signal_plan> plan);
 /// The same with the default signal_plan.
 ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent);
+
+namespace detail {
+
+/// The same beside watchers, which end by cancellation only. One that fails ends the run.
+///
+/// Errors: besides, that of a watcher. Cancellation: requests go to the agent alone.
+ELASTIC_DECL task<run_result> run_watched(local_agent& agent, signal_plan plan,
+                                          std::vector<task<void>> watchers);
+
+}  // namespace detail
 
 }  // namespace elastic
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <program/chaos/chaos_schedule.hpp>
 
-#include <elastic/launch/chaos_plan.hpp>
+#include <elastic/cli/chaos_plan.hpp>
 #include <support/catch.hpp>
 
 #include <chrono>

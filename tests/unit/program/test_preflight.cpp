@@ -47,7 +47,7 @@ class temporary_directory {
 };
 
 /// The exit code, and that the sentence names `part`; 0 if all is well.
-int code_of(const elastic::launch_config& config, const std::string& part = {}) {
+int code_of(const elastic::program_config& config, const std::string& part = {}) {
   const auto exit = elasticrun::check_files(config);
   if (!exit) return 0;
   CHECK(exit->to_stderr);
@@ -64,7 +64,7 @@ namespace pt = preflight_test;
 
 TEST_CASE("preflight: the script must be a file, or a directory that Python can run", "[program]") {
   pt::temporary_directory folder;
-  elastic::launch_config config;
+  elastic::program_config config;
   config.script = folder.file("train.py");
   CHECK(pt::code_of(config) == 0);
   config.script = folder / "none.py";
@@ -82,47 +82,47 @@ TEST_CASE("preflight: the script must be a file, or a directory that Python can 
 TEST_CASE("preflight: a script that cannot be read is refused", "[program][not-root]") {
   if (pt::is_root) return elastic::test::skip("root reads everything");
   pt::temporary_directory folder;
-  elastic::launch_config config;
+  elastic::program_config config;
   config.script = folder.file("train.py", pt::fs::perms::none);
   CHECK(pt::code_of(config, "cannot be read") == 2);
 }
 
 TEST_CASE("preflight: the log directory must be one, or become one", "[program]") {
   pt::temporary_directory folder;
-  elastic::launch_config config;
+  elastic::program_config config;
   for (const std::string& directory : {std::string(), std::string("/dev/null"), folder.path(),
                                        folder / "new", folder / "new/below", std::string(".")}) {
     INFO(directory);
-    config.workers.log_dir = directory;
+    config.job.workers.log_dir = directory;
     CHECK(pt::code_of(config) == 0);
   }
   CHECK_FALSE(pt::fs::exists(folder / "new"));
   folder.file("file");
-  config.workers.log_dir = folder / "file";
+  config.job.workers.log_dir = folder / "file";
   CHECK(pt::code_of(config, "Not a directory") == 2);
-  config.workers.log_dir = folder / "file/below";
+  config.job.workers.log_dir = folder / "file/below";
   CHECK(pt::code_of(config, "Not a directory") == 2);
   // Immutable: not even root makes a directory there.
-  config.workers.log_dir = "/proc/self/logs";
+  config.job.workers.log_dir = "/proc/self/logs";
   CHECK(pt::code_of(config, "'/proc/self/logs' is not writable") == 2);
 }
 
 TEST_CASE("preflight: the journal must be a file that can be appended to, or made", "[program]") {
   pt::temporary_directory folder;
-  elastic::launch_config config;
+  elastic::program_config config;
   folder.file("file");
   for (const std::string& file :
        {std::string(), std::string("/dev/null"), folder / "file", folder / "new"}) {
     INFO(file);
-    config.workers.journal = file;
+    config.job.workers.journal = file;
     CHECK(pt::code_of(config) == 0);
   }
   CHECK_FALSE(pt::fs::exists(folder / "new"));
-  config.workers.journal = folder.path();
+  config.job.workers.journal = folder.path();
   CHECK(pt::code_of(config, "cannot be written: Is a directory") == 2);
-  config.workers.journal = folder / "missing/journal";
+  config.job.workers.journal = folder / "missing/journal";
   CHECK(pt::code_of(config, "cannot be written: No such file or directory") == 2);
-  config.workers.journal = folder / "file/journal";
+  config.job.workers.journal = folder / "file/journal";
   CHECK(pt::code_of(config, "cannot be written: Not a directory") == 2);
 }
 
@@ -130,19 +130,19 @@ TEST_CASE("preflight: a file system that may not answer is not asked", "[program
   const std::string reason = elastic::test::stalling_mount::missing();
   if (!reason.empty()) return elastic::test::skip(reason);
   const elastic::test::stalling_mount mount;
-  elastic::launch_config config;
-  config.workers.journal = mount.path() + "/missing/journal";
-  config.trace = mount.path() + "/missing/trace";
+  elastic::program_config config;
+  config.job.workers.journal = mount.path() + "/missing/journal";
+  config.program.trace = mount.path() + "/missing/trace";
   // Mounts are looked at again after a second.
-  while (!elastic::detail::may_hang(config.trace)) std::this_thread::yield();
+  while (!elastic::detail::may_hang(config.program.trace)) std::this_thread::yield();
   CHECK(pt::code_of(config) == 0);
-  config.workers.log_dir = mount.path() + "/logs";
+  config.job.workers.log_dir = mount.path() + "/logs";
   CHECK(pt::code_of(config) == 0);
   std::ofstream(mount.behind() + "/file") << "mine";
-  config.workers.log_dir = mount.path() + "/file";
+  config.job.workers.log_dir = mount.path() + "/file";
   CHECK(pt::code_of(config, "Not a directory") == 2);
   mount.stall();
-  config.workers.log_dir = mount.path() + "/not/seen/yet";
+  config.job.workers.log_dir = mount.path() + "/not/seen/yet";
   CHECK(pt::code_of(config) == 0);
 }
 
@@ -150,10 +150,10 @@ TEST_CASE("preflight: a log directory without permission is refused", "[program]
   if (pt::is_root) return elastic::test::skip("root writes everywhere");
   pt::temporary_directory folder;
   pt::fs::permissions(folder.path(), pt::fs::perms::owner_read | pt::fs::perms::owner_exec);
-  elastic::launch_config config;
-  config.workers.log_dir = folder.path();
+  elastic::program_config config;
+  config.job.workers.log_dir = folder.path();
   CHECK(pt::code_of(config, "Permission denied") == 2);
-  config.workers.log_dir = folder / "below";
+  config.job.workers.log_dir = folder / "below";
   CHECK(pt::code_of(config, "Permission denied") == 2);
 }
 

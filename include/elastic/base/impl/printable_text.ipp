@@ -80,4 +80,18 @@ ELASTIC_DECL std::string printable_line(std::string_view text) {
   return printable_text(std::string_view(line).substr(begin));
 }
 
+ELASTIC_DECL std::string in_quotes(std::string_view text) {
+  constexpr std::size_t most = 200;
+  std::string shown = "'";
+  for (const char letter : text.substr(0, most)) {
+    const auto byte = static_cast<unsigned char>(letter);
+    if (byte < 0x20 || byte == 0x7f) {
+      shown += fmt::format("\\x{:02x}", byte);
+    } else {
+      shown += letter;
+    }
+  }
+  return shown + (text.size() > most ? "…'" : "'");
+}
+
 }  // namespace elastic

@@ -15,8 +15,10 @@ struct rendezvous_parameters;
 
 namespace detail {
 
-/// Adds a journal, with the rendezvous' name of the node, and a monitor that follows it, unless the
-/// services have them.
+/// Adds a journal, with the rendezvous' name of the node, unless the services have one.
+ELASTIC_DECL void add_journal(agent_services& services, const rendezvous_parameters& meeting);
+
+/// Adds a journal, and a monitor that follows it, unless the services have them.
 ELASTIC_DECL void add_monitor(agent_services& services, const rendezvous_parameters& meeting);
 
 /// What counts the use of the stores of this node, for the monitor's view.

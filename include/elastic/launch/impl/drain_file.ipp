@@ -10,7 +10,6 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
-#include <elastic/launch/early_exit.hpp>
 
 #include <fcntl.h>
 #include <sys/inotify.h>

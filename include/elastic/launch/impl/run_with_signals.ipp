@@ -78,7 +78,8 @@ inline task<void> forward_signals(asio::signal_set& signals, signal_plan plan, l
   }
 }
 
-inline task<run_result> run_by_plan(local_agent& agent, signal_plan plan) {
+ELASTIC_DECL task<run_result> run_watched(local_agent& agent, signal_plan plan,
+                                          std::vector<task<void>> watchers) {
   co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
   co_await asio::this_coro::throw_if_cancelled(false);
   auto executor = co_await asio::this_coro::executor;
@@ -89,13 +90,17 @@ inline task<run_result> run_by_plan(local_agent& agent, signal_plan plan) {
   asio::signal_set signals(executor);
   for (const int number : numbers) signals.add(number);
   std::optional<run_result> result;
-  task<void> running = detail::keep_result(agent.run(), result);
-  task<void> forwarding = detail::forward_signals(signals, plan, agent);
+  std::vector<task<void>> tasks;
+  tasks.push_back(detail::keep_result(agent.run(), result));
+  tasks.push_back(detail::forward_signals(signals, plan, agent));
+  for (task<void>& watcher : watchers) tasks.push_back(std::move(watcher));
   // Requests of the caller go to the agent alone: it decides when this ends.
-  const auto outcome =
-      co_await detail::run_race(executor, 1, std::move(running), std::move(forwarding));
+  const auto outcome = co_await detail::run_concurrently(
+      executor, 1, detail::cancelled_by::first_end, std::move(tasks));
   co_await asio::this_coro::reset_cancellation_state();
   co_await asio::this_coro::throw_if_cancelled(true);
+  const std::exception_ptr& first_failure = outcome.failures[outcome.order[0]];
+  if (first_failure) std::rethrow_exception(first_failure);
   if (outcome.failures[0]) std::rethrow_exception(outcome.failures[0]);
   co_return std::move(*result);
 }
@@ -103,11 +108,11 @@ inline task<run_result> run_by_plan(local_agent& agent, signal_plan plan) {
 }  // namespace detail
 
 ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent, named<signal_plan> plan) {
-  return detail::run_by_plan(agent, *plan);
+  return detail::run_watched(agent, *plan, {});
 }
 
 ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent) {
-  return detail::run_by_plan(agent, signal_plan());
+  return detail::run_watched(agent, signal_plan(), {});
 }
 
 }  // namespace elastic

@@ -17,15 +17,18 @@
 
 namespace elastic::detail {
 
+ELASTIC_DECL void add_journal(agent_services& services, const rendezvous_parameters& meeting) {
+  if (services.journal) return;
+  job_journal_options recording;
+  recording.node = meeting.node_name.empty() ? host_name() : meeting.node_name;
+  recording.time = services.time;
+  recording.log = services.log;
+  services.journal = std::make_shared<job_journal>(std::move(recording));
+}
+
 ELASTIC_DECL void add_monitor(agent_services& services, const rendezvous_parameters& meeting) {
   if (services.monitor) return;
-  if (!services.journal) {
-    job_journal_options recording;
-    recording.node = meeting.node_name.empty() ? host_name() : meeting.node_name;
-    recording.time = services.time;
-    recording.log = services.log;
-    services.journal = std::make_shared<job_journal>(std::move(recording));
-  }
+  add_journal(services, meeting);
   services.monitor = std::make_shared<job_monitor>(services.time, services.observer);
   services.journal->add(services.monitor);
   services.observer = services.monitor;

@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/time.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace elastic {
+
+/// A fault that is made on purpose, so that somebody can see how a job recovers from it.
+struct chaos_fault {
+  enum class kind {
+    /// SIGKILL.
+    kill,
+    /// SIGSTOP, and SIGCONT later.
+    stop,
+    /// Stopped for nine tenths of the time.
+    slow,
+    /// The agent's connections, as if its cables were pulled, and put in again later.
+    cut,
+  };
+  enum class target { rank, node };
+
+  kind what = kind::kill;
+  target of = target::rank;
+  /// The rank of a worker, or the group rank of a node.
+  int number = 0;
+  /// Since the job's workers first ran on this node.
+  duration at{};
+  /// Of all but `kill`.
+  duration lasts{};
+
+  friend bool operator==(const chaos_fault&, const chaos_fault&) = default;
+};
+
+/// Faults of random kinds and ranks, the same for each node that has the same seed.
+struct chaos_noise {
+  std::uint64_t seed = 0;
+  /// Between one fault and the next, on average.
+  duration mean_gap{};
+
+  friend bool operator==(const chaos_noise&, const chaos_noise&) = default;
+};
+
+/// The faults of a job. Each agent makes those that are meant for its node and workers.
+struct chaos_plan {
+  std::vector<chaos_fault> faults;
+  std::optional<chaos_noise> noise;
+
+  bool empty() const { return faults.empty() && !noise; }
+  friend bool operator==(const chaos_plan&, const chaos_plan&) = default;
+};
+
+/// Reads "kill=rank:3@20s,stop=rank:2@10s+5s,slow=rank:0@1m+30s,kill=node:1@2m,cut=node:1@30s+10s,
+/// random=7@20s", without blanks. A time has a unit: ms, s, m or h. Errors:
+/// `errc::invalid_argument`, with the part that is wrong and what is allowed.
+ELASTIC_DECL chaos_plan parse_chaos_plan(std::string_view text);
+
+/// The fault or the plan as it is written there.
+ELASTIC_DECL std::string to_text(const chaos_fault& fault);
+ELASTIC_DECL std::string to_text(const chaos_plan& plan);
+
+/// The ranks and nodes that the plan names and a world of this size has not, such as "rank 8, node
+/// 2"; empty if there is none.
+ELASTIC_DECL std::string missing_targets(const chaos_plan& plan, int world_size, int nodes);
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/cli/impl/chaos_plan.ipp>
+#endif

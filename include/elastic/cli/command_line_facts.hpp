@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/contract/environment.hpp>
+
+#include <string>
+#include <vector>
+
+namespace elastic {
+
+/// A word in place of a script that has a program do something else than run a job.
+struct program_command {
+  std::string word;
+  /// Its arguments and what it does, for --help.
+  std::string arguments;
+  std::string help;
+};
+
+/// What a command line depends on besides its arguments.
+struct command_line_facts {
+  /// Gives the PET_* defaults, PYTHON_EXEC and the like; the workers inherit it.
+  environment_map environment;
+  /// What "cpu" and "gpu" mean for --nproc-per-node: see count_processors, count_accelerators.
+  int processors = 1;
+  int accelerators = 0;
+  /// What runs scripts unless PYTHON_EXEC names another program: see default_python.
+  std::string python = "python3";
+
+  // About the program, for messages and --help.
+
+  std::string program = "elasticrun";
+  /// The program finds out itself which of them the first argument is.
+  std::vector<program_command> commands = {};
+  /// Whether the program injects the faults of --chaos; if not, it has no such option.
+  bool injects_faults = false;
+};
+
+/// The facts of this process and its machine; those about the program have their defaults.
+/// Errors: none.
+ELASTIC_DECL command_line_facts gather_command_line_facts();
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/cli/impl/command_line_facts.ipp>
+#endif

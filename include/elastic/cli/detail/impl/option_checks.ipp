@@ -1,0 +1,236 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/cli/detail/option_checks.hpp>
+
+#include <elastic/agent/restart_terms.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/cli/detail/option_types.hpp>
+#include <elastic/contract/environment.hpp>
+#include <elastic/launch/signal_plan.hpp>
+#include <elastic/net/endpoint.hpp>
+#include <elastic/net/endpoint_list.hpp>
+#include <elastic/rendezvous/native/c10d_rendezvous.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+[[noreturn]] inline void refuse_options(const std::string& sentence) {
+  throw error(errc::invalid_argument, sentence);
+}
+
+/// "--rdzv-endpoint" of the backends that have one host there. The others have endpoints of
+/// another form, or several of them, and check them by themselves.
+inline void check_endpoint(const given_options& options, const rendezvous_parameters& rendezvous) {
+  const auto text = options.find("--rdzv-endpoint");
+  if (!text || (rendezvous.backend != "static" && rendezvous.backend != "c10d")) return;
+  try {
+    if (rendezvous.backend == "c10d") {
+      parse_endpoints(text->text, 0, c10d_rendezvous::most_endpoints);
+    } else if (text->text.find(',') != std::string::npos) {
+      throw error(errc::invalid_argument,
+                  "several endpoints take --rdzv-backend c10d; static, the default, has one");
+    } else {
+      parse_endpoint(text->text, 0);
+    }
+  } catch (const error& refusal) {
+    refuse_options(fmt::format("{}: {}", text->source, refusal.what()));
+  }
+}
+
+/// The backend static: the nodes' ranks are given, not found out.
+inline void check_static(const launch_config& config) {
+  const rendezvous_parameters& rendezvous = config.rendezvous;
+  if (rendezvous.backend != "static" || config.standalone) return;
+  if (rendezvous.min_nodes != rendezvous.max_nodes) {
+    refuse_options(fmt::format(
+        "--nnodes {}:{}: the rendezvous backend static needs a fixed number of nodes; use another "
+        "--rdzv-backend for a range",
+        rendezvous.min_nodes, rendezvous.max_nodes));
+  }
+  if (rendezvous.node_rank >= rendezvous.max_nodes) {
+    refuse_options(fmt::format("--node-rank {}: with --nnodes {} it is 0 to {}",
+                               rendezvous.node_rank, rendezvous.max_nodes,
+                               rendezvous.max_nodes - 1));
+  }
+  if (rendezvous.max_nodes > 1 && rendezvous.endpoint.empty() && config.master_port == 0) {
+    refuse_options("--master-port 0: with several nodes it is a number from 1 to 65535");
+  }
+}
+
+/// `--standalone`, and what is the same: a single node that was told nothing about a rendezvous,
+/// as for torchrun since 2.14. Else two such jobs on one machine would meet at the default port.
+inline void settle_standalone(const given_options& options, launch_config& config) {
+  const bool is_standalone = config.standalone;
+  rendezvous_parameters& rendezvous = config.rendezvous;
+  if (is_standalone && rendezvous.min_nodes > 1) {
+    refuse_options(fmt::format("--standalone is for one node, but --nnodes needs at least {}",
+                               rendezvous.min_nodes));
+  }
+  const char* const meeting[] = {"--rdzv-backend", "--rdzv-endpoint", "--master-addr",
+                                 "--master-port", "--node-rank"};
+  const bool meets = std::any_of(std::begin(meeting), std::end(meeting),
+                                 [&](const char* name) { return options.find(name).has_value(); });
+  config.standalone = is_standalone || (!meets && rendezvous.max_nodes == 1);
+  if (!config.standalone) return;
+  rendezvous.max_nodes = 1;
+  if (is_standalone || !options.find("--rdzv-id")) rendezvous.run_id.clear();
+}
+
+/// Options that the chosen way to meet does not look at.
+inline void warn_of_unused(const given_options& options, const launch_config& config,
+                           std::vector<std::string>& warnings) {
+  const rendezvous_parameters& rendezvous = config.rendezvous;
+  const bool is_static = !config.standalone && rendezvous.backend == "static";
+  const bool uses_master = is_static && rendezvous.endpoint.empty();
+  const auto warn = [&](const char* name, const char* user) {
+    const auto value = options.find(name);
+    if (value) warnings.push_back(fmt::format("{} has no effect: {} uses it", value->source, user));
+  };
+  // A rank of 0 is what every node has that is alone; many scripts give it always.
+  if (!is_static && rendezvous.node_rank != 0) warn("--node-rank", "only --rdzv-backend static");
+  for (const char* name : {"--master-addr", "--master-port"}) {
+    if (!uses_master) warn(name, "only --rdzv-backend static without --rdzv-endpoint");
+  }
+  if (config.standalone || is_static) warn("--local-addr", "only a rendezvous such as c10d");
+  if (config.standalone) warn("--scale-up-delay", "only a job of several nodes");
+  if (config.standalone) warn("--exclude-for", "only a job of several nodes");
+  if (!is_static && !config.standalone && rendezvous.max_nodes > 1 && !options.find("--rdzv-id")) {
+    warnings.push_back(
+        fmt::format("no --rdzv-id is given: any other job without one would meet "
+                    "this one at the same endpoint, under the name '{}'",
+                    rendezvous.run_id));
+  }
+}
+
+ELASTIC_DECL void settle_nodes(const given_options& options, launch_config& config,
+                               std::vector<std::string>& warnings) {
+  check_endpoint(options, config.rendezvous);
+  settle_standalone(options, config);
+  check_static(config);
+  warn_of_unused(options, config, warnings);
+}
+
+inline void check_affinity(const given_options& options, const launch_config& config) {
+  const auto binding = options.find("--numa-binding");
+  const auto affinity = options.find("--cpu-affinity");
+  if (!affinity) return;
+  if (binding) {
+    refuse_options(fmt::format("{} and {} exclude each other", binding->source, affinity->source));
+  }
+  const int count = config.workers.nproc_per_node;
+  if (config.workers.cpu_affinity.size() != static_cast<std::size_t>(count)) {
+    refuse_value(*affinity, fmt::format("a list for each of the {} workers is needed", count));
+  }
+}
+
+inline void check_signals(const given_options& options, const signal_plan& signals) {
+  try {
+    validate(signals);
+  } catch (const error& refusal) {
+    auto value = options.find("--preempt-signal");
+    if (!value) value = options.find("--forward-signals");
+    if (!value) value = options.find("--signals-to-handle");
+    refuse_options(fmt::format("{}: {}", value->source, refusal.what()));
+  }
+}
+
+inline void check_node_check(const given_options& options, const worker_spec& workers) {
+  const auto timeout = options.find("--node-check-timeout");
+  if (!timeout || !workers.node_check.command.empty()) return;
+  refuse_options(fmt::format("{} is for --node-check alone", timeout->source));
+}
+
+inline void check_standby(const given_options& options, const option_target& target) {
+  if (target.config.job.workers.standby.enabled) {
+    if (!target.no_python || target.run_path) return;
+    refuse_options("--warm-standby and --no-python exclude each other: only Python has standbys");
+  }
+  for (const char* name : {"--preload", "--standby-delay"}) {
+    const auto value = options.find(name);
+    if (value) refuse_options(fmt::format("{} is for --warm-standby alone", value->source));
+  }
+}
+
+ELASTIC_DECL void check_workers(const given_options& options, const launch_config& config) {
+  check_affinity(options, config);
+  validate(config.workers.restart);
+  check_signals(options, config.signals);
+  check_node_check(options, config.workers);
+}
+
+inline void check_ranks(const given_options& options, const worker_spec& workers) {
+  const int count = workers.nproc_per_node;
+  for (const int rank : workers.logs.local_ranks_filter) {
+    if (rank < count) continue;
+    refuse_value(*options.find("--local-ranks-filter"),
+                 fmt::format("there is no local rank {}: this node's {} workers have 0 to {}", rank,
+                             count, count - 1));
+  }
+}
+
+inline void check_status(const given_options& options, const program_options& program) {
+  const auto token = options.find("--status-token-file");
+  if (!token) return;
+  if (token->text.empty()) refuse_value(*token, "the path of a file is needed");
+  if (!program.status.empty()) return;
+  refuse_options(fmt::format("{} is for --status alone", token->source));
+}
+
+ELASTIC_DECL void check_output(const given_options& options, const program_config& config,
+                               std::vector<std::string>& warnings) {
+  const worker_spec& workers = config.job.workers;
+  check_ranks(options, workers);
+  check_status(options, config.program);
+  for (const char* name : {"--duplicate-stdout-filters", "--duplicate-stderr-filters"}) {
+    const auto filters = options.find(name);
+    if (!filters || workers.log_dir != "/dev/null") continue;
+    refuse_value(*filters, "the lines go to a file, but --log-dir is /dev/null");
+  }
+  const auto files = options.find("--log-max-files");
+  if (files && !options.find("--log-max-size")) {
+    warnings.push_back(fmt::format("{} has no effect without --log-max-size", files->source));
+  }
+  const auto prefix = options.find("--log-line-prefix-template");
+  if (prefix && workers.logs.format == log_format::json) {
+    warnings.push_back(fmt::format("{} has no effect with --log-format json", prefix->source));
+  }
+}
+
+ELASTIC_DECL void settle_program(const given_options& options,
+                                 const std::vector<std::string>& operands, option_target& target) {
+  program_config& config = target.config;
+  check_standby(options, target);
+  const bool is_direct = target.no_python && !target.run_path;
+  if (target.module && (is_direct || target.run_path)) {
+    refuse_options(
+        fmt::format("{} and {} exclude each other", options.find("--module")->source,
+                    options.find(target.run_path ? "--run-path" : "--no-python")->source));
+  }
+  if (operands.empty() || operands[0].empty()) {
+    refuse_options(
+        "no script given; the use is: elasticrun [options] script [arguments], see --help");
+  }
+  worker_spec& workers = config.job.workers;
+  config.name = operands[0];
+  if (is_direct) {
+    workers.program = operands[0];
+    workers.arguments.assign(operands.begin() + 1, operands.end());
+    return;
+  }
+  const auto python = find_variable(workers.environment, "PYTHON_EXEC");
+  if (python && !python->empty()) workers.program = *python;
+  workers.arguments.emplace_back("-u");
+  if (target.module) workers.arguments.emplace_back("-m");
+  if (!target.module) config.script = operands[0];
+  workers.arguments.insert(workers.arguments.end(), operands.begin(), operands.end());
+}
+
+}  // namespace elastic::detail

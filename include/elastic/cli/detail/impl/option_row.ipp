@@ -1,0 +1,643 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/cli/detail/option_row.hpp>
+
+#include <elastic/agent/hang_hook.hpp>
+#include <elastic/agent/log_options.hpp>
+#include <elastic/agent/node_check.hpp>
+#include <elastic/agent/restart_terms.hpp>
+#include <elastic/agent/standby/warm_standby.hpp>
+#include <elastic/base/assert.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/cli/detail/option_documents.hpp>
+#include <elastic/cli/detail/option_types.hpp>
+#include <elastic/cli/detail/single_option_types.hpp>
+#include <elastic/process/log_file.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::string option_row::long_name() const {
+  const std::string_view text = names;
+  return std::string(text.substr(text.find("--")));
+}
+
+ELASTIC_DECL char option_row::short_name() const { return names[1] == '-' ? '\0' : names[1]; }
+
+ELASTIC_DECL std::string option_row::pet_variable() const {
+  std::string name = "PET_";
+  for (const char letter : long_name().substr(2)) {
+    name += letter == '-' ? '_' : static_cast<char>(letter - 'a' + 'A');
+  }
+  return name;
+}
+
+ELASTIC_DECL std::string option_row::default_value() const {
+  std::string text = default_text;
+  if (text.empty() && type.show) text = type.show(option_target());
+  if (*variable == '\0') return text;
+  return fmt::format("{}, else {}", variable, text);
+}
+
+inline constexpr char heading_workers[] = "What to run on this node";
+inline constexpr char heading_nodes[] = "Which nodes, and how they meet";
+inline constexpr char heading_failure[] = "When workers fail or the job is stopped";
+inline constexpr char heading_output[] = "Output, logs and events";
+inline constexpr char heading_ignored[] = "Accepted because torchrun has it; no effect here";
+inline constexpr char heading_other[] = "Other";
+
+template <class Member>
+auto in_restart(Member member) {
+  return in_job(&launch_config::workers, &worker_spec::restart, member);
+}
+
+template <class... Members>
+auto in_logs(Members... members) {
+  return in_job(&launch_config::workers, &worker_spec::logs, members...);
+}
+
+/// A type whose values a shell completes by these words, besides which there are others.
+inline option_type with_words(option_type type, std::vector<std::string> words) {
+  type.choices = std::move(words);
+  return type;
+}
+
+inline std::vector<option_row> make_option_rows() {
+  return {
+      {.names = "--nproc-per-node",
+       .value = "N",
+       .heading = heading_workers,
+       .help = "Number of workers on this node: a number, cpu (one for each processor), gpu (one "
+               "for each GPU) or auto (gpu if there is one, else cpu). GPUs are counted by their "
+               "device files and CUDA_VISIBLE_DEVICES.",
+       .type = with_words(worker_count_type(), {"auto", "cpu", "gpu"})},
+      {.names = "--role",
+       .value = "NAME",
+       .heading = heading_workers,
+       .help = "Name of the workers' role, in ROLE_NAME, line prefixes, events and metrics.",
+       .type = text_type(in_job(&launch_config::workers, &worker_spec::role))},
+      {.names = "-m,--module",
+       .value = nullptr,
+       .heading = heading_workers,
+       .help = "Run the script as a module, like python -m.",
+       .type = flag_type([](option_target& target) -> bool& { return target.module; })},
+      {.names = "--no-python",
+       .value = nullptr,
+       .heading = heading_workers,
+       .help = "Run the script itself, without Python. It is looked up in PATH.",
+       .type = flag_type([](option_target& target) -> bool& { return target.no_python; })},
+      {.names = "--run-path",
+       .value = nullptr,
+       .heading = heading_workers,
+       .help =
+           "Run the script by Python even if --no-python is given. The same as the default: every "
+           "worker is a Python process of its own (python -u script), none runs inside elasticrun.",
+       .type = flag_type([](option_target& target) -> bool& { return target.run_path; })},
+      {.names = "--env",
+       .value = "NAME=VALUE",
+       .heading = heading_workers,
+       .help = "A variable of the workers, on top of what they inherit; ${local_rank}, ${rank} and "
+               "${role_name} in the value become the worker's. May be given several times.",
+       .type = variable_type(),
+       .default_text = "none",
+       .is_own = true,
+       .repeats = true},
+      {.names = "--virtual-local-rank",
+       .value = nullptr,
+       .heading = heading_workers,
+       .help = "Each worker sees one GPU: LOCAL_RANK is 0 and CUDA_VISIBLE_DEVICES has one entry.",
+       .type = flag_type(in_job(&launch_config::workers, &worker_spec::virtual_local_rank))},
+      {.names = "--numa-binding",
+       .value = "KIND",
+       .heading = heading_workers,
+       .help = "On which processors a worker runs: node (those of the NUMA node of its GPU, or of "
+               "its share of the nodes), socket, exclusive (cores of that node that no other "
+               "worker has), core-complex (cores with a common cache).",
+       .type = choice_type<numa_binding>({{"node", numa_binding::node},
+                                          {"socket", numa_binding::socket},
+                                          {"exclusive", numa_binding::exclusive},
+                                          {"core-complex", numa_binding::core_complex}},
+                                         in_job(&launch_config::numa_binding)),
+       .default_text = "all processors"},
+      {.names = "--cpu-affinity",
+       .value = "LISTS",
+       .heading = heading_workers,
+       .help = "The same by local rank: lists of processors with a colon between, such as 0-3:4-7.",
+       .type = affinity_type(),
+       .default_text = "all processors",
+       .is_own = true},
+      {.names = "--standalone",
+       .value = nullptr,
+       .heading = heading_nodes,
+       .help =
+           "One node by itself: no address or port to agree on, a fresh run id, and as many jobs "
+           "on one machine as you like. --rdzv-backend, --rdzv-endpoint and --rdzv-id are then not "
+           "used. This is also what a job of one node gets that names no rendezvous at all.",
+       .type = flag_type(in_job(&launch_config::standalone))},
+      {.names = "--nnodes",
+       .value = "N|MIN:MAX|N,N,...",
+       .heading = heading_nodes,
+       .help = "Number of nodes, or the range within which the job may run. With a range the first "
+               "round waits for further nodes for 30 s once it has MIN (--rdzv-conf "
+               "last_call_timeout); later rounds begin as soon as every node that is left or waits "
+               "is there. Numbers such as 2,4,8 are those that the job may run with, over c10d; "
+               "nodes beyond stand by.",
+       .type = nodes_type()},
+      {.names = "--scale-up-delay",
+       .value = "SECONDS",
+       .heading = heading_nodes,
+       .help =
+           "How long a node that joins a running job, and could make it larger, stands by before "
+           "the workers are stopped for it, so that others may come as well. 0: not at all. "
+           "For c10d; the first node's counts.",
+       .type = seconds_type(
+           in_job(&launch_config::rendezvous, &rendezvous_parameters::scale_up_delay)),
+       .is_own = true},
+      {.names = "--rdzv-backend",
+       .value = "NAME",
+       .heading = heading_nodes,
+       .help = "How nodes meet: static (ranks given by --node-rank, the node of rank 0 at "
+               "--master-addr), c10d (at a server that the node at --rdzv-endpoint hosts; nodes "
+               "may come and go, and wait for the server's return if it is lost, for 60 s unless "
+               "--rdzv-conf host_grace says otherwise), etcd (in an etcd, by its v3 API, or v2 if "
+               "it has no other, or "
+               "as torchrun's etcd if its nodes meet there; etcd-v3 and etcd-v2 name one) or "
+               "file (in a directory that all nodes share).",
+       .type = with_words(
+           text_type(in_job(&launch_config::rendezvous, &rendezvous_parameters::backend)),
+           {"c10d", "etcd", "etcd-v2", "etcd-v3", "file", "static"})},
+      {.names = "--rdzv-endpoint",
+       .value = "HOST[:PORT]",
+       .heading = heading_nodes,
+       .help =
+           "Where nodes meet: for etcd HOST[:PORT] of one or more members, with commas between "
+           "them, for file a directory. For c10d several with commas between them, too: the job "
+           "then goes on if less than half of these hosts are lost.",
+       .type = text_type(in_job(&launch_config::rendezvous, &rendezvous_parameters::endpoint)),
+       .default_text = "the backend's (static: --master-addr and --master-port; c10d: "
+                       "localhost:29400; etcd: localhost:2379)"},
+      {.names = "--rdzv-id",
+       .value = "ID",
+       .heading = heading_nodes,
+       .help = "Names the job: nodes with the same id meet. Workers see it as TORCHELASTIC_RUN_ID.",
+       .type = text_type(in_job(&launch_config::rendezvous, &rendezvous_parameters::run_id))},
+      {.names = "--rdzv-conf",
+       .value = "KEY=VALUE,...",
+       .heading = heading_nodes,
+       .help = "Further settings of the rendezvous backend.",
+       .type = settings_type()},
+      {.names = "--node-rank",
+       .value = "RANK",
+       .heading = heading_nodes,
+       .help = "This node's rank, for the backend static only.",
+       .type = number_type<int>(
+           0, limits::nodes - 1,
+           in_job(&launch_config::rendezvous, &rendezvous_parameters::node_rank))},
+      {.names = "--master-addr",
+       .value = "HOST",
+       .heading = heading_nodes,
+       .help = "Where the node of rank 0 serves, for the backend static only.",
+       .type = host_type(in_job(&launch_config::master_addr))},
+      {.names = "--master-port",
+       .value = "PORT",
+       .heading = heading_nodes,
+       .help = "The port there, for the backend static only.",
+       .type = number_type<std::uint16_t>(0, 65535, in_job(&launch_config::master_port))},
+      {.names = "--local-addr",
+       .value = "ADDRESS",
+       .heading = heading_nodes,
+       .help = "The address of this node that workers and other nodes are told, for backends such "
+               "as c10d.",
+       .type = optional_host_type(
+           in_job(&launch_config::rendezvous, &rendezvous_parameters::local_addr)),
+       .default_text = "found out"},
+      {.names = "--max-restarts",
+       .value = "N",
+       .heading = heading_failure,
+       .help = "How often the workers are started again after a failure. All of a node's workers "
+               "are restarted together.",
+       .type = number_type<int>(0, std::numeric_limits<int>::max(),
+                                in_job(&launch_config::workers, &worker_spec::max_restarts))},
+      {.names = "--restart-delay",
+       .value = "SECONDS",
+       .heading = heading_failure,
+       .help = "How long to wait before a restart; twice as long before each further one, up to "
+               "--restart-delay-max. 0: at once.",
+       .type = seconds_type(in_restart(&restart_terms::delay)),
+       .is_own = true},
+      {.names = "--restart-delay-max",
+       .value = "SECONDS",
+       .heading = heading_failure,
+       .help = "The longest wait before a restart.",
+       .type = seconds_type(in_restart(&restart_terms::delay_max)),
+       .is_own = true},
+      {.names = "--restart-healthy-uptime",
+       .value = "SECONDS",
+       .heading = heading_failure,
+       .help = "Workers that ran for so long were healthy: the wait after their failure is "
+               "--restart-delay again.",
+       .type = seconds_type(in_restart(&restart_terms::healthy_uptime)),
+       .is_own = true},
+      {.names = "--restart-window",
+       .value = "SECONDS",
+       .heading = heading_failure,
+       .help = "Only failures of the last so many seconds use up --max-restarts. 0: all of them.",
+       .type = seconds_type(in_restart(&restart_terms::window)),
+       .is_own = true},
+      {.names = "--restart-while-progress",
+       .value = "N",
+       .heading = heading_failure,
+       .help = "No restart after N failures in a row without a step that no attempt had reached "
+               "before, by what the workers report over the control channel; the exit code is 93 "
+               "then. 0: progress has no say.",
+       .type = number_type<int>(0, std::numeric_limits<int>::max(),
+                                in_restart(&restart_terms::while_progress)),
+       .is_own = true},
+      {.names = "--restart-never-after",
+       .value = "ENDS",
+       .heading = heading_failure,
+       .help = "After which ends of a worker there is no restart: exit codes and signals, such as "
+               "93,SIGABRT.",
+       .type = ends_type(in_restart(&restart_terms::never_after)),
+       .default_text = "none",
+       .is_own = true},
+      {.names = "--restart-only-after",
+       .value = "ENDS",
+       .heading = heading_failure,
+       .help = "After which ends of a worker alone there is one.",
+       .type = ends_type(in_restart(&restart_terms::only_after)),
+       .default_text = "any",
+       .is_own = true},
+      {.names = "--warm-standby",
+       .value = nullptr,
+       .heading = heading_failure,
+       .help =
+           "While the workers run, keep for each a Python interpreter that has imported already "
+           "and waits, so that after a failure the script begins at once. It takes the memory "
+           "of these interpreters.",
+       .type = flag_type(
+           in_job(&launch_config::workers, &worker_spec::standby, &warm_standby::enabled)),
+       .is_own = true},
+      {.names = "--preload",
+       .value = "MODULES|auto",
+       .heading = heading_failure,
+       .help = "What these interpreters import, such as torch,pandas; auto: the installed modules "
+               "that the script imports at its beginning, and what workers have imported of these "
+               "later.",
+       .type = modules_type(),
+       .default_text = "auto",
+       .is_own = true},
+      {.names = "--standby-delay",
+       .value = "SECONDS",
+       .heading = heading_failure,
+       .help = "How long after the workers' start they are made, one after the other.",
+       .type = seconds_type(
+           in_job(&launch_config::workers, &worker_spec::standby, &warm_standby::delay)),
+       .is_own = true},
+      {.names = "--shutdown-timeout",
+       .value = "SECONDS",
+       .heading = heading_failure,
+       .help = "How long workers may take to end after they were told to (SIGTERM, or the signal "
+               "that elasticrun got) before they are killed.",
+       .type = seconds_type(in_job(&launch_config::workers, &worker_spec::shutdown_timeout)),
+       .variable = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"},
+      {.names = "--exit-barrier-timeout",
+       .value = "SECONDS",
+       .heading = heading_failure,
+       .help = "How long a node whose workers have succeeded waits for those of the other nodes "
+               "before it leaves.",
+       .type = seconds_type(in_job(&launch_config::workers, &worker_spec::exit_barrier_timeout)),
+       .is_own = true},
+      {.names = "--signals-to-handle",
+       .value = "SIGNALS",
+       .heading = heading_failure,
+       .help = "The signals that stop the job, each passed to the workers, such as SIGTERM,SIGINT.",
+       .type = signals_type(in_job(&launch_config::signals, &signal_plan::stop)),
+       .variable = "TORCHELASTIC_SIGNALS_TO_HANDLE"},
+      {.names = "--forward-signals",
+       .value = "SIGNALS",
+       .heading = heading_failure,
+       .help = "Signals that are passed on to the workers while the job goes on, such as "
+               "SIGUSR1,SIGUSR2.",
+       .type = signals_type(in_job(&launch_config::signals, &signal_plan::forward)),
+       .default_text = "none",
+       .is_own = true},
+      {.names = "--preempt-grace",
+       .value = "SECONDS",
+       .heading = heading_failure,
+       .help = "On SIGTERM, how long workers that speak on the control channel (ELASTIC_CONTROL) "
+               "may take to save a checkpoint before they are told to end. 0: they are not asked.",
+       .type = seconds_type(in_job(&launch_config::workers, &worker_spec::preempt_grace)),
+       .is_own = true},
+      {.names = "--preempt-signal",
+       .value = "SIGNAL",
+       .heading = heading_failure,
+       .help =
+           "A signal that is taken for SIGTERM, such as SIGUSR1, which schedulers can send ahead "
+           "of it. Workers start with it ignored.",
+       .type = signals_type(in_job(&launch_config::signals, &signal_plan::preempt)),
+       .default_text = "none",
+       .is_own = true},
+      {.names = "--drain-file",
+       .value = "PATH",
+       .heading = heading_failure,
+       .help = "When this file appears, or if it is there, this node leaves the job as at SIGTERM; "
+               "what stands in it is the reason. Its directory must exist, on this host.",
+       .type = text_type(in_config(&program_config::program, &program_options::drain_file)),
+       .default_text = "none",
+       .is_own = true},
+      {.names = "--exclude-for",
+       .value = "SECONDS",
+       .heading = heading_failure,
+       .help =
+           "How long this node stays out of the job once it was called bad: by a worker, by its "
+           "check, by a drain file or by elasticrun drain. An agent that is started again there "
+           "waits; if there are too few nodes without it, it comes back. At most 30 days; 0: "
+           "not at all. For c10d.",
+       .type =
+           seconds_type(in_job(&launch_config::rendezvous, &rendezvous_parameters::exclude_for)),
+       .is_own = true},
+      {.names = "--node-name",
+       .value = "NAME",
+       .heading = heading_failure,
+       .help = "The name of this node for other nodes, in logs, in lists of nodes, in the journal "
+               "and on the status page.",
+       .type = text_type(in_job(&launch_config::rendezvous, &rendezvous_parameters::node_name)),
+       .default_text = "the host's name",
+       .is_own = true},
+      {.names = "--node-check",
+       .value = "COMMAND",
+       .heading = heading_failure,
+       .help = "Runs /bin/sh -c COMMAND before this node takes part in the job and before each "
+               "restart. If it fails, the node leaves the job.",
+       .type = command_type(
+           in_job(&launch_config::workers, &worker_spec::node_check, &node_check::command)),
+       .default_text = "none",
+       .is_own = true},
+      {.names = "--node-check-timeout",
+       .value = "SECONDS",
+       .heading = heading_failure,
+       .help = "How long it may take before it is killed, and has failed.",
+       .type = bounded_seconds_type(
+           limits::node_check_timeout,
+           in_job(&launch_config::workers, &worker_spec::node_check, &node_check::timeout)),
+       .is_own = true},
+      {.names = "--heartbeat-timeout",
+       .value = "SECONDS",
+       .heading = heading_failure,
+       .help = "A worker that has sent a heartbeat over the control channel and sends no other for "
+               "so long is hung: it is killed and has failed. 0: never.",
+       .type = seconds_type(in_job(&launch_config::workers, &worker_spec::liveness,
+                                      &liveness_settings::heartbeat_timeout)),
+       .is_own = true},
+      {.names = "--first-heartbeat-timeout",
+       .value = "SECONDS",
+       .heading = heading_failure,
+       .help = "The same for the time from a worker's start to its first heartbeat. 0: never.",
+       .type = seconds_type(in_job(&launch_config::workers, &worker_spec::liveness,
+                                      &liveness_settings::first_heartbeat_timeout)),
+       .is_own = true},
+      {.names = "--learn-timeouts",
+       .value = "FACTOR",
+       .heading = heading_failure,
+       .help = "If no time-out was named for heartbeats or a section of work, it is the longest "
+               "time observed times this factor. 0: nothing is learned.",
+       .type = factor_type(),
+       .is_own = true},
+      {.names = "--watch-workers",
+       .value = nullptr,
+       .heading = heading_failure,
+       .help =
+           "Look at the workers each 5 s, by the steps that they report and in /proc, and say in "
+           "the log and the journal which of them is slow, idle, blocked or stopped. Nothing is "
+           "done about them. --status includes it.",
+       .type = flag_type([](option_target& target) -> bool& { return target.watch_workers; }),
+       .is_own = true},
+      {.names = "--hang-hook",
+       .value = "COMMAND",
+       .heading = heading_failure,
+       .help = "Runs /bin/sh -c COMMAND for each hung worker before any worker is ended because of "
+               "it, to collect its stack: with ELASTIC_HUNG_RANK, _LOCAL_RANK, _PID, _REASON and "
+               "_LOG_DIR in the environment.",
+       .type = command_type(
+           in_job(&launch_config::workers, &worker_spec::hang_hook, &hang_hook::command)),
+       .default_text = "none",
+       .is_own = true},
+      {.names = "--hang-hook-timeout",
+       .value = "SECONDS",
+       .heading = heading_failure,
+       .help = "How long these commands may take before they are killed.",
+       .type = bounded_seconds_type(
+           limits::hang_hook_timeout,
+           in_job(&launch_config::workers, &worker_spec::hang_hook, &hang_hook::timeout)),
+       .is_own = true},
+      {.names = "--guard",
+       .value = "POLICY",
+       .heading = heading_failure,
+       .help = "Whether a guard process ends what a worker leaves behind, daemons too, even if "
+               "elasticrun is killed: required, best-effort (if there can be none, a warning says "
+               "what is lost) or none.",
+       .type = choice_type<guard_policy>({{"required", guard_policy::required},
+                                          {"best-effort", guard_policy::best_effort},
+                                          {"none", guard_policy::none}},
+                                         in_job(&launch_config::guard)),
+       .is_own = true},
+      {.names = "--chaos",
+       .value = "PLAN",
+       .heading = heading_failure,
+       .help = "Disturb the job on purpose, to see it recover: kill=rank:3@20s (20 s after the "
+               "workers first ran), stop=rank:2@10s+5s (for 5 s), slow=rank:0@10s+1m (a tenth of "
+               "its speed), kill=node:1@2m (the agent, too), cut=node:1@30s+10s (the agent's "
+               "connections, as if its cables were pulled), random=7@20s (seed 7, a fault about "
+               "every 20 s), with commas between them. To be given on each node.",
+       .type = chaos_type(),
+       .default_text = "none",
+       .is_own = true},
+      {.names = "--log-dir",
+       .value = "DIR",
+       .heading = heading_output,
+       .help =
+           "Where the log files of the workers go, each run in a directory of its own; in the "
+           "temporary folder nothing is kept of a run that succeeds. /dev/null: no files at all.",
+       .type = text_type(in_job(&launch_config::workers, &worker_spec::log_dir)),
+       .default_text = "the temporary folder"},
+      {.names = "-r,--redirects",
+       .value = "STREAMS",
+       .heading = heading_output,
+       .help = "Write streams to files instead of the console: 0 (none), 1 (stdout), 2 (stderr), 3 "
+               "(both), or by local rank, such as 0:3,1:0.",
+       .type = streams_type(in_job(&launch_config::workers, &worker_spec::redirects))},
+      {.names = "-t,--tee",
+       .value = "STREAMS",
+       .heading = heading_output,
+       .help = "Write streams to files and to the console, there with a prefix to each line. The "
+               "same values.",
+       .type = streams_type(in_job(&launch_config::workers, &worker_spec::tee))},
+      {.names = "--log-line-prefix-template",
+       .value = "TEXT",
+       .heading = heading_output,
+       .help = "The prefix of teed lines, with ${role_name}, ${rank}, ${local_rank}, ${pid}, "
+               "${hostname} and ${time}.",
+       .type = line_prefix_type(),
+       .default_text = "[${role_name}${local_rank}]:",
+       .variable = "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE"},
+      {.names = "--log-format",
+       .value = "FORMAT",
+       .heading = heading_output,
+       .help = "How output is shown: text, or json: each line, teed or not, as an object with "
+               "time, host, role, rank, local_rank, attempt, stream and text. Log files keep what "
+               "was written.",
+       .type = choice_type<log_format>({{"text", log_format::text}, {"json", log_format::json}},
+                                       in_logs(&log_options::format)),
+       .is_own = true},
+      {.names = "--local-ranks-filter",
+       .value = "RANKS",
+       .heading = heading_output,
+       .help =
+           "Show the output of these local ranks only, such as 0,1. Log files are not filtered.",
+       .type = ranks_type(),
+       .default_text = "all"},
+      {.names = "--duplicate-stdout-filters",
+       .value = "TEXTS",
+       .heading = heading_output,
+       .help = "Write each line of any worker's stdout that contains one of these texts, such as "
+               "loss,error, to filtered_stdout.log in the attempt's log directory, too, with its "
+               "prefix. A comma in a text is written twice.",
+       .type = texts_type(in_logs(&log_options::duplicate_stdout_filters)),
+       .default_text = "none"},
+      {.names = "--duplicate-stderr-filters",
+       .value = "TEXTS",
+       .heading = heading_output,
+       .help = "The same for stderr and filtered_stderr.log.",
+       .type = texts_type(in_logs(&log_options::duplicate_stderr_filters)),
+       .default_text = "none"},
+      {.names = "--log-max-size",
+       .value = "SIZE",
+       .heading = heading_output,
+       .help = "Put a log file aside at this size, such as 500k, 100M or 2G, and begin a new one: "
+               "stdout.log.1 is the one before. What is redirected then goes through elasticrun.",
+       .type = log_size_type(),
+       .default_text = "no limit",
+       .is_own = true},
+      {.names = "--log-max-files",
+       .value = "N",
+       .heading = heading_output,
+       .help = "How many files to keep of one log then, the current one among them.",
+       .type = number_type<int>(1, limits::log_files,
+                                in_logs(&log_options::rotation, &log_rotation::max_files)),
+       .is_own = true},
+      {.names = "--journal",
+       .value = "FILE",
+       .heading = heading_output,
+       .help = "Append to this file, line by line as JSON, what elasticrun decides and why. It is "
+               "put aside at 16 MiB, and 4 files are kept. /dev/null: no journal.",
+       .type = text_type(in_job(&launch_config::workers, &worker_spec::journal)),
+       .default_text = "journal.jsonl in the run's log directory",
+       .is_own = true},
+      {.names = "--trace",
+       .value = "FILE",
+       .heading = heading_output,
+       .help =
+           "Write what this node's agent and workers did as a Chrome trace, for Perfetto. It can "
+           "be read at any time, also if elasticrun was killed.",
+       .type = text_type(in_config(&program_config::program, &program_options::trace)),
+       .default_text = "none",
+       .is_own = true},
+      {.names = "--logs-specs",
+       .value = "NAME",
+       .heading = heading_output,
+       .help = "Who decides where output goes. default is what the options above say; programs "
+               "that embed the library can add others.",
+       .type = text_type(in_job(&launch_config::logs_specs))},
+      {.names = "--no-progress",
+       .value = nullptr,
+       .heading = heading_output,
+       .help = "Do not show in the last row of the terminal how far the workers are, which "
+               "otherwise happens from the first report of a worker on (control channel).",
+       .type = flag_type([](option_target& target) -> bool& { return target.no_progress; }),
+       .is_own = true},
+      {.names = "--status",
+       .value = "PLACE",
+       .heading = heading_output,
+       .help =
+           "Show what the job does: a page, JSON, metrics and probes by HTTP, at [ADDRESS:]PORT "
+           "(without an address for this host alone; for others with a token) or at a Unix "
+           "socket, unix:PATH. It can only be looked at. 'elasticrun status PLACE' shows it in "
+           "a terminal.",
+       .type = status_type(),
+       .default_text = "none",
+       .is_own = true},
+      {.names = "--status-token-file",
+       .value = "FILE",
+       .heading = heading_output,
+       .help = "What a client of --status has to know, in a file that only this user can read. "
+               "Without it one is made and shown if --status is not for this host alone.",
+       .type = text_type(in_config(&program_config::program, &program_options::status_token_file)),
+       .default_text = "none",
+       .is_own = true},
+      {.names = "--event-log-handler",
+       .value = "NAME",
+       .heading = heading_output,
+       .help = "Where events go: null (nowhere) or console (JSON lines on stderr).",
+       .type = text_type(in_job(&launch_config::event_log_handler))},
+      {.names = "--monitor-interval",
+       .value = "SECONDS",
+       .heading = heading_ignored,
+       .help = "elasticrun does not poll its workers: it learns of an exit as it happens.",
+       .type = interval_type()},
+      {.names = "--start-method",
+       .value = "METHOD",
+       .heading = heading_ignored,
+       .help = "How torchrun starts functions: spawn, fork or forkserver. A script is always a new "
+               "process.",
+       .type = ignored_choice_type({"spawn", "fork", "forkserver"})},
+      {.names = "-h,--help",
+       .value = nullptr,
+       .heading = heading_other,
+       .help = "Show this help and exit.",
+       .type = option_type(),
+       .shows = true},
+      {.names = "--version",
+       .value = nullptr,
+       .heading = heading_other,
+       .help = "Show the version and the I/O in use, and exit.",
+       .type = option_type(),
+       .shows = true},
+      {.names = "--print-completion",
+       .value = "SHELL",
+       .heading = heading_other,
+       .help = "Print what makes a shell complete these options, and exit: bash, zsh or fish.",
+       .type = ignored_choice_type(completion_shells()),
+       .shows = true},
+      {.names = "--print-man-page",
+       .value = nullptr,
+       .heading = heading_other,
+       .help = "Print the manual page, in the language of man, and exit.",
+       .type = option_type(),
+       .is_own = true,
+       .shows = true},
+  };
+}
+
+ELASTIC_DECL const std::vector<option_row>& option_rows() {
+  static const std::vector<option_row> rows = make_option_rows();
+  return rows;
+}
+
+ELASTIC_DECL const option_row& option_named(std::string_view long_name) {
+  const std::vector<option_row>& rows = option_rows();
+  const auto row = std::find_if(rows.begin(), rows.end(), [&](const option_row& candidate) {
+    return candidate.long_name() == long_name;
+  });
+  ELASTIC_ASSERT(row != rows.end());
+  return *row;
+}
+
+}  // namespace elastic::detail

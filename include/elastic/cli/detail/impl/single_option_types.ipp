@@ -1,0 +1,345 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/cli/detail/single_option_types.hpp>
+
+#include <elastic/agent/detail/line_template.hpp>
+#include <elastic/agent/standby/warm_standby.hpp>
+#include <elastic/base/detail/nearest_name.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/printable_text.hpp>
+#include <elastic/cli/detail/option_types.hpp>
+#include <elastic/contract/detail/macros.hpp>
+#include <elastic/net/endpoint.hpp>
+#include <elastic/observe/status_address.hpp>
+#include <elastic/process/processor_set.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstddef>
+#include <limits>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace elastic::detail {
+
+/// The number of workers for `cpu`, `gpu`, `auto` or a number; empty for anything else.
+inline std::optional<int> worker_count(const option_value& option,
+                                       const command_line_facts& facts) {
+  if (option.text == "gpu" && facts.accelerators == 0) {
+    refuse_value(option, "no GPU was found that workers could use; try a number, cpu or auto");
+  }
+  if (option.text == "xpu") {
+    refuse_value(option, "these devices are not counted by elasticrun; a number is needed");
+  }
+  if (option.text == "cpu") return facts.processors;
+  if (option.text == "gpu") return facts.accelerators;
+  if (option.text == "auto") return facts.accelerators > 0 ? facts.accelerators : facts.processors;
+  return number_between(option.text, 1, limits::local_world_size);
+}
+
+ELASTIC_DECL option_type worker_count_type() {
+  option_type type;
+  type.read = [](const option_value& option, const command_line_facts& facts,
+                 option_target& target) {
+    const auto count = worker_count(option, facts);
+    if (!count) {
+      refuse_value(option, fmt::format("allowed are a number from 1 to {}, cpu, gpu and auto",
+                                       limits::local_world_size));
+    }
+    target.config.job.workers.nproc_per_node = std::min(*count, limits::local_world_size);
+  };
+  type.show = [](const option_target& target) {
+    return std::to_string(target.config.job.workers.nproc_per_node);
+  };
+  return type;
+}
+
+/// The first `${name}` in a text that stands for nothing; empty: there is none.
+inline std::string unknown_field_of(std::string_view text, const std::vector<std::string>& known) {
+  for (std::size_t dollar = text.find('$'); dollar != std::string_view::npos;
+       dollar = text.find('$')) {
+    text.remove_prefix(dollar + 1);
+    const bool is_dollar = text.starts_with('$');
+    const bool is_braced = text.starts_with('{');
+    const macro_reference field = is_dollar ? macro_reference() : read_macro_reference(text);
+    const bool is_known = std::find(known.begin(), known.end(), field.name) != known.end();
+    if (is_braced && field.length > 0 && !is_known) return std::string(field.name);
+    text.remove_prefix(is_dollar ? 1 : field.length);
+  }
+  return {};
+}
+
+inline void refuse_unknown_field(const option_value& option, std::string_view value) {
+  std::vector<std::string> known;
+  for (const auto& [name, unused] : macros_of("", 0, 0)) known.push_back(name);
+  const std::string field = unknown_field_of(value, known);
+  if (field.empty()) return;
+  const std::string nearest = nearest_name(field, known);
+  const std::string hint =
+      nearest.empty() ? std::string() : fmt::format(" (did you mean ${{{}}}?)", nearest);
+  const std::string last = known.back();
+  known.pop_back();
+  refuse_value(option, fmt::format("there is no field ${{{}}}{}; allowed are ${{{}}} and ${{{}}}, "
+                                   "and $$ means a $",
+                                   field, hint, fmt::join(known, "}, ${"), last));
+}
+
+ELASTIC_DECL option_type variable_type() {
+  option_type type;
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+    const std::size_t equals = option.text.find('=');
+    if (equals == std::string::npos || equals == 0) refuse_value(option, "NAME=VALUE is needed");
+    refuse_unknown_field(option, std::string_view(option.text).substr(equals + 1));
+    target.config.job.workers.env.emplace_back(option.text.substr(0, equals),
+                                           option.text.substr(equals + 1));
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type affinity_type() {
+  option_type type;
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+    std::vector<processor_set> lists;
+    std::string_view rest = option.text;
+    for (std::size_t colon = 0; colon != std::string_view::npos;) {
+      colon = rest.find(':');
+      try {
+        lists.push_back(processor_set::parse(rest.substr(0, colon)));
+      } catch (const error& refusal) {
+        throw error(errc::invalid_argument, fmt::format("{}: {}", option.source, refusal.what()));
+      }
+      if (colon != std::string_view::npos) rest.remove_prefix(colon + 1);
+    }
+    target.config.job.workers.cpu_affinity = std::move(lists);
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type nodes_type() {
+  option_type type;
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+    const std::string_view text = option.text;
+    rendezvous_parameters& rendezvous = target.config.job.rendezvous;
+    rendezvous.node_counts.clear();
+    if (text.find(',') != std::string_view::npos) {
+      try {
+        rendezvous.node_counts = parse_node_counts(text);
+      } catch (const error& refusal) {
+        refuse_value(option, refusal.what());
+      }
+      rendezvous.min_nodes = rendezvous.node_counts.front();
+      rendezvous.max_nodes = rendezvous.node_counts.back();
+      return;
+    }
+    const std::size_t colon = text.find(':');
+    const auto least = number_between(text.substr(0, colon), 1, limits::nodes);
+    const auto most = colon == std::string_view::npos
+                          ? least
+                          : number_between(text.substr(colon + 1), 1, limits::nodes);
+    if (!least || !most || *least > *most) {
+      refuse_value(
+          option,
+          fmt::format("allowed is N, MIN:MAX with 1 <= MIN <= MAX <= {}, or numbers such as "
+                      "2,4,8",
+                      limits::nodes));
+    }
+    rendezvous.min_nodes = *least;
+    rendezvous.max_nodes = *most;
+  };
+  type.show = [](const option_target& target) {
+    return std::to_string(target.config.job.rendezvous.max_nodes);
+  };
+  return type;
+}
+
+/// What stands in a pair of quotes, which a shell did not take away; else the text itself.
+inline std::string_view without_quotes(std::string_view text) {
+  const bool is_quoted = text.size() >= 2 && text.front() == text.back() &&
+                         (text.front() == '"' || text.front() == '\'');
+  return is_quoted ? trimmed(text.substr(1, text.size() - 2)) : text;
+}
+
+ELASTIC_DECL option_type chaos_type() {
+  option_type type;
+  type.read = [](const option_value& option, const command_line_facts& facts,
+                 option_target& target) {
+    if (!facts.injects_faults) {
+      throw error(errc::invalid_argument,
+                  fmt::format("{}: {} injects no faults", option.source, facts.program));
+    }
+    try {
+      target.config.chaos = parse_chaos_plan(option.text);
+    } catch (const error& failure) {
+      throw error(errc::invalid_argument, fmt::format("{} {}", option.source, failure.what()));
+    }
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type status_type() {
+  option_type type;
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+    try {
+      static_cast<void>(parse_status_address(option.text));
+    } catch (const error& failure) {
+      throw error(errc::invalid_argument, fmt::format("{} {}", option.source, failure.what()));
+    }
+    target.config.program.status = option.text;
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type settings_type() {
+  option_type type;
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+    std::string_view rest = without_quotes(trimmed(option.text));
+    if (rest.empty()) return;
+    for (std::size_t comma = 0; comma != std::string_view::npos;) {
+      comma = rest.find(',');
+      const std::string_view pair = rest.substr(0, comma);
+      const std::size_t equals = pair.find('=');
+      const std::string_view key = trimmed(pair.substr(0, equals));
+      std::string_view value;
+      if (equals != std::string_view::npos) value = trimmed(pair.substr(equals + 1));
+      if (key.empty() || value.empty()) {
+        refuse_value(option, fmt::format("allowed is key=value,key=value, each with a key and a "
+                                         "value, which {} has not",
+                                         in_quotes(pair)));
+      }
+      target.config.job.rendezvous.conf[std::string(key)] = without_quotes(value);
+      if (comma != std::string_view::npos) rest.remove_prefix(comma + 1);
+    }
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type host_type(option_field<std::string> field) {
+  option_type type = text_type(field);
+  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+    try {
+      field(target) = parse_endpoint(option.text + ":0", 0).host;
+    } catch (const error&) {
+      refuse_value(option, "the name or the address of a host is needed, without a port");
+    }
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type optional_host_type(option_field<std::string> field) {
+  option_type type = host_type(field);
+  type.read = [=, read = type.read](const option_value& option, const command_line_facts& facts,
+                                    option_target& target) {
+    if (!option.text.empty()) return read(option, facts, target);
+    field(target).clear();
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type factor_type() {
+  option_type type;
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+    constexpr double most = 1e6;
+    double value = 0;
+    const char* end = option.text.data() + option.text.size();
+    const auto [stop, failure] = std::from_chars(option.text.data(), end, value);
+    const bool allowed = value == 0 || (value >= 1 && value <= most);
+    if (failure != std::errc() || stop != end || !allowed) {
+      refuse_value(option, "allowed are 0 (nothing is learned) and a factor from 1 to 1000000");
+    }
+    target.config.job.workers.liveness.learn_timeouts = value;
+  };
+  type.show = [](const option_target& target) {
+    return fmt::format("{}", target.config.job.workers.liveness.learn_timeouts);
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type command_type(option_field<std::string> field) {
+  option_type type;
+  type.read = [=](const option_value& option, const command_line_facts&, option_target& target) {
+    if (option.text.empty()) refuse_value(option, "a command for the shell is needed");
+    field(target) = option.text;
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type modules_type() {
+  option_type type;
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+    warm_standby terms;
+    std::string_view rest = option.text;
+    for (std::size_t comma = 0; option.text != "auto" && comma != std::string_view::npos;) {
+      comma = rest.find(',');
+      terms.modules.emplace_back(trimmed(rest.substr(0, comma)));
+      if (comma != std::string_view::npos) rest.remove_prefix(comma + 1);
+    }
+    try {
+      validate(terms);
+    } catch (const error& refusal) {
+      throw error(errc::invalid_argument, fmt::format("{}: {}", option.source, refusal.what()));
+    }
+    target.config.job.workers.standby.modules = std::move(terms.modules);
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type interval_type() {
+  option_type type;
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+    constexpr duration shortest = std::chrono::milliseconds(1);
+    target.config.job.workers.monitor_interval = std::max(seconds_of(option), shortest);
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type line_prefix_type() {
+  option_type type;
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+    try {
+      line_template{option.text};
+    } catch (const error& refusal) {
+      refuse_value(option, refusal.what());
+    }
+    target.config.job.workers.log_line_prefix_template = option.text;
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type ranks_type() {
+  option_type type;
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+    std::vector<int> ranks;
+    std::string_view rest = option.text;
+    for (std::size_t comma = 0; comma != std::string_view::npos;) {
+      comma = rest.find(',');
+      const auto rank =
+          number_between(trimmed(rest.substr(0, comma)), 0, std::numeric_limits<int>::max());
+      if (!rank) refuse_value(option, "a list of local ranks is needed, such as 0,1");
+      ranks.push_back(*rank);
+      if (comma != std::string_view::npos) rest.remove_prefix(comma + 1);
+    }
+    target.config.job.workers.logs.local_ranks_filter = std::move(ranks);
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type log_size_type() {
+  option_type type;
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+    constexpr std::uint64_t least = 1024;
+    const auto bytes = size_of(option.text);
+    if (!bytes || *bytes < least) {
+      refuse_value(option, "a size of 1k or more is needed, such as 500k, 100M or 2G");
+    }
+    target.config.job.workers.logs.rotation.max_size = *bytes;
+  };
+  return type;
+}
+
+}  // namespace elastic::detail

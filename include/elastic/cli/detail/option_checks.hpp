@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// What options say together: contradictions, consequences, and those that have no effect.
+
+#include <elastic/base/config.hpp>
+#include <elastic/cli/detail/given_options.hpp>
+#include <elastic/cli/detail/option_row.hpp>
+#include <elastic/cli/program_config.hpp>
+
+#include <string>
+#include <vector>
+
+namespace elastic::detail {
+
+/// Whether the node is by itself, and that the options of the rendezvous fit each other.
+ELASTIC_DECL void settle_nodes(const given_options& options, launch_config& config,
+                               std::vector<std::string>& warnings);
+
+/// Options that depend on the number of workers, restarts and signals.
+ELASTIC_DECL void check_workers(const given_options& options, const launch_config& config);
+
+ELASTIC_DECL void check_output(const given_options& options, const program_config& config,
+                               std::vector<std::string>& warnings);
+
+/// What every worker is: the interpreter with the script, or a program of its own.
+ELASTIC_DECL void settle_program(const given_options& options,
+                                 const std::vector<std::string>& operands, option_target& target);
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/cli/detail/impl/option_checks.ipp>
+#endif

@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// What is written from the table of options for other programs: man and the shells.
+
+#include <elastic/base/config.hpp>
+#include <elastic/cli/command_line_facts.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace elastic::detail {
+
+/// The shells that `completion_script` knows.
+ELASTIC_DECL const std::vector<std::string>& completion_shells();
+
+/// What makes a shell complete the options and commands of elasticrun. `shell`: one of
+/// completion_shells.
+ELASTIC_DECL std::string completion_script(std::string_view shell,
+                                           const std::vector<program_command>& commands);
+
+/// The manual page of elasticrun, in the language of man.
+ELASTIC_DECL std::string man_page(const std::vector<program_command>& commands);
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/cli/detail/impl/option_documents.ipp>
+#endif

@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/cli/detail/option_type.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace elastic::detail {
+
+/// All of one option of elasticrun: another option is another row.
+struct option_row {
+  /// "-t,--tee".
+  const char* names;
+  /// What stands for its value in the help; null for a flag.
+  const char* value;
+  /// The heading under which --help lists it.
+  const char* heading;
+  const char* help;
+  option_type type;
+  /// What the value is if none is given, in words, if `type` cannot show it.
+  const char* default_text = "";
+  /// A variable, besides PET_<NAME>, that has the value if the option is not given.
+  const char* variable = "";
+  /// torchrun has no such option: no abbreviation that is unique there becomes ambiguous by it.
+  bool is_own = false;
+  /// Every value given counts, not just the last.
+  bool repeats = false;
+  /// elasticrun shows something and ends, instead of running a job.
+  bool shows = false;
+
+  bool takes_value() const { return value != nullptr; }
+  /// "--tee" of "-t,--tee".
+  ELASTIC_DECL std::string long_name() const;
+  /// The letter of "-t"; 0: it has none.
+  ELASTIC_DECL char short_name() const;
+  /// "PET_TEE".
+  ELASTIC_DECL std::string pet_variable() const;
+  /// "30", or "TORCH_ELASTIC_SHUTDOWN_TIMEOUT, else 30"; empty: nothing to be said of it.
+  ELASTIC_DECL std::string default_value() const;
+};
+
+/// The options in the order of --help.
+ELASTIC_DECL const std::vector<option_row>& option_rows();
+
+/// The row with this long name, which must exist.
+ELASTIC_DECL const option_row& option_named(std::string_view long_name);
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/cli/detail/impl/option_row.ipp>
+#endif

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// The types that one option alone has.
+
+#include <elastic/base/config.hpp>
+#include <elastic/cli/detail/option_type.hpp>
+#include <elastic/cli/detail/option_types.hpp>
+
+namespace elastic::detail {
+
+/// --nproc-per-node: a number, or what the machine has.
+ELASTIC_DECL option_type worker_count_type();
+
+/// --chaos: "kill=rank:3@20s,stop=rank:2@10s+5s".
+ELASTIC_DECL option_type chaos_type();
+
+/// --status: "[ADDRESS:]PORT" or "unix:PATH".
+ELASTIC_DECL option_type status_type();
+
+/// --env: "NAME=VALUE".
+ELASTIC_DECL option_type variable_type();
+
+/// --cpu-affinity: "0-3:4-7", one list for each worker.
+ELASTIC_DECL option_type affinity_type();
+
+/// --nnodes: "N" or "MIN:MAX".
+ELASTIC_DECL option_type nodes_type();
+
+/// --rdzv-conf: "key=value,key=value".
+ELASTIC_DECL option_type settings_type();
+
+/// A host, which may be an IPv6 address in brackets.
+ELASTIC_DECL option_type host_type(option_field<std::string> field);
+
+/// The same, or nothing.
+ELASTIC_DECL option_type optional_host_type(option_field<std::string> field);
+
+/// --learn-timeouts: 0, or a factor from 1 on.
+ELASTIC_DECL option_type factor_type();
+
+/// --hang-hook, --node-check: a command for the shell.
+ELASTIC_DECL option_type command_type(option_field<std::string> field);
+
+/// --preload: "torch,pandas", or "auto".
+ELASTIC_DECL option_type modules_type();
+
+/// --monitor-interval: over 0.
+ELASTIC_DECL option_type interval_type();
+
+/// --log-line-prefix-template.
+ELASTIC_DECL option_type line_prefix_type();
+
+/// --local-ranks-filter: "0,1".
+ELASTIC_DECL option_type ranks_type();
+
+/// --log-max-size: "500k", at least 1k.
+ELASTIC_DECL option_type log_size_type();
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/cli/detail/impl/single_option_types.ipp>
+#endif

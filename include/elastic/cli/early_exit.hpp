@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace elastic {
+
+/// Why a program ends before it has started anything: the user asked for help, or for something
+/// that cannot be done.
+struct early_exit {
+  /// The exit code of the program.
+  int code = 0;
+  /// What it prints, with its line ends.
+  std::string text;
+  /// Whether it prints that to stderr; otherwise to stdout.
+  bool to_stderr = false;
+};
+
+/// The exit code for a command line, or a value in it, that cannot be used.
+inline constexpr int exit_usage = 2;
+
+/// Ends the program with "<program>: error: <sentence>" on stderr.
+ELASTIC_DECL early_exit refuse(std::string_view sentence, std::string_view program = "elasticrun");
+
+/// Prints the text of an early exit. Result: its code, for `main` to return.
+ELASTIC_DECL int leave(const early_exit& exit);
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/cli/impl/early_exit.ipp>
+#endif

@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/cli/command_line.hpp>
+
+#include <elastic/base/error.hpp>
+#include <elastic/base/printable_text.hpp>
+#include <elastic/cli/detail/given_options.hpp>
+#include <elastic/cli/detail/option_checks.hpp>
+#include <elastic/cli/detail/option_documents.hpp>
+#include <elastic/cli/detail/option_help.hpp>
+#include <elastic/cli/detail/option_row.hpp>
+#include <elastic/cli/detail/option_scan.hpp>
+#include <elastic/cli/detail/option_types.hpp>
+#include <elastic/cli/detail/slurm_step.hpp>
+#include <elastic/contract/environment.hpp>
+
+#include <chrono>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+namespace detail {
+
+/// The log level for a number of Python's; a number between two levels counts as the higher one.
+inline log_level level_of_number(int number) {
+  if (number <= 0) return log_level::warning;  // Python's NOTSET leaves it to the default
+  if (number <= 10) return log_level::debug;
+  if (number <= 20) return log_level::info;
+  if (number <= 30) return log_level::warning;
+  return number <= 40 ? log_level::error : log_level::off;
+}
+
+/// LOGLEVEL, with Python's names. Its numbers and NOTSET stop no job, because the workers may be
+/// who they are for.
+inline log_level read_log_level(const environment_map& environment,
+                                std::vector<std::string>& warnings) {
+  std::string name = find_variable(environment, "LOGLEVEL").value_or("");
+  for (char& letter : name) {
+    if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
+  }
+  if (name.empty() || name == "WARNING" || name == "WARN") return log_level::warning;
+  if (name == "DEBUG") return log_level::debug;
+  if (name == "INFO") return log_level::info;
+  if (name == "ERROR") return log_level::error;
+  if (name == "CRITICAL" || name == "FATAL" || name == "OFF") return log_level::off;
+  constexpr char allowed[] = "DEBUG, INFO, WARNING, ERROR and CRITICAL";
+  const auto number = number_between(name == "NOTSET" ? "0" : name, 0, 1'000'000);
+  if (!number) {
+    throw error(errc::invalid_argument,
+                fmt::format("LOGLEVEL {}: allowed are {}", in_quotes(name), allowed));
+  }
+  warnings.push_back(
+      fmt::format("LOGLEVEL {}: elasticrun knows {}; this is taken for the one at or above it, or "
+                  "for WARNING if it is 0 or NOTSET",
+                  in_quotes(name), allowed));
+  return level_of_number(*number);
+}
+
+inline io_choice read_io(const environment_map& environment) {
+  const std::string name = find_variable(environment, "ELASTIC_IO").value_or("");
+  if (name.empty() || name == "auto") return io_choice::automatic;
+  if (name == "ring") return io_choice::ring;
+  if (name == "epoll") return io_choice::epoll;
+  throw error(errc::invalid_argument,
+              fmt::format("ELASTIC_IO {}: allowed are auto, ring and epoll", in_quotes(name)));
+}
+
+/// Whether the settings of a rendezvous have a password among them.
+inline bool names_password(std::string settings) {
+  constexpr std::string_view dropped = " \t'\"";
+  std::erase_if(settings,
+                [&](char letter) { return dropped.find(letter) != std::string_view::npos; });
+  return ("," + settings).find(",password=") != std::string::npos;
+}
+
+/// Whether this is the option that shows something.
+inline bool shows(const scanned_arguments& scanned, std::string_view long_name) {
+  return scanned.options.back().row == &option_named(long_name);
+}
+
+inline std::string text_to_show(const scanned_arguments& scanned, const command_line_facts& facts) {
+  if (shows(scanned, "--help")) return help_text(facts);
+  if (shows(scanned, "--print-man-page")) return man_page(facts.commands);
+  const auto& [row, shell] = scanned.options.back();
+  option_target unused;
+  row->type.read({shell, row->long_name()}, facts, unused);
+  return completion_script(shell, facts.commands);
+}
+
+inline command_line interpret(const scanned_arguments& scanned, const command_line_facts& facts) {
+  given_options options(scanned.options, facts.environment);
+  command_line result;
+  option_target target;
+  target.config.job.workers.environment = facts.environment;
+  target.config.job.workers.program = facts.python;
+  options.read_into(target, facts);
+  slurm_words slurm = adopt_slurm_step(options, facts, target);
+  result.notes = std::move(slurm.notes);
+  result.warnings = std::move(slurm.warnings);
+  result.threshold = read_log_level(facts.environment, result.warnings);
+  result.io = read_io(facts.environment);
+  for (std::string& sentence : misspelt_variables(facts.environment)) {
+    result.warnings.push_back(std::move(sentence));
+  }
+  if (names_password(find_variable(facts.environment, "PET_RDZV_CONF").value_or(""))) {
+    target.config.job.workers.environment.erase("PET_RDZV_CONF");
+  }
+  program_config& config = target.config;
+  launch_config& job = config.job;
+  job.rendezvous.use_ring = result.io != io_choice::epoll;
+  job.guard_file = find_variable(facts.environment, "ELASTIC_GUARD").value_or("");
+  config.progress = !target.no_progress;
+  constexpr std::chrono::seconds usual_watch(5);
+  const bool is_watched = target.watch_workers || !config.program.status.empty();
+  if (is_watched) job.workers.watch_interval = usual_watch;
+  settle_nodes(options, job, result.warnings);
+  check_workers(options, job);
+  check_output(options, config, result.warnings);
+  settle_program(options, scanned.operands, target);
+  result.config = std::move(config);
+  return result;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL std::variant<command_line, version_request, early_exit> parse_command_line(
+    const std::vector<std::string>& arguments, const command_line_facts& facts) {
+  try {
+    const detail::scanned_arguments scanned = detail::scan_options(arguments);
+    if (!scanned.shows) return detail::interpret(scanned, facts);
+    if (detail::shows(scanned, "--version")) {
+      return version_request{detail::read_io(facts.environment)};
+    }
+    return early_exit{0, detail::text_to_show(scanned, facts), false};
+  } catch (const error& refusal) {
+    return refuse(refusal.what(), facts.program);
+  }
+}
+
+}  // namespace elastic

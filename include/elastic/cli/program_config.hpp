@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/cli/chaos_plan.hpp>
+#include <elastic/launch/launch_config.hpp>
+#include <elastic/launch/program_options.hpp>
+
+#include <string>
+
+namespace elastic {
+
+/// All that the options of `elasticrun` set: the job, and what the program does around it.
+struct program_config {
+  /// The job, for `make_agent`.
+  launch_config job;
+  /// What `run_as_program` does around its agent.
+  program_options program;
+  /// The name of the job in the report of a failure, for `closing_words`: the script.
+  std::string name;
+  /// The script among the arguments, which must exist before anything is started; empty for a
+  /// program without Python or a Python module.
+  std::string script;
+  /// Whether a program with a terminal shows the progress of the workers there.
+  bool progress = true;
+  /// The faults that `elasticrun` injects on purpose.
+  chaos_plan chaos;
+};
+
+}  // namespace elastic

@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Opt-in: for programs, not for those who embed a job.
+
+#include <functional>
+#include <string>
+
+namespace elastic {
+
+/// What a program does around an agent, besides handling the signals of its launch_config: see
+/// `run_as_program`.
+struct program_options {
+  /// The file whose appearance takes this node out of the job, see `wait_for_drain_file`; empty:
+  /// none.
+  std::string drain_file = {};
+  /// The file for a Chrome trace of the job, see trace_file; empty: none.
+  std::string trace = {};
+  /// The address at which the program shows what the job does, as `parse_status_address` reads it;
+  /// empty: none.
+  std::string status = {};
+  /// The file with the token that clients of the status server have to know; empty: see
+  /// status_server_options.
+  std::string status_token_file = {};
+  /// Receives the URL of the status server once it listens, with the token if the server has made
+  /// one. Default: "Status: <URL>" goes to stderr.
+  std::function<void(const std::string& url)> on_status = {};
+};
+
+}  // namespace elastic

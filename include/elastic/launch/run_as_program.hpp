@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Opt-in: for programs, not for those who embed a job.
+
+#include <elastic/agent/agent_services.hpp>
+#include <elastic/agent/local_agent.hpp>
+#include <elastic/agent/run_result.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/base/named.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/launch/launch_config.hpp>
+#include <elastic/launch/program_options.hpp>
+#include <elastic/rendezvous/rendezvous_registry.hpp>
+
+#include <memory>
+
+namespace elastic {
+
+namespace detail {
+struct program_plan;
+}  // namespace detail
+
+/// What a program does around an agent, in two steps: it completes the services that the agent is
+/// made from, then runs the agent. For launchers that add services of their own in between, or run
+/// something beside the agent; others call `run_as_program`.
+///
+///     const program_run program(config, options, services);
+///     const std::shared_ptr<local_agent> agent = make_agent(config, program.services());
+///     const run_result result = co_await program.run(agent);
+///
+/// It opens nothing before `run`. Thread-safety: one thread at a time.
+class program_run {
+ public:
+  /// Errors: `errc::invalid_argument` for a signal_plan that `validate` refuses, an address that
+  /// `parse_status_address` refuses, a token file that `read_status_token` refuses, and a token
+  /// file without an address.
+  ELASTIC_DECL program_run(named<launch_config> config, named<program_options> options,
+                           named<agent_services> services);
+
+  /// The services for the agent: those given to the constructor. For a trace they also have
+  /// a journal, with the rendezvous' name of this node. For a status server they have a journal, a
+  /// monitor that follows it and stands in front of the observer, and output tails.
+  ELASTIC_DECL const agent_services& services() const;
+
+  /// Runs an agent that was made from `services`, to its end: the signals of the launch_config stop
+  /// it or reach its workers, as in `run_with_signals`; the drain file stops it as SIGTERM does,
+  /// and calls the node bad; the trace file receives what the journal records; the status server
+  /// shows the job and passes commands to the agent. When the agent has ended, the signals are
+  /// handled as before, then the server stops, within `limits::status_farewell`, and then the trace
+  /// is written to its end, within `limits::journal_patience`.
+  ///
+  /// The program_run may be destroyed before the task has ended.
+  /// Result: that of `local_agent::run`.
+  /// Errors: those of `local_agent::run`. Before the agent starts: those of `status_server`.
+  /// Before a worker starts: `errc::file_access` if the directory of the drain file cannot be
+  /// watched.
+  /// Cancellation: as in `local_agent::run`, since every request goes to the agent. The server and
+  /// the trace end in order all the same.
+  ELASTIC_DECL task<run_result> run(std::shared_ptr<local_agent> agent) const;
+
+ private:
+  std::shared_ptr<const detail::program_plan> plan_;
+};
+
+/// Makes the agent that a configuration describes, and runs it as a program does: signals, drain
+/// file, trace and status server, as in `program_run::run`.
+///
+/// `backends` are the rendezvous backends to choose from.
+/// Result, cancellation: those of `program_run::run`.
+/// Errors: those of `program_run::run`; those of the constructor of program_run and of `make_agent`
+/// are thrown by this call, before anything is awaited.
+ELASTIC_DECL task<run_result> run_as_program(named<launch_config> config,
+                                             named<program_options> options);
+ELASTIC_DECL task<run_result> run_as_program(named<launch_config> config,
+                                             named<program_options> options,
+                                             named<agent_services> services,
+                                             const rendezvous_registry& backends = {});
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/launch/impl/run_as_program.ipp>
+#endif
