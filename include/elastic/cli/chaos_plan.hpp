@@ -13,7 +13,7 @@
 
 namespace elastic {
 
-/// A fault that is made on purpose, so that somebody can see how a job recovers from it.
+/// A fault that is injected on purpose, to show how a job recovers from it.
 struct chaos_fault {
   enum class kind {
     /// SIGKILL.
@@ -31,9 +31,9 @@ struct chaos_fault {
   target of = target::rank;
   /// The rank of a worker, or the group rank of a node.
   int number = 0;
-  /// Since the job's workers first ran on this node.
+  /// The time since the job's workers first ran on this node.
   duration at{};
-  /// Of all but `kill`.
+  /// How long it lasts; not for `kill`.
   duration lasts{};
 
   friend bool operator==(const chaos_fault&, const chaos_fault&) = default;
@@ -48,7 +48,7 @@ struct chaos_noise {
   friend bool operator==(const chaos_noise&, const chaos_noise&) = default;
 };
 
-/// The faults of a job. Each agent makes those that are meant for its node and workers.
+/// The faults of a job. Each agent injects those that target its node and its workers.
 struct chaos_plan {
   std::vector<chaos_fault> faults;
   std::optional<chaos_noise> noise;
@@ -66,8 +66,8 @@ ELASTIC_DECL chaos_plan parse_chaos_plan(std::string_view text);
 ELASTIC_DECL std::string to_text(const chaos_fault& fault);
 ELASTIC_DECL std::string to_text(const chaos_plan& plan);
 
-/// The ranks and nodes that the plan names and a world of this size has not, such as "rank 8, node
-/// 2"; empty if there is none.
+/// The ranks and nodes that the plan names and that a world of this size lacks, such as "rank 8,
+/// node 2"; empty if there is none.
 ELASTIC_DECL std::string missing_targets(const chaos_plan& plan, int world_size, int nodes);
 
 }  // namespace elastic

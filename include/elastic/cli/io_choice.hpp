@@ -10,24 +10,24 @@
 
 namespace elastic {
 
-/// How a program wants its bytes moved: ELASTIC_IO.
+/// The I/O that a program asks for: ELASTIC_IO.
 enum class io_choice {
-  /// By io_uring if it can be had.
+  /// io_uring if it is available, else epoll.
   automatic,
-  /// By io_uring, or not at all.
+  /// io_uring; without it the program ends.
   ring,
-  /// By Asio's reactor, even if io_uring can be had.
+  /// Asio's reactor, even if io_uring is available.
   epoll,
 };
 
-/// What I/O a choice leads to on this machine: "I/O: io_uring", or what is used instead of it and
-/// why. Finds it out by making a ring and giving it up.
+/// The I/O that a choice gives on this machine: "I/O: io_uring", or the I/O in its place and the
+/// reason. Makes a ring to find out, and closes it.
 ELASTIC_DECL std::string describe_io(io_choice choice);
 
-/// What --version prints: "elasticrun 0.1.0 (I/O: io_uring)".
+/// The text of --version: "elasticrun 0.1.0 (I/O: io_uring)".
 ELASTIC_DECL early_exit show_version(io_choice choice);
 
-/// Result: empty if the choice can be met, else what to say.
+/// Result: empty if the choice is available, else the error.
 ELASTIC_DECL std::optional<early_exit> check_io(io_choice choice);
 
 }  // namespace elastic

@@ -15,8 +15,8 @@
 
 namespace elastic::detail {
 
-/// What the user gave: on the command line, else in the environment. There PET_<NAME> comes before
-/// a row's own variable, and one that is empty counts as not set.
+/// The options that the user gave: on the command line, else in the environment. There PET_<NAME>
+/// comes before a row's own variable, and an empty variable counts as not set.
 class given_options {
  public:
   ELASTIC_DECL given_options(const std::vector<scanned_option>& scanned,
@@ -42,7 +42,7 @@ class given_options {
   std::map<const option_row*, std::vector<option_value>> values_;
 };
 
-/// Variables that were surely meant for an option, one sentence each: PET_NPROCPERNODE.
+/// A sentence for each variable that misspells an option's, such as PET_NPROCPERNODE.
 ELASTIC_DECL std::vector<std::string> misspelt_variables(const environment_map& environment);
 
 }  // namespace elastic::detail

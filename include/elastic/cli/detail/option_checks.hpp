@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// What options say together: contradictions, consequences, and those that have no effect.
+// Checks across options: contradictions, consequences, and options without effect.
 
 #include <elastic/base/config.hpp>
 #include <elastic/cli/detail/given_options.hpp>
@@ -14,7 +14,7 @@
 
 namespace elastic::detail {
 
-/// Whether the node is by itself, and that the options of the rendezvous fit each other.
+/// Decides whether the node runs alone, and checks that the options of the rendezvous agree.
 ELASTIC_DECL void settle_nodes(const given_options& options, launch_config& config,
                                std::vector<std::string>& warnings);
 
@@ -24,7 +24,7 @@ ELASTIC_DECL void check_workers(const given_options& options, const launch_confi
 ELASTIC_DECL void check_output(const given_options& options, const program_config& config,
                                std::vector<std::string>& warnings);
 
-/// What every worker is: the interpreter with the script, or a program of its own.
+/// Sets the program of the workers: the interpreter with the script, or a program of its own.
 ELASTIC_DECL void settle_program(const given_options& options,
                                  const std::vector<std::string>& operands, option_target& target);
 

@@ -17,7 +17,7 @@ struct option_value {
   std::string source;
 };
 
-/// What options fill in: the configuration, and flags that decide with others what it becomes.
+/// The target of the options: the configuration, and flags that take effect with other options.
 struct option_target {
   program_config config;
   bool module = false;
@@ -27,7 +27,7 @@ struct option_target {
   bool watch_workers = false;
 };
 
-/// Which texts are values of an option, and what becomes of them.
+/// The values of an option: which texts are allowed, and where they go.
 struct option_type {
   /// Puts a value where it belongs.
   /// Errors: `errc::invalid_argument`, with the source, the text and what is allowed.

@@ -18,7 +18,7 @@ namespace detail {
 struct io_in_use {
   /// "io_uring" or "epoll".
   std::string name;
-  /// Why it is not io_uring; empty if it is, or was not asked for.
+  /// Why it is not io_uring; empty if it is, or the program does not want it.
   std::string why_not;
 };
 
