@@ -7,6 +7,8 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstddef>
 #include <limits>
@@ -18,6 +20,19 @@
 namespace elastic::detail {
 
 inline constexpr char standby_version[] = "1";
+
+/// The first field of a message, for each `standby_message::kind`.
+inline constexpr std::array<std::string_view, 4> standby_kind_names{"ready", "dropped", "prepared",
+                                                                    "refused"};
+
+/// The further fields of each kind but `ready`, in their order.
+inline std::vector<std::string*> standby_texts(standby_message& message) {
+  switch (message.what) {
+    case standby_message::kind::dropped: return {&message.module, &message.reason};
+    case standby_message::kind::refused: return {&message.reason};
+    default: return {};
+  }
+}
 
 [[noreturn]] inline void refuse_standby_message(std::string_view problem) {
   throw error(errc::protocol_violation, fmt::format("a message of a standby {}", problem));
@@ -58,52 +73,41 @@ inline standby_message ready_standby(std::vector<std::string> fields) {
 }
 
 ELASTIC_DECL standby_message parse_standby_message(std::string_view bytes) {
-  using kind = standby_message::kind;
-  if (bytes.size() > limits::standby_message_bytes) refuse_standby_message("is too long");
-  std::vector<std::string> fields = standby_fields(bytes);
-  const std::string name = fields[0];
-  if (name == "ready") return ready_standby(std::move(fields));
-  standby_message message;
-  if (name == "prepared" && fields.size() == 1) {
-    message.what = kind::prepared;
-  } else if (name == "refused" && fields.size() == 2) {
-    message.what = kind::refused;
-    message.reason = std::move(fields[1]);
-  } else if (name == "dropped" && fields.size() == 3 && !fields[1].empty()) {
-    message.what = kind::dropped;
-    message.module = std::move(fields[1]);
-    message.reason = std::move(fields[2]);
-  } else {
-    refuse_standby_message("is of no known kind");
+  if (bytes.size() > limits::standby_message_bytes) {
+    refuse_standby_message(fmt::format("is {} bytes long; up to {} are taken", bytes.size(),
+                                       limits::standby_message_bytes));
   }
+  std::vector<std::string> fields = standby_fields(bytes);
+  const auto& names = standby_kind_names;
+  const auto position = std::find(names.begin(), names.end(), fields[0]);
+  if (position == names.end()) refuse_standby_message("is of an unknown kind");
+  standby_message message;
+  message.what = static_cast<standby_message::kind>(position - names.begin());
+  if (message.what == standby_message::kind::ready) return ready_standby(std::move(fields));
+  const std::vector<std::string*> texts = standby_texts(message);
+  if (fields.size() != 1 + texts.size()) {
+    refuse_standby_message(
+        fmt::format("has {} fields after its kind, not {}", fields.size() - 1, texts.size()));
+  }
+  for (std::size_t i = 0; i < texts.size(); ++i) *texts[i] = std::move(fields[1 + i]);
+  const bool is_dropped = message.what == standby_message::kind::dropped;
+  if (is_dropped && message.module.empty()) refuse_standby_message("has an empty name");
   return message;
 }
 
 ELASTIC_DECL std::string bytes_of(const standby_message& message) {
-  using kind = standby_message::kind;
-  std::string bytes;
+  standby_message copy = message;
+  std::string bytes(standby_kind_names[static_cast<std::size_t>(copy.what)]);
   const auto add = [&](std::string_view field) {
     bytes += '\0';
     bytes += field;
   };
-  switch (message.what) {
-    case kind::prepared: bytes = "prepared"; break;
-    case kind::refused:
-      bytes = "refused";
-      add(message.reason);
-      break;
-    case kind::dropped:
-      bytes = "dropped";
-      add(message.module);
-      add(message.reason);
-      break;
-    case kind::ready:
-      bytes = "ready";
-      add(standby_version);
-      add(std::to_string(message.pid));
-      for (const std::string& name : message.missing) add(name);
-      break;
+  if (copy.what == standby_message::kind::ready) {
+    add(standby_version);
+    add(std::to_string(copy.pid));
+    for (const std::string& name : copy.missing) add(name);
   }
+  for (const std::string* text : standby_texts(copy)) add(*text);
   return bytes;
 }
 
