@@ -51,8 +51,8 @@ ALL_LAYERS = {**LAYERS, **OPT_IN_LAYERS}
 SHARED = {
     "agent": ["line_template"],
     "base": ["base64", "blocking", "descriptor_share", "json_fields", "json_object", "json_text",
-             "mailbox", "mount_table", "named_factories", "nearest_name", "random", "required",
-             "ring", "unique_fd"],
+             "mailbox", "mount_table", "named_factories", "nearest_name", "random", "record",
+             "required", "ring", "unique_fd"],
     "contract": ["call_memfd", "macros", "visible_devices"],
     "health": ["control_message", "line_intake", "worker_channels",
                "worker_channels_options", "worker_liveness"],

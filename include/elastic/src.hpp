@@ -58,6 +58,7 @@
 #include <elastic/base/detail/impl/nearest_name.ipp>
 #include <elastic/base/detail/impl/plain_json.ipp>
 #include <elastic/base/detail/impl/random.ipp>
+#include <elastic/base/detail/impl/record.ipp>
 #include <elastic/base/detail/impl/ring.ipp>
 #include <elastic/base/detail/impl/unique_fd.ipp>
 #include <elastic/base/detail/impl/waiters.ipp>
@@ -219,6 +220,7 @@
 #include <elastic/rendezvous/native/detail/impl/exclusion_list.ipp>
 #include <elastic/rendezvous/native/detail/impl/former_world.ipp>
 #include <elastic/rendezvous/native/detail/impl/leader_connector.ipp>
+#include <elastic/rendezvous/native/detail/impl/message_rows.ipp>
 #include <elastic/rendezvous/native/detail/impl/network_identity.ipp>
 #include <elastic/rendezvous/native/detail/impl/rendezvous_link.ipp>
 #include <elastic/rendezvous/native/detail/impl/round_register.ipp>

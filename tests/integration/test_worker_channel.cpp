@@ -481,7 +481,7 @@ TEST_CASE("worker channel: what is no timer request is named, and harms nobody",
   INFO(result.out << result.err);
   CHECK(result.code == 0);
   const std::string file = "timer file '" + (stage.folder / "timers") + "'";
-  CHECK_THAT(result.err, contains_text(file + ": a control message is no JSON object"));
+  CHECK_THAT(result.err, contains_text(file + ": a timer request is no JSON object"));
   CHECK_THAT(result.err, contains_text(file + ": a line is longer than 4096 bytes"));
   CHECK_THAT(result.err, contains_text(file + ": pid 1 is of no worker of this node"));
 }

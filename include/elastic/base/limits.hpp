@@ -100,6 +100,12 @@ inline constexpr std::size_t run_id_bytes = 1024;
 inline constexpr std::size_t numeric_address_bytes = 64;
 /// The text about a failure of workers that the other nodes of the job receive.
 inline constexpr std::size_t failure_text_bytes = 1024;
+/// Any other text for people in an answer of the rendezvous. Longer ones are cut.
+inline constexpr std::size_t rendezvous_sentence_bytes = 4096;
+/// Addresses of the nodes of a round in one message.
+inline constexpr std::size_t peer_addresses_bytes = 24 * 1024;
+/// The network of a host, as candidates compare it.
+inline constexpr std::size_t network_identity_bytes = 255;
 /// A job's server keeps connections to twice `max_nodes` nodes, and to this many more. Those
 /// beyond `max_nodes` stand by.
 inline constexpr std::size_t rendezvous_spare_nodes = 256;

@@ -11,6 +11,10 @@
 
 namespace elastic {
 
+namespace detail {
+class json_fields;
+}
+
 /// A job event as a journal has it.
 struct journal_record {
   /// Begins at 1 and grows by 1, within an epoch.
@@ -34,6 +38,13 @@ ELASTIC_DECL std::string to_json_line(const journal_record& record);
 /// Reads such a line. Fields of other names are passed over.
 /// Errors: `errc::protocol_violation`, one sentence that says what is wrong with the line.
 ELASTIC_DECL journal_record parse_journal_line(std::string_view line);
+
+namespace detail {
+
+/// The same for a record within another message.
+ELASTIC_DECL journal_record read_journal_record(const json_fields& fields);
+
+}  // namespace detail
 
 }  // namespace elastic
 

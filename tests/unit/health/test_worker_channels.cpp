@@ -588,7 +588,7 @@ TIME_TEST("channels: timers of PyTorch's client expire by the time of day", "[he
   co_await stage.pass(10s);
   CHECK(stage.hung == texts{"1: timer 'c (pid 101)' expired after 8 s (15)"});
   CHECK(stage.log->has("pid 999 is of no worker of this node"));
-  CHECK(stage.log->has("timers': a control message is no JSON object: 'garbage'"));
+  CHECK(stage.log->has("timers': a timer request is no JSON object: 'garbage'"));
   co_await stage.channels().close();
   CHECK(::stat(path.c_str(), &file_status) != 0);
 }

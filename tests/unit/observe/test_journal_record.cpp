@@ -78,6 +78,18 @@ TEST_CASE("observe: a journal record is read as it was written, each kind, each 
   CHECK_FALSE(job_event_kind_of("nothing"));
 }
 
+TEST_CASE("observe: a record has its bytes, which older files have", "[observe]") {
+  CHECK(to_json_line(full_record()) ==
+        R"({"seq": 7, "epoch": 1700000000000000, "time_us": 1700000001250000, "node": "host0", )"
+        R"("kind": "worker_ended", "round": 3, "attempt": 2, "rank": 17, "local_rank": 1, )"
+        R"("pid": 4711, "exit_code": 1, "signal": 9, "group_rank": 4, "group_world_size": 5, )"
+        R"("world_size": 32, "base_rank": 16, "local_world_size": 8, "restarts": 1, )"
+        R"("max_restarts": 5, "step": 18240, "elsewhere": 1, "count": 31, "seconds": 0.25, )"
+        R"("allowed": 30, "reason": "exit code 1 with \"quotes\", a\nline and ä", )"
+        R"("state": "failed", "run_id": "job1", "backend": "c10d", "role": "trainer", )"
+        R"("pids": [4710, 4711]})");
+}
+
 TEST_CASE("observe: the line of a record has only the fields that its event has", "[observe]") {
   journal_record record;
   record.sequence = 1;
@@ -114,7 +126,7 @@ TEST_CASE("observe: a line that is no record is refused with a sentence", "[obse
       {R"({"seq": 1, "epoch": 1, "time_us": -5})", "has \"time_us\" outside"},
       {R"({"seq": 1, "epoch": 1, "time_us": 5, "node": 3})", "has no text \"node\""},
       {R"({"seq": 1, "epoch": 1, "time_us": 5, "node": "n", "kind": "x"})",
-       "has the unknown kind \"x\""},
+       "has an unknown \"kind\": 'x'"},
       {R"({"seq": 1, "epoch": 1, "time_us": 5, "node": "n", "kind": "agent_ended", "rank": 1.5})",
        "has no whole number \"rank\""},
       {R"({"seq": 1, "epoch": 1, "time_us": 5, "node": "n", "kind": "agent_ended", "pids": ["a"]})",

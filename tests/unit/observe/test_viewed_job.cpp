@@ -109,6 +109,13 @@ TEST_CASE("node report: what is read is what was written", "[observe]") {
   original.workers[1].reason = "killed";
   original.events = {death(2, "killed")};
   const std::string text = report_text(original);
+  CHECK(text ==
+        R"({"begins": true, "epoch": 8, "state": "running", )"
+        R"("reason": "a \"reason\"\n\u001b[2J�", "round": 3, "base_rank": 4, "size": 3, )"
+        R"("events": [{"seq": 1, "epoch": 7, "time_us": 1700000000000000, "node": "node0", )"
+        R"("kind": "worker_ended", "rank": 2, "signal": 9, "reason": "killed"}], )"
+        R"("workers": [[0,1,100,7,10,0.25,null,null,""],)"
+        R"([2,3,102,-1,0,0,null,9,"killed"]]})");
   const node_report copy = parse_node_report(text);
   CHECK(report_text(copy) == text);
   CHECK(copy.begins);
@@ -140,7 +147,7 @@ TEST_CASE("node report: what is none is refused, and named", "[observe]") {
       {text_with("[]", "[]", "-1"), "\"size\" outside"},
       {text_with("[]", "[]", "99999999999999999999"), "\"size\""},
       {text_with("[]", "[]", "4097"), "\"size\" outside"},
-      {text_with("{}"), "no list of at most"},
+      {text_with("{}"), "has no list \"workers\""},
       {text_with("[1]"), "no list of 9 entries"},
       {text_with("[[0,0,0,0,0,0,null,null]]"), "no list of 9 entries"},
       {text_with(R"([[2,1,5,-1,0,0.5,null,9,""]])"), "entry 0 is no number from 0 to 1"},
@@ -156,12 +163,12 @@ TEST_CASE("node report: what is none is refused, and named", "[observe]") {
       {text_with("[]", "[{}]"), "a line of the journal"},
       {text_with("[]", "[1]"), "a line of the journal"},
       {text_with("[]", "[" + std::string(40, ' ') + "0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]"),
-       "no list of at most 8"},
+       "has \"events\" of 17 entries; up to 8 are taken"},
       {text_with("[]", "[" + std::string(14'000, '[') + std::string(14'000, ']') + "]"),
-       "has an event that is nested too deep"},
+       "a line of the journal is no JSON object"},
       {text_with("[]", "[{\"seq\": 1, \"more\": " + std::string(14'000, '[') +
                            std::string(14'000, ']') + "}]"),
-       "has an event that is nested too deep"},
+       "a line of the journal has no \"epoch\""},
       {std::string(elastic::limits::node_report_bytes + 1, ' '), "bytes long"}};
   for (const row& entry : rows) {
     CAPTURE(entry.text.substr(0, 200));

@@ -42,44 +42,80 @@ round_register full_register() {
   return value;
 }
 
-TEST_CASE("candidate message: what is read is what was written", "[rendezvous]") {
+/// A message and its bytes, which other releases read.
+template <class Message>
+struct sample {
+  Message message;
+  std::string text;
+};
+
+constexpr const char* register_text =
+    R"("written_in": 7, "sequence": 3, "round": 12, )"
+    R"("members": "0000000000000001fedcba9876543210", "leader_node": "fedcba9876543210", )"
+    R"("restarts": 2, "uncertain": true, "all_finished": true, )"
+    R"("excluded": "60000 gpu7 hot\n", "end": "succeeded", "why": "all \"well\""})";
+constexpr const char* blank_register_text =
+    R"("written_in": 0, "sequence": 0, "round": -1, "members": "", )"
+    R"("leader_node": "0000000000000000", "restarts": 0, "uncertain": false, )"
+    R"("all_finished": false})";
+
+TEST_CASE("candidate message: a request has its bytes, and is read from them", "[rendezvous]") {
   peer greeting{2, "a \"job\"", "a:1,b:2", 77, {}};
   greeting.settings.keep_alive_interval = 250ms;
-  const std::vector<candidate_request> requests = {
-      greeting,
-      seek{"job", "a:1,b:2", 5},
-      seek{"job", "a:1,b:2", 5, 1, 77},
-      vote{5, true, false},
-      vote{6, false, true},
-      messages::write{7, 99, {}},
-      messages::write{7, 0, full_register()},
-      resign{8, true},
-      resign{0, false},
-      retire{8, 123'456'789, 1500ms},
+  const std::vector<sample<candidate_request>> samples = {
+      {greeting,
+       R"({"kind": "peer", "index": 2, "run_id": "a \"job\"", "list": "a:1,b:2", )"
+       R"("node": "000000000000004d", "keep_alive_ms": 250, "keep_alive_attempts": 3, )"
+       R"("grace_ms": 300})"},
+      {seek{"job", "a:1,b:2", 5},
+       R"({"kind": "seek", "run_id": "job", "list": "a:1,b:2", "most_term": 5, "index": -1})"},
+      {seek{"job", "a:1,b:2", 5, 1, 77},
+       R"({"kind": "seek", "run_id": "job", "list": "a:1,b:2", "most_term": 5, "index": 1, )"
+       R"("node": "000000000000004d"})"},
+      {vote{5, true, false}, R"({"kind": "vote", "term": 5, "try": true, "fresh": false})"},
+      {vote{6, false, true}, R"({"kind": "vote", "term": 6, "try": false, "fresh": true})"},
+      {messages::write{7, 99, {}},
+       R"({"kind": "write", "term": 7, "stamp": 99, )" + std::string(blank_register_text)},
+      {messages::write{7, 0, full_register()},
+       R"({"kind": "write", "term": 7, "stamp": 0, )" + std::string(register_text)},
+      {resign{8, true}, R"({"kind": "resign", "term": 8, "done": true})"},
+      {retire{8, 123'456'789, 1500ms + 999us},
+       R"({"kind": "retire", "term": 8, "stamp": 123456789, "since_ms": 1500})"},
   };
-  for (const auto& request : requests) {
-    const std::string text = candidate_text(request);
+  for (const auto& [message, text] : samples) {
+    CHECK(candidate_text(message) == text);
     CAPTURE(text);
     const auto copy = parse_candidate_request(text);
     REQUIRE(copy);
-    CHECK(copy->index() == request.index());
+    CHECK(copy->index() == message.index());
     CHECK(candidate_text(*copy) == text);
   }
-  const std::vector<candidate_answer> answers = {
-      rejected{"no"},
-      messages::wait{1},
-      present{2, 77, "a boot and a network"},
-      accepted{},
-      leads{4, 2},
-      grant{3, true, true, true, true, 9, {}},
-      grant{3, false, true, false, false, 9, full_register()},
-      ack{3, true, 4, 5, 6},
+}
+
+TEST_CASE("candidate message: an answer has its bytes, and is read from them", "[rendezvous]") {
+  const std::vector<sample<candidate_answer>> samples = {
+      {rejected{"no"}, R"({"kind": "rejected", "why": "no"})"},
+      {messages::wait{1}, R"({"kind": "wait", "index": 1})"},
+      {present{2, 77, "a boot and a network"},
+       R"({"kind": "present", "index": 2, "node": "000000000000004d", )"
+       R"("network": "a boot and a network"})"},
+      {accepted{}, R"({"kind": "accepted"})"},
+      {leads{4, 2}, R"({"kind": "leads", "term": 4, "index": 2})"},
+      {grant{3, true, true, true, true, 9, {}},
+       R"({"kind": "grant", "term": 3, "try": true, "yes": true, "blank": true, )"
+       R"("restarted": true, "own_term": 9, "has_register": false})"},
+      {grant{3, false, true, false, false, 9, full_register()},
+       R"({"kind": "grant", "term": 3, "try": false, "yes": true, "blank": false, )"
+       R"("restarted": false, "own_term": 9, "has_register": true, )" +
+           std::string(register_text)},
+      {ack{3, true, 4, 5, 6},
+       R"({"kind": "ack", "term": 3, "taken": true, "sequence": 4, "stamp": 5, "own_term": 6})"},
   };
-  for (const auto& answer : answers) {
-    const std::string text = candidate_text(answer);
+  for (const auto& [message, text] : samples) {
+    CHECK(candidate_text(message) == text);
     CAPTURE(text);
     const candidate_answer copy = parse_candidate_answer(text);
-    CHECK(copy.index() == answer.index());
+    CHECK(copy.index() == message.index());
     CHECK(candidate_text(copy) == text);
   }
 }

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/rendezvous/native/detail/exclusion_list.hpp>
 
-#include <elastic/base/detail/json_fields.hpp>
-#include <elastic/base/detail/json_object.hpp>
+#include <elastic/base/detail/record.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/rendezvous/native/detail/message_rows.hpp>
 #include <support/catch.hpp>
 
 #include <chrono>
@@ -22,6 +22,7 @@ using elastic::detail::exclusion;
 using elastic::detail::exclusion_list;
 using elastic::detail::json_fields;
 using elastic::detail::json_object;
+using elastic::detail::record_rows;
 using elastic::detail::text_of;
 
 constexpr time_point start{12h};
@@ -71,7 +72,11 @@ TEST_CASE("exclusion list: beyond its bound the first is forgotten", "[rendezvou
 
 std::vector<exclusion> read(const std::string& text) {
   const std::string object = json_object().add("excluded", text).text();
-  return read_exclusions(json_fields("it", object, object.size()), "excluded");
+  const json_fields fields("it", object, object.size());
+  record_rows rows(fields);
+  std::vector<exclusion> exclusions;
+  exclusion_row(rows, exclusions);
+  return exclusions;
 }
 
 TEST_CASE("exclusion list: what is written can be read", "[rendezvous]") {

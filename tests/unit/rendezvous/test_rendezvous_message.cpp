@@ -40,71 +40,130 @@ hello full_hello() {
   return greeting;
 }
 
-TEST_CASE("rendezvous message: what is read is what was written", "[rendezvous]") {
-  hello back = full_hello();
-  back.hosts = true;
-  back.has_witness = true;
-  back.most_term = 1'767'225'600'123;
-  back.former = former_round{back.most_term, 9, 1, 3, 2, 4, true, "10.0.0.1"};
-  back.name = "gpu8";
-  back.excluded = {{"gpu7", 1s, "hot"}, {"gpu9", 2s, ""}};
-  const std::vector<rendezvous_request> requests = {
-      full_hello(),
-      back,
-      witness{"a \"job\"", full_hello().node},
-      join{-1, 600s, {"fe80::1", 65535, true}},
-      join{7, 1ms, {"", 0, false}},
-      join{7, 1ms, {"", 0, false}, "10.0.0.1 fd00::1"},
-      keep_alive{},
-      failed{3, "rank 1\nended"},
-      finished{0},
-      pause{"paused at \"a\"", true},
-      resume{},
-      leave{},
-      leave{600s, "GPU 3 is hot"},
-      close_job{job_end::succeeded, ""},
-      close_job{job_end::failed, "no"},
-      ask_status{},
-      report{"{\"a\": \"b\\n\"}"},
-  };
-  for (const auto& request : requests) {
-    const std::string text = to_text(request);
+/// A message and its bytes, which other releases read.
+template <class Message>
+struct sample {
+  Message message;
+  std::string_view text;
+};
+
+/// What `parse` makes of each text is written as the same text.
+template <class Message, class Parse>
+void check_samples(const std::vector<sample<Message>>& samples, Parse parse) {
+  for (const auto& [message, text] : samples) {
+    CHECK(to_text(message) == text);
     CAPTURE(text);
-    const rendezvous_request heard = parse_rendezvous_request(text);
-    CHECK(heard.index() == request.index());
-    CHECK(to_text(heard) == text);
+    const Message copy = parse(text);
+    CHECK(copy.index() == message.index());
+    CHECK(to_text(copy) == text);
   }
-  std::vector<rendezvous_answer> answers = {
-      welcome{true, full_hello().settings, 7},
-      welcome{false, {}},
-      refused{true, "late"},
-      placed{4, 2, 3, {"10.0.0.1", 29500, true}, 1, 7, 0},
-      placed{4, 2, 3, {"", 1, true}, 1, 7, 0, {{"gpu7", 1s, "hot"}}},
-      on_hold{"the job pauses"},
-      changed{4, rendezvous_change{change_kind::node_waiting, "a", 0}},
-      changed{4, rendezvous_change{change_kind::node_lost, "b", 1}},
-      changed{4, rendezvous_change{change_kind::worker_failed, "c", 2}},
-      all_finished{4},
-      closed{job_end::failed, "over"},
-      alive{},
-      resigned{},
-      status{3, true},
-      report_wanted{elastic::report_demand::nothing},
-      report_wanted{elastic::report_demand::changes},
-      report_wanted{elastic::report_demand::progress},
+}
+
+constexpr std::string_view hello_text =
+    R"({"kind": "hello", "version": 3, "run_id": "a \"job\"", "host": "häuschen", "pid": 4711, )"
+    R"("local_id": 2, "number": "0000000000000001fedcba9876543210", "min_nodes": 2, )"
+    R"("max_nodes": 7, "last_call_ms": 1500, "hosts": false, "most_term": 0, )"
+    R"("keep_alive_ms": 250, "keep_alive_attempts": 9, "grace_ms": 10})";
+
+constexpr std::string_view full_hello_text =
+    R"({"kind": "hello", "version": 3, "run_id": "a \"job\"", "host": "häuschen", "pid": 4711, )"
+    R"("local_id": 2, "number": "0000000000000001fedcba9876543210", "min_nodes": 2, )"
+    R"("max_nodes": 7, "last_call_ms": 1500, "hosts": true, "most_term": 1767225600123, )"
+    R"("last_term": 1767225600123, "last_round": 9, "rank": 1, "world": 3, "host_rank": 2, )"
+    R"("restarts": 4, "until_end": true, "server": "10.0.0.1", "reports": true, )"
+    R"("witness": true, "name": "gpu8", "excluded": "1000 gpu7 hot\n2000 gpu9 \n", )"
+    R"("node_counts": "2,4,7", "scale_up_ms": 1500, "keep_alive_ms": 250, )"
+    R"("keep_alive_attempts": 9, "grace_ms": 10})";
+
+TEST_CASE("rendezvous message: what a node says has its bytes, and is read from them",
+          "[rendezvous]") {
+  hello full = full_hello();
+  full.hosts = true;
+  full.most_term = 1'767'225'600'123;
+  full.former = former_round{full.most_term, 9, 1, 3, 2, 4, true, "10.0.0.1"};
+  full.has_reports = true;
+  full.has_witness = true;
+  full.name = "gpu8";
+  full.excluded = {{"gpu7", 1s, "hot"}, {"gpu9", 2s, ""}};
+  full.settings.node_counts = {2, 4, 7};
+  full.settings.scale_up_delay = 1500ms;
+  const std::vector<sample<rendezvous_request>> samples = {
+      {full_hello(), hello_text},
+      {full, full_hello_text},
+      {witness{"a \"job\"", full_hello().node},
+       R"({"kind": "witness", "run_id": "a \"job\"", "host": "häuschen", "pid": 4711, )"
+       R"("local_id": 2, "number": "0000000000000001fedcba9876543210"})"},
+      {join{-1, 600s, {"fe80::1", 65535, true}},
+       R"({"kind": "join", "after": -1, "timeout_ms": 600000, "address": "fe80::1", )"
+       R"("port": 65535, "served": true})"},
+      {join{7, 1ms, {"", 0, false}, "10.0.0.1 fd00::1"},
+       R"({"kind": "join", "after": 7, "timeout_ms": 1, "addresses": "10.0.0.1 fd00::1", )"
+       R"("address": "", "port": 0, "served": false})"},
+      {keep_alive{}, R"({"kind": "keep_alive"})"},
+      {failed{3, "rank 1\nended"}, R"({"kind": "failed", "round": 3, "what": "rank 1\nended"})"},
+      {finished{0}, R"({"kind": "finished", "round": 0})"},
+      {pause{"paused at \"a\"", true},
+       R"({"kind": "pause", "why": "paused at \"a\"", "saves_first": true})"},
+      {resume{}, R"({"kind": "resume"})"},
+      {leave{}, R"({"kind": "leave"})"},
+      {leave{600s, "GPU 3 is hot"},
+       R"({"kind": "leave", "keep_out_ms": 600000, "why": "GPU 3 is hot"})"},
+      {close_job{job_end::succeeded, ""}, R"({"kind": "close", "end": "succeeded", "why": ""})"},
+      {close_job{job_end::failed, "no"}, R"({"kind": "close", "end": "failed", "why": "no"})"},
+      {ask_status{}, R"({"kind": "ask_status"})"},
+      {report{"{\"a\": 1}"}, R"({"kind": "report", "text": "{\"a\": 1}"})"},
   };
+  check_samples(samples, parse_rendezvous_request);
+}
+
+TEST_CASE("rendezvous message: what the server says has its bytes, and is read from them",
+          "[rendezvous]") {
   rendezvous_change pausing{change_kind::node_waiting, "paused at a", 0};
   pausing.is_pause = true;
-  answers.push_back(changed{4, pausing});
-  pausing.saves_first = true;
-  answers.push_back(changed{4, pausing});
-  for (const auto& answer : answers) {
-    const std::string text = to_text(answer);
-    CAPTURE(text);
-    const rendezvous_answer heard = parse_rendezvous_answer(text);
-    CHECK(heard.index() == answer.index());
-    CHECK(to_text(heard) == text);
-  }
+  rendezvous_change saving = pausing;
+  saving.saves_first = true;
+  const std::vector<sample<rendezvous_answer>> samples = {
+      {welcome{true, full_hello().settings, 7},
+       R"({"kind": "welcome", "resumed": true, "term": 7, "pauses": true, "keep_alive_ms": 250, )"
+       R"("keep_alive_attempts": 9, "grace_ms": 10})"},
+      {welcome{false, {}, 0, false},
+       R"({"kind": "welcome", "resumed": false, "term": 0, "pauses": false, )"
+       R"("keep_alive_ms": 5000, "keep_alive_attempts": 3, "grace_ms": 300})"},
+      {refused{true, "late"}, R"({"kind": "refused", "timeout": true, "why": "late"})"},
+      {peers{2, "10.0.0.1 "}, R"({"kind": "peers", "round": 2, "addresses": "10.0.0.1 "})"},
+      {placed{4, 2, 3, {"10.0.0.1", 29500, true}, 1, 7, 0},
+       R"({"kind": "placed", "round": 4, "rank": 2, "world": 3, "restarts": 1, "term": 7, )"
+       R"("host_rank": 0, "address": "10.0.0.1", "port": 29500, "served": true})"},
+      {placed{4, 2, 3, {"", 1, true}, 1, 7, -1, {{"gpu7", 1s, "hot"}}},
+       R"({"kind": "placed", "round": 4, "rank": 2, "world": 3, "restarts": 1, "term": 7, )"
+       R"("host_rank": -1, "excluded": "1000 gpu7 hot\n", "address": "", "port": 1, )"
+       R"("served": true})"},
+      {on_hold{"the job pauses"}, R"({"kind": "on_hold", "why": "the job pauses"})"},
+      {changed{4, rendezvous_change{change_kind::node_waiting, "a", 0}},
+       R"({"kind": "changed", "round": 4, "change": "node_waiting", "restarts": 0, "what": "a"})"},
+      {changed{4, rendezvous_change{change_kind::node_lost, "b", 1}},
+       R"({"kind": "changed", "round": 4, "change": "node_lost", "restarts": 1, "what": "b"})"},
+      {changed{4, rendezvous_change{change_kind::worker_failed, "c", 2}},
+       R"({"kind": "changed", "round": 4, "change": "worker_failed", "restarts": 2, "what": "c"})"},
+      {changed{4, pausing},
+       R"({"kind": "changed", "round": 4, "change": "node_waiting", "restarts": 0, )"
+       R"("what": "paused at a", "saves_first": false})"},
+      {changed{4, saving},
+       R"({"kind": "changed", "round": 4, "change": "node_waiting", "restarts": 0, )"
+       R"("what": "paused at a", "saves_first": true})"},
+      {all_finished{4}, R"({"kind": "all_finished", "round": 4})"},
+      {closed{job_end::failed, "over"}, R"({"kind": "closed", "end": "failed", "why": "over"})"},
+      {alive{}, R"({"kind": "alive"})"},
+      {resigned{}, R"({"kind": "resigned"})"},
+      {status{3, true}, R"({"kind": "status", "waiting": 3, "closed": true})"},
+      {report_wanted{elastic::report_demand::nothing},
+       R"({"kind": "report_wanted", "demand": "nothing"})"},
+      {report_wanted{elastic::report_demand::changes},
+       R"({"kind": "report_wanted", "demand": "changes"})"},
+      {report_wanted{elastic::report_demand::progress},
+       R"({"kind": "report_wanted", "demand": "progress"})"},
+  };
+  check_samples(samples, parse_rendezvous_answer);
 }
 
 TEST_CASE("rendezvous message: hello says everything that the server goes by", "[rendezvous]") {

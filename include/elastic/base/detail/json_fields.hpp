@@ -20,15 +20,19 @@
 namespace elastic::detail {
 
 /// Reads a message that is one JSON object and comes from outside: each field by its type and
-/// within its bounds.
+/// within its bounds. Refers to the text of the message and to the subject, which must outlive it.
 ///
 /// Errors of every member: `errc::protocol_violation`, a sentence that begins with the subject and
 /// names the field.
 class json_fields {
  public:
-  /// @param subject     what messages call it: "a message of the rendezvous"
+  /// @param subject     what errors call it: "a message of the rendezvous"
   /// @param most_bytes  a longer text is refused, and not parsed
-  ELASTIC_DECL json_fields(std::string subject, std::string_view text, std::size_t most_bytes);
+  ELASTIC_DECL json_fields(std::string_view subject, std::string_view text, std::size_t most_bytes);
+
+  /// An object within a message.
+  ELASTIC_DECL json_fields(std::string_view subject, const nlohmann::json& value);
+
   json_fields(const json_fields&) = delete;
   json_fields& operator=(const json_fields&) = delete;
 
@@ -37,22 +41,22 @@ class json_fields {
 
   /// A whole number within bounds, which are part of it.
   ELASTIC_DECL std::int64_t number(const char* name, std::int64_t least, std::int64_t most) const;
-  int small_number(const char* name, int least, int most) const {
-    return static_cast<int>(number(name, least, most));
-  }
 
   ELASTIC_DECL double real(const char* name) const;
   ELASTIC_DECL bool flag(const char* name) const;
-  ELASTIC_DECL std::string text(const char* name) const;
+  ELASTIC_DECL std::string_view text(const char* name) const;
 
   /// A text of at most so many bytes.
-  ELASTIC_DECL std::string text(const char* name, std::size_t most_bytes) const;
+  ELASTIC_DECL std::string_view text(const char* name, std::size_t most_bytes) const;
 
   /// A field of any type.
   ELASTIC_DECL const nlohmann::json& field(const char* name) const;
 
   /// Refuses the message if it has a field of another name.
   ELASTIC_DECL void allow(std::initializer_list<std::string_view> names) const;
+
+  /// Refuses a message of an unknown kind.
+  [[noreturn]] ELASTIC_DECL void refuse_kind() const;
 
   /// Refuses the message: "<subject> <why>".
   [[noreturn]] ELASTIC_DECL void refuse(const std::string& why) const;
@@ -63,8 +67,8 @@ class json_fields {
   ELASTIC_DECL const plain_field& get(const char* name) const;
   ELASTIC_DECL void read_document();
 
-  std::string subject_;
-  std::string text_;
+  std::string_view subject_;
+  std::string_view text_;
   // Refer to the text, or to the document.
   std::vector<plain_field> fields_;
   // Null until a caller needs a field that is not plain.

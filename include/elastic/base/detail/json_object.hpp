@@ -54,6 +54,13 @@ class json_object {
     return *this;
   }
 
+  /// A value that is JSON already.
+  json_object& add_json(std::string_view name, std::string_view json) {
+    begin(name);
+    text_ += json;
+    return *this;
+  }
+
   std::string text() const { return text_ + '}'; }
 
  private:

@@ -13,6 +13,9 @@ namespace elastic::detail {
 /// How many bytes at the end of `text` are the start of a character that is not whole; 0 to 3.
 ELASTIC_DECL std::size_t unfinished_character(std::string_view text);
 
+/// The first `most` bytes of a text, without a character that is not whole at their end.
+ELASTIC_DECL std::string_view beginning_of(std::string_view text, std::size_t most);
+
 /// Appends `text` as the inside of a JSON string. Each byte sequence that is no UTF-8 becomes
 /// U+FFFD.
 ELASTIC_DECL void append_json_text(std::string& out, std::string_view text);

@@ -4,10 +4,11 @@
 
 #include <elastic/base/detail/json_fields.hpp>
 
+#include <elastic/base/detail/json_text.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/printable_text.hpp>
 
 #include <algorithm>
-#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -35,19 +36,28 @@ inline plain_field plain_field_of(std::string_view name, const nlohmann::json& v
   return field;
 }
 
-ELASTIC_DECL json_fields::json_fields(std::string subject, std::string_view text,
+ELASTIC_DECL json_fields::json_fields(std::string_view subject, std::string_view text,
                                       std::size_t most_bytes)
-    : subject_(std::move(subject)) {
+    : subject_(subject), text_(text) {
   if (text.size() > most_bytes) {
     refuse(fmt::format("is {} bytes long; up to {} are taken", text.size(), most_bytes));
   }
-  text_ = text;
-  if (!read_plain_json(text_, fields_)) read_document();
+  if (read_plain_json(text_, fields_)) return;
+  document_ = std::make_shared<const nlohmann::json>(nlohmann::json::parse(text_, nullptr, false));
+  constexpr std::size_t shown_bytes = 80;
+  if (!document_->is_object()) {
+    refuse(fmt::format("is no JSON object: '{}'", printable_line(text_.substr(0, shown_bytes))));
+  }
+  read_document();
+}
+
+ELASTIC_DECL json_fields::json_fields(std::string_view subject, const nlohmann::json& value)
+    : subject_(subject), document_(std::shared_ptr<void>(), &value) {
+  if (!value.is_object()) refuse("is no JSON object");
+  read_document();
 }
 
 ELASTIC_DECL void json_fields::read_document() {
-  document_ = std::make_shared<const nlohmann::json>(nlohmann::json::parse(text_, nullptr, false));
-  if (!document_->is_object()) refuse("is no JSON object");
   for (auto position = document_->begin(); position != document_->end(); ++position) {
     fields_.push_back(plain_field_of(position.key(), position.value()));
   }
@@ -77,13 +87,15 @@ ELASTIC_DECL std::int64_t json_fields::number(const char* name, std::int64_t lea
   if (!is_too_large && value.kind != plain_field::type::number) {
     refuse(fmt::format("has no whole number \"{}\"", name));
   }
-  if (is_too_large || value.number < least || value.number > most) {
-    refuse(fmt::format("has \"{}\" outside of {} to {}", name, least, most));
-  }
-  return value.number;
+  if (!is_too_large && value.number >= least && value.number <= most) return value.number;
+  const auto shown = is_too_large ? fmt::format("{}", static_cast<std::uint64_t>(value.number))
+                                  : fmt::format("{}", value.number);
+  refuse(fmt::format("has \"{}\" outside of {} to {}: {}", name, least, most, shown));
 }
 
 ELASTIC_DECL double json_fields::real(const char* name) const {
+  const plain_field& plain = get(name);
+  if (plain.kind == plain_field::type::number) return static_cast<double>(plain.number);
   const nlohmann::json& value = field(name);
   if (!value.is_number()) refuse(fmt::format("has no number \"{}\"", name));
   return value.get<double>();
@@ -95,14 +107,14 @@ ELASTIC_DECL bool json_fields::flag(const char* name) const {
   refuse(fmt::format("has no true or false \"{}\"", name));
 }
 
-ELASTIC_DECL std::string json_fields::text(const char* name) const {
+ELASTIC_DECL std::string_view json_fields::text(const char* name) const {
   const plain_field& value = get(name);
-  if (value.kind == plain_field::type::text) return std::string(value.text);
+  if (value.kind == plain_field::type::text) return value.text;
   refuse(fmt::format("has no text \"{}\"", name));
 }
 
-ELASTIC_DECL std::string json_fields::text(const char* name, std::size_t most_bytes) const {
-  std::string value = text(name);
+ELASTIC_DECL std::string_view json_fields::text(const char* name, std::size_t most_bytes) const {
+  const std::string_view value = text(name);
   if (value.size() <= most_bytes) return value;
   refuse(fmt::format("has \"{}\" of {} bytes; up to {} are taken", name, value.size(), most_bytes));
 }
@@ -124,8 +136,14 @@ ELASTIC_DECL void json_fields::allow(std::initializer_list<std::string_view> nam
   }
 }
 
+ELASTIC_DECL void json_fields::refuse_kind() const {
+  constexpr std::size_t shown_bytes = 40;
+  refuse(fmt::format("is of an unknown kind: '{}'",
+                     printable_line(beginning_of(text("kind"), shown_bytes))));
+}
+
 ELASTIC_DECL void json_fields::refuse(const std::string& why) const {
-  throw error(errc::protocol_violation, subject_ + " " + why);
+  throw error(errc::protocol_violation, fmt::format("{} {}", subject_, why));
 }
 
 }  // namespace elastic::detail

@@ -51,6 +51,11 @@ ELASTIC_DECL std::size_t unfinished_character(std::string_view text) {
   return 0;
 }
 
+ELASTIC_DECL std::string_view beginning_of(std::string_view text, std::size_t most) {
+  text = text.substr(0, most);
+  return text.substr(0, text.size() - unfinished_character(text));
+}
+
 ELASTIC_DECL void append_json_text(std::string& out, std::string_view text) {
   const auto is_plain = [](char letter) {
     const auto byte = static_cast<unsigned char>(letter);

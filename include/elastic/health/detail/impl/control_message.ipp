@@ -4,11 +4,11 @@
 
 #include <elastic/health/detail/control_message.hpp>
 
-#include <elastic/base/error.hpp>
+#include <elastic/base/detail/json_text.hpp>
+#include <elastic/base/detail/record.hpp>
 #include <elastic/base/limits.hpp>
-#include <elastic/health/detail/control_fields.hpp>
+#include <elastic/health/detail/printable.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -18,125 +18,154 @@
 
 namespace elastic::detail {
 
-inline std::string control_quoted(std::string_view text, std::size_t most) {
-  return nlohmann::json(printable(text, most))
-      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+/// The longest time in a message: some three years.
+inline constexpr duration most_control_time = std::chrono::seconds(100'000'000);
+
+/// A text for people.
+inline void shown_row(record_rows& rows, const char* name, std::string& value) {
+  std::string shown = printable(value, limits::control_text_bytes);
+  if (!rows.text(name, shown, limits::control_line_bytes, presence::lenient)) return;
+  value = printable(shown, limits::control_text_bytes);
 }
 
-inline std::string control_quoted(std::string_view text) {
-  return control_quoted(text, limits::control_text_bytes);
+/// A name: not empty, and refused if it is too long, since names that are cut could be the same.
+inline void name_row(record_rows& rows, const char* name, std::string& value) {
+  std::string shown = printable(value, limits::control_name_bytes);
+  if (!rows.text(name, shown, limits::control_line_bytes)) return;
+  value = printable(shown, limits::control_line_bytes);
+  if (!value.empty() && value.size() <= limits::control_name_bytes) return;
+  rows.refuse(fmt::format("has \"{}\" of {} bytes; 1 to {} are allowed", name, value.size(),
+                          limits::control_name_bytes));
 }
 
-inline std::string control_name(std::string_view text) {
-  return control_quoted(text, limits::control_name_bytes);
+inline void version_row(record_rows& rows, int& version) {
+  rows.number("version", version, 1, 1'000'000);
 }
 
-inline double in_seconds(duration span) { return std::chrono::duration<double>(span).count(); }
-
-/// The same within what is allowed: a time that is over already is as short as can be said.
-inline double bounded_seconds(duration span) {
-  constexpr double least = 0.001;
-  return std::clamp(in_seconds(span), least, most_control_seconds);
+inline void count_row(record_rows& rows, const char* name, std::int64_t& count,
+                      presence need = presence::required) {
+  rows.number(name, count, 0, std::numeric_limits<std::int64_t>::max(), need);
 }
 
-/// Writes a message as JSON.
-struct control_writer {
-  std::string operator()(const worker_messages::hello& message) const {
-    return fmt::format(R"({{"kind": "hello", "version": {}, "local_rank": {}, "checkpoints": {}}})",
-                       message.version, message.local_rank, message.checkpoints);
+/// The finite ones are written, since JSON has no other numbers.
+inline std::string metrics_text(const std::map<std::string, double>& metrics) {
+  std::string text;
+  for (const auto& [name, value] : metrics) {
+    if (!std::isfinite(value)) continue;
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ",
+                        json_string(printable(name, limits::control_name_bytes)), value);
   }
-  std::string operator()(const worker_messages::heartbeat& message) const {
-    return fmt::format(R"({{"kind": "heartbeat"{}}})", timeout(message.timeout));
+  return "{" + text + "}";
+}
+
+inline void metrics_row(record_rows& rows, std::map<std::string, double>& metrics) {
+  const auto* object = rows.json("metrics", metrics_text(metrics), presence::lenient);
+  if (object == nullptr) return;
+  if (!object->is_object() || object->size() > limits::control_metrics) {
+    rows.refuse(fmt::format("has \"metrics\" other than an object of at most {} numbers",
+                            limits::control_metrics));
   }
-  std::string operator()(const worker_messages::enter& message) const {
-    return fmt::format(R"({{"kind": "enter", "section": {}{}}})", control_name(message.section),
-                       timeout(message.timeout));
-  }
-  std::string operator()(const worker_messages::leave& message) const {
-    return fmt::format(R"({{"kind": "leave", "section": {}}})", control_name(message.section));
-  }
-  std::string operator()(const worker_messages::expires& message) const {
-    return fmt::format(R"({{"kind": "expires", "timer": {}, "after": {}}})",
-                       control_name(message.timer), bounded_seconds(message.after));
-  }
-  std::string operator()(const worker_messages::release& message) const {
-    return fmt::format(R"({{"kind": "release", "timer": {}}})", control_name(message.timer));
-  }
-  std::string operator()(const worker_messages::progress& message) const {
-    std::string metrics;
-    for (const auto& [name, value] : message.metrics) {
-      if (!std::isfinite(value)) continue;  // JSON has no way to say it
-      metrics += fmt::format("{}{}: {}", metrics.empty() ? "" : ", ", control_name(name), value);
+  for (const auto& [name, value] : object->items()) {
+    if (!value.is_number() || name.size() > limits::control_name_bytes) {
+      constexpr std::size_t shown_bytes = 40;
+      rows.refuse(fmt::format("has a metric '{}' that is no number, or whose name is {} bytes "
+                              "long; up to {} are taken",
+                              printable(name, shown_bytes), name.size(),
+                              limits::control_name_bytes));
     }
-    return fmt::format(
-        R"({{"kind": "progress", "step": {}, "total": {}, "text": {}, "metrics": {{{}}}}})",
-        message.step, message.total, control_quoted(message.text), metrics);
+    metrics[printable(name, limits::control_name_bytes)] = value.get<double>();
   }
-  std::string operator()(const worker_messages::saved& message) const {
-    return fmt::format(R"({{"kind": "saved", "id": {}}})", message.id);
-  }
-  std::string operator()(const worker_messages::not_saved& message) const {
-    return fmt::format(R"({{"kind": "not_saved", "id": {}, "reason": {}}})", message.id,
-                       control_quoted(message.reason));
-  }
-  std::string operator()(const worker_messages::no_restart& message) const {
-    return fmt::format(R"({{"kind": "no_restart", "reason": {}}})", control_quoted(message.reason));
-  }
-  std::string operator()(const worker_messages::bad_node& message) const {
-    return fmt::format(R"({{"kind": "bad_node", "reason": {}}})", control_quoted(message.reason));
-  }
-  std::string operator()(const worker_messages::bye&) const { return R"({"kind": "bye"})"; }
-
-  std::string operator()(const control_messages::welcome& message) const {
-    return fmt::format(R"({{"kind": "welcome", "version": {}}})", message.version);
-  }
-  std::string operator()(const control_messages::refused& message) const {
-    return fmt::format(R"({{"kind": "refused", "reason": {}}})", control_quoted(message.reason));
-  }
-  std::string operator()(const control_messages::checkpoint& message) const {
-    return fmt::format(R"({{"kind": "checkpoint", "id": {}, "within": {}}})", message.id,
-                       bounded_seconds(message.within));
-  }
-  std::string operator()(const control_messages::pause_work&) const {
-    return R"({"kind": "pause"})";
-  }
-  std::string operator()(const control_messages::resume_work&) const {
-    return R"({"kind": "resume"})";
-  }
-  std::string operator()(const control_messages::stop& message) const {
-    const double grace = in_seconds(message.grace);
-    if (grace <= 0 || grace > most_control_seconds) return R"({"kind": "stop"})";
-    return fmt::format(R"({{"kind": "stop", "grace": {}}})", grace);
-  }
-
- private:
-  static std::string timeout(const std::optional<duration>& span) {
-    return span ? fmt::format(R"(, "timeout": {})", bounded_seconds(*span)) : std::string();
-  }
-};
-
-inline constexpr std::int64_t most_control_number = std::numeric_limits<std::int64_t>::max();
-
-inline worker_messages::hello read_control_hello(const control_fields& fields) {
-  worker_messages::hello message;
-  message.version = static_cast<int>(fields.number("version", 1, 1'000'000));
-  message.local_rank =
-      static_cast<int>(fields.number("local_rank", 0, limits::local_world_size - 1));
-  message.checkpoints = fields.flag_or("checkpoints", false);
-  return message;
 }
 
-inline worker_messages::progress read_progress(const control_fields& fields) {
-  worker_messages::progress message;
-  message.step = fields.number("step", 0, most_control_number);
-  message.total = fields.number_or("total", 0, most_control_number);
-  message.text = fields.text_or_empty("text");
-  message.metrics = fields.metrics("metrics");
-  return message;
+// ---- from a worker --------------------------------------------------------------------------
+
+inline void describe(worker_messages::hello& message, record_rows& rows) {
+  version_row(rows, message.version);
+  rows.number("local_rank", message.local_rank, 0, limits::local_world_size - 1);
+  rows.flag("checkpoints", message.checkpoints, presence::lenient);
 }
+
+inline void describe(worker_messages::heartbeat& message, record_rows& rows) {
+  rows.seconds("timeout", message.timeout, most_control_time);
+}
+
+inline void describe(worker_messages::enter& message, record_rows& rows) {
+  name_row(rows, "section", message.section);
+  rows.seconds("timeout", message.timeout, most_control_time);
+}
+
+inline void describe(worker_messages::leave& message, record_rows& rows) {
+  name_row(rows, "section", message.section);
+}
+
+inline void describe(worker_messages::expires& message, record_rows& rows) {
+  name_row(rows, "timer", message.timer);
+  rows.seconds("after", message.after, most_control_time);
+}
+
+inline void describe(worker_messages::release& message, record_rows& rows) {
+  name_row(rows, "timer", message.timer);
+}
+
+inline void describe(worker_messages::progress& message, record_rows& rows) {
+  count_row(rows, "step", message.step);
+  count_row(rows, "total", message.total, presence::lenient);
+  shown_row(rows, "text", message.text);
+  metrics_row(rows, message.metrics);
+}
+
+inline void describe(worker_messages::saved& message, record_rows& rows) {
+  count_row(rows, "id", message.id);
+}
+
+inline void describe(worker_messages::not_saved& message, record_rows& rows) {
+  count_row(rows, "id", message.id);
+  shown_row(rows, "reason", message.reason);
+}
+
+inline void describe(worker_messages::no_restart& message, record_rows& rows) {
+  shown_row(rows, "reason", message.reason);
+}
+
+inline void describe(worker_messages::bad_node& message, record_rows& rows) {
+  shown_row(rows, "reason", message.reason);
+}
+
+// ---- from the agent -------------------------------------------------------------------------
+
+inline void describe(control_messages::welcome& message, record_rows& rows) {
+  version_row(rows, message.version);
+}
+
+inline void describe(control_messages::refused& message, record_rows& rows) {
+  shown_row(rows, "reason", message.reason);
+}
+
+inline void describe(control_messages::checkpoint& message, record_rows& rows) {
+  count_row(rows, "id", message.id);
+  rows.seconds("within", message.within, most_control_time);
+}
+
+inline void describe(control_messages::stop& message, record_rows& rows) {
+  std::optional<duration> grace;
+  const bool is_known = message.grace > duration::zero() && message.grace <= most_control_time;
+  if (is_known) grace = message.grace;
+  if (rows.seconds("grace", grace, most_control_time)) message.grace = *grace;
+}
+
+// ---- lines ----------------------------------------------------------------------------------
+
+inline constexpr kind_names<worker_message> worker_message_kinds{
+    "hello",    "heartbeat", "enter",     "leave",      "expires",  "release",
+    "progress", "saved",     "not_saved", "no_restart", "bad_node", "bye"};
+inline constexpr kind_names<agent_message> agent_message_kinds{"welcome", "refused", "checkpoint",
+                                                               "pause",   "resume",  "stop"};
+
+/// With the line end it is one byte more.
+inline constexpr std::size_t most_control_bytes = limits::control_line_bytes - 1;
 
 ELASTIC_DECL std::string to_line(const worker_message& message) {
-  std::string line = std::visit(control_writer(), message) + '\n';
+  std::string line = message_text(message, worker_message_kinds) + '\n';
   const auto* progress = std::get_if<worker_messages::progress>(&message);
   if (progress == nullptr || (line.size() <= limits::control_line_bytes &&
                               progress->metrics.size() <= limits::control_metrics)) {
@@ -144,57 +173,23 @@ ELASTIC_DECL std::string to_line(const worker_message& message) {
   }
   worker_messages::progress shorter = *progress;
   shorter.metrics.clear();
-  return control_writer()(shorter) + '\n';
+  return message_text(worker_message(shorter), worker_message_kinds) + '\n';
 }
 
 ELASTIC_DECL std::string to_line(const agent_message& message) {
-  return std::visit(control_writer(), message) + '\n';
+  return message_text(message, agent_message_kinds) + '\n';
 }
 
 ELASTIC_DECL worker_message parse_worker_message(std::string_view line) {
-  namespace messages = worker_messages;
-  const control_fields fields(line);
-  const std::string kind = fields.kind();
-  if (kind == "heartbeat") return messages::heartbeat{fields.seconds_or_none("timeout")};
-  if (kind == "progress") return read_progress(fields);
-  if (kind == "enter") {
-    return messages::enter{fields.name("section"), fields.seconds_or_none("timeout")};
-  }
-  if (kind == "leave") return messages::leave{fields.name("section")};
-  if (kind == "expires") return messages::expires{fields.name("timer"), fields.seconds("after")};
-  if (kind == "release") return messages::release{fields.name("timer")};
-  if (kind == "saved") return messages::saved{fields.number("id", 0, most_control_number)};
-  if (kind == "not_saved") {
-    return messages::not_saved{fields.number("id", 0, most_control_number),
-                               fields.text_or_empty("reason")};
-  }
-  if (kind == "no_restart") return messages::no_restart{fields.text_or_empty("reason")};
-  if (kind == "bad_node") return messages::bad_node{fields.text_or_empty("reason")};
-  if (kind == "hello") return read_control_hello(fields);
-  if (kind == "bye") return messages::bye{};
-  control_fields::refuse(fmt::format("is of an unknown kind: '{}'", kind));
+  const json_fields fields("a control message", line, most_control_bytes);
+  return read_message<worker_message>(fields, worker_message_kinds);
 }
 
 ELASTIC_DECL std::optional<agent_message> parse_agent_message(std::string_view line) {
-  namespace messages = control_messages;
-  const control_fields fields(line);
-  const std::string kind = fields.kind();
-  if (kind == "welcome") {
-    return messages::welcome{static_cast<int>(fields.number("version", 1, 1'000'000))};
-  }
-  if (kind == "refused") return messages::refused{fields.text_or_empty("reason")};
-  if (kind == "checkpoint") {
-    return messages::checkpoint{fields.number("id", 0, most_control_number),
-                                fields.seconds("within")};
-  }
-  if (kind == "pause") return messages::pause_work{};
-  if (kind == "resume") return messages::resume_work{};
-  if (kind == "stop") {
-    messages::stop message;
-    message.grace = fields.seconds_or_none("grace").value_or(duration::zero());
-    return message;
-  }
-  return std::nullopt;
+  const json_fields fields("a control message", line, most_control_bytes);
+  const bool is_known = kind_index(fields, agent_message_kinds) < agent_message_kinds.size();
+  if (!is_known) return std::nullopt;
+  return read_message<agent_message>(fields, agent_message_kinds);
 }
 
 }  // namespace elastic::detail

@@ -4,13 +4,11 @@
 
 #include <elastic/observe/detail/command_request.hpp>
 
-#include <elastic/base/detail/json_fields.hpp>
-#include <elastic/base/detail/json_object.hpp>
+#include <elastic/base/detail/record.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
 
-#include <chrono>
 #include <string>
 
 #include <fmt/format.h>
@@ -27,16 +25,6 @@ inline std::string known_commands() {
   return names;
 }
 
-inline duration read_command_time(const json_fields& fields) {
-  const double seconds = fields.real("within");
-  const double most = std::chrono::duration<double>(limits::command_time).count();
-  // What is no number is neither.
-  if (!(seconds > 0 && seconds <= most)) {
-    fields.refuse(fmt::format("has a \"within\" that is not over 0 and at most {} seconds", most));
-  }
-  return std::chrono::duration_cast<duration>(std::chrono::duration<double>(seconds));
-}
-
 /// Errors: `errc::protocol_violation`.
 inline job_command read_command_body(job_command::kind kind, std::string_view body,
                                      std::uint32_t user) {
@@ -45,17 +33,15 @@ inline job_command read_command_body(job_command::kind kind, std::string_view bo
   command.reason = fmt::format("by user {}", user);
   if (body.empty()) return command;
   const json_fields fields("the body", body, limits::http_request_body_bytes);
+  record_rows rows(fields);
   if (kind == job_command::kind::checkpoint) {
     fields.allow({"reason", "within"});
-    if (fields.has("within")) command.within = read_command_time(fields);
+    rows.seconds("within", command.within, limits::command_time, presence::lenient);
   } else {
     fields.allow({"reason"});
   }
-  if (!fields.has("reason")) return command;
-  const std::string reason = fields.text("reason");
-  if (reason.size() > limits::command_reason_bytes) {
-    fields.refuse(fmt::format("has a \"reason\" of over {} bytes", limits::command_reason_bytes));
-  }
+  std::string reason;
+  rows.text("reason", reason, limits::command_reason_bytes, presence::lenient);
   const std::string shown = printable_line(reason);
   if (!shown.empty()) command.reason += ": " + shown;
   return command;

@@ -4,16 +4,13 @@
 
 #include <elastic/observe/detail/node_report.hpp>
 
-#include <elastic/base/detail/json_fields.hpp>
-#include <elastic/base/detail/json_object.hpp>
 #include <elastic/base/detail/json_text.hpp>
+#include <elastic/base/detail/record.hpp>
 #include <elastic/base/limits.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -24,8 +21,7 @@ namespace elastic::detail {
 inline constexpr std::size_t report_reason_bytes = 240;
 
 inline std::string report_reason(std::string_view text) {
-  text = text.substr(0, report_reason_bytes);
-  return std::string(text.substr(0, text.size() - unfinished_character(text)));
+  return std::string(beginning_of(text, report_reason_bytes));
 }
 
 /// Local rank, condition, pid, step, total, seconds of a step, exit code or null, signal or null,
@@ -64,29 +60,29 @@ std::string report_list(const std::vector<Entry>& entries) {
 }
 
 /// One of the numbers of a worker, within bounds.
-inline std::int64_t report_number(const json_fields& fields, const nlohmann::json& entry,
+inline std::int64_t report_number(const record_rows& rows, const nlohmann::json& entry,
                                   std::size_t at, std::int64_t least, std::int64_t most) {
   const nlohmann::json& value = entry[at];
   const bool is_large =
       value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
   if (!value.is_number_integer() || is_large || value.get<std::int64_t>() < least ||
       value.get<std::int64_t>() > most) {
-    fields.refuse(
+    rows.refuse(
         fmt::format("has a worker whose entry {} is no number from {} to {}", at, least, most));
   }
   return value.get<std::int64_t>();
 }
 
-inline viewed_worker read_worker(const json_fields& fields, const nlohmann::json& entry,
+inline viewed_worker read_worker(const record_rows& rows, const nlohmann::json& entry,
                                  std::int64_t size) {
   constexpr auto most = std::numeric_limits<std::int64_t>::max();
   constexpr auto least = std::numeric_limits<std::int64_t>::min();
   constexpr std::size_t entries = 9;
   if (!entry.is_array() || entry.size() != entries || !entry[8].is_string()) {
-    fields.refuse(fmt::format("has a worker that is no list of {} entries", entries));
+    rows.refuse(fmt::format("has a worker that is no list of {} entries", entries));
   }
   const auto number = [&](std::size_t at, std::int64_t from, std::int64_t to) {
-    return report_number(fields, entry, at, from, to);
+    return report_number(rows, entry, at, from, to);
   };
   viewed_worker worker;
   worker.local_rank = number(0, 0, size - 1);
@@ -96,7 +92,7 @@ inline viewed_worker read_worker(const json_fields& fields, const nlohmann::json
   worker.step = number(3, -1, most);
   worker.total = number(4, 0, most);
   if (!entry[5].is_number() || !(entry[5].get<double>() >= 0) || entry[5].get<double>() > 1e12) {
-    fields.refuse("has a worker whose steps take no time");
+    rows.refuse("has a worker whose steps take no time");
   }
   worker.step_seconds = entry[5].get<double>();
   if (!entry[6].is_null()) worker.exit_code = number(6, least, most);
@@ -105,34 +101,25 @@ inline viewed_worker read_worker(const json_fields& fields, const nlohmann::json
   return worker;
 }
 
-inline journal_record read_event(const json_fields& fields, const nlohmann::json& event) {
-  // Lists in lists in lists would take as much of the stack to be written as a line.
-  for (const nlohmann::json& value : event) {
-    if (std::any_of(value.begin(), value.end(),
-                    [](const auto& part) { return part.is_structured(); })) {
-      fields.refuse("has an event that is nested too deep");
-    }
+inline void describe(node_report& report, record_rows& rows) {
+  constexpr auto most = std::numeric_limits<std::int64_t>::max() / 2;
+  rows.flag("begins", report.begins);
+  rows.number("epoch", report.epoch, 0, most);
+  rows.choice("state", report.activity, agent_activity_names);
+  rows.sentence("reason", report.reason, report_reason_bytes);
+  rows.number("round", report.round, -1, most);
+  rows.number("base_rank", report.base_rank, 0, most);
+  rows.number("size", report.size, 0, limits::local_world_size);
+  const auto* events =
+      rows.list("events", report_list(report.events), limits::node_events_per_second);
+  const auto* workers = rows.list("workers", report_list(report.workers), limits::local_world_size);
+  if (!rows.reads()) return;
+  for (const nlohmann::json& event : *events) {
+    report.events.push_back(read_journal_record(json_fields("a line of the journal", event)));
   }
-  constexpr auto replaced = nlohmann::json::error_handler_t::replace;
-  return parse_journal_line(event.dump(-1, ' ', false, replaced));
-}
-
-inline agent_activity read_activity(const json_fields& fields) {
-  const std::string name = fields.text("state");
-  const auto position = std::find(agent_activity_names.begin(), agent_activity_names.end(), name);
-  if (position == agent_activity_names.end()) {
-    fields.refuse(fmt::format("has an unknown \"state\": {}", json_string(name.substr(0, 40))));
+  for (const nlohmann::json& worker : *workers) {
+    report.workers.push_back(read_worker(rows, worker, report.size));
   }
-  return static_cast<agent_activity>(position - agent_activity_names.begin());
-}
-
-inline const nlohmann::json& read_list(const json_fields& fields, const char* name,
-                                       std::size_t most) {
-  const nlohmann::json& list = fields.field(name);
-  if (!list.is_array() || list.size() > most) {
-    fields.refuse(fmt::format("has no list of at most {} \"{}\"", most, name));
-  }
-  return list;
 }
 
 ELASTIC_DECL std::size_t report_bytes(const viewed_worker& worker) {
@@ -144,33 +131,14 @@ ELASTIC_DECL std::size_t report_bytes(const journal_record& event) {
 }
 
 ELASTIC_DECL std::string report_text(const node_report& report) {
-  json_object head;
-  head.add("begins", report.begins).add("epoch", report.epoch);
-  head.add("state", to_string(report.activity)).add("reason", report_reason(report.reason));
-  head.add("round", report.round).add("base_rank", report.base_rank).add("size", report.size);
-  std::string text = head.text();
-  text.pop_back();
-  return fmt::format("{}, \"events\": {}, \"workers\": {}}}", text, report_list(report.events),
-                     report_list(report.workers));
+  json_object object;
+  write_record(object, report);
+  return object.text();
 }
 
 ELASTIC_DECL node_report parse_node_report(std::string_view text) {
-  constexpr auto most = std::numeric_limits<std::int64_t>::max() / 2;
-  const json_fields fields("a node's report", text, limits::node_report_bytes);
   node_report report;
-  report.begins = fields.flag("begins");
-  report.epoch = fields.number("epoch", 0, most);
-  report.activity = read_activity(fields);
-  report.reason = report_reason(fields.text("reason"));
-  report.round = fields.number("round", -1, most);
-  report.base_rank = fields.number("base_rank", 0, most);
-  report.size = fields.number("size", 0, limits::local_world_size);
-  const nlohmann::json& events = read_list(fields, "events", limits::node_events_per_second);
-  for (const nlohmann::json& event : events) report.events.push_back(read_event(fields, event));
-  const nlohmann::json& workers = read_list(fields, "workers", limits::local_world_size);
-  for (const nlohmann::json& worker : workers) {
-    report.workers.push_back(read_worker(fields, worker, report.size));
-  }
+  read_record(json_fields("a node's report", text, limits::node_report_bytes), report);
   return report;
 }
 

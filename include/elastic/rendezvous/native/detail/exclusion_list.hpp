@@ -13,8 +13,6 @@
 
 namespace elastic::detail {
 
-class json_fields;
-
 /// A node that is kept out of its job, because somebody called it bad.
 struct exclusion {
   /// See `as_node_name`.
@@ -67,12 +65,6 @@ class exclusion_list {
 
 /// A line for each: "MILLISECONDS NAME WHY".
 ELASTIC_DECL std::string text_of(const std::vector<exclusion>& exclusions);
-
-/// Reads a field of that form. Errors: those of `json_fields`.
-ELASTIC_DECL std::vector<exclusion> read_exclusions(const json_fields& fields, const char* name);
-
-/// The first `most` bytes of a text, without the part of a letter that would be cut in two.
-ELASTIC_DECL std::string beginning_of(std::string text, std::size_t most);
 
 /// Printable, on one line and of so many bytes at most; no letter is cut in two.
 ELASTIC_DECL std::string short_line(std::string_view text, std::size_t most);

@@ -13,8 +13,7 @@
 
 namespace elastic::detail {
 
-class json_fields;
-class json_object;
+class record_rows;
 
 /// How a job has ended, for all of its nodes.
 struct register_ending {
@@ -57,15 +56,8 @@ struct round_register {
 /// Whether both describe the job alike, whichever leader wrote them and however sure it was.
 ELASTIC_DECL bool has_same_content(const round_register& left, const round_register& right);
 
-/// Adds its fields to a message.
-ELASTIC_DECL void add_register(json_object& object, const round_register& value);
-
-/// Reads the fields of a message that are a register's.
-/// Errors: those of `json_fields`, with `errc::protocol_violation`.
-ELASTIC_DECL round_register read_register(const json_fields& fields);
-
-/// One of 16 hexadecimal digits. Errors: as `read_register`.
-ELASTIC_DECL std::uint64_t read_number(const json_fields& fields, const char* name);
+/// The rows of a message that are a register's.
+ELASTIC_DECL void describe(round_register& value, record_rows& rows);
 
 }  // namespace elastic::detail
 

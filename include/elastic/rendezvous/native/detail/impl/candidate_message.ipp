@@ -4,211 +4,135 @@
 
 #include <elastic/rendezvous/native/detail/candidate_message.hpp>
 
-#include <elastic/base/detail/json_fields.hpp>
-#include <elastic/base/detail/json_object.hpp>
+#include <elastic/base/detail/record.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/rendezvous/native/detail/message_rows.hpp>
 
 #include <chrono>
 #include <limits>
 
-#include <fmt/format.h>
-
 namespace elastic::detail {
 
-inline json_object of_candidate_kind(const char* kind) { return json_object().add("kind", kind); }
-
-/// Writes a message as JSON.
-struct candidate_message_writer {
-  std::string operator()(const candidate_messages::peer& message) const {
-    const auto whole_milliseconds = [](duration time) {
-      return std::chrono::ceil<std::chrono::milliseconds>(time).count();
-    };
-    const rendezvous_settings& settings = message.settings;
-    return of_candidate_kind("peer")
-        .add("index", message.index)
-        .add("run_id", message.run_id)
-        .add("list", message.list)
-        .add("node", fmt::format("{:016x}", message.node))
-        .add("keep_alive_ms", whole_milliseconds(settings.keep_alive_interval))
-        .add("keep_alive_attempts", settings.keep_alive_max_attempt)
-        .add("grace_ms", whole_milliseconds(settings.reconnect_grace))
-        .text();
-  }
-  std::string operator()(const candidate_messages::seek& message) const {
-    json_object object = of_candidate_kind("seek");
-    object.add("run_id", message.run_id)
-        .add("list", message.list)
-        .add("most_term", message.most_term)
-        .add("index", message.index);
-    if (message.index >= 0) object.add("node", fmt::format("{:016x}", message.node));
-    return object.text();
-  }
-  std::string operator()(const candidate_messages::vote& message) const {
-    return of_candidate_kind("vote")
-        .add("term", message.term)
-        .add("try", message.is_try)
-        .add("fresh", message.is_fresh)
-        .text();
-  }
-  std::string operator()(const candidate_messages::write& message) const {
-    json_object object = of_candidate_kind("write");
-    object.add("term", message.term).add("stamp", message.stamp);
-    add_register(object, message.value);
-    return object.text();
-  }
-  std::string operator()(const candidate_messages::resign& message) const {
-    return of_candidate_kind("resign")
-        .add("term", message.term)
-        .add("done", message.is_done)
-        .text();
-  }
-  std::string operator()(const candidate_messages::retire& message) const {
-    return of_candidate_kind("retire")
-        .add("term", message.term)
-        .add("stamp", message.stamp)
-        .add("since_ms", std::chrono::floor<std::chrono::milliseconds>(message.since_then).count())
-        .text();
-  }
-  std::string operator()(const candidate_messages::rejected& message) const {
-    return of_candidate_kind("rejected").add("why", message.why).text();
-  }
-  std::string operator()(const candidate_messages::present& message) const {
-    return of_candidate_kind("present")
-        .add("index", message.index)
-        .add("node", fmt::format("{:016x}", message.node))
-        .add("network", message.network)
-        .text();
-  }
-  std::string operator()(const candidate_messages::accepted&) const {
-    return of_candidate_kind("accepted").text();
-  }
-  std::string operator()(const candidate_messages::wait& message) const {
-    return of_candidate_kind("wait").add("index", message.index).text();
-  }
-  std::string operator()(const candidate_messages::leads& message) const {
-    return of_candidate_kind("leads").add("term", message.term).add("index", message.index).text();
-  }
-  std::string operator()(const candidate_messages::grant& message) const {
-    json_object object = of_candidate_kind("grant");
-    object.add("term", message.term)
-        .add("try", message.is_try)
-        .add("yes", message.yes)
-        .add("blank", message.is_blank)
-        .add("restarted", message.has_restarted)
-        .add("own_term", message.own_term)
-        .add("has_register", message.value.has_value());
-    if (message.value) add_register(object, *message.value);
-    return object.text();
-  }
-  std::string operator()(const candidate_messages::ack& message) const {
-    return of_candidate_kind("ack")
-        .add("term", message.term)
-        .add("taken", message.is_taken)
-        .add("sequence", message.sequence)
-        .add("stamp", message.stamp)
-        .add("own_term", message.own_term)
-        .text();
-  }
-};
-
-/// The fields of a message whose numbers are terms, sequences and stamps.
-struct candidate_fields : json_fields {
-  explicit candidate_fields(std::string_view text)
-      : json_fields("a message between candidates", text, limits::rendezvous_register_bytes) {}
-
-  std::int64_t count(const char* name) const {
-    return number(name, 0, std::numeric_limits<std::int64_t>::max() / 2);
-  }
-
-  duration span(const char* name) const {
-    constexpr std::int64_t longest = 1'000'000'000'000;
-    return std::chrono::milliseconds(number(name, 0, longest));
-  }
-
-  int place(int least = 0) const {
-    return small_number("index", least, limits::rendezvous_candidates - 1);
-  }
-};
-
-inline candidate_messages::peer read_peer(const candidate_fields& fields) {
-  candidate_messages::peer message;
-  message.index = fields.place();
-  message.run_id = fields.text("run_id");
-  message.list = fields.text("list");
-  message.node = read_number(fields, "node");
-  rendezvous_settings& settings = message.settings;
-  settings.keep_alive_interval = fields.span("keep_alive_ms");
-  settings.keep_alive_max_attempt = fields.small_number("keep_alive_attempts", 2, 1'000'000);
-  settings.reconnect_grace = fields.span("grace_ms");
-  return message;
+/// A term, a sequence or a stamp.
+inline void sequence_row(record_rows& rows, const char* name, std::int64_t& count) {
+  rows.number(name, count, 0, std::numeric_limits<std::int64_t>::max() / 2);
 }
 
-inline candidate_messages::seek read_seek(const candidate_fields& fields) {
-  candidate_messages::seek message;
-  message.run_id = fields.text("run_id");
-  message.list = fields.text("list");
-  // Terms go on from it, and nodes may not tell greater ones than that.
-  message.most_term = fields.number("most_term", 0, limits::rendezvous_told_number / 2);
-  message.index = fields.place(-1);
-  if (message.index >= 0) message.node = read_number(fields, "node");
-  return message;
+inline void index_row(record_rows& rows, int& index, int least = 0) {
+  rows.number("index", index, least, limits::rendezvous_candidates - 1);
 }
+
+/// Which job a message is about, and its endpoints.
+template <class Message>
+void job_rows(record_rows& rows, Message& message) {
+  rows.text("run_id", message.run_id, limits::run_id_bytes);
+  rows.text("list", message.list, limits::first_message_bytes);
+}
+
+inline void describe(candidate_messages::peer& message, record_rows& rows) {
+  index_row(rows, message.index);
+  job_rows(rows, message);
+  number_row(rows, "node", message.node);
+  patience_rows(rows, message.settings);
+}
+
+inline void describe(candidate_messages::seek& message, record_rows& rows) {
+  job_rows(rows, message);
+  // Terms go on from it, and nodes may not report greater ones than that.
+  rows.number("most_term", message.most_term, 0, limits::rendezvous_told_number / 2);
+  index_row(rows, message.index, -1);
+  if (message.index >= 0) number_row(rows, "node", message.node);
+}
+
+inline void describe(candidate_messages::vote& message, record_rows& rows) {
+  sequence_row(rows, "term", message.term);
+  rows.flag("try", message.is_try);
+  rows.flag("fresh", message.is_fresh);
+}
+
+inline void describe(candidate_messages::write& message, record_rows& rows) {
+  sequence_row(rows, "term", message.term);
+  sequence_row(rows, "stamp", message.stamp);
+  describe(message.value, rows);
+}
+
+inline void describe(candidate_messages::resign& message, record_rows& rows) {
+  sequence_row(rows, "term", message.term);
+  rows.flag("done", message.is_done);
+}
+
+inline void describe(candidate_messages::retire& message, record_rows& rows) {
+  sequence_row(rows, "term", message.term);
+  sequence_row(rows, "stamp", message.stamp);
+  // Rounded down, so that it does not seem longer ago than it is.
+  duration since_then = std::chrono::floor<std::chrono::milliseconds>(message.since_then);
+  if (rows.milliseconds("since_ms", since_then)) message.since_then = since_then;
+}
+
+inline void describe(candidate_messages::rejected& message, record_rows& rows) {
+  rows.sentence("why", message.why, limits::rendezvous_sentence_bytes);
+}
+
+inline void describe(candidate_messages::present& message, record_rows& rows) {
+  index_row(rows, message.index);
+  number_row(rows, "node", message.node);
+  rows.text("network", message.network, limits::network_identity_bytes);
+}
+
+inline void describe(candidate_messages::wait& message, record_rows& rows) {
+  index_row(rows, message.index);
+}
+
+inline void describe(candidate_messages::leads& message, record_rows& rows) {
+  sequence_row(rows, "term", message.term);
+  index_row(rows, message.index);
+}
+
+inline void describe(candidate_messages::grant& message, record_rows& rows) {
+  sequence_row(rows, "term", message.term);
+  rows.flag("try", message.is_try);
+  rows.flag("yes", message.yes);
+  rows.flag("blank", message.is_blank);
+  rows.flag("restarted", message.has_restarted);
+  sequence_row(rows, "own_term", message.own_term);
+  bool has_register = message.value.has_value();
+  if (rows.flag("has_register", has_register) && has_register) message.value.emplace();
+  if (message.value) describe(*message.value, rows);
+}
+
+inline void describe(candidate_messages::ack& message, record_rows& rows) {
+  sequence_row(rows, "term", message.term);
+  rows.flag("taken", message.is_taken);
+  sequence_row(rows, "sequence", message.sequence);
+  sequence_row(rows, "stamp", message.stamp);
+  sequence_row(rows, "own_term", message.own_term);
+}
+
+inline constexpr kind_names<candidate_request> candidate_request_kinds{"peer",  "seek",   "vote",
+                                                                       "write", "resign", "retire"};
+inline constexpr kind_names<candidate_answer> candidate_answer_kinds{
+    "rejected", "present", "accepted", "wait", "leads", "grant", "ack"};
+
+inline constexpr std::string_view candidate_subject = "a message between candidates";
 
 ELASTIC_DECL std::string candidate_text(const candidate_request& message) {
-  return std::visit(candidate_message_writer(), message);
+  return message_text(message, candidate_request_kinds);
 }
 
 ELASTIC_DECL std::string candidate_text(const candidate_answer& message) {
-  return std::visit(candidate_message_writer(), message);
+  return message_text(message, candidate_answer_kinds);
 }
 
 ELASTIC_DECL std::optional<candidate_request> parse_candidate_request(std::string_view text) {
-  namespace messages = candidate_messages;
-  const candidate_fields fields(text);
-  const std::string kind = fields.text("kind");
+  const json_fields fields(candidate_subject, text, limits::rendezvous_register_bytes);
+  const std::string_view kind = fields.text("kind");
   if (kind == "hello" || kind == "witness") return std::nullopt;
-  if (kind == "peer") return read_peer(fields);
-  if (kind == "seek") return read_seek(fields);
-  if (kind == "vote") {
-    return messages::vote{fields.count("term"), fields.flag("try"), fields.flag("fresh")};
-  }
-  if (kind == "write") {
-    return messages::write{fields.count("term"), fields.count("stamp"), read_register(fields)};
-  }
-  if (kind == "resign") return messages::resign{fields.count("term"), fields.flag("done")};
-  if (kind == "retire") {
-    return messages::retire{fields.count("term"), fields.count("stamp"), fields.span("since_ms")};
-  }
-  fields.refuse(fmt::format("is of an unknown kind: '{:.40}'", kind));
+  return read_message<candidate_request>(fields, candidate_request_kinds);
 }
 
 ELASTIC_DECL candidate_answer parse_candidate_answer(std::string_view text) {
-  namespace messages = candidate_messages;
-  const candidate_fields fields(text);
-  const std::string kind = fields.text("kind");
-  if (kind == "rejected") return messages::rejected{fields.text("why")};
-  if (kind == "present") {
-    return messages::present{fields.place(), read_number(fields, "node"), fields.text("network")};
-  }
-  if (kind == "accepted") return messages::accepted{};
-  if (kind == "wait") return messages::wait{fields.place()};
-  if (kind == "leads") return messages::leads{fields.count("term"), fields.place()};
-  if (kind == "grant") {
-    messages::grant message;
-    message.term = fields.count("term");
-    message.is_try = fields.flag("try");
-    message.yes = fields.flag("yes");
-    message.is_blank = fields.flag("blank");
-    message.has_restarted = fields.flag("restarted");
-    message.own_term = fields.count("own_term");
-    if (fields.flag("has_register")) message.value = read_register(fields);
-    return message;
-  }
-  if (kind == "ack") {
-    return messages::ack{fields.count("term"), fields.flag("taken"), fields.count("sequence"),
-                         fields.count("stamp"), fields.count("own_term")};
-  }
-  fields.refuse(fmt::format("is of an unknown kind: '{:.40}'", kind));
+  const json_fields fields(candidate_subject, text, limits::rendezvous_register_bytes);
+  return read_message<candidate_answer>(fields, candidate_answer_kinds);
 }
 
 }  // namespace elastic::detail

@@ -4,16 +4,13 @@
 
 #include <elastic/rendezvous/native/detail/exclusion_list.hpp>
 
-#include <elastic/base/detail/json_fields.hpp>
+#include <elastic/base/detail/json_text.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
-#include <system_error>
 
 #include <fmt/format.h>
 
@@ -83,15 +80,8 @@ ELASTIC_DECL std::vector<exclusion> exclusion_list::in_full() const {
   return list;
 }
 
-ELASTIC_DECL std::string beginning_of(std::string text, std::size_t most) {
-  if (text.size() <= most) return text;
-  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0U) == 0x80U) --most;
-  text.resize(most);
-  return text;
-}
-
 ELASTIC_DECL std::string short_line(std::string_view text, std::size_t most) {
-  return beginning_of(printable_line(text), most);
+  return std::string(beginning_of(printable_line(text), most));
 }
 
 ELASTIC_DECL std::string text_of(const std::vector<exclusion>& exclusions) {
@@ -102,40 +92,6 @@ ELASTIC_DECL std::string text_of(const std::vector<exclusion>& exclusions) {
                         each.name, short_line(each.why, limits::exclusion_reason_bytes));
   }
   return text;
-}
-
-/// Result: none if the line is none of them.
-inline std::optional<exclusion> read_exclusion(std::string_view line) {
-  std::int64_t milliseconds = 0;
-  const char* const end = line.data() + line.size();
-  const auto [stop, failure] = std::from_chars(line.data(), end, milliseconds);
-  const bool is_time = failure == std::errc() && stop != end && *stop == ' ' && milliseconds > 0 &&
-                       std::chrono::milliseconds(milliseconds) <= limits::exclusion_time;
-  if (!is_time) return std::nullopt;
-  const std::string_view rest(stop + 1, static_cast<std::size_t>(end - stop - 1));
-  const std::size_t blank = rest.find(' ');
-  if (blank == std::string_view::npos || !is_node_name(rest.substr(0, blank))) return std::nullopt;
-  exclusion read;
-  read.name = rest.substr(0, blank);
-  read.remaining = std::chrono::milliseconds(milliseconds);
-  read.why = short_line(rest.substr(blank + 1), limits::exclusion_reason_bytes);
-  return read;
-}
-
-ELASTIC_DECL std::vector<exclusion> read_exclusions(const json_fields& fields, const char* name) {
-  const std::string text = fields.text(name);
-  std::vector<exclusion> exclusions;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const auto read = read_exclusion(std::string_view(text).substr(begin, end - begin));
-    if (!read) fields.refuse(fmt::format("has \"{}\" with a line that is none of it", name));
-    if (exclusions.size() >= limits::excluded_nodes) {
-      fields.refuse(fmt::format("has over {} \"{}\"", limits::excluded_nodes, name));
-    }
-    exclusions.push_back(*read);
-    begin = end + 1;
-  }
-  return exclusions;
 }
 
 inline bool is_name_letter(char letter) { return letter > ' ' && letter <= '~'; }
