@@ -20,7 +20,7 @@
 namespace elastic {
 
 /// What nodes and the server of a rendezvous tell each other: one JSON object a message, whose
-/// "kind" is the name of the struct. docs/design/rendezvous.md has the conversation.
+/// "kind" is the name of the struct, or "close". docs/design/rendezvous.md has the conversation.
 namespace rendezvous_messages {
 
 // ---- from a node ----------------------------------------------------------------------------
