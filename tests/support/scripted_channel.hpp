@@ -35,10 +35,13 @@ class scripted_channel : public message_channel {
     has_ended_ = true;
     changed_.set();
   }
+  bool is_in_handshake() const override { return in_handshake; }
   std::string local_address() const override { return "10.0.0.2"; }
   std::string remote_address() const override { return "10.0.0.1"; }
 
   bool has_ended() const { return has_ended_; }
+
+  bool in_handshake = false;
 
   /// What the node receives next.
   void answer(const rendezvous_answer& message) { answer(to_text(message)); }

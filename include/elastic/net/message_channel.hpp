@@ -34,6 +34,10 @@ class message_channel {
   /// Ends the connection now; `receive` then ends with an error.
   virtual void close() = 0;
 
+  /// Whether the other side has begun a handshake that is not complete. One that then hangs up is
+  /// a server that is busy, and no other program.
+  virtual bool is_in_handshake() const { return false; }
+
   /// The address of this end, numeric.
   virtual std::string local_address() const = 0;
 

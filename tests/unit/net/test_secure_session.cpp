@@ -105,6 +105,21 @@ TEST_CASE("secure session: two ends with one secret understand each other, in wh
   CHECK(!ends.server_outcome.failure);
 }
 
+TEST_CASE("secure session: a client learns that the server is busy", "[net][tls]") {
+  pair ends;
+  CHECK_FALSE(ends.client.is_in_handshake());
+  SECTION("by the server's alert") {
+    const outcome busy = take(ends.client, elastic::detail::busy_alert());
+    CHECK(busy.failure == errc::connection_failed);
+  }
+  SECTION("by the end of a handshake that has begun") {
+    take(ends.server, ends.client.take_output());
+    CHECK(ends.server.has_spoken());
+    CHECK_FALSE(take(ends.client, ends.server.take_output().substr(0, 20)).failure);
+  }
+  CHECK(ends.client.is_in_handshake());
+}
+
 TEST_CASE("secure session: nothing of what is said, nor of the secret, is in what is sent",
           "[net][tls]") {
   pair ends;

@@ -34,6 +34,8 @@ struct servers {
   bool are_gone = false;
   /// They end each connection when they hear a hello.
   bool hang_up = false;
+  /// Before a handshake is complete.
+  bool are_busy = false;
   /// How many words were none of those.
   int others = 0;
 };
@@ -54,6 +56,7 @@ class server_channel final : public elastic::test::scripted_channel {
     }
     is_first_ = true;
     servers_.hellos.push_back(*hello);
+    in_handshake = servers_.are_busy;
     if (servers_.hang_up) close();
     if (servers_.welcomes.empty()) return;
     answer(servers_.welcomes.front());
@@ -329,6 +332,24 @@ TIME_TEST("rendezvous link: a server that may be busy with handshakes is given u
   CHECK_FALSE(to.link->known().broken);
   co_await time.sleep_until(time.now() + 3s);
   CHECK(to.link->known().broken);
+  co_await to.link->stop();
+}
+
+TIME_TEST("rendezvous link: a server that hangs up in a handshake is asked until it has room",
+          "[rendezvous][native]") {
+  stranger_link to(time);
+  to.job.hang_up = true;
+  to.job.are_busy = true;
+  to.link->set_hang_up_patience(5s);
+  to.link->start(co_await asio::this_coro::executor, 600s);
+  co_await time.sleep_until(time.now() + 60s);
+  CHECK(to.job.hellos.size() > 10);
+  CHECK(to.examinations == 0);
+  CHECK_FALSE(to.link->known().broken);
+  to.job.hang_up = false;
+  to.job.welcomes.push_back(welcome(1, false, 5s));
+  co_await time.sleep_until(time.now() + 5s);
+  CHECK(to.link->is_connected());
   co_await to.link->stop();
 }
 

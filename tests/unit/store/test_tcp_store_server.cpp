@@ -6,6 +6,7 @@
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/limits.hpp>
+#include <elastic/net/detail/secure_session.hpp>
 #include <elastic/store/store_extension.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 
@@ -824,7 +825,11 @@ TEST_CASE("tcp_store_server: later strangers displace earlier ones", "[store][tl
     for (std::size_t i = 0; i < most + 3; ++i) {
       clients.push_back(std::make_unique<raw_client>(server->port()));
     }
-    for (std::size_t i = 0; i < 3; ++i) CHECK(clients[i]->is_closed());
+    // The alert that says the server is busy, so that an agent comes back.
+    for (std::size_t i = 0; i < 3; ++i) {
+      CHECK(clients[i]->receive(7) == std::string(detail::busy_alert()));
+      CHECK(clients[i]->is_closed());
+    }
     CHECK(comes_true([&] { return server->connections() == most; }));
     for (std::size_t i = 3; i < clients.size(); ++i) CHECK(clients[i]->is_silent());
     CHECK(log->count(log_level::warning, "it has not shown that it holds this job's secret") == 1);

@@ -37,6 +37,12 @@ class secure_session {
   /// Whether the other side has shown that it holds the secret.
   bool is_ready() const { return is_ready_; }
 
+  /// Whether the other side has begun to, or has said that it is busy.
+  bool is_in_handshake() const { return has_heard_ && !is_ready_; }
+
+  /// Whether anything was sent to the other side, or is to be.
+  bool has_spoken() const { return engine_ != nullptr; }
+
   /// Bytes for the other side; they wait until it is known that it holds the secret.
   ELASTIC_DECL void send(std::string_view plain);
 
@@ -45,7 +51,7 @@ class secure_session {
   ///
   /// Errors: of a client before it is ready `errc::invalid_argument` if the other side has no
   /// secret or another one, of a server `errc::protocol_violation`; `errc::connection_failed` if
-  /// bytes were changed on their way. The session is of no use then.
+  /// the server is busy or bytes were changed on their way. The session is of no use then.
   ELASTIC_DECL void received(std::string_view bytes, std::string& plain);
 
   /// The memory that it takes, in bytes, roughly.
@@ -79,6 +85,10 @@ class secure_session {
 
 /// What a side without a secret answers to the first bytes of one that has one, before it hangs up.
 ELASTIC_DECL std::string_view no_secret_alert();
+
+/// What a server that has no room for another handshake sends in place of its first answer, before
+/// it hangs up.
+ELASTIC_DECL std::string_view busy_alert();
 
 /// What a side with a secret answers to one that has none, before it hangs up.
 ELASTIC_DECL std::string_view secret_needed_alert();

@@ -42,6 +42,7 @@ class tcp_message_channel final : public message_channel,
   ELASTIC_DECL task<std::string> receive() override;
   ELASTIC_DECL task<void> flush() override;
   ELASTIC_DECL void close() override;
+  bool is_in_handshake() const override { return secure_ && secure_->is_in_handshake(); }
   std::string local_address() const override { return local_address_; }
   std::string remote_address() const override { return remote_address_; }
 

@@ -82,6 +82,7 @@ class tcp_store_connection : public key_value_engine::listener,
   /// Drops what is unsent now and closes the connection soon.
   ELASTIC_DECL void drop(std::string complaint) override;
   ELASTIC_DECL void put_out(tcp_store_newcomers::problem why) override;
+  ELASTIC_DECL void send_busy_alert();
   ELASTIC_DECL void send(std::string_view bytes) override;
   ELASTIC_DECL void hang_up() override;
 

@@ -29,14 +29,18 @@ inline constexpr char handshake_record = 0x16;
 inline constexpr char record_version = 0x03;
 
 // Fatal alerts: protocol_version is the answer to what is no TLS, insufficient_security that of a
-// side without a secret. No server that has one sends the latter.
+// side without a secret. No server that has one sends the latter. OpenSSL sends user_canceled only
+// if it is told to.
 inline constexpr int insufficient_security = 71;
 inline constexpr std::string_view secret_needed_record("\x15\x03\x03\x00\x02\x02\x46", 7);
 inline constexpr std::string_view no_secret_record("\x15\x03\x03\x00\x02\x02\x47", 7);
+inline constexpr std::string_view busy_record("\x15\x03\x03\x00\x02\x02\x5a", 7);
 
 ELASTIC_DECL std::string_view no_secret_alert() { return no_secret_record; }
 
 ELASTIC_DECL std::string_view secret_needed_alert() { return secret_needed_record; }
+
+ELASTIC_DECL std::string_view busy_alert() { return busy_record; }
 
 ELASTIC_DECL bool is_secure_greeting(std::string_view bytes) {
   return bytes.size() >= 2 && may_be_secure_greeting(bytes);
@@ -289,6 +293,9 @@ ELASTIC_DECL void secure_session::check_first(std::string_view bytes) {
   if (role_ == session_role::server) {
     alert_ = secret_needed_record;
     throw error(errc::protocol_violation, "it has no secret, and this job has one");
+  }
+  if (bytes == busy_record) {
+    throw error(errc::connection_failed, "the other side has no room for another handshake now");
   }
   if (bytes[0] == alert_record) return;
   throw error(errc::invalid_argument, std::string(peer_has_no_secret));

@@ -68,8 +68,16 @@ ELASTIC_DECL void tcp_store_connection::drop(std::string complaint) {
   asio::post(strand_, [self = shared_from_this()] { self->close(); });
 }
 
+ELASTIC_DECL void tcp_store_connection::send_busy_alert() {
+  if (!secret_ || (secure_ && secure_->has_spoken())) return;
+  const std::string_view alert = busy_alert();
+  // Nothing was sent before, so the socket has room for it.
+  ::send(descriptor(), alert.data(), alert.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 ELASTIC_DECL void tcp_store_connection::put_out(tcp_store_newcomers::problem why) {
   is_newcomer_ = false;
+  if (why != tcp_store_newcomers::problem::is_late) send_busy_alert();
   const std::string_view lacking = is_trusted()
                                        ? "its first message is not whole"
                                        : "it has not shown that it holds this job's secret";

@@ -295,6 +295,7 @@ ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, ti
   std::optional<rendezvous_answer> reply;
   const time_point greeted_at = time_->now();
   bool has_hung_up = false;
+  bool is_busy = false;
   try {
     const auto answer = co_await first_answer(channel, limit);
     if (answer) reply = parse_rendezvous_answer(*answer);
@@ -308,8 +309,9 @@ ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, ti
     const bool is_garbled = failure.code() == errc::protocol_violation && !was_connected_;
     if (is_garbled) throw error(errc::protocol_violation, stranger());
     has_hung_up = true;
+    is_busy = channel->is_in_handshake();
   }
-  if (!reply && !is_server_known()) co_await look_at_stranger(has_hung_up);
+  if (!reply && !is_server_known() && !is_busy) co_await look_at_stranger(has_hung_up);
   if (!reply) {
     // It may know this node from that greeting alone.
     has_server_resigned_ = false;
