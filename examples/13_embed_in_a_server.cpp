@@ -1,28 +1,22 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// Agents inside a server that runs on Asio already: they take its executor, start no thread, handle
-// no signal, and end when they are cancelled.
+// Jobs inside a server that runs on Asio already: they take its executor, start no thread, handle
+// no signal, and end when they are stopped.
 //
 //   build/release/examples/13_embed_in_a_server
 //
 // The server takes reports over TCP. It runs two jobs: "short", whose workers report and finish,
-// and "long", which would run for ever and is cancelled when its worker has reported. All of it
-// once on one thread, and once on four.
+// and "long", which would run for ever and is stopped when its worker has reported. All of it once
+// on one thread, and once on four.
 
 #include <elastic/elastic.hpp>
 
-#include <asio/bind_cancellation_slot.hpp>
-#include <asio/bind_executor.hpp>
 #include <asio/buffer.hpp>
-#include <asio/cancellation_signal.hpp>
-#include <asio/cancellation_type.hpp>
 #include <asio/co_spawn.hpp>
-#include <asio/error.hpp>
 #include <asio/io_context.hpp>
 #include <asio/ip/address_v4.hpp>
 #include <asio/ip/tcp.hpp>
-#include <asio/post.hpp>
 #include <asio/read.hpp>
 #include <asio/read_until.hpp>
 #include <asio/strand.hpp>
@@ -36,8 +30,8 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <optional>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -56,12 +50,10 @@ int work(const std::string& job, const std::string& port) {
   return 0;
 }
 
-// How a job ended that has no result: it was cancelled, or could not run and says why.
-std::string name_of(const std::exception_ptr& thrown) {
+// Why a job has no result.
+std::string text_of(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
-  } catch (const std::system_error& failure) {
-    return failure.code() == asio::error::operation_aborted ? "CANCELLED" : failure.what();
   } catch (const std::exception& failure) {
     return failure.what();
   }
@@ -71,12 +63,10 @@ class job_server {
  public:
   explicit job_server(asio::io_context& context)
       : strand_(asio::make_strand(context)),
-        acceptor_(strand_, {asio::ip::address_v4::loopback(), 0}),
-        short_("short", context),
-        long_("long", context) {
+        acceptor_(strand_, {asio::ip::address_v4::loopback(), 0}) {
     asio::co_spawn(strand_, take_reports(), [](std::exception_ptr) {});
-    start(short_, 2);
-    start(long_, 1);
+    start(short_, context, 2);
+    start(long_, context, 1);
   }
 
   void print(int threads) const {
@@ -86,35 +76,25 @@ class job_server {
 
  private:
   // [job]
-  // A job has a strand of its own, on which it may be cancelled.
-  struct job {
-    job(std::string called, asio::io_context& context)
-        : name(std::move(called)), strand(asio::make_strand(context)) {}
+  struct entry {
     std::string name;
-    asio::strand<asio::io_context::executor_type> strand;
-    asio::cancellation_signal cancel;
+    std::optional<elastic::job> job;
     std::string end;
   };
 
-  void start(job& entry, int workers) {
+  void start(entry& entry, asio::io_context& context, int workers) {
     elastic::launch_config config;
     config.workers.program = std::filesystem::read_symlink("/proc/self/exe");
     config.workers.arguments = {entry.name, std::to_string(acceptor_.local_endpoint().port())};
     config.workers.environment = elastic::environment_from(environ);
     config.standalone = true;
     config.workers.nproc_per_node = workers;
-    auto on_end = [this, &entry](std::exception_ptr thrown, elastic::run_result result) {
-      entry.end = thrown ? name_of(thrown) : to_string(result.state);
-      if (!short_.end.empty() && !long_.end.empty()) acceptor_.close();
-    };
-    asio::co_spawn(
-        entry.strand, elastic::launch(config),
-        asio::bind_cancellation_slot(entry.cancel.slot(), asio::bind_executor(strand_, on_end)));
-  }
-
-  // Partial and total ask the workers to end; terminal kills them.
-  void cancel(job& entry) {
-    asio::post(entry.strand, [&entry] { entry.cancel.emit(asio::cancellation_type::partial); });
+    entry.job.emplace(context.get_executor(), config);
+    asio::co_spawn(strand_, entry.job->run(),
+                   [this, &entry](std::exception_ptr thrown, elastic::run_result result) {
+                     entry.end = thrown ? text_of(thrown) : to_string(result.state);
+                     if (!short_.end.empty() && !long_.end.empty()) acceptor_.close();
+                   });
   }
   // [/job]
 
@@ -127,14 +107,15 @@ class job_server {
                                       asio::use_awaitable);
       ++reports_;
       co_await asio::async_write(worker, asio::buffer("+", 1), asio::use_awaitable);
-      if (line == "long\n") cancel(long_);
+      if (line == "long\n") long_.job->stop();
     }
   }
 
   asio::strand<asio::io_context::executor_type> strand_;
   tcp::acceptor acceptor_;
   int reports_ = 0;
-  job short_, long_;
+  entry short_{.name = "short"};
+  entry long_{.name = "long"};
 };
 
 void serve(int threads) {
@@ -157,6 +138,6 @@ int main(int count, char** words) {
 }
 
 // Prints:
-// threads: 1, short: SUCCEEDED, long: CANCELLED, reports: 3
-// threads: 4, short: SUCCEEDED, long: CANCELLED, reports: 3
+// threads: 1, short: SUCCEEDED, long: STOPPED, reports: 3
+// threads: 4, short: SUCCEEDED, long: STOPPED, reports: 3
 // no worker is left

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/launch/job.hpp>
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/launch/launcher.hpp>
 #include <elastic/launch/numa_binding.hpp>

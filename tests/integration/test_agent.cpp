@@ -511,7 +511,7 @@ TEST_CASE("agent: a second stop kills workers at once, stopped ones and their ch
   test_job.config.workers.shutdown_timeout = 1h;
   when_ready(test_job, 2, [&] {
     test_job.agent->stop({});
-    test_job.agent->stop({});
+    test_job.agent->stop({.escalates = true});
   });
   test_job.make();
   CHECK(test_job.run().state == worker_state::stopped);

@@ -18,8 +18,9 @@ struct stop_request {
   std::optional<duration> grace = {};
   /// For the log and the result, such as "SIGINT received".
   std::string reason = {};
-  /// What it means if the agent stops already: kill the workers at once; false: nothing more.
-  bool escalates = true;
+  /// Whether the request kills the workers at once if the agent is stopping already. By default it
+  /// then has no effect, so that independent parts of a program can ask for the same stop.
+  bool escalates = false;
   /// Whether the node is not to come back for a while (`rendezvous_parameters::exclude_for`), since
   /// something is wrong with it.
   bool is_node_bad = false;

@@ -45,6 +45,7 @@ struct peer : channel_peer {
 stop_request stop_by(int signal) {
   stop_request request;
   request.signal = signal;
+  request.escalates = true;
   return request;
 }
 

@@ -37,6 +37,7 @@ stop_request stop_by(int signal, const std::string& reason = "") {
   stop_request request;
   request.signal = signal;
   request.reason = reason;
+  request.escalates = true;
   return request;
 }
 

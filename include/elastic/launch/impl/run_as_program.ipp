@@ -99,8 +99,6 @@ inline task<void> stop_at_drain_file(std::string path, std::shared_ptr<local_age
   if (!time) time = std::make_shared<system_time>();
   stop_request request;
   request.reason = co_await wait_for_drain_file(path, time, log);
-  // Whoever drains a host often sends SIGTERM, too, and means no more by it.
-  request.escalates = false;
   request.is_node_bad = true;
   agent->stop(std::move(request));
   co_await time->sleep_until(time_point::max());

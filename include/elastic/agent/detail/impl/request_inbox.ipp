@@ -56,6 +56,7 @@ ELASTIC_DECL stop_request as_stop_request(asio::cancellation_type requested) {
   const bool kill = (requested & gentle) == asio::cancellation_type::none;
   request.signal = kill ? SIGKILL : SIGTERM;
   request.reason = "cancelled";
+  request.escalates = true;
   return request;
 }
 

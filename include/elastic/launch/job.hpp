@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/agent_services.hpp>
+#include <elastic/agent/run_result.hpp>
+#include <elastic/agent/stop_request.hpp>
+#include <elastic/base/asio.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/base/named.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/launch/launch_config.hpp>
+#include <elastic/rendezvous/rendezvous_registry.hpp>
+
+#include <memory>
+#include <string>
+
+namespace elastic {
+
+class local_agent;
+
+/// A job of this node, for programs that run jobs beside other work: it can be stopped from
+/// anywhere, and its result is not lost if it is cancelled.
+///
+///     job training(context.get_executor(), config);
+///     co_spawn(context, training.run(), on_end);
+///     …
+///     training.stop();      // on_end gets a result whose state is `stopped`
+///
+/// One object runs once. It must live until its run has ended.
+///
+/// Thread-safety: `stop` and `kill` from any thread; the rest from one thread at a time.
+class job {
+ public:
+  /// @param executor  where the job runs, on a strand of its own; it may be a thread pool's
+  /// @param backends  the rendezvous backends to choose from
+  ///
+  /// Errors: those of `make_agent`.
+  ELASTIC_DECL job(asio::any_io_executor executor, named<launch_config> config);
+  ELASTIC_DECL job(asio::any_io_executor executor, named<launch_config> config,
+                   named<agent_services> services, const rendezvous_registry& backends = {});
+  ELASTIC_DECL ~job();
+  job(const job&) = delete;
+  job& operator=(const job&) = delete;
+
+  /// Runs the job on this node to its end, on the job's executor, whichever the caller's is. When
+  /// it returns, no worker is left, no output is under way and the rendezvous was left.
+  ///
+  /// Result: that of `local_agent::run`, also if it was cancelled.
+  /// Errors: those of `local_agent::run`; `errc::invalid_argument` for a second run.
+  /// Cancellation: partial and total stop the job as `stop` does, terminal alone kills its workers;
+  /// of several, the gentlest counts. A further request kills. Then it returns a result whose state
+  /// is `stopped`, unless the job had ended by itself. The caller's cancellation state is
+  /// afterwards as Asio makes it: terminal only, nothing pending.
+  ELASTIC_DECL task<run_result> run() &;
+  /// Deleted: the job must live until its run has ended.
+  task<run_result> run() && = delete;
+
+  /// Asks the workers to end: by SIGTERM, and by SIGKILL when `shutdown_timeout` of the worker_spec
+  /// has passed, unless the request says otherwise. If it does not escalate, it has no effect on a
+  /// job that is stopping. No effect on a job that has ended. Before `run`, no worker starts.
+  ELASTIC_DECL void stop(stop_request request = {});
+
+  /// Kills the workers now, also if they are being stopped.
+  /// @param reason  for the log, and for the result if the job was not being stopped
+  ELASTIC_DECL void kill(std::string reason = {});
+
+ private:
+  asio::any_io_executor executor_;
+  std::shared_ptr<local_agent> agent_;
+};
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/launch/impl/job.ipp>
+#endif
