@@ -4,7 +4,6 @@
 // A launcher of your own that takes elasticrun's options: it handles signals, watches a drain file,
 // writes a trace and serves the status page, as elasticrun does. Without arguments it runs a demo.
 //
-//   build/release/examples/06_launcher_of_your_own
 //   build/release/examples/06_launcher_of_your_own --status 8080 --drain-file /run/drain train.py
 
 #include <elastic/cli.hpp>
@@ -13,11 +12,11 @@
 #include <elastic/launch/job_outcome.hpp>
 #include <elastic/launch/program_setup.hpp>
 #include <elastic/launch/run_as_program.hpp>
+#include <elastic/python.hpp>
 
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
 #include <asio/use_future.hpp>
-
 #include <cstdio>
 
 using words = std::vector<std::string>;
@@ -32,6 +31,7 @@ int run(const elastic::command_line& line) {
   services.log = elastic::logger(std::make_shared<elastic::console_log>(clock), line.threshold);
   for (const std::string& warning : line.warnings) services.log.warning("{}", warning);
   const elastic::program_config& config = line.config;
+  if (config.keeps_standbys) elastic::add_warm_standbys(services, config.standby);
   auto job = asio::co_spawn(
       context, elastic::run_as_program(config.job, config.program, services), asio::use_future);
   context.run();

@@ -8,6 +8,7 @@
 //   build/release/examples/16_warm_standby
 
 #include <elastic/elastic.hpp>
+#include <elastic/python.hpp>
 
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>

@@ -18,6 +18,7 @@
 #include <elastic/launch/program_setup.hpp>
 #include <elastic/launch/run_as_program.hpp>
 #include <elastic/observe/job_journal.hpp>
+#include <elastic/python.hpp>
 #include <elastic/torch.hpp>
 #include <program/chaos/chaos_monkey.hpp>
 #include <program/commands/command_word.hpp>
@@ -80,6 +81,7 @@ elastic::agent_services make_services(const elastic::program_config& config,
   services.journal = make_journal(config.job.rendezvous.node_name, log);
   services.worker_parent = executor;
   services.open_files = elastic::raise_open_files();
+  if (config.keeps_standbys) elastic::add_warm_standbys(services, config.standby);
   return services;
 }
 

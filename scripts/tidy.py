@@ -42,14 +42,16 @@ OPT_IN_LAYERS = {
     "torch": ["base", "net", "store", "rendezvous"],
     "etcd": ["base", "net", "store", "rendezvous", "torch"],
     "file": ["base", "store", "rendezvous", "torch"],
-    "cli": ["base", "net", "contract", "observe", "process", "rendezvous", "agent", "launch"],
+    "python": ["base", "process", "contract", "health", "rendezvous", "agent"],
+    "cli": ["base", "net", "contract", "observe", "process", "rendezvous", "agent", "launch",
+            "python"],
 }
 ALL_LAYERS = {**LAYERS, **OPT_IN_LAYERS}
 
 # Headers in detail/ that other modules may include, too. All others are private to their module.
 # "native/rendezvous_link" in "rendezvous" is rendezvous/native/detail/rendezvous_link.hpp.
 SHARED = {
-    "agent": ["line_template"],
+    "agent": ["line_template", "request_inbox"],
     "base": ["base64", "blocking", "descriptor_share", "json_fields", "json_object", "json_text",
              "mailbox", "mount_table", "named_factories", "nearest_name", "random", "record",
              "required", "ring", "unique_fd"],

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/agent_extension.hpp>
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/agent/failure_report.hpp>
 #include <elastic/agent/failure_report_json.hpp>
@@ -17,10 +18,10 @@
 #include <elastic/agent/restart_ledger.hpp>
 #include <elastic/agent/restart_terms.hpp>
 #include <elastic/agent/run_result.hpp>
-#include <elastic/agent/standby.hpp>
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/agent/worker_failure.hpp>
 #include <elastic/agent/worker_group.hpp>
 #include <elastic/agent/worker_request.hpp>
 #include <elastic/agent/worker_spec.hpp>
+#include <elastic/agent/worker_starts.hpp>
 #include <elastic/agent/worker_state.hpp>

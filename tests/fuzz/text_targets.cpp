@@ -6,7 +6,7 @@
 #include "target.hpp"
 
 #include <elastic/agent/detail/line_template.hpp>
-#include <elastic/agent/standby/detail/standby_message.hpp>
+#include <elastic/python/detail/standby_message.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/cli/chaos_plan.hpp>
 #include <elastic/cli/command_line.hpp>

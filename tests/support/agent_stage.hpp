@@ -102,6 +102,8 @@ class agent_stage {
   std::shared_ptr<worker_observer> observer;
   std::shared_ptr<job_journal> journal = std::make_shared<job_journal>(job_journal_options{});
   std::shared_ptr<output_recorder> console_err = std::make_shared<output_recorder>();
+  std::shared_ptr<agent_extension> extension;
+  bool job_may_grow = false;
   /// Emits into the coroutine that runs the agent.
   asio::cancellation_signal cancel;
 
@@ -121,6 +123,8 @@ class agent_stage {
       options.services.journal = journal;
       options.services.console_err = console_err;
       options.services.log = log->log();
+      options.services.extension = extension;
+      options.job_may_grow = job_may_grow;
       agent_.emplace(std::move(options));
     }
     return *agent_;

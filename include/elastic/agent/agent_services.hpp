@@ -20,6 +20,7 @@
 
 namespace elastic {
 
+class agent_extension;
 class job_journal;
 class job_monitor;
 class logs_specs;
@@ -67,12 +68,14 @@ struct agent_services {
   /// Where the agent shows the output that it copies. Default: stdout and stderr of this process.
   std::shared_ptr<output_sink> console_out = {};
   std::shared_ptr<output_sink> console_err = {};
+  /// What an opt-in module adds to the agent. Default: nothing.
+  std::shared_ptr<agent_extension> extension = {};
   /// Default: silent.
   logger log = {};
 };
 
 /// Fills in a default for each empty service that an agent needs: the launchers, the time, the
-/// journal and the consoles. Optional services stay empty.
+/// journal, the extension and the consoles. Optional services stay empty.
 /// @param strand  the executor of the agent or worker_group that is to use them
 ELASTIC_DECL agent_services complete(agent_services services, const asio::any_io_executor& strand);
 

@@ -33,6 +33,8 @@ struct agent_options {
   /// How many nodes meet and where, such as "2 nodes meet at host0:29400": logged after 5 s of
   /// waiting for them, then each 30 s. Empty: nothing is.
   std::string meeting = {};
+  /// The job may run with fewer nodes than can take part: more may join while it runs.
+  bool job_may_grow = false;
 };
 
 /// Supervises the workers of one node: meets the other nodes, starts the workers, watches them,
@@ -72,8 +74,8 @@ class local_agent {
   task<run_result> run() && = delete;
 
   /// Asks the agent to stop: the workers get the request's signal, its grace, then SIGKILL. A
-  /// second request kills at once, unless it does not escalate. May be called before `run`, and
-  /// after it without effect.
+  /// second request kills at once if it escalates, and has no effect otherwise. May be called
+  /// before `run`, and after it without effect.
   ELASTIC_DECL void stop(stop_request request);
 
   /// Passes a signal, such as SIGUSR1, on to every worker that runs, and its process group; to

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/standby/standby_starts.hpp>
+#include <elastic/agent/worker_starts.hpp>
 #include <elastic/agent/worker_failure.hpp>
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/config.hpp>
@@ -29,8 +29,9 @@ struct run_result {
   /// How often the group was started again after a failure, and how often that was allowed.
   int restarts = 0;
   int max_restarts = 0;
-  /// How the workers of this node were started in all attempts, if standbys are kept for them.
-  standby_starts starts;
+  /// How the workers of this node were started in all attempts; empty without an agent_extension
+  /// that takes part in that.
+  worker_starts starts;
   /// Why the run ended as it did, one sentence.
   std::string reason;
   /// This node left the job because a worker of it or its node check said that it is bad; `failed`,

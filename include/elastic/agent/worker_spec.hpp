@@ -6,7 +6,6 @@
 #include <elastic/agent/log_options.hpp>
 #include <elastic/agent/node_check.hpp>
 #include <elastic/agent/restart_terms.hpp>
-#include <elastic/agent/standby/warm_standby.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/time.hpp>
@@ -59,8 +58,6 @@ struct worker_spec {
   int max_restarts = 0;
   /// How soon, for which failures, and how many of them within what time.
   restart_terms restart;
-  /// Interpreters that have imported already, for the next start after a failure. Default: none.
-  warm_standby standby;
   /// How long workers may take to end after the stop's signal before they are killed.
   duration shutdown_timeout = std::chrono::seconds(30);
   /// How long to wait at the end for the other agents.

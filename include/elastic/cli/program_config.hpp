@@ -5,6 +5,7 @@
 #include <elastic/cli/chaos_plan.hpp>
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/launch/program_options.hpp>
+#include <elastic/python/warm_standby.hpp>
 
 #include <string>
 
@@ -16,6 +17,9 @@ struct program_config {
   launch_config job;
   /// What `run_as_program` does around its agent.
   program_options program;
+  /// Whether the agent keeps standbys for its workers, and how: for `add_warm_standbys`.
+  bool keeps_standbys = false;
+  warm_standby standby;
   /// The name of the job in the report of a failure, for `closing_words`: the script.
   std::string name;
   /// The script among the arguments, which must exist before anything is started; empty for a

@@ -107,7 +107,7 @@ T field(const program_config& config, T elastic::hang_hook::* member) {
 }
 template <class T>
 T field(const program_config& config, T elastic::warm_standby::* member) {
-  return config.job.workers.standby.*member;
+  return config.standby.*member;
 }
 template <class T>
 T field(const program_config& config, T elastic::rendezvous_parameters::* member) {
@@ -230,7 +230,7 @@ TEST_CASE("command_line: each option reaches its field", "[cli]") {
       {{"--node-check", "true", "--node-check-timeout", "0.5"},
        field_is(&n::timeout, milliseconds(500))},
       {{"--drain-file", "/run/drain"}, field_is(&p::drain_file, std::string("/run/drain"))},
-      {{"--warm-standby"}, field_is(&s::enabled, true)},
+      {{"--warm-standby"}, field_is(&elastic::program_config::keeps_standbys, true)},
       {{"--warm-standby", "--preload", "torch, pandas.core"},
        field_is(&s::modules, t::arguments{"torch", "pandas.core"})},
       {{"--warm-standby", "--preload", "auto"}, field_is(&s::modules, t::arguments{})},

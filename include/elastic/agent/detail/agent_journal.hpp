@@ -4,9 +4,9 @@
 
 #include <elastic/agent/rank_assignment.hpp>
 #include <elastic/agent/restart_ledger.hpp>
-#include <elastic/agent/standby/standby_set.hpp>
 #include <elastic/agent/worker_group.hpp>
 #include <elastic/agent/worker_spec.hpp>
+#include <elastic/agent/worker_starts.hpp>
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
@@ -61,9 +61,9 @@ class agent_journal {
 
   ELASTIC_DECL void note_round(const rendezvous_round& round, const assigned_ranks& ranks,
                                time_point began);
-  /// @param standbys  null: the workers are started without
+  /// @param starts  how they were started; none: nobody counted that
   ELASTIC_DECL void note_workers(const rendezvous_round& round, const assigned_ranks& ranks,
-                                 const standby_set* standbys, time_point began);
+                                 const std::optional<worker_starts>& starts, time_point began);
   ELASTIC_DECL void note_round_end(const rendezvous_change& change, int failures);
 
   /// What became of the workers that ran; once for each round.

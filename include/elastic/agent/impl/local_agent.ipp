@@ -4,20 +4,19 @@
 
 #include <elastic/agent/local_agent.hpp>
 
+#include <elastic/agent/agent_extension.hpp>
 #include <elastic/agent/detail/agent_journal.hpp>
 #include <elastic/agent/detail/agent_step.hpp>
 #include <elastic/agent/detail/agent_telemetry.hpp>
 #include <elastic/agent/detail/arrivals.hpp>
 #include <elastic/agent/detail/job_pause.hpp>
 #include <elastic/agent/detail/node_checker.hpp>
-#include <elastic/agent/detail/planned_restart.hpp>
 #include <elastic/agent/detail/program_environment.hpp>
 #include <elastic/agent/detail/request_inbox.hpp>
 #include <elastic/agent/detail/round_agreement.hpp>
 #include <elastic/agent/detail/run_files.hpp>
 #include <elastic/agent/rank_assignment.hpp>
 #include <elastic/agent/restart_ledger.hpp>
-#include <elastic/agent/standby/standby_set.hpp>
 #include <elastic/agent/worker_group.hpp>
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/asio.hpp>
@@ -65,13 +64,14 @@ class agent_run {
  public:
   agent_run(asio::any_io_executor strand, const worker_spec& spec,
             std::shared_ptr<rendezvous_handler> rendezvous, agent_services services,
-            std::shared_ptr<standby_set> standbys, std::string notice, std::string meeting)
+            std::string notice, std::string meeting, bool job_may_grow)
       : spec_(spec),
         notice_(std::move(notice)),
         meeting_(std::move(meeting)),
         rendezvous_(std::move(rendezvous)),
-        services_(std::move(services)),
-        standbys_(std::move(standbys)),
+        job_may_grow_(job_may_grow),
+        extension_(services.extension),
+        services_(open_extension(strand, std::move(services))),
         log_(services_.log),
         strand_(strand),
         time_(*services_.time),
@@ -87,11 +87,6 @@ class agent_run {
         requests_(strand) {
     // Whether the group restarts or the job ends: the others are to stop, as `usual_stop` does.
     group_.stop_on_failure({SIGTERM, spec.shutdown_timeout});
-    if (standbys_) {
-      standbys_->on_end([this](const exit_status& end) {
-        if (end.signal() == SIGKILL) group_.forgive_oom_kill();
-      });
-    }
   }
 
   agent_run(const agent_run&) = delete;
@@ -191,6 +186,22 @@ class agent_run {
   }
 
  private:
+  /// Result: the services, whose launcher is what the extension starts workers by.
+  agent_services open_extension(asio::any_io_executor strand, agent_services services) {
+    agent_extension_context context;
+    context.strand = std::move(strand);
+    context.launcher = services.launcher;
+    context.time = services.time;
+    context.log = services.log;
+    context.job_may_grow = job_may_grow_;
+    context.first_workers = [this] { return group_.expected_processes(rendezvous_->run_id()); };
+    context.process_ended = [this](const exit_status& end) {
+      if (end.signal() == SIGKILL) group_.forgive_oom_kill();
+    };
+    services.launcher = extension_->open(std::move(context));
+    return services;
+  }
+
   /// One attempt, from the round that it belongs to. Each round has a new one.
   struct attempt {
     rendezvous_round round;
@@ -246,7 +257,6 @@ class agent_run {
     if (stop_) return pending.settle(true, "this node leaves the job already");
     stop_request request;
     request.reason = "drained " + pending.command().reason;
-    request.escalates = false;
     request.is_node_bad = true;
     take(request);
     pending.settle(true, "this node leaves the job");
@@ -392,19 +402,20 @@ class agent_run {
   task<void> join_round_and_start() {
     pause_.settle();
     std::optional<assigned_ranks> ranks;
-    co_await race(meet(ranks), make_standbys_ahead());
+    co_await race(meet(ranks), endless(extension_->prepare_attempt()));
     if (!ranks) co_return;
     const rendezvous_round round = attempt_->round;
     const time_point starting = time_.now();
     journal_.note(job_event_kind::workers_starting);
-    if (standbys_) standbys_->begin_attempt();
+    extension_->begin_attempt();
     const bool all_run = co_await start_before_fence(round, *ranks);
     if (!all_run) co_return;
     // The last may have been started after the fence.
     started_.set();
     ledger_.started(time_.now());
-    journal_.note_workers(round, *ranks, standbys_.get(), starting);
-    if (standbys_) starts_.add(standbys_->starts());
+    const std::optional<worker_starts> starts = extension_->starts();
+    journal_.note_workers(round, *ranks, starts, starting);
+    if (starts) starts_.add(*starts);
     telemetry_.record_start(group_);
     group_.announce({round.round, ranks->world_size, round.group_rank, round.group_world_size,
                      restarts_, spec_.max_restarts});
@@ -417,11 +428,7 @@ class agent_run {
 
   /// The rendezvous. No ranks: the job's restarts are used up.
   task<void> meet(std::optional<assigned_ranks>& ranks) {
-    if (joins_warm()) {
-      log_.info("this node joins when its standbys are ready, at most {} s from now",
-                standby_plan::join_patience.count());
-      co_await wait_for_standbys(standby_plan::join_patience);
-    }
+    if (group_.workers().empty()) co_await wait_for_extension(extension_->join_delay());
     const time_point began = time_.now();
     journal_.note(job_event_kind::rendezvous_started);
     std::optional<std::optional<assigned_ranks>> joined;
@@ -530,7 +537,7 @@ class agent_run {
     try {
       co_await race(group_.wait_for_outcome(), until_round_ends(), stop_requested_.wait(),
                     report_state(), pass_on_requests(), group_.watch_uninterruptible(),
-                    group_.watch_work(), report_missing(), keep_standbys());
+                    group_.watch_work(), report_missing(), run_beside_workers());
     } catch (const error& failure) {
       if (failure.code() != errc::rendezvous_closed) throw;
       closed = std::current_exception();
@@ -543,7 +550,7 @@ class agent_run {
       if (!stop_) std::rethrow_exception(closed);
     }
     if (!stop_) emit_state();
-    if (standbys_ && !stop_ && group_.state() != worker_state::succeeded) standbys_->check();
+    if (!stop_ && group_.state() != worker_state::succeeded) extension_->end_attempt();
   }
 
   /// Names once the workers that have not come to the store in which they find each other.
@@ -569,54 +576,32 @@ class agent_run {
     co_await group_.wait_for_outcome();
   }
 
-  /// Until the round is to end; workers that are well go on until their standbys are ready.
+  /// Until the round is to end; workers that are well go on while the extension wants them to.
   task<void> until_round_ends() {
     co_await note_change();
-    if (!standbys_) co_return;
-    const planned_restart plan =
-        plan_restart({attempt_->change->kind, attempt_->change->grace, standbys_->missing(),
-                      standbys_->off(), attempt_->change->is_pause});
-    if (plan.within == duration::zero()) {
-      log_.debug("the workers are stopped at once: {}", plan.reason);
-      co_return;
-    }
-    log_.info("{}: the workers go on for at most {}, since {}", attempt_->change->what,
-              worker_liveness::text_of(plan.within), plan.reason);
-    standbys_->hurry();
-    co_await wait_for_standbys(plan.within);
+    co_await wait_for_extension(extension_->stop_delay(*attempt_->change));
   }
 
-  task<void> wait_for_standbys(duration within) {
-    task<void> ready = standbys_->until_ready();
-    co_await with_deadline(time_, deadline_after(time_.now(), within), std::move(ready));
+  task<void> wait_for_extension(duration within) {
+    if (within <= duration::zero()) co_return;
+    co_await with_deadline(time_, deadline_after(time_.now(), within), extension_->until_ready());
   }
 
-  /// This node takes part in its first round only when its standbys are ready.
-  bool joins_warm() const {
-    return standbys_ && spec_.standby.job_may_grow && group_.workers().empty();
-  }
-
-  /// Standbys for workers that are to be started when others have come; ends by cancellation.
-  task<void> make_standbys_ahead() {
-    if (!standbys_) co_await time_.sleep_until(time_point::max());
-    // Most rounds are met sooner, and what is made then only costs their start.
-    if (!joins_warm()) {
-      co_await time_.sleep_until(deadline_after(time_.now(), standby_plan::meeting_patience));
-    }
-    if (group_.workers().empty()) {
-      standbys_->expect(group_.expected_processes(rendezvous_->run_id()));
-    }
-    co_await standbys_->make_ahead();
-  }
-
-  /// Standbys for the next attempt, if there can be one; ends by cancellation, or by a stop.
-  task<void> keep_standbys() {
-    if (!standbys_) co_return co_await stop_requested_.wait();
+  /// Ends by cancellation, or by a stop.
+  task<void> run_beside_workers() {
     // Restarts that were used up may be there again when the window has passed.
-    const bool may_change = spec_.standby.job_may_grow || attempt_->round.group_world_size > 1;
+    const bool may_change = job_may_grow_ || attempt_->round.group_world_size > 1;
     const bool is_windowed = spec_.restart.window > duration::zero();
-    co_await standbys_->keep_warm(may_change || is_windowed ||
-                                  ledger_.has_restart_left(time_.now()));
+    task<void> working = extension_->beside_workers(may_change || is_windowed ||
+                                                    ledger_.has_restart_left(time_.now()));
+    co_await std::move(working);
+    co_await stop_requested_.wait();
+  }
+
+  /// Ends by cancellation alone.
+  task<void> endless(task<void> work) {
+    co_await std::move(work);
+    co_await time_.sleep_until(time_point::max());
   }
 
   task<void> note_change() { take_change(co_await rendezvous_->wait_for_change()); }
@@ -793,7 +778,7 @@ class agent_run {
     note_cause();
     if (delay > duration::zero() && !stop_) {
       co_await race(time_.sleep_until(deadline_after(time_.now(), delay)), stop_requested_.wait(),
-                    make_standbys_ahead());
+                    endless(extension_->prepare_attempt()));
     }
     if (!stop_) co_await begin_attempt();
   }
@@ -917,7 +902,7 @@ class agent_run {
     } catch (...) {
       failure = std::current_exception();
     }
-    if (standbys_) co_await standbys_->stop();
+    co_await extension_->close();
     attempt_.reset();
     journal_.leave_rounds();
     if (job_end_) co_await run_and_log(rendezvous_->close(*job_end_, end_reason_));
@@ -935,7 +920,9 @@ class agent_run {
   }
 
   void report(const run_result& result) {
-    if (standbys_) log_.info("the workers' starts on this node: {}", starts_.text());
+    if (const std::string starts = starts_.text(); !starts.empty()) {
+      log_.info("the workers' starts on this node: {}", starts);
+    }
     if (result.state != worker_state::stopped) telemetry_.emit_result(result);
     telemetry_.record_workers(group_, result);
     telemetry_.record_agent(group_, result.restarts,
@@ -948,11 +935,11 @@ class agent_run {
   std::string notice_;
   std::string meeting_;
   std::shared_ptr<rendezvous_handler> rendezvous_;
+  const bool job_may_grow_;
+  std::shared_ptr<agent_extension> extension_;
   agent_services services_;
-  /// The launcher of the workers; null: there are to be no standbys.
-  std::shared_ptr<standby_set> standbys_;
-  /// Of all attempts; nothing is counted without standbys.
-  standby_starts starts_;
+  /// Of all attempts; nothing is counted without an extension that takes part in them.
+  worker_starts starts_;
   const logger& log_;
   asio::any_io_executor strand_;
   time_source& time_;
@@ -1081,19 +1068,10 @@ ELASTIC_DECL task<command_outcome> local_agent::carry_out(job_command command) &
 ELASTIC_DECL task<run_result> local_agent::serve(asio::any_io_executor strand) {
   if (!options_.rendezvous) throw error(errc::invalid_argument, "an agent runs once");
   agent_services services = complete(std::exchange(options_.services, {}), strand);
-  std::shared_ptr<standby_set> standbys;
-  if (options_.workers.standby.enabled) {
-    standby_set_services parts;
-    parts.launcher = services.launcher;
-    parts.time = services.time;
-    parts.log = services.log;
-    standbys = std::make_shared<standby_set>(strand, options_.workers.standby, std::move(parts));
-    services.launcher = standbys;
-  }
   // The run owns them: they may hold on to the context, which this object may outlive.
   detail::agent_run run(strand, options_.workers, std::exchange(options_.rendezvous, nullptr),
-                        std::move(services), std::move(standbys),
-                        std::exchange(options_.notice, {}), std::exchange(options_.meeting, {}));
+                        std::move(services), std::exchange(options_.notice, {}),
+                        std::exchange(options_.meeting, {}), options_.job_may_grow);
   const detail::inbox_closer closer{inbox_};
   inbox_->open(strand, [&run](const detail::agent_request& request) {
     std::visit([&](const auto& content) { run.take(content); }, request);

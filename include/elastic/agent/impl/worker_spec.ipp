@@ -44,9 +44,6 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
   demand(spec.max_restarts >= 0,
          fmt::format("max_restarts is {}: 0 or more is allowed", spec.max_restarts));
   validate(spec.restart);
-  validate(spec.standby);
-  demand(!spec.standby.enabled || !spec.function,
-         "workers that run a function have no standbys: these are Python interpreters");
   validate(spec.logs, spec.nproc_per_node, spec.log_dir != "/dev/null");
   detail::line_template{spec.log_line_prefix_template};
   demand(spec.shutdown_timeout >= duration::zero(), "shutdown_timeout must not be negative");

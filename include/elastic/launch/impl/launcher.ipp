@@ -189,7 +189,7 @@ inline std::unique_ptr<local_agent> make_agent(const launch_config& config, agen
   }
   if (services.monitor) parameters.meter = detail::measure_stores(*services.monitor);
   options.meeting = detail::meeting_of(parameters);
-  if (parameters.min_nodes < parameters.max_nodes) workers.standby.job_may_grow = true;
+  options.job_may_grow = parameters.min_nodes < parameters.max_nodes;
   options.rendezvous = backends.make(parameters);
   if (!services.events) {
     services.events = event_handler_registry().make(config.event_log_handler);

@@ -118,12 +118,13 @@ ELASTIC_DECL void agent_journal::note_round(const rendezvous_round& round,
 
 ELASTIC_DECL void agent_journal::note_workers(const rendezvous_round& round,
                                               const assigned_ranks& ranks,
-                                              const standby_set* standbys, time_point began) {
+                                              const std::optional<worker_starts>& starts,
+                                              time_point began) {
   job_event event = about_ranks(job_event_kind::workers_started, round, ranks, began);
   for (const worker& entry : group_.workers()) event.pids.push_back(entry.pid);
-  if (standbys) {
-    event.count = static_cast<std::int64_t>(standbys->starts().warm);
-    event.reason = standbys->starts().text();
+  if (starts) {
+    event.count = static_cast<std::int64_t>(starts->warm);
+    event.reason = starts->text();
   }
   journal_.record(std::move(event));
 }

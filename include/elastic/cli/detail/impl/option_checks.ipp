@@ -149,7 +149,7 @@ inline void check_node_check(const given_options& options, const worker_spec& wo
 }
 
 inline void check_standby(const given_options& options, const option_target& target) {
-  if (target.config.job.workers.standby.enabled) {
+  if (target.config.keeps_standbys) {
     if (!target.no_python || target.run_path) return;
     refuse_options("--warm-standby and --no-python exclude each other: only Python has standbys");
   }

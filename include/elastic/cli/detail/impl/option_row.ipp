@@ -8,7 +8,7 @@
 #include <elastic/agent/log_options.hpp>
 #include <elastic/agent/node_check.hpp>
 #include <elastic/agent/restart_terms.hpp>
-#include <elastic/agent/standby/warm_standby.hpp>
+#include <elastic/python/warm_standby.hpp>
 #include <elastic/base/assert.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/cli/detail/option_documents.hpp>
@@ -282,8 +282,7 @@ inline std::vector<option_row> make_option_rows() {
            "While the workers run, keep for each a Python interpreter that has imported already "
            "and waits, so that after a failure the script begins at once. It takes the memory "
            "of these interpreters.",
-       .type = flag_type(
-           in_job(&launch_config::workers, &worker_spec::standby, &warm_standby::enabled)),
+       .type = flag_type(in_config(&program_config::keeps_standbys)),
        .is_own = true},
       {.names = "--preload",
        .value = "MODULES|auto",
@@ -298,8 +297,7 @@ inline std::vector<option_row> make_option_rows() {
        .value = "SECONDS",
        .heading = heading_failure,
        .help = "How long after the workers' start they are made, one after the other.",
-       .type = seconds_type(
-           in_job(&launch_config::workers, &worker_spec::standby, &warm_standby::delay)),
+       .type = seconds_type(in_config(&program_config::standby, &warm_standby::delay)),
        .is_own = true},
       {.names = "--shutdown-timeout",
        .value = "SECONDS",

@@ -5,7 +5,7 @@
 #include <elastic/cli/detail/single_option_types.hpp>
 
 #include <elastic/agent/detail/line_template.hpp>
-#include <elastic/agent/standby/warm_standby.hpp>
+#include <elastic/python/warm_standby.hpp>
 #include <elastic/base/detail/nearest_name.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
@@ -284,7 +284,7 @@ ELASTIC_DECL option_type modules_type() {
     } catch (const error& refusal) {
       throw error(errc::invalid_argument, fmt::format("{}: {}", option.source, refusal.what()));
     }
-    target.config.job.workers.standby.modules = std::move(terms.modules);
+    target.config.standby.modules = std::move(terms.modules);
   };
   return type;
 }

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/worker_starts.hpp>
+#include <elastic/base/asio.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/process/exit_status.hpp>
+#include <elastic/process/process_launcher.hpp>
+#include <elastic/process/process_spec.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace elastic {
+
+/// What an agent lends its extension until `close` has returned. Everything is set.
+struct agent_extension_context {
+  asio::any_io_executor strand;
+  /// Starts workers without the extension.
+  std::shared_ptr<process_launcher> launcher;
+  std::shared_ptr<time_source> time;
+  logger log;
+  /// The job may run with fewer nodes than can take part (`agent_options::job_may_grow`).
+  bool job_may_grow = false;
+  /// The processes of the first attempt. What only its round decides, such as ranks, is missing.
+  std::function<std::vector<process_spec>()> first_workers;
+  /// To be called when a process of the extension has ended and the extension has not ended it. If
+  /// the kernel killed it for want of memory, that is no evidence about the workers.
+  std::function<void(const exit_status&)> process_ended;
+};
+
+/// What an opt-in module adds to an agent, in the places where it may act: processes that are made
+/// before workers need them, for example (`add_warm_standbys`). Each function does nothing unless
+/// it is overridden. One object serves one agent.
+///
+/// Errors: what a task throws ends the run, as an error of the agent.
+/// Cancellation: the agent cancels each task, by all types, when it goes on.
+/// Thread-safety: the agent calls everything on its strand.
+class agent_extension {
+ public:
+  agent_extension() = default;
+  agent_extension(const agent_extension&) = delete;
+  agent_extension& operator=(const agent_extension&) = delete;
+  virtual ~agent_extension() = default;
+
+  /// Called first, and once.
+  /// Result: what starts the workers: `context.launcher`, or a launcher in front of it.
+  ELASTIC_DECL virtual std::shared_ptr<process_launcher> open(agent_extension_context context);
+
+  /// How long this node waits for `until_ready` before it meets the others.
+  ELASTIC_DECL virtual duration join_delay();
+
+  /// The round is to end, and the workers are well.
+  /// Result: how long they go on at most, until `until_ready`.
+  ELASTIC_DECL virtual duration stop_delay(const rendezvous_change& change);
+
+  /// Awaited beside `prepare_attempt` or `beside_workers`, within one of the two delays.
+  ELASTIC_DECL virtual task<void> until_ready();
+
+  /// Awaited while no worker runs: as this node waits for others, or for a restart.
+  ELASTIC_DECL virtual task<void> prepare_attempt();
+
+  /// Workers are started from now on.
+  ELASTIC_DECL virtual void begin_attempt();
+
+  /// All workers of the attempt have been started.
+  /// Result: how; none if the extension takes no part in that.
+  ELASTIC_DECL virtual std::optional<worker_starts> starts() const;
+
+  /// Awaited while workers run.
+  /// @param may_restart  whether another attempt can follow
+  ELASTIC_DECL virtual task<void> beside_workers(bool may_restart);
+
+  /// The workers are about to be stopped, to be started again.
+  ELASTIC_DECL virtual void end_attempt();
+
+  /// Called last, after the workers have ended. When it returns, nothing of the extension runs, and
+  /// it uses nothing of the context.
+  ELASTIC_DECL virtual task<void> close();
+};
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/agent/impl/agent_extension.ipp>
+#endif

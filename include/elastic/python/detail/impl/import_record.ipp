@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/python/detail/import_record.hpp>
+
+#include <elastic/python/detail/import_recorder.hpp>
+#include <elastic/python/detail/stored_archive.hpp>
+#include <elastic/contract/environment.hpp>
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+/// How other processes of the same user find a descriptor of this one.
+inline std::string path_of_own(int descriptor) {
+  return fmt::format("/proc/{}/fd/{}", ::getpid(), descriptor);
+}
+
+ELASTIC_DECL import_record::import_record()
+    : memory_(::memfd_create("elastic-imports", MFD_CLOEXEC)),
+      archive_(::memfd_create("elastic-recorder", MFD_CLOEXEC)) {
+  const std::string archive =
+      stored_archive("sitecustomize.py", std::string(import_recorder) + import_recorder_start);
+  const auto size = static_cast<ssize_t>(archive.size());
+  if (memory_ && archive_ && ::write(archive_.get(), archive.data(), archive.size()) == size) {
+    return;
+  }
+  memory_.reset();
+}
+
+ELASTIC_DECL std::string import_record::text() const {
+  std::string bytes(largest, '\0');
+  const ssize_t size = memory_ ? ::pread(memory_.get(), bytes.data(), bytes.size(), 0) : 0;
+  bytes.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+  return bytes;
+}
+
+ELASTIC_DECL std::size_t import_record::size() const {
+  struct stat status{};
+  if (!memory_ || ::fstat(memory_.get(), &status) != 0) return 0;
+  return std::min(static_cast<std::size_t>(status.st_size), largest);
+}
+
+ELASTIC_DECL std::string import_record::place() const {
+  struct stat status{};
+  if (!memory_ || ::fstat(memory_.get(), &status) != 0) return {};
+  return fmt::format("{}:{}", status.st_ino, path_of_own(memory_.get()));
+}
+
+ELASTIC_DECL process_spec import_record::recorded(process_spec spec) const {
+  const std::string where = place();
+  if (where.empty()) return spec;
+  environment_map variables = environment_from(spec.environment);
+  const auto path = find_variable(variables, "PYTHONPATH");
+  variables["PYTHONPATH"] = path_of_own(archive_.get());
+  if (path && !path->empty()) variables["PYTHONPATH"] += ":" + *path;
+  variables["ELASTIC_IMPORTS"] = fmt::format("{}:{}", path ? 1 : 0, where);
+  spec.environment = environment_entries(variables);
+  return spec;
+}
+
+}  // namespace elastic::detail

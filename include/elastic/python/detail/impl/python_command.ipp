@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/python/detail/python_command.hpp>
+
+#include <cstddef>
+#include <string_view>
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::optional<python_command> parse_python_command(
+    const std::vector<std::string>& arguments) {
+  using kind = python_command::kind;
+  constexpr std::string_view plain = "bBdEIiOPqRsSuvx";
+  python_command command;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (!argument.starts_with('-')) {
+      if (argument.empty()) return std::nullopt;
+      command.name = argument;
+      return command;
+    }
+    command.flags.push_back(argument);
+    if (argument == "--check-hash-based-pycs") {
+      if (++i == arguments.size()) return std::nullopt;
+      command.flags.push_back(arguments[i]);
+      continue;
+    }
+    const std::size_t at = argument.find_first_not_of(plain, 1);
+    if (at == std::string::npos && argument.size() > 1) continue;
+    const char letter = at == std::string::npos ? '-' : argument[at];
+    if (letter != 'W' && letter != 'X' && letter != 'm' && letter != 'c') return std::nullopt;
+    // What follows the letter is its value, or else the next argument.
+    const bool is_apart = at + 1 == argument.size();
+    if (is_apart && ++i == arguments.size()) return std::nullopt;
+    if (letter == 'W' || letter == 'X') {
+      if (is_apart) command.flags.push_back(arguments[i]);
+      continue;
+    }
+    command.flags.back().resize(at);
+    if (command.flags.back() == "-") command.flags.pop_back();
+    command.what = letter == 'm' ? kind::module : kind::code;
+    if (letter == 'm') command.name = is_apart ? arguments[i] : argument.substr(at + 1);
+    return command;
+  }
+  return std::nullopt;
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/python/detail/standby_extension.hpp>
+
+#include <elastic/base/error.hpp>
+#include <elastic/health/detail/worker_liveness.hpp>
+#include <elastic/python/detail/planned_restart.hpp>
+#include <elastic/python/detail/standby_plan.hpp>
+
+#include <utility>
+
+namespace elastic::detail {
+
+ELASTIC_DECL standby_extension::standby_extension(warm_standby terms) : terms_(std::move(terms)) {
+  validate(terms_);
+}
+
+ELASTIC_DECL std::shared_ptr<process_launcher> standby_extension::open(
+    agent_extension_context context) {
+  if (standbys_) throw error(errc::invalid_argument, "the standbys of one agent serve no other");
+  context_ = std::move(context);
+  standby_set_services services;
+  services.launcher = context_.launcher;
+  services.time = context_.time;
+  services.log = context_.log;
+  standbys_ = std::make_shared<standby_set>(context_.strand, terms_, std::move(services));
+  standbys_->on_end(context_.process_ended);
+  return standbys_;
+}
+
+ELASTIC_DECL duration standby_extension::join_delay() {
+  if (!joins_warm()) return duration::zero();
+  context_.log.info("this node joins when its standbys are ready, at most {} s from now",
+                    standby_plan::join_patience.count());
+  return standby_plan::join_patience;
+}
+
+ELASTIC_DECL duration standby_extension::stop_delay(const rendezvous_change& change) {
+  const planned_restart plan = plan_restart(
+      {change.kind, change.grace, standbys_->missing(), standbys_->off(), change.is_pause});
+  if (plan.within == duration::zero()) {
+    context_.log.debug("the workers are stopped at once: {}", plan.reason);
+    return plan.within;
+  }
+  context_.log.info("{}: the workers go on for at most {}, since {}", change.what,
+                    worker_liveness::text_of(plan.within), plan.reason);
+  standbys_->hurry();
+  return plan.within;
+}
+
+ELASTIC_DECL task<void> standby_extension::until_ready() { return standbys_->until_ready(); }
+
+ELASTIC_DECL task<void> standby_extension::prepare_attempt() {
+  // Most rounds are met sooner, and what is made then only costs their start.
+  if (!joins_warm()) {
+    const time_point now = context_.time->now();
+    co_await context_.time->sleep_until(deadline_after(now, standby_plan::meeting_patience));
+  }
+  if (!has_begun_) standbys_->expect(context_.first_workers());
+  co_await standbys_->make_ahead();
+}
+
+ELASTIC_DECL void standby_extension::begin_attempt() {
+  has_begun_ = true;
+  standbys_->begin_attempt();
+}
+
+ELASTIC_DECL std::optional<worker_starts> standby_extension::starts() const {
+  return standbys_->starts();
+}
+
+ELASTIC_DECL task<void> standby_extension::beside_workers(bool may_restart) {
+  return standbys_->keep_warm(may_restart);
+}
+
+ELASTIC_DECL void standby_extension::end_attempt() { standbys_->check(); }
+
+ELASTIC_DECL task<void> standby_extension::close() { return standbys_->stop(); }
+
+}  // namespace elastic::detail

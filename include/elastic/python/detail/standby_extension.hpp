@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/agent_extension.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/python/standby_set.hpp>
+#include <elastic/python/warm_standby.hpp>
+
+#include <memory>
+#include <optional>
+
+namespace elastic::detail {
+
+/// The standbys of an agent: when it makes them, and when it waits for them.
+class standby_extension final : public agent_extension {
+ public:
+  ELASTIC_DECL explicit standby_extension(warm_standby terms);
+
+  ELASTIC_DECL std::shared_ptr<process_launcher> open(agent_extension_context context) override;
+  ELASTIC_DECL duration join_delay() override;
+  ELASTIC_DECL duration stop_delay(const rendezvous_change& change) override;
+  ELASTIC_DECL task<void> until_ready() override;
+  ELASTIC_DECL task<void> prepare_attempt() override;
+  ELASTIC_DECL void begin_attempt() override;
+  ELASTIC_DECL std::optional<worker_starts> starts() const override;
+  ELASTIC_DECL task<void> beside_workers(bool may_restart) override;
+  ELASTIC_DECL void end_attempt() override;
+  ELASTIC_DECL task<void> close() override;
+
+ private:
+  // No attempt has begun, and others of the job may run without this node.
+  bool joins_warm() const { return context_.job_may_grow && !has_begun_; }
+
+  warm_standby terms_;
+  agent_extension_context context_;
+  std::shared_ptr<standby_set> standbys_;
+  bool has_begun_ = false;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/python/detail/impl/standby_extension.ipp>
+#endif

@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace elastic::detail {
+
+/// A zip archive with one file, which is not compressed: what Python takes for a folder of modules.
+ELASTIC_DECL std::string stored_archive(std::string_view name, std::string_view content);
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/python/detail/impl/stored_archive.ipp>
+#endif

@@ -1,0 +1,230 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/python/detail/standby_message.hpp>
+#include <elastic/python/detail/standby_plan.hpp>
+#include <elastic/python/detail/standby_process.hpp>
+#include <elastic/agent/worker_starts.hpp>
+#include <elastic/python/warm_standby.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/base/event_flag.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/task_group.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/process/child.hpp>
+#include <elastic/process/exit_status.hpp>
+#include <elastic/process/process_launcher.hpp>
+#include <elastic/process/process_spec.hpp>
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace elastic {
+
+namespace detail {
+class import_record;
+}
+
+/// What a `standby_set` works with; launcher and time must be set.
+struct standby_set_services {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  standby_set_services() = default;
+
+  /// How workers and standbys are started.
+  std::shared_ptr<process_launcher> launcher;
+  std::shared_ptr<time_source> time;
+  logger log = {};
+  /// The bytes that processes can still take; none: nobody knows. Default: those of the machine and
+  /// of the memory cgroups (version 2) of this process.
+  std::function<std::optional<std::uint64_t>()> available_memory = {};
+  /// The bytes that a process takes; 0: nobody knows. Default: as the kernel says.
+  std::function<std::uint64_t(pid_t)> memory_of = {};
+};
+
+/// A launcher that starts a Python program a second time without its imports: while the first one
+/// runs it makes a standby for it (see `warm_standby`), which then becomes the second one.
+///
+///     auto standbys = std::make_shared<standby_set>(strand, terms, services);
+///     … a process_set or worker_group starts its processes by `standbys`, as its launcher …
+///     co_await race(watch(), standbys->keep_warm(true));   // as long as the processes run
+///     …
+///     co_await standbys->stop();
+///
+/// A process has a standby if its program is a Python interpreter (or runs one, passing all
+/// arguments on), runs a script, module or code, and inherits its standard input. Two processes
+/// that differ in nothing but the variables of an attempt share one. The script runs in no process
+/// but those that `launch` returns: what goes wrong with a standby leads to a start without it.
+///
+/// Thread-safety: one strand at a time, the one it was given.
+class standby_set final : public process_launcher {
+ public:
+  ELASTIC_DECL standby_set(const asio::any_io_executor& strand, warm_standby terms,
+                           standby_set_services services);
+  standby_set(const standby_set&) = delete;
+  standby_set& operator=(const standby_set&) = delete;
+
+  /// Kills the standbys and waits for none: see `stop`.
+  ~standby_set() override = default;
+
+  /// Starts a process: by its standby, if that is ready, else by the launcher of the services. One
+  /// line of the log says which of both, and why, unless it is the first of its kind and cold.
+  ///
+  /// Errors and cancellation: those of the launcher.
+  ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
+
+  /// What was launched until now is not what is to have standbys; what is launched next is.
+  ELASTIC_DECL void begin_attempt();
+
+  /// Makes standbys for what was launched, one after the other, and others for those that end.
+  /// @param may_restart  whether any of it can be started again; if not, none is made
+  ///
+  /// Errors: none; what goes wrong is logged. It ends by cancellation alone.
+  /// Cancellation: all types; throws `operation_aborted`. What was being made is killed, and
+  /// awaited by the next call or by `stop`; those that are ready stay.
+  ELASTIC_DECL task<void> keep_warm(bool may_restart);
+
+  /// Names processes that are to be launched for the first time, so that `make_ahead` makes
+  /// standbys for them, too. What only an attempt decides, such as ranks and sizes, does not count:
+  /// a standby that has asked for it while it imported is not used.
+  ELASTIC_DECL void expect(std::vector<process_spec> specs);
+
+  /// The same as `keep_warm` between two attempts, and before the first: makes standbys for what is
+  /// to be launched next, without a delay and all at once, since none of it runs.
+  ///
+  /// Errors, cancellation: those of `keep_warm`; one of both at a time.
+  ELASTIC_DECL task<void> make_ahead();
+
+  /// Has the `keep_warm` that is under way wait for no delay any more: what runs is soon stopped,
+  /// to be started again.
+  ELASTIC_DECL void hurry();
+
+  /// What runs is ending, to be started again: has the standbys that wait look meanwhile whether
+  /// what they imported has changed, so that `launch` need not wait for it.
+  ELASTIC_DECL void check();
+
+  /// Waits until each process that was launched last has a standby, or none is made before a delay
+  /// has passed or at all.
+  ///
+  /// To be awaited beside `keep_warm` or `make_ahead`, which make them.
+  /// Errors: none. Cancellation: all types; throws `operation_aborted`.
+  ELASTIC_DECL task<void> until_ready();
+
+  /// Ends every standby and waits until nothing of them is left, for one that the kernel cannot
+  /// end at most `limits::standby_end`.
+  ///
+  /// Errors: none. Cancellation: all types; throws `operation_aborted`; call it again.
+  ELASTIC_DECL task<void> stop();
+
+  /// Has `callback`, which must not throw, called when a standby has ended that was not ended by
+  /// this: for example, one that the kernel kills for lack of memory.
+  void on_end(std::function<void(const exit_status&)> callback) { on_end_ = std::move(callback); }
+
+  /// How many standbys wait.
+  ELASTIC_DECL std::size_t ready() const;
+
+  /// How many processes have none, of those that were launched last or are expected.
+  std::size_t missing() const { return slots_.size() - ready(); }
+
+  /// Why no more standbys are made; none if they are.
+  const std::optional<std::string>& off() const { return plan_.off(); }
+
+  /// How the processes of this attempt were started.
+  const worker_starts& starts() const { return starts_; }
+
+ private:
+  using standby_pointer = std::shared_ptr<detail::standby_process>;
+
+  /// A process that was launched, and its standby.
+  struct slot {
+    process_spec spec;
+    /// Null: there is none that is ready.
+    standby_pointer standby;
+    /// What that was made for.
+    process_spec made_for;
+    /// What the process imports; null: that is not noted.
+    std::shared_ptr<detail::import_record> record;
+    /// How much of it the standby knows.
+    std::size_t known_bytes = 0;
+    /// The process.
+    pid_t pid = 0;
+    /// It was launched in this attempt, or is expected.
+    bool is_used = true;
+    bool was_launched = false;
+    /// Its standby is watched.
+    bool is_watched = false;
+  };
+
+  /// Ends a standby that is not to be used, on each way out of what works with it.
+  struct discarder {
+    standby_set& set;
+    standby_pointer standby;
+    ~discarder() { set.discard(std::move(standby)); }
+  };
+
+  ELASTIC_DECL static std::string name_of(const process_spec& spec);
+  ELASTIC_DECL void discard(standby_pointer standby);
+  ELASTIC_DECL void discard_unused();
+  ELASTIC_DECL task<void> end_discarded();
+  ELASTIC_DECL task<void> keep(bool may_restart);
+  ELASTIC_DECL task<void> make_forever(bool may_restart, task_group& watches);
+  ELASTIC_DECL task<void> watch(std::string key, standby_pointer standby);
+  ELASTIC_DECL task<std::string> end_of(standby_pointer standby);
+  ELASTIC_DECL task<void> make_next(bool may_restart);
+  ELASTIC_DECL task<void> make(std::string key);
+  ELASTIC_DECL task<void> make_missing();
+  ELASTIC_DECL detail::standby_view look(bool may_restart, std::string& key) const;
+  ELASTIC_DECL std::uint64_t size_of_one() const;
+  ELASTIC_DECL void end_for_memory(const std::string& reason);
+  ELASTIC_DECL void note_end();
+  ELASTIC_DECL void note_pid(const std::string& key, pid_t pid);
+  ELASTIC_DECL void note_refusal(const std::string& reason, bool has_record);
+  ELASTIC_DECL task<bool> make_in(std::string key);
+
+  // Whether a standby of this interpreter would wait: one that runs no script does.
+  ELASTIC_DECL task<bool> is_waiting_kind(process_spec spec);
+  ELASTIC_DECL task<detail::standby_message> first_message(detail::standby_process& standby,
+                                                           duration within);
+  ELASTIC_DECL std::string modules_text() const;
+
+  // Result: why it did not become the process; empty: it did.
+  ELASTIC_DECL task<std::string> hand_over(detail::standby_process& standby, process_spec from,
+                                           process_spec to, std::string record_place);
+
+  warm_standby terms_;
+  standby_set_services services_;
+  detail::standby_plan plan_;
+  int attempt_ = 0;
+  worker_starts starts_;
+  detail::standby_view::stage stage_ = detail::standby_view::stage::work;
+  time_point launched_;
+  /// By what they have in common with their standbys.
+  std::map<std::string, slot> slots_;
+  std::vector<standby_pointer> discarded_;
+  bool is_off_noted_ = false;
+  /// The memory that the largest standby took; 0: there was none.
+  std::uint64_t largest_ = 0;
+  bool is_short_noted_ = false;
+  /// Standbys import what workers have imported later.
+  bool uses_records_ = true;
+  event_flag changed_;
+  /// None is made.
+  event_flag settled_;
+  std::function<void(const exit_status&)> on_end_;
+};
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/python/impl/standby_set.ipp>
+#endif

@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// When an agent calls its extension, and what the extension can hold up.
+
+#include <elastic/agent/agent_extension.hpp>
+#include <elastic/base/race.hpp>
+#include <support/agent_stage.hpp>
+#include <support/catch.hpp>
+#include <support/manual_time.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace elastic {
+namespace {
+
+namespace agent_extension_test {
+
+using namespace std::chrono_literals;
+using test::agent_stage;
+
+/// Notes its calls beside those of launcher and rendezvous.
+class recorder final : public agent_extension {
+ public:
+  explicit recorder(std::shared_ptr<std::vector<std::string>> record) : notes(std::move(record)) {}
+
+  std::shared_ptr<process_launcher> open(agent_extension_context lent) override {
+    context = std::move(lent);
+    notes->push_back("open");
+    return context.launcher;
+  }
+  duration join_delay() override { return join; }
+  duration stop_delay(const rendezvous_change&) override { return stop; }
+  task<void> until_ready() override {
+    notes->push_back("wait");
+    co_await context.time->sleep_until(ready_at);
+  }
+  task<void> prepare_attempt() override {
+    notes->push_back("prepare");
+    if (fails_to_prepare) throw std::runtime_error("the extension is broken");
+    co_return;
+  }
+  void begin_attempt() override { notes->push_back("begin"); }
+  std::optional<worker_starts> starts() const override {
+    worker_starts counted;
+    counted.warm = 2;
+    return counted;
+  }
+  task<void> beside_workers(bool may_restart) override {
+    notes->push_back(may_restart ? "beside workers" : "beside the last workers");
+    co_return;
+  }
+  void end_attempt() override { notes->push_back("end of attempt"); }
+  task<void> close() override {
+    notes->push_back("closed");
+    co_return;
+  }
+
+  std::shared_ptr<std::vector<std::string>> notes;
+  agent_extension_context context;
+  duration join = duration::zero();
+  duration stop = duration::zero();
+  time_point ready_at = time_point::max();
+  bool fails_to_prepare = false;
+};
+
+struct extended_stage : agent_stage {
+  explicit extended_stage(test::manual_time& clock) : agent_stage(clock) {
+    workers.nproc_per_node = 1;
+    workers.max_restarts = 1;
+    extension = added;
+  }
+  std::shared_ptr<recorder> added = std::make_shared<recorder>(launcher->notes);
+};
+
+TIME_TEST("agent_extension: the agent calls it around each attempt", "[agent]") {
+  extended_stage stage(time);
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(0).exit(1);
+  co_await stage.quiet();
+  stage.worker(1).exit(0);
+  co_await stage.end();
+  CHECK(stage.story() ==
+        "open, round 0, prepare, begin, start 0, beside workers, end 0: exit code 1, "
+        "end of attempt, gone 0, round 1, prepare, begin, start 1, beside the last workers, "
+        "end 1: exit code 0, gone 1, closed, close, shutdown");
+  CHECK(stage.result().state == worker_state::succeeded);
+  CHECK(stage.result().starts.warm == 4);
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent_extension: it lends what the agent works with", "[agent]") {
+  extended_stage stage(time);
+  stage.job_may_grow = true;
+  stage.start();
+  co_await stage.quiet();
+  const agent_extension_context& context = stage.added->context;
+  CHECK(context.job_may_grow);
+  CHECK(context.launcher == stage.launcher);
+  const std::vector<process_spec> expected = context.first_workers();
+  REQUIRE(expected.size() == 1);
+  CHECK(expected[0].program == stage.workers.program);
+  stage.worker(0).exit(0);
+  co_await stage.end();
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent_extension: it delays the first round until it is ready, or for its time",
+          "[agent]") {
+  extended_stage stage(time);
+  stage.added->join = 10s;
+  duration waited = 10s;
+  SECTION("ready") {
+    waited = 4s;
+    stage.added->ready_at = time.now() + waited;
+  }
+  SECTION("not ready in time") {}
+  stage.start();
+  co_await stage.pass(waited - 1ms);
+  CHECK(stage.launcher->started.empty());
+  co_await stage.pass(1ms);
+  co_await stage.quiet();
+  REQUIRE(stage.launcher->started.size() == 1);
+  stage.worker(0).exit(1);
+  co_await stage.quiet();
+  // A restart does not wait.
+  REQUIRE(stage.launcher->started.size() == 2);
+  stage.worker(1).exit(0);
+  co_await stage.end();
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent_extension: it delays the stop of workers that are well", "[agent]") {
+  extended_stage stage(time);
+  stage.added->stop = 10s;
+  stage.start();
+  co_await stage.quiet();
+  stage.rendezvous->change();
+  co_await stage.pass(10s - 1ms);
+  CHECK(stage.worker(0).running());
+  SECTION("for its time") { co_await stage.pass(1ms); }
+  SECTION("until a stop is requested") { stage.agent().stop({}); }
+  co_await stage.quiet();
+  CHECK_FALSE(stage.worker(0).running());
+  if (stage.launcher->started.size() == 2) stage.worker(1).exit(0);
+  co_await stage.end();
+  CHECK(stage.is_clean());
+}
+
+TIME_TEST("agent_extension: its error ends the run, and it is closed", "[agent]") {
+  extended_stage stage(time);
+  stage.added->fails_to_prepare = true;
+  stage.rendezvous->hold_at = 0;
+  stage.start();
+  co_await stage.end();
+  CHECK(stage.failure_text() == "the extension is broken");
+  CHECK(stage.story() == "open, round 0, prepare, closed, shutdown");
+}
+
+}  // namespace agent_extension_test
+
+}  // namespace
+}  // namespace elastic
