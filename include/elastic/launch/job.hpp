@@ -33,10 +33,10 @@ class local_agent;
 class job {
  public:
   /// @param executor  where the job runs, on a strand of its own; it may be a thread pool's
-  /// @param backends  the rendezvous backends to choose from
   ///
   /// Errors: those of `make_agent`.
   ELASTIC_DECL job(asio::any_io_executor executor, named<launch_config> config);
+  /// The same with services of one's own, and with further rendezvous backends to choose from.
   ELASTIC_DECL job(asio::any_io_executor executor, named<launch_config> config,
                    named<agent_services> services, const rendezvous_registry& backends = {});
   ELASTIC_DECL ~job();
