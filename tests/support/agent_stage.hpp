@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/agent_extension.hpp>
 #include <elastic/agent/local_agent.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/task.hpp>
@@ -102,7 +103,7 @@ class agent_stage {
   std::shared_ptr<worker_observer> observer;
   std::shared_ptr<job_journal> journal = std::make_shared<job_journal>(job_journal_options{});
   std::shared_ptr<output_recorder> console_err = std::make_shared<output_recorder>();
-  std::shared_ptr<agent_extension> extension;
+  agent_extension_factory extension;
   bool job_may_grow = false;
   /// Emits into the coroutine that runs the agent.
   asio::cancellation_signal cancel;

@@ -20,7 +20,7 @@
 
 namespace elastic {
 
-/// What an agent lends its extension until `close` has returned. Everything is set.
+/// What an agent lends its extension. Everything is set.
 struct agent_extension_context {
   asio::any_io_executor strand;
   /// Starts workers without the extension.
@@ -30,6 +30,7 @@ struct agent_extension_context {
   /// The job may run with fewer nodes than can take part (`agent_options::job_may_grow`).
   bool job_may_grow = false;
   /// The processes of the first attempt. What only its round decides, such as ranks, is missing.
+  /// Not to be called before the extension is made.
   std::function<std::vector<process_spec>()> first_workers;
   /// To be called when a process of the extension has ended and the extension has not ended it. If
   /// the kernel killed it for want of memory, that is no evidence about the workers.
@@ -38,7 +39,8 @@ struct agent_extension_context {
 
 /// What an opt-in module adds to an agent, in the places where it may act: processes that are made
 /// before workers need them, for example (`add_warm_standbys`). Each function does nothing unless
-/// it is overridden. One object serves one agent.
+/// it is overridden. The run of an agent makes one object and owns it: if the executor's context is
+/// destroyed while the agent runs, the object is destroyed without `close`.
 ///
 /// Errors: what a task throws ends the run, as an error of the agent.
 /// Cancellation: the agent cancels each task, by all types, when it goes on.
@@ -51,8 +53,8 @@ class agent_extension {
   virtual ~agent_extension() = default;
 
   /// Called first, and once.
-  /// Result: what starts the workers: `context.launcher`, or a launcher in front of it.
-  ELASTIC_DECL virtual std::shared_ptr<process_launcher> open(agent_extension_context context);
+  /// Result: what starts the workers: a launcher in front of `context.launcher`; null: that one.
+  ELASTIC_DECL virtual std::shared_ptr<process_launcher> launcher();
 
   /// How long this node waits for `until_ready` before it meets the others.
   ELASTIC_DECL virtual duration join_delay();
@@ -81,8 +83,7 @@ class agent_extension {
   /// The workers are about to be stopped, to be started again.
   ELASTIC_DECL virtual void end_attempt();
 
-  /// Called last, after the workers have ended. When it returns, nothing of the extension runs, and
-  /// it uses nothing of the context.
+  /// Called last, after the workers have ended. When it returns, nothing of the extension runs.
   ELASTIC_DECL virtual task<void> close();
 };
 

@@ -14,6 +14,7 @@
 #include <elastic/telemetry/worker_observer.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,10 +22,15 @@
 namespace elastic {
 
 class agent_extension;
+struct agent_extension_context;
 class job_journal;
 class job_monitor;
 class logs_specs;
 class output_tails;
+
+/// Makes the agent_extension of one run of an agent, on the agent's strand.
+using agent_extension_factory =
+    std::function<std::unique_ptr<agent_extension>(agent_extension_context)>;
 
 /// What an agent works with, each replaceable: a null pointer means the default.
 struct agent_services {
@@ -68,14 +74,14 @@ struct agent_services {
   /// Where the agent shows the output that it copies. Default: stdout and stderr of this process.
   std::shared_ptr<output_sink> console_out = {};
   std::shared_ptr<output_sink> console_err = {};
-  /// What an opt-in module adds to the agent. Default: nothing.
-  std::shared_ptr<agent_extension> extension = {};
+  /// Makes what an opt-in module adds to the agent. Default: nothing is added.
+  agent_extension_factory extension = {};
   /// Default: silent.
   logger log = {};
 };
 
 /// Fills in a default for each empty service that an agent needs: the launchers, the time, the
-/// journal, the extension and the consoles. Optional services stay empty.
+/// journal and the consoles. Optional services stay empty.
 /// @param strand  the executor of the agent or worker_group that is to use them
 ELASTIC_DECL agent_services complete(agent_services services, const asio::any_io_executor& strand);
 

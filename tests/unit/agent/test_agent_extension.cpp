@@ -25,58 +25,68 @@ namespace agent_extension_test {
 using namespace std::chrono_literals;
 using test::agent_stage;
 
+/// How the extension behaves, and what has become of it.
+struct script {
+  std::shared_ptr<std::vector<std::string>> notes;
+  agent_extension_context context = {};
+  duration join = duration::zero();
+  duration stop = duration::zero();
+  time_point ready_at = time_point::max();
+  bool fails_to_prepare = false;
+  bool fails_to_close = false;
+  int alive = 0;
+};
+
 /// Notes its calls beside those of launcher and rendezvous.
 class recorder final : public agent_extension {
  public:
-  explicit recorder(std::shared_ptr<std::vector<std::string>> record) : notes(std::move(record)) {}
+  explicit recorder(std::shared_ptr<script> plan) : plan_(std::move(plan)) { ++plan_->alive; }
+  ~recorder() override { --plan_->alive; }
 
-  std::shared_ptr<process_launcher> open(agent_extension_context lent) override {
-    context = std::move(lent);
-    notes->push_back("open");
-    return context.launcher;
-  }
-  duration join_delay() override { return join; }
-  duration stop_delay(const rendezvous_change&) override { return stop; }
+  duration join_delay() override { return plan_->join; }
+  duration stop_delay(const rendezvous_change&) override { return plan_->stop; }
   task<void> until_ready() override {
-    notes->push_back("wait");
-    co_await context.time->sleep_until(ready_at);
+    note("wait");
+    co_await plan_->context.time->sleep_until(plan_->ready_at);
   }
   task<void> prepare_attempt() override {
-    notes->push_back("prepare");
-    if (fails_to_prepare) throw std::runtime_error("the extension is broken");
+    note("prepare");
+    if (plan_->fails_to_prepare) throw std::runtime_error("the extension is broken");
     co_return;
   }
-  void begin_attempt() override { notes->push_back("begin"); }
+  void begin_attempt() override { note("begin"); }
   std::optional<worker_starts> starts() const override {
     worker_starts counted;
     counted.warm = 2;
     return counted;
   }
   task<void> beside_workers(bool may_restart) override {
-    notes->push_back(may_restart ? "beside workers" : "beside the last workers");
+    note(may_restart ? "beside workers" : "beside the last workers");
     co_return;
   }
-  void end_attempt() override { notes->push_back("end of attempt"); }
+  void end_attempt() override { note("end of attempt"); }
   task<void> close() override {
-    notes->push_back("closed");
+    note("closed");
+    if (plan_->fails_to_close) throw std::runtime_error("the extension is stuck");
     co_return;
   }
 
-  std::shared_ptr<std::vector<std::string>> notes;
-  agent_extension_context context;
-  duration join = duration::zero();
-  duration stop = duration::zero();
-  time_point ready_at = time_point::max();
-  bool fails_to_prepare = false;
+ private:
+  void note(const std::string& call) { plan_->notes->push_back(call); }
+
+  std::shared_ptr<script> plan_;
 };
 
 struct extended_stage : agent_stage {
   explicit extended_stage(test::manual_time& clock) : agent_stage(clock) {
     workers.nproc_per_node = 1;
     workers.max_restarts = 1;
-    extension = added;
+    extension = [plan = plan](agent_extension_context context) {
+      plan->context = std::move(context);
+      return std::make_unique<recorder>(plan);
+    };
   }
-  std::shared_ptr<recorder> added = std::make_shared<recorder>(launcher->notes);
+  std::shared_ptr<script> plan = std::make_shared<script>(script{launcher->notes});
 };
 
 TIME_TEST("agent_extension: the agent calls it around each attempt", "[agent]") {
@@ -88,11 +98,12 @@ TIME_TEST("agent_extension: the agent calls it around each attempt", "[agent]") 
   stage.worker(1).exit(0);
   co_await stage.end();
   CHECK(stage.story() ==
-        "open, round 0, prepare, begin, start 0, beside workers, end 0: exit code 1, "
+        "round 0, prepare, begin, start 0, beside workers, end 0: exit code 1, "
         "end of attempt, gone 0, round 1, prepare, begin, start 1, beside the last workers, "
         "end 1: exit code 0, gone 1, closed, close, shutdown");
   CHECK(stage.result().state == worker_state::succeeded);
   CHECK(stage.result().starts.warm == 4);
+  CHECK(stage.plan->alive == 0);
   CHECK(stage.is_clean());
 }
 
@@ -101,7 +112,7 @@ TIME_TEST("agent_extension: it lends what the agent works with", "[agent]") {
   stage.job_may_grow = true;
   stage.start();
   co_await stage.quiet();
-  const agent_extension_context& context = stage.added->context;
+  const agent_extension_context& context = stage.plan->context;
   CHECK(context.job_may_grow);
   CHECK(context.launcher == stage.launcher);
   const std::vector<process_spec> expected = context.first_workers();
@@ -115,11 +126,11 @@ TIME_TEST("agent_extension: it lends what the agent works with", "[agent]") {
 TIME_TEST("agent_extension: it delays the first round until it is ready, or for its time",
           "[agent]") {
   extended_stage stage(time);
-  stage.added->join = 10s;
+  stage.plan->join = 10s;
   duration waited = 10s;
   SECTION("ready") {
     waited = 4s;
-    stage.added->ready_at = time.now() + waited;
+    stage.plan->ready_at = time.now() + waited;
   }
   SECTION("not ready in time") {}
   stage.start();
@@ -139,7 +150,7 @@ TIME_TEST("agent_extension: it delays the first round until it is ready, or for 
 
 TIME_TEST("agent_extension: it delays the stop of workers that are well", "[agent]") {
   extended_stage stage(time);
-  stage.added->stop = 10s;
+  stage.plan->stop = 10s;
   stage.start();
   co_await stage.quiet();
   stage.rendezvous->change();
@@ -156,12 +167,26 @@ TIME_TEST("agent_extension: it delays the stop of workers that are well", "[agen
 
 TIME_TEST("agent_extension: its error ends the run, and it is closed", "[agent]") {
   extended_stage stage(time);
-  stage.added->fails_to_prepare = true;
+  stage.plan->fails_to_prepare = true;
   stage.rendezvous->hold_at = 0;
   stage.start();
   co_await stage.end();
   CHECK(stage.failure_text() == "the extension is broken");
-  CHECK(stage.story() == "open, round 0, prepare, closed, shutdown");
+  CHECK(stage.story() == "round 0, prepare, closed, shutdown");
+}
+
+TIME_TEST("agent_extension: if it cannot be closed, the job ends for the other nodes all the same",
+          "[agent]") {
+  extended_stage stage(time);
+  stage.plan->fails_to_close = true;
+  stage.start();
+  co_await stage.quiet();
+  stage.worker(0).exit(0);
+  co_await stage.end();
+  CHECK(stage.failure_text() == "the extension is stuck");
+  CHECK(stage.story() ==
+        "round 0, prepare, begin, start 0, beside workers, end 0: exit code 0, gone 0, closed, "
+        "close, shutdown");
 }
 
 }  // namespace agent_extension_test

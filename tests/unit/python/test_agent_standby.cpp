@@ -47,6 +47,23 @@ TEST_CASE("warm_standby: an agent has the standbys of one set of terms", "[stand
   CHECK_FALSE(others.extension);
 }
 
+TIME_TEST("warm_standby: the services of an agent serve the next one, too", "[agent][standby]") {
+  std::optional<agent_stage> stage;
+  agent_services services;
+  add_warm_standbys(services, warm_standby());
+  for (int run = 0; run < 2; ++run) {
+    stage.emplace(time);
+    stage->workers.nproc_per_node = 1;
+    stage->extension = services.extension;
+    stage->start();
+    co_await stage->quiet();
+    stage->worker(0).exit(0);
+    co_await stage->end();
+    CHECK(stage->result().starts.all() == 1);
+    CHECK(stage->is_clean());
+  }
+}
+
 TEST_CASE("planned_restart: who waits for standbys, and how long", "[agent][standby]") {
   struct row {
     change_kind change;

@@ -6,10 +6,7 @@
 
 namespace elastic {
 
-ELASTIC_DECL std::shared_ptr<process_launcher> agent_extension::open(
-    agent_extension_context context) {
-  return context.launcher;
-}
+ELASTIC_DECL std::shared_ptr<process_launcher> agent_extension::launcher() { return nullptr; }
 
 ELASTIC_DECL duration agent_extension::join_delay() { return duration::zero(); }
 

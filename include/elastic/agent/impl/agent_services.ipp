@@ -4,7 +4,6 @@
 
 #include <elastic/agent/agent_services.hpp>
 
-#include <elastic/agent/agent_extension.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/observe/job_journal.hpp>
 #include <elastic/process/console_output.hpp>
@@ -47,7 +46,6 @@ ELASTIC_DECL agent_services complete(agent_services services, const asio::any_io
   if (!services.hook_launcher) {
     services.hook_launcher = detail::make_guarded_launcher(services, strand);
   }
-  if (!services.extension) services.extension = std::make_shared<agent_extension>();
   if (!services.console_out) services.console_out = make_console_writer(strand, STDOUT_FILENO);
   if (!services.console_err) services.console_err = make_console_writer(strand, STDERR_FILENO);
   return services;

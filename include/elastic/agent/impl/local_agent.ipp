@@ -70,8 +70,8 @@ class agent_run {
         meeting_(std::move(meeting)),
         rendezvous_(std::move(rendezvous)),
         job_may_grow_(job_may_grow),
-        extension_(services.extension),
-        services_(open_extension(strand, std::move(services))),
+        extension_(make_extension(strand, services)),
+        services_(by_extension(std::move(services))),
         log_(services_.log),
         strand_(strand),
         time_(*services_.time),
@@ -186,8 +186,9 @@ class agent_run {
   }
 
  private:
-  /// Result: the services, whose launcher is what the extension starts workers by.
-  agent_services open_extension(asio::any_io_executor strand, agent_services services) {
+  std::unique_ptr<agent_extension> make_extension(asio::any_io_executor strand,
+                                                  const agent_services& services) {
+    if (!services.extension) return std::make_unique<agent_extension>();
     agent_extension_context context;
     context.strand = std::move(strand);
     context.launcher = services.launcher;
@@ -198,7 +199,12 @@ class agent_run {
     context.process_ended = [this](const exit_status& end) {
       if (end.signal() == SIGKILL) group_.forgive_oom_kill();
     };
-    services.launcher = extension_->open(std::move(context));
+    return services.extension(std::move(context));
+  }
+
+  /// Result: the services, with the launcher of the extension.
+  agent_services by_extension(agent_services services) {
+    if (auto launcher = extension_->launcher()) services.launcher = std::move(launcher);
     return services;
   }
 
@@ -902,7 +908,11 @@ class agent_run {
     } catch (...) {
       failure = std::current_exception();
     }
-    co_await extension_->close();
+    try {
+      co_await extension_->close();
+    } catch (...) {
+      if (!failure) failure = std::current_exception();
+    }
     attempt_.reset();
     journal_.leave_rounds();
     if (job_end_) co_await run_and_log(rendezvous_->close(*job_end_, end_reason_));
@@ -936,7 +946,7 @@ class agent_run {
   std::string meeting_;
   std::shared_ptr<rendezvous_handler> rendezvous_;
   const bool job_may_grow_;
-  std::shared_ptr<agent_extension> extension_;
+  std::unique_ptr<agent_extension> extension_;
   agent_services services_;
   /// Of all attempts; nothing is counted without an extension that takes part in them.
   worker_starts starts_;

@@ -17,9 +17,9 @@ namespace elastic::detail {
 /// The standbys of an agent: when it makes them, and when it waits for them.
 class standby_extension final : public agent_extension {
  public:
-  ELASTIC_DECL explicit standby_extension(warm_standby terms);
+  ELASTIC_DECL standby_extension(warm_standby terms, agent_extension_context context);
 
-  ELASTIC_DECL std::shared_ptr<process_launcher> open(agent_extension_context context) override;
+  std::shared_ptr<process_launcher> launcher() override { return standbys_; }
   ELASTIC_DECL duration join_delay() override;
   ELASTIC_DECL duration stop_delay(const rendezvous_change& change) override;
   ELASTIC_DECL task<void> until_ready() override;
@@ -34,7 +34,6 @@ class standby_extension final : public agent_extension {
   // No attempt has begun, and others of the job may run without this node.
   bool joins_warm() const { return context_.job_may_grow && !has_begun_; }
 
-  warm_standby terms_;
   agent_extension_context context_;
   std::shared_ptr<standby_set> standbys_;
   bool has_begun_ = false;

@@ -54,11 +54,13 @@ ELASTIC_DECL void validate(const warm_standby& terms) {
 }
 
 ELASTIC_DECL void add_warm_standbys(agent_services& services, warm_standby terms) {
-  auto standbys = std::make_shared<detail::standby_extension>(std::move(terms));
+  validate(terms);
   if (services.extension) {
     throw error(errc::invalid_argument, "the services of an agent take one extension");
   }
-  services.extension = std::move(standbys);
+  services.extension = [terms = std::move(terms)](agent_extension_context context) {
+    return std::make_unique<detail::standby_extension>(terms, std::move(context));
+  };
 }
 
 }  // namespace elastic

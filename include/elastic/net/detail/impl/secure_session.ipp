@@ -29,12 +29,13 @@ inline constexpr char handshake_record = 0x16;
 inline constexpr char record_version = 0x03;
 
 // Fatal alerts: protocol_version is the answer to what is no TLS, insufficient_security that of a
-// side without a secret. No server that has one sends the latter. OpenSSL sends user_canceled only
-// if it is told to.
+// side without a secret. No server that has one sends the latter. A server that is busy sends
+// internal_error, as OpenSSL does for want of memory.
 inline constexpr int insufficient_security = 71;
+inline constexpr int internal_error = 80;
 inline constexpr std::string_view secret_needed_record("\x15\x03\x03\x00\x02\x02\x46", 7);
 inline constexpr std::string_view no_secret_record("\x15\x03\x03\x00\x02\x02\x47", 7);
-inline constexpr std::string_view busy_record("\x15\x03\x03\x00\x02\x02\x5a", 7);
+inline constexpr std::string_view busy_record("\x15\x03\x03\x00\x02\x02\x50", 7);
 
 ELASTIC_DECL std::string_view no_secret_alert() { return no_secret_record; }
 
@@ -78,6 +79,10 @@ struct job_secret_state {
   context_pointer client;
   context_pointer server;
 };
+
+[[noreturn]] inline void throw_busy() {
+  throw error(errc::connection_failed, "the other side has no room for another handshake now");
+}
 
 [[noreturn]] inline void throw_no_openssl() {
   throw error(errc::connection_failed, "OpenSSL has no memory left, or no TLS 1.3");
@@ -294,9 +299,6 @@ ELASTIC_DECL void secure_session::check_first(std::string_view bytes) {
     alert_ = secret_needed_record;
     throw error(errc::protocol_violation, "it has no secret, and this job has one");
   }
-  if (bytes == busy_record) {
-    throw error(errc::connection_failed, "the other side has no room for another handshake now");
-  }
   if (bytes[0] == alert_record) return;
   throw error(errc::invalid_argument, std::string(peer_has_no_secret));
 }
@@ -326,7 +328,9 @@ ELASTIC_DECL void secure_session::refuse() {
     throw error(errc::protocol_violation,
                 fmt::format("it does not hold this job's secret (TLS: {})", text));
   }
-  if (ERR_GET_REASON(failure) == SSL_AD_REASON_OFFSET + insufficient_security) {
+  const int alert = ERR_GET_REASON(failure) - SSL_AD_REASON_OFFSET;
+  if (alert == internal_error) throw_busy();
+  if (alert == insufficient_security) {
     throw error(errc::invalid_argument, std::string(peer_has_no_secret));
   }
   throw error(errc::invalid_argument,

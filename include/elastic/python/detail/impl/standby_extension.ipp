@@ -4,7 +4,6 @@
 
 #include <elastic/python/detail/standby_extension.hpp>
 
-#include <elastic/base/error.hpp>
 #include <elastic/health/detail/worker_liveness.hpp>
 #include <elastic/python/detail/planned_restart.hpp>
 #include <elastic/python/detail/standby_plan.hpp>
@@ -13,21 +12,16 @@
 
 namespace elastic::detail {
 
-ELASTIC_DECL standby_extension::standby_extension(warm_standby terms) : terms_(std::move(terms)) {
-  validate(terms_);
-}
-
-ELASTIC_DECL std::shared_ptr<process_launcher> standby_extension::open(
-    agent_extension_context context) {
-  if (standbys_) throw error(errc::invalid_argument, "the standbys of one agent serve no other");
-  context_ = std::move(context);
+ELASTIC_DECL standby_extension::standby_extension(warm_standby terms,
+                                                  agent_extension_context context)
+    : context_(std::move(context)) {
   standby_set_services services;
   services.launcher = context_.launcher;
   services.time = context_.time;
   services.log = context_.log;
-  standbys_ = std::make_shared<standby_set>(context_.strand, terms_, std::move(services));
+  standbys_ =
+      std::make_shared<standby_set>(context_.strand, std::move(terms), std::move(services));
   standbys_->on_end(context_.process_ended);
-  return standbys_;
 }
 
 ELASTIC_DECL duration standby_extension::join_delay() {
