@@ -118,13 +118,6 @@ std::shared_ptr<elasticrun::chaos_monkey> make_chaos(const elastic::program_conf
                                                     [] { std::raise(SIGKILL); });
 }
 
-/// Ends what runs beside the agent, then reports the last progress.
-elastic::task<void> end(elastic::task_group& beside,
-                        std::shared_ptr<elasticrun::kubeflow_reporter> kubeflow) {
-  co_await beside.stop();
-  if (kubeflow) co_await kubeflow->finish();
-}
-
 /// Says how the job ended.
 void report(const elastic::program_config& config, const elastic::run_result& result,
             const elastic::logger& log) {
@@ -157,14 +150,13 @@ elastic::task<int> run(elastic::program_config config, elastic::logger log) {
   const std::shared_ptr<elastic::local_agent> agent =
       elastic::make_agent(config.job, services, every_backend());
 
-  elastic::task_group beside(executor);
-  beside.spawn(lean->run());
-  if (kubeflow) beside.spawn(kubeflow->run());
-  if (chaos) beside.spawn(chaos->run(*agent));
-  elastic::task<elastic::run_result> running = program.run(agent);
-  elastic::task<void> ending = end(beside, kubeflow);
-  const elastic::run_result result =
-      co_await elastic::with_cleanup(std::move(running), std::move(ending));
+  std::vector<elastic::task<void>> beside;
+  beside.push_back(lean->run());
+  // The last report goes out when the agent has ended.
+  if (kubeflow) beside.push_back(elastic::with_cleanup(kubeflow->run(), kubeflow->finish()));
+  if (chaos) beside.push_back(chaos->run(*agent));
+  elastic::task<elastic::run_result> running = program.run(agent, std::move(beside));
+  const elastic::run_result result = co_await std::move(running);
   report(config, result, log);
   co_return elastic::exit_code(result);
 }

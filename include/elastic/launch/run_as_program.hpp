@@ -15,6 +15,7 @@
 #include <elastic/rendezvous/rendezvous_registry.hpp>
 
 #include <memory>
+#include <vector>
 
 namespace elastic {
 
@@ -52,13 +53,17 @@ class program_run {
   /// is written to its end, within `limits::journal_patience`.
   ///
   /// The program_run may be destroyed before the task has ended.
+  /// @param beside  what runs beside the agent, until that has ended: then they are cancelled, by
+  ///                terminal cancellation. One that ends before stops the job, as if the caller
+  ///                had cancelled it; its error is thrown
   /// Result: that of `local_agent::run`.
   /// Errors: those of `local_agent::run`. Before the agent starts: those of `status_server`.
   /// Before a worker starts: `errc::file_access` if the directory of the drain file cannot be
   /// watched.
   /// Cancellation: as in `local_agent::run`, since every request goes to the agent. The server and
   /// the trace end in order all the same.
-  ELASTIC_DECL task<run_result> run(std::shared_ptr<local_agent> agent) const;
+  ELASTIC_DECL task<run_result> run(std::shared_ptr<local_agent> agent,
+                                    std::vector<task<void>> beside = {}) const;
 
  private:
   std::shared_ptr<const detail::program_plan> plan_;

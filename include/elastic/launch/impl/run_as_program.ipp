@@ -136,17 +136,17 @@ inline task<void> end_views(std::shared_ptr<status_server> server,
 }
 
 inline task<run_result> run_planned(std::shared_ptr<const program_plan> plan,
-                                    std::shared_ptr<local_agent> agent) {
+                                    std::shared_ptr<local_agent> agent,
+                                    std::vector<task<void>> beside) {
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   const agent_services& services = plan->services;
   const std::string& drain_file = plan->options.drain_file;
   const std::shared_ptr<status_server> server = serve_status(executor, *plan, agent);
   const std::shared_ptr<trace_file> trace = begin_trace(*plan);
-  std::vector<task<void>> watchers;
   if (!drain_file.empty()) {
-    watchers.push_back(stop_at_drain_file(drain_file, agent, services.time, services.log));
+    beside.push_back(stop_at_drain_file(drain_file, agent, services.time, services.log));
   }
-  task<run_result> running = run_watched(*agent, plan->signals, std::move(watchers));
+  task<run_result> running = run_watched(*agent, plan->signals, std::move(beside));
   task<void> ending = end_views(server, trace, services.journal);
   co_return co_await with_cleanup(std::move(running), std::move(ending));
 }
@@ -159,8 +159,9 @@ ELASTIC_DECL program_run::program_run(named<launch_config> config, named<program
 
 ELASTIC_DECL const agent_services& program_run::services() const { return plan_->services; }
 
-ELASTIC_DECL task<run_result> program_run::run(std::shared_ptr<local_agent> agent) const {
-  return detail::run_planned(plan_, std::move(agent));
+ELASTIC_DECL task<run_result> program_run::run(std::shared_ptr<local_agent> agent,
+                                               std::vector<task<void>> beside) const {
+  return detail::run_planned(plan_, std::move(agent), std::move(beside));
 }
 
 ELASTIC_DECL task<run_result> run_as_program(named<launch_config> config,
