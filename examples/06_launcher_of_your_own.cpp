@@ -3,7 +3,6 @@
 
 // A launcher of your own that takes elasticrun's options: it handles signals, watches a drain file,
 // writes a trace and serves the status page, as elasticrun does. Without arguments it runs a demo.
-//
 //   build/release/examples/06_launcher_of_your_own --status 8080 --drain-file /run/drain train.py
 
 #include <elastic/cli.hpp>
@@ -18,10 +17,9 @@
 #include <asio/io_context.hpp>
 #include <asio/use_future.hpp>
 #include <cstdio>
-
-using words = std::vector<std::string>;
-const words demo = {"--nproc-per-node", "2",  "--status", "0",  "--trace",
-                    "/dev/stdout",      "--no-python", "sh", "-c", "echo hello from rank $RANK"};
+const std::vector<std::string> demo = {"--nproc-per-node", "2", "--status", "0", "--trace",
+                                       "/dev/stdout", "--no-python", "sh", "-c",
+                                       "echo hello from rank $RANK"};
 
 // [run]
 int run(const elastic::command_line& line) {
@@ -30,7 +28,7 @@ int run(const elastic::command_line& line) {
   elastic::agent_services services;
   services.log = elastic::logger(std::make_shared<elastic::console_log>(clock), line.threshold);
   for (const std::string& warning : line.warnings) services.log.warning("{}", warning);
-  const elastic::program_config& config = line.config;
+  const auto& config = line.config;
   if (config.keeps_standbys) elastic::add_warm_standbys(services, config.standby);
   auto job = asio::co_spawn(
       context, elastic::run_as_program(config.job, config.program, services), asio::use_future);
@@ -42,15 +40,16 @@ int run(const elastic::command_line& line) {
 
 int main(int count, char** values) try {
   elastic::set_up_program();
-  const words arguments = count > 1 ? words(values + 1, values + count) : demo;
   auto facts = elastic::gather_command_line_facts();
-  facts.program = "06_launcher_of_your_own";
-  const auto parsed = elastic::parse_command_line(arguments, facts);
+  facts.program = "mine";
+  const auto parsed = elastic::parse_command_line(
+      count > 1 ? std::vector<std::string>(values + 1, values + count) : demo, facts);
   if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return elastic::leave(*exit);
   if (const auto* line = std::get_if<elastic::command_line>(&parsed)) return run(*line);
   return elastic::leave(elastic::show_version(elastic::io_choice::automatic));
 } catch (const std::exception& failure) {
-  return elastic::leave(elastic::refuse(failure.what()));
+  elastic::leave(elastic::refuse(failure.what(), "mine"));
+  return elastic::exit_code(failure);
 }
 // [/run]
 

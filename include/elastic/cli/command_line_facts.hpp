@@ -33,7 +33,8 @@ struct command_line_facts {
   std::string program = "elasticrun";
   /// The program finds out itself which of them the first argument is.
   std::vector<program_command> commands = {};
-  /// Whether the program injects the faults of --chaos; if not, it has no such option.
+  /// Whether the program injects the faults of --chaos; if not, --help leaves the option out, and
+  /// it is refused.
   bool injects_faults = false;
 };
 

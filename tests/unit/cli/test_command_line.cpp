@@ -354,7 +354,7 @@ TEST_CASE("command_line: a flag takes no value", "[cli]") {
 
 TEST_CASE("command_line: unknown options are refused, with the one that is near", "[cli]") {
   t::check_refusals({
-      {{"--nonsense", "train.py"}, "unknown option '--nonsense'; see elasticrun --help"},
+      {{"--nonsense", "train.py"}, "unknown option '--nonsense'; see --help"},
       {{"--nproc-per-nodes", "2", "train.py"}, "did you mean --nproc-per-node?"},
       {{"--nproc_per_nodes=2", "train.py"}, "did you mean --nproc-per-node?"},
       {{"--stand-alone", "train.py"}, "did you mean --standalone?"},

@@ -215,8 +215,7 @@ ELASTIC_DECL void settle_program(const given_options& options,
                     options.find(target.run_path ? "--run-path" : "--no-python")->source));
   }
   if (operands.empty() || operands[0].empty()) {
-    refuse_options(
-        "no script given; the use is: elasticrun [options] script [arguments], see --help");
+    refuse_options("no script given; the use is: [options] script [arguments], see --help");
   }
   worker_spec& workers = config.job.workers;
   config.name = operands[0];

@@ -116,6 +116,7 @@ ELASTIC_DECL std::string help_text(const command_line_facts& facts) {
   text += introduction_text;
   const char* heading = nullptr;
   for (const option_row& row : option_rows()) {
+    if (row.long_name() == "--chaos" && !facts.injects_faults) continue;
     if (row.heading != heading) text += fmt::format("\n{}:\n", row.heading);
     heading = row.heading;
     text += option_help(row);

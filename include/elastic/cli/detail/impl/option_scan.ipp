@@ -202,7 +202,7 @@ class option_scanner {
   [[noreturn]] static void refuse_unknown(std::string_view name, std::string_view nearest) {
     std::string hint(hint_for(with_dashes(name)));
     if (hint.empty() && !nearest.empty()) hint = fmt::format("did you mean {}?", nearest);
-    if (hint.empty()) hint = "see elasticrun --help for those that exist";
+    if (hint.empty()) hint = "see --help for those that exist";
     throw error(errc::invalid_argument,
                 fmt::format("unknown option {}; {}", in_quotes(name), hint));
   }
@@ -216,9 +216,8 @@ class option_scanner {
     }
     if (argument.size() == 2) refuse_unknown(argument, {});
     throw error(errc::invalid_argument,
-                fmt::format("unknown option '-{}' in {}; see elasticrun --help for those that "
-                            "exist",
-                            letter, in_quotes(argument)));
+                fmt::format("unknown option '-{}' in {}; see --help for those that exist", letter,
+                            in_quotes(argument)));
   }
 
   const std::vector<std::string>& arguments_;
