@@ -40,7 +40,7 @@ class upper_case_sink final : public output_sink {
 // [/sink]
 
 // [job]
-launch_config job(const fs::path& logs) {
+launch_config configuration(const fs::path& logs) {
   launch_config config;
   config.workers.program = "sh";
   config.workers.arguments = {"-c", "echo result of $RANK; echo remark of $RANK >&2"};
@@ -105,7 +105,7 @@ int main() {
   const fs::path logs = fs::temp_directory_path() / ("example_05_" + std::to_string(::getpid()));
   agent_services services;
   services.console_out = std::make_shared<upper_case_sink>();
-  const launch_config config = job(logs);
+  const launch_config config = configuration(logs);
 
   asio::io_context context;
   auto launched = asio::co_spawn(context, launch(config, services), asio::use_future);

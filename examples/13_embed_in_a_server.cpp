@@ -76,13 +76,13 @@ class job_server {
 
  private:
   // [job]
-  struct entry {
+  struct job_entry {
     std::string name;
     std::optional<elastic::job> job;
     std::string end;
   };
 
-  void start(entry& entry, asio::io_context& context, int workers) {
+  void start(job_entry& entry, asio::io_context& context, int workers) {
     elastic::launch_config config;
     config.workers.program = std::filesystem::read_symlink("/proc/self/exe");
     config.workers.arguments = {entry.name, std::to_string(acceptor_.local_endpoint().port())};
@@ -114,8 +114,8 @@ class job_server {
   asio::strand<asio::io_context::executor_type> strand_;
   tcp::acceptor acceptor_;
   int reports_ = 0;
-  entry short_{.name = "short"};
-  entry long_{.name = "long"};
+  job_entry short_{"short", {}, {}};
+  job_entry long_{"long", {}, {}};
 };
 
 void serve(int threads) {
