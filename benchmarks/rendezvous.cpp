@@ -90,6 +90,17 @@ task<void> take_part(elastic::c10d_rendezvous& node, counter& placed) {
   ++placed.count;
 }
 
+/// A round without this node is never complete.
+void end_if_failed(std::exception_ptr failure) {
+  if (!failure) return;
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "a node gave up: %s\n", problem.what());
+  }
+  std::_Exit(1);
+}
+
 /// Returns when what the node said before has arrived.
 task<void> settle(elastic::c10d_rendezvous& node, counter& settled) {
   co_await node.num_nodes_waiting();
@@ -118,12 +129,12 @@ int meet(const elastic::rendezvous_parameters& parameters) {
   counter settled;
   const auto join = [&] {
     all.push_back(std::make_unique<elastic::c10d_rendezvous>(parameters));
-    asio::co_spawn(context, take_part(*all.back(), placed), asio::detached);
+    asio::co_spawn(context, take_part(*all.back(), placed), end_if_failed);
   };
   for (int node = 0; node < nodes - 1; ++node) {
     join();
     context.poll_one();
-    asio::co_spawn(context, settle(*all.back(), settled), asio::detached);
+    asio::co_spawn(context, settle(*all.back(), settled), end_if_failed);
   }
   run_until(context, settled, nodes - 1);
   // Each node's second connection, which a round does not wait for, comes now.
@@ -133,7 +144,7 @@ int meet(const elastic::rendezvous_parameters& parameters) {
   run_until(context, placed, nodes);
   const double first = milliseconds_since(begin);
   begin = clock_type::now();
-  for (const auto& node : all) asio::co_spawn(context, take_part(*node, placed), asio::detached);
+  for (const auto& node : all) asio::co_spawn(context, take_part(*node, placed), end_if_failed);
   run_until(context, placed, 2 * nodes);
   print_and_exit(first, milliseconds_since(begin));
 }

@@ -65,12 +65,38 @@ TEST_CASE("tcp_store_newcomers: each has its time from its first byte on", "[sto
 
 TEST_CASE("tcp_store_newcomers: where there are too many, the oldest goes", "[store]") {
   stage at(2);
-  for (guest& each : at.guests) at.list.set(each, 0);
+  for (guest& each : at.guests) {
+    at.list.set(each, 0);
+    at.clock->elapsed += tcp_store_newcomers::head_start;
+  }
   CHECK(at.guests[0].ended == tcp_store_newcomers::problem::are_many);
   CHECK(at.guests[1].ended == tcp_store_newcomers::problem::are_many);
   CHECK_FALSE(at.guests[2].ended);
   CHECK_FALSE(at.guests[3].ended);
   CHECK(at.list.count() == 2);
+}
+
+TEST_CASE("tcp_store_newcomers: nobody displaces those that came within the last second",
+          "[store]") {
+  stage at(3);
+  for (int i = 0; i < 3; ++i) at.list.set(at.guests[i], 0);
+  SECTION("by coming") {
+    at.list.set(at.guests[3], 0);
+    CHECK(at.guests[3].ended == tcp_store_newcomers::problem::are_many);
+  }
+  SECTION("by more bytes") {
+    constexpr std::size_t count = limits::store_newcomers_bytes / limits::store_newcomer_share;
+    stage small(count + 1);
+    const auto crowd = std::make_unique<guest[]>(count + 1);
+    for (std::size_t i = 0; i <= count; ++i) small.list.set(crowd[i], 0);
+    for (std::size_t i = 0; i < count; ++i) {
+      small.list.set(crowd[i], limits::store_newcomer_share);
+    }
+    small.list.set(crowd[count], 1);
+    CHECK(crowd[count].ended == tcp_store_newcomers::problem::hold_much);
+    CHECK(small.list.count() == count);
+  }
+  for (int i = 0; i < 3; ++i) CHECK_FALSE(at.guests[i].ended);
 }
 
 TEST_CASE("tcp_store_newcomers: where they hold too much, the largest goes, or the oldest",
@@ -97,6 +123,7 @@ TEST_CASE("tcp_store_newcomers: where they hold too much, the largest goes, or t
     small.list.set(crowd[i], limits::store_newcomer_share);
   }
   CHECK_FALSE(crowd[0].ended);
+  small.clock->elapsed += tcp_store_newcomers::head_start;
   small.list.set(crowd[count], 1);
   CHECK(crowd[0].ended == tcp_store_newcomers::problem::hold_much);
   CHECK_FALSE(crowd[1].ended);

@@ -7,6 +7,7 @@
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/net/detail/secure_session.hpp>
+#include <elastic/store/detail/tcp_store_newcomers.hpp>
 #include <elastic/store/store_extension.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 
@@ -818,19 +819,26 @@ TEST_CASE("tcp_store_server: later strangers displace earlier ones", "[store][tl
     const auto log = std::make_shared<server_log>();
     options.log = logger(log, log_level::info);
     options.secret.emplace("0123456789abcdef");
+    const auto clock = std::make_shared<jumping_clock>();
+    options.time = clock;
     file_limit limit(256);
     background_store server(options);
     limit.lift();
     std::vector<std::unique_ptr<raw_client>> clients;
-    for (std::size_t i = 0; i < most + 3; ++i) {
-      clients.push_back(std::make_unique<raw_client>(server->port()));
-    }
+    const auto connect = [&](std::size_t count) {
+      for (std::size_t i = 0; i < count; ++i) {
+        clients.push_back(std::make_unique<raw_client>(server->port()));
+      }
+      CHECK(comes_true([&] { return server->connections() == most; }));
+    };
+    connect(most);
+    clock->jump(detail::tcp_store_newcomers::head_start);
+    connect(3);
     // The alert that says the server is busy, so that an agent comes back.
     for (std::size_t i = 0; i < 3; ++i) {
       CHECK(clients[i]->receive(7) == std::string(detail::busy_alert()));
       CHECK(clients[i]->is_closed());
     }
-    CHECK(comes_true([&] { return server->connections() == most; }));
     for (std::size_t i = 3; i < clients.size(); ++i) CHECK(clients[i]->is_silent());
     CHECK(log->count(log_level::warning, "it has not shown that it holds this job's secret") == 1);
   });

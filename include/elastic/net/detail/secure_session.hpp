@@ -40,9 +40,6 @@ class secure_session {
   /// Whether the other side has begun to, or has said that it is busy.
   bool is_in_handshake() const { return has_heard_ && !is_ready_; }
 
-  /// Whether anything was sent to the other side, or is to be.
-  bool has_spoken() const { return engine_ != nullptr; }
-
   /// Bytes for the other side; they wait until it is known that it holds the secret.
   ELASTIC_DECL void send(std::string_view plain);
 

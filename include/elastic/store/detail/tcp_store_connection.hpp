@@ -163,6 +163,8 @@ class tcp_store_connection : public key_value_engine::listener,
   std::unique_ptr<secure_session> secure_;
   // What is enciphered and not yet handed to the transport.
   std::string wire_;
+  // Of that, some was handed to the transport.
+  bool has_transmitted_ = false;
   tcp_store_accounts accounts_;
   gone_handler on_gone_;
   std::size_t settled_ = 0;

@@ -5,6 +5,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <list>
@@ -17,12 +18,17 @@ namespace elastic::detail {
 
 /// The clients of a server that are in the middle of their first message. Anybody can connect and
 /// send half of one, so their number, their time and their memory are bounded. Above a bound this
-/// disconnects the oldest, or the largest if it holds more than `limits::store_newcomer_share`.
+/// disconnects the oldest, or the largest if it holds more than `limits::store_newcomer_share`. If
+/// the oldest is in its first second, the one that wants more goes instead: of many agents that
+/// connect at once those that came first can then complete their handshakes.
 ///
 /// Thread-safety: one strand at a time.
 class tcp_store_newcomers {
  public:
   enum class problem { is_late, are_many, hold_much };
+
+  /// How long one stays whoever comes after it.
+  static constexpr std::chrono::seconds head_start{1};
 
   class client {
    public:
@@ -62,7 +68,8 @@ class tcp_store_newcomers {
   };
   using position = std::list<entry>::iterator;
 
-  ELASTIC_DECL position largest_or_oldest();
+  ELASTIC_DECL position oldest_or(position asking);
+  ELASTIC_DECL position largest_or_oldest_or(position asking);
   ELASTIC_DECL void put_out(position which, problem why);
 
   std::shared_ptr<time_source> time_;

@@ -69,7 +69,7 @@ ELASTIC_DECL void tcp_store_connection::drop(std::string complaint) {
 }
 
 ELASTIC_DECL void tcp_store_connection::send_busy_alert() {
-  if (!secret_ || (secure_ && secure_->has_spoken())) return;
+  if (!secret_ || has_transmitted_) return;
   const std::string_view alert = busy_alert();
   // Nothing was sent before, so the socket has room for it.
   ::send(descriptor(), alert.data(), alert.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -207,7 +207,9 @@ ELASTIC_DECL void tcp_store_connection::transmit_output() {
       return drop(failure.what());
     }
   }
-  if (!wire_.empty()) transmit(wire_);
+  if (wire_.empty()) return;
+  has_transmitted_ = true;
+  transmit(wire_);
 }
 
 ELASTIC_DECL void tcp_store_connection::advance() {

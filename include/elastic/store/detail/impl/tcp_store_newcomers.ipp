@@ -22,10 +22,14 @@ ELASTIC_DECL void tcp_store_newcomers::set(client& holder, std::size_t bytes) {
     known->second = entries_.insert(entries_.end(), entry{&holder, 0, deadline});
     if (entries_.size() == 1) begun_();
   }
-  held_ = held_ - known->second->bytes + bytes;
-  known->second->bytes = bytes;
-  while (entries_.size() > most_) put_out(entries_.begin(), problem::are_many);
-  while (held_ > limits::store_newcomers_bytes) put_out(largest_or_oldest(), problem::hold_much);
+  const position asking = known->second;
+  held_ = held_ - asking->bytes + bytes;
+  asking->bytes = bytes;
+  // Once the one that asks is out, the bounds are met.
+  while (entries_.size() > most_) put_out(oldest_or(asking), problem::are_many);
+  while (held_ > limits::store_newcomers_bytes) {
+    put_out(largest_or_oldest_or(asking), problem::hold_much);
+  }
 }
 
 ELASTIC_DECL void tcp_store_newcomers::remove(client& holder) {
@@ -47,11 +51,16 @@ ELASTIC_DECL void tcp_store_newcomers::end_late() {
   }
 }
 
-ELASTIC_DECL auto tcp_store_newcomers::largest_or_oldest() -> position {
+ELASTIC_DECL auto tcp_store_newcomers::oldest_or(position asking) -> position {
+  const time_point begun = entries_.front().deadline - limits::store_newcomer_time;
+  return time_->now() - begun < head_start ? asking : entries_.begin();
+}
+
+ELASTIC_DECL auto tcp_store_newcomers::largest_or_oldest_or(position asking) -> position {
   const auto largest =
       std::max_element(entries_.begin(), entries_.end(),
                        [](const entry& a, const entry& b) { return a.bytes < b.bytes; });
-  return largest->bytes > limits::store_newcomer_share ? largest : entries_.begin();
+  return largest->bytes > limits::store_newcomer_share ? largest : oldest_or(asking);
 }
 
 ELASTIC_DECL void tcp_store_newcomers::put_out(position which, problem why) {
