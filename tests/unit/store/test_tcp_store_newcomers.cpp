@@ -32,7 +32,8 @@ struct guest final : tcp_store_newcomers::client {
 };
 
 struct stage {
-  explicit stage(std::size_t most = 100) : list(clock, most, [this] { ++begun; }) {}
+  explicit stage(std::size_t most = 100)
+      : list(clock, most, [this] { ++begun; }, tcp_store_newcomers::handshake_time) {}
   std::shared_ptr<set_clock> clock = std::make_shared<set_clock>();
   int begun = 0;
   tcp_store_newcomers list;
@@ -67,7 +68,7 @@ TEST_CASE("tcp_store_newcomers: where there are too many, the oldest goes", "[st
   stage at(2);
   for (guest& each : at.guests) {
     at.list.set(each, 0);
-    at.clock->elapsed += tcp_store_newcomers::head_start;
+    at.clock->elapsed += tcp_store_newcomers::handshake_time;
   }
   CHECK(at.guests[0].ended == tcp_store_newcomers::problem::are_many);
   CHECK(at.guests[1].ended == tcp_store_newcomers::problem::are_many);
@@ -123,7 +124,7 @@ TEST_CASE("tcp_store_newcomers: where they hold too much, the largest goes, or t
     small.list.set(crowd[i], limits::store_newcomer_share);
   }
   CHECK_FALSE(crowd[0].ended);
-  small.clock->elapsed += tcp_store_newcomers::head_start;
+  small.clock->elapsed += tcp_store_newcomers::handshake_time;
   small.list.set(crowd[count], 1);
   CHECK(crowd[0].ended == tcp_store_newcomers::problem::hold_much);
   CHECK_FALSE(crowd[1].ended);

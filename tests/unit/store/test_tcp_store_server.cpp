@@ -834,7 +834,7 @@ TEST_CASE("tcp_store_server: later strangers displace earlier ones", "[store][tl
       CHECK(comes_true([&] { return server->connections() == most; }));
     };
     connect(most);
-    clock->jump(detail::tcp_store_newcomers::head_start);
+    clock->jump(detail::tcp_store_newcomers::handshake_time);
     connect(3);
     // The alert that says the server is busy, so that an agent comes back.
     for (std::size_t i = 0; i < 3; ++i) {

@@ -19,7 +19,7 @@ namespace elastic::detail {
 /// The clients of a server that are in the middle of their first message. Anybody can connect and
 /// send half of one, so their number, their time and their memory are bounded. Above a bound this
 /// disconnects the oldest, or the largest if it holds more than `limits::store_newcomer_share`. If
-/// the oldest is in its first second, the one that wants more goes instead: of many agents that
+/// the oldest has not had its head start, the one that wants more goes instead: of many agents that
 /// connect at once those that came first can then complete their handshakes.
 ///
 /// Thread-safety: one strand at a time.
@@ -27,8 +27,8 @@ class tcp_store_newcomers {
  public:
   enum class problem { is_late, are_many, hold_much };
 
-  /// How long one stays whoever comes after it.
-  static constexpr std::chrono::seconds head_start{1};
+  /// Enough for a handshake.
+  static constexpr std::chrono::seconds handshake_time{1};
 
   class client {
    public:
@@ -41,8 +41,9 @@ class tcp_store_newcomers {
 
   /// @param most   how many there may be
   /// @param begun  called when there is a first one
+  /// @param head_start  how long nobody displaces one that holds little
   ELASTIC_DECL tcp_store_newcomers(std::shared_ptr<time_source> time, std::size_t most,
-                                   std::function<void()> begun);
+                                   std::function<void()> begun, duration head_start);
 
   /// Notes how much a client holds, and starts its time if it is new; then disconnects clients
   /// until the bounds are met: maybe this one.
@@ -75,6 +76,7 @@ class tcp_store_newcomers {
   std::shared_ptr<time_source> time_;
   const std::size_t most_;
   std::function<void()> begun_;
+  const duration head_start_;
   // The oldest first.
   std::list<entry> entries_;
   std::unordered_map<client*, position> positions_;

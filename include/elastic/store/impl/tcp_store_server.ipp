@@ -132,7 +132,8 @@ ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor 
   // Newcomers have half of the descriptors at most.
   accounts_.newcomers = std::make_shared<tcp_store_newcomers>(
       options_.time, std::min(limits::store_newcomers, most_connections() / 2),
-      [this] { has_newcomers_.set(); });
+      [this] { has_newcomers_.set(); },
+      options_.secret ? duration(tcp_store_newcomers::handshake_time) : duration::zero());
   if (options_.use_ring) make_ring();
   if (options_.address.empty()) options_.address = every_address();
   open(addresses_of(executor, options_.address));

@@ -12,8 +12,9 @@
 namespace elastic::detail {
 
 ELASTIC_DECL tcp_store_newcomers::tcp_store_newcomers(std::shared_ptr<time_source> time,
-                                                      std::size_t most, std::function<void()> begun)
-    : time_(std::move(time)), most_(most), begun_(std::move(begun)) {}
+                                                      std::size_t most, std::function<void()> begun,
+                                                      duration head_start)
+    : time_(std::move(time)), most_(most), begun_(std::move(begun)), head_start_(head_start) {}
 
 ELASTIC_DECL void tcp_store_newcomers::set(client& holder, std::size_t bytes) {
   const auto [known, is_new] = positions_.try_emplace(&holder);
@@ -53,7 +54,7 @@ ELASTIC_DECL void tcp_store_newcomers::end_late() {
 
 ELASTIC_DECL auto tcp_store_newcomers::oldest_or(position asking) -> position {
   const time_point begun = entries_.front().deadline - limits::store_newcomer_time;
-  return time_->now() - begun < head_start ? asking : entries_.begin();
+  return time_->now() - begun < head_start_ ? asking : entries_.begin();
 }
 
 ELASTIC_DECL auto tcp_store_newcomers::largest_or_oldest_or(position asking) -> position {
