@@ -16,7 +16,7 @@ namespace elastic {
 /// SIGPIPE is ignored: a terminal that is gone must not end the job. SIGCHLD is handled as by
 /// default: a parent that ignores it would hide how workers end. A standard stream that is closed
 /// becomes /dev/null, so that no descriptor of the job takes its number. glibc maps each block of
-/// 128 KiB or more by itself for the whole life of the program: by default the first of them that
+/// 64 KiB or more by itself for the whole life of the program: by default the first of them that
 /// is freed moves later ones to the heap, which then keeps twice the memory that clients of the
 /// store may hold.
 ELASTIC_DECL void set_up_program();

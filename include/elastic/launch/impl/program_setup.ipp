@@ -23,7 +23,7 @@ ELASTIC_DECL void set_up_program() {
     if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", O_RDWR) != fd) return;
   }
 #if defined(__GLIBC__)
-  ::mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+  ::mallopt(M_MMAP_THRESHOLD, 64 * 1024);
 #endif
 }
 

@@ -93,6 +93,8 @@ class tcp_store_connection : public key_value_engine::listener,
   ELASTIC_DECL void on_change(const key_value_engine::change_pointer& change) noexcept override;
 
  protected:
+  bool is_newcomer() const { return is_newcomer_; }
+
   // ---- what the transport does ---------------------------------------------------------------
 
   /// Begins to receive, unless it does already.

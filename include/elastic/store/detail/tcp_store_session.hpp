@@ -81,6 +81,9 @@ class tcp_store_session {
   /// Ends the session by the server's decision.
   ELASTIC_DECL void fail(std::string complaint);
 
+  /// Releases the memory of input and output of a session that has failed. Not while it executes.
+  ELASTIC_DECL void release();
+
   const std::string& complaint() const { return complaint_; }
 
   /// Drops the registrations of this client. May be called again.

@@ -61,8 +61,14 @@ ELASTIC_DECL void tcp_store_connection::drop(std::string complaint) {
   if (is_closed_ || is_dropped_) return;
   is_dropped_ = true;
   session_.fail(std::move(complaint));
-  session_.output() = {};
   wire_ = {};
+  // Many can be dropped before the first of them closes, so their memory goes now. One that is
+  // executing a request still reads its input; it releases that itself.
+  if (is_executing_) {
+    session_.output() = {};
+  } else {
+    session_.release();
+  }
   // Not from here: a request of another client may be under way, in an extension that goes through
   // its clients.
   asio::post(strand_, [self = shared_from_this()] { self->close(); });

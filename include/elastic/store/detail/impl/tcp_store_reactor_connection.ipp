@@ -35,7 +35,8 @@ ELASTIC_DECL void tcp_store_reactor_connection::on_read(asio::error_code failure
   if (is_closed_) return tell_if_gone();
   if (failure) return close();
   received({buffer_.data(), size});
-  if (size == buffer_.size() && !is_sending_) read_more();
+  // Of a first message, a turn takes one piece of each of its clients.
+  if (size == buffer_.size() && !is_sending_ && !is_newcomer()) read_more();
   advance();
 }
 

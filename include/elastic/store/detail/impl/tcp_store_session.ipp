@@ -93,6 +93,11 @@ ELASTIC_DECL void tcp_store_session::fail(std::string complaint) {
   complaint_ = std::move(complaint);
 }
 
+ELASTIC_DECL void tcp_store_session::release() {
+  input_ = {};
+  output_ = {};
+}
+
 ELASTIC_DECL void tcp_store_session::close() {
   conversation_.reset();
   drop_wait();
@@ -384,7 +389,7 @@ ELASTIC_DECL bool tcp_store_session::reply_keys() {
 
 ELASTIC_DECL void tcp_store_session::release_large_input() {
   constexpr std::size_t input_kept = 1024;
-  if (input_.empty() && input_.capacity() > input_kept) input_ = {};
+  if (state_ == state::ended || (input_.empty() && input_.capacity() > input_kept)) input_ = {};
 }
 
 }  // namespace elastic::detail
