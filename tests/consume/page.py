@@ -338,7 +338,9 @@ def check_end(browser, elasticrun, folder, code, state, legend):
     try:
         browser.open(agent.url)
         comes_true("the page shows the workers", lambda: "4 running" in browser.text("#legend"))
-        (folder / "hang-end").write_text(str(code))
+        # A worker must not see the file before it has its text.
+        (folder / "code").write_text(str(code))
+        (folder / "code").rename(folder / "hang-end")
         comes_true("the page says that the agent has ended",
                    lambda: browser.text("#notice") == "The agent has ended.")
         check(agent.process.wait(60) == min(code, 1), f"it ended by {agent.process.returncode}")

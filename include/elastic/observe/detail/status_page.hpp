@@ -110,6 +110,8 @@ let job = null, skew = 0, selected = null, cells = null, source = null, ranks = 
 let fetching = false, stale = false, fetched = 0;
 // When the agent was last heard of, if it is gone: time stands still then.
 let goneAt = 0;
+// How often the connection has ended.
+let losses = 0;
 const now = () => goneAt || Date.now() * 1000 + skew;
 const clock = us => new Date(us / 1000).toLocaleTimeString([], { hour12: false });
 const span = seconds => {
@@ -118,7 +120,8 @@ const span = seconds => {
   const minutes = Math.floor(whole / 60) % 60;
   return hours ? hours + " h " + minutes + " min" : minutes + " min " + whole % 60 + " s";
 };
-const over = () => ["succeeded", "failed", "stopped"].includes(job.state);
+const isOver = document => ["succeeded", "failed", "stopped"].includes(document.state);
+const over = () => isOver(job);
 const last = () => job.attempts[job.attempts.length - 1];
 const slow = worker => worker.state === "running" && (worker.suspicion || worker.ratio > 1.25);
 const lags = worker => worker.suspicion || worker.ratio.toFixed(1) + " × the median";
@@ -439,6 +442,7 @@ function take(document) {
 
 // The connection has ended. Only the agent itself can say that the job is over.
 function lose() {
+  ++losses;
   if (job && over()) return notice("The agent has ended.");
   notice("The agent is gone, or cannot be reached. Trying again…");
   if (!job || goneAt) return;
@@ -453,11 +457,19 @@ async function refresh() {
   }
   fetching = true;
   let answer = null;
+  const before = losses;
   try {
     answer = await fetch("api/v1/job", { cache: "no-store" });
     if (answer.status === 401) throw new Error("a token is needed: open the address it printed");
     if (!answer.ok) throw new Error("it says " + answer.status);
-    take(await answer.json());
+    const document = await answer.json();
+    // An answer from before the connection ended does not show that the agent is there.
+    if (losses === before) {
+      take(document);
+    } else if (isOver(document)) {
+      take(document);
+      lose();
+    }
     if (!source) follow();
   } catch (failure) {
     if (!answer) {
