@@ -214,6 +214,9 @@ inline constexpr std::size_t control_name_bytes = 128;
 inline constexpr std::size_t control_text_bytes = 1024;
 /// The metrics of one progress message.
 inline constexpr std::size_t control_metrics = 32;
+/// The variables of one rejoin message, and the bytes of a value.
+inline constexpr std::size_t control_variables = 64;
+inline constexpr std::size_t control_value_bytes = 1024;
 /// Open sections and armed timers of one worker.
 inline constexpr std::size_t worker_sections = 64;
 inline constexpr std::size_t worker_timers = 1024;

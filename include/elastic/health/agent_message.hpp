@@ -5,6 +5,8 @@
 #include <elastic/base/time.hpp>
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <variant>
 
@@ -41,11 +43,32 @@ struct stop {
   duration grace{};
 };
 
+/// Epoch `epoch` has ended: leave it, and answer `ready` before `within` is over. Otherwise this
+/// process is killed. See `worker_channel::survive`.
+struct change {
+  std::int64_t epoch = 0;
+  duration within{};
+};
+
+/// The failure about which a worker has asked is its own: no epoch follows because of it.
+struct no_change {
+  std::int64_t epoch = 0;
+};
+
+/// A new epoch begins, and this process takes part in it.
+struct rejoin {
+  std::int64_t epoch = 0;
+  /// Each variable that a new process would get from its agent, by name.
+  std::map<std::string, std::string, std::less<>> environment;
+};
+
 }  // namespace control_messages
 
 /// What the agent says.
-using agent_message = std::variant<control_messages::welcome, control_messages::refused,
-                                   control_messages::checkpoint, control_messages::pause_work,
-                                   control_messages::resume_work, control_messages::stop>;
+using agent_message =
+    std::variant<control_messages::welcome, control_messages::refused, control_messages::checkpoint,
+                 control_messages::pause_work, control_messages::resume_work,
+                 control_messages::stop, control_messages::change, control_messages::no_change,
+                 control_messages::rejoin>;
 
 }  // namespace elastic

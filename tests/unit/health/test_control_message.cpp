@@ -119,7 +119,11 @@ TEST_CASE("control message: each kind has its bytes, which workers of other rele
       {messages::not_saved{7, "full"}, R"({"kind": "not_saved", "id": 7, "reason": "full"})"},
       {messages::no_restart{"no"}, R"({"kind": "no_restart", "reason": "no"})"},
       {messages::bad_node{"bad"}, R"({"kind": "bad_node", "reason": "bad"})"},
-      {messages::bye{}, R"({"kind": "bye"})"}};
+      {messages::bye{}, R"({"kind": "bye"})"},
+      {messages::survive{}, R"({"kind": "survive"})"},
+      {messages::ask{7, "reset"}, R"({"kind": "ask", "epoch": 7, "reason": "reset"})"},
+      {messages::ready{7}, R"({"kind": "ready", "epoch": 7})"},
+      {messages::finished{7}, R"({"kind": "finished", "epoch": 7})"}};
   for (const auto& [message, text] : worker_lines) {
     CHECK(to_line(message) == std::string(text) + "\n");
     CHECK(to_line(parse_worker_message(text)) == std::string(text) + "\n");
@@ -132,7 +136,12 @@ TEST_CASE("control message: each kind has its bytes, which workers of other rele
       {messages::resume_work{}, R"({"kind": "resume"})"},
       {messages::stop{1500ms}, R"({"kind": "stop", "grace": 1.5})"},
       {messages::stop{}, R"({"kind": "stop"})"},
-      {messages::stop{elastic::duration::max()}, R"({"kind": "stop"})"}};
+      {messages::stop{elastic::duration::max()}, R"({"kind": "stop"})"},
+      {messages::change{7, 10s}, R"({"kind": "change", "epoch": 7, "within": 10})"},
+      {messages::no_change{7}, R"({"kind": "no_change", "epoch": 7})"},
+      {messages::rejoin{8, {{"MASTER_ADDR", "a \"b\" ü"}, {"RANK", "0"}}},
+       R"({"kind": "rejoin", "epoch": 8, "environment": )"
+       R"({"MASTER_ADDR": "a \"b\" ü", "RANK": "0"}})"}};
   for (const auto& [message, text] : agent_lines) {
     CHECK(to_line(message) == std::string(text) + "\n");
     CHECK(to_line(parse_agent_message(text).value()) == std::string(text) + "\n");
@@ -171,6 +180,35 @@ TEST_CASE("control message: a kind that a later agent may say is nothing for a w
   CHECK_FALSE(parse_agent_message(R"({"kind": "dance"})"));
 }
 
+TEST_CASE("control message: the environment of a new epoch arrives unchanged or is refused",
+          "[health]") {
+  messages::rejoin rejoin{3, {{"RANK", "1"}, {"ROLE_NAME", "a\tb\x1b[0m"}, {"EMPTY", ""}}};
+  CHECK(agent_round_trip(rejoin).environment == rejoin.environment);
+  rejoin.environment["TORCHELASTIC_RUN_ID"] = std::string(4000, 'x');
+  CHECK_THROWS_WITH(to_line(agent_message(rejoin)), contains_text("at most 4096 are allowed"));
+  const auto line = [](const std::string& environment) {
+    return R"({"kind": "rejoin", "epoch": 1, "environment": )" + environment + "}";
+  };
+  std::string many;
+  for (int i = 0; i < 65; ++i) many += (i ? ", \"" : "\"") + std::to_string(i) + "\": \"\"";
+  const std::vector<std::pair<std::string, std::string>> refusals{
+      {R"({"kind": "rejoin", "epoch": 1})", "has no \"environment\""},
+      {R"({"kind": "rejoin", "environment": {}})", "\"epoch\""},
+      {line("[]"), "other than an object of at most 64 texts"},
+      {line("{" + many + "}"), "other than an object of at most 64 texts"},
+      {line(R"({"RANK": 1})"), "a variable 'RANK'"},
+      {line(R"({"": "1"})"), "a variable ''"},
+      {line(R"({"A=B": "1"})"), "a variable 'A=B'"},
+      {line(R"({"A": "1\u0000"})"), "a variable 'A'"},
+      {line(R"({"A": ")" + std::string(1025, 'x') + "\"}"), "more than 128 or 1024 bytes"},
+      {R"({"kind": "change", "epoch": -1, "within": 1})", "\"epoch\" outside of 0"},
+      {R"({"kind": "change", "epoch": 1})", "has no \"within\""}};
+  for (const auto& [text, reason] : refusals) {
+    INFO(text.substr(0, 60));
+    CHECK_THROWS_WITH(parse_agent_message(text), contains_text(reason));
+  }
+}
+
 TEST_CASE("control message: fields that are not known are passed over", "[health]") {
   const auto message = parse_worker_message(R"({"kind":"heartbeat","timeout":null,"mood":[1,{}]})");
   CHECK(std::holds_alternative<messages::heartbeat>(message));
@@ -206,6 +244,9 @@ TEST_CASE("control message: what is not of the protocol is refused by name", "[h
        "\"metrics\" other than an object of at most 32 numbers"},
       {R"({"kind": "progress", "step": 1, "metrics": {"a": "b"}})", "a metric 'a'"},
       {R"({"kind": "saved", "id": "x"})", "no whole number \"id\""},
+      {R"({"kind": "ready"})", "\"epoch\""},
+      {R"({"kind": "ask", "epoch": -2})", "\"epoch\" outside of 0"},
+      {R"({"kind": "finished", "epoch": 0.5})", "no whole number \"epoch\""},
       {std::string(5000, ' '), "is 5000 bytes long; up to 4095 are taken"},
       {std::string(4000, '['), "no JSON object"}};
   for (const auto& [line, reason] : refusals) {
@@ -371,6 +412,9 @@ TEST_CASE("control message: whatever comes is a message or refused in one printa
       R"({"kind": "progress", "step": 12, "total": 100, "text": "é", "metrics": {"loss": 0.25}})",
       R"({"kind": "expires", "timer": "t", "after": 2.5})",
       R"({"kind": "not_saved", "id": 4, "reason": "full"})",
+      R"({"kind": "ask", "epoch": 4, "reason": "reset"})",
+      R"({"kind": "change", "epoch": 4, "within": 10})",
+      R"({"kind": "rejoin", "epoch": 5, "environment": {"RANK": "1", "MASTER_PORT": "29500"}})",
       R"({"version": 1, "pid": 12, "scope_id": "a", "expiration_time": 17.5, "signal": 9})"};
   elastic::detail::random_source random(20'260'101);
   int accepted_lines = 0;

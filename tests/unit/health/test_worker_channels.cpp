@@ -198,6 +198,53 @@ TIME_TEST("channels: what workers say is passed on", "[health]") {
   co_await stage.channels().close();
 }
 
+TIME_TEST("channels: what a worker says of its epoch is passed on, once it has said survive",
+          "[health]") {
+  stage stage(time);
+  texts heard;
+  stage.options.events.epoch = [&heard](int rank, const elastic::detail::worker_message& message) {
+    heard.push_back(fmt::format("{}: {}", rank, elastic::detail::to_line(message)));
+  };
+  worker_channels channels(time.context().get_executor(), stage.options);
+  channels.open(2);
+  const std::string address = channels.environment().front().second;
+  elastic::test::channel_peer worker_0(address, 0, false);
+  elastic::test::channel_peer worker_1(address, 1, false);
+  worker_0.say(R"({"kind":"survive"})");
+  worker_0.say(R"({"kind":"ready","epoch":4})");
+  worker_1.say(R"({"kind":"finished","epoch":4})");
+  co_await stage.quiet();
+  CHECK(heard == texts{"0: {\"kind\": \"survive\"}\n",
+                       "0: {\"kind\": \"ready\", \"epoch\": 4}\n"});
+  CHECK(channels.survives(0));
+  CHECK_FALSE(channels.survives(1));
+  CHECK(worker_1.is_closed());
+  const elastic::agent_message change = elastic::control_messages::change{4, 10s};
+  CHECK(channels.tell_survivor(0, change));
+  CHECK_FALSE(channels.tell_survivor(1, change));
+  CHECK(worker_0.heard().ends_with(elastic::detail::to_line(change)));
+  co_await channels.close();
+  CHECK_FALSE(channels.survives(0));
+}
+
+TIME_TEST("channels: nothing is due of a worker that rests", "[health]") {
+  stage stage(time);
+  stage.options.liveness.heartbeat_timeout = 10s;
+  stage.open();
+  peer worker(stage, 0);
+  worker.say(R"({"kind":"heartbeat"})");
+  co_await stage.quiet();
+  stage.channels().rests(0);
+  co_await stage.pass(60s);
+  CHECK(stage.hung.empty());
+  stage.channels().started(0);
+  worker.say(R"({"kind":"heartbeat"})");
+  co_await stage.quiet();
+  co_await stage.pass(60s);
+  CHECK(stage.hung.size() == 1);
+  co_await stage.channels().close();
+}
+
 TIME_TEST("channels: a worker that stops beating is hung, once, and the others are not",
           "[health]") {
   stage stage(time);

@@ -36,6 +36,8 @@ struct channel_connection {
   asio::local::stream_protocol::socket peer;
   std::optional<int> worker;
   bool checkpoints = false;
+  /// It said `survive`.
+  bool survives = false;
   bool is_closed = false;
   /// The worker has closed its end.
   bool has_ended = false;
@@ -126,6 +128,9 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   ELASTIC_DECL static void disconnect(connection& client);
   ELASTIC_DECL void forget(const connection_pointer& client);
   ELASTIC_DECL bool can_save(int local_rank) const;
+  ELASTIC_DECL bool survives(int local_rank) const;
+  // To the connections that said `survive`. Result: whether one took it.
+  ELASTIC_DECL bool send_survivor(int local_rank, const agent_message& message);
   ELASTIC_DECL static std::string name_of(const connection& client);
 
   // Result: whether it was taken; a client that does not read is disconnected.
@@ -152,6 +157,11 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   ELASTIC_DECL void handle(connection& client, const worker_messages::no_restart& message);
   ELASTIC_DECL void handle(connection& client, const worker_messages::bad_node& message);
   ELASTIC_DECL void handle(connection& client, const worker_messages::bye&);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::survive&);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::ask& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::ready& message);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::finished& message);
+  ELASTIC_DECL void tell_of_epoch(const connection& client, const worker_message& message);
   ELASTIC_DECL void answer(std::int64_t id, int local_rank, const std::string& problem);
 
   // ---- PyTorch's timers -----------------------------------------------------------------------

@@ -89,6 +89,25 @@ struct bad_node {
 /// It wants to be watched no longer.
 struct bye {};
 
+/// It can leave an epoch and take part in the next one without a new process.
+struct survive {};
+
+/// Its work in epoch `epoch` failed: whether the epoch ends, or the failure is its own.
+struct ask {
+  std::int64_t epoch = 0;
+  std::string reason;
+};
+
+/// It has left epoch `epoch` and waits for the next one.
+struct ready {
+  std::int64_t epoch = 0;
+};
+
+/// Its work ended with success in epoch `epoch`; it takes part in no other.
+struct finished {
+  std::int64_t epoch = 0;
+};
+
 }  // namespace worker_messages
 
 /// What a worker says.
@@ -96,10 +115,13 @@ using worker_message =
     std::variant<worker_messages::hello, worker_messages::heartbeat, worker_messages::enter,
                  worker_messages::leave, worker_messages::expires, worker_messages::release,
                  worker_messages::progress, worker_messages::saved, worker_messages::not_saved,
-                 worker_messages::no_restart, worker_messages::bad_node, worker_messages::bye>;
+                 worker_messages::no_restart, worker_messages::bad_node, worker_messages::bye,
+                 worker_messages::survive, worker_messages::ask, worker_messages::ready,
+                 worker_messages::finished>;
 
 /// The message as a line, its end included; at most `limits::control_line_bytes`. Texts and names
 /// are cut if they are too long; metrics that make the line too long are left out.
+/// Errors: `errc::invalid_argument` if the environment of `rejoin` does not fit into a line.
 ELASTIC_DECL std::string to_line(const worker_message& message);
 ELASTIC_DECL std::string to_line(const agent_message& message);
 

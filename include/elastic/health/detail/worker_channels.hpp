@@ -59,6 +59,18 @@ class worker_channels {
   /// Tells every connected worker that it is being stopped.
   ELASTIC_DECL void announce_stop(duration grace);
 
+  /// Whether that worker has a connection on which it said `survive`.
+  bool survives(int local_rank) const { return state_ && state_->survives(local_rank); }
+
+  /// Tells a worker that said `survive`. Result: whether it took the message.
+  /// Errors: those of `to_line`.
+  bool tell_survivor(int local_rank, const agent_message& message) {
+    return state_ && state_->send_survivor(local_rank, message);
+  }
+
+  /// Nothing is expected of that worker until `started` is called again.
+  ELASTIC_DECL void rests(int local_rank);
+
   /// Asks the workers for a checkpoint, and waits until each has answered or ended, at most
   /// `within`.
   ///

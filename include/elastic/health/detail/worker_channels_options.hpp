@@ -24,6 +24,8 @@ struct channel_events {
   std::function<void(int local_rank, const worker_messages::progress&)> progress{};
   std::function<void(int local_rank, const std::string& reason)> no_restart{};
   std::function<void(int local_rank, const std::string& reason)> bad_node{};
+  /// A worker that can outlive an epoch: survive, ask, ready or finished.
+  std::function<void(int local_rank, const worker_message&)> epoch{};
   /// Which worker a process is, or descends from: for PyTorch's timers, which name pids, and for
   /// workers that run as another user.
   std::function<std::optional<int>(pid_t)> owner_of{};

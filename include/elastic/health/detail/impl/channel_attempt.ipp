@@ -166,6 +166,22 @@ ELASTIC_DECL bool channel_attempt::can_save(int local_rank) const {
   });
 }
 
+ELASTIC_DECL bool channel_attempt::survives(int local_rank) const {
+  return std::any_of(connections.begin(), connections.end(), [&](const auto& client) {
+    return !client->is_closed && client->survives && client->worker == local_rank;
+  });
+}
+
+ELASTIC_DECL bool channel_attempt::send_survivor(int local_rank, const agent_message& message) {
+  const std::string line = to_line(message);
+  bool is_sent = false;
+  const std::vector<connection_pointer> clients(connections.begin(), connections.end());
+  for (const auto& client : clients) {
+    if (client->survives && client->worker == local_rank && send(*client, line)) is_sent = true;
+  }
+  return is_sent;
+}
+
 ELASTIC_DECL std::string channel_attempt::name_of(const connection& client) {
   return client.worker ? fmt::format("local rank {}", *client.worker) : "a worker without a name";
 }
@@ -311,6 +327,34 @@ ELASTIC_DECL void channel_attempt::handle(connection& client,
 ELASTIC_DECL void channel_attempt::handle(connection& client, const worker_messages::bye&) {
   liveness_of(client).end();
   places[static_cast<std::size_t>(*client.worker)].said_bye = true;
+}
+
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::survive& message) {
+  client.survives = true;
+  tell_of_epoch(client, message);
+}
+
+ELASTIC_DECL void channel_attempt::handle(connection& client, const worker_messages::ask& message) {
+  tell_of_epoch(client, message);
+}
+
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::ready& message) {
+  tell_of_epoch(client, message);
+}
+
+ELASTIC_DECL void channel_attempt::handle(connection& client,
+                                          const worker_messages::finished& message) {
+  tell_of_epoch(client, message);
+}
+
+ELASTIC_DECL void channel_attempt::tell_of_epoch(const connection& client,
+                                                 const worker_message& message) {
+  if (!client.survives) {
+    throw error(errc::protocol_violation, "a control message about an epoch comes before survive");
+  }
+  if (options.events.epoch) options.events.epoch(*client.worker, message);
 }
 
 ELASTIC_DECL void channel_attempt::answer(std::int64_t id, int local_rank,

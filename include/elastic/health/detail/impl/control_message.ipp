@@ -6,6 +6,7 @@
 
 #include <elastic/base/detail/json_text.hpp>
 #include <elastic/base/detail/record.hpp>
+#include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/health/detail/printable.hpp>
 
@@ -77,6 +78,44 @@ inline void metrics_row(record_rows& rows, std::map<std::string, double>& metric
   }
 }
 
+using variable_map = decltype(control_messages::rejoin::environment);
+
+/// Variables with their values as they are: a value that is cut would be another one.
+inline std::string variables_text(const variable_map& variables) {
+  std::string text;
+  for (const auto& [name, value] : variables) {
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", json_string(name),
+                        json_string(value));
+  }
+  return "{" + text + "}";
+}
+
+inline void variables_row(record_rows& rows, variable_map& variables) {
+  const auto* object = rows.json("environment", variables_text(variables));
+  if (object == nullptr) return;
+  if (!object->is_object() || object->size() > limits::control_variables) {
+    rows.refuse(fmt::format("has \"environment\" other than an object of at most {} texts",
+                            limits::control_variables));
+  }
+  for (const auto& [name, value] : object->items()) {
+    const bool is_name = !name.empty() && name.size() <= limits::control_name_bytes &&
+                         name.find_first_of(std::string_view("=\0", 2)) == std::string::npos;
+    const std::string* const text = value.get_ptr<const std::string*>();
+    const bool is_value = text != nullptr && text->size() <= limits::control_value_bytes &&
+                          text->find('\0') == std::string::npos;
+    if (!is_name || !is_value) {
+      constexpr std::size_t shown_bytes = 40;
+      rows.refuse(fmt::format("has a variable '{}' that no environment can have, or whose name or "
+                              "value has more than {} or {} bytes",
+                              printable(name, shown_bytes), limits::control_name_bytes,
+                              limits::control_value_bytes));
+    }
+    variables[name] = *text;
+  }
+}
+
+inline void epoch_row(record_rows& rows, std::int64_t& epoch) { count_row(rows, "epoch", epoch); }
+
 // ---- from a worker --------------------------------------------------------------------------
 
 inline void describe(worker_messages::hello& message, record_rows& rows) {
@@ -131,6 +170,19 @@ inline void describe(worker_messages::bad_node& message, record_rows& rows) {
   shown_row(rows, "reason", message.reason);
 }
 
+inline void describe(worker_messages::ask& message, record_rows& rows) {
+  epoch_row(rows, message.epoch);
+  shown_row(rows, "reason", message.reason);
+}
+
+inline void describe(worker_messages::ready& message, record_rows& rows) {
+  epoch_row(rows, message.epoch);
+}
+
+inline void describe(worker_messages::finished& message, record_rows& rows) {
+  epoch_row(rows, message.epoch);
+}
+
 // ---- from the agent -------------------------------------------------------------------------
 
 inline void describe(control_messages::welcome& message, record_rows& rows) {
@@ -153,13 +205,28 @@ inline void describe(control_messages::stop& message, record_rows& rows) {
   if (rows.seconds("grace", grace, most_control_time)) message.grace = *grace;
 }
 
+inline void describe(control_messages::change& message, record_rows& rows) {
+  epoch_row(rows, message.epoch);
+  rows.seconds("within", message.within, most_control_time);
+}
+
+inline void describe(control_messages::no_change& message, record_rows& rows) {
+  epoch_row(rows, message.epoch);
+}
+
+inline void describe(control_messages::rejoin& message, record_rows& rows) {
+  epoch_row(rows, message.epoch);
+  variables_row(rows, message.environment);
+}
+
 // ---- lines ----------------------------------------------------------------------------------
 
 inline constexpr kind_names<worker_message> worker_message_kinds{
     "hello",    "heartbeat", "enter",     "leave",      "expires",  "release",
-    "progress", "saved",     "not_saved", "no_restart", "bad_node", "bye"};
-inline constexpr kind_names<agent_message> agent_message_kinds{"welcome", "refused", "checkpoint",
-                                                               "pause",   "resume",  "stop"};
+    "progress", "saved",     "not_saved", "no_restart", "bad_node", "bye",
+    "survive",  "ask",       "ready",     "finished"};
+inline constexpr kind_names<agent_message> agent_message_kinds{
+    "welcome", "refused", "checkpoint", "pause", "resume", "stop", "change", "no_change", "rejoin"};
 
 /// With the line end it is one byte more.
 inline constexpr std::size_t most_control_bytes = limits::control_line_bytes - 1;
@@ -177,7 +244,13 @@ ELASTIC_DECL std::string to_line(const worker_message& message) {
 }
 
 ELASTIC_DECL std::string to_line(const agent_message& message) {
-  return message_text(message, agent_message_kinds) + '\n';
+  const std::string line = message_text(message, agent_message_kinds) + '\n';
+  const bool is_rejoin = std::holds_alternative<control_messages::rejoin>(message);
+  if (!is_rejoin || line.size() <= limits::control_line_bytes) return line;
+  throw error(errc::invalid_argument,
+              fmt::format("the environment of a rejoin message takes a line of {} bytes; at most "
+                          "{} are allowed",
+                          line.size(), limits::control_line_bytes));
 }
 
 ELASTIC_DECL worker_message parse_worker_message(std::string_view line) {

@@ -43,6 +43,10 @@ ELASTIC_DECL void worker_channels::ended(int local_rank) {
   if (state_) state_->ended(local_rank);
 }
 
+ELASTIC_DECL void worker_channels::rests(int local_rank) {
+  if (state_) state_->places.at(static_cast<std::size_t>(local_rank)).liveness.end();
+}
+
 ELASTIC_DECL void worker_channels::pause() {
   if (state_) state_->pause();
 }
