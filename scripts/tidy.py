@@ -45,6 +45,7 @@ OPT_IN_LAYERS = {
     "python": ["base", "process", "contract", "health", "rendezvous", "agent"],
     "cli": ["base", "net", "contract", "observe", "process", "rendezvous", "agent", "launch",
             "python"],
+    "diagnosis": ["base"],
 }
 ALL_LAYERS = {**LAYERS, **OPT_IN_LAYERS}
 

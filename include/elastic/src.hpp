@@ -84,6 +84,9 @@
 #include <elastic/contract/impl/error_file.ipp>
 #include <elastic/contract/impl/function_call.ipp>
 #include <elastic/contract/impl/stream_selection.ipp>
+#include <elastic/diagnosis/impl/rank_evidence.ipp>
+#include <elastic/diagnosis/impl/rank_set.ipp>
+#include <elastic/diagnosis/impl/user_frame.ipp>
 #include <elastic/etcd/detail/impl/etcd_rendezvous_backend.ipp>
 #include <elastic/etcd/detail/impl/legacy_lease.ipp>
 #include <elastic/etcd/detail/impl/legacy_machine.ipp>

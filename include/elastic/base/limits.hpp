@@ -303,5 +303,35 @@ inline constexpr std::size_t lost_nodes = 64;
 inline constexpr std::size_t chaos_faults = 1000;
 /// How long the watch for hung workers rests after an error, before it begins again.
 inline constexpr std::chrono::milliseconds watch_restart{1000};
+/// The evidence of one rank, as it travels to the node that judges a stall, and its texts there.
+inline constexpr std::size_t rank_digest_bytes = 1024;
+inline constexpr std::size_t wait_channel_bytes = 48;
+inline constexpr std::size_t failure_digest_bytes = 160;
+inline constexpr std::size_t stuck_peer_bytes = 64;
+/// The ranks of one job.
+inline constexpr int job_ranks = 1'000'000;
+/// A set of ranks as text.
+inline constexpr std::size_t rank_set_bytes = 128;
+/// What is kept of a Python stack: frames, the end of a file's name, and a function's name; and
+/// the text of all of a process that is read for it.
+inline constexpr std::size_t stack_frames = 64;
+inline constexpr std::size_t stack_file_bytes = 200;
+inline constexpr std::size_t stack_function_bytes = 100;
+inline constexpr std::size_t traceback_bytes = 1024 * 1024;
+/// The dump of PyTorch's recorder: its size, how deep it is nested, its entries, the process
+/// groups that are kept, and their texts.
+inline constexpr std::size_t recorder_dump_bytes = 32 * 1024 * 1024;
+inline constexpr std::size_t recorder_depth = 16;
+inline constexpr std::size_t recorder_entries = 100'000;
+inline constexpr std::size_t recorder_groups = 64;
+inline constexpr std::size_t group_name_bytes = 64;
+inline constexpr std::size_t collective_name_bytes = 48;
+inline constexpr std::size_t collective_sizes_bytes = 64;
+inline constexpr std::size_t collective_types_bytes = 32;
+/// A verdict on a stall: the ranks that it names, its sentence, and its evidence.
+inline constexpr std::size_t blamed_ranks = 64;
+inline constexpr std::size_t verdict_sentence_bytes = 1000;
+inline constexpr std::size_t verdict_evidence_lines = 16;
+inline constexpr std::size_t verdict_evidence_bytes = 400;
 
 }  // namespace elastic::limits

@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Opt-in module: who holds up a job that stands still.
+
+#include <elastic/diagnosis/group_position.hpp>
+#include <elastic/diagnosis/rank_evidence.hpp>
+#include <elastic/diagnosis/rank_set.hpp>
+#include <elastic/diagnosis/stack_frame.hpp>
+#include <elastic/diagnosis/stall_verdict.hpp>
+#include <elastic/diagnosis/user_frame.hpp>

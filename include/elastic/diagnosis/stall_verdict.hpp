@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace elastic {
+
+/// Why a job stands still.
+enum class stall_cause {
+  /// Nobody can be blamed.
+  unknown,
+  /// A rank's process has ended.
+  dead,
+  /// A rank was stopped by a signal or a debugger.
+  stopped,
+  /// A rank waits in the kernel, which no signal ends: for a disk or a file server.
+  blocked,
+  /// A rank left its work by an exception and waits at its end.
+  left,
+  /// Ranks called different operations where all should call the same.
+  mismatch,
+  /// A rank waits in another group than those that wait for it, and these in a circle.
+  elsewhere,
+  /// A rank has not entered the operation in which the others wait.
+  behind,
+  /// The same, but it computes: slow, not hung.
+  slow,
+  /// A rank answers nothing while all others wait.
+  silent,
+  /// All have entered the operation, and it does not end.
+  transport,
+};
+
+/// The name of each cause, as `/api/v1`, the journal and the metrics write it.
+inline constexpr std::array<std::pair<stall_cause, std::string_view>, 11> stall_causes{{
+    {stall_cause::unknown, "unknown"},
+    {stall_cause::dead, "dead"},
+    {stall_cause::stopped, "stopped"},
+    {stall_cause::blocked, "blocked"},
+    {stall_cause::left, "left"},
+    {stall_cause::mismatch, "mismatch"},
+    {stall_cause::elsewhere, "elsewhere"},
+    {stall_cause::behind, "behind"},
+    {stall_cause::slow, "slow"},
+    {stall_cause::silent, "silent"},
+    {stall_cause::transport, "transport"},
+}};
+
+inline std::string_view to_string(stall_cause cause) {
+  return stall_causes[static_cast<std::size_t>(cause)].second;
+}
+
+/// How sure a verdict is: policies that end workers should ask for `certain`.
+enum class stall_confidence { none, likely, certain };
+
+/// Who holds up a job, and why.
+struct stall_verdict {
+  stall_cause cause = stall_cause::unknown;
+  stall_confidence confidence = stall_confidence::none;
+  /// The ranks to blame, the first to look at first; none if the cause is unknown. At most
+  /// `limits::blamed_ranks`.
+  std::vector<int> ranks = {};
+  /// One printable line: "rank 5 (node3, local rank 1) has not entered all_reduce #4711 of group
+  /// dp_0, in which 7 others have waited for 31 s; it is in data.py:88 read_shard". At most
+  /// `limits::verdict_sentence_bytes`.
+  std::string sentence = {};
+  /// What the sentence rests on, printable lines. At most `limits::verdict_evidence_lines` of
+  /// `limits::verdict_evidence_bytes` each.
+  std::vector<std::string> evidence = {};
+
+  friend bool operator==(const stall_verdict&, const stall_verdict&) = default;
+};
+
+}  // namespace elastic
