@@ -74,6 +74,11 @@ class Request:
         self.reason = fields.get("reason")
 
 
+def _requests_of(messages: List[_Fields]) -> List[Request]:
+    kinds = ("checkpoint", "pause", "resume", "stop", "refused")
+    return [Request(fields) for fields in messages if fields.get("kind") in kinds]
+
+
 class Channel:
     """Made by `connect`."""
 
@@ -171,10 +176,10 @@ class Channel:
     def requests(self) -> List[Request]:
         """Returns the agent's messages since the last call; does not wait."""
         with self._receiving:
-            requests: List[Request] = []
+            messages: List[_Fields] = []
             while self._read(0):
-                requests += self._complete_requests()
-            return requests
+                messages += self._complete_messages()
+            return _requests_of(messages)
 
     def wait(self, seconds: Optional[float] = None) -> List[Request]:
         """The same, but waits for a message, for at most `seconds`. The list is empty if the time
@@ -185,10 +190,16 @@ class Channel:
                 left = None if deadline is None else max(0.0, deadline - time.monotonic())
                 if not self._read(left):
                     break
-                requests = self._complete_requests()
+                requests = _requests_of(self._complete_messages())
                 if requests:
                     return requests
         return []
+
+    def _wait_for_messages(self, seconds: Optional[float]) -> List[_Fields]:
+        """Every message of the next bytes, of whatever kind. The list is empty if none is complete
+        within `seconds`, or if there is no agent."""
+        with self._receiving:
+            return self._complete_messages() if self._read(seconds) else []
 
     # ---- the socket --------------------------------------------------------------------------
 
@@ -236,19 +247,18 @@ class Channel:
         self._rest += data
         return True
 
-    def _complete_requests(self) -> List[Request]:
+    def _complete_messages(self) -> List[_Fields]:
         """The messages whose lines have been read to their end."""
         *lines, self._rest = self._rest.split(b"\n")
-        requests = []
+        messages = []
         for line in lines:
             try:
                 fields = json.loads(line)
             except ValueError:
                 continue
-            if isinstance(fields, dict) and fields.get("kind") in (
-                    "checkpoint", "pause", "resume", "stop", "refused"):
-                requests.append(Request(fields))
-        return requests
+            if isinstance(fields, dict):
+                messages.append(fields)
+        return messages
 
     def _lose(self) -> None:
         connected, self._socket = self._socket, None

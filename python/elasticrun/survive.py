@@ -1,0 +1,439 @@
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+"""Keeps this process and its memory when another rank of the job is replaced (docs/survive.md).
+
+    from elasticrun import survive
+
+    state = survive.TorchState(model=model, optimizer=optimizer, step=0)
+
+    @survive.run                       # called again when the world has changed
+    def train(state):
+        survive.init_process_group("gloo")       # of this epoch; also gives the newest state
+        ddp = DistributedDataParallel(state.model)
+        while state.step < steps:
+            ...
+            state.step += 1
+            state.commit()
+
+    train(state)
+
+It takes `elasticrun --on-failure replace`. Anywhere else `train` is called once, and all of this
+does what a plain script does. Needs Python 3.8; torch is imported when a function needs it.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import os
+import sys
+import threading
+import time
+import weakref
+from typing import Any, Callable, Dict, List, Optional, TypeVar, cast
+
+from elasticrun import worker
+from elasticrun.group_sockets import GroupSockets
+from elasticrun.torch_state import ShardedState, TorchState
+
+__all__ = ["ShardedState", "TorchState", "WorldChanged", "epoch", "finished", "init_process_group",
+           "is_change", "is_new", "new_group", "next_epoch", "on_change", "rank", "ready", "run",
+           "world_size"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+# The agent answers within its --rejoin-timeout; this is for an agent that stands still.
+_ANSWER_SECONDS = 600.0
+# How often a thread that is stuck in the end of an epoch is freed again.
+_FREE_SECONDS = 0.05
+
+
+class WorldChanged(RuntimeError):
+    """This epoch has ended. It has to leave the function that `run` decorates."""
+
+
+class _Epochs:
+    """What this process knows of the job's epochs. A thread listens to the agent."""
+
+    def __init__(self) -> None:
+        self.current = int(os.environ.get("ELASTIC_EPOCH") or 0)
+        self.has_survived = False
+        self.state: Optional[TorchState] = None
+        self.sockets = GroupSockets()
+        self._channel = worker.Channel()
+        self._heard = threading.Condition()
+        self._ended = -1        # the last epoch of which the agent said so
+        self._denied = -1       # the last epoch that goes on, by its answer
+        self._next: Optional[Dict[str, Any]] = None
+        self._is_stopped = False
+        self._holds_group = False
+        self._callbacks: List[Callable[[int], None]] = []
+
+    def connect(self) -> None:
+        """Says that this process can rejoin, once."""
+        if self._channel.connected or os.environ.get("ELASTIC_ON_FAILURE") != "replace":
+            return
+        self._channel = worker.connect()
+        self._channel._send({"kind": "survive"})
+        if self._channel.connected:
+            threading.Thread(target=self._listen, name="elasticrun.survive", daemon=True).start()
+
+    def withdraw(self) -> None:
+        """A failure of another rank restarts all from now on."""
+        self._channel._lose()
+
+    @property
+    def is_connected(self) -> bool:
+        return self._channel.connected
+
+    @property
+    def has_ended(self) -> bool:
+        return self._ended >= self.current
+
+    def send(self, kind: str, **fields: Any) -> None:
+        self._channel._send({"kind": kind, "epoch": self.current, **fields})
+
+    @property
+    def holds_group(self) -> bool:
+        """Whether this module may have made a process group in this epoch."""
+        return self._holds_group
+
+    def hold_group(self, holds: bool) -> None:
+        with self._heard:
+            self._holds_group = holds
+
+    def add_callback(self, callback: Callable[[int], None]) -> None:
+        with self._heard:
+            self._callbacks.append(callback)
+
+    def ask(self, reason: str) -> bool:
+        """Whether the current epoch has ended, as the agent says."""
+        with self._heard:
+            self._denied = -1
+        self.send("ask", reason=reason)
+        self._wait(lambda: self.has_ended or self._denied >= self.current, _ANSWER_SECONDS)
+        return self.has_ended
+
+    def wait_for_next(self, seconds: Optional[float]) -> None:
+        self._wait(lambda: self._next is not None, seconds)
+        with self._heard:
+            message, self._next = self._next, None
+            if message is None:
+                reason = "the agent stops this worker" if self._is_stopped else (
+                    "no new epoch came in time" if self._channel.connected else
+                    "the agent has gone")
+                raise RuntimeError(f"epoch {self.current} has ended, but {reason}")
+            for name, value in message["environment"].items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = str(value)
+            self.current = message["epoch"]
+            self.has_survived = True
+
+    def _wait(self, condition: Callable[[], bool], seconds: Optional[float]) -> None:
+        with self._heard:
+            self._heard.wait_for(lambda: condition() or self._is_stopped
+                                 or not self._channel.connected, seconds)
+
+    # ---- the thread that listens --------------------------------------------------------------
+
+    def _listen(self) -> None:
+        while self._channel.connected:
+            is_leaving = self.has_ended and self._holds_group
+            for message in self._channel._wait_for_messages(_FREE_SECONDS if is_leaving else None):
+                self._take(message)
+            if self.has_ended and self._holds_group:
+                # Again and again: the main thread may be just about to connect.
+                self.sockets.shut_down()
+                _abort_nccl()
+        with self._heard:
+            self._heard.notify_all()
+
+    def _take(self, message: Dict[str, Any]) -> None:
+        kind, number = message.get("kind"), message.get("epoch")
+        callbacks: List[Callable[[], None]] = []
+        with self._heard:
+            if kind == "stop":
+                self._is_stopped = True
+            elif not isinstance(number, int):
+                return
+            elif kind == "change" and number > self._ended:
+                self._ended = number
+                callbacks = [functools.partial(each, number) for each in self._callbacks]
+            elif kind == "no_change":
+                self._denied = max(self._denied, number)
+            elif kind == "rejoin" and number > self.current:
+                if isinstance(message.get("environment"), dict):
+                    self._next = message
+            self._heard.notify_all()
+        for callback in callbacks:
+            callback()
+
+
+_epochs = _Epochs()
+
+
+# ---- the script's side -------------------------------------------------------------------------
+
+
+def run(train: _Function) -> _Function:
+    """Decorates the function that trains. It is called again, in the same process, when a rank was
+    replaced or the number of ranks has changed; if one of its arguments is a `TorchState`, that is
+    brought back to its last commit before.
+
+    An exception that leaves `train` counts as a change only if the agent says that this epoch has
+    ended; else it is raised, as this rank's failure. Exceptions that a lost peer does not cause are
+    raised at once. When `train` has returned, the process groups of the epoch are destroyed and
+    this rank rejoins no more.
+    """
+    @functools.wraps(train)
+    def survive(*arguments: Any, **named: Any) -> Any:
+        state = next((each for each in [*arguments, *named.values()]
+                      if isinstance(each, TorchState)), None)
+        _begin(state)
+        while True:
+            try:
+                result = train(*arguments, **named)
+                break
+            except Exception as error:
+                if not is_change(error):
+                    raise
+            _drop_groups()  # here, where the frames of `train` are gone
+            ready()
+            if state is not None:
+                state.restore()  # while the agent starts the newcomer
+            next_epoch()
+        finished()
+        if _epochs.holds_group:
+            _destroy_groups()
+        return result
+
+    return cast(_Function, survive)
+
+
+def init_process_group(backend: Optional[str] = None, **options: Any) -> None:
+    """Begins the default process group of this epoch, and brings the state that was given to the
+    function under `run` to the newest commit of all ranks: call it first in that function.
+
+    `backend` and `options` are those of `torch.distributed.init_process_group`; without a backend
+    it is NCCL if there are GPUs, else gloo. A script that was started by hand is a world of one.
+
+    Errors: `WorldChanged`; those of PyTorch; RuntimeError if there is a process group already, or
+    if every rank that had a committed state is gone.
+    """
+    import torch
+    import torch.distributed as dist
+    # PyTorch 2.13 imports it when a first optimizer is made; its functions then have the group of
+    # that moment as a default argument and keep it, and its connections, for ever.
+    import torch.distributed.nn.functional  # noqa: F401
+    if dist.is_initialized():
+        raise RuntimeError("there is a process group already: survive.init_process_group begins "
+                           "the only one of an epoch")
+    if "RANK" not in os.environ:
+        options = {"store": dist.HashStore(), "rank": 0, "world_size": 1, **options}
+    _traces.hook = sys.excepthook
+    _make_groups(lambda: dist.init_process_group(
+        backend or ("nccl" if torch.cuda.is_available() else "gloo"), **options))
+    if _epochs.is_connected and _epochs.state is not None:
+        _epochs.state._sync(is_new())
+    _traces.note()
+
+
+def new_group(*arguments: Any, **named: Any) -> Any:
+    """`torch.distributed.new_group`, for a group that a survivor can leave while a peer is silent.
+    As `train` is called again, the groups are made again, in the same order on all ranks."""
+    import torch.distributed as dist
+    return _make_groups(lambda: dist.new_group(*arguments, **named))
+
+
+def rank() -> int:
+    """The rank of this process in this epoch; 0 if no launcher started it."""
+    return int(os.environ.get("RANK", 0))
+
+
+def world_size() -> int:
+    """The number of ranks of this epoch; 1 if no launcher started this process."""
+    return int(os.environ.get("WORLD_SIZE", 1))
+
+
+def epoch() -> int:
+    """The number of the round in which the ranks met; it grows with every change. 0 without
+    `--on-failure replace`."""
+    return _epochs.current
+
+
+def is_new() -> bool:
+    """Whether this process began with this epoch: it has survived no change."""
+    return not _epochs.has_survived
+
+
+# ---- for frameworks with a loop of their own; `run` is made of these ----------------------
+
+
+def on_change(callback: Callable[[int], None]) -> None:
+    """Says that this process can rejoin, and calls `callback` with the epoch that has ended, in a
+    thread of its own, as soon as the agent says so. The process then has to leave its process
+    groups and to call `ready` and `next_epoch`, within `--rejoin-timeout`."""
+    _epochs.add_callback(callback)
+    _epochs.connect()
+
+
+def is_change(error: BaseException) -> bool:
+    """Whether this error comes from a change of the world. Asks the agent if that has said nothing
+    yet, and waits for its answer. False means that the error is a failure of this rank; always
+    false without an agent."""
+    if not _epochs.is_connected:
+        return False
+    if _epochs.has_ended:
+        return True
+    if not _can_come_from_a_peer(error):
+        return False
+    return _epochs.ask(f"{type(error).__name__}: {error}"[:500])
+
+
+def ready() -> None:
+    """Tells the agent that this process has left the process groups of its epoch."""
+    _epochs.send("ready")
+
+
+def next_epoch(timeout: Optional[float] = None) -> int:
+    """Waits for the next epoch, for at most `timeout` seconds, and brings `os.environ` up to date:
+    RANK, WORLD_SIZE, MASTER_ADDR and all others are what a restarted process would find.
+
+    Result: its number. Errors: RuntimeError if the time is over, or if the agent stops this worker
+    or is gone.
+    """
+    _epochs.wait_for_next(timeout)
+    return _epochs.current
+
+
+def finished() -> None:
+    """Tells the agent that this rank has done its work and rejoins no more."""
+    _epochs.send("finished")
+
+
+# ---- parts -------------------------------------------------------------------------------------
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"elasticrun.survive: rank {rank()}: {text}\n")
+    sys.stderr.flush()
+
+
+def _begin(state: Optional[TorchState]) -> None:
+    if state is not None:
+        try:
+            state._read()
+        except ShardedState as problem:
+            _say(f"a failure restarts all: {problem}, and no other rank has a copy of this part")
+            state._is_kept = False
+            return
+    _epochs.state = state
+    _epochs.connect()
+    if state is not None:
+        state._is_kept = _epochs.is_connected
+        state._after_commit = _after_commit
+
+
+def _after_commit(problem: Optional[ShardedState]) -> None:
+    if problem is not None and _epochs.is_connected:
+        _say(f"from now on a failure restarts all: {problem}, and no other rank has a copy of this "
+             f"part")
+        _epochs.withdraw()
+        cast(TorchState, _epochs.state)._is_kept = False
+    _raise_if_changed()
+
+
+def _raise_if_changed() -> None:
+    if _epochs.is_connected and _epochs.has_ended:
+        raise WorldChanged(f"epoch {_epochs.current} has ended")
+
+
+def _can_come_from_a_peer(error: Optional[BaseException]) -> bool:
+    """Collectives raise a RuntimeError or a subclass of it, the store also an OSError; frameworks
+    may wrap these."""
+    seen = 0
+    while error is not None and seen < 20:
+        if isinstance(error, (RuntimeError, OSError)):
+            return not isinstance(error, (NotImplementedError, RecursionError, FileNotFoundError)) \
+                and type(error).__name__ != "OutOfMemoryError"
+        error = error.__cause__ or error.__context__
+        seen += 1
+    return False
+
+
+def _make_groups(make: Callable[[], Any]) -> Any:
+    _epochs.hold_group(True)  # first, so that a change from here on is not missed
+    _raise_if_changed()
+    with _epochs.sockets.beginning(int(os.environ.get("MASTER_PORT") or 0)):
+        result = make()
+    _raise_if_changed()
+    return result
+
+
+class _Traces:
+    """What a default process group leaves in this process."""
+
+    holders = 0  # references to it that are PyTorch's own
+    hook: Any = None  # sys.excepthook before it
+
+    def note(self) -> None:
+        self.holders = self.count_holders()
+
+    @staticmethod
+    def count_holders() -> int:
+        import torch.distributed as dist
+        return sys.getrefcount(dist.group.WORLD)
+
+    def remove(self, c10d: Any) -> None:
+        # PyTorch numbers the groups, and keeps the count if it fails to begin the first one: the
+        # newcomer would look for another name.
+        c10d._group_count = 0
+        # Each group of PyTorch 2 puts a hook before that of the one before it.
+        if self.hook is not None:
+            sys.excepthook, self.hook = self.hook, None
+
+
+_traces = _Traces()
+
+
+def _drop_groups() -> None:
+    """Leaves the process groups of an epoch that has ended, when the frames of `train` are gone."""
+    dist = sys.modules.get("torch.distributed")
+    is_initialized = dist is not None and dist.is_available() and dist.is_initialized()
+    if is_initialized and not _epochs.holds_group:
+        raise RuntimeError(
+            f"epoch {_epochs.current} has ended, but the script has begun its process group with "
+            f"torch.distributed.init_process_group and still has it: begin it with "
+            f"survive.init_process_group, or destroy it when an exception leaves `train`")
+    # Descriptors may have been inherited by processes such as those of a DataLoader: to close them
+    # here would not end the connections.
+    _epochs.sockets.shut_down()
+    _destroy_groups()
+
+
+def _destroy_groups() -> None:
+    """DDP must be gone before: it would release its group last, and PyTorch 2.13 may then hang."""
+    dist = sys.modules.get("torch.distributed")
+    if dist is not None and dist.is_available() and dist.is_initialized():
+        if _traces.count_holders() > _traces.holders:
+            gc.collect()
+        group = weakref.ref(dist.group.WORLD)
+        dist.destroy_process_group()
+        if group() is not None:
+            _say(f"the process group of epoch {_epochs.current} is still in use: something outside "
+                 f"of the function under survive.run holds it")
+    if _epochs.holds_group:
+        _traces.remove(sys.modules["torch.distributed.distributed_c10d"])
+    _epochs.hold_group(False)
+    _epochs.sockets.forget()
+
+
+def _abort_nccl() -> None:
+    """Untested: there was no machine with several GPUs."""
+    dist = sys.modules.get("torch.distributed")
+    if dist is not None and dist.is_available() and dist.is_initialized():
+        c10d = sys.modules["torch.distributed.distributed_c10d"]
+        if "nccl" in dist.get_backend() and hasattr(c10d, "_abort_process_group"):
+            c10d._abort_process_group()

@@ -1,0 +1,457 @@
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+"""The training state that survivors keep in memory and give to a replaced rank (docs/survive.md).
+
+Import it as `elasticrun.survive.TorchState`. This module imports torch only when a state is used.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import random
+import sys
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+__all__ = ["ShardedState", "TorchState"]
+
+_Path = Tuple[Any, ...]
+_PLAIN = (int, float, complex, str, bytes, bool, type(None))
+_SHARDED = ("DTensor", "ShardedTensor", "FlatParameter")
+
+
+class ShardedState(TypeError):
+    """A tensor of the state is only this rank's part: no other rank could give it to a newcomer."""
+
+
+class _Slot(NamedTuple):
+    """The place of a tensor in a copied tree."""
+
+    path: _Path
+    shape: Tuple[int, ...]
+    dtype: Any
+    device: str
+
+
+class _Copy(NamedTuple):
+    """A tree whose tensors have been taken out, and these by their paths."""
+
+    tree: Any
+    tensors: Dict[_Path, Any]
+
+
+class TorchState:
+    """The state of a training, by names: `TorchState(model=model, optimizer=optimizer, step=0)`.
+
+    Takes modules (without their DDP wrapper), optimizers, schedulers, gradient scalers, anything
+    else that has `state_dict` and `load_state_dict`, samplers with `set_epoch`, tensors, and plain
+    values that can be pickled. Each is an attribute: `state.step += 1`. The random states of
+    Python, of numpy if it is loaded, and of torch are part of every commit.
+
+    The state is what all ranks share. A rank that is replaced gets all of it from another rank,
+    the random states included.
+
+    Errors: TypeError for a module that is wrapped in DDP.
+    """
+
+    def __init__(self, **named: Any) -> None:
+        for name, item in named.items():
+            if type(item).__name__ == "DistributedDataParallel":
+                raise TypeError(f"TorchState({name}=…) is wrapped in DistributedDataParallel, "
+                                f"which is made again in each epoch: pass its module instead")
+        self.__dict__["_items"] = dict(named)
+        self.__dict__["_buffers"] = {}
+        self.__dict__["_tree"] = None
+        self.__dict__["_commits"] = 0
+        self.__dict__["_copied"] = 0  # the commit that the buffers hold
+        self.__dict__["_is_kept"] = True
+        self.__dict__["_after_commit"] = None
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.__dict__["_items"][name]
+        except KeyError:
+            raise AttributeError(f"this state has no {name!r}") from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.__dict__:
+            self.__dict__[name] = value
+        else:
+            self.__dict__["_items"][name] = value
+
+    @property
+    def commits(self) -> int:
+        """How often the training has committed, those commits included that were received from
+        another rank; 0 before the first."""
+        return int(self.__dict__["_commits"])
+
+    def commit(self) -> None:
+        """Copies the state into memory, where it survives a change of the world. The buffers are
+        made by the first commit and used again. Does nothing if nobody could use the copy: the
+        script runs without an agent, or without `--on-failure replace`.
+
+        Errors: `survive.WorldChanged`, after the copy, if the epoch has ended: let it pass.
+        `ShardedState` if a tensor is sharded and the state is used without `survive.run`.
+        """
+        if self._is_kept:
+            try:
+                self._copy_state()
+            except ShardedState as problem:
+                if self._after_commit is None:
+                    raise
+                self._after_commit(problem)
+                return
+        if self._after_commit is not None:
+            self._after_commit(None)
+
+    def restore(self) -> bool:
+        """Brings the state back to the last commit. Result: false if there is none."""
+        if not self._copied:
+            return False
+        self._write(_Copy(self._tree, self._buffers))
+        self._commits = self._copied
+        return True
+
+    # ---- the copy ----------------------------------------------------------------------------
+
+    def _copy_state(self) -> None:
+        import torch
+        self._copied = 0
+        live = self._read()
+        uses_cuda = False
+        with torch.no_grad():
+            for path, tensor in live.tensors.items():
+                buffer = self._buffers.get(path)
+                if buffer is None or buffer.shape != tensor.shape or buffer.dtype != tensor.dtype:
+                    buffer = self._buffers[path] = _new_buffer(tensor)
+                buffer.copy_(tensor, non_blocking=True)
+                uses_cuda = uses_cuda or tensor.is_cuda
+        for path in self._buffers.keys() - live.tensors.keys():
+            del self._buffers[path]
+        if uses_cuda:
+            torch.cuda.synchronize()
+        self._tree = live.tree
+        self._commits += 1
+        self._copied = self._commits
+
+    def _read(self) -> _Copy:
+        """The state as it is now. The tensors are those that the training uses."""
+        tensors: Dict[_Path, Any] = {}
+        whole = {"items": {name: _read(item) for name, item in self._items.items()},
+                 "random": _read_random()}
+        return _Copy(_take_tensors(whole, (), tensors), tensors)
+
+    def _write(self, saved: _Copy) -> None:
+        import torch
+        whole = _put_tensors(saved.tree, saved.tensors)
+        with torch.no_grad():
+            for name, tree in whole["items"].items():
+                self._items[name] = _write(self._items.get(name), tree)
+        for name in self._items.keys() - whole["items"].keys():
+            del self._items[name]
+        _write_random(whole["random"])
+
+    # ---- between ranks -----------------------------------------------------------------------
+
+    def _sync(self, is_new: bool) -> None:
+        """Called by every rank of the default process group: those that lack the newest commit
+        receive it, each from one that has it."""
+        import torch
+        import torch.distributed as dist
+        device = _device_of_group()
+        here = int(os.environ.get("GROUP_RANK", 0))
+        facts = torch.tensor([self._copied, int(is_new), here], device=device)
+        gathered = [torch.empty_like(facts) for _ in range(dist.get_world_size())]
+        dist.all_gather(gathered, facts)
+        ranks = [tuple(each.tolist()) for each in gathered]
+        newest = max(commits for commits, _, _ in ranks)
+        if newest == 0:
+            if not all(new for _, new, _ in ranks):
+                raise RuntimeError("no rank that is left has a committed state: the job has to "
+                                   "start from its last checkpoint")
+            self._copy_state()  # so that a change before the first commit begins here again
+            return
+        for source, receiver in _transfers([commits == newest for commits, _, _ in ranks],
+                                           [node for _, _, node in ranks]):
+            if dist.get_rank() == source:
+                self._send(receiver, device)
+            elif dist.get_rank() == receiver:
+                self._receive(source, device)
+                self._commits = newest
+
+    def _send(self, receiver: int, device: Any) -> None:
+        import torch
+        import torch.distributed as dist
+        content = pickle.dumps(self._tree)
+        head = torch.frombuffer(bytearray(content), dtype=torch.uint8).to(device)
+        dist.send(torch.tensor([head.numel()], device=device), receiver)
+        dist.send(head, receiver)
+        pieces = [_bytes_of(self._buffers[slot.path].to(device).contiguous())
+                  for slot in _slots(self._tree)]
+        for work in [dist.isend(piece, receiver) for piece in pieces if piece.numel()]:
+            work.wait()
+
+    def _receive(self, source: int, device: Any) -> None:
+        """Into the tensors of the training. The copy of an earlier commit stays as it is."""
+        import torch
+        import torch.distributed as dist
+        size = torch.zeros(1, dtype=torch.int64, device=device)
+        dist.recv(size, source)
+        head = torch.empty(int(size.item()), dtype=torch.uint8, device=device)
+        dist.recv(head, source)
+        tree = pickle.loads(bytes(head.cpu().numpy()))
+        live = self._read().tensors
+        received: Dict[_Path, Any] = {}
+        works = []
+        for slot in _slots(tree):
+            target = live.get(slot.path)
+            if (target is None or tuple(target.shape) != slot.shape or target.dtype != slot.dtype
+                    or target.device != device or not target.is_contiguous()):
+                target = torch.empty(slot.shape, dtype=slot.dtype, device=device)
+            received[slot.path] = target
+            if target.numel():
+                works.append(dist.irecv(_bytes_of(target), source))
+        for work in works:
+            work.wait()
+        self._write(_Copy(tree, received))
+
+
+def _transfers(has_newest: List[bool], nodes: List[int]) -> Iterator[Tuple[int, int]]:
+    """Who sends to whom: each rank that lacks the state receives it from one that has it, of its
+    own node if there is one, and the load is spread."""
+    sent = {rank: 0 for rank, has in enumerate(has_newest) if has}
+    for receiver, has in enumerate(has_newest):
+        if not has:
+            source = min(sent, key=lambda rank: (nodes[rank] != nodes[receiver], sent[rank], rank))
+            sent[source] += 1
+            yield source, receiver
+
+
+def _device_of_group() -> Any:
+    import torch
+    import torch.distributed as dist
+    only_cuda = dist.get_backend() == "nccl"
+    return torch.device("cuda", torch.cuda.current_device()) if only_cuda else torch.device("cpu")
+
+
+# ---- trees: what state_dict returns, and plain values -------------------------------------------
+
+
+def _take_tensors(tree: Any, path: _Path, tensors: Dict[_Path, Any]) -> Any:
+    """A copy of the tree with a slot in the place of each tensor, which goes to `tensors`."""
+    import torch
+    if isinstance(tree, _PLAIN):
+        return tree
+    if isinstance(tree, torch.Tensor):
+        if type(tree).__name__ in _SHARDED:
+            name = ".".join(str(part) for part in path[1:])
+            raise ShardedState(f"{name} is sharded ({type(tree).__name__})")
+        tensor = tree.detach()
+        tensors[path] = tensor
+        return _Slot(path, tuple(tensor.shape), tensor.dtype, tensor.device.type)
+    if isinstance(tree, dict):
+        copied = {key: _take_tensors(each, path + (key,), tensors) for key, each in tree.items()}
+        return _like(tree, copied)
+    if type(tree) in (list, tuple):
+        return type(tree)([_take_tensors(each, path + (at,), tensors)
+                           for at, each in enumerate(tree)])
+    return copy.deepcopy(tree)
+
+
+def _put_tensors(tree: Any, tensors: Dict[_Path, Any]) -> Any:
+    if isinstance(tree, _Slot):
+        return _OnDevice(tensors[tree.path], tree.device)
+    if isinstance(tree, dict):
+        return _like(tree, {key: _put_tensors(each, tensors) for key, each in tree.items()})
+    if type(tree) in (list, tuple):
+        return type(tree)([_put_tensors(each, tensors) for each in tree])
+    return tree
+
+
+def _like(tree: Dict[Any, Any], copied: Dict[Any, Any]) -> Dict[Any, Any]:
+    """Keeps the type of an ordered or default dictionary."""
+    if type(tree) is dict:
+        return copied
+    other = copy.copy(tree)
+    other.clear()
+    other.update(copied)
+    return other
+
+
+def _slots(tree: Any) -> Iterator[_Slot]:
+    if isinstance(tree, _Slot):
+        yield tree
+    elif isinstance(tree, dict):
+        for each in tree.values():
+            yield from _slots(each)
+    elif type(tree) in (list, tuple):
+        for each in tree:
+            yield from _slots(each)
+
+
+class _OnDevice(NamedTuple):
+    """A tensor that was copied, and the kind of device that it was on."""
+
+    tensor: Any
+    device: str
+
+    def make(self) -> Any:
+        """A tensor of its own, as it was."""
+        if self.device == self.tensor.device.type:
+            return self.tensor.clone()
+        return self.tensor.to(self.device)
+
+
+def _merge(live: Any, saved: Any) -> Any:
+    """The saved value. Tensors that are there and fit are kept, and get the saved values."""
+    import torch
+    if isinstance(saved, _OnDevice):
+        if (isinstance(live, torch.Tensor) and live.shape == saved.tensor.shape
+                and live.dtype == saved.tensor.dtype and live.device.type == saved.device):
+            if live.data_ptr() != saved.tensor.data_ptr() or live.numel() == 0:
+                live.detach().copy_(saved.tensor)
+            return live
+        return saved.make()
+    if isinstance(saved, dict):
+        old = live if isinstance(live, dict) else {}
+        return _like(saved, {key: _merge(old.get(key), each) for key, each in saved.items()})
+    if type(saved) in (list, tuple):
+        olds = live if isinstance(live, (list, tuple)) and len(live) == len(saved) else None
+        return type(saved)([_merge(olds[at] if olds is not None else None, each)
+                            for at, each in enumerate(saved)])
+    return saved if isinstance(saved, _PLAIN) else copy.deepcopy(saved)
+
+
+def _new_buffer(tensor: Any) -> Any:
+    import torch
+    return torch.empty_like(tensor, device="cpu", pin_memory=tensor.is_cuda)
+
+
+def _bytes_of(tensor: Any) -> Any:
+    """The same memory, as the collectives take any of it."""
+    import torch
+    return tensor.detach().reshape(-1).view(torch.uint8)
+
+
+# ---- what each kind of item consists of ---------------------------------------------------------
+
+
+def _bare(module: Any) -> Any:
+    """A compiled module shares its parameters with the original one."""
+    return getattr(module, "_orig_mod", module)
+
+
+def _is_module(item: Any) -> bool:
+    import torch
+    return isinstance(item, torch.nn.Module)
+
+
+def _is_plain_optimizer(item: Any) -> bool:
+    """Whether its state is where torch's own optimizers have it."""
+    import torch
+    base = torch.optim.Optimizer
+    return isinstance(item, base) and type(item).state_dict is base.state_dict
+
+
+def _has_state_dict(item: Any) -> bool:
+    return hasattr(item, "state_dict") and hasattr(item, "load_state_dict")
+
+
+def _is_sampler(item: Any) -> bool:
+    return hasattr(item, "set_epoch") and hasattr(item, "epoch")
+
+
+def _extras(module: Any) -> Iterator[Tuple[str, Any]]:
+    """The parts of a module that have a state besides tensors."""
+    import torch
+    for name, part in module.named_modules():
+        if type(part).get_extra_state is not torch.nn.Module.get_extra_state:
+            yield name, part
+
+
+def _tensors_of(module: Any) -> Dict[str, Any]:
+    tensors = dict(module.named_parameters())
+    tensors.update(module.named_buffers())
+    return tensors
+
+
+def _read(item: Any) -> Any:
+    if _is_module(item):
+        module = _bare(item)
+        return {"tensors": _tensors_of(module),
+                "extras": {name: part.get_extra_state() for name, part in _extras(module)}}
+    if _has_state_dict(item):
+        return item.state_dict()
+    if _is_sampler(item):
+        return item.epoch
+    return item
+
+
+def _write(item: Any, saved: Any) -> Any:
+    """Result: what the item is from now on."""
+    if _is_module(item):
+        _write_module(_bare(item), saved)
+    elif _is_plain_optimizer(item):
+        _write_optimizer(item, saved)
+    elif _has_state_dict(item):
+        item.load_state_dict(_merge(None, saved))
+    elif _is_sampler(item):
+        item.set_epoch(saved)
+    else:
+        return _merge(item, saved)
+    return item
+
+
+def _write_module(module: Any, saved: Any) -> None:
+    live = _tensors_of(module)
+    if live.keys() != saved["tensors"].keys():
+        different = sorted(live.keys() ^ saved["tensors"].keys())
+        raise ValueError(f"the module differs from that of the committed state in {different[0]!r}")
+    for name, tensor in saved["tensors"].items():
+        if _merge(live[name], tensor) is not live[name]:
+            raise ValueError(f"{name!r} has another shape or type in the committed state")
+    for name, part in _extras(module):
+        part.set_extra_state(_merge(None, saved["extras"][name]))
+
+
+def _write_optimizer(optimizer: Any, saved: Any) -> None:
+    """By hand: load_state_dict would copy every tensor into a new one."""
+    groups, saved_groups = optimizer.param_groups, saved["param_groups"]
+    if [len(group["params"]) for group in groups] != [len(each["params"]) for each in saved_groups]:
+        raise ValueError("the optimizer has other parameters than that of the committed state")
+    by_number: Dict[int, Any] = {}
+    for group, saved_group in zip(groups, saved_groups):
+        by_number.update(zip(saved_group["params"], group["params"]))
+        group.update({key: _merge(group.get(key), value)
+                      for key, value in saved_group.items() if key != "params"})
+    state = {by_number.get(key, key): value for key, value in saved["state"].items()}
+    for key in [key for key in optimizer.state if key not in state]:
+        del optimizer.state[key]
+    for key, value in state.items():
+        optimizer.state[key] = _merge(optimizer.state.get(key), value)
+
+
+# ---- random states ------------------------------------------------------------------------------
+
+
+def _read_random() -> Dict[str, Any]:
+    import torch
+    states: Dict[str, Any] = {"python": pickle.dumps(random.getstate()),
+                              "torch": torch.get_rng_state()}
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        states["numpy"] = pickle.dumps(numpy.random.get_state())
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        states["cuda"] = torch.cuda.get_rng_state()
+    return states
+
+
+def _write_random(saved: Dict[str, Any]) -> None:
+    import torch
+    random.setstate(pickle.loads(saved["python"]))
+    torch.set_rng_state(_merge(None, saved["torch"]))
+    if "numpy" in saved and "numpy" in sys.modules:
+        sys.modules["numpy"].random.set_state(pickle.loads(saved["numpy"]))
+    if "cuda" in saved and torch.cuda.is_available():
+        torch.cuda.set_rng_state(_merge(None, saved["cuda"]))

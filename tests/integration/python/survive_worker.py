@@ -1,0 +1,155 @@
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+"""Trains with survive, and does to itself what its options say.
+
+`--do WHAT@STEP:RANK`, several of them, each once for all processes of the job: kill (in the middle
+of the step), kill-late (after the optimizer, before the commit), stop (falls silent), raise (a
+ValueError), raise-runtime (what a lost peer could have caused, but no peer is lost), exit.
+"""
+
+import argparse
+import os
+import pathlib
+import random
+import signal
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "..", "..", "..", "python"))
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+from torch.nn.parallel import DistributedDataParallel  # noqa: E402
+from elasticrun import survive  # noqa: E402
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--folder", type=pathlib.Path, required=True)
+    parser.add_argument("--do", action="append", default=[])
+    parser.add_argument("--groups", action="store_true", help="a second process group")
+    parser.add_argument("--loader", action="store_true", help="a DataLoader with workers")
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--own-group", action="store_true", help="not by survive")
+    parser.add_argument("--hold", action="store_true", help="keeps DDP outside of train")
+    parser.add_argument("--no-commit", action="store_true")
+    parser.add_argument("--plain", default="", help="ranks that do not say survive")
+    parser.add_argument("--pause", type=float, default=0)
+    return parser.parse_args()
+
+
+OPTIONS = parse_arguments()
+HELD = []
+
+
+def say(text):
+    os.write(1, (text + "\n").encode())
+
+
+def act(place, step):
+    for each in OPTIONS.do:
+        what, _, at = each.partition("@")
+        when, _, who = at.partition(":")
+        if (int(when), int(who)) != (step, survive.rank()) or (what == "kill-late") != (
+                place == "late"):
+            continue
+        try:
+            (OPTIONS.folder / each).mkdir()
+        except FileExistsError:
+            continue
+        say(f"does {what} at step {step} pid {os.getpid()}")
+        if what.startswith("kill"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif what == "stop":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        elif what == "raise":
+            raise ValueError("the data is bad")
+        elif what == "raise-runtime":
+            raise RuntimeError("no peer is to blame")
+        elif what == "exit":
+            sys.exit(3)
+
+
+class Data(torch.utils.data.Dataset):
+    """Item i is what rank i % world size computes with in step i // world size."""
+
+    def __len__(self):
+        return OPTIONS.steps * survive.world_size()
+
+    def __getitem__(self, at):
+        return torch.randn(6, 8, generator=torch.Generator().manual_seed(at), dtype=torch.float64)
+
+
+def batches(step):
+    ranks, rank = survive.world_size(), survive.rank()
+    mine = [at * ranks + rank for at in range(step, OPTIONS.steps)]
+    if OPTIONS.loader:
+        # With a generator of its own: else each loader draws from torch's random state.
+        return torch.utils.data.DataLoader(Data(), batch_size=None, sampler=mine, num_workers=1,
+                                           multiprocessing_context="fork",
+                                           generator=torch.Generator().manual_seed(step))
+    return map(Data().__getitem__, mine)
+
+
+def checksum(model):
+    flat = torch.cat([each.detach().flatten().double() for each in model.parameters()])
+    return float(flat @ torch.cos(torch.arange(flat.numel(), dtype=torch.float64)))
+
+
+def train(state):
+    say(f"begins epoch {survive.epoch()} rank {survive.rank()} of {survive.world_size()} pid "
+        f"{os.getpid()} new {survive.is_new()} restarts "
+        f"{os.environ.get('TORCHELASTIC_RESTART_COUNT')}")
+    if OPTIONS.own_group:
+        dist.init_process_group("gloo")
+    else:
+        survive.init_process_group("gloo")
+    group = None
+    if OPTIONS.groups:
+        groups = [survive.new_group([at, at + 1]) for at in range(0, survive.world_size(), 2)]
+        group = groups[survive.rank() // 2]
+    ddp = DistributedDataParallel(state.model)
+    if OPTIONS.hold:
+        HELD.append(ddp)
+    run = torch.compile(ddp, backend="eager") if OPTIONS.compile else ddp
+    for batch in batches(state.step):
+        time.sleep(OPTIONS.pause)
+        state.optimizer.zero_grad()
+        loss = run(batch).pow(2).mean()
+        act("middle", state.step)
+        loss.backward()
+        if group is not None:
+            dist.all_reduce(loss.detach(), group=group)
+        state.optimizer.step()
+        state.scheduler.step()
+        state.noise = state.noise + random.random()
+        act("late", state.step)
+        state.step += 1
+        if not OPTIONS.no_commit:
+            state.commit()
+        with open(OPTIONS.folder / "steps", "a", encoding="ascii") as file:
+            file.write(f"{survive.rank()} {state.step} {os.getpid()} {time.monotonic_ns()}\n")
+    total = torch.ones(1)
+    dist.all_reduce(total)
+    return int(total)
+
+
+def main():
+    torch.manual_seed(1)
+    random.seed(2)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16, bias=False), torch.nn.BatchNorm1d(16),
+                                torch.nn.Dropout(0.2), torch.nn.Linear(16, 1)).double()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 5, 0.9)
+    state = survive.TorchState(model=model, optimizer=optimizer, scheduler=scheduler, step=0,
+                               noise=0.0)
+    is_plain = str(survive.rank()) in OPTIONS.plain.split(",")
+    size = (train if is_plain else survive.run(train))(state)
+    say(f"finished rank {survive.rank()} of {size} pid {os.getpid()} step {state.step} checksum "
+        f"{checksum(model):.12f} noise {state.noise:.9f} rate {scheduler.get_last_lr()[0]:.9f} "
+        f"threads {threading.active_count()} groups {dist.is_initialized()}")
+
+
+main()
