@@ -35,11 +35,11 @@ say "A hundred thousand lives of jobs that several servers lead, each the same e
 for simulation in "vote machine: whatever happens*" "simulation: candidates*" \
   "simulation: a network that fails*" "simulation: whatever happens*"; do
   # A part of them: --first, --count.
-  tests/seeds.py build/dev/tests/unit_tests "$simulation"
+  tests/long/seeds.py build/dev/tests/unit_tests "$simulation"
 done
 
 say "What each rule of these servers is for"
-tests/ablations.py
+tests/long/ablations.py
 
 say "Simulated jobs, other seeds each time"
 for_minutes env ELASTIC_SIMULATION_SEEDS=2000 build/dev/tests/unit_tests "[simulation]"
@@ -49,10 +49,10 @@ ELASTIC_NODES_ROUNDS=200 for_minutes build/dev/tests/integration_tests \
   "nodes: whatever dies or comes*"
 
 say "The agent that leads is lost, in every way"
-tests/host_loss.py build/dev/elasticrun --rounds $(((minutes * 10 + 2) / 3))
+tests/long/host_loss.py build/dev/elasticrun --rounds $(((minutes * 10 + 2) / 3))
 
 say "A disturbed job whose journal, metrics and trace agree with what was done to it"
-tests/chaos_run.py build/dev/elasticrun --minutes "$minutes"
+tests/long/chaos_run.py build/dev/elasticrun --minutes "$minutes"
 
 say "Ten thousand hostile peers beside a job, with its secret and without"
 ELASTIC_HOSTILE_PEERS=10000 build/dev/tests/integration_tests "hostile peers:*"
@@ -95,8 +95,9 @@ say "From a fresh clone to a trained model"
 examples/quickstart.sh --no-torch
 
 say "Every way to meet, with each PyTorch, through the death of a worker and of a node"
-tests/cross_product.py build/dev/elasticrun build/torch-2.13/bin/python /usr/bin/python3
-tests/cross_product.py --way candidates --rounds 20 build/dev/elasticrun build/torch-2.13/bin/python
+tests/long/cross_product.py build/dev/elasticrun build/torch-2.13/bin/python /usr/bin/python3
+tests/long/cross_product.py --way candidates --rounds 20 \
+  build/dev/elasticrun build/torch-2.13/bin/python
 
 say "PyTorch's own launcher against the cases that elasticrun is tested with"
 build/torch-2.13/bin/python tests/integration/python/torch213_launcher.py torchrun

@@ -25,7 +25,7 @@ import xml.etree.ElementTree
 
 from seeds import run
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 TESTS = {
     "vote": ("tests/unit/rendezvous/test_vote_machine.cpp", "vote machine: whatever happens*"),
     "candidates": ("tests/unit/simulation/test_simulated_candidates.cpp",

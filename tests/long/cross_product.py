@@ -23,10 +23,11 @@ import tempfile
 import threading
 import time
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests"))
 from support.candidate_marks import remove_marks
 from support.ports import reserved_port
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCRIPT = ROOT / "examples" / "python" / "train_ddp.py"
 WAYS = ["standalone", "c10d", "candidates", "dialect", "static", "file", "etcd"]
 # One node cannot lose another, and a static world cannot go on without one.

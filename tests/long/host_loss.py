@@ -35,6 +35,7 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from support.candidate_marks import remove_marks
 from support.ports import reserved_port
 
