@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// A launcher of your own that takes elasticrun's options: it handles signals, watches a drain file,
-// writes a trace and serves the status page, as elasticrun does. Without arguments it runs a demo.
+// A launcher of your own with elasticrun's options, signals and status. Without arguments: a demo.
 //   build/release/examples/06_launcher_of_your_own --status 8080 --drain-file /run/drain train.py
 
 #include <elastic/cli.hpp>
@@ -12,14 +11,15 @@
 #include <elastic/launch/program_setup.hpp>
 #include <elastic/launch/run_as_program.hpp>
 #include <elastic/python.hpp>
+#include <elastic/status.hpp>
 
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>
 #include <asio/use_future.hpp>
 #include <cstdio>
-const std::vector<std::string> demo = {"--nproc-per-node", "2", "--status", "0", "--trace",
-                                       "/dev/stdout", "--no-python", "sh", "-c",
-                                       "echo hello from rank $RANK"};
+const std::vector<std::string> demo = {
+    "--nproc-per-node", "2",           "--status", "0",  "--trace",
+    "/dev/stdout",      "--no-python", "sh",       "-c", "echo hello from rank $RANK"};
 
 // [run]
 int run(const elastic::command_line& line) {
@@ -28,10 +28,11 @@ int run(const elastic::command_line& line) {
   elastic::agent_services services;
   services.log = elastic::logger(std::make_shared<elastic::console_log>(clock), line.threshold);
   for (const std::string& warning : line.warnings) services.log.warning("{}", warning);
-  const auto& config = line.config;
+  elastic::program_config config = line.config;
   if (config.keeps_standbys) elastic::add_warm_standbys(services, config.standby);
-  auto job = asio::co_spawn(
-      context, elastic::run_as_program(config.job, config.program, services), asio::use_future);
+  elastic::add_status(config.program);
+  auto job = asio::co_spawn(context, elastic::run_as_program(config.job, config.program, services),
+                            asio::use_future);
   context.run();
   const elastic::run_result result = job.get();
   std::fputs(elastic::closing_words(config.name, result).c_str(), stderr);

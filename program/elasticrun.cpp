@@ -17,8 +17,8 @@
 #include <elastic/launch/job_outcome.hpp>
 #include <elastic/launch/program_setup.hpp>
 #include <elastic/launch/run_as_program.hpp>
-#include <elastic/observe/job_journal.hpp>
 #include <elastic/python.hpp>
+#include <elastic/status.hpp>
 #include <elastic/torch.hpp>
 #include <program/chaos/chaos_monkey.hpp>
 #include <program/commands/command_word.hpp>
@@ -143,6 +143,7 @@ elastic::task<int> run(elastic::program_config config, elastic::logger log) {
   services.observer = lean;
   const auto kubeflow = make_kubeflow_reporter(config, executor, services);
   if (kubeflow) services.observer = kubeflow;
+  elastic::add_status(config.program);
   const elastic::program_run program(config.job, config.program, services);
   services = program.services();
   const auto chaos = make_chaos(config, executor, services);

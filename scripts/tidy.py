@@ -24,16 +24,15 @@ LAYERS = {
     "net": ["base"],
     "contract": ["base"],
     "telemetry": ["base"],
-    "observe": ["base", "net", "telemetry"],
     "process": ["base"],
     "store": ["base", "net"],
     "health": ["base", "net"],
     "rendezvous": ["base", "net", "telemetry", "store"],
     "worker": ["base", "contract", "store", "health"],
-    "agent": ["base", "net", "contract", "telemetry", "observe", "process", "store", "health",
+    "agent": ["base", "net", "contract", "telemetry", "process", "store", "health",
               "rendezvous"],
-    "launch": ["base", "net", "contract", "telemetry", "observe", "process", "store", "rendezvous",
-               "worker", "agent"],
+    "launch": ["base", "net", "contract", "telemetry", "process", "store", "rendezvous", "worker",
+               "agent"],
 }
 
 # The opt-in modules, in an order in which each comes after those that it includes. A program takes
@@ -43,8 +42,9 @@ OPT_IN_LAYERS = {
     "etcd": ["base", "net", "store", "rendezvous", "torch"],
     "file": ["base", "store", "rendezvous", "torch"],
     "python": ["base", "process", "contract", "health", "rendezvous", "agent"],
-    "cli": ["base", "net", "contract", "observe", "process", "rendezvous", "agent", "launch",
-            "python"],
+    "status": ["base", "net", "telemetry", "store", "rendezvous", "agent", "launch"],
+    "cli": ["base", "net", "contract", "process", "rendezvous", "agent", "launch", "python",
+            "status"],
     "diagnosis": ["base"],
 }
 ALL_LAYERS = {**LAYERS, **OPT_IN_LAYERS}
@@ -59,6 +59,7 @@ SHARED = {
     "contract": ["call_memfd", "macros", "visible_devices"],
     "health": ["control_message", "line_intake", "worker_channels",
                "worker_channels_options", "worker_liveness"],
+    "launch": ["node_journal"],
     "net": ["byte_stream", "http_connection", "message_frame", "secure_session", "socket_hook",
             "stream_listener", "tcp_message_channel", "tcp_stream", "tls_stream"],
     "process": ["console_target", "console_writer", "core_file", "file_tail", "fork_launcher",
@@ -67,6 +68,7 @@ SHARED = {
     "rendezvous": ["failure_text", "fencing", "gather", "master_keys", "native/rendezvous_link",
                    "round_machine", "round_state", "solo_rendezvous", "worker_store_host"],
     "store": ["store_keys"],
+    "telemetry": ["record_writer"],
     "torch": ["chosen_rendezvous", "dynamic_options", "life_sign", "pickle_format",
               "reachable_address", "torch_exit", "torch_state_codec"],
 }

@@ -7,6 +7,7 @@
 #include <elastic/agent/failure_report.hpp>
 #include <elastic/agent/failure_report_json.hpp>
 #include <elastic/agent/hang_hook.hpp>
+#include <elastic/agent/job_command.hpp>
 #include <elastic/agent/local_agent.hpp>
 #include <elastic/agent/log_layout.hpp>
 #include <elastic/agent/log_options.hpp>

@@ -8,6 +8,11 @@
 #include <elastic/telemetry/event_handler.hpp>
 #include <elastic/telemetry/event_handler_registry.hpp>
 #include <elastic/telemetry/job_event.hpp>
+#include <elastic/telemetry/job_journal.hpp>
+#include <elastic/telemetry/journal_file.hpp>
+#include <elastic/telemetry/journal_record.hpp>
+#include <elastic/telemetry/journal_sink.hpp>
 #include <elastic/telemetry/metric_handler.hpp>
+#include <elastic/telemetry/output_tails.hpp>
 #include <elastic/telemetry/report_exchange.hpp>
 #include <elastic/telemetry/worker_observer.hpp>

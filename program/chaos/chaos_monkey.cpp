@@ -4,7 +4,7 @@
 #include <program/chaos/chaos_monkey.hpp>
 
 #include <elastic/base/error.hpp>
-#include <elastic/observe/job_journal.hpp>
+#include <elastic/telemetry/job_journal.hpp>
 #include <program/chaos/network_cut.hpp>
 
 #include <algorithm>

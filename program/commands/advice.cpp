@@ -3,7 +3,7 @@
 
 #include <program/commands/advice.hpp>
 
-#include <elastic/observe/detail/event_sentence.hpp>
+#include <elastic/status/detail/event_sentence.hpp>
 
 #include <algorithm>
 #include <csignal>

@@ -6,7 +6,7 @@
 #include <elastic/base/printable_text.hpp>
 #include <elastic/cli/early_exit.hpp>
 #include <elastic/contract/environment.hpp>
-#include <elastic/observe/journal_reader.hpp>
+#include <elastic/status/journal_reader.hpp>
 #include <program/commands/explanation.hpp>
 #include <program/commands/merged_trace.hpp>
 #include <program/commands/send_command.hpp>

@@ -4,7 +4,7 @@
 #include <program/commands/explanation.hpp>
 
 #include <elastic/base/printable_text.hpp>
-#include <elastic/observe/detail/event_sentence.hpp>
+#include <elastic/status/detail/event_sentence.hpp>
 #include <program/commands/advice.hpp>
 #include <program/commands/run_story.hpp>
 

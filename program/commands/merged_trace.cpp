@@ -3,7 +3,7 @@
 
 #include <program/commands/merged_trace.hpp>
 
-#include <elastic/observe/detail/trace_events.hpp>
+#include <elastic/status/detail/trace_events.hpp>
 #include <program/commands/run_story.hpp>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/observe/journal_reader.hpp>
+#include <elastic/status/journal_reader.hpp>
 
 #include <cstddef>
 #include <cstdint>

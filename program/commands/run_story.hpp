@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/observe/detail/trace_events.hpp>
-#include <elastic/observe/journal_record.hpp>
+#include <elastic/status/detail/trace_events.hpp>
+#include <elastic/telemetry/journal_record.hpp>
 
 #include <array>
 #include <cstddef>

@@ -4,7 +4,7 @@
 
 #include <elastic/base/task.hpp>
 #include <elastic/cli/early_exit.hpp>
-#include <elastic/observe/job_command.hpp>
+#include <elastic/agent/job_command.hpp>
 
 #include <functional>
 #include <string>

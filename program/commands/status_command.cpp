@@ -11,10 +11,10 @@
 #include <elastic/net/detail/http_connection.hpp>
 #include <elastic/net/detail/stream_listener.hpp>
 #include <elastic/net/detail/tcp_stream.hpp>
-#include <elastic/observe/job_document.hpp>
-#include <elastic/observe/job_view.hpp>
-#include <elastic/observe/journal_reader.hpp>
-#include <elastic/observe/status_server.hpp>
+#include <elastic/status/job_document.hpp>
+#include <elastic/status/job_view.hpp>
+#include <elastic/status/journal_reader.hpp>
+#include <elastic/status/status_server.hpp>
 
 #include <chrono>
 #include <cstddef>

@@ -8,7 +8,7 @@
 #include <elastic/base/time.hpp>
 #include <elastic/contract/environment.hpp>
 #include <elastic/net/endpoint.hpp>
-#include <elastic/observe/job_monitor.hpp>
+#include <elastic/status/job_monitor.hpp>
 #include <elastic/telemetry/worker_observer.hpp>
 
 #include <cstdint>

@@ -11,10 +11,10 @@
 #include <elastic/net/detail/message_frame.hpp>
 #include <elastic/net/detail/secure_session.hpp>
 #include <elastic/net/job_secret.hpp>
-#include <elastic/observe/detail/command_request.hpp>
-#include <elastic/observe/detail/http_request_parser.hpp>
-#include <elastic/observe/detail/node_report.hpp>
-#include <elastic/observe/viewed_job.hpp>
+#include <elastic/status/detail/command_request.hpp>
+#include <elastic/status/detail/http_request_parser.hpp>
+#include <elastic/status/detail/node_report.hpp>
+#include <elastic/status/viewed_job.hpp>
 #include <elastic/rendezvous/native/detail/candidate_message.hpp>
 #include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>

@@ -16,7 +16,7 @@
 #include <elastic/health/detail/control_message.hpp>
 #include <elastic/health/detail/timer_request.hpp>
 #include <elastic/net/endpoint.hpp>
-#include <elastic/observe/journal_record.hpp>
+#include <elastic/telemetry/journal_record.hpp>
 #include <elastic/torch/detail/link_offer.hpp>
 #include <program/chaos/chaos_schedule.hpp>
 #include <program/commands/explanation.hpp>

@@ -12,8 +12,8 @@
 #include <elastic/launch/launcher.hpp>
 #include <elastic/launch/run_as_program.hpp>
 #include <elastic/launch/run_with_signals.hpp>
-#include <elastic/observe/job_journal.hpp>
-#include <elastic/observe/journal_sink.hpp>
+#include <elastic/telemetry/job_journal.hpp>
+#include <elastic/telemetry/journal_sink.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
 #include <elastic/torch/detail/pickle_format.hpp>
@@ -590,9 +590,9 @@ TEST_CASE("agent: a console that stands still holds up no stop for longer than i
 
 TEST_CASE("agent: run with signals it is cancelled as by itself, and leaves signals as they were",
           "[integration][agent]") {
-  struct sigaction mine{};
+  struct sigaction mine {};
   mine.sa_handler = [](int) {};
-  struct sigaction before{};
+  struct sigaction before {};
   ::sigaction(SIGTERM, &mine, &before);
   job test_job({"on", "15", "print", "asked", "line", "ready"});
   const std::string end = test_job.folder / "end";
@@ -620,7 +620,7 @@ TEST_CASE("agent: run with signals it is cancelled as by itself, and leaves sign
   CHECK(detail::is_cancellation(failure));
   CHECK(occurrences(shown->text, "asked") == 2);
   test_job.check_nothing_left();
-  struct sigaction after{};
+  struct sigaction after {};
   ::sigaction(SIGTERM, &before, &after);
   CHECK(after.sa_handler == mine.sa_handler);
 }

@@ -6,7 +6,7 @@
 #include <elastic/agent/local_agent.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/task.hpp>
-#include <elastic/observe/job_journal.hpp>
+#include <elastic/telemetry/job_journal.hpp>
 #include <elastic/process/detail/console_writer.hpp>
 #include <elastic/telemetry/event_handler.hpp>
 #include <elastic/telemetry/metric_handler.hpp>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/observe/journal_record.hpp>
+#include <elastic/telemetry/journal_record.hpp>
 
 #include <cstdint>
 #include <string>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/observe/journal_reader.hpp>
+#include <elastic/status/journal_reader.hpp>
 #include <support/catch.hpp>
 
 #include <cstdint>
@@ -20,22 +20,22 @@ namespace elastic::test {
 /// node's clock is ahead.
 inline journal_contents journal_of(const std::string& node, std::int64_t offset_us, int nodes = 2) {
   using kind = job_event_kind;
-  journal_contents journal;
+  journal_contents contents;
   std::int64_t now = 1'000'000;
   std::optional<std::int64_t> round;
   const auto tell = [&](job_event_kind event_kind, std::int64_t delay,
                         std::string state = "") -> job_event& {
     now += delay;
     journal_record record;
-    record.sequence = static_cast<std::int64_t>(journal.records.size()) + 1;
+    record.sequence = static_cast<std::int64_t>(contents.records.size()) + 1;
     record.epoch = 1'000'000 + offset_us;
     record.time_us = now + offset_us;
     record.node = node;
     record.event.kind = event_kind;
     record.event.state = std::move(state);
     record.event.round = round;
-    journal.records.push_back(std::move(record));
-    return journal.records.back().event;
+    contents.records.push_back(std::move(record));
+    return contents.records.back().event;
   };
   tell(kind::agent_started, 0).run_id = "job";
   for (int attempt = 0; attempt < 2; ++attempt) {
@@ -65,12 +65,12 @@ inline journal_contents journal_of(const std::string& node, std::int64_t offset_
   tell(kind::exit_barrier_started, 0);
   tell(kind::exit_barrier_ended, 500, "passed");
   tell(kind::agent_ended, 100, "succeeded");
-  return journal;
+  return contents;
 }
 
 /// Each kind of event with numbers at the ends of their range.
 inline journal_contents hostile_journal() {
-  journal_contents journal;
+  journal_contents contents;
   for (const auto& [event_kind, name] : job_event_kinds) {
     for (const std::int64_t number : {INT64_MIN, INT64_MAX}) {
       journal_record record;
@@ -80,12 +80,12 @@ inline journal_contents hostile_journal() {
       record.event.round = record.event.attempt = record.event.rank = number;
       record.event.local_rank = record.event.local_world_size = record.event.base_rank = number;
       record.event.group_world_size = 2;
-      journal.records.push_back(record);
+      contents.records.push_back(record);
       record.time_us = 0;
-      journal.records.push_back(record);
+      contents.records.push_back(record);
     }
   }
-  return journal;
+  return contents;
 }
 
 /// The spans of a trace as "pid/tid name from+length", in the order of their ends; every one that

@@ -24,9 +24,10 @@ namespace elastic {
 class agent_extension;
 struct agent_extension_context;
 class job_journal;
-class job_monitor;
 class logs_specs;
 class output_tails;
+class report_exchange;
+class store_meter;
 
 /// Makes the agent_extension of one run of an agent, on the agent's strand.
 using agent_extension_factory =
@@ -60,10 +61,12 @@ struct agent_services {
   std::shared_ptr<metric_handler> metrics = {};
   /// Receives each decision of the agent with its reason. Default: one of its own, for its file.
   std::shared_ptr<job_journal> journal = {};
-  /// The reports of the job's nodes to each other, for viewers, if the rendezvous carries them:
-  /// follows the journal and is the observer, or in front of it. Default: `make_agent` makes one
-  /// for a job of several nodes; an agent without it has none.
-  std::shared_ptr<job_monitor> monitor = {};
+  /// The reports of the job's nodes to each other, for viewers, which `make_agent` gives to a
+  /// rendezvous of several nodes. Default: this node reports nothing, and hears nothing.
+  std::shared_ptr<report_exchange> reports = {};
+  /// Counts what the stores of this node are used for; `make_agent` gives it to the rendezvous.
+  /// Default: nobody counts.
+  std::shared_ptr<store_meter> meter = {};
   /// Receives the progress of workers, and each hung one before it is killed. Default: nobody.
   std::shared_ptr<worker_observer> observer = {};
   /// Where the output of workers goes. Default: what the launch_config names; else a

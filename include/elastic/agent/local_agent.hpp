@@ -9,7 +9,7 @@
 #include <elastic/agent/worker_spec.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
-#include <elastic/observe/job_command.hpp>
+#include <elastic/agent/job_command.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 
 #include <memory>

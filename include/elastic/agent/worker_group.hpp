@@ -26,7 +26,7 @@
 #include <elastic/health/detail/worker_channels.hpp>
 #include <elastic/health/detail/worker_channels_options.hpp>
 #include <elastic/health/detail/worker_liveness.hpp>
-#include <elastic/observe/output_tails.hpp>
+#include <elastic/telemetry/output_tails.hpp>
 #include <elastic/process/exit_status.hpp>
 #include <elastic/process/process_set.hpp>
 #include <elastic/process/process_spec.hpp>

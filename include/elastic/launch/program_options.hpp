@@ -4,13 +4,16 @@
 
 // Opt-in: for programs, not for those who embed a job.
 
+#include <elastic/launch/program_extension.hpp>
+
 #include <functional>
 #include <string>
 
 namespace elastic {
 
 /// What a program does around an agent, besides handling the signals of its launch_config: see
-/// `run_as_program`.
+/// `run_as_program`. The trace and the status are the work of the opt-in module status:
+/// `add_status`.
 struct program_options {
   /// The file whose appearance takes this node out of the job, see `wait_for_drain_file`; empty:
   /// none.
@@ -26,6 +29,9 @@ struct program_options {
   /// Receives the URL of the status server once it listens, with the token if the server has made
   /// one. Default: "Status: <URL>" goes to stderr.
   std::function<void(const std::string& url)> on_status = {};
+  /// Makes what an opt-in module adds to the program. Default: nothing is added, and an option
+  /// above that needs the module is refused.
+  program_extension_factory extension = {};
 };
 
 }  // namespace elastic

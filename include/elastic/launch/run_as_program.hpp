@@ -34,34 +34,30 @@ struct program_plan;
 /// It opens nothing before `run`. Thread-safety: one thread at a time.
 class program_run {
  public:
-  /// Errors: `errc::invalid_argument` for a signal_plan that `validate` refuses, an address that
-  /// `parse_status_address` refuses, a token file that `read_status_token` refuses, and a token
-  /// file without an address.
+  /// Errors: those of the extension; `errc::invalid_argument` for a signal_plan that `validate`
+  /// refuses, a token file without an address, and a trace or a status address without the
+  /// extension of `add_status`.
   ELASTIC_DECL program_run(named<launch_config> config, named<program_options> options,
                            named<agent_services> services);
 
-  /// The services for the agent: those given to the constructor. For a trace they also have
-  /// a journal, with the rendezvous' name of this node. For a status server they have a journal, a
-  /// monitor that follows it and stands in front of the observer, and output tails.
+  /// The services for the agent: those given to the constructor, as the extension completed them.
   ELASTIC_DECL const agent_services& services() const;
 
   /// Runs an agent that was made from `services`, to its end: the signals of the launch_config stop
   /// it or reach its workers, as in `run_with_signals`; the drain file stops it as SIGTERM does,
-  /// and calls the node bad; the trace file receives what the journal records; the status server
-  /// shows the job and passes commands to the agent. When the agent has ended, the signals are
-  /// handled as before, then the server stops, within `limits::status_farewell`, and then the trace
-  /// is written to its end, within `limits::journal_patience`.
+  /// and calls the node bad; the extension runs beside it. When the agent has ended, the signals
+  /// are handled as before, and then the extension ends.
   ///
   /// The program_run may be destroyed before the task has ended.
   /// @param beside  what runs beside the agent, until that has ended: then they are cancelled, by
   ///                terminal cancellation. One that ends before stops the job, as if the caller
   ///                had cancelled it; its error is thrown
   /// Result: that of `local_agent::run`.
-  /// Errors: those of `local_agent::run`. Before the agent starts: those of `status_server`.
+  /// Errors: those of `local_agent::run`. Before the agent starts: those of the extension.
   /// Before a worker starts: `errc::file_access` if the directory of the drain file cannot be
   /// watched.
-  /// Cancellation: as in `local_agent::run`, since every request goes to the agent. The server and
-  /// the trace end in order all the same.
+  /// Cancellation: as in `local_agent::run`, since every request goes to the agent. The
+  /// extension ends in order all the same.
   ELASTIC_DECL task<run_result> run(std::shared_ptr<local_agent> agent,
                                     std::vector<task<void>> beside = {}) const;
 
@@ -70,7 +66,7 @@ class program_run {
 };
 
 /// Makes the agent that a configuration describes, and runs it as a program does: signals, drain
-/// file, trace and status server, as in `program_run::run`.
+/// file and extension, as in `program_run::run`.
 ///
 /// `backends` are the rendezvous backends to choose from.
 /// Result, cancellation: those of `program_run::run`.

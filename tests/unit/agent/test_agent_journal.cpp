@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/agent/local_agent.hpp>
-#include <elastic/observe/job_journal.hpp>
-#include <elastic/observe/journal_reader.hpp>
+#include <elastic/telemetry/job_journal.hpp>
+#include <elastic/status/journal_reader.hpp>
 
 #include <support/agent_stage.hpp>
 #include <support/catch.hpp>

@@ -4,14 +4,9 @@
 
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/base/limits.hpp>
 #include <elastic/launch/launch_config.hpp>
-#include <elastic/observe/job_journal.hpp>
-#include <elastic/observe/job_monitor.hpp>
-#include <elastic/telemetry/worker_observer.hpp>
 #include <support/agent_stage.hpp>
 #include <support/catch.hpp>
-#include <support/log_recorder.hpp>
 #include <support/run_program.hpp>
 
 #include <chrono>
@@ -28,7 +23,6 @@ using elastic::launch_config;
 using elastic::program_options;
 using elastic::program_run;
 using elastic::test::agent_stage;
-using elastic::test::log_recorder;
 using elastic::test::temporary_directory;
 
 launch_config config_of(int nodes, int workers) {
@@ -39,72 +33,50 @@ launch_config config_of(int nodes, int workers) {
   return config;
 }
 
-program_options shown() {
+/// An extension that only notes that it was begun and closed.
+struct noting_extension final : elastic::program_extension {
+  explicit noting_extension(std::vector<std::string>& notes) : notes_(notes) {}
+  void begin(asio::any_io_executor, std::shared_ptr<elastic::local_agent> agent) override {
+    notes_.push_back(agent ? "begin" : "no agent");
+  }
+  elastic::task<void> close() override {
+    notes_.push_back("close");
+    co_return;
+  }
+  std::vector<std::string>& notes_;
+};
+
+program_options with_notes(std::vector<std::string>& notes) {
   program_options options;
-  options.status = "0";
+  options.extension = [&notes](const launch_config&, const program_options&, agent_services& made) {
+    made.guard_file = "of the extension";
+    return std::make_unique<noting_extension>(notes);
+  };
   return options;
 }
 
-TEST_CASE("run as program: a warning says that the job may be too large for the page",
-          "[launch]") {
-  struct row {
-    int nodes;
-    int workers;
-    bool is_too_large;
-  };
-  const int most_nodes = static_cast<int>(elastic::limits::viewed_nodes);
-  const int most_workers = static_cast<int>(elastic::limits::viewed_workers);
-  for (const row& entry : {row{most_nodes, 1, false}, row{most_nodes + 1, 1, true},
-                           row{1 + most_workers / 8, 8, false}, row{2 + most_workers / 8, 8, true},
-                           row{1, most_workers, false}}) {
-    CAPTURE(entry.nodes, entry.workers);
-    const auto log = std::make_shared<log_recorder>();
-    agent_services services;
-    services.log = log->log();
-    const launch_config config = config_of(entry.nodes, entry.workers);
-    const program_options options = shown();
-    const program_run program(config, options, services);
-    CHECK(log->has("--status shows up to 2048 nodes and 4096 ranks of other nodes, and this job",
-                   elastic::log_level::warning) == entry.is_too_large);
-  }
-}
-
-TEST_CASE("run as program: the agent gets the services that its program needs, and no others",
+TEST_CASE("run as program: the agent gets the services that it was given, and no others",
           "[launch]") {
   const launch_config config = config_of(2, 1);
-  const agent_services none;
+  agent_services services;
+  services.guard_file = "of the caller";
   program_options options;
-  SECTION("nothing") {
-    options.drain_file = "/run/drain";
-    const program_run program(config, options, none);
-    CHECK_FALSE(program.services().journal);
-    CHECK_FALSE(program.services().monitor);
-    CHECK_FALSE(program.services().tails);
-  }
-  SECTION("a trace") {
-    options.trace = "/tmp/trace";
-    const program_run program(config, options, none);
-    REQUIRE(program.services().journal);
-    CHECK(program.services().journal->node() == "gpu7");
-    CHECK_FALSE(program.services().monitor);
-  }
-  SECTION("a status server") {
-    options = shown();
-    const program_run program(config, options, none);
-    REQUIRE(program.services().journal);
-    CHECK(program.services().journal->node() == "gpu7");
-    CHECK(program.services().monitor);
-    CHECK(program.services().tails);
-    const std::shared_ptr<elastic::worker_observer> monitor = program.services().monitor;
-    CHECK(program.services().observer == monitor);
-  }
-  SECTION("those that it was given") {
-    agent_services services;
-    services.journal = std::make_shared<elastic::job_journal>(elastic::job_journal_options{});
-    options = shown();
-    const program_run program(config, options, services);
-    CHECK(program.services().journal == services.journal);
-  }
+  options.drain_file = "/run/drain";
+  const program_run program(config, options, services);
+  CHECK_FALSE(program.services().journal);
+  CHECK_FALSE(program.services().reports);
+  CHECK_FALSE(program.services().tails);
+  CHECK(program.services().guard_file == "of the caller");
+}
+
+TEST_CASE("run as program: an extension completes the services", "[launch]") {
+  std::vector<std::string> notes;
+  const launch_config config = config_of(2, 1);
+  const program_options options = with_notes(notes);
+  const agent_services none;
+  const program_run program(config, options, none);
+  CHECK(program.services().guard_file == "of the extension");
+  CHECK(notes.empty());
 }
 
 TEST_CASE("run as program: options that mean nothing are refused", "[launch]") {
@@ -117,8 +89,7 @@ TEST_CASE("run as program: options that mean nothing are refused", "[launch]") {
   const temporary_directory folder;
   const std::string missing = folder / "token";
   const std::vector<row> rows = {
-      {"nowhere:x", "", {SIGTERM}, "nowhere:x"},
-      {"0", missing, {SIGTERM}, "token"},
+      {"0", "", {SIGTERM}, "program_options::status needs the module status"},
       {"", missing, {SIGTERM}, "program_options::status_token_file takes program_options::status"},
       {"", "", {SIGKILL}, "SIGKILL cannot be handled"},
   };
@@ -207,23 +178,36 @@ TIME_TEST("run as program: a drain file that cannot be watched ends the run", "[
   CHECK(stage.is_clean());
 }
 
-TIME_TEST("run as program: the trace has the whole run, and nothing after it", "[launch]") {
-  const temporary_directory folder;
-  agent_stage stage(time);
+TEST_CASE("run as program: a trace without the module that writes it is refused", "[launch]") {
+  const launch_config config = config_of(1, 1);
   program_options options;
-  options.trace = folder / "trace";
-  start(stage, options);
-  co_await stage.quiet();
-  stage.worker(0).exit(0);
-  stage.worker(1).exit(0);
-  co_await stage.end();
-  CHECK(stage.result().state == elastic::worker_state::succeeded);
-  const std::string trace = elastic::test::file_text(options.trace);
-  CHECK_THAT(trace, elastic::test::contains_text("rendezvous"));
-  elastic::job_event event;
-  event.kind = elastic::job_event_kind::rendezvous_started;
-  stage.journal->record(event);
-  CHECK(elastic::test::file_text(options.trace) == trace);
+  options.trace = "/tmp/trace";
+  const agent_services none;
+  try {
+    const program_run program(config, options, none);
+    FAIL("it was accepted");
+  } catch (const elastic::error& refusal) {
+    CHECK(refusal.code() == elastic::errc::invalid_argument);
+    CHECK_THAT(refusal.what(), elastic::test::contains_text("program_options::trace"));
+  }
+}
+
+TIME_TEST("run as program: the extension runs while the agent does, however that ends",
+          "[launch][cancellation]") {
+  for (const bool is_cancelled : {false, true}) {
+    CAPTURE(is_cancelled);
+    std::vector<std::string> notes;
+    agent_stage stage(time);
+    start(stage, with_notes(notes));
+    co_await stage.quiet();
+    CHECK(notes == std::vector<std::string>{"begin"});
+    if (is_cancelled) stage.cancel.emit(asio::cancellation_type::terminal);
+    if (!is_cancelled) stage.worker(0).exit(0);
+    if (!is_cancelled) stage.worker(1).exit(0);
+    co_await stage.quiet();
+    CHECK(stage.ended());
+    CHECK(notes == std::vector<std::string>{"begin", "close"});
+  }
 }
 
 }  // namespace run_as_program_tests

@@ -6,13 +6,13 @@
 // contract.
 
 #include <elastic/base/version.hpp>
-#include <elastic/observe/detail/node_report.hpp>
-#include <elastic/observe/detail/status_answer.hpp>
-#include <elastic/observe/detail/trace_events.hpp>
-#include <elastic/observe/job_document.hpp>
-#include <elastic/observe/job_metrics.hpp>
-#include <elastic/observe/job_view.hpp>
-#include <elastic/observe/journal_reader.hpp>
+#include <elastic/status/detail/node_report.hpp>
+#include <elastic/status/detail/status_answer.hpp>
+#include <elastic/status/detail/trace_events.hpp>
+#include <elastic/status/job_document.hpp>
+#include <elastic/status/job_metrics.hpp>
+#include <elastic/status/job_view.hpp>
+#include <elastic/status/journal_reader.hpp>
 #include <program/commands/explanation.hpp>
 #include <program/commands/merged_trace.hpp>
 #include <support/catch.hpp>

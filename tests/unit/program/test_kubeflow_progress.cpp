@@ -3,7 +3,7 @@
 #include <program/progress/kubeflow_progress.hpp>
 
 #include <elastic/base/error.hpp>
-#include <elastic/observe/job_view.hpp>
+#include <elastic/status/job_view.hpp>
 #include <support/catch.hpp>
 #include <support/journal_story.hpp>
 

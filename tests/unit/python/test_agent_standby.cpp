@@ -7,7 +7,7 @@
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/observe/job_journal.hpp>
+#include <elastic/telemetry/job_journal.hpp>
 #include <elastic/python/detail/planned_restart.hpp>
 #include <elastic/python/detail/standby_message.hpp>
 #include <elastic/python/detail/standby_plan.hpp>

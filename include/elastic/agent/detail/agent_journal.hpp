@@ -13,7 +13,7 @@
 #include <elastic/base/time.hpp>
 #include <elastic/health/checkpoint_outcome.hpp>
 #include <elastic/net/host_name.hpp>
-#include <elastic/observe/job_journal.hpp>
+#include <elastic/telemetry/job_journal.hpp>
 #include <elastic/process/stop_plan.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/telemetry/job_event.hpp>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/observe/job_command.hpp>
+#include <elastic/agent/job_command.hpp>
 
 #include <functional>
 #include <string>

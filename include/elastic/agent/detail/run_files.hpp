@@ -8,8 +8,8 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/observe/job_journal.hpp>
-#include <elastic/observe/journal_file.hpp>
+#include <elastic/telemetry/job_journal.hpp>
+#include <elastic/telemetry/journal_file.hpp>
 
 #include <memory>
 #include <string>

@@ -5,7 +5,7 @@
 #include <elastic/agent/agent_services.hpp>
 
 #include <elastic/net/host_name.hpp>
-#include <elastic/observe/job_journal.hpp>
+#include <elastic/telemetry/job_journal.hpp>
 #include <elastic/process/console_output.hpp>
 #include <elastic/process/guarded_launcher.hpp>
 

@@ -32,7 +32,7 @@
 #include <elastic/health/detail/worker_liveness.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/host_name.hpp>
-#include <elastic/observe/job_journal.hpp>
+#include <elastic/telemetry/job_journal.hpp>
 #include <elastic/process/detail/signal_number.hpp>
 #include <elastic/process/exit_status.hpp>
 #include <elastic/process/process_launcher.hpp>
@@ -398,8 +398,7 @@ class agent_run {
   task<void> check_node() {
     task<node_check_outcome> looking =
         look_at_node(strand_, spec_.node_check, program_environment(spec_.environment),
-                     spec_.directory,
-                     {services_.hook_launcher, services_.time, log_});
+                     spec_.directory, {services_.hook_launcher, services_.time, log_});
     const node_check_outcome outcome = co_await std::move(looking);
     failed_check_ = judge(spec_.node_check, outcome);
     if (!failed_check_) log_.info("the node check has ended well");

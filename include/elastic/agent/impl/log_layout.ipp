@@ -7,7 +7,7 @@
 #include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/observe/journal_file.hpp>
+#include <elastic/telemetry/journal_file.hpp>
 
 #include <sys/stat.h>
 

@@ -17,7 +17,7 @@
 #include <elastic/contract/detail/visible_devices.hpp>
 #include <elastic/contract/function_call.hpp>
 #include <elastic/net/host_name.hpp>
-#include <elastic/observe/job_journal.hpp>
+#include <elastic/telemetry/job_journal.hpp>
 #include <elastic/process/detail/core_file.hpp>
 #include <elastic/process/detail/oom_kills.hpp>
 #include <elastic/process/detail/file_tail.hpp>

@@ -11,12 +11,11 @@
 #include <elastic/base/log.hpp>
 #include <elastic/contract/environment.hpp>
 #include <elastic/launch/detail/gpu_nodes.hpp>
-#include <elastic/launch/detail/monitored_services.hpp>
+#include <elastic/launch/detail/node_journal.hpp>
 #include <elastic/launch/detail/numa_placement.hpp>
 #include <elastic/launch/detail/processor_topology.hpp>
 #include <elastic/launch/start_method.hpp>
 #include <elastic/net/endpoint.hpp>
-#include <elastic/observe/job_monitor.hpp>
 #include <elastic/process/detail/fork_launcher.hpp>
 #include <elastic/process/exit_status.hpp>
 #include <elastic/process/guard_policy.hpp>
@@ -183,11 +182,9 @@ inline std::unique_ptr<local_agent> make_agent(const launch_config& config, agen
   options.notice =
       limit_omp_threads(workers.environment, workers.nproc_per_node).value_or(std::string());
   rendezvous_parameters parameters = detail::rendezvous_of(config, services.log);
-  if (parameters.max_nodes > 1) {
-    detail::add_monitor(services, config.rendezvous);
-    parameters.reports = services.monitor;
-  }
-  if (services.monitor) parameters.meter = detail::measure_stores(*services.monitor);
+  detail::add_journal(services, config.rendezvous);
+  if (services.reports && parameters.max_nodes > 1) parameters.reports = services.reports;
+  if (services.meter) parameters.meter = services.meter;
   options.meeting = detail::meeting_of(parameters);
   options.job_may_grow = parameters.min_nodes < parameters.max_nodes;
   options.rendezvous = backends.make(parameters);

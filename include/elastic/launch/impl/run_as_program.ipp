@@ -7,25 +7,14 @@
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/base/limits.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/launch/detail/monitored_services.hpp>
 #include <elastic/launch/drain_file.hpp>
 #include <elastic/launch/launcher.hpp>
 #include <elastic/launch/run_with_signals.hpp>
 #include <elastic/launch/signal_plan.hpp>
-#include <elastic/observe/job_command.hpp>
-#include <elastic/observe/job_journal.hpp>
-#include <elastic/observe/output_tails.hpp>
-#include <elastic/observe/status_address.hpp>
-#include <elastic/observe/status_server.hpp>
-#include <elastic/observe/trace_file.hpp>
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,39 +30,16 @@ struct program_plan {
   signal_plan signals;
   program_options options;
   agent_services services;
-  /// For the status server, if `options` asks for one; it lacks the commands.
-  status_server_options server;
+  std::unique_ptr<program_extension> extension;
 };
 
-/// What the page leaves out of the largest job that this may become; empty: nothing.
-inline std::string left_out_of_page(const launch_config& config) {
-  if (config.rendezvous.max_nodes <= 1) return {};
-  const auto nodes = static_cast<std::size_t>(config.rendezvous.max_nodes);
-  const std::size_t others =
-      (nodes - 1) * static_cast<std::size_t>(std::max(config.workers.nproc_per_node, 0));
-  if (nodes <= limits::viewed_nodes && others <= limits::viewed_workers) return {};
-  return fmt::format(
-      "--status shows up to {} nodes and {} ranks of other nodes, and this job may have {} and {}: "
-      "the rest is shown by their own agents",
-      limits::viewed_nodes, limits::viewed_workers, nodes, others);
-}
-
-inline void plan_status(program_plan& plan, const launch_config& config) {
-  agent_services& services = plan.services;
-  status_server_options& server = plan.server;
-  server.address = parse_status_address(plan.options.status);
-  if (!plan.options.status_token_file.empty()) {
-    server.token = read_status_token(plan.options.status_token_file);
-  }
-  add_monitor(services, config.rendezvous);
-  if (!services.tails) services.tails = std::make_shared<output_tails>();
-  server.journal = services.journal;
-  server.monitor = services.monitor;
-  server.tails = services.tails;
-  server.time = services.time;
-  server.log = services.log;
-  const std::string left_out = left_out_of_page(config);
-  if (!left_out.empty()) services.log.warning("{}", left_out);
+/// An option that does nothing without an extension.
+inline void refuse_without_extension(const char* option, const std::string& value) {
+  if (value.empty()) return;
+  throw error(errc::invalid_argument,
+              fmt::format("program_options::{} needs the module status: call "
+                          "add_status(options) of <elastic/status.hpp>",
+                          option));
 }
 
 inline std::shared_ptr<const program_plan> plan_program(const launch_config& config,
@@ -88,8 +54,12 @@ inline std::shared_ptr<const program_plan> plan_program(const launch_config& con
   plan->signals = config.signals;
   plan->options = options;
   plan->services = services;
-  if (!options.trace.empty()) add_journal(plan->services, config.rendezvous);
-  if (!options.status.empty()) plan_status(*plan, config);
+  if (options.extension) {
+    plan->extension = options.extension(config, options, plan->services);
+  } else {
+    refuse_without_extension("trace", options.trace);
+    refuse_without_extension("status", options.status);
+  }
   return plan;
 }
 
@@ -104,50 +74,19 @@ inline task<void> stop_at_drain_file(std::string path, std::shared_ptr<local_age
   co_await time->sleep_until(time_point::max());
 }
 
-inline std::shared_ptr<status_server> serve_status(const asio::any_io_executor& executor,
-                                                   const program_plan& plan,
-                                                   const std::shared_ptr<local_agent>& agent) {
-  if (plan.options.status.empty()) return nullptr;
-  status_server_options options = plan.server;
-  options.commands = [agent](job_command command) { return agent->carry_out(std::move(command)); };
-  auto server = std::make_shared<status_server>(executor, std::move(options));
-  if (plan.options.on_status) {
-    plan.options.on_status(server->url());
-  } else {
-    std::fputs(fmt::format("Status: {}\n", server->url()).c_str(), stderr);
-  }
-  return server;
-}
-
-inline std::shared_ptr<trace_file> begin_trace(const program_plan& plan) {
-  if (plan.options.trace.empty()) return nullptr;
-  auto trace = std::make_shared<trace_file>(plan.options.trace, plan.services.log);
-  plan.services.journal->add(trace);
-  return trace;
-}
-
-inline task<void> end_views(std::shared_ptr<status_server> server,
-                            std::shared_ptr<trace_file> trace,
-                            std::shared_ptr<job_journal> journal) {
-  if (server) co_await server->stop();
-  if (!trace) co_return;
-  journal->remove(trace);
-  co_await trace->finish();
-}
-
 inline task<run_result> run_planned(std::shared_ptr<const program_plan> plan,
                                     std::shared_ptr<local_agent> agent,
                                     std::vector<task<void>> beside) {
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   const agent_services& services = plan->services;
   const std::string& drain_file = plan->options.drain_file;
-  const std::shared_ptr<status_server> server = serve_status(executor, *plan, agent);
-  const std::shared_ptr<trace_file> trace = begin_trace(*plan);
+  if (plan->extension) plan->extension->begin(executor, agent);
   if (!drain_file.empty()) {
     beside.push_back(stop_at_drain_file(drain_file, agent, services.time, services.log));
   }
   task<run_result> running = run_watched(*agent, plan->signals, std::move(beside));
-  task<void> ending = end_views(server, trace, services.journal);
+  if (!plan->extension) co_return co_await std::move(running);
+  task<void> ending = plan->extension->close();
   co_return co_await with_cleanup(std::move(running), std::move(ending));
 }
 

@@ -13,7 +13,7 @@
 #include <elastic/cli/detail/option_types.hpp>
 #include <elastic/contract/detail/macros.hpp>
 #include <elastic/net/endpoint.hpp>
-#include <elastic/observe/status_address.hpp>
+#include <elastic/status/status_address.hpp>
 #include <elastic/process/processor_set.hpp>
 
 #include <algorithm>
@@ -97,7 +97,7 @@ ELASTIC_DECL option_type variable_type() {
     if (equals == std::string::npos || equals == 0) refuse_value(option, "NAME=VALUE is needed");
     refuse_unknown_field(option, std::string_view(option.text).substr(equals + 1));
     target.config.job.workers.env.emplace_back(option.text.substr(0, equals),
-                                           option.text.substr(equals + 1));
+                                               option.text.substr(equals + 1));
   };
   return type;
 }

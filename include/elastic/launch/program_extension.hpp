@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// Opt-in: for programs, not for those who embed a job.
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+
+#include <functional>
+#include <memory>
+
+namespace elastic {
+
+struct agent_services;
+struct launch_config;
+class local_agent;
+struct program_options;
+
+/// What an opt-in module adds to a program that runs an agent (`add_status`). The program_run makes
+/// one object and owns it.
+///
+/// Thread-safety: called on the executor of `program_run::run`.
+class program_extension {
+ public:
+  program_extension() = default;
+  program_extension(const program_extension&) = delete;
+  program_extension& operator=(const program_extension&) = delete;
+  virtual ~program_extension() = default;
+
+  /// Called before the agent runs.
+  /// Errors: what it throws ends the run before the agent starts; `close` is not called then.
+  virtual void begin(asio::any_io_executor executor, std::shared_ptr<local_agent> agent) = 0;
+
+  /// Awaited when the agent has ended, however it did. Nothing of the extension runs when it
+  /// returns.
+  virtual task<void> close() = 0;
+};
+
+/// Makes the program_extension of a program, and completes the services that its agent is made
+/// from. Called by the constructor of program_run, which throws its errors.
+using program_extension_factory = std::function<std::unique_ptr<program_extension>(
+    const launch_config& config, const program_options& options, agent_services& services)>;
+
+}  // namespace elastic

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/status/detail/command_request.hpp>
+
+#include <elastic/base/detail/record.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/printable_text.hpp>
+
+#include <string>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+inline constexpr std::string_view command_path_prefix = "/api/v1/commands/";
+
+inline std::string known_commands() {
+  std::string names;
+  for (const auto& [kind, name] : job_command_names) {
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  return names;
+}
+
+/// Errors: `errc::protocol_violation`.
+inline job_command read_command_body(job_command::kind kind, std::string_view body,
+                                     std::uint32_t user) {
+  job_command command;
+  command.what = kind;
+  command.reason = fmt::format("by user {}", user);
+  if (body.empty()) return command;
+  const json_fields fields("the body", body, limits::http_request_body_bytes);
+  record_rows rows(fields);
+  if (kind == job_command::kind::checkpoint) {
+    fields.allow({"reason", "within"});
+    rows.seconds("within", command.within, limits::command_time, presence::lenient);
+  } else {
+    fields.allow({"reason"});
+  }
+  std::string reason;
+  rows.text("reason", reason, limits::command_reason_bytes, presence::lenient);
+  const std::string shown = printable_line(reason);
+  if (!shown.empty()) command.reason += ": " + shown;
+  return command;
+}
+
+ELASTIC_DECL bool is_command_path(std::string_view path) {
+  return path.starts_with(command_path_prefix);
+}
+
+ELASTIC_DECL std::variant<job_command, status_answer> read_command(const http_request_head& request,
+                                                                   std::string_view body,
+                                                                   const command_peer& peer) {
+  if (!peer.user) {
+    return refusal_answer(
+        403, "commands are taken over a Unix socket alone, such as that of --status unix:PATH");
+  }
+  if (*peer.user != peer.self && *peer.user != 0) {
+    return refusal_answer(403, fmt::format("commands are taken of user {} and of root, not of "
+                                           "user {}",
+                                           peer.self, *peer.user));
+  }
+  if (request.method != "POST") {
+    status_answer answer = refusal_answer(405, "a command is a POST");
+    answer.headers.emplace_back("Allow", "POST");
+    return answer;
+  }
+  const std::string name = request.path.substr(command_path_prefix.size());
+  const auto kind = job_command_of(name);
+  if (!kind) return refusal_answer(404, "there are these commands: " + known_commands());
+  if (!peer.has_handler) return refusal_answer(501, "this program takes no commands");
+  if (!body.empty() && request.header("content-type") != "application/json") {
+    return refusal_answer(415, "a command's body is of the type application/json");
+  }
+  try {
+    return read_command_body(*kind, body, *peer.user);
+  } catch (const error& refused) {
+    return refusal_answer(400, refused.what());
+  }
+}
+
+ELASTIC_DECL status_answer command_answer(const http_request_head& request,
+                                          const command_outcome& outcome) {
+  status_answer answer;
+  answer.status = outcome.is_done ? 200 : 409;
+  if (request.header("accept") == "text/plain") {
+    answer.body = outcome.text + "\n";
+  } else {
+    answer.type = "application/json";
+    answer.body =
+        json_object().add("done", outcome.is_done).add("text", outcome.text).text() + "\n";
+  }
+  return answer;
+}
+
+}  // namespace elastic::detail

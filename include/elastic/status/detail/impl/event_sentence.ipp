@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/status/detail/event_sentence.hpp>
+
+#include <elastic/base/printable_text.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::string reason_words(const job_event& event) {
+  return event.reason.empty() ? std::string() : ": " + printable_text(event.reason, "    ");
+}
+
+ELASTIC_DECL std::string worker_words(const job_event& event) {
+  std::string text = fmt::format("rank {}", event.rank.value_or(-1));
+  if (event.local_rank) text += fmt::format(" (local rank {}", *event.local_rank);
+  if (event.local_rank && event.pid) text += fmt::format(", pid {}", *event.pid);
+  return event.local_rank ? text + ")" : text;
+}
+
+ELASTIC_DECL std::string span_words(double seconds) {
+  if (seconds < 9.95) return fmt::format("{:.2g} s", seconds < 0.001 ? 0.0 : seconds);
+  const auto whole = static_cast<std::int64_t>(std::min(std::round(seconds), 1e15));
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
+}
+
+inline std::string ranks_text(const job_event& event) {
+  constexpr std::int64_t most = 1'000'000'000;
+  const std::int64_t first = std::clamp<std::int64_t>(event.base_rank.value_or(0), 0, most);
+  const std::int64_t count = std::clamp<std::int64_t>(event.local_world_size.value_or(1), 1, most);
+  const std::string ranks = count == 1 ? fmt::format("rank {}", first)
+                                       : fmt::format("ranks {} to {}", first, first + (count - 1));
+  return fmt::format("{} of {}", ranks, event.world_size.value_or(count));
+}
+
+inline std::string_view change_words(std::string_view state) {
+  if (state == "node_lost") return "a node was lost";
+  if (state == "node_waiting") return "a node came";
+  if (state == "paused") return "the job was paused";
+  return "workers failed";
+}
+
+inline std::string suspicion_words(const job_event& event) {
+  if (event.state == "none") return "is no longer suspected";
+  return "seems " + printable_text(event.state);
+}
+
+/// ", after 2.0 s"; empty: at once.
+inline std::string pause_words(const job_event& event) {
+  const double allowed = event.allowed.value_or(0);
+  return allowed > 0 ? fmt::format(", after {}", span_words(allowed)) : std::string();
+}
+
+/// ", failed"; empty: nobody said how.
+inline std::string outcome_words(const job_event& event) {
+  return event.state.empty() ? std::string() : ", " + printable_text(event.state);
+}
+
+/// The sentence of what happened on another node, which told no more than this event has.
+inline std::string told_sentence(const job_event& told) {
+  const std::string where = fmt::format("on {}: ", printable_text(told.peer));
+  const auto kind = job_event_kind_of(told.state);
+  if (!kind || *kind == job_event_kind::node_told) {
+    return where + printable_text(told.state) + reason_words(told);
+  }
+  job_event there = told;
+  there.kind = *kind;
+  there.state.clear();
+  return where + event_sentence(there);
+}
+
+/// What workers did, or what was done to them.
+inline std::string worker_sentence(const job_event& event) {
+  using kind = job_event_kind;
+  const double seconds = event.seconds.value_or(0);
+  const std::string why = reason_words(event);
+  switch (event.kind) {
+    case kind::workers_starting: return "the workers start" + why;
+    case kind::workers_started:
+      return fmt::format("attempt {}: the workers run, started in {}{}", event.attempt.value_or(0),
+                         span_words(seconds), why);
+    case kind::worker_ended:
+      return worker_words(event) + (event.state == "succeeded" ? " succeeded" : " failed" + why);
+    case kind::worker_hung: return worker_words(event) + " was hung" + why;
+    case kind::worker_suspected:
+      return fmt::format("{} {}{}", worker_words(event), suspicion_words(event), why);
+    case kind::workers_judged:
+      if (event.state == "succeeded") return "all workers of this node succeeded";
+      return "the workers of this node ended" + outcome_words(event) + why;
+    case kind::checkpoint_ended:
+      return fmt::format("checkpoint: {} saved in {}{}", event.count.value_or(0),
+                         span_words(seconds), why);
+    case kind::failure_described:
+      return worker_words(event) + " left" + (why.empty() ? " no error" : why);
+    case kind::fence_reached: return "the workers were killed" + why;
+    case kind::workers_stopping:
+      if (!event.allowed) return "the workers are being stopped" + why;
+      return fmt::format("the workers are being stopped, within {}{}", span_words(*event.allowed),
+                         why);
+    case kind::workers_stopped:
+      return fmt::format("{} worker{} stopped in {}", event.count.value_or(0),
+                         event.count == 1 ? " was" : "s were", span_words(seconds));
+    default: return {};
+  }
+}
+
+ELASTIC_DECL std::string event_sentence(const job_event& event) {
+  using kind = job_event_kind;
+  const double seconds = event.seconds.value_or(0);
+  const std::string why = reason_words(event);
+  switch (event.kind) {
+    case kind::agent_started:
+      return fmt::format("the agent began (backend {}, {} workers, up to {} restarts)",
+                         printable_text(event.backend), event.local_world_size.value_or(0),
+                         event.max_restarts.value_or(0));
+    case kind::rendezvous_started: return "the nodes meet" + why;
+    case kind::round_joined:
+      return fmt::format("round {}: node {} of {}, {}, met in {}", event.round.value_or(0),
+                         event.group_rank.value_or(0), event.group_world_size.value_or(1),
+                         ranks_text(event), span_words(seconds));
+    case kind::round_ended:
+      return fmt::format("the round ended, {}{}", change_words(event.state), why);
+    case kind::job_paused: return "the job pauses" + why;
+    case kind::job_resumed: return "the job went on" + why;
+    case kind::restart_decided: return fmt::format("restart{}{}", why, pause_words(event));
+    case kind::failure_decided: return "the job is given up" + why;
+    case kind::stop_requested: return "a stop was asked for" + why;
+    case kind::fault_injected: return "a fault was made on purpose" + why;
+    case kind::exit_barrier_started: return "the agent waits for the other nodes to finish" + why;
+    case kind::exit_barrier_ended:
+      return fmt::format("exit barrier {} after {}{}", printable_text(event.state),
+                         span_words(seconds), why);
+    case kind::agent_ended: return "the agent ended" + outcome_words(event) + why;
+    case kind::node_told: return told_sentence(event);
+    case kind::workers_starting:
+    case kind::workers_started:
+    case kind::worker_ended:
+    case kind::worker_hung:
+    case kind::worker_suspected:
+    case kind::workers_judged:
+    case kind::checkpoint_ended:
+    case kind::failure_described:
+    case kind::fence_reached:
+    case kind::workers_stopping:
+    case kind::workers_stopped: return worker_sentence(event);
+  }
+  return {};
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,225 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/status/detail/status_answer.hpp>
+
+#include <elastic/base/detail/json_text.hpp>
+#include <elastic/status/detail/event_sentence.hpp>
+#include <elastic/status/detail/status_page.hpp>
+#include <elastic/status/job_document.hpp>
+#include <elastic/status/job_metrics.hpp>
+
+#include <charconv>
+#include <cstddef>
+#include <optional>
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+inline std::string_view status_words(int status) {
+  switch (status) {
+    case 200: return "OK";
+    case 303: return "See Other";
+    case 400: return "Bad Request";
+    case 401: return "Unauthorized";
+    case 403: return "Forbidden";
+    case 404: return "Not Found";
+    case 405: return "Method Not Allowed";
+    case 409: return "Conflict";
+    case 413: return "Content Too Large";
+    case 415: return "Unsupported Media Type";
+    case 417: return "Expectation Failed";
+    case 421: return "Misdirected Request";
+    case 431: return "Request Header Fields Too Large";
+    case 501: return "Not Implemented";
+    case 503: return "Service Unavailable";
+    case 505: return "HTTP Version Not Supported";
+    default: return "Error";
+  }
+}
+
+inline bool is_probe(std::string_view path) { return path == "/livez" || path == "/readyz"; }
+
+/// The rank in "/api/v1/ranks/3/output"; none: it is another path.
+inline std::optional<std::int64_t> rank_of_output_path(std::string_view path) {
+  constexpr std::string_view begin = "/api/v1/ranks/";
+  constexpr std::string_view end = "/output";
+  if (!path.starts_with(begin) || !path.ends_with(end)) return std::nullopt;
+  if (path.size() < begin.size() + end.size()) return std::nullopt;
+  const std::string_view digits =
+      path.substr(begin.size(), path.size() - begin.size() - end.size());
+  std::int64_t rank = 0;
+  const char* const last = digits.data() + digits.size();
+  const auto [stop, failure] = std::from_chars(digits.data(), last, rank);
+  if (failure != std::errc() || stop != last || rank < 0) return std::nullopt;
+  return rank;
+}
+
+/// The content for clients that may look; none: there is no such path.
+inline std::optional<status_answer> content_of(const http_request_head& request,
+                                               const std::function<job_view()>& view,
+                                               std::int64_t now_us) {
+  const std::string& path = request.path;
+  status_answer answer;
+  if (path == "/") {
+    answer.type = "text/html; charset=utf-8";
+    answer.body = status_page_html;
+  } else if (path == "/page.js") {
+    answer.type = "text/javascript; charset=utf-8";
+    answer.body = status_page_js;
+  } else if (path == "/page.css") {
+    answer.type = "text/css; charset=utf-8";
+    answer.body = status_page_css;
+  } else if (path == "/metrics") {
+    const metrics_format format = metrics_format_for(request.header("accept"));
+    answer.type = content_type(format);
+    answer.body = metrics_text(view(), format, now_us);
+  } else if (path == "/api/v1/job") {
+    const bool is_plain = request.header("accept") == "text/plain";
+    if (!is_plain) answer.type = "application/json";
+    answer.body = is_plain ? job_text(view(), now_us) : job_json(view(), now_us);
+  } else if (path == "/api/v1/events") {
+    answer.type = "text/event-stream";
+    answer.is_stream = true;
+  } else if (const auto rank = rank_of_output_path(path)) {
+    answer.output_of_rank = rank;
+  } else {
+    return std::nullopt;
+  }
+  return answer;
+}
+
+/// Whether a query names a parameter, with a value or without.
+inline bool has_parameter(std::string_view query, std::string_view name) {
+  while (!query.empty()) {
+    const std::size_t end = query.find('&');
+    const std::string_view part = query.substr(0, end);
+    if (part.substr(0, part.find('=')) == name) return true;
+    if (end == std::string_view::npos) break;
+    query.remove_prefix(end + 1);
+  }
+  return false;
+}
+
+/// An agent that answers is alive, and ready if its workers run. Only allowed viewers get a reason.
+inline status_answer probe_answer(const http_request_head& request,
+                                  const std::function<job_view()>& job, bool may_look,
+                                  std::int64_t now_us) {
+  status_answer answer;
+  answer.body = "ok\n";
+  const bool is_verbose = may_look && has_parameter(request.query, "verbose");
+  if (request.path == "/livez") {
+    if (is_verbose) answer.body = "[+]loop answers\nok\n";
+    return answer;
+  }
+  const job_view view = job();
+  const std::string why = why_not_ready(view);
+  if (!why.empty()) {
+    answer.status = 503;
+    answer.body =
+        fmt::format("{}\n", may_look ? std::string_view(why) : to_string(view.activity()));
+  }
+  if (is_verbose) answer.body = ready_checks(view, now_us);
+  return answer;
+}
+
+inline status_answer refused_admission(admission verdict) {
+  if (verdict == admission::wrong_host) {
+    return refusal_answer(421, "this is not the host that the request names");
+  }
+  if (verdict == admission::cross_site) return refusal_answer(403, "a page of another site asks");
+  status_answer answer = refusal_answer(
+      401, "a token is needed: open /?token=…, or send the header 'Authorization: Bearer …'");
+  answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return answer;
+}
+
+ELASTIC_DECL status_answer refusal_answer(int status, std::string_view why) {
+  status_answer answer;
+  answer.status = status;
+  answer.body = fmt::format("{}\n", why);
+  return answer;
+}
+
+ELASTIC_DECL status_answer answer_of(const http_request_head& request, const status_gate& gate,
+                                     const std::function<job_view()>& view, std::int64_t now_us) {
+  if (request.method != "GET" && request.method != "HEAD") {
+    status_answer answer = refusal_answer(405, "nothing can be changed here: GET and HEAD only");
+    answer.headers.emplace_back("Allow", "GET, HEAD");
+    return answer;
+  }
+  const admission verdict = admission_of(request, gate);
+  const bool may_look = verdict == admission::granted || verdict == admission::granted_by_query;
+  if (is_probe(request.path) && (may_look || verdict == admission::token_needed)) {
+    return probe_answer(request, view, may_look, now_us);
+  }
+  if (!may_look) return refused_admission(verdict);
+  const std::optional<status_answer> content = content_of(request, view, now_us);
+  if (!content) return refusal_answer(404, "there is no such page");
+  if (verdict == admission::granted) return *content;
+  status_answer answer;
+  answer.status = 303;
+  answer.headers.emplace_back("Location", request.path);
+  // Strict would not be sent by who came over a link of another site; what of it does more than
+  // open the page is refused.
+  answer.headers.emplace_back("Set-Cookie", fmt::format("{}={}; Path=/; HttpOnly; SameSite=Lax",
+                                                        gate.cookie, gate.session));
+  return answer;
+}
+
+ELASTIC_DECL std::string response_text(const status_answer& answer, bool has_body,
+                                       bool keeps_connection) {
+  std::string text = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\n", answer.status,
+                                 status_words(answer.status), answer.type);
+  if (!answer.is_stream) text += fmt::format("Content-Length: {}\r\n", answer.body.size());
+  for (const auto& [name, value] : answer.headers) text += fmt::format("{}: {}\r\n", name, value);
+  text +=
+      "Cache-Control: no-store\r\n"
+      "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
+      "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n"
+      "Cross-Origin-Resource-Policy: same-origin\r\n"
+      "Referrer-Policy: no-referrer\r\n"
+      "X-Content-Type-Options: nosniff\r\n";
+  text += keeps_connection ? "\r\n" : "Connection: close\r\n\r\n";
+  return has_body ? text + answer.body : text;
+}
+
+ELASTIC_DECL event_cursor cursor_of(const http_request_head& request) {
+  std::string text = request.header("last-event-id");
+  if (text.empty()) text = query_value(request.query, "after");
+  event_cursor cursor;
+  const char* const end = text.data() + text.size();
+  const auto [dash, failure] = std::from_chars(text.data(), end, cursor.epoch);
+  if (failure != std::errc() || dash == end || *dash != '-') return {};
+  const auto [stop, problem] = std::from_chars(dash + 1, end, cursor.sequence);
+  if (problem != std::errc() || stop != end || cursor.epoch < 0 || cursor.sequence < 0) return {};
+  return cursor;
+}
+
+/// A record as those get it who follow the job: with what happened in words.
+inline std::string told_record(const journal_record& record) {
+  std::string line = to_json_line(record);
+  line.pop_back();
+  return fmt::format("{}, \"sentence\": {}}}", line, json_string(event_sentence(record.event)));
+}
+
+ELASTIC_DECL std::string events_text(const std::vector<journal_record>& records, std::int64_t epoch,
+                                     event_cursor& cursor) {
+  std::string text;
+  const bool is_other = cursor.epoch != epoch;
+  const std::int64_t expected = is_other ? 1 : cursor.sequence + 1;
+  const bool has_gap = !records.empty() && records.front().sequence > expected;
+  if (has_gap || (is_other && cursor.epoch != 0)) text += "event: reset\ndata: {}\n\n";
+  if (is_other) cursor = {epoch, 0};
+  for (const journal_record& record : records) {
+    text +=
+        fmt::format("id: {}-{}\ndata: {}\n\n", record.epoch, record.sequence, told_record(record));
+    cursor.sequence = record.sequence;
+  }
+  return text;
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/status/detail/trace_events.hpp>
+
+#include <elastic/base/detail/json_text.hpp>
+#include <elastic/base/limits.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+/// One event, as the format names its parts; the agent's thread is 0, those of workers follow.
+struct trace_events::trace_event {
+  /// "B", "E" (a span begins or ends) or "i" (a moment).
+  char type;
+  std::int64_t thread = 0;
+  std::string name = {};
+  const job_event* about = nullptr;
+  std::string reason = {};
+};
+
+ELASTIC_DECL agent_phase phase_after(const job_event& event, agent_phase before) {
+  using kind = job_event_kind;
+  switch (event.kind) {
+    case kind::agent_started:
+    case kind::rendezvous_started: return agent_phase::rendezvous;
+    case kind::round_joined:
+    case kind::workers_starting: return agent_phase::start;
+    case kind::workers_started: return agent_phase::work;
+    case kind::workers_judged:
+      return event.state == "succeeded" ? agent_phase::exit_barrier : agent_phase::stop;
+    case kind::round_ended:
+    case kind::restart_decided:
+    case kind::failure_decided:
+    case kind::stop_requested:
+    case kind::fence_reached:
+    case kind::workers_stopping: return agent_phase::stop;
+    case kind::workers_stopped: return agent_phase::wait;
+    case kind::exit_barrier_started: return agent_phase::exit_barrier;
+    case kind::exit_barrier_ended:
+    case kind::agent_ended: return agent_phase::rest;
+    case kind::worker_ended:
+    case kind::worker_hung:
+    case kind::fault_injected:
+    case kind::worker_suspected:
+    case kind::failure_described:
+    case kind::job_paused:
+    case kind::job_resumed:
+    case kind::checkpoint_ended:
+    case kind::node_told: break;
+  }
+  return before;
+}
+
+ELASTIC_DECL std::vector<std::string> trace_events::take(const journal_record& record) {
+  events_.clear();
+  now_us_ = record.time_us;
+  if (record.epoch != epoch_) begin_epoch(record);
+  const job_event& event = record.event;
+  using kind = job_event_kind;
+  mark(event);
+  if (event.kind == kind::worker_ended) end_worker(event.local_rank.value_or(-1), event.reason);
+  if (event.kind == kind::workers_stopped || event.kind == kind::rendezvous_started ||
+      event.kind == kind::agent_ended) {
+    end_workers();
+  }
+  enter(phase_after(event, phase_), event);
+  if (event.kind == kind::workers_started) begin_workers(event);
+  return std::exchange(events_, {});
+}
+
+ELASTIC_DECL void trace_events::add(const trace_event& event) {
+  const std::int64_t limit = std::int64_t{1} << 60;
+  const std::int64_t time =
+      std::clamp(now_us_, -limit, limit) + std::clamp(shift_us_, -limit, limit);
+  std::string text = fmt::format(R"({{"ph": "{}", "pid": {}, "tid": {}, "ts": {})", event.type,
+                                 process_, event.thread, time);
+  if (!event.name.empty()) text += fmt::format(R"(, "name": {})", json_string(event.name));
+  if (event.type != 'E') text += R"(, "cat": "elastic")";
+  if (event.type == 'i') text += R"(, "s": "p")";
+  std::string arguments;
+  const auto argument = [&](const char* key, const std::string& value) {
+    arguments += fmt::format(R"({}"{}": {})", arguments.empty() ? "" : ", ", key, value);
+  };
+  if (event.about && event.about->round) argument("round", std::to_string(*event.about->round));
+  if (event.about && event.about->attempt) {
+    argument("attempt", std::to_string(*event.about->attempt));
+  }
+  if (!event.reason.empty()) argument("reason", json_string(event.reason));
+  if (!arguments.empty()) text += fmt::format(R"(, "args": {{{}}})", arguments);
+  events_.push_back(text + "}");
+}
+
+ELASTIC_DECL void trace_events::name(const char* field, std::int64_t thread,
+                                     std::string_view text) {
+  events_.push_back(
+      fmt::format(R"({{"ph": "M", "pid": {}, "tid": {}, "name": "{}", "args": {{"name": {}}}}})",
+                  process_, thread, field, json_string(text)));
+}
+
+ELASTIC_DECL void trace_events::begin_epoch(const journal_record& record) {
+  end_workers();
+  leave();
+  epoch_ = record.epoch;
+  name("process_name", 0, record.node);
+  name("thread_name", 0, "agent");
+}
+
+ELASTIC_DECL void trace_events::leave() {
+  if (phase_ != agent_phase::rest) add({.type = 'E'});
+  phase_ = agent_phase::rest;
+}
+
+ELASTIC_DECL void trace_events::enter(agent_phase phase, const job_event& event) {
+  if (phase == phase_) return;
+  leave();
+  phase_ = phase;
+  if (phase == agent_phase::rest) return;
+  add({.type = 'B', .name = std::string(to_string(phase)), .about = &event});
+}
+
+ELASTIC_DECL void trace_events::begin_workers(const job_event& event) {
+  end_workers();
+  const std::int64_t most = static_cast<std::int64_t>(limits::journal_pids);
+  const std::int64_t count = std::clamp<std::int64_t>(event.local_world_size.value_or(0), 0, most);
+  const std::int64_t base =
+      std::clamp<std::int64_t>(event.base_rank.value_or(0), 0, std::int64_t{1} << 60);
+  for (std::int64_t local = 0; local < count; ++local) {
+    const std::string text = fmt::format("rank {}", base + local);
+    name("thread_name", local + 1, fmt::format("local rank {}", local));
+    add({.type = 'B', .thread = local + 1, .name = text, .about = &event});
+    workers_[local] = base + local;
+  }
+}
+
+ELASTIC_DECL void trace_events::end_worker(std::int64_t local_rank, const std::string& reason) {
+  if (workers_.erase(local_rank) == 0) return;
+  add({.type = 'E', .thread = local_rank + 1, .reason = reason});
+}
+
+ELASTIC_DECL void trace_events::end_workers() {
+  while (!workers_.empty()) end_worker(workers_.begin()->first, "");
+}
+
+ELASTIC_DECL void trace_events::mark(const job_event& event) {
+  using kind = job_event_kind;
+  const bool is_end_of_failed = event.kind == kind::worker_ended && event.state != "succeeded";
+  const bool is_moment =
+      is_end_of_failed || event.kind == kind::worker_hung || event.kind == kind::worker_suspected ||
+      event.kind == kind::round_ended || event.kind == kind::restart_decided ||
+      event.kind == kind::failure_decided || event.kind == kind::stop_requested ||
+      event.kind == kind::fence_reached || event.kind == kind::fault_injected ||
+      event.kind == kind::checkpoint_ended || event.kind == kind::agent_ended;
+  if (!is_moment) return;
+  std::string text = std::string(to_string(event.kind));
+  std::int64_t thread = 0;
+  const bool has_thread = workers_.count(event.local_rank.value_or(-1)) > 0;
+  if (event.rank && event.kind != kind::fault_injected) {
+    std::string finding = is_end_of_failed ? "failed" : "hung";
+    if (event.kind == kind::worker_suspected) {
+      finding = event.state == "none" ? "no longer suspected" : event.state;
+    }
+    text = fmt::format("rank {} {}", *event.rank, finding);
+  }
+  if (event.rank && has_thread) thread = *event.local_rank + 1;
+  add({.type = 'i', .thread = thread, .name = text, .about = &event, .reason = event.reason});
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/telemetry/journal_record.hpp>
+#include <elastic/status/viewed_worker.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace elastic::detail {
+
+/// What a node tells of itself, and of those of its workers of which there is something new.
+struct node_report {
+  /// It is the first on this connection: what was told before holds no longer.
+  bool begins = false;
+  /// That of the node's journal.
+  std::int64_t epoch = 0;
+  agent_activity activity = agent_activity::starting;
+  std::string reason = {};
+  std::int64_t round = -1;
+  std::int64_t base_rank = 0;
+  /// How many workers the node has.
+  std::int64_t size = 0;
+  /// What matters to the job.
+  std::vector<journal_record> events = {};
+  /// Without `text`.
+  std::vector<viewed_worker> workers = {};
+};
+
+/// One JSON object. Texts are cut.
+ELASTIC_DECL std::string report_text(const node_report& report);
+
+/// How many bytes a worker, or an event, takes in that.
+ELASTIC_DECL std::size_t report_bytes(const viewed_worker& worker);
+ELASTIC_DECL std::size_t report_bytes(const journal_record& event);
+
+/// Errors: `errc::protocol_violation`, one sentence that says what is wrong with it.
+ELASTIC_DECL node_report parse_node_report(std::string_view text);
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/status/detail/impl/node_report.ipp>
+#endif

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/status/detail/http_request_parser.hpp>
+#include <elastic/status/detail/status_gate.hpp>
+#include <elastic/status/job_view.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace elastic::detail {
+
+/// What a request to the status server gets.
+struct status_answer {
+  int status = 200;
+  std::string type = "text/plain; charset=utf-8";
+  std::string body = {};
+  std::vector<std::pair<std::string, std::string>> headers = {};
+  /// The body does not end: events follow.
+  bool is_stream = false;
+  /// The body is what the worker of this rank wrote last, which is yet to be asked for.
+  std::optional<std::int64_t> output_of_rank = {};
+};
+
+/// What is answered, without I/O.
+/// @param view    the state of the job; called once at most, and not for a request that is refused
+/// @param now_us  the time of day, in microseconds since 1970
+ELASTIC_DECL status_answer answer_of(const http_request_head& request, const status_gate& gate,
+                                     const std::function<job_view()>& view, std::int64_t now_us);
+
+/// One that says why nothing else is answered.
+ELASTIC_DECL status_answer refusal_answer(int status, std::string_view why);
+
+/// The answer as it is sent. @param has_body  false: only its head, as HEAD wants it
+ELASTIC_DECL std::string response_text(const status_answer& answer, bool has_body,
+                                       bool keeps_connection);
+
+/// The place in the journal from which a viewer goes on.
+struct event_cursor {
+  std::int64_t epoch = 0;
+  std::int64_t sequence = 0;
+
+  friend bool operator==(const event_cursor&, const event_cursor&) = default;
+};
+
+/// What a request names as "Last-Event-ID", or else by "after=" in its query: "EPOCH-SEQUENCE".
+/// 0 if it names none, or nothing that is one.
+ELASTIC_DECL event_cursor cursor_of(const http_request_head& request);
+
+/// Records as events, from a cursor on, which is moved. A viewer whose cursor is of another epoch,
+/// or so old that records are missing, is told to begin anew ("reset").
+/// @param records  those after the cursor's number, or all if the cursor is of another epoch
+ELASTIC_DECL std::string events_text(const std::vector<journal_record>& records, std::int64_t epoch,
+                                     event_cursor& cursor);
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/status/detail/impl/status_answer.ipp>
+#endif

@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/status/detail/http_request_parser.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace elastic::detail {
+
+/// Which clients may ask a status server.
+struct status_gate {
+  /// What "Host" may name besides IP addresses and "localhost", in small letters: a page of another
+  /// host's name, which leads here, is not to read what is here.
+  std::vector<std::string> hosts = {};
+  /// Whether "Host" is looked at: not over a Unix socket, which no page reaches.
+  bool checks_host = true;
+  /// What a client has to know; empty: nothing.
+  std::string token = {};
+  /// The name and the value of the cookie of a browser that has shown the token. The token cannot
+  /// be found from the value, which is good for this server alone.
+  std::string cookie = "elastic_status";
+  std::string session = {};
+};
+
+/// What becomes of a request.
+enum class admission {
+  /// It is answered.
+  granted,
+  /// The token is in the query: the browser gets the cookie, and asks again without it.
+  granted_by_query,
+  /// It names a host that this is not.
+  wrong_host,
+  /// A page of another site asks, and it is not that somebody follows its link to the page.
+  cross_site,
+  token_needed,
+};
+
+ELASTIC_DECL admission admission_of(const http_request_head& request, const status_gate& gate);
+
+/// Takes the same time wherever two texts of a length differ.
+ELASTIC_DECL bool is_same_secret(std::string_view left, std::string_view right);
+
+/// The value of a parameter of a query, as it was sent; empty if there is none.
+ELASTIC_DECL std::string_view query_value(std::string_view query, std::string_view name);
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/status/detail/impl/status_gate.ipp>
+#endif

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/telemetry/journal_record.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace elastic::detail {
+
+/// What an agent does between two events.
+enum class agent_phase { rendezvous, start, work, stop, wait, exit_barrier, rest };
+inline constexpr std::array<std::string_view, 7> agent_phase_names{
+    "rendezvous", "start", "work", "stop", "wait before restart", "exit barrier", "rest"};
+
+constexpr std::string_view to_string(agent_phase phase) {
+  return agent_phase_names[static_cast<std::size_t>(phase)];
+}
+
+/// The phase of an agent after an event.
+/// @param before  its phase until then
+ELASTIC_DECL agent_phase phase_after(const job_event& event, agent_phase before);
+
+/// Makes events of a Chrome trace of a journal's records, one after the other: what the agent is
+/// at, and the lives of its workers, as spans that begin and end, and the rest as moments.
+class trace_events {
+ public:
+  /// @param process   the number of the node in the trace
+  /// @param shift_us  is added to the node's clock
+  explicit trace_events(std::int64_t process, std::int64_t shift_us = 0)
+      : process_(process), shift_us_(shift_us) {}
+
+  /// The events that a record leads to, JSON objects.
+  ELASTIC_DECL std::vector<std::string> take(const journal_record& record);
+
+ private:
+  struct trace_event;
+
+  ELASTIC_DECL void add(const trace_event& event);
+  ELASTIC_DECL void name(const char* field, std::int64_t thread, std::string_view text);
+  ELASTIC_DECL void begin_epoch(const journal_record& record);
+  ELASTIC_DECL void enter(agent_phase phase, const job_event& event);
+  ELASTIC_DECL void leave();
+  ELASTIC_DECL void begin_workers(const job_event& event);
+  ELASTIC_DECL void end_worker(std::int64_t local_rank, const std::string& reason);
+  ELASTIC_DECL void end_workers();
+  ELASTIC_DECL void mark(const job_event& event);
+
+  std::int64_t process_;
+  std::int64_t shift_us_;
+  std::int64_t epoch_ = 0;
+  std::int64_t now_us_ = 0;
+  agent_phase phase_ = agent_phase::rest;
+  /// The workers that run: local rank → rank.
+  std::map<std::int64_t, std::int64_t> workers_;
+  std::vector<std::string> events_;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/status/detail/impl/trace_events.ipp>
+#endif

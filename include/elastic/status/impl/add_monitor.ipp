@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/status/add_monitor.hpp>
+
+#include <elastic/agent/agent_services.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/launch/detail/node_journal.hpp>
+#include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/status/job_monitor.hpp>
+#include <elastic/store/store_meter.hpp>
+#include <elastic/telemetry/job_journal.hpp>
+
+#include <optional>
+
+namespace elastic {
+
+namespace detail {
+
+inline void measure_stores(job_monitor& monitor, const std::shared_ptr<store_meter>& meter) {
+  monitor.measure_stores([meter]() -> std::optional<viewed_stores> {
+    const auto keys = meter->keys();
+    if (!keys) return std::nullopt;
+    return viewed_stores{meter->requests(), *keys};
+  });
+}
+
+}  // namespace detail
+
+ELASTIC_DECL std::shared_ptr<job_monitor> add_monitor(agent_services& services,
+                                                      const rendezvous_parameters& meeting) {
+  if (services.reports) {
+    auto monitor = std::dynamic_pointer_cast<job_monitor>(services.reports);
+    if (monitor) return monitor;
+    throw error(errc::invalid_argument,
+                "agent_services::reports is no job_monitor: leave it empty, and add_monitor sets "
+                "it");
+  }
+  detail::add_journal(services, meeting);
+  auto monitor = std::make_shared<job_monitor>(services.time, services.observer);
+  services.journal->add(monitor);
+  services.observer = monitor;
+  services.reports = monitor;
+  if (!services.meter) services.meter = std::make_shared<store_meter>();
+  detail::measure_stores(*monitor, services.meter);
+  return monitor;
+}
+
+}  // namespace elastic

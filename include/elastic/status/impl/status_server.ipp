@@ -1,0 +1,606 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/status/status_server.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/event_flag.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/race.hpp>
+#include <elastic/base/task_group.hpp>
+#include <elastic/net/detail/byte_stream.hpp>
+#include <elastic/net/detail/stream_listener.hpp>
+#include <elastic/net/host_name.hpp>
+#include <elastic/status/detail/command_request.hpp>
+#include <elastic/status/detail/status_answer.hpp>
+#include <elastic/status/job_document.hpp>
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <list>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+namespace detail {
+
+/// What a cookie and a URL carry as it is.
+inline bool is_status_token(std::string_view text) {
+  return text.size() >= limits::status_token_least_bytes &&
+         text.size() <= limits::status_token_bytes &&
+         std::all_of(text.begin(), text.end(), [](char letter) {
+           return (letter >= '0' && letter <= '9') || (letter >= 'A' && letter <= 'Z') ||
+                  (letter >= 'a' && letter <= 'z') ||
+                  std::string_view("-._~").find(letter) != std::string_view::npos;
+         });
+}
+
+inline std::string allowed_token_text() {
+  return fmt::format("{} to {} letters, digits and the signs -._~ are needed",
+                     limits::status_token_least_bytes, limits::status_token_bytes);
+}
+
+/// 128 bits that nobody can guess.
+inline std::string make_status_token() {
+  std::array<unsigned char, 16> bytes{};
+  if (::getentropy(bytes.data(), bytes.size()) != 0) {
+    throw error(errc::connection_failed, "the system gives no random bytes: " + errno_text(errno));
+  }
+  std::string token;
+  for (const unsigned char byte : bytes) token += fmt::format("{:02x}", byte);
+  return token;
+}
+
+/// The part of the server that its coroutines share, so that it lives while they do. All of it runs
+/// on one strand.
+class status_server_core : public std::enable_shared_from_this<status_server_core> {
+ public:
+  status_server_core(asio::any_io_executor executor, status_server_options options)
+      : strand_(asio::make_strand(std::move(executor))),
+        options_(std::move(options)),
+        listener_(listen(strand_, options_.address)),
+        changed_(strand_),
+        gone_(strand_),
+        tasks_(strand_) {
+    if (!options_.time) options_.time = std::make_shared<system_time>();
+    if (!options_.address.is_unix()) options_.address.tcp.port = listener_.port();
+    makes_token_ = options_.token.empty() && !options_.address.is_local();
+    if (makes_token_) options_.token = make_status_token();
+    gate_.token = options_.token;
+    if (!gate_.token.empty()) gate_.session = make_status_token();
+    gate_.cookie = fmt::format("elastic_status_{}", listener_.port());
+    gate_.checks_host = !options_.address.is_unix();
+    gate_.hosts = options_.host_names;
+    gate_.hosts.push_back(host_name());
+    for (std::string& host : gate_.hosts) host = http_lower_case(host);
+  }
+
+  void start() {
+    const auto self = shared_from_this();
+    options_.monitor->on_change([weak = weak_from_this()] {
+      if (const auto core = weak.lock()) core->note_change();
+    });
+    options_.monitor->show(options_.journal);
+    asio::post(strand_, [self] {
+      if (!self->is_stopping_) self->tasks_.spawn(accept_all(self));
+    });
+  }
+
+  const status_server_options& options() const { return options_; }
+  bool makes_token() const { return makes_token_; }
+  const asio::any_io_executor& strand() const { return strand_; }
+  std::size_t connections() const { return connected_; }
+
+  void close() {
+    is_stopping_ = true;
+    options_.monitor->on_change({});
+    listener_.close();
+    changed_.set();
+    for (const auto& entry : clients_) entry->stream->close();
+  }
+
+  static task<void> stop(std::shared_ptr<status_server_core> self) {
+    self->is_stopping_ = true;
+    self->options_.monitor->on_change({});
+    self->listener_.close();
+    self->changed_.set();
+    for (const auto& entry : self->clients_) {
+      if (!entry->is_busy()) entry->stream->close();
+    }
+    try {
+      if (!self->clients_.empty()) {
+        time_source& time = *self->options_.time;
+        task<void> waiting = self->gone_.wait();
+        co_await with_deadline(time, time.now() + limits::status_farewell, std::move(waiting));
+      }
+    } catch (const std::exception& failure) {
+      pass_cancellation();
+      self->options_.log.warning("status: nobody was waited for: {}", failure.what());
+    }
+    self->close();
+    try {
+      co_await self->tasks_.stop();
+    } catch (const std::exception& failure) {
+      pass_cancellation();
+      self->options_.log.warning("status: it had ended: {}", failure.what());
+    }
+  }
+
+ private:
+  struct client {
+    std::unique_ptr<byte_stream> stream;
+    /// See command_peer.
+    std::optional<std::uint32_t> user = {};
+    bool follows_events = false;
+    /// It waits for what comes of a command.
+    bool awaits_command = false;
+
+    bool is_busy() const { return follows_events || awaits_command; }
+  };
+  using self_pointer = std::shared_ptr<status_server_core>;
+  using client_pointer = std::shared_ptr<client>;
+
+  static stream_listener listen(const asio::any_io_executor& executor,
+                                const status_address& address) {
+    if (address.is_unix()) return stream_listener::at_path(executor, address.path);
+    return stream_listener::at_address(executor, address.tcp);
+  }
+
+  /// In a handler of what the job is not to end by: a cancellation goes on.
+  static void pass_cancellation() {
+    if (is_cancellation(std::current_exception())) throw;
+  }
+
+  /// Called from any thread, with locks held.
+  void note_change() {
+    if (followers_ == 0 || is_change_noted_.exchange(true)) return;
+    asio::post(strand_, [weak = weak_from_this()] {
+      const auto core = weak.lock();
+      if (!core) return;
+      core->is_change_noted_ = false;
+      core->changed_.set();
+    });
+  }
+
+  // ---- clients ----------------------------------------------------------------------------------
+
+  static task<void> accept_all(self_pointer self) {
+    while (!self->is_stopping_) {
+      bool is_admitted = false;
+      std::string problem;
+      try {
+        accepted_stream accepted = co_await self->listener_.accept();
+        if (self->is_stopping_) co_return;
+        self->admit(std::move(accepted));
+        is_admitted = true;
+      } catch (const std::exception& failure) {
+        pass_cancellation();
+        problem = failure.what();
+      }
+      if (self->is_stopping_) co_return;
+      if (is_admitted) {
+        // The job gets its turn after each of a crowd.
+        co_await asio::post(self->strand_, asio::use_awaitable);
+      } else {
+        self->options_.log.debug("status: {}", problem);
+        time_source& time = *self->options_.time;
+        co_await time.sleep_until(time.now() + limits::status_pause);
+      }
+    }
+  }
+
+  /// A client that asks takes the place of one that has kept silent, the longest first.
+  void admit(accepted_stream accepted) {
+    if (clients_.size() >= limits::status_connections) {
+      const auto silent = std::find_if(clients_.begin(), clients_.end(),
+                                       [](const auto& entry) { return !entry->is_busy(); });
+      if (silent == clients_.end()) return;
+      (*silent)->stream->close();
+      clients_.erase(silent);
+    }
+    gone_.reset();
+    const auto made = std::make_shared<client>();
+    made->stream = std::move(accepted.stream);
+    made->user = accepted.user;
+    clients_.push_back(made);
+    connected_ = clients_.size();
+    tasks_.spawn(serve_to_end(shared_from_this(), made));
+  }
+
+  void forget(const client_pointer& gone) {
+    clients_.remove(gone);
+    connected_ = clients_.size();
+    if (clients_.empty()) gone_.set();
+  }
+
+  static task<void> serve_to_end(self_pointer self, client_pointer served) {
+    const struct forgetting {
+      self_pointer core;
+      client_pointer gone;
+      ~forgetting() {
+        gone->stream->close();
+        core->forget(gone);
+      }
+    } guard{self, served};
+    try {
+      co_await serve(self, served);
+    } catch (const std::exception& failure) {
+      // A cancellation, too, has nothing more to end.
+      self->options_.log.debug("status: a client was left: {}", failure.what());
+    }
+  }
+
+  /// One request after the other, until the client or a time-out ends it.
+  static task<void> serve(self_pointer self, client_pointer served) {
+    http_request_parser parser;
+    std::string received;
+    for (bool goes_on = true; goes_on && !self->is_stopping_;) {
+      time_source& time = *self->options_.time;
+      const time_point deadline = time.now() + limits::status_request;
+      task<void> reading = read_request(served, parser, received);
+      const bool is_in_time = co_await with_deadline(time, deadline, std::move(reading));
+      if (!is_in_time || parser.current() == http_request_parser::state::incomplete) co_return;
+      goes_on = co_await answer(self, served, parser, received);
+      parser.next();
+    }
+  }
+
+  /// Until the request is complete or refused, or the client has hung up.
+  static task<void> read_request(client_pointer served, http_request_parser& parser,
+                                 std::string& received) {
+    std::array<char, 4096> piece;
+    for (;;) {
+      received.erase(0, parser.feed(received));
+      if (parser.current() != http_request_parser::state::incomplete) co_return;
+      const std::size_t size = co_await served->stream->read_some(asio::buffer(piece));
+      if (size == 0) co_return;
+      received.append(piece.data(), size);
+    }
+  }
+
+  /// Result: whether the connection goes on.
+  static task<bool> answer(self_pointer self, client_pointer served,
+                           const http_request_parser& parser, std::string& received) {
+    const http_request_head& request = parser.head();
+    const bool is_refused = parser.current() == http_request_parser::state::refused;
+    if (!is_refused && is_command_path(request.path)) {
+      co_return co_await answer_command(self, served, parser, received);
+    }
+    status_answer made = is_refused ? refusal_answer(parser.refusal(), parser.problem())
+                                    : self->answer_request(request);
+    if (request.path == "/api/v1/job" && made.status == 200) self->options_.monitor->look();
+    if (made.is_stream && self->followers_ >= limits::status_followers) {
+      made = refusal_answer(503, fmt::format("{} viewers follow the events, which is all that may",
+                                             limits::status_followers));
+    }
+    if (made.output_of_rank) {
+      task<status_answer> showing = show_output(self, *made.output_of_rank);
+      made = co_await std::move(showing);
+    }
+    const bool has_body = request.method != "HEAD" || is_refused;
+    const bool follows = made.is_stream && has_body;
+    const bool goes_on = !is_refused && !made.is_stream && request.keeps_connection;
+    const event_cursor cursor = cursor_of(request);
+    const follower_count counted(follows ? self.get() : nullptr);
+    served->follows_events = follows;
+    std::string text = response_text(made, has_body, goes_on);
+    co_await send(self, served, std::move(text));
+    if (follows) co_await race(send_events(self, served, cursor), watch_end(served));
+    co_return goes_on;
+  }
+
+  status_answer answer_request(const http_request_head& request) const {
+    const job_monitor& monitor = *options_.monitor;
+    return answer_of(request, gate_, [&] { return monitor.view(); }, monitor.now_us());
+  }
+
+  /// Result: whether the connection goes on.
+  static task<bool> answer_command(self_pointer self, client_pointer served,
+                                   const http_request_parser& parser, std::string& received) {
+    const http_request_head& request = parser.head();
+    const command_peer peer{served->user, ::geteuid(), bool(self->options_.commands)};
+    const auto read = read_command(request, parser.body(), peer);
+    status_answer made;
+    if (const auto* refused = std::get_if<status_answer>(&read)) {
+      made = *refused;
+    } else if (self->count_commands() >= limits::status_commands) {
+      made = refusal_answer(503, fmt::format("{} commands are carried out, which is all that may",
+                                             limits::status_commands));
+    } else {
+      served->awaits_command = true;
+      std::optional<command_outcome> outcome;
+      task<void> working = carry_out(self, std::get<job_command>(read), outcome);
+      co_await race(std::move(working), watch_hang_up(served, received));
+      if (!outcome) throw error(errc::connection_failed, "it did not wait for its command");
+      made = command_answer(request, *outcome);
+    }
+    std::string text = response_text(made, request.method != "HEAD", request.keeps_connection);
+    co_await send(self, served, std::move(text));
+    served->awaits_command = false;
+    co_return request.keeps_connection;
+  }
+
+  std::size_t count_commands() const {
+    return static_cast<std::size_t>(
+        std::count_if(clients_.begin(), clients_.end(),
+                      [](const client_pointer& entry) { return entry->awaits_command; }));
+  }
+
+  static task<void> carry_out(self_pointer self, job_command command,
+                              std::optional<command_outcome>& outcome) {
+    const std::string_view name = to_string(command.what);
+    self->options_.log.info("command {} {}", name, command.reason);
+    try {
+      task<command_outcome> work = self->options_.commands(std::move(command));
+      outcome = co_await std::move(work);
+    } catch (const std::exception& failure) {
+      pass_cancellation();
+      outcome.emplace().text = failure.what();
+    }
+  }
+
+  /// What the client sends meanwhile is kept for later, up to the size of a request.
+  static task<void> watch_hang_up(client_pointer served, std::string& received) {
+    std::array<char, 4096> piece;
+    while (received.size() <= limits::http_request_head_bytes) {
+      const std::size_t size = co_await served->stream->read_some(asio::buffer(piece));
+      if (size == 0) co_return;
+      received.append(piece.data(), size);
+    }
+  }
+
+  /// What a worker wrote last, if it can be known soon enough.
+  static task<status_answer> show_output(self_pointer self, std::int64_t rank) {
+    time_source& time = *self->options_.time;
+    const time_point deadline = time.now() + limits::shown_lines_patience;
+    status_answer shown = refusal_answer(503, "the log directory does not answer");
+    task<void> reading = read_output(self, rank, shown);
+    static_cast<void>(co_await with_deadline(time, deadline, std::move(reading)));
+    co_return shown;
+  }
+
+  /// Leaves what is shown as it is if the log directory does not answer.
+  static task<void> read_output(self_pointer self, std::int64_t rank, status_answer& shown) {
+    std::optional<output_reader> reader;
+    if (self->options_.tails) {
+      task<std::optional<output_reader>> asking = self->options_.tails->of(rank);
+      reader = co_await std::move(asking);
+    }
+    if (!reader) {
+      shown = refusal_answer(404, fmt::format("rank {} is no worker of this node", rank));
+      co_return;
+    }
+    std::vector<output_tail> tails;
+    if (!reader->may_hang) {
+      tails = reader->read();
+    } else {
+      // Each of those that hang has a thread, until the file system answers.
+      if (self->hanging_reads_.use_count() > most_hanging_reads) co_return;
+      std::function<std::vector<output_tail>()> work =
+          [read = reader->read, counted = self->hanging_reads_] { return read(); };
+      task<std::vector<output_tail>> running =
+          run_blocking<std::vector<output_tail>>(std::move(work));
+      tails = co_await std::move(running);
+    }
+    shown = {};
+    shown.type = "application/json";
+    shown.body = output_json(rank, tails);
+  }
+
+  /// A client that does not read in time is disconnected.
+  static task<void> send(self_pointer self, client_pointer to, std::string text) {
+    time_source& time = *self->options_.time;
+    task<void> writing = to->stream->write(std::move(text));
+    const time_point deadline = time.now() + limits::status_request;
+    const bool is_in_time = co_await with_deadline(time, deadline, std::move(writing));
+    if (!is_in_time) throw error(errc::connection_failed, "it does not read");
+  }
+
+  // ---- events -----------------------------------------------------------------------------------
+
+  class follower_count {
+   public:
+    explicit follower_count(status_server_core* core) : core_(core) {
+      if (!core_) return;
+      ++core_->followers_;
+      core_->options_.monitor->begin_following();
+    }
+    follower_count(const follower_count&) = delete;
+    follower_count& operator=(const follower_count&) = delete;
+    ~follower_count() {
+      if (!core_) return;
+      --core_->followers_;
+      core_->options_.monitor->end_following();
+    }
+
+   private:
+    status_server_core* core_;
+  };
+
+  /// A viewer that sends more than nothing has not understood what this is.
+  static task<void> watch_end(client_pointer watched) {
+    std::array<char, 64> piece;
+    co_await watched->stream->read_some(asio::buffer(piece));
+  }
+
+  std::string new_events(event_cursor& cursor) const {
+    const std::int64_t epoch = options_.journal->epoch();
+    const std::int64_t from = cursor.epoch == epoch ? cursor.sequence : 0;
+    return events_text(options_.journal->after(from), epoch, cursor);
+  }
+
+  /// The lines of a JSON document as the data of one event.
+  static std::string last_event_text(std::string document) {
+    document.pop_back();
+    std::replace(document.begin(), document.end(), '\n', ' ');
+    return fmt::format("event: ended\ndata: {}\n\n", document);
+  }
+
+  /// What is to be sent waits in the journal alone, so that a slow viewer costs nothing.
+  static task<void> send_events(self_pointer self, client_pointer to, event_cursor cursor) {
+    constexpr std::chrono::seconds tick(1);
+    constexpr std::chrono::milliseconds short_tick(200);
+    time_source& time = *self->options_.time;
+    job_monitor& monitor = *self->options_.monitor;
+    time_point heartbeat = time.now() + limits::status_heartbeat;
+    time_point next_tick = time.now();
+    time_point look_again = time_point::max();
+    std::int64_t progress_sent_us = monitor.now_us();
+    // A client that begins to follow may have looked before the last change.
+    std::int64_t changes = 0;
+    time_point next_change = time.now();
+    co_await send(self, to, "retry: 1000\n\n");
+    for (;;) {
+      std::string text = self->new_events(cursor);
+      const time_point now = time.now();
+      const bool has_progress = monitor.progress_us() >= progress_sent_us;
+      if (now >= look_again) look_again = time_point::max();
+      if (has_progress && now >= next_tick) {
+        const std::int64_t now_us = monitor.now_us();
+        text += fmt::format("event: progress\ndata: {}\n\n",
+                            progress_json(monitor.view(), progress_sent_us, now_us));
+        progress_sent_us = now_us + 1;
+        next_tick = now + tick;
+        look_again = next_tick;
+      } else if (has_progress) {
+        look_again = next_tick;
+      }
+      const bool has_changed = monitor.changes() != changes;
+      if (has_changed && now >= next_change) {
+        changes = monitor.changes();
+        text += "event: changed\ndata: {}\n\n";
+        next_change = now + short_tick;
+      } else if (has_changed) {
+        look_again = std::min(look_again, next_change);
+      }
+      if (text.empty() && now >= heartbeat) text = ":\n\n";
+      if (!text.empty()) {
+        co_await send(self, to, std::move(text));
+        heartbeat = time.now() + limits::status_heartbeat;
+        continue;
+      }
+      if (self->is_stopping_) {
+        // A request of the viewer's for the last state may come too late.
+        const std::string last = job_json(monitor.view(), monitor.now_us());
+        co_await send(self, to, last_event_text(last));
+        co_return;
+      }
+      self->changed_.reset();
+      task<void> waiting = self->changed_.wait();
+      co_await with_deadline(time, std::min(heartbeat, look_again), std::move(waiting));
+    }
+  }
+
+  asio::any_io_executor strand_;
+  status_server_options options_;
+  stream_listener listener_;
+  status_gate gate_;
+  /// The oldest first.
+  std::list<client_pointer> clients_;
+  std::atomic<std::size_t> connected_ = 0;
+  std::atomic<std::size_t> followers_ = 0;
+  /// How many reads of log directories that do not answer may be under way: each has a thread.
+  static constexpr long most_hanging_reads = 4;
+  /// Shared by these, also by those that nobody waits for any more.
+  const std::shared_ptr<const int> hanging_reads_ = std::make_shared<const int>(0);
+  std::atomic<bool> is_change_noted_ = false;
+  bool is_stopping_ = false;
+  bool makes_token_ = false;
+  event_flag changed_;
+  event_flag gone_;
+  task_group tasks_;
+};
+
+inline status_server_options checked_status_options(status_server_options options) {
+  if (!options.journal || !options.monitor) {
+    throw error(errc::invalid_argument, "a status server needs a journal and its monitor");
+  }
+  if (!options.token.empty() && !is_status_token(options.token)) {
+    throw error(errc::invalid_argument, "the token of the status: " + allowed_token_text());
+  }
+  return options;
+}
+
+[[noreturn]] inline void refuse_token_file(const std::string& path, const std::string& why) {
+  throw error(errc::invalid_argument,
+              fmt::format("the token of the status in the file '{}' {}", path, why));
+}
+
+}  // namespace detail
+
+ELASTIC_DECL status_server::status_server(asio::any_io_executor executor,
+                                          status_server_options options)
+    : core_(std::make_shared<detail::status_server_core>(
+          std::move(executor), detail::checked_status_options(std::move(options)))) {
+  core_->start();
+}
+
+ELASTIC_DECL status_server::~status_server() {
+  asio::dispatch(core_->strand(), [core = core_] { core->close(); });
+}
+
+ELASTIC_DECL status_address status_server::address() const { return core_->options().address; }
+
+ELASTIC_DECL std::string status_server::url() const {
+  const status_server_options& options = core_->options();
+  if (options.address.is_unix()) return to_text(options.address);
+  endpoint shown = options.address.tcp;
+  if (shown.host == "0.0.0.0" || shown.host == "::") shown.host = host_name();
+  const std::string query = core_->makes_token() ? "?token=" + options.token : "";
+  return fmt::format("http://{}/{}", to_text(shown), query);
+}
+
+ELASTIC_DECL std::size_t status_server::connections() const { return core_->connections(); }
+
+ELASTIC_DECL task<void> status_server::stop() {
+  const auto core = core_;
+  co_await asio::co_spawn(core->strand(), detail::status_server_core::stop(core),
+                          asio::use_awaitable);
+}
+
+ELASTIC_DECL std::string read_status_token(const std::string& path) {
+  const detail::unique_fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat file {};
+  if (!fd || ::fstat(fd.get(), &file) != 0) {
+    detail::refuse_token_file(path, "cannot be read: " + errno_text(errno));
+  }
+  if (!S_ISREG(file.st_mode)) detail::refuse_token_file(path, "is no regular file");
+  if (file.st_uid != ::geteuid() && file.st_uid != 0) {
+    detail::refuse_token_file(path, "belongs to another user");
+  }
+  if ((file.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    detail::refuse_token_file(
+        path, fmt::format("is open to others (mode {:04o}): chmod 600", file.st_mode & 07777));
+  }
+  std::string text(limits::status_token_bytes + 3, '\0');
+  const ssize_t size = ::read(fd.get(), text.data(), text.size());
+  if (size < 0) detail::refuse_token_file(path, "cannot be read: " + errno_text(errno));
+  text.resize(static_cast<std::size_t>(size));
+  while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
+  if (!detail::is_status_token(text)) {
+    detail::refuse_token_file(path, "is not one: " + detail::allowed_token_text());
+  }
+  return text;
+}
+
+}  // namespace elastic

@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/status/job_view.hpp>
+#include <elastic/telemetry/journal_sink.hpp>
+#include <elastic/telemetry/report_exchange.hpp>
+#include <elastic/telemetry/worker_observer.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace elastic {
+
+class job_journal;
+
+namespace detail {
+class report_feed;
+}  // namespace detail
+
+/// The view of a job that runs: add it to the job's journal, and make it the agent's observer.
+/// Who serves HTTP by other means answers from its view by `job_json` and `metrics_text`.
+///
+/// As what the rendezvous exchanges (`rendezvous_parameters::reports`) it tells the node that
+/// serves the rendezvous of this one, and has on that node the whole job in its view.
+///
+/// Thread-safety: any thread.
+class job_monitor final : public journal_sink, public worker_observer, public report_exchange {
+ public:
+  /// @param time  null: `system_time`
+  /// @param next  is told first whatever the observer is told; may be null
+  ELASTIC_DECL explicit job_monitor(std::shared_ptr<time_source> time = {},
+                                    std::shared_ptr<worker_observer> next = {});
+  ELASTIC_DECL ~job_monitor() override;
+
+  /// What the job is at.
+  ELASTIC_DECL job_view view() const;
+
+  /// When a worker last reported progress, in microseconds since 1970; 0: none has.
+  ELASTIC_DECL std::int64_t progress_us() const;
+
+  /// The time of day, in microseconds since 1970.
+  ELASTIC_DECL std::int64_t now_us() const;
+
+  /// Calls this, which must not throw or call the monitor, from any thread: after each record, and
+  /// when workers report progress, once a second at most. Empty: nobody is called any more.
+  ELASTIC_DECL void on_change(std::function<void()> call);
+
+  /// Asks this, from any thread, for what the stores of this node are used for, whenever the view
+  /// is wanted. It must not throw or call the monitor. Empty: nobody is asked any more.
+  ELASTIC_DECL void measure_stores(std::function<std::optional<viewed_stores>()> ask);
+
+  /// How often something came that is no record: of other nodes.
+  ELASTIC_DECL std::int64_t changes() const;
+
+  // ---- who looks --------------------------------------------------------------------------------
+
+  /// It is shown from now on: so other nodes tell of theirs. What matters of that becomes a record
+  /// of the journal, if there is one.
+  ELASTIC_DECL void show(std::weak_ptr<job_journal> journal);
+
+  /// Somebody begins or ends to follow the job, or looks at it once.
+  ELASTIC_DECL void begin_following();
+  ELASTIC_DECL void end_following();
+  ELASTIC_DECL void look();
+
+  // ---- what is told -----------------------------------------------------------------------------
+
+  ELASTIC_DECL void take(const journal_record& record) override;
+  ELASTIC_DECL void started(const started_workers& job) override;
+  ELASTIC_DECL void progress(const worker_progress& made) override;
+  ELASTIC_DECL void hung(const hung_worker& worker) override;
+
+  ELASTIC_DECL void demanded(report_demand demand) override;
+  ELASTIC_DECL std::string next_report() override;
+  ELASTIC_DECL void on_report(std::function<void()> call) override;
+  ELASTIC_DECL void begin_serving(const void* server, std::function<void()> on_demand) override;
+  ELASTIC_DECL void end_serving(const void* server) override;
+  ELASTIC_DECL report_demand demand() const override;
+  ELASTIC_DECL void reported(std::int64_t node, std::string_view report) override;
+  ELASTIC_DECL void listed(job_roster roster) override;
+
+ private:
+  // These have the mutex.
+  ELASTIC_DECL report_demand demand_at(std::int64_t now_us) const;
+  ELASTIC_DECL void pass_demand();
+  ELASTIC_DECL void note_report();
+  ELASTIC_DECL void note_change();
+
+  std::shared_ptr<time_source> time_;
+  std::shared_ptr<worker_observer> next_;
+  mutable std::mutex mutex_;
+  job_view view_;
+  std::int64_t progress_us_ = 0;
+  std::int64_t called_us_ = 0;
+  std::function<void()> on_change_;
+  std::function<std::optional<viewed_stores>()> stores_;
+  std::int64_t changes_ = 0;
+  // Of this node for the one that serves.
+  report_demand wanted_ = report_demand::nothing;
+  std::unique_ptr<detail::report_feed> feed_;
+  std::function<void()> on_report_;
+  bool is_report_noted_ = false;
+  bool has_progress_ = false;
+  bool reports_to_itself_ = false;
+  // Of the other nodes, if this one serves.
+  bool is_shown_ = false;
+  std::weak_ptr<job_journal> journal_;
+  int followers_ = 0;
+  std::int64_t looked_us_ = 0;
+  const void* server_ = nullptr;
+  std::function<void()> on_demand_;
+  report_demand passed_demand_ = report_demand::nothing;
+};
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/status/impl/job_monitor.ipp>
+#endif

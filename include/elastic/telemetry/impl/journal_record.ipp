@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/telemetry/journal_record.hpp>
+
+#include <elastic/base/detail/json_text.hpp>
+#include <elastic/base/detail/record.hpp>
+#include <elastic/base/limits.hpp>
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace elastic {
+
+namespace detail {
+
+/// A text is cut to what a record has room for; a line with a longer one is refused.
+inline void journal_text(record_rows& rows, const char* name, std::string& value,
+                         presence need = presence::sparse) {
+  std::string shown(beginning_of(value, limits::journal_text_bytes));
+  if (rows.text(name, shown, limits::journal_text_bytes, need)) value = std::move(shown);
+}
+
+/// Microseconds are the finest that a journal has.
+inline void journal_seconds(record_rows& rows, const char* name, std::optional<double>& value) {
+  std::optional<double> rounded;
+  if (value && std::isfinite(*value)) rounded = std::round(*value * 1e6) / 1e6;
+  if (rows.real(name, rounded)) value = rounded;
+}
+
+inline void journal_kind(record_rows& rows, job_event_kind& kind) {
+  static constexpr auto names = [] {
+    std::array<std::string_view, job_event_kinds.size()> sorted;
+    for (const auto& [value, name] : job_event_kinds) {
+      sorted[static_cast<std::size_t>(value)] = name;
+    }
+    return sorted;
+  }();
+  rows.choice("kind", kind, names);
+}
+
+inline void journal_pids(record_rows& rows, std::vector<std::int64_t>& pids) {
+  std::string written;
+  for (std::size_t i = 0; i < pids.size() && i < limits::journal_pids; ++i) {
+    written += (i == 0 ? "[" : ", ") + std::to_string(pids[i]);
+  }
+  if (!pids.empty()) written += ']';
+  const auto* list = rows.list("pids", written, limits::journal_pids, presence::sparse);
+  if (list == nullptr) return;
+  for (const nlohmann::json& pid : *list) {
+    if (!pid.is_number_integer()) rows.refuse("has \"pids\" that are no whole numbers");
+    pids.push_back(pid.get<std::int64_t>());
+  }
+}
+
+inline void describe(job_event& event, record_rows& rows) {
+  journal_kind(rows, event.kind);
+  rows.number("round", event.round);
+  rows.number("attempt", event.attempt);
+  rows.number("rank", event.rank);
+  rows.number("local_rank", event.local_rank);
+  rows.number("pid", event.pid);
+  rows.number("exit_code", event.exit_code);
+  rows.number("signal", event.signal);
+  rows.number("group_rank", event.group_rank);
+  rows.number("group_world_size", event.group_world_size);
+  rows.number("world_size", event.world_size);
+  rows.number("base_rank", event.base_rank);
+  rows.number("local_world_size", event.local_world_size);
+  rows.number("restarts", event.restarts);
+  rows.number("max_restarts", event.max_restarts);
+  rows.number("step", event.step);
+  rows.number("elsewhere", event.elsewhere);
+  rows.number("count", event.count);
+  journal_seconds(rows, "seconds", event.seconds);
+  journal_seconds(rows, "allowed", event.allowed);
+  journal_text(rows, "reason", event.reason);
+  journal_text(rows, "state", event.state);
+  journal_text(rows, "run_id", event.run_id);
+  journal_text(rows, "backend", event.backend);
+  journal_text(rows, "role", event.role);
+  journal_text(rows, "peer", event.peer);
+  journal_text(rows, "lines", event.lines);
+  journal_pids(rows, event.pids);
+}
+
+inline void describe(journal_record& record, record_rows& rows) {
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  rows.number("seq", record.sequence, 1, most);
+  rows.number("epoch", record.epoch, 0, most);
+  rows.number("time_us", record.time_us, 0, most);
+  journal_text(rows, "node", record.node, presence::required);
+  describe(record.event, rows);
+}
+
+ELASTIC_DECL journal_record read_journal_record(const json_fields& fields) {
+  journal_record record;
+  read_record(fields, record);
+  return record;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL std::string to_json_line(const journal_record& record) {
+  detail::json_object line;
+  detail::write_record(line, record);
+  return line.text();
+}
+
+ELASTIC_DECL journal_record parse_journal_line(std::string_view line) {
+  return detail::read_journal_record(
+      detail::json_fields("a line of the journal", line, limits::journal_line_bytes));
+}
+
+}  // namespace elastic

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/telemetry/journal_record.hpp>
+#include <elastic/telemetry/journal_sink.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace elastic {
+
+/// What a job_journal is made from.
+struct job_journal_options {
+  /// The node of its records: its name, or its host's.
+  std::string node;
+  /// Null: `system_time`.
+  std::shared_ptr<time_source> time = {};
+  /// How many records are kept for those who come later, at least 1.
+  std::size_t most_records = limits::journal_records;
+  logger log = {};
+};
+
+/// The journal of what a node's agent decides: gives each event its number and its time, keeps the
+/// last of them, and passes all on.
+///
+/// Thread-safety: any thread.
+class job_journal {
+ public:
+  ELASTIC_DECL explicit job_journal(job_journal_options options);
+
+  job_journal(const job_journal&) = delete;
+  job_journal& operator=(const job_journal&) = delete;
+
+  /// Tells the journal something. Errors: none; what a sink throws is logged.
+  ELASTIC_DECL void record(job_event event);
+
+  /// Adds a sink, which is told first what is kept, oldest first; nothing is lost in between.
+  ELASTIC_DECL void add(std::shared_ptr<journal_sink> sink);
+
+  /// The sink is told nothing more when this returns.
+  ELASTIC_DECL void remove(const std::shared_ptr<journal_sink>& sink);
+
+  /// What its records have as node.
+  const std::string& node() const { return options_.node; }
+
+  /// What its records have as epoch.
+  std::int64_t epoch() const { return epoch_; }
+
+  /// The records after a number, oldest first, as far as they are kept: a gap shows by the number
+  /// of the first. 0: all that are kept.
+  ELASTIC_DECL std::vector<journal_record> after(std::int64_t sequence) const;
+
+ private:
+  ELASTIC_DECL void tell(journal_sink& sink, const journal_record& record) const;
+
+  job_journal_options options_;
+  std::int64_t epoch_;
+  mutable std::mutex mutex_;
+  std::int64_t next_ = 1;
+  std::deque<journal_record> records_;
+  std::vector<std::shared_ptr<journal_sink>> sinks_;
+};
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/telemetry/impl/job_journal.ipp>
+#endif

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/status/detail/event_sentence.hpp>
+
+#include <elastic/telemetry/job_event.hpp>
+#include <support/catch.hpp>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace event_sentence_tests {
+
+using elastic::job_event;
+using elastic::job_event_kind;
+using elastic::detail::event_sentence;
+
+job_event of_worker(job_event_kind kind, std::string reason, std::string state = {}) {
+  job_event event;
+  event.kind = kind;
+  event.reason = std::move(reason);
+  event.state = std::move(state);
+  event.rank = 3;
+  event.local_rank = 1;
+  event.pid = 4711;
+  return event;
+}
+
+job_event told(std::string what, std::string reason) {
+  job_event event;
+  event.kind = job_event_kind::node_told;
+  event.peer = "node7";
+  event.state = std::move(what);
+  event.reason = std::move(reason);
+  event.rank = 3;
+  return event;
+}
+
+TEST_CASE("event sentence: every kind has one, without the name of the kind", "[status]") {
+  for (const auto& [kind, name] : elastic::job_event_kinds) {
+    job_event event;
+    event.kind = kind;
+    const std::string sentence = event_sentence(event);
+    CAPTURE(name, sentence);
+    CHECK_FALSE(sentence.empty());
+    CHECK(sentence.find(name) == std::string::npos);
+  }
+}
+
+TEST_CASE("event sentence: it has all known details of a worker", "[status]") {
+  using kind = job_event_kind;
+  struct row {
+    job_event event;
+    std::string sentence;
+  };
+  const std::string who = "rank 3 (local rank 1, pid 4711)";
+  const std::vector<row> rows = {
+      {of_worker(kind::worker_ended, "exit code 1", "failed"), who + " failed: exit code 1"},
+      {of_worker(kind::worker_ended, "", "succeeded"), who + " succeeded"},
+      {of_worker(kind::worker_suspected, "it works again", "none"),
+       who + " is no longer suspected: it works again"},
+      {of_worker(kind::worker_suspected, "it waits", "blocked"), who + " seems blocked: it waits"},
+      {of_worker(kind::failure_described, ""), who + " left no error"}};
+  for (const row& entry : rows) CHECK(event_sentence(entry.event) == entry.sentence);
+}
+
+TEST_CASE("event sentence: an event from another node has the original sentence", "[status]") {
+  CHECK(event_sentence(told("worker_hung", "no heartbeat")) ==
+        "on node7: rank 3 was hung: no heartbeat");
+  CHECK(event_sentence(told("agent_ended", "")) == "on node7: the agent ended");
+  // Of a later release, or made up: it is printable, and no sentence within a sentence.
+  CHECK(event_sentence(told("a \x1b kind", "x")) == "on node7: a \\x1b kind: x");
+  CHECK(event_sentence(told("node_told", "x")) == "on node7: node_told: x");
+}
+
+TEST_CASE("event sentence: spans of time as people say them", "[status]") {
+  using elastic::detail::span_words;
+  const auto [seconds, text] = GENERATE(table<double, std::string>({
+      {0, "0 s"},
+      {0.25, "0.25 s"},
+      {1, "1 s"},
+      {9.5, "9.5 s"},
+      {9.96, "10 s"},
+      {59.4, "59 s"},
+      {61, "1 min 1 s"},
+      {3599.7, "1 h 0 min"},
+      {7800, "2 h 10 min"},
+  }));
+  CHECK(span_words(seconds) == text);
+}
+
+}  // namespace event_sentence_tests
