@@ -7,6 +7,7 @@
 
 #include <elastic/elastic.hpp>
 #include <elastic/launch/run_as_program.hpp>
+#include <elastic/status.hpp>
 #include <elastic/launch/run_with_signals.hpp>
 #include <elastic/torch.hpp>
 #include <elastic/worker/entrypoint.hpp>
@@ -117,6 +118,7 @@ task<void> run_with_plan() {
 task<void> run_by_options() {
   const launch_config config = true_config();
   program_options options;
+  add_status(options);
   options.trace = "/dev/null";
   agent_services services;
   const run_result result = co_await run_as_program(config, options);

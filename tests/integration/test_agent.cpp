@@ -11,6 +11,7 @@
 #include <elastic/base/scope.hpp>
 #include <elastic/launch/launcher.hpp>
 #include <elastic/launch/run_as_program.hpp>
+#include <elastic/status/add_status.hpp>
 #include <elastic/launch/run_with_signals.hpp>
 #include <elastic/telemetry/job_journal.hpp>
 #include <elastic/telemetry/journal_sink.hpp>
@@ -654,6 +655,7 @@ TEST_CASE("agent: run as a program it is shown and traced until its drain file a
   const std::string socket = folder / "status";
   std::string url;
   program_options options;
+  add_status(options);
   options.status = "unix:" + socket;
   options.on_status = [&](const std::string& text) { url = text; };
   options.trace = folder / "trace";
@@ -678,6 +680,7 @@ TEST_CASE("agent: run as a program it starts nothing if its status address is ta
   job test_job({"line", "ready"});
   const temporary_directory folder;
   program_options options;
+  add_status(options);
   options.status = "unix:" + (folder / "status");
   std::ofstream(folder / "status") << "taken";
   try {
