@@ -84,8 +84,14 @@
 #include <elastic/contract/impl/error_file.ipp>
 #include <elastic/contract/impl/function_call.ipp>
 #include <elastic/contract/impl/stream_selection.ipp>
+#include <elastic/diagnosis/detail/impl/stall_text.ipp>
+#include <elastic/diagnosis/detail/impl/wait_graph.ipp>
+#include <elastic/diagnosis/impl/process_texts.ipp>
 #include <elastic/diagnosis/impl/rank_evidence.ipp>
 #include <elastic/diagnosis/impl/rank_set.ipp>
+#include <elastic/diagnosis/impl/recorder_dump.ipp>
+#include <elastic/diagnosis/impl/stall_judge.ipp>
+#include <elastic/diagnosis/impl/thread_stack.ipp>
 #include <elastic/diagnosis/impl/user_frame.ipp>
 #include <elastic/etcd/detail/impl/etcd_rendezvous_backend.ipp>
 #include <elastic/etcd/detail/impl/legacy_lease.ipp>

@@ -312,8 +312,9 @@ inline constexpr std::size_t stuck_peer_bytes = 64;
 inline constexpr int job_ranks = 1'000'000;
 /// A set of ranks as text.
 inline constexpr std::size_t rank_set_bytes = 128;
-/// What is kept of a Python stack: frames, the end of a file's name, and a function's name; and
-/// the text of all of a process that is read for it.
+/// What is kept of Python stacks: threads, the frames of one, the end of a file's name, and a
+/// function's name; and the text of all stacks of a process that is read.
+inline constexpr std::size_t stack_threads = 128;
 inline constexpr std::size_t stack_frames = 64;
 inline constexpr std::size_t stack_file_bytes = 200;
 inline constexpr std::size_t stack_function_bytes = 100;

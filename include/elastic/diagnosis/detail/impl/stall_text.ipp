@@ -1,0 +1,220 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/diagnosis/detail/stall_text.hpp>
+
+#include <elastic/base/printable_text.hpp>
+#include <elastic/diagnosis/user_frame.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::string name_of(const rank_evidence& rank) {
+  const std::string node = rank.node.empty() ? "" : printable_line(rank.node) + ", ";
+  return fmt::format("rank {} ({}local rank {})", rank.rank, node, rank.local_rank);
+}
+
+ELASTIC_DECL std::string names_of(const std::vector<rank_evidence>& evidence,
+                                  const std::vector<std::size_t>& ranks) {
+  if (ranks.size() == 1) return name_of(evidence[ranks.front()]);
+  std::vector<int> numbers;
+  for (const std::size_t rank : ranks) numbers.push_back(evidence[rank].rank);
+  std::string text = rank_set(std::move(numbers)).text();
+  constexpr std::size_t shown_bytes = 60;
+  if (text.size() > shown_bytes) text = text.substr(0, shown_bytes) + "…";
+  return fmt::format("ranks {}", text);
+}
+
+ELASTIC_DECL std::string count_of_others(std::size_t count) {
+  return fmt::format("{} {}", count, count == 1 ? "other" : "others");
+}
+
+ELASTIC_DECL std::string for_time(duration time) {
+  if (time <= duration::zero()) return {};
+  return fmt::format(" for {:.0f} s", std::chrono::duration<double>(time).count());
+}
+
+ELASTIC_DECL std::string in_frame(const rank_evidence& rank) {
+  const stack_frame* const frame = user_frame(rank.stack);
+  return frame == nullptr ? std::string() : ", in " + to_string(*frame);
+}
+
+ELASTIC_DECL std::string inputs_of(const collective_call& call) {
+  if (call.sizes.empty() || call.sizes == "[]") return {};
+  return fmt::format(" with {} {}", printable_line(call.sizes), printable_line(call.types));
+}
+
+inline std::string operation_name(const awaited_operation& operation) {
+  return fmt::format("{} #{} of group {}", printable_line(operation.call->operation),
+                     operation.call->sequence, printable_line(operation.group->label));
+}
+
+inline std::string waiting_others(const awaited_operation& operation) {
+  const bool is_timed = operation.age > duration::zero();
+  const std::string_view verb = operation.waiting == 1 ? "has" : "have";
+  if (is_timed) return fmt::format("{} {} waited", count_of_others(operation.waiting), verb);
+  return fmt::format("{} {}", count_of_others(operation.waiting),
+                     operation.waiting == 1 ? "waits" : "wait");
+}
+
+ELASTIC_DECL std::string to_text(const awaited_operation& operation) {
+  return fmt::format("{}, in which {}{}", operation_name(operation), waiting_others(operation),
+                     for_time(operation.age));
+}
+
+ELASTIC_DECL std::string while_others_wait(const awaited_operation& operation) {
+  if (operation.call == nullptr) return {};
+  return fmt::format("; {} in {}{}", waiting_others(operation), operation_name(operation),
+                     for_time(operation.age));
+}
+
+ELASTIC_DECL std::string failure_in_parentheses(const rank_evidence& rank) {
+  return rank.failure.empty() ? std::string() : fmt::format(" ({})", printable_line(rank.failure));
+}
+
+ELASTIC_DECL std::string by_failure(const rank_evidence& rank) {
+  return rank.failure.empty() ? std::string() : " by " + printable_line(rank.failure);
+}
+
+ELASTIC_DECL std::string_view file_system_of(std::string_view wait_channel) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 8> parts{{
+      {"nfs", "NFS"},
+      {"rpc_", "NFS"},
+      {"request_wait_answer", "a FUSE file system"},
+      {"fuse", "a FUSE file system"},
+      {"cl_sync_io", "Lustre"},
+      {"ptlrpc", "Lustre"},
+      {"ceph", "Ceph"},
+      {"cifs", "CIFS"},
+  }};
+  const auto found = std::find_if(parts.begin(), parts.end(), [&](const auto& part) {
+    return wait_channel.starts_with(part.first);
+  });
+  return found == parts.end() ? std::string_view() : found->second;
+}
+
+inline std::string kernel_wait(const rank_evidence& rank) {
+  if (rank.wait_channel.empty()) return "it is in uninterruptible sleep";
+  const std::string_view system = file_system_of(rank.wait_channel);
+  const std::string channel = printable_line(rank.wait_channel);
+  if (system.empty()) return fmt::format("it is in uninterruptible sleep in {}", channel);
+  return fmt::format("it waits in the kernel for {} ({})", system, channel);
+}
+
+ELASTIC_DECL std::string whereabouts(const rank_evidence& rank, stall_cause cause) {
+  const stack_frame* const frame = user_frame(rank.stack);
+  const std::string frame_text = frame == nullptr ? std::string() : to_string(*frame);
+  const std::string place = frame == nullptr ? "its stack is not known" : "it is in " + frame_text;
+  switch (cause) {
+    case stall_cause::blocked: return kernel_wait(rank) + in_frame(rank);
+    case stall_cause::left: {
+      if (rank.failure.empty()) return place + ", at its end";
+      return fmt::format("it left its work by {}{}", printable_line(rank.failure), in_frame(rank));
+    }
+    case stall_cause::slow: return place + " and computes: it is slow, not hung";
+    default: break;
+  }
+  constexpr double busy = 0.5;
+  const bool is_busy = rank.processor_share.value_or(0) >= busy;
+  return is_busy ? fmt::format("{} and uses {:.0f} % of a processor", place,
+                               *rank.processor_share * 100)
+                 : place;
+}
+
+/// "[[5, 7], [2]]" → "35,2"; none if the text is cut or is something else.
+inline std::string element_counts(std::string_view sizes) {
+  std::string counts;
+  std::int64_t product = 1;
+  int depth = 0;
+  for (std::size_t at = 0; at < sizes.size(); ++at) {
+    const char sign = sizes[at];
+    if (sign == '[') {
+      if (++depth == 2) product = 1;
+    } else if (sign == ']') {
+      if (depth-- == 2) counts += fmt::format("{},", product);
+    } else if (sign >= '0' && sign <= '9') {
+      std::int64_t size = 0;
+      const auto parsed = std::from_chars(sizes.data() + at, sizes.data() + sizes.size(), size);
+      if (parsed.ec != std::errc() || __builtin_mul_overflow(product, size, &product)) return {};
+      at = static_cast<std::size_t>(parsed.ptr - sizes.data()) - 1;
+    }
+  }
+  return depth == 0 ? counts : std::string();
+}
+
+ELASTIC_DECL std::string signature_of(const collective_call& call) {
+  static constexpr std::array<std::string_view, 6> uniform{
+      "all_reduce", "allreduce", "broadcast", "reduce", "_all_gather_base", "_reduce_scatter_base"};
+  if (std::find(uniform.begin(), uniform.end(), call.operation) == uniform.end()) {
+    return call.operation;
+  }
+  return fmt::format("{} {} {}", call.operation, element_counts(call.sizes), call.types);
+}
+
+ELASTIC_DECL std::string collective_in(const std::vector<stack_frame>& stack) {
+  static constexpr std::array<std::string_view, 5> others{
+      "init_process_group", "new_group", "destroy_process_group", "wrapper", "get_rank"};
+  for (const stack_frame& frame : stack) {
+    if (!frame.file.ends_with("torch/distributed/distributed_c10d.py")) continue;
+    const bool is_other =
+        std::find(others.begin(), others.end(), frame.function) != others.end();
+    return is_other ? std::string() : printable_line(frame.function);
+  }
+  return {};
+}
+
+ELASTIC_DECL bool is_in_teardown(const std::vector<stack_frame>& stack) {
+  static constexpr std::array<std::string_view, 4> ends{"destroy_process_group", "_shutdown",
+                                                        "_exit_function", "_run_exitfuncs"};
+  return std::any_of(stack.begin(), stack.end(), [](const stack_frame& frame) {
+    return std::find(ends.begin(), ends.end(), frame.function) != ends.end();
+  });
+}
+
+inline std::string_view to_text(process_state state) {
+  static constexpr std::array<std::string_view, 7> texts{
+      "not known", "running", "sleeping", "in uninterruptible sleep", "stopped", "a zombie",
+      "gone"};
+  return texts[static_cast<std::size_t>(state)];
+}
+
+ELASTIC_DECL std::vector<std::string> lines_about(const rank_evidence& rank) {
+  std::vector<std::string> lines;
+  std::string process = fmt::format("rank {}: its process is {}", rank.rank, to_text(rank.state));
+  if (!rank.wait_channel.empty()) process += " in " + printable_line(rank.wait_channel);
+  if (rank.processor_share) {
+    process += fmt::format(", with {:.0f} % of a processor", *rank.processor_share * 100);
+  }
+  if (rank.step >= 0) process += fmt::format("; its last step is {}", rank.step);
+  if (rank.step >= 0 && rank.step_age) {
+    const double age = std::chrono::duration<double>(*rank.step_age).count();
+    process += fmt::format(", {:.0f} s ago", age);
+  }
+  lines.push_back(std::move(process));
+  constexpr std::size_t shown_groups = 2;
+  for (std::size_t each = 0; each < rank.groups.size() && each < shown_groups; ++each) {
+    const group_position& position = rank.groups[each];
+    const std::string& label = position.description.empty() ? position.name : position.description;
+    lines.push_back(fmt::format("rank {}: in group {} it has entered {} operations and ended {}",
+                                rank.rank, printable_line(label), position.enqueued,
+                                position.completed));
+  }
+  constexpr std::size_t shown_frames = 4;
+  std::string stack;
+  for (std::size_t each = 0; each < rank.stack.size() && each < shown_frames; ++each) {
+    stack += (each == 0 ? "" : " < ") + to_string(rank.stack[each]);
+  }
+  if (!stack.empty()) lines.push_back(fmt::format("rank {}: {}", rank.rank, stack));
+  return lines;
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/diagnosis/detail/wait_graph.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+namespace elastic::detail {
+
+/// Whether a position is of the group of all ranks.
+inline bool is_group_of_all(const group_position& position) {
+  return position.members.empty() && position.description == "default_pg";
+}
+
+/// Two groups without a common member may share a name.
+inline std::string key_of(const group_position& position) {
+  return is_group_of_all(position) ? position.name
+                                   : position.name + '\n' + position.members.text();
+}
+
+inline bool is_waited_in(const collective_call& call, duration least_wait) {
+  // 0 is an age that is not known.
+  return call.age == duration::zero() || call.age >= least_wait;
+}
+
+ELASTIC_DECL wait_graph::wait_graph(const std::vector<rank_evidence>& evidence,
+                                    duration least_wait) {
+  ranks_.resize(evidence.size());
+  add_positions(evidence, least_wait);
+  for (rank_group& group : groups_) {
+    complete(group, evidence);
+    relate(group);
+  }
+}
+
+ELASTIC_DECL void wait_graph::add_positions(const std::vector<rank_evidence>& evidence,
+                                            duration least_wait) {
+  std::unordered_map<std::string, std::size_t> indices;
+  for (std::size_t rank = 0; rank < evidence.size(); ++rank) {
+    node& own = ranks_[rank];
+    for (const group_position& position : evidence[rank].groups) {
+      const auto [found, is_new] = indices.try_emplace(key_of(position), groups_.size());
+      if (is_new) {
+        const std::string& label = position.description;
+        groups_.emplace_back().label = label.empty() ? position.name : label;
+      }
+      rank_group& group = groups_[found->second];
+      // A dump that names a group twice counts once.
+      if (!group.members.empty() && group.members.back().rank == rank) continue;
+      const auto& call = position.outstanding;
+      const bool waits = call && is_waited_in(*call, least_wait);
+      own.waits = own.waits || waits;
+      own.groups.emplace_back(found->second, group.members.size());
+      // Nobody can say for whom a message waits.
+      if (waits && call->is_point_to_point) own.is_held_up = true;
+      const bool is_wait = waits && !call->is_point_to_point;
+      group.members.push_back(
+          {rank, &position, true, position.enqueued, is_wait ? &*call : nullptr});
+    }
+    if (own.waits) ++waiting_;
+  }
+}
+
+/// Adds the members that have not used the group.
+ELASTIC_DECL void wait_graph::complete(rank_group& group,
+                                       const std::vector<rank_evidence>& evidence) {
+  const group_position& position = *group.members.front().position;
+  const bool is_of_all = is_group_of_all(position);
+  group.is_complete = is_of_all || !position.members.empty();
+  if (group.is_complete && group.members.size() < evidence.size()) {
+    const std::size_t group_index = static_cast<std::size_t>(&group - groups_.data());
+    const std::size_t users = group.members.size();
+    std::size_t next = 0;
+    for (std::size_t rank = 0; rank < evidence.size(); ++rank) {
+      if (next < users && group.members[next].rank == rank) {
+        ++next;
+        continue;
+      }
+      if (!is_of_all && !position.members.contains(evidence[rank].rank)) continue;
+      // The recorder of a rank that has not used a group does not name it.
+      const bool is_known = evidence[rank].recorder == recorder_state::answered;
+      ranks_[rank].groups.emplace_back(group_index, group.members.size());
+      group.members.push_back({rank, nullptr, is_known, 0, nullptr});
+    }
+  }
+  group.least_enqueued = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t index = 0; index < group.members.size(); ++index) {
+    const group_member& member = group.members[index];
+    if (member.wait != nullptr) ++group.waiting;
+    if (!member.is_known) group.has_unknown = true;
+    if (!member.is_known || member.enqueued >= group.least_enqueued) continue;
+    group.least_enqueued = member.enqueued;
+    group.last = index;
+  }
+}
+
+ELASTIC_DECL void wait_graph::relate(const rank_group& group) {
+  std::int64_t highest = 0;
+  for (const group_member& member : group.members) {
+    if (member.wait == nullptr) continue;
+    highest = std::max(highest, member.wait->sequence);
+    const bool is_short = member.wait->sequence > group.least_enqueued;
+    if (is_short || !group.is_complete || group.has_unknown) {
+      ranks_[member.rank].is_held_up = true;
+    }
+  }
+  for (const group_member& member : group.members) {
+    if (member.is_known && member.enqueued < highest) ranks_[member.rank].is_awaited = true;
+  }
+}
+
+ELASTIC_DECL awaited_operation operation_of(const rank_group& group, std::int64_t sequence) {
+  awaited_operation operation{&group};
+  for (const group_member& member : group.members) {
+    if (member.wait == nullptr || member.wait->sequence != sequence) continue;
+    if (operation.call == nullptr) operation.call = member.wait;
+    ++operation.waiting;
+    operation.age = std::max(operation.age, member.wait->age);
+  }
+  return operation;
+}
+
+ELASTIC_DECL awaited_operation wait_graph::awaited_from(std::size_t rank) const {
+  awaited_operation most;
+  for (const auto& [index, own] : ranks_[rank].groups) {
+    const rank_group& group = groups_[index];
+    if (group.waiting == 0) continue;
+    const std::int64_t entered = group.members[own].enqueued;
+    // The first that it has not entered.
+    std::int64_t first = std::numeric_limits<std::int64_t>::max();
+    for (const group_member& member : group.members) {
+      if (member.wait != nullptr && member.wait->sequence > entered) {
+        first = std::min(first, member.wait->sequence);
+      }
+    }
+    const awaited_operation operation = operation_of(group, first);
+    if (operation.waiting > most.waiting) most = operation;
+  }
+  return most;
+}
+
+ELASTIC_DECL awaited_operation wait_graph::most_awaited() const {
+  awaited_operation most;
+  for (const rank_group& group : groups_) {
+    if (group.waiting <= most.waiting) continue;
+    std::map<std::int64_t, std::size_t> counts;
+    for (const group_member& member : group.members) {
+      if (member.wait != nullptr) ++counts[member.wait->sequence];
+    }
+    for (const auto& [sequence, count] : counts) {
+      if (count > most.waiting) most = operation_of(group, sequence);
+    }
+  }
+  return most;
+}
+
+/// One of those that have not entered an operation in which a rank waits.
+ELASTIC_DECL std::optional<std::size_t> wait_graph::held_up_by(std::size_t rank) const {
+  for (const auto& [index, own] : ranks_[rank].groups) {
+    const rank_group& group = groups_[index];
+    const collective_call* const wait = group.members[own].wait;
+    if (wait != nullptr && wait->sequence > group.least_enqueued) {
+      return group.members[group.last].rank;
+    }
+  }
+  return std::nullopt;
+}
+
+ELASTIC_DECL std::vector<std::size_t> wait_graph::circle() const {
+  // The walk in which each rank was met; a walk that meets an earlier one leads where that did.
+  constexpr std::size_t none = 0;
+  std::vector<std::size_t> walks(ranks_.size(), none);
+  for (std::size_t start = 0; start < ranks_.size(); ++start) {
+    std::vector<std::size_t> path;
+    std::optional<std::size_t> rank = start;
+    while (rank && walks[*rank] == none) {
+      walks[*rank] = start + 1;
+      path.push_back(*rank);
+      rank = held_up_by(*rank);
+    }
+    if (rank && walks[*rank] == start + 1) {
+      return {std::find(path.begin(), path.end(), *rank), path.end()};
+    }
+  }
+  return {};
+}
+
+}  // namespace elastic::detail

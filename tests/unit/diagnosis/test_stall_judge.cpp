@@ -1,0 +1,460 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/diagnosis/stall_judge.hpp>
+
+#include <elastic/base/limits.hpp>
+
+#include "hang_vectors.hpp"
+
+#include <support/catch.hpp>
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stall_judge_tests {
+
+using namespace std::chrono_literals;
+using elastic::collective_call;
+using elastic::collective_state;
+using elastic::group_position;
+using elastic::judge_stall;
+using elastic::process_state;
+using elastic::rank_evidence;
+using elastic::rank_set;
+using elastic::recorder_state;
+using elastic::stall_cause;
+using elastic::stall_confidence;
+using elastic::stall_verdict;
+using elastic::test::contains_text;
+using elastic::test::evidence_of;
+namespace limits = elastic::limits;
+
+using job = std::vector<rank_evidence>;
+
+constexpr auto torch_file = "/usr/lib/python3/dist-packages/torch/distributed/distributed_c10d.py";
+
+/// A rank that has ended five operations of the group of all.
+rank_evidence settled(int rank) {
+  rank_evidence evidence;
+  evidence.rank = rank;
+  evidence.local_rank = rank % 4;
+  evidence.node = "node" + std::to_string(rank / 4);
+  evidence.recorder = recorder_state::answered;
+  evidence.state = process_state::sleeping;
+  evidence.processor_share = 0.0;
+  evidence.groups = {{"0", "default_pg", {}, 5, 5, {}}};
+  evidence.stack = {{"/home/me/data.py", 88, "read_shard"}, {"/home/me/train.py", 5, "main"}};
+  return evidence;
+}
+
+collective_call call(std::string operation, std::int64_t sequence = 6) {
+  return {std::move(operation), sequence, "[[5, 7]]", "Float", collective_state::scheduled, false,
+          31s};
+}
+
+void enter(group_position& position, collective_call operation) {
+  position.enqueued = operation.sequence;
+  position.completed = operation.sequence - 1;
+  position.outstanding = std::move(operation);
+}
+
+/// One that waits in the sixth operation.
+rank_evidence waiting(int rank, std::string operation = "all_reduce") {
+  rank_evidence evidence = settled(rank);
+  enter(evidence.groups[0], call(operation));
+  evidence.stack = {{torch_file, 3252, std::move(operation)}, {"/home/me/train.py", 12, "step"}};
+  return evidence;
+}
+
+job waiting_but(int culprit, rank_evidence evidence, int size = 8) {
+  job ranks;
+  for (int rank = 0; rank < size; ++rank) {
+    ranks.push_back(rank == culprit ? evidence : waiting(rank));
+  }
+  return ranks;
+}
+
+TEST_CASE("the rank that holds up a real job is named", "[diagnosis]") {
+  struct row {
+    std::string fault;
+    stall_cause cause;
+    std::string part;
+  };
+  const std::vector<row> rows{
+      {"loader_sleep", stall_cause::behind, "has not entered all_reduce #6 of group default_pg"},
+      {"loader_process", stall_cause::behind, "has not entered all_reduce #6 of group default_pg"},
+      {"endless_loop", stall_cause::behind, " % of a processor"},
+      {"dead_mount", stall_cause::blocked, "for a FUSE file system (request_wait_answer)"},
+      {"stopped", stall_cause::stopped, "is stopped by a signal or a debugger"},
+      {"mismatched_operation", stall_cause::mismatch,
+       "in broadcast #6 of group default_pg with [[5, 7]] Float, where 3 others are in all_reduce "
+       "with [[5, 7]] Float"},
+      {"exception", stall_cause::mismatch, "in barrier #6 of group default_pg"},
+      {"sub_groups", stall_cause::behind, "has not entered all_reduce #6 of group default_pg"},
+  };
+  for (const row& each : rows) {
+    CAPTURE(each.fault);
+    const stall_verdict verdict = judge_stall(evidence_of(each.fault));
+    CAPTURE(verdict.sentence);
+    CHECK(verdict.cause == each.cause);
+    REQUIRE_FALSE(verdict.ranks.empty());
+    CHECK(verdict.ranks.front() == 2);
+    CHECK_THAT(verdict.sentence, contains_text("rank 2 (node, local rank 2)"));
+    CHECK_THAT(verdict.sentence, contains_text(each.part));
+    CHECK_FALSE(verdict.evidence.empty());
+  }
+}
+
+TEST_CASE("the transport is at fault where all have entered", "[diagnosis]") {
+  const stall_verdict verdict = judge_stall(evidence_of("cut_link"), {.least_wait = 1s});
+  CHECK(verdict.cause == stall_cause::transport);
+  CHECK(verdict.ranks.empty());
+  CHECK_THAT(verdict.sentence,
+             contains_text("all 4 ranks have entered all_reduce #6 of group default_pg"));
+}
+
+TEST_CASE("the sentence is the one of the documents", "[diagnosis]") {
+  const stall_verdict verdict = judge_stall(waiting_but(5, settled(5)));
+  CHECK(verdict.sentence ==
+        "rank 5 (node1, local rank 1) has not entered all_reduce #6 of group default_pg, in which "
+        "7 others have waited for 31 s; it is in data.py:88 read_shard");
+  CHECK(verdict.confidence == stall_confidence::certain);
+}
+
+struct case_of_one {
+  std::string name;
+  std::function<void(rank_evidence&)> change;
+  stall_cause cause;
+  stall_confidence confidence;
+  std::string part;
+};
+
+TEST_CASE("why one rank holds up seven that wait", "[diagnosis]") {
+  constexpr auto certain = stall_confidence::certain;
+  constexpr auto likely = stall_confidence::likely;
+  const std::vector<case_of_one> cases{
+      {"it sleeps", [](rank_evidence&) {}, stall_cause::behind, certain, "read_shard"},
+      {"it loops on one line", [](rank_evidence& rank) { rank.processor_share = 1.0; },
+       stall_cause::behind, certain, "uses 100 % of a processor"},
+      {"it computes",
+       [](rank_evidence& rank) {
+         rank.processor_share = 1.0;
+         rank.stack_moved = true;
+       },
+       stall_cause::slow, certain, "it is slow, not hung"},
+      {"it reads from NFS",
+       [](rank_evidence& rank) {
+         rank.state = process_state::uninterruptible;
+         rank.wait_channel = "nfs_wait_bit_killable";
+       },
+       stall_cause::blocked, certain, "for NFS (nfs_wait_bit_killable), in data.py:88"},
+      {"it reads from a disk",
+       [](rank_evidence& rank) {
+         rank.state = process_state::uninterruptible;
+         rank.wait_channel = "io_schedule";
+       },
+       stall_cause::blocked, certain, "uninterruptible sleep in io_schedule"},
+      {"it reported an exception",
+       [](rank_evidence& rank) { rank.failure = "ValueError: no\nmore"; }, stall_cause::left,
+       certain, "it left its work by ValueError: no more"},
+      {"it ends", [](rank_evidence& rank) { rank.stack[0].function = "_shutdown"; },
+       stall_cause::left, certain, "at its end"},
+      {"it is stopped",
+       [](rank_evidence& rank) {
+         rank = {};
+         rank.rank = 3;
+         rank.recorder = recorder_state::silent;
+         rank.state = process_state::stopped;
+       },
+       stall_cause::stopped, certain, "7 others have waited in all_reduce #6"},
+      {"it is stopped within the operation",
+       [](rank_evidence& rank) {
+         rank = waiting(3);
+         rank.state = process_state::stopped;
+       },
+       stall_cause::stopped, certain, "is stopped by a signal"},
+      {"it is gone",
+       [](rank_evidence& rank) {
+         rank.state = process_state::gone;
+         rank.failure = "exit code 3";
+       },
+       stall_cause::dead, certain, "has ended (exit code 3)"},
+      {"it is a zombie", [](rank_evidence& rank) { rank.state = process_state::zombie; },
+       stall_cause::dead, certain, "has ended"},
+      {"it does not answer",
+       [](rank_evidence& rank) {
+         rank.recorder = recorder_state::silent;
+         rank.groups.clear();
+         rank.stack.clear();
+       },
+       stall_cause::silent, likely, "does not answer; 7 others have waited in all_reduce #6"},
+      {"it has no recorder",
+       [](rank_evidence& rank) {
+         rank.recorder = recorder_state::absent;
+         rank.groups.clear();
+       },
+       stall_cause::behind, likely, "does not have a recorder"},
+      {"it has used no group yet", [](rank_evidence& rank) { rank.groups.clear(); },
+       stall_cause::behind, certain, "has not entered all_reduce #6"},
+      {"it calls another operation", [](rank_evidence& rank) { rank = waiting(3, "broadcast"); },
+       stall_cause::mismatch, certain, "in broadcast #6 of group default_pg with [[5, 7]] Float"},
+      {"its input has another size",
+       [](rank_evidence& rank) {
+         rank = waiting(3);
+         rank.groups[0].outstanding->sizes = "[[9, 7]]";
+       },
+       stall_cause::mismatch, certain, "with [[9, 7]] Float, where 7 others are in all_reduce"},
+      {"its input has another type",
+       [](rank_evidence& rank) {
+         rank = waiting(3);
+         rank.groups[0].outstanding->types = "Half";
+       },
+       stall_cause::mismatch, certain, "with [[5, 7]] Half"},
+      {"it failed, and waits in another operation",
+       [](rank_evidence& rank) {
+         rank = waiting(3, "barrier");
+         rank.failure = "ValueError: no";
+       },
+       stall_cause::left, certain, "has left the work of the others by ValueError: no"},
+      {"nothing holds it up", [](rank_evidence& rank) { rank = waiting(3); },
+       stall_cause::transport, likely, "all 8 ranks have entered"},
+  };
+  for (const case_of_one& each : cases) {
+    CAPTURE(each.name);
+    rank_evidence culprit = settled(3);
+    each.change(culprit);
+    culprit.rank = 3;
+    const stall_verdict verdict = judge_stall(waiting_but(3, culprit));
+    CAPTURE(verdict.sentence);
+    CHECK(verdict.cause == each.cause);
+    CHECK(verdict.confidence == each.confidence);
+    if (each.cause != stall_cause::transport) CHECK(verdict.ranks == std::vector<int>{3});
+    CHECK_THAT(verdict.sentence, contains_text(each.part));
+    CHECK(verdict.sentence.find('\n') == std::string::npos);
+  }
+}
+
+TEST_CASE("inputs of one size may have different shapes, and some operations different sizes",
+          "[diagnosis]") {
+  rank_evidence other = waiting(3);
+  other.groups[0].outstanding->sizes = "[[35]]";
+  CHECK(judge_stall(waiting_but(3, other)).cause == stall_cause::transport);
+  job ranks;
+  for (int rank = 0; rank < 4; ++rank) {
+    ranks.push_back(waiting(rank, "gather"));
+    ranks.back().groups[0].outstanding->sizes = "[[" + std::to_string(rank) + "]]";
+  }
+  CHECK(judge_stall(ranks).cause == stall_cause::transport);
+}
+
+TEST_CASE("a device that has not begun what others have", "[diagnosis]") {
+  job ranks = waiting_but(3, waiting(3));
+  for (rank_evidence& rank : ranks) {
+    if (rank.rank != 3) rank.groups[0].outstanding->state = collective_state::started;
+  }
+  const stall_verdict verdict = judge_stall(ranks);
+  CHECK(verdict.cause == stall_cause::behind);
+  CHECK(verdict.ranks == std::vector<int>{3});
+  CHECK_THAT(verdict.sentence, contains_text("its device has not begun it, as 7 others have"));
+}
+
+TEST_CASE("the end of a connection that is stuck is named", "[diagnosis]") {
+  job ranks = waiting_but(3, waiting(3));
+  ranks[3].stuck_peer = "10.0.0.7";
+  const stall_verdict verdict = judge_stall(ranks);
+  CHECK(verdict.cause == stall_cause::transport);
+  CHECK(verdict.ranks == std::vector<int>{3});
+  CHECK_THAT(verdict.sentence, contains_text("to 10.0.0.7 is stuck"));
+}
+
+/// Positions of a rank in the group of all, and in one of its own.
+group_position of_members(std::string name, rank_set members, std::int64_t entered) {
+  const std::string description = "tp_" + name;
+  return {std::move(name), description, std::move(members), entered, entered, {}};
+}
+
+TEST_CASE("who waits for a rank that waits itself does not wait because of it", "[diagnosis]") {
+  // 0 and 1 share a group, as 2 and 3 do. 3 sleeps; 2 waits for it there, 0 and 1 wait for both.
+  job ranks{waiting(0), waiting(1), settled(2), settled(3)};
+  const rank_set pair({2, 3});
+  ranks[2].groups.push_back(of_members("2", pair, 8));
+  enter(ranks[2].groups.back(), call("all_gather", 9));
+  SECTION("with the members of groups") {
+    ranks[3].groups.push_back(of_members("2", pair, 8));
+  }
+  SECTION("where nobody knows them") {
+    ranks[2].groups.back().members = {};
+    ranks[3].groups.push_back(of_members("2", {}, 8));
+  }
+  SECTION("before the rank has used its group") {}
+  const stall_verdict verdict = judge_stall(ranks);
+  CAPTURE(verdict.sentence);
+  CHECK(verdict.cause == stall_cause::behind);
+  CHECK(verdict.ranks == std::vector<int>{3});
+}
+
+TEST_CASE("groups of one name without a common member are two groups", "[diagnosis]") {
+  job ranks{settled(0), settled(1), settled(2), settled(3)};
+  for (int rank = 0; rank < 4; ++rank) {
+    const rank_set members(rank < 2 ? std::vector{0, 1} : std::vector{2, 3});
+    ranks[rank].groups = {of_members("2", members, rank < 2 ? 100 : 7)};
+  }
+  enter(ranks[2].groups[0], call("all_reduce", 8));
+  const stall_verdict verdict = judge_stall(ranks);
+  CHECK(verdict.cause == stall_cause::behind);
+  CHECK(verdict.ranks == std::vector<int>{3});
+}
+
+TEST_CASE("ranks that wait for each other in two groups are named in their circle",
+          "[diagnosis]") {
+  job ranks{waiting(0), settled(1)};
+  const rank_set both({0, 1});
+  ranks[0].groups.push_back(of_members("1", both, 3));
+  ranks[1].groups.push_back(of_members("1", both, 3));
+  enter(ranks[1].groups[1], call("broadcast", 4));
+  const stall_verdict verdict = judge_stall(ranks);
+  CHECK(verdict.cause == stall_cause::elsewhere);
+  CHECK(verdict.ranks == std::vector<int>{0, 1});
+  CHECK(verdict.sentence ==
+        "rank 0 (node0, local rank 0) waits in all_reduce #6 of group default_pg for rank 1, "
+        "rank 1 (node0, local rank 1) waits in broadcast #4 of group tp_1 for rank 0");
+}
+
+TEST_CASE("several ranks are blamed together, the one that explains most first", "[diagnosis]") {
+  job ranks = waiting_but(5, settled(5));
+  ranks[2] = settled(2);
+  ranks[6] = settled(6);
+  ranks[6].state = process_state::uninterruptible;
+  const stall_verdict verdict = judge_stall(ranks);
+  CHECK(verdict.cause == stall_cause::blocked);
+  CHECK(verdict.ranks == std::vector<int>{6, 2, 5});
+  CHECK_THAT(verdict.sentence, contains_text("ranks 2,5-6 have not entered all_reduce #6"));
+}
+
+TEST_CASE("an operation that nobody else enters makes no verdict certain", "[diagnosis]") {
+  job ranks;
+  for (int rank = 0; rank < 8; ++rank) ranks.push_back(settled(rank));
+  ranks[0] = waiting(0, "barrier");
+  const stall_verdict verdict = judge_stall(ranks);
+  CHECK(verdict.cause == stall_cause::behind);
+  CHECK(verdict.confidence == stall_confidence::likely);
+}
+
+TEST_CASE("two halves in different operations are both blamed, and not surely", "[diagnosis]") {
+  job ranks;
+  for (int rank = 0; rank < 4; ++rank) {
+    ranks.push_back(waiting(rank, rank < 2 ? "all_reduce" : "broadcast"));
+  }
+  const stall_verdict verdict = judge_stall(ranks);
+  CHECK(verdict.cause == stall_cause::mismatch);
+  CHECK(verdict.confidence == stall_confidence::likely);
+  CHECK(verdict.ranks == std::vector<int>{0, 1, 2, 3});
+}
+
+TEST_CASE("nobody is blamed without a reason", "[diagnosis]") {
+  struct row {
+    std::string name;
+    job ranks;
+  };
+  std::vector<row> rows{{"no ranks", {}}, {"one that sleeps", {settled(0)}}};
+  job idle{settled(0), settled(1), settled(2)};
+  rows.push_back({"no rank waits", idle});
+  job computing = idle;
+  for (rank_evidence& rank : computing) {
+    rank.processor_share = 1.0;
+    rank.stack_moved = true;
+  }
+  rows.push_back({"all compute", computing});
+  job passing = waiting_but(1, settled(1), 4);
+  for (rank_evidence& rank : passing) {
+    if (rank.groups[0].outstanding) rank.groups[0].outstanding->age = 500ms;
+  }
+  rows.push_back({"all have just entered", passing});
+  job ended = idle;
+  for (rank_evidence& rank : ended) rank.state = process_state::gone;
+  rows.push_back({"all have ended", ended});
+  job mute(4);
+  for (int rank = 0; rank < 4; ++rank) {
+    mute[rank].rank = rank;
+    mute[rank].recorder = recorder_state::silent;
+  }
+  rows.push_back({"nobody answers", mute});
+  job message = idle;
+  message[0].groups[0].outstanding = call("recv 1<-0", 1);
+  message[0].groups[0].outstanding->is_point_to_point = true;
+  rows.push_back({"one waits for a message", message});
+  job strangers = idle;
+  strangers[0].groups.push_back(of_members("3", {}, 1));
+  enter(strangers[0].groups.back(), call("all_reduce", 2));
+  rows.push_back({"one waits in a group whose members nobody knows", strangers});
+  for (const row& each : rows) {
+    CAPTURE(each.name);
+    const stall_verdict verdict = judge_stall(each.ranks);
+    CAPTURE(verdict.sentence);
+    CHECK(verdict.cause == stall_cause::unknown);
+    CHECK(verdict.confidence == stall_confidence::none);
+    CHECK(verdict.ranks.empty());
+    CHECK_THAT(verdict.sentence, contains_text("nobody can be blamed"));
+  }
+}
+
+TEST_CASE("without a recorder, stacks say who is not in the operation", "[diagnosis]") {
+  job ranks = waiting_but(5, settled(5));
+  for (rank_evidence& rank : ranks) {
+    rank.recorder = recorder_state::absent;
+    rank.groups.clear();
+  }
+  const stall_verdict verdict = judge_stall(ranks);
+  CHECK(verdict.cause == stall_cause::behind);
+  CHECK(verdict.confidence == stall_confidence::likely);
+  CHECK(verdict.ranks == std::vector<int>{5});
+  CHECK(verdict.sentence ==
+        "rank 5 (node1, local rank 1) has not entered all_reduce, in which 7 others wait, in "
+        "train.py:12 step; it is in data.py:88 read_shard");
+  ranks[1].stack.clear();  // one of whom nothing is known
+  CHECK(judge_stall(ranks).cause == stall_cause::unknown);
+}
+
+TEST_CASE("a verdict keeps to its bounds, and does nothing to a terminal", "[diagnosis]") {
+  rank_evidence culprit = settled(3);
+  const std::string evil = "\x1b[2J" + std::string(5000, 'x') + "\n";
+  culprit.node = evil;
+  culprit.failure = evil;
+  culprit.wait_channel = evil;
+  culprit.groups.assign(60, culprit.groups[0]);
+  for (auto& group : culprit.groups) group.description = evil;
+  culprit.groups.front().description = "default_pg";
+  culprit.stack.assign(60, {evil, 1, evil});
+  const stall_verdict verdict = judge_stall(waiting_but(3, culprit));
+  CHECK(verdict.ranks == std::vector<int>{3});
+  CHECK(verdict.sentence.size() <= limits::verdict_sentence_bytes);
+  CHECK(verdict.evidence.size() <= limits::verdict_evidence_lines);
+  std::string text = verdict.sentence;
+  for (const std::string& line : verdict.evidence) {
+    CHECK(line.size() <= limits::verdict_evidence_bytes);
+    text += line;
+  }
+  CHECK(text.find_first_of("\x1b\n") == std::string::npos);
+}
+
+TEST_CASE("ten thousand ranks are judged, whoever is to blame", "[diagnosis]") {
+  job ranks;
+  for (int rank = 0; rank < 10'000; ++rank) {
+    ranks.push_back(rank == 7777 ? settled(rank) : waiting(rank));
+    std::vector<int> row;
+    for (int member = rank / 8 * 8; member < rank / 8 * 8 + 8; ++member) row.push_back(member);
+    ranks.back().groups.push_back(of_members(std::to_string(rank / 8), rank_set(row), 12));
+  }
+  CHECK(judge_stall(ranks).ranks == std::vector<int>{7777});
+  ranks[7777] = waiting(7777);
+  CHECK(judge_stall(ranks).cause == stall_cause::transport);
+  for (rank_evidence& rank : ranks) {
+    rank = rank.rank % 2 == 0 ? waiting(rank.rank) : settled(rank.rank);
+  }
+  CHECK(judge_stall(ranks).ranks.size() == limits::blamed_ranks);
+}
+
+}  // namespace stall_judge_tests
