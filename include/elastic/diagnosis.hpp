@@ -10,7 +10,10 @@
 #include <elastic/diagnosis/rank_set.hpp>
 #include <elastic/diagnosis/recorder_dump.hpp>
 #include <elastic/diagnosis/stack_frame.hpp>
+#include <elastic/diagnosis/stack_groups.hpp>
 #include <elastic/diagnosis/stall_judge.hpp>
 #include <elastic/diagnosis/stall_verdict.hpp>
+#include <elastic/diagnosis/stall_watch.hpp>
+#include <elastic/diagnosis/straggler_watch.hpp>
 #include <elastic/diagnosis/thread_stack.hpp>
 #include <elastic/diagnosis/user_frame.hpp>

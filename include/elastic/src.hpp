@@ -90,7 +90,10 @@
 #include <elastic/diagnosis/impl/rank_evidence.ipp>
 #include <elastic/diagnosis/impl/rank_set.ipp>
 #include <elastic/diagnosis/impl/recorder_dump.ipp>
+#include <elastic/diagnosis/impl/stack_groups.ipp>
 #include <elastic/diagnosis/impl/stall_judge.ipp>
+#include <elastic/diagnosis/impl/stall_watch.ipp>
+#include <elastic/diagnosis/impl/straggler_watch.ipp>
 #include <elastic/diagnosis/impl/thread_stack.ipp>
 #include <elastic/diagnosis/impl/user_frame.ipp>
 #include <elastic/etcd/detail/impl/etcd_rendezvous_backend.ipp>

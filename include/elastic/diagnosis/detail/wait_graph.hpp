@@ -91,6 +91,8 @@ class wait_graph {
   };
 
   ELASTIC_DECL void add_positions(const std::vector<rank_evidence>& evidence, duration least_wait);
+  ELASTIC_DECL void add_absent(rank_group& group, const std::vector<std::size_t>& members,
+                               const std::vector<rank_evidence>& evidence);
   ELASTIC_DECL void complete(rank_group& group, const std::vector<rank_evidence>& evidence);
   ELASTIC_DECL void relate(const rank_group& group);
   ELASTIC_DECL std::optional<std::size_t> held_up_by(std::size_t rank) const;

@@ -130,6 +130,11 @@ ELASTIC_DECL auto stall_judge::of_mismatch() const -> outcome {
   return {};
 }
 
+inline bool is_same_call(const collective_call& left, const collective_call& right) {
+  return left.sequence == right.sequence && left.operation == right.operation &&
+         left.sizes == right.sizes && left.types == right.types;
+}
+
 /// Where members of a group are in different operations of one number.
 ELASTIC_DECL auto stall_judge::mismatch_in(const rank_group& group) const -> outcome {
   struct party {
@@ -137,11 +142,15 @@ ELASTIC_DECL auto stall_judge::mismatch_in(const rank_group& group) const -> out
     rank_indices ranks = {};
   };
   std::map<std::int64_t, std::map<std::string, party>> operations;
+  party* last = nullptr;
   for (const group_member& member : group.members) {
     if (member.wait == nullptr) continue;
-    party& own = operations[member.wait->sequence][signature_of(*member.wait)];
-    own.call = member.wait;
-    own.ranks.push_back(member.rank);
+    // Almost all are in the same.
+    if (last == nullptr || !is_same_call(*last->call, *member.wait)) {
+      last = &operations[member.wait->sequence][signature_of(*member.wait)];
+      last->call = member.wait;
+    }
+    last->ranks.push_back(member.rank);
   }
   for (auto& [sequence, parties] : operations) {
     if (parties.size() < 2) continue;

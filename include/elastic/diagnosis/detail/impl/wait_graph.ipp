@@ -17,12 +17,6 @@ inline bool is_group_of_all(const group_position& position) {
   return position.members.empty() && position.description == "default_pg";
 }
 
-/// Two groups without a common member may share a name.
-inline std::string key_of(const group_position& position) {
-  return is_group_of_all(position) ? position.name
-                                   : position.name + '\n' + position.members.text();
-}
-
 inline bool is_waited_in(const collective_call& call, duration least_wait) {
   // 0 is an age that is not known.
   return call.age == duration::zero() || call.age >= least_wait;
@@ -40,22 +34,27 @@ ELASTIC_DECL wait_graph::wait_graph(const std::vector<rank_evidence>& evidence,
 
 ELASTIC_DECL void wait_graph::add_positions(const std::vector<rank_evidence>& evidence,
                                             duration least_wait) {
-  std::unordered_map<std::string, std::size_t> indices;
+  std::unordered_map<std::string_view, std::vector<std::size_t>> groups_of_name;
   for (std::size_t rank = 0; rank < evidence.size(); ++rank) {
     node& own = ranks_[rank];
     for (const group_position& position : evidence[rank].groups) {
-      const auto [found, is_new] = indices.try_emplace(key_of(position), groups_.size());
-      if (is_new) {
+      // Two groups without a common member may share a name.
+      std::vector<std::size_t>& indices = groups_of_name[position.name];
+      auto index = std::find_if(indices.begin(), indices.end(), [&](std::size_t each) {
+        return groups_[each].members.front().position->members == position.members;
+      });
+      if (index == indices.end()) {
+        index = indices.insert(index, groups_.size());
         const std::string& label = position.description;
         groups_.emplace_back().label = label.empty() ? position.name : label;
       }
-      rank_group& group = groups_[found->second];
+      rank_group& group = groups_[*index];
       // A dump that names a group twice counts once.
       if (!group.members.empty() && group.members.back().rank == rank) continue;
       const auto& call = position.outstanding;
       const bool waits = call && is_waited_in(*call, least_wait);
       own.waits = own.waits || waits;
-      own.groups.emplace_back(found->second, group.members.size());
+      own.groups.emplace_back(*index, group.members.size());
       // Nobody can say for whom a message waits.
       if (waits && call->is_point_to_point) own.is_held_up = true;
       const bool is_wait = waits && !call->is_point_to_point;
@@ -66,27 +65,38 @@ ELASTIC_DECL void wait_graph::add_positions(const std::vector<rank_evidence>& ev
   }
 }
 
-/// Adds the members that have not used the group.
+/// Adds the members that have not used the group, as indices in ascending order.
+ELASTIC_DECL void wait_graph::add_absent(rank_group& group, const std::vector<std::size_t>& members,
+                                         const std::vector<rank_evidence>& evidence) {
+  const std::size_t group_index = static_cast<std::size_t>(&group - groups_.data());
+  const std::size_t users = group.members.size();
+  std::size_t next = 0;
+  for (const std::size_t rank : members) {
+    while (next < users && group.members[next].rank < rank) ++next;
+    if (next < users && group.members[next].rank == rank) continue;
+    // The recorder of a rank that has not used a group does not name it.
+    const bool is_known = evidence[rank].recorder == recorder_state::answered;
+    ranks_[rank].groups.emplace_back(group_index, group.members.size());
+    group.members.push_back({rank, nullptr, is_known, 0, nullptr});
+  }
+}
+
 ELASTIC_DECL void wait_graph::complete(rank_group& group,
                                        const std::vector<rank_evidence>& evidence) {
   const group_position& position = *group.members.front().position;
   const bool is_of_all = is_group_of_all(position);
   group.is_complete = is_of_all || !position.members.empty();
-  if (group.is_complete && group.members.size() < evidence.size()) {
-    const std::size_t group_index = static_cast<std::size_t>(&group - groups_.data());
-    const std::size_t users = group.members.size();
-    std::size_t next = 0;
+  const std::size_t size = is_of_all ? evidence.size() : position.members.size();
+  // Nobody asks for the members of a group in which nobody waits.
+  const bool waits =
+      std::any_of(group.members.begin(), group.members.end(),
+                  [](const group_member& member) { return member.wait != nullptr; });
+  if (group.is_complete && waits && group.members.size() < size) {
+    std::vector<std::size_t> members;
     for (std::size_t rank = 0; rank < evidence.size(); ++rank) {
-      if (next < users && group.members[next].rank == rank) {
-        ++next;
-        continue;
-      }
-      if (!is_of_all && !position.members.contains(evidence[rank].rank)) continue;
-      // The recorder of a rank that has not used a group does not name it.
-      const bool is_known = evidence[rank].recorder == recorder_state::answered;
-      ranks_[rank].groups.emplace_back(group_index, group.members.size());
-      group.members.push_back({rank, nullptr, is_known, 0, nullptr});
+      if (is_of_all || position.members.contains(evidence[rank].rank)) members.push_back(rank);
     }
+    add_absent(group, members, evidence);
   }
   group.least_enqueued = std::numeric_limits<std::int64_t>::max();
   for (std::size_t index = 0; index < group.members.size(); ++index) {
