@@ -28,31 +28,35 @@ class GroupSockets:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._epolls: Set[str] = set()
-        self._before: Optional[Set[str]] = None
+        self._oldest: Optional[Set[str]] = None  # before the first group of an epoch
+        self._before: Optional[Set[str]] = None  # before the group that is being made
         self._store_port = 0
 
     @contextlib.contextmanager
     def beginning(self, store_port: int) -> Iterator[None]:
-        """A block that makes process groups, which meet at a store with this port. Connections to
-        the store that are made in the block are shut down with the others, until its end."""
+        """A block that makes process groups, which meet at a store with this port. The connections
+        to the store that these and earlier groups have made are shut down, too, within the block:
+        it may be the store's answer that a thread waits for."""
         with self._lock:
             self._store_port = store_port
             self._before = _descriptors()
+            if self._oldest is None:
+                self._oldest = self._before
         try:
             yield
         finally:
             with self._lock:
-                self._epolls |= _epolls(_descriptors() - self._before)
+                self._epolls |= _epolls(_descriptors() - (self._before or set()))
                 self._before = None
 
     def shut_down(self) -> None:
         """Every call of these groups ends with an error, in this process and at its peers."""
         with self._lock:
             epolls = set(self._epolls)
-            if self._before is not None:
-                fresh = _descriptors() - self._before
-                epolls |= _epolls(fresh)
-                for descriptor in fresh:
+            if self._before is not None and self._oldest is not None:
+                now = _descriptors()
+                epolls |= _epolls(now - self._before)
+                for descriptor in now - self._oldest:
                     _shut_down(descriptor, lambda here, there: there == self._store_port)
             for epoll in epolls:
                 for descriptor in _watched(epoll):
@@ -63,6 +67,7 @@ class GroupSockets:
         """The groups have been destroyed: their descriptors may soon be somebody else's."""
         with self._lock:
             self._epolls.clear()
+            self._oldest = None
 
 
 def _descriptors() -> Set[str]:

@@ -403,6 +403,7 @@ def _drop_groups() -> None:
     dist = sys.modules.get("torch.distributed")
     is_initialized = dist is not None and dist.is_available() and dist.is_initialized()
     if is_initialized and not _epochs.holds_group:
+        cast(Any, dist).destroy_process_group()  # so that the end of this process cannot hang in it
         raise RuntimeError(
             f"epoch {_epochs.current} has ended, but the script has begun its process group with "
             f"torch.distributed.init_process_group and still has it: begin it with "

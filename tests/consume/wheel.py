@@ -62,7 +62,8 @@ def check_wheel(wheel):
     licenses = [ROOT / "LICENSE", *(ROOT / "python/licenses").iterdir()]
     for path in licenses:
         assert f"{info}/licenses/{path.relative_to(ROOT).as_posix()}" in names, path
-    assert {"elasticrun/py.typed", "elasticrun/worker.py"} <= set(names), names
+    assert {"elasticrun/py.typed", "elasticrun/worker.py", "elasticrun/survive.py",
+            "elasticrun/torch_state.py", "elasticrun/group_sockets.py"} <= set(names), names
 
 
 def check_program(environment):
@@ -93,7 +94,8 @@ def check_program(environment):
 def check_package(environment):
     says = run(environment / "bin/python", "-c",
                "import elasticrun, elastic_worker\n"
-               "from elasticrun import worker\n"
+               "from elasticrun import survive, worker\n"
+               "assert survive.run(lambda: 7)() == 7\n"
                "assert elastic_worker.connect is worker.connect\n"
                "assert not worker.connect().connected\n"
                "print(elasticrun.__version__, elasticrun.find_elasticrun())")

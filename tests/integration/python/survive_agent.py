@@ -6,7 +6,7 @@ order. Its store is PyTorch's own."""
 
 import json
 import os
-import signal
+import re
 import socket
 import subprocess
 import sys
@@ -189,12 +189,35 @@ class Agent:
                 self.heard.notify_all()
 
 
+# ---- the test ---------------------------------------------------------------------------------
+
+
+def results(text):
+    """What the workers that finished have computed, without what differs by process."""
+    return {re.sub(r"rank \d+ |pid \d+ ", "", line)
+            for line in text.splitlines() if line.startswith("finished")}
+
+
+def check(size, disturbances):
+    """Whatever is done to the workers, they end with what undisturbed ones compute, in the
+    processes that nothing was done to."""
+    reference = Agent("survive_worker.py", size, options=["--loader"])
+    disturbed = Agent("survive_worker.py", size, options=[
+        "--groups", "--loader", *(word for each in disturbances for word in ("--do", each))])
+    assert reference.run() == [0] * size, reference.text()
+    assert disturbed.run() == [0] * size, disturbed.text()
+    text = disturbed.text()
+    assert text.count("does ") == len(disturbances) == disturbed.restarts, text
+    assert len(results(text)) == 1 and results(text) == results(reference.text()), (
+        text + reference.text())
+    ended = set(re.findall(r"does \S+ at step \d+ pid (\d+)", text))
+    began = set(re.findall(r"begins epoch \d+ rank \d+ of \d+ pid (\d+) new True", text))
+    finished = set(re.findall(r"finished rank \d+ of \d+ pid (\d+)", text))
+    assert len(began) == size + len(disturbances) and finished == began - ended, text
+    own = [each for each in disturbances if each.startswith("raise-runtime")]
+    assert len(disturbed.answers) == len(own), disturbed.answers
+
+
 if __name__ == "__main__":
-    agent = Agent("survive_worker.py", int(sys.argv[1]), options=sys.argv[2:])
-    began = time.monotonic()
-    try:
-        codes = agent.run()
-        print(codes, agent.restarts, agent.answers)
-    finally:
-        print(agent.text())
-        print(f"{time.monotonic() - began:.2f} s")
+    check(int(sys.argv[1]), sys.argv[2:])
+    print("all is as expected")

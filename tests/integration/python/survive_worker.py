@@ -4,7 +4,9 @@
 
 `--do WHAT@STEP:RANK`, several of them, each once for all processes of the job: kill (in the middle
 of the step), kill-late (after the optimizer, before the commit), stop (falls silent), raise (a
-ValueError), raise-runtime (what a lost peer could have caused, but no peer is lost), exit.
+ValueError), raise-runtime (what a lost peer could have caused, but no peer is lost), exit; and with
+an epoch in the place of the step kill-init and stop-init (before it begins its process group),
+kill-send and kill-receive (while the state is given to it, or by it).
 """
 
 import argparse
@@ -40,6 +42,7 @@ def parse_arguments():
     return parser.parse_args()
 
 
+PLACES = ("kill-late", "kill-init", "stop-init", "kill-send", "kill-receive")
 OPTIONS = parse_arguments()
 HELD = []
 
@@ -52,8 +55,8 @@ def act(place, step):
     for each in OPTIONS.do:
         what, _, at = each.partition("@")
         when, _, who = at.partition(":")
-        if (int(when), int(who)) != (step, survive.rank()) or (what == "kill-late") != (
-                place == "late"):
+        its_place = what.partition("-")[2] if what in PLACES else "middle"
+        if (int(when), int(who), its_place) != (step, survive.rank(), place):
             continue
         try:
             (OPTIONS.folder / each).mkdir()
@@ -62,7 +65,7 @@ def act(place, step):
         say(f"does {what} at step {step} pid {os.getpid()}")
         if what.startswith("kill"):
             os.kill(os.getpid(), signal.SIGKILL)
-        elif what == "stop":
+        elif what.startswith("stop"):
             os.kill(os.getpid(), signal.SIGSTOP)
         elif what == "raise":
             raise ValueError("the data is bad")
@@ -70,6 +73,16 @@ def act(place, step):
             raise RuntimeError("no peer is to blame")
         elif what == "exit":
             sys.exit(3)
+
+
+class State(survive.TorchState):
+    def _send(self, *arguments):
+        act("send", survive.epoch())
+        super()._send(*arguments)
+
+    def _receive(self, *arguments):
+        act("receive", survive.epoch())
+        super()._receive(*arguments)
 
 
 class Data(torch.utils.data.Dataset):
@@ -102,14 +115,15 @@ def train(state):
     say(f"begins epoch {survive.epoch()} rank {survive.rank()} of {survive.world_size()} pid "
         f"{os.getpid()} new {survive.is_new()} restarts "
         f"{os.environ.get('TORCHELASTIC_RESTART_COUNT')}")
+    act("init", survive.epoch())
     if OPTIONS.own_group:
         dist.init_process_group("gloo")
     else:
         survive.init_process_group("gloo")
     group = None
     if OPTIONS.groups:
-        groups = [survive.new_group([at, at + 1]) for at in range(0, survive.world_size(), 2)]
-        group = groups[survive.rank() // 2]
+        groups = [survive.new_group(range(at, survive.world_size(), 2)) for at in (0, 1)]
+        group = groups[survive.rank() % 2]
     ddp = DistributedDataParallel(state.model)
     if OPTIONS.hold:
         HELD.append(ddp)
@@ -143,8 +157,7 @@ def main():
                                 torch.nn.Dropout(0.2), torch.nn.Linear(16, 1)).double()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 5, 0.9)
-    state = survive.TorchState(model=model, optimizer=optimizer, scheduler=scheduler, step=0,
-                               noise=0.0)
+    state = State(model=model, optimizer=optimizer, scheduler=scheduler, step=0, noise=0.0)
     is_plain = str(survive.rank()) in OPTIONS.plain.split(",")
     size = (train if is_plain else survive.run(train))(state)
     say(f"finished rank {survive.rank()} of {size} pid {os.getpid()} step {state.step} checksum "

@@ -1,0 +1,233 @@
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+"""What elasticrun.survive does in one process: its state, its groups, and scripts without an
+agent."""
+
+import os
+import random
+import socket
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "..", "..", "..", "python"))
+from elasticrun import survive  # noqa: E402
+
+assert "torch" not in sys.modules, "it imports torch before it is asked for"
+
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+from elasticrun import torch_state  # noqa: E402
+from elasticrun.group_sockets import GroupSockets  # noqa: E402
+
+
+def make(seed):
+    torch.manual_seed(seed)
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    sampler = torch.utils.data.DistributedSampler(range(8), 2, 0)
+    return survive.TorchState(
+        model=model, optimizer=optimizer, step=0, sampler=sampler, history=[], nothing=None,
+        scheduler=torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5), mean=torch.zeros(2),
+        scaler=torch.cuda.amp.GradScaler(enabled=False), nested={"a": (torch.ones(1), 2)})
+
+
+def work(state):
+    state.optimizer.zero_grad()
+    state.model(torch.randn(5, 3)).pow(2).sum().backward()
+    state.optimizer.step()
+    state.scheduler.step()
+    state.step += 1
+    state.history.append(state.step)
+    state.sampler.set_epoch(state.step)
+    state.mean += random.random()
+    state.nested["a"][0].mul_(2)
+
+
+def facts(state):
+    tensors = [*state.model.state_dict().values(), state.mean, state.nested["a"][0]]
+    moments = [each for values in state.optimizer.state.values()
+               for each in map(values.get, sorted(values))]
+    numbers = [float(torch.as_tensor(each).double().sum()) for each in tensors + moments]
+    return (numbers, state.step, list(state.history), state.sampler.epoch, state.nothing,
+            state.optimizer.param_groups[0]["lr"], state.scheduler.last_epoch, state.nested["a"][1])
+
+
+def check_restore():
+    state = make(1)
+    assert state.restore() is False and state.commits == 0
+    work(state)
+    state.commit()
+    pointers = [each.data_ptr() for each in state.model.parameters()]
+    buffers = {path: each.data_ptr() for path, each in state._buffers.items()}
+    before = facts(state)
+    for _ in range(3):
+        work(state)
+    after = facts(state)
+    assert after != before
+    state.extra = 5
+    assert state.restore() is True
+    assert facts(state) == before, (facts(state), before)
+    assert not hasattr(state, "extra"), "what was added after the commit is left"
+    assert pointers == [each.data_ptr() for each in state.model.parameters()], "not in place"
+    for _ in range(3):
+        work(state)
+    assert facts(state) == after, "the random states are not those of the commit"
+    state.commit()
+    assert state.commits == 2
+    assert buffers.items() <= {path: each.data_ptr()
+                               for path, each in state._buffers.items()}.items(), "new buffers"
+
+
+def check_restore_before_first_step():
+    """The optimizer has no state yet, and is to have none again."""
+    state = make(2)
+    state.commit()
+    before = facts(state)
+    work(state)
+    assert len(state.optimizer.state) > 0
+    state.restore()
+    assert facts(state) == before and len(state.optimizer.state) == 0
+
+
+def check_giving():
+    """A newcomer gets the state as it is sent, without a peer: its optimizer has no tensors yet."""
+    old, new = make(3), make(4)
+    for _ in range(2):
+        work(old)
+    old.commit()
+    tensors = {path: each.clone() for path, each in old._buffers.items()}
+    new._write(torch_state._Copy(old._tree, tensors))
+    assert facts(new) == facts(old)
+    work(old)
+    random_state = random.getstate()
+    old.restore()
+    work(old)
+    assert random.getstate() == random_state
+    old.restore()
+    new._write(torch_state._Copy(old._tree, tensors))
+    work(new)
+    assert facts(new)[0] == facts_after_one(old)
+
+
+def facts_after_one(state):
+    state.restore()
+    work(state)
+    return facts(state)[0]
+
+
+def check_transfers():
+    def transfers(has, nodes):
+        return list(torch_state._transfers(has, nodes))
+
+    assert transfers([True, True], [0, 0]) == []
+    assert transfers([True, False, True], [0, 0, 1]) == [(0, 1)]
+    assert transfers([True, False, True], [0, 1, 1]) == [(2, 1)]
+    assert transfers([True, True, False, False], [0, 0, 0, 0]) == [(0, 2), (1, 3)]
+    assert transfers([True, False, False], [0, 1, 1]) == [(0, 1), (0, 2)]
+
+
+def check_refusals():
+    class DTensor(torch.Tensor):  # by its name, as of torch.distributed.tensor
+        pass
+
+    state = survive.TorchState(part=torch.ones(1).as_subclass(DTensor))
+    try:
+        state.commit()
+        raise AssertionError("a part of a tensor was committed")
+    except survive.ShardedState as problem:
+        assert "part" in str(problem)
+    other = survive.TorchState(model=torch.nn.Linear(2, 2))
+    other.commit()
+    other.model = torch.nn.Linear(2, 3)
+    try:
+        other.restore()
+        raise AssertionError("another module was accepted")
+    except ValueError as problem:
+        assert "weight" in str(problem)
+
+
+def check_plain_script():
+    """By hand: `train` is called once, a group can be made, an exception passes at once."""
+    @survive.run
+    def train(state, more):
+        assert survive.rank() == 0 and survive.world_size() == 1 and survive.epoch() == 0
+        assert survive.is_new()
+        survive.init_process_group("gloo")
+        assert survive.new_group([0]) is not None
+        assert dist.get_world_size() == 1
+        state.commit()
+        assert state.commits == 0, "a copy that nobody can use"
+        return more
+
+    assert train(survive.TorchState(step=1), more=7) == 7
+    assert not dist.is_initialized()
+
+    @survive.run
+    def fail():
+        raise RuntimeError("its own")
+
+    try:
+        fail()
+        raise AssertionError("no exception")
+    except RuntimeError as error:
+        assert str(error) == "its own"
+
+
+def check_wrapped_in_ddp():
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    ddp = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2))
+    try:
+        survive.TorchState(model=ddp)
+        raise AssertionError("DDP was accepted")
+    except TypeError as error:
+        assert "pass its module" in str(error)
+    del ddp
+    dist.destroy_process_group()
+
+
+def connected_pair():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        one = socket.create_connection(server.getsockname())
+        return one, server.accept()[0]
+
+
+def check_that_no_other_connection_ends():
+    """Neither those of the script nor the store's, but for those of groups while one is made."""
+    import selectors
+    mine, peer = connected_pair()
+    sockets = GroupSockets()
+    store = dist.TCPStore("127.0.0.1", 0, None, True, wait_for_workers=False)
+    early = dist.TCPStore("127.0.0.1", store.port, None, False)
+    with sockets.beginning(store.port):
+        client = dist.TCPStore("127.0.0.1", store.port, None, False)
+    loop = selectors.EpollSelector()
+    loop.register(mine, selectors.EVENT_READ)
+    sockets.shut_down()
+    mine.sendall(b"x")
+    assert peer.recv(1) == b"x"
+    client.set("key", "value")
+    assert store.get("key") == b"value"
+    with sockets.beginning(store.port):  # a second group, whose peers are waited for at the store
+        sockets.shut_down()
+        try:
+            client.get("never")
+            raise AssertionError("the store was not left")
+        except Exception as error:
+            assert "imed out" not in str(error), error
+    early.set("key", "again")
+    mine.sendall(b"y")
+    assert peer.recv(1) == b"y"
+    loop.close()
+    mine.close()
+    peer.close()
+
+
+check_restore()
+check_restore_before_first_step()
+check_giving()
+check_transfers()
+check_refusals()
+check_that_no_other_connection_ends()
+check_plain_script()
+check_wrapped_in_ddp()
+print("all is as expected")
