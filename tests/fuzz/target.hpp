@@ -18,10 +18,11 @@ struct target {
   void (*run)(std::string_view input);
 };
 
-/// All of them, and those of two kinds.
+/// All of them, and those of three kinds.
 const std::vector<target>& targets();
 std::vector<target> protocol_targets();
 std::vector<target> text_targets();
+std::vector<target> diagnosis_targets();
 
 /// Runs a target on one input.
 void run(const target& chosen, std::string_view input);

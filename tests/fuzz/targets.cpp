@@ -11,9 +11,10 @@ namespace elastic::fuzz {
 
 const std::vector<target>& targets() {
   static const std::vector<target> joined = [] {
-    std::vector<target> both = protocol_targets();
-    for (const target& text : text_targets()) both.push_back(text);
-    return both;
+    std::vector<target> all = protocol_targets();
+    for (const target& text : text_targets()) all.push_back(text);
+    for (const target& evidence : diagnosis_targets()) all.push_back(evidence);
+    return all;
   }();
   return joined;
 }
