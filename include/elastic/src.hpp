@@ -223,6 +223,7 @@
 #include <elastic/rendezvous/native/impl/rendezvous_host.ipp>
 #include <elastic/rendezvous/native/impl/rendezvous_message.ipp>
 #include <elastic/rendezvous/native/impl/rendezvous_service.ipp>
+#include <elastic/status/detail/impl/agent_phase.ipp>
 #include <elastic/status/detail/impl/command_request.ipp>
 #include <elastic/status/detail/impl/event_sentence.ipp>
 #include <elastic/status/detail/impl/http_request_parser.ipp>

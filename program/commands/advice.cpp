@@ -28,26 +28,25 @@ constexpr double loop_uptime = 60;
 constexpr double worthy_share = 0.1;
 constexpr double worthy_seconds = 10;
 
-double sum_of(const std::vector<run_story>& stories, detail::agent_phase phase) {
+double sum_of(const std::vector<journal_run>& runs, detail::agent_phase phase) {
   double sum = 0;
-  for (const run_story& story : stories) sum += story.seconds_of(phase);
+  for (const journal_run& run : runs) sum += run.seconds_of(phase);
   return sum;
 }
 
-bool is_worthy(const std::vector<run_story>& stories, double seconds) {
+bool is_worthy(const std::vector<journal_run>& runs, double seconds) {
   double total = 0;
-  for (const run_story& story : stories) total += story.total();
+  for (const journal_run& run : runs) total += run.total();
   return seconds >= worthy_seconds && seconds >= worthy_share * total;
 }
 
 /// The largest number of failed attempts in a row without progress.
-int longest_loop(const run_story& story) {
+int longest_loop(const journal_run& run) {
   int longest = 0;
   int row = 0;
   std::int64_t furthest = -1;
-  for (const attempt_story& attempt : story.attempts) {
-    const bool has_failed =
-        attempt.started && attempt.change && attempt.change->event.state == "worker_failed";
+  for (const elastic::viewed_attempt& attempt : run.view.attempts()) {
+    const bool has_failed = attempt.started_us > 0 && attempt.change == "worker_failed";
     const bool came_further =
         attempt.step ? *attempt.step > furthest : attempt.work_seconds >= loop_uptime;
     if (attempt.step) furthest = std::max(furthest, *attempt.step);
@@ -59,9 +58,9 @@ int longest_loop(const run_story& story) {
   return longest;
 }
 
-std::string loop(const std::vector<run_story>& stories) {
+std::string loop(const std::vector<journal_run>& runs) {
   int longest = 0;
-  for (const run_story& story : stories) longest = std::max(longest, longest_loop(story));
+  for (const journal_run& run : runs) longest = std::max(longest, longest_loop(run));
   if (longest < loop_attempts) return "";
   return fmt::format(
       "{} attempts in a row failed without coming further: a restart does not heal what they "
@@ -71,21 +70,21 @@ std::string loop(const std::vector<run_story>& stories) {
 
 /// How often each worker, by node and local rank, was the root cause of a failure.
 std::map<std::pair<std::string, std::int64_t>, int> first_failures(
-    const std::vector<run_story>& stories) {
+    const std::vector<journal_run>& runs) {
   std::map<std::pair<std::string, std::int64_t>, int> counts;
-  for (const run_story& story : stories) {
-    for (const attempt_story& attempt : story.attempts) {
-      const elastic::journal_record* const cause = attempt.cause();
-      if (cause) ++counts[{story.node, cause->event.local_rank.value_or(-1)}];
+  for (const journal_run& run : runs) {
+    for (const elastic::viewed_attempt& attempt : run.view.attempts()) {
+      const elastic::job_event* const cause = attempt.root_cause();
+      if (cause) ++counts[{run.view.node(), cause->local_rank.value_or(-1)}];
     }
   }
   return counts;
 }
 
-std::string same_worker(const std::vector<run_story>& stories) {
+std::string same_worker(const std::vector<journal_run>& runs) {
   int failures = 0;
   std::map<std::string, int> by_node;
-  const auto counts = first_failures(stories);
+  const auto counts = first_failures(runs);
   for (const auto& [worker, count] : counts) {
     failures += count;
     by_node[worker.first] += count;
@@ -94,10 +93,10 @@ std::string same_worker(const std::vector<run_story>& stories) {
   for (const auto& [worker, count] : counts) {
     // That a single worker causes all failures says nothing.
     if (count < failures || counts.size() > 1) continue;
-    const bool is_alone = std::all_of(stories.begin(), stories.end(), [](const run_story& story) {
-      return std::all_of(story.attempts.begin(), story.attempts.end(), [](const auto& attempt) {
-        return !attempt.started || attempt.started->event.local_world_size.value_or(0) <= 1;
-      });
+    const bool is_alone = std::all_of(runs.begin(), runs.end(), [](const journal_run& run) {
+      const auto& attempts = run.view.attempts();
+      return std::all_of(attempts.begin(), attempts.end(),
+                         [](const auto& attempt) { return attempt.workers <= 1; });
     });
     if (is_alone) continue;
     return fmt::format(
@@ -105,11 +104,11 @@ std::string same_worker(const std::vector<run_story>& stories) {
         "links, and at the data that this rank gets.",
         failures, worker.second, worker.first);
   }
-  if (stories.size() < 2) return "";
+  if (runs.size() < 2) return "";
   for (const auto& [node, count] : by_node) {
     if (count < failures || by_node.size() < 1) continue;
-    const bool has_others = std::any_of(stories.begin(), stories.end(),
-                                        [&](const run_story& story) { return story.node != node; });
+    const bool has_others = std::any_of(
+        runs.begin(), runs.end(), [&](const journal_run& run) { return run.view.node() != node; });
     if (!has_others) continue;
     return fmt::format("All {} failures began on {}: look at that node, or leave it out.", failures,
                        node);
@@ -117,10 +116,10 @@ std::string same_worker(const std::vector<run_story>& stories) {
   return "";
 }
 
-std::string hung(const std::vector<run_story>& stories) {
+std::string hung(const std::vector<journal_run>& runs) {
   int count = 0;
-  for (const run_story& story : stories) {
-    for (const attempt_story& attempt : story.attempts) {
+  for (const journal_run& run : runs) {
+    for (const elastic::viewed_attempt& attempt : run.view.attempts()) {
       count += static_cast<int>(attempt.hung.size());
     }
   }
@@ -131,35 +130,33 @@ std::string hung(const std::vector<run_story>& stories) {
       count, count == 1 ? " was" : "s were");
 }
 
-std::string out_of_memory(const std::vector<run_story>& stories) {
-  for (const run_story& story : stories) {
-    for (const attempt_story& attempt : story.attempts) {
-      for (const elastic::journal_record* failure : attempt.failures) {
-        const elastic::job_event& event = failure->event;
+std::string out_of_memory(const std::vector<journal_run>& runs) {
+  for (const journal_run& run : runs) {
+    for (const elastic::viewed_attempt& attempt : run.view.attempts()) {
+      for (const elastic::job_event& event : attempt.failures) {
         if (event.signal != SIGKILL || event.reason.find("memory") == std::string::npos) continue;
         return fmt::format(
             "Rank {} on {} was most likely killed for want of memory: fewer or smaller data "
             "loaders, or more memory for the node or its cgroup.",
-            event.rank.value_or(-1), story.node);
+            event.rank.value_or(-1), run.view.node());
       }
     }
   }
   return "";
 }
 
-std::string long_grace(const std::vector<run_story>& stories) {
+std::string long_grace(const std::vector<journal_run>& runs) {
   int count = 0;
   double lost = 0;
   double allowed = 0;
-  for (const run_story& story : stories) {
-    for (const attempt_story& attempt : story.attempts) {
-      if (!attempt.stopped) continue;
-      const elastic::job_event& event = attempt.stopped->event;
-      if (event.allowed.value_or(0) < 5 || *event.allowed > event.seconds.value_or(0) * 1.1)
-        continue;
+  for (const journal_run& run : runs) {
+    for (const elastic::viewed_attempt& attempt : run.view.attempts()) {
+      const double seconds = attempt.stop_seconds.value_or(0);
+      const double grace = attempt.stop_allowed.value_or(0);
+      if (grace < 5 || grace > seconds * 1.1) continue;
       ++count;
-      lost += *event.seconds;
-      allowed = *event.allowed;
+      lost += seconds;
+      allowed = grace;
     }
   }
   if (count == 0) return "";
@@ -170,12 +167,12 @@ std::string long_grace(const std::vector<run_story>& stories) {
 }
 
 /// The node that often comes last, and for which the others wait.
-std::string slow_node(const std::vector<run_story>& stories) {
+std::string slow_node(const std::vector<journal_run>& runs) {
   std::map<std::int64_t, std::vector<std::pair<double, std::string>>> waits;
-  for (const run_story& story : stories) {
-    for (const attempt_story& attempt : story.attempts) {
-      if (!attempt.joined || !attempt.round) continue;
-      waits[*attempt.round].emplace_back(attempt.joined->event.seconds.value_or(0), story.node);
+  for (const journal_run& run : runs) {
+    for (const elastic::viewed_attempt& attempt : run.view.attempts()) {
+      if (!attempt.met_seconds || attempt.round < 0) continue;
+      waits[attempt.round].emplace_back(*attempt.met_seconds, run.view.node());
     }
   }
   std::map<std::string, int> last;
@@ -189,7 +186,7 @@ std::string slow_node(const std::vector<run_story>& stories) {
     lost += behind;
   }
   for (const auto& [node, count] : last) {
-    if (!is_worthy(stories, lost) || static_cast<std::size_t>(count) * 2 <= last.size()) continue;
+    if (!is_worthy(runs, lost) || static_cast<std::size_t>(count) * 2 <= last.size()) continue;
     return fmt::format(
         "{} came last to {} round{}, and the others waited {} for it: look at what it does before "
         "it meets them (its disk, its image, its address look-ups), or whether it stops slowly.",
@@ -198,34 +195,35 @@ std::string slow_node(const std::vector<run_story>& stories) {
   return "";
 }
 
-std::string long_rendezvous(const std::vector<run_story>& stories) {
-  const double seconds = sum_of(stories, detail::agent_phase::rendezvous);
-  if (!is_worthy(stories, seconds) || !slow_node(stories).empty()) return "";
+std::string long_rendezvous(const std::vector<journal_run>& runs) {
+  const double seconds = sum_of(runs, detail::agent_phase::rendezvous);
+  if (!is_worthy(runs, seconds) || !slow_node(runs).empty()) return "";
   return fmt::format(
       "{} went to meeting the other nodes: start the nodes together, keep spare ones waiting, or "
       "let the job run with fewer (--nnodes MIN:MAX).",
       detail::span_words(seconds));
 }
 
-std::string long_start(const std::vector<run_story>& stories) {
+std::string long_start(const std::vector<journal_run>& runs) {
   int restarts = 0;
-  for (const run_story& story : stories) restarts += static_cast<int>(story.attempts.size()) - 1;
-  const double seconds = sum_of(stories, detail::agent_phase::start);
-  if (restarts < 1 || !is_worthy(stories, seconds)) return "";
+  for (const journal_run& run : runs) restarts += static_cast<int>(run.view.attempts().size()) - 1;
+  const double seconds = sum_of(runs, detail::agent_phase::start);
+  if (restarts < 1 || !is_worthy(runs, seconds)) return "";
   return fmt::format(
       "{} went to starting workers: the log directory, the guard or the start of the program are "
       "slow on this node.",
       detail::span_words(seconds));
 }
 
-std::string joining_nodes(const std::vector<run_story>& stories) {
+std::string joining_nodes(const std::vector<journal_run>& runs) {
   int longest = 0;
-  for (const run_story& story : stories) {
-    const auto is_join = [](const attempt_story& attempt) {
-      return attempt.change && attempt.change->event.state == "node_waiting";
+  for (const journal_run& run : runs) {
+    const auto is_join = [](const elastic::viewed_attempt& attempt) {
+      return attempt.change == "node_waiting";
     };
-    longest = std::max(longest, static_cast<int>(std::count_if(story.attempts.begin(),
-                                                               story.attempts.end(), is_join)));
+    const auto& attempts = run.view.attempts();
+    longest = std::max(longest,
+                       static_cast<int>(std::count_if(attempts.begin(), attempts.end(), is_join)));
   }
   if (longest < loop_attempts) return "";
   return fmt::format(
@@ -234,31 +232,32 @@ std::string joining_nodes(const std::vector<run_story>& stories) {
       longest);
 }
 
-std::string lost_nodes(const std::vector<run_story>& stories) {
-  for (const run_story& story : stories) {
+std::string lost_nodes(const std::vector<journal_run>& runs) {
+  for (const journal_run& run : runs) {
     const auto is_fence = [](const elastic::journal_record* record) {
       return record->event.kind == elastic::job_event_kind::fence_reached;
     };
-    if (std::none_of(story.records.begin(), story.records.end(), is_fence)) continue;
+    if (std::none_of(run.records.begin(), run.records.end(), is_fence)) continue;
     return fmt::format(
         "{} lost the other nodes, and its workers were killed before these went on: look at its "
         "network, or whether it stood still.",
-        story.node);
+        run.view.node());
   }
   return "";
 }
 
-std::string silent_end(const std::vector<run_story>& stories) {
-  for (const run_story& story : stories) {
-    const bool is_last = &story == &stories.back();
+std::string silent_end(const std::vector<journal_run>& runs) {
+  for (const journal_run& run : runs) {
+    const bool is_last = &run == &runs.back();
     const bool has_later =
-        !is_last && std::any_of(&story + 1, &stories.back() + 1,
-                                [&](const run_story& later) { return later.node == story.node; });
-    if (story.end || !has_later) continue;
+        !is_last && std::any_of(&run + 1, &runs.back() + 1, [&](const journal_run& later) {
+          return later.view.node() == run.view.node();
+        });
+    if (run.view.has_ended() || !has_later) continue;
     return fmt::format(
         "The agent of {} ended without a word and was started again: it was killed (look for the "
         "kernel's out-of-memory killer in dmesg), or its machine was.",
-        story.node);
+        run.view.node());
   }
   return "";
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <program/commands/run_story.hpp>
+#include <program/commands/journal_run.hpp>
 
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ struct advice_rule {
   /// Its name in the documents.
   const char* name;
   /// One sentence with figures; empty if the rule does not apply.
-  std::string (*apply)(const std::vector<run_story>& stories);
+  std::string (*apply)(const std::vector<journal_run>& runs);
 };
 
 /// All rules, in the order in which their advice is shown.

@@ -6,7 +6,7 @@
 #include <elastic/base/printable_text.hpp>
 #include <elastic/status/detail/event_sentence.hpp>
 #include <program/commands/advice.hpp>
-#include <program/commands/run_story.hpp>
+#include <program/commands/journal_run.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -53,10 +53,10 @@ bool is_shown(const elastic::job_event& event) {
   }
 }
 
-std::string time_line(const run_story& story) {
+std::string time_line(const journal_run& run) {
   std::vector<std::string> lines;
   std::string day;
-  for (const elastic::journal_record* record : story.records) {
+  for (const elastic::journal_record* record : run.records) {
     if (!is_shown(record->event)) continue;
     const std::string when = time_words(record->time_us, true);
     const bool is_new_day = when.substr(0, 10) != std::exchange(day, when.substr(0, 10));
@@ -75,31 +75,30 @@ std::string time_line(const run_story& story) {
   return text;
 }
 
-std::string root_causes(const std::vector<run_story>& stories) {
+std::string root_causes(const std::vector<journal_run>& runs) {
   std::string text;
-  for (const run_story& story : stories) {
-    for (const attempt_story& attempt : story.attempts) {
-      const elastic::journal_record* const first = attempt.cause();
-      if (!first) continue;
-      const elastic::job_event& cause = first->event;
+  for (const journal_run& run : runs) {
+    for (const elastic::viewed_attempt& attempt : run.view.attempts()) {
+      const elastic::job_event* const cause = attempt.root_cause();
+      if (!cause) continue;
       const std::size_t others = std::max(attempt.failures.size(), attempt.hung.size()) - 1;
       text += fmt::format(
-          "  round {} on {}: {} {}{}{}\n", attempt.round.value_or(0),
-          elastic::printable_text(story.node), detail::worker_words(cause),
-          attempt.hung.empty() ? "failed" : "was hung", detail::reason_words(cause),
+          "  round {} on {}: {} {}{}{}\n", std::max<std::int64_t>(attempt.round, 0),
+          elastic::printable_text(run.view.node()), detail::worker_words(*cause),
+          attempt.hung.empty() ? "failed" : "was hung", detail::reason_words(*cause),
           others == 0 ? std::string() : fmt::format(" (the first of {} on this node)", others + 1));
     }
   }
   return text;
 }
 
-std::string where_time_went(const std::vector<run_story>& stories) {
+std::string where_time_went(const std::vector<journal_run>& runs) {
   double total = 0;
-  for (const run_story& story : stories) total += story.total();
+  for (const journal_run& run : runs) total += run.total();
   std::string text;
   for (std::size_t at = 0; at < detail::agent_phase_names.size(); ++at) {
     double seconds = 0;
-    for (const run_story& story : stories) seconds += story.seconds[at];
+    for (const journal_run& run : runs) seconds += run.view.phase_seconds()[at];
     if (seconds < 0.001) continue;
     text += fmt::format("  {:<20} {:>5.1f} %  {}\n", detail::agent_phase_names[at],
                         100 * seconds / total, detail::span_words(seconds));
@@ -107,20 +106,18 @@ std::string where_time_went(const std::vector<run_story>& stories) {
   return text;
 }
 
-std::string headline(const run_story& story) {
-  std::int64_t restarts = 0;
-  for (const attempt_story& attempt : story.attempts) {
-    if (attempt.decision &&
-        attempt.decision->event.kind == elastic::job_event_kind::restart_decided) {
-      ++restarts;
-    }
-  }
-  std::string text = fmt::format("Run {} on {}", elastic::printable_text(story.run_id),
-                                 elastic::printable_text(story.node));
-  text += story.end ? fmt::format(": {} after {}", elastic::printable_text(story.end->event.state),
-                                  detail::span_words(story.total()))
-                    : fmt::format(": its agent still runs or was killed; its journal ends after {}",
-                                  detail::span_words(story.total()));
+std::string headline(const journal_run& run) {
+  const auto& attempts = run.view.attempts();
+  const auto restarts = std::count_if(attempts.begin(), attempts.end(), [](const auto& attempt) {
+    return attempt.is_restarted == true;
+  });
+  std::string text = fmt::format("Run {} on {}", elastic::printable_text(run.view.run_id()),
+                                 elastic::printable_text(run.view.node()));
+  text += run.view.has_ended()
+              ? fmt::format(": {} after {}", to_string(run.view.activity()),
+                            detail::span_words(run.total()))
+              : fmt::format(": its agent still runs or was killed; its journal ends after {}",
+                            detail::span_words(run.total()));
   return text + fmt::format(", {} restart{}\n", restarts, restarts == 1 ? "" : "s");
 }
 
@@ -131,31 +128,31 @@ std::string section(std::string_view title, const std::string& body) {
 }  // namespace
 
 std::string explain(const std::vector<elastic::journal_contents>& journals) {
-  std::vector<run_story> stories;
+  std::vector<journal_run> runs;
   std::string text;
   std::string remarks;
   for (const elastic::journal_contents& journal : journals) {
-    auto more = stories_of(journal.records);
-    std::move(more.begin(), more.end(), std::back_inserter(stories));
+    auto more = runs_of(journal.records);
+    std::move(more.begin(), more.end(), std::back_inserter(runs));
     if (journal.is_torn) remarks += "  The last line of a journal is cut off and left out.\n";
     if (journal.refused_lines == 0) continue;
     remarks +=
         fmt::format("  {} lines are no records and are left out; the first: {}\n",
                     journal.refused_lines, elastic::printable_text(journal.first_refusal, "    "));
   }
-  if (stories.empty()) return "The journal has no records.\n" + section("Remarks", remarks);
-  for (const run_story& story : stories) {
-    text += headline(story);
+  if (runs.empty()) return "The journal has no records.\n" + section("Remarks", remarks);
+  for (const journal_run& run : runs) {
+    text += headline(run);
   }
-  for (const run_story& story : stories) {
-    text += section(fmt::format("Time line of {} (UTC)", elastic::printable_text(story.node)),
-                    time_line(story));
+  for (const journal_run& run : runs) {
+    text += section(fmt::format("Time line of {} (UTC)", elastic::printable_text(run.view.node())),
+                    time_line(run));
   }
-  text += section("Root causes", root_causes(stories));
-  text += section("Where the time went", where_time_went(stories));
+  text += section("Root causes", root_causes(runs));
+  text += section("Where the time went", where_time_went(runs));
   std::string help;
   for (const advice_rule& rule : advice_rules()) {
-    const std::string sentence = rule.apply(stories);
+    const std::string sentence = rule.apply(runs);
     if (!sentence.empty())
       help += fmt::format("  {}: {}\n", rule.name, elastic::printable_text(sentence));
   }

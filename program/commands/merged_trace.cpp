@@ -4,7 +4,7 @@
 #include <program/commands/merged_trace.hpp>
 
 #include <elastic/status/detail/trace_events.hpp>
-#include <program/commands/run_story.hpp>
+#include <program/commands/journal_run.hpp>
 
 #include <algorithm>
 #include <map>
@@ -21,12 +21,10 @@ using round_times = std::map<std::pair<std::string, std::int64_t>, std::int64_t>
 
 round_times round_times_of(const elastic::journal_contents& journal) {
   round_times times;
-  for (const run_story& story : stories_of(journal.records)) {
-    for (const attempt_story& attempt : story.attempts) {
-      const bool has_others = attempt.joined && attempt.joined->event.group_world_size > 1;
-      if (has_others && attempt.round) {
-        times[{story.run_id, *attempt.round}] = attempt.joined->time_us;
-      }
+  for (const journal_run& run : runs_of(journal.records)) {
+    for (const elastic::viewed_attempt& attempt : run.view.attempts()) {
+      if (attempt.nodes < 2 || !attempt.met_seconds || attempt.round < 0) continue;
+      times[{run.view.run_id(), attempt.round}] = attempt.joined_us;
     }
   }
   return times;

@@ -166,8 +166,8 @@ elastic::task<void> kubeflow_reporter::finish() {
 
 elastic::task<void> kubeflow_reporter::report(elastic::duration timeout) {
   changed_.reset();
-  const elastic::job_view view = monitor_->view();
-  std::optional<std::string> status = kubeflow_status(view, metrics_, monitor_->now_us());
+  const std::shared_ptr<const elastic::job_view> view = monitor_->view();
+  std::optional<std::string> status = kubeflow_status(*view, metrics_, monitor_->now_us());
   if (!status) co_return;
   std::string problem;
   try {

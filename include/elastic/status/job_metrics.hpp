@@ -6,10 +6,18 @@
 #include <elastic/status/job_view.hpp>
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace elastic {
+
+/// How often clients asked the stores that a node serves for each operation, and the keys there.
+struct viewed_stores {
+  std::map<std::string, std::uint64_t> requests;
+  std::int64_t keys = 0;
+};
 
 /// The two forms in which Prometheus reads metrics.
 enum class metrics_format { openmetrics, text };
@@ -24,8 +32,10 @@ ELASTIC_DECL std::string_view content_type(metrics_format format);
 /// among those of one node, so that a sum over nodes counts it once: the one that serves the
 /// rendezvous, or else that of group rank 0.
 /// @param now_us  the time of day, in microseconds since 1970
+/// @param stores  none: this node serves none, or nobody counts
 ELASTIC_DECL std::string metrics_text(const job_view& view, metrics_format format,
-                                      std::int64_t now_us);
+                                      std::int64_t now_us,
+                                      const std::optional<viewed_stores>& stores = {});
 
 }  // namespace elastic
 

@@ -4,6 +4,7 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/status/job_metrics.hpp>
 #include <elastic/status/job_view.hpp>
 #include <elastic/telemetry/journal_sink.hpp>
 #include <elastic/telemetry/report_exchange.hpp>
@@ -40,8 +41,11 @@ class job_monitor final : public journal_sink, public worker_observer, public re
                                     std::shared_ptr<worker_observer> next = {});
   ELASTIC_DECL ~job_monitor() override;
 
-  /// What the job is at.
-  ELASTIC_DECL job_view view() const;
+  /// The state of the job as it is now. A view does not change: the next change replaces it.
+  ELASTIC_DECL std::shared_ptr<const job_view> view() const;
+
+  /// What the stores of this node are used for; none: it serves none, or nobody counts.
+  ELASTIC_DECL std::optional<viewed_stores> stores() const;
 
   /// When a worker last reported progress, in microseconds since 1970; 0: none has.
   ELASTIC_DECL std::int64_t progress_us() const;
@@ -53,8 +57,8 @@ class job_monitor final : public journal_sink, public worker_observer, public re
   /// when workers report progress, once a second at most. Empty: nobody is called any more.
   ELASTIC_DECL void on_change(std::function<void()> call);
 
-  /// Asks this, from any thread, for what the stores of this node are used for, whenever the view
-  /// is wanted. It must not throw or call the monitor. Empty: nobody is asked any more.
+  /// Has `stores` ask this, from any thread. It must not throw or call the monitor. Empty: nobody
+  /// is asked any more.
   ELASTIC_DECL void measure_stores(std::function<std::optional<viewed_stores>()> ask);
 
   /// How often something came that is no record: of other nodes.
@@ -89,6 +93,7 @@ class job_monitor final : public journal_sink, public worker_observer, public re
 
  private:
   // These have the mutex.
+  ELASTIC_DECL job_view& change_view();
   ELASTIC_DECL report_demand demand_at(std::int64_t now_us) const;
   ELASTIC_DECL void pass_demand();
   ELASTIC_DECL void note_report();
@@ -98,6 +103,8 @@ class job_monitor final : public journal_sink, public worker_observer, public re
   std::shared_ptr<worker_observer> next_;
   mutable std::mutex mutex_;
   job_view view_;
+  /// The copy of `view_` that viewers have; null: it has changed since.
+  mutable std::shared_ptr<const job_view> shown_;
   std::int64_t progress_us_ = 0;
   std::int64_t called_us_ = 0;
   std::function<void()> on_change_;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/status/detail/agent_phase.hpp>
 #include <elastic/telemetry/journal_record.hpp>
 #include <elastic/status/viewed_job.hpp>
 #include <elastic/telemetry/worker_observer.hpp>
@@ -66,20 +68,54 @@ struct viewed_attempt {
   std::string decision = {};
   /// From its end until workers ran again; empty: they do not, or not yet.
   std::optional<double> lost_seconds = {};
+
+  // ---- what documents leave out, and `explain` shows ----
+
+  /// When this node joined the round, and how long it had waited; empty: not yet.
+  std::int64_t joined_us = 0;
+  std::optional<double> met_seconds = {};
+  /// How many workers this node started; 0: none yet.
+  std::int64_t workers = 0;
+  /// What ended the round, the state of round_ended; none: the attempt ended in another way.
+  std::optional<std::string> change = {};
+  /// The failure that ended the round was another node's.
+  bool is_elsewhere = false;
+  /// The events of workers that failed, and of those that were hung, in the order of time, as far
+  /// as they are kept (`view_bounds::failures`).
+  std::vector<job_event> failures = {};
+  std::vector<job_event> hung = {};
+  /// Whether a restart was decided; empty: nothing was.
+  std::optional<bool> is_restarted = {};
+  /// How long the workers took to stop, and how long they might; empty: none had to be stopped.
+  std::optional<double> stop_seconds = {};
+  std::optional<double> stop_allowed = {};
+  /// How long the workers ran, and the furthest step of the attempt.
+  double work_seconds = 0;
+  std::optional<std::int64_t> step = {};
+
+  /// The root cause of a failure that began on this node; null: there is none, or its event was not
+  /// kept. A hung worker precedes the failures, since it fails only when it is killed.
+  ELASTIC_DECL const job_event* root_cause() const;
 };
 
-/// What the stores that a node serves were asked for, by operation, and the keys that they hold.
-struct viewed_stores {
-  std::map<std::string, std::uint64_t> requests;
-  std::int64_t keys = 0;
+/// How much a job_view keeps.
+struct view_bounds {
+  /// The oldest are forgotten.
+  std::size_t attempts = limits::viewed_attempts;
+  /// Of each attempt, the events of so many workers that failed, and as many that were hung.
+  std::size_t failures = 0;
 };
 
-/// What a job is at, as one agent sees it: made of the records of its journal, and of what workers
-/// report. A plain value without clocks; bounded, whatever it is told.
+/// The state of a job as one agent sees it: the one fold over the records of its journal, and what
+/// workers report. Documents, metrics, the page and `explain` are functions of it. A plain value
+/// without clocks; bounded, whatever it is told.
 ///
 /// Thread-safety: one thread at a time.
 class job_view {
  public:
+  job_view() = default;
+  explicit job_view(view_bounds bounds) : bounds_(bounds) {}
+
   /// Takes the next record. One of another epoch begins anew, one that was taken before is passed
   /// over.
   ELASTIC_DECL void take(const journal_record& record);
@@ -90,10 +126,6 @@ class job_view {
   /// Whether another node shows the job as a whole.
   bool is_shown_elsewhere() const { return is_shown_elsewhere_; }
   void shown_elsewhere(bool is_shown) { is_shown_elsewhere_ = is_shown; }
-
-  /// Empty: this node serves none, or nobody counts.
-  const std::optional<viewed_stores>& stores() const { return stores_; }
-  void show(viewed_stores stores) { stores_ = std::move(stores); }
 
   /// Takes what a worker of this node reports.
   ELASTIC_DECL void take(const worker_progress& progress, std::int64_t now_us);
@@ -117,7 +149,7 @@ class job_view {
   std::int64_t restarts() const { return restarts_; }
   std::int64_t max_restarts() const { return max_restarts_; }
 
-  /// The newest last; the oldest are forgotten (`limits::viewed_attempts`).
+  /// The newest last.
   const std::deque<viewed_attempt>& attempts() const { return attempts_; }
   /// By local rank.
   const std::vector<viewed_worker>& workers() const { return workers_; }
@@ -128,6 +160,11 @@ class job_view {
   ELASTIC_DECL double seconds(time_use use, std::int64_t now_us) const;
   /// The part of the time that workers ran, from 0 to 1; empty before anything was done.
   ELASTIC_DECL std::optional<double> goodput(std::int64_t now_us) const;
+
+  /// What the agent did between its records, in seconds by phase.
+  const std::array<double, detail::agent_phase_names.size()>& phase_seconds() const {
+    return phase_seconds_;
+  }
 
   /// Ends of attempts by their cause, and of workers by "exit:1" or "signal:9".
   const std::array<std::int64_t, 6>& ends() const { return ends_; }
@@ -142,6 +179,11 @@ class job_view {
   ELASTIC_DECL double median_step_seconds() const;
 
  private:
+  ELASTIC_DECL void begin_run(const journal_record& record);
+  ELASTIC_DECL void apply(const journal_record& record);
+  ELASTIC_DECL void spend_time(const journal_record& record);
+  ELASTIC_DECL void note_in_attempt(const job_event& event);
+  ELASTIC_DECL void add_attempt(const journal_record& record);
   ELASTIC_DECL void show_meeting();
   ELASTIC_DECL void open_attempt(const journal_record& record);
   ELASTIC_DECL void join_round(const journal_record& record);
@@ -158,6 +200,7 @@ class job_view {
   bool is_working() const { return use_ == time_use::training || use_ == time_use::rollback; }
   ELASTIC_DECL viewed_worker* worker_of(const job_event& event);
 
+  view_bounds bounds_;
   agent_activity activity_ = agent_activity::starting;
   std::string reason_;
   /// Why the job pauses, or is about to; empty: it does not.
@@ -179,6 +222,10 @@ class job_view {
   bool will_restart_ = false;
   std::vector<viewed_worker> workers_;
   std::int64_t began_us_ = 0;
+  /// The time of the last record, and what the agent has done since.
+  std::int64_t last_us_ = 0;
+  detail::agent_phase phase_ = detail::agent_phase::rendezvous;
+  std::array<double, detail::agent_phase_names.size()> phase_seconds_{};
   time_use use_ = time_use::start;
   std::int64_t use_began_us_ = 0;
   /// The furthest step of the attempts before the last one, and of that; -1: none.
@@ -192,7 +239,6 @@ class job_view {
   duration_histogram stops_;
   viewed_job whole_;
   bool is_shown_elsewhere_ = false;
-  std::optional<viewed_stores> stores_;
 };
 
 /// The median of what a step takes those of the workers that run and report steps; 0: none does.

@@ -361,7 +361,7 @@ TEST_CASE("metrics: both formats", "[status]") {
 TEST_CASE("metrics: what the stores of the node are used for, if it serves some", "[status]") {
   elastic::job_monitor monitor;
   const auto text = [&monitor] {
-    return elastic::metrics_text(monitor.view(), metrics_format::text, 0);
+    return elastic::metrics_text(*monitor.view(), metrics_format::text, 0, monitor.stores());
   };
   CHECK(text().find("elastic_store") == std::string::npos);
   std::optional<elastic::viewed_stores> use;

@@ -44,8 +44,9 @@ http_request_head get(std::string target, std::string header = {}, std::string v
 }
 
 /// What the server looks at for an answer.
-std::function<job_view()> view_source(const job_view& view) {
-  return [view] { return view; };
+elastic::detail::status_source view_source(const job_view& view) {
+  return {[view] { return std::make_shared<const job_view>(view); },
+          []() -> std::optional<elastic::viewed_stores> { return {}; }};
 }
 
 TEST_CASE("status answer: whose output is asked for", "[status]") {
@@ -265,11 +266,12 @@ TEST_CASE("status: the job is looked at once, and for nobody who is refused", "[
   for (const row& entry : rows) {
     CAPTURE(entry.request.path, entry.request.query, entry.request.headers);
     int looks = 0;
-    const auto look = [&] {
+    elastic::detail::status_source source = view_source({});
+    source.view = [&] {
       ++looks;
-      return job_view();
+      return std::make_shared<const job_view>();
     };
-    CHECK(answer_of(entry.request, gate, look, 0).status == entry.status);
+    CHECK(answer_of(entry.request, gate, source, 0).status == entry.status);
     CHECK(looks == entry.looks);
   }
 }

@@ -548,8 +548,8 @@ TEST_CASE("job monitor: tells the node that serves as much as that wants to hear
   nodes.peer->demanded(report_demand::changes);
   CHECK(nodes.notes == 1);
   CHECK(nodes.carry() == 1);
-  CHECK(nodes.host->view().whole().nodes()[1].workers.size() == 2);
-  CHECK(nodes.peer->view().is_shown_elsewhere());
+  CHECK(nodes.host->view()->whole().nodes()[1].workers.size() == 2);
+  CHECK(nodes.peer->view()->is_shown_elsewhere());
   // Steps are not asked for.
   elastic::worker_progress step;
   step.step = 5;
@@ -559,7 +559,7 @@ TEST_CASE("job monitor: tells the node that serves as much as that wants to hear
   CHECK(nodes.host->demand() == report_demand::progress);
   nodes.peer->demanded(report_demand::progress);
   CHECK(nodes.carry() == 1);
-  CHECK(nodes.host->view().whole().nodes()[1].workers[0].step == 5);
+  CHECK(nodes.host->view()->whole().nodes()[1].workers[0].step == 5);
   CHECK(nodes.host->progress_us() > 0);
   nodes.host->end_following();
   CHECK(nodes.demands == 3);
@@ -578,7 +578,7 @@ TEST_CASE("job monitor: tells the node that serves as much as that wants to hear
   CHECK(elastic::parse_journal_line(to_json_line(record)) == record);
   // Without a connection nothing is told, and on the next one everything.
   nodes.peer->demanded(report_demand::nothing);
-  CHECK_FALSE(nodes.peer->view().is_shown_elsewhere());
+  CHECK_FALSE(nodes.peer->view()->is_shown_elsewhere());
   CHECK(nodes.carry() == 0);
   nodes.peer->demanded(report_demand::changes);
   CHECK(parse_node_report(nodes.peer->next_report()).begins);
@@ -588,18 +588,42 @@ TEST_CASE("job monitor: a server that has ended takes its view of the job along"
   two_nodes nodes;
   const int later_server = 0;
   const std::int64_t changes_before = nodes.host->changes();
-  CHECK(nodes.host->view().whole().is_known());
+  CHECK(nodes.host->view()->whole().is_known());
   // The one after it means other nodes by the same keys.
   nodes.host->begin_serving(&later_server, {});
-  CHECK_FALSE(nodes.host->view().whole().is_known());
+  CHECK_FALSE(nodes.host->view()->whole().is_known());
   CHECK(nodes.host->changes() > changes_before);
   nodes.host->listed(roster({node(2, presence::active, 0)}));
   nodes.host->end_serving(&nodes);
-  CHECK(nodes.host->view().whole().is_known());
+  CHECK(nodes.host->view()->whole().is_known());
   const std::int64_t changes_between = nodes.host->changes();
   nodes.host->end_serving(&later_server);
-  CHECK_FALSE(nodes.host->view().whole().is_known());
+  CHECK_FALSE(nodes.host->view()->whole().is_known());
   CHECK(nodes.host->changes() > changes_between);
+}
+
+TEST_CASE("job monitor: viewers share a view until the job changes", "[status]") {
+  two_nodes nodes;
+  job_monitor& host = *nodes.host;
+  nodes.journal->record(journal_story::of(job_event_kind::agent_started));
+  const auto view = host.view();
+  CHECK(host.view() == view);
+  host.measure_stores([] { return elastic::viewed_stores{{{"get", 1}}, 1}; });
+  CHECK(host.stores()->keys == 1);
+  CHECK(host.view() == view);
+  auto former = view;
+  const auto is_replaced = [&] { return std::exchange(former, host.view()) != host.view(); };
+  nodes.journal->record(journal_story::of(job_event_kind::rendezvous_started));
+  CHECK(is_replaced());
+  host.progress({});
+  CHECK(is_replaced());
+  host.listed(roster({node(1, presence::active, 0)}));
+  CHECK(is_replaced());
+  host.demanded(report_demand::changes);
+  CHECK(is_replaced());
+  // That of an earlier viewer is as it was.
+  CHECK(view->activity() == elastic::agent_activity::starting);
+  CHECK(host.view()->activity() == elastic::agent_activity::meeting);
 }
 
 TEST_CASE("job monitor: what nobody can read changes nothing", "[status]") {
@@ -620,8 +644,8 @@ TEST_CASE("job monitor: tells itself nothing but who it is", "[status]") {
   host.demanded(report_demand::changes);
   CHECK(nodes.notes == 1);
   host.reported(1, host.next_report());
-  CHECK(host.view().whole().nodes()[0].is_own);
-  CHECK_FALSE(host.view().is_shown_elsewhere());
+  CHECK(host.view()->whole().nodes()[0].is_own);
+  CHECK_FALSE(host.view()->is_shown_elsewhere());
   nodes.journal->record(journal_story::of(job_event_kind::rendezvous_started));
   CHECK(nodes.notes == 1);
   CHECK(host.next_report().empty());

@@ -5,10 +5,12 @@
 #include <elastic/base/config.hpp>
 #include <elastic/status/detail/http_request_parser.hpp>
 #include <elastic/status/detail/status_gate.hpp>
+#include <elastic/status/job_metrics.hpp>
 #include <elastic/status/job_view.hpp>
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,11 +31,17 @@ struct status_answer {
   std::optional<std::int64_t> output_of_rank = {};
 };
 
-/// What is answered, without I/O.
-/// @param view    the state of the job; called once at most, and not for a request that is refused
+/// Where answers come from. Each function is called once at most for a request, and not for one
+/// that is refused.
+struct status_source {
+  std::function<std::shared_ptr<const job_view>()> view;
+  std::function<std::optional<viewed_stores>()> stores;
+};
+
+/// The answer to a request, without I/O.
 /// @param now_us  the time of day, in microseconds since 1970
 ELASTIC_DECL status_answer answer_of(const http_request_head& request, const status_gate& gate,
-                                     const std::function<job_view()>& view, std::int64_t now_us);
+                                     const status_source& source, std::int64_t now_us);
 
 /// One that says why nothing else is answered.
 ELASTIC_DECL status_answer refusal_answer(int status, std::string_view why);

@@ -3,10 +3,9 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/status/detail/agent_phase.hpp>
 #include <elastic/telemetry/journal_record.hpp>
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -14,19 +13,6 @@
 #include <vector>
 
 namespace elastic::detail {
-
-/// What an agent does between two events.
-enum class agent_phase { rendezvous, start, work, stop, wait, exit_barrier, rest };
-inline constexpr std::array<std::string_view, 7> agent_phase_names{
-    "rendezvous", "start", "work", "stop", "wait before restart", "exit barrier", "rest"};
-
-constexpr std::string_view to_string(agent_phase phase) {
-  return agent_phase_names[static_cast<std::size_t>(phase)];
-}
-
-/// The phase of an agent after an event.
-/// @param before  its phase until then
-ELASTIC_DECL agent_phase phase_after(const job_event& event, agent_phase before);
 
 /// Makes events of a Chrome trace of a journal's records, one after the other: what the agent is
 /// at, and the lives of its workers, as spans that begin and end, and the rest as moments.

@@ -204,14 +204,13 @@ inline void write_workers(metrics_writer& to, const job_view& view) {
   }
 }
 
-inline void write_stores(metrics_writer& to, const job_view& view) {
-  if (!view.stores()) return;
+inline void write_stores(metrics_writer& to, const viewed_stores& stores) {
   to.family("elastic_store_requests", "counter", "What clients of the node's stores asked for.");
-  for (const auto& [operation, count] : view.stores()->requests) {
+  for (const auto& [operation, count] : stores.requests) {
     to.sample(static_cast<double>(count), label("op", operation));
   }
   to.family("elastic_store_keys", "gauge", "Keys in the stores that the node serves.");
-  to.sample(static_cast<double>(view.stores()->keys));
+  to.sample(static_cast<double>(stores.keys));
 }
 
 }  // namespace detail
@@ -229,13 +228,14 @@ ELASTIC_DECL std::string_view content_type(metrics_format format) {
 }
 
 ELASTIC_DECL std::string metrics_text(const job_view& view, metrics_format format,
-                                      std::int64_t now_us) {
+                                      std::int64_t now_us,
+                                      const std::optional<viewed_stores>& stores) {
   detail::metrics_writer writer(format);
   detail::write_state(writer, view);
   detail::write_whole_job(writer, view);
   detail::write_time(writer, view, now_us);
   detail::write_workers(writer, view);
-  detail::write_stores(writer, view);
+  if (stores) detail::write_stores(writer, *stores);
   return writer.take();
 }
 

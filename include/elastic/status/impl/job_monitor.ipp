@@ -25,12 +25,20 @@ ELASTIC_DECL job_monitor::job_monitor(std::shared_ptr<time_source> time,
 
 ELASTIC_DECL job_monitor::~job_monitor() = default;
 
-ELASTIC_DECL job_view job_monitor::view() const {
+ELASTIC_DECL std::shared_ptr<const job_view> job_monitor::view() const {
   const std::lock_guard lock(mutex_);
-  job_view view = view_;
-  if (!stores_) return view;
-  if (auto stores = stores_()) view.show(std::move(*stores));
-  return view;
+  if (!shown_) shown_ = std::make_shared<const job_view>(view_);
+  return shown_;
+}
+
+ELASTIC_DECL job_view& job_monitor::change_view() {
+  shown_.reset();
+  return view_;
+}
+
+ELASTIC_DECL std::optional<viewed_stores> job_monitor::stores() const {
+  const std::lock_guard lock(mutex_);
+  return stores_ ? stores_() : std::nullopt;
 }
 
 ELASTIC_DECL void job_monitor::measure_stores(std::function<std::optional<viewed_stores>()> ask) {
@@ -55,7 +63,7 @@ ELASTIC_DECL void job_monitor::on_change(std::function<void()> call) {
 
 ELASTIC_DECL void job_monitor::take(const journal_record& record) {
   const std::lock_guard lock(mutex_);
-  view_.take(record);
+  change_view().take(record);
   if (wanted_ != report_demand::nothing) feed_->note(record);
   note_report();
   if (on_change_) on_change_();
@@ -70,7 +78,7 @@ ELASTIC_DECL void job_monitor::progress(const worker_progress& made) {
   constexpr std::int64_t pause_us = 1'000'000;
   const std::int64_t now = now_us();
   const std::lock_guard lock(mutex_);
-  view_.take(made, now);
+  change_view().take(made, now);
   progress_us_ = now;
   // A clock that was set back is no reason to be silent.
   if (now >= called_us_ && now - called_us_ < pause_us) return;
@@ -105,7 +113,7 @@ ELASTIC_DECL void job_monitor::demanded(report_demand demand) {
   }
   wanted_ = demand;
   has_progress_ = true;
-  view_.shown_elsewhere(demand != report_demand::nothing && !reports_to_itself_);
+  change_view().shown_elsewhere(demand != report_demand::nothing && !reports_to_itself_);
   note_report();
 }
 
@@ -179,8 +187,8 @@ ELASTIC_DECL void job_monitor::begin_serving(const void* server, std::function<v
   server_ = server;
   on_demand_ = std::move(on_demand);
   // By its keys a server means nodes of its own.
-  if (!view_.whole().is_known()) return;
-  view_.whole().forget();
+  if (!std::as_const(view_).whole().is_known()) return;
+  change_view().whole().forget();
   note_change();
 }
 
@@ -189,7 +197,7 @@ ELASTIC_DECL void job_monitor::end_serving(const void* server) {
   if (server_ != server) return;
   server_ = nullptr;
   on_demand_ = {};
-  view_.whole().forget();
+  change_view().whole().forget();
   note_change();
 }
 
@@ -206,11 +214,11 @@ ELASTIC_DECL void job_monitor::reported(std::int64_t node, std::string_view repo
   {
     const std::lock_guard lock(mutex_);
     const std::int64_t now = now_us();
-    news = view_.whole().take(node, content, view_.epoch(), now);
+    news = change_view().whole().take(node, content, view_.epoch(), now);
     journal = journal_.lock();
     if (news.is_own) {
       reports_to_itself_ = true;
-      view_.shown_elsewhere(false);
+      change_view().shown_elsewhere(false);
     }
     if (news.has_steps) progress_us_ = now;
     // Who looked once has gone again.
@@ -224,7 +232,7 @@ ELASTIC_DECL void job_monitor::reported(std::int64_t node, std::string_view repo
 
 ELASTIC_DECL void job_monitor::listed(job_roster roster) {
   const std::lock_guard lock(mutex_);
-  view_.whole().take(roster, now_us());
+  change_view().whole().take(roster, now_us());
   note_change();
 }
 

@@ -36,19 +36,76 @@ ELASTIC_DECL void duration_histogram::add(double seconds) {
   if (bound != bounds.end()) ++counts[static_cast<std::size_t>(bound - bounds.begin())];
 }
 
+ELASTIC_DECL const job_event* viewed_attempt::root_cause() const {
+  const bool is_own = !change || (change == "worker_failed" && !is_elsewhere);
+  if (!is_own) return nullptr;
+  if (!hung.empty()) return &hung.front();
+  return failures.empty() ? nullptr : &failures.front();
+}
+
 ELASTIC_DECL void job_view::take(const journal_record& record) {
   if (record.epoch == epoch_ && record.sequence <= sequence_) return;
-  if (record.epoch != epoch_) {
-    job_view anew;
-    anew.whole_ = std::move(whole_);
-    anew.is_shown_elsewhere_ = is_shown_elsewhere_;
-    *this = std::move(anew);
-    began_us_ = record.time_us;
-    use_began_us_ = record.time_us;
-  }
-  epoch_ = record.epoch;
+  if (record.epoch != epoch_ || sequence_ == 0) begin_run(record);
   sequence_ = record.sequence;
   node_ = record.node;
+  spend_time(record);
+  apply(record);
+  note_in_attempt(record.event);
+  phase_ = detail::phase_after(record.event, phase_);
+}
+
+ELASTIC_DECL void job_view::begin_run(const journal_record& record) {
+  job_view next(bounds_);
+  next.whole_ = std::move(whole_);
+  next.is_shown_elsewhere_ = is_shown_elsewhere_;
+  *this = std::move(next);
+  epoch_ = record.epoch;
+  began_us_ = record.time_us;
+  use_began_us_ = record.time_us;
+  last_us_ = record.time_us;
+  // The beginning of the journal is lost.
+  if (record.event.kind == job_event_kind::agent_started) return;
+  add_attempt(record);
+  attempts_.back().round = record.event.round.value_or(-1);
+}
+
+/// What the agent did since the record before.
+ELASTIC_DECL void job_view::spend_time(const journal_record& record) {
+  const double span = detail::seconds_between(last_us_, record.time_us);
+  last_us_ = record.time_us;
+  phase_seconds_[static_cast<std::size_t>(phase_)] += span;
+  const bool is_work = phase_ == detail::agent_phase::work;
+  if (is_work && !attempts_.empty()) attempts_.back().work_seconds += span;
+}
+
+/// What belongs to an attempt also after its end.
+ELASTIC_DECL void job_view::note_in_attempt(const job_event& event) {
+  if (attempts_.empty()) return;
+  viewed_attempt& attempt = attempts_.back();
+  if (event.step) attempt.step = std::max(attempt.step.value_or(*event.step), *event.step);
+  switch (event.kind) {
+    case job_event_kind::worker_ended:
+      if (event.state == "succeeded" || attempt.failures.size() >= bounds_.failures) break;
+      attempt.failures.push_back(event);
+      break;
+    case job_event_kind::worker_hung:
+      if (attempt.hung.size() < bounds_.failures) attempt.hung.push_back(event);
+      break;
+    case job_event_kind::round_ended:
+      attempt.change = event.state;
+      attempt.is_elsewhere = event.elsewhere == 1;
+      break;
+    case job_event_kind::restart_decided: attempt.is_restarted = true; break;
+    case job_event_kind::failure_decided: attempt.is_restarted = false; break;
+    case job_event_kind::workers_stopped:
+      attempt.stop_seconds = event.seconds.value_or(0);
+      attempt.stop_allowed = event.allowed;
+      break;
+    default: break;
+  }
+}
+
+ELASTIC_DECL void job_view::apply(const journal_record& record) {
   const job_event& event = record.event;
   if (event.restarts) restarts_ = *event.restarts;
   if (event.max_restarts) max_restarts_ = *event.max_restarts;
@@ -129,8 +186,12 @@ ELASTIC_DECL void job_view::open_attempt(const journal_record& record) {
   use_time(time_use::rendezvous, record.time_us);
   will_restart_ = false;
   if (is_open_ && attempts_.back().end == attempt_end::none) return;
+  add_attempt(record);
+}
+
+ELASTIC_DECL void job_view::add_attempt(const journal_record& record) {
   is_open_ = true;
-  if (attempts_.size() >= limits::viewed_attempts) attempts_.pop_front();
+  if (attempts_.size() >= bounds_.attempts) attempts_.pop_front();
   attempts_.emplace_back();
   attempts_.back().began_us = record.time_us;
 }
@@ -146,8 +207,12 @@ ELASTIC_DECL void job_view::join_round(const journal_record& record) {
   viewed_attempt& attempt = attempts_.back();
   attempt.round = event.round.value_or(attempt.round);
   attempt.number = event.attempt.value_or(restarts_);
-  attempt.world_size = event.world_size.value_or(0);
-  attempt.nodes = event.group_world_size.value_or(0);
+  attempt.world_size = event.world_size.value_or(attempt.world_size);
+  attempt.nodes = event.group_world_size.value_or(attempt.nodes);
+  if (event.kind == job_event_kind::round_joined) {
+    attempt.joined_us = record.time_us;
+    attempt.met_seconds = event.seconds.value_or(0);
+  }
   group_rank_ = event.group_rank.value_or(group_rank_);
   base_rank_ = event.base_rank.value_or(0);
   const std::int64_t size =
@@ -170,6 +235,7 @@ ELASTIC_DECL void job_view::start_workers(const journal_record& record) {
   reason_.clear();
   is_stopping_ = false;
   attempts_.back().started_us = record.time_us;
+  attempts_.back().workers = event.local_world_size.value_or(0);
   if (attempts_.size() >= 2) {
     viewed_attempt& last = attempts_[attempts_.size() - 2];
     last.lost_seconds = detail::seconds_between(last.ended_us, record.time_us);

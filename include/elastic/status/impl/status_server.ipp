@@ -311,7 +311,8 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
 
   status_answer answer_request(const http_request_head& request) const {
     const job_monitor& monitor = *options_.monitor;
-    return answer_of(request, gate_, [&] { return monitor.view(); }, monitor.now_us());
+    const status_source source{[&] { return monitor.view(); }, [&] { return monitor.stores(); }};
+    return answer_of(request, gate_, source, monitor.now_us());
   }
 
   /// Result: whether the connection goes on.
@@ -478,7 +479,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
       if (has_progress && now >= next_tick) {
         const std::int64_t now_us = monitor.now_us();
         text += fmt::format("event: progress\ndata: {}\n\n",
-                            progress_json(monitor.view(), progress_sent_us, now_us));
+                            progress_json(*monitor.view(), progress_sent_us, now_us));
         progress_sent_us = now_us + 1;
         next_tick = now + tick;
         look_again = next_tick;
@@ -501,7 +502,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
       }
       if (self->is_stopping_) {
         // A request of the viewer's for the last state may come too late.
-        const std::string last = job_json(monitor.view(), monitor.now_us());
+        const std::string last = job_json(*monitor.view(), monitor.now_us());
         co_await send(self, to, last_event_text(last));
         co_return;
       }

@@ -60,8 +60,7 @@ inline std::optional<std::int64_t> rank_of_output_path(std::string_view path) {
 
 /// The content for clients that may look; none: there is no such path.
 inline std::optional<status_answer> content_of(const http_request_head& request,
-                                               const std::function<job_view()>& view,
-                                               std::int64_t now_us) {
+                                               const status_source& source, std::int64_t now_us) {
   const std::string& path = request.path;
   status_answer answer;
   if (path == "/") {
@@ -76,11 +75,12 @@ inline std::optional<status_answer> content_of(const http_request_head& request,
   } else if (path == "/metrics") {
     const metrics_format format = metrics_format_for(request.header("accept"));
     answer.type = content_type(format);
-    answer.body = metrics_text(view(), format, now_us);
+    answer.body = metrics_text(*source.view(), format, now_us, source.stores());
   } else if (path == "/api/v1/job") {
     const bool is_plain = request.header("accept") == "text/plain";
     if (!is_plain) answer.type = "application/json";
-    answer.body = is_plain ? job_text(view(), now_us) : job_json(view(), now_us);
+    const std::shared_ptr<const job_view> view = source.view();
+    answer.body = is_plain ? job_text(*view, now_us) : job_json(*view, now_us);
   } else if (path == "/api/v1/events") {
     answer.type = "text/event-stream";
     answer.is_stream = true;
@@ -105,9 +105,8 @@ inline bool has_parameter(std::string_view query, std::string_view name) {
 }
 
 /// An agent that answers is alive, and ready if its workers run. Only allowed viewers get a reason.
-inline status_answer probe_answer(const http_request_head& request,
-                                  const std::function<job_view()>& job, bool may_look,
-                                  std::int64_t now_us) {
+inline status_answer probe_answer(const http_request_head& request, const status_source& source,
+                                  bool may_look, std::int64_t now_us) {
   status_answer answer;
   answer.body = "ok\n";
   const bool is_verbose = may_look && has_parameter(request.query, "verbose");
@@ -115,14 +114,14 @@ inline status_answer probe_answer(const http_request_head& request,
     if (is_verbose) answer.body = "[+]loop answers\nok\n";
     return answer;
   }
-  const job_view view = job();
-  const std::string why = why_not_ready(view);
+  const std::shared_ptr<const job_view> view = source.view();
+  const std::string why = why_not_ready(*view);
   if (!why.empty()) {
     answer.status = 503;
     answer.body =
-        fmt::format("{}\n", may_look ? std::string_view(why) : to_string(view.activity()));
+        fmt::format("{}\n", may_look ? std::string_view(why) : to_string(view->activity()));
   }
-  if (is_verbose) answer.body = ready_checks(view, now_us);
+  if (is_verbose) answer.body = ready_checks(*view, now_us);
   return answer;
 }
 
@@ -145,7 +144,7 @@ ELASTIC_DECL status_answer refusal_answer(int status, std::string_view why) {
 }
 
 ELASTIC_DECL status_answer answer_of(const http_request_head& request, const status_gate& gate,
-                                     const std::function<job_view()>& view, std::int64_t now_us) {
+                                     const status_source& source, std::int64_t now_us) {
   if (request.method != "GET" && request.method != "HEAD") {
     status_answer answer = refusal_answer(405, "nothing can be changed here: GET and HEAD only");
     answer.headers.emplace_back("Allow", "GET, HEAD");
@@ -154,10 +153,10 @@ ELASTIC_DECL status_answer answer_of(const http_request_head& request, const sta
   const admission verdict = admission_of(request, gate);
   const bool may_look = verdict == admission::granted || verdict == admission::granted_by_query;
   if (is_probe(request.path) && (may_look || verdict == admission::token_needed)) {
-    return probe_answer(request, view, may_look, now_us);
+    return probe_answer(request, source, may_look, now_us);
   }
   if (!may_look) return refused_admission(verdict);
-  const std::optional<status_answer> content = content_of(request, view, now_us);
+  const std::optional<status_answer> content = content_of(request, source, now_us);
   if (!content) return refusal_answer(404, "there is no such page");
   if (verdict == admission::granted) return *content;
   status_answer answer;

@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/status/detail/agent_phase.hpp>
+#include <elastic/status/job_view.hpp>
+#include <elastic/telemetry/journal_record.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace elasticrun {
+
+/// One run of an agent in a journal. Points into the records.
+struct journal_run {
+  std::vector<const elastic::journal_record*> records;
+  /// The state after the last record, with every attempt and every failure.
+  elastic::job_view view;
+
+  /// From the first record to the last one.
+  double total() const;
+  double seconds_of(elastic::detail::agent_phase phase) const {
+    return view.phase_seconds()[static_cast<std::size_t>(phase)];
+  }
+};
+
+/// The runs in a journal, one for each epoch, in the order of the file. The records must outlive
+/// them.
+std::vector<journal_run> runs_of(const std::vector<elastic::journal_record>& records);
+
+}  // namespace elasticrun
