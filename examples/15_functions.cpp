@@ -7,7 +7,7 @@
 //   build/release/examples/15_functions
 
 #include <elastic/elastic.hpp>
-#include <elastic/worker/entrypoint.hpp>
+#include <elastic/functions.hpp>
 
 #include <asio/co_spawn.hpp>
 #include <asio/io_context.hpp>

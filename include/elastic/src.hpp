@@ -110,6 +110,8 @@
 #include <elastic/file/detail/impl/key_file.ipp>
 #include <elastic/file/impl/file_keys.ipp>
 #include <elastic/file/impl/file_rendezvous.ipp>
+#include <elastic/functions/detail/impl/own_functions.ipp>
+#include <elastic/functions/impl/entrypoint.ipp>
 #include <elastic/health/detail/impl/channel_attempt.ipp>
 #include <elastic/health/detail/impl/control_message.ipp>
 #include <elastic/health/detail/impl/line_intake.ipp>
@@ -293,7 +295,6 @@
 #include <elastic/torch/impl/store_rendezvous_backend.ipp>
 #include <elastic/torch/impl/torch_dialect.ipp>
 #include <elastic/torch/impl/torch_rendezvous.ipp>
-#include <elastic/worker/impl/entrypoint.ipp>
 #include <elastic/worker/impl/record.ipp>
 #include <elastic/worker/impl/worker_channel.ipp>
 #include <elastic/worker/impl/worker_context.ipp>

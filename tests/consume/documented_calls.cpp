@@ -10,7 +10,7 @@
 #include <elastic/status.hpp>
 #include <elastic/launch/run_with_signals.hpp>
 #include <elastic/torch.hpp>
-#include <elastic/worker/entrypoint.hpp>
+#include <elastic/functions.hpp>
 
 #include <csignal>
 #include <cstdio>

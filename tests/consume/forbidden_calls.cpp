@@ -7,7 +7,7 @@
 #include <elastic/elastic.hpp>
 #include <elastic/launch/run_as_program.hpp>
 #include <elastic/launch/run_with_signals.hpp>
-#include <elastic/worker/entrypoint.hpp>
+#include <elastic/functions.hpp>
 
 using namespace elastic;
 
@@ -66,7 +66,7 @@ task<void> run_with_moved_options(launch_config config, program_options options)
 }
 
 task<void> start_temporary(process_set& processes) {
-  co_await processes.start(0, {});  // refused: deleted
+  co_await processes.start(0, {});                    // refused: deleted
   co_await processes.start(0, supervised_process());  // refused: deleted
 }
 

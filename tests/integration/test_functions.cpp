@@ -15,7 +15,7 @@
 #include <elastic/process/detail/limit_reached.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/torch/detail/pickle_format.hpp>
-#include <elastic/worker/entrypoint.hpp>
+#include <elastic/functions.hpp>
 #include <elastic/worker/worker_context.hpp>
 #include <elastic/worker/worker_store.hpp>
 #include <support/catch.hpp>

@@ -7,7 +7,7 @@
 #include <elastic/process.hpp>
 #include <elastic/process/detail/process_tree.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
-#include <elastic/worker/entrypoint.hpp>
+#include <elastic/functions.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/freezer.hpp>
@@ -381,9 +381,9 @@ CO_TEST("process: has its own session, no foreign descriptors and default signal
   ::sigemptyset(&blocked);
   ::sigaddset(&blocked, SIGTERM);
   ::pthread_sigmask(SIG_BLOCK, &blocked, &before);
-  struct sigaction ignore{};
+  struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
-  struct sigaction pipe_before{};
+  struct sigaction pipe_before {};
   ::sigaction(SIGPIPE, &ignore, &pipe_before);
 
   pidfd_launcher_options options;
@@ -773,8 +773,8 @@ CO_TEST("process: an end whose status the host took is unknown", "[integration][
   CHECK(taken == exit_status::unknown());
   co_await process->end_tree();
 
-  struct sigaction ignore{};
-  struct sigaction before{};
+  struct sigaction ignore {};
+  struct sigaction before {};
   ignore.sa_handler = SIG_IGN;
   ::sigaction(SIGCHLD, &ignore, &before);
   const exit_status ignored = co_await run_to_end(launcher, remains.puppet("exit 3"));

@@ -5,8 +5,7 @@
 // its workers would do the same again.
 
 #include <elastic/base/asio.hpp>
-#include <elastic/launch/launcher.hpp>
-#include <elastic/worker/entrypoint.hpp>
+#include <elastic/functions.hpp>
 
 #include <cstdio>
 #include <exception>

@@ -7,7 +7,7 @@
 #include <support/catch.hpp>
 #include <support/skip.hpp>
 
-#include <elastic/worker/entrypoint.hpp>
+#include <elastic/functions/entrypoint.hpp>
 
 int main(int argc, char** argv) {
   // Tests launch this program again, to run functions of its own.

@@ -54,7 +54,7 @@ struct run_result {
 
   /// What the function returned in the worker of this rank, as a `T`.
   /// Errors: `errc::invalid_argument` if there is no such value, or if it is no `T`.
-  /// Needs <nlohmann/json.hpp>, which <elastic/worker/entrypoint.hpp> includes.
+  /// Needs <nlohmann/json.hpp>, which <elastic/functions.hpp> includes.
   template <class T, class Json = nlohmann::json>
   T value_of(int rank) const {
     const std::string& text = return_value_of(rank);

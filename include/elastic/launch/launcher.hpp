@@ -12,13 +12,8 @@
 #include <elastic/rendezvous/rendezvous_registry.hpp>
 
 #include <memory>
-#include <type_traits>
-#include <utility>
 
 namespace elastic {
-
-template <class Signature>
-class entrypoint;
 
 /// Makes the agent that a configuration describes, for callers that want to `stop` it.
 ///
@@ -43,40 +38,6 @@ ELASTIC_DECL task<run_result> run_agent(std::unique_ptr<local_agent> agent);
 /// thrown by this call, before anything is awaited.
 ELASTIC_DECL task<run_result> launch(named<launch_config> config);
 ELASTIC_DECL task<run_result> launch(named<launch_config> config, named<agent_services> services);
-
-/// Runs a function in workers, `co_await launch(config, train, 3, "x")`: in processes of this
-/// program, or of `config.workers.program` if that is named. It is what `config.workers.function`
-/// says, with arguments that the compiler checks.
-///
-/// Result: after success `run_result::return_values` has what the function returned in each worker
-/// of this node, by rank, and `value_of` gives it as a type. What the function throws is in
-/// `run_result::failures`, with its type and message.
-/// Errors, besides those of `local_agent::run`, thrown by this call: those of `make_agent`;
-/// `errc::invalid_argument` if an argument cannot be said in JSON, or all of them are over
-/// `limits::function_arguments_bytes`.
-template <class Signature, class... Arguments>
-  requires requires(const entrypoint<Signature>& function, Arguments&&... arguments) {
-    function.call(std::forward<Arguments>(arguments)...);
-  }
-task<run_result> launch(named<launch_config> config, named<agent_services> services,
-                        const entrypoint<Signature>& function, Arguments&&... arguments) {
-  // By reference: what is not one is a temporary.
-  static_assert(
-      (... && !(std::is_aggregate_v<Arguments> && !std::is_trivially_destructible_v<Arguments>)),
-      "name an aggregate before it is an argument: g++ 12 destroys it twice");
-  launch_config of_function = *config;
-  of_function.workers.function = function.call(std::forward<Arguments>(arguments)...);
-  return detail::run_agent(make_agent(of_function, services));
-}
-template <class Signature, class... Arguments>
-  requires requires(const entrypoint<Signature>& function, Arguments&&... arguments) {
-    function.call(std::forward<Arguments>(arguments)...);
-  }
-task<run_result> launch(named<launch_config> config, const entrypoint<Signature>& function,
-                        Arguments&&... arguments) {
-  const agent_services none;
-  return launch(config, none, function, std::forward<Arguments>(arguments)...);
-}
 
 }  // namespace elastic
 

@@ -10,25 +10,22 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/contract/environment.hpp>
+#include <elastic/contract/function_call.hpp>
+#include <elastic/launch/detail/function_preparer.hpp>
 #include <elastic/launch/detail/gpu_nodes.hpp>
 #include <elastic/launch/detail/node_journal.hpp>
 #include <elastic/launch/detail/numa_placement.hpp>
 #include <elastic/launch/detail/processor_topology.hpp>
 #include <elastic/launch/start_method.hpp>
 #include <elastic/net/endpoint.hpp>
-#include <elastic/process/detail/fork_launcher.hpp>
 #include <elastic/process/exit_status.hpp>
-#include <elastic/process/guard_policy.hpp>
 #include <elastic/process/processor_set.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/telemetry/event_handler_registry.hpp>
-#include <elastic/worker/entrypoint.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <filesystem>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -101,56 +98,32 @@ inline void check_affinity(const std::vector<processor_set>& lists) {
   }
 }
 
-inline std::string own_program() {
-  std::error_code failure;
-  const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", failure);
-  if (!failure) return path.string();
-  throw error(errc::program_not_found,
-              fmt::format("this program cannot be found by /proc/self/exe ({}): name it by "
-                          "launch_config::workers.program",
-                          failure.message()));
-}
-
 /// Completes what runs a function of this program, and finds out before a process is started what
 /// would keep it from running.
 inline void prepare_function(const launch_config& config, worker_spec& workers,
                              agent_services& services) {
-  const auto refuse = [](const std::string& sentence) {
-    throw error(errc::invalid_argument, sentence);
-  };
   const bool is_forked = config.start == start_method::fork;
-  if (!config.workers.function) {
-    if (is_forked)
-      refuse("start_method::fork runs a function: launch_config::workers.function is empty");
-    return;
+  if (!config.workers.function && is_forked) {
+    throw error(errc::invalid_argument,
+                "start_method::fork runs a function: launch_config::workers.function is empty");
   }
+  if (!config.workers.function) return;
   validate(*config.workers.function);
-  if (is_forked && !config.workers.program.empty()) {
-    refuse(
-        fmt::format("start_method::fork runs a function of this program: '{}' cannot be named "
-                    "as another one",
-                    config.workers.program));
+  if (!config.workers.program.empty() && is_forked) {
+    throw error(errc::invalid_argument,
+                fmt::format("start_method::fork runs a function of this program: '{}' cannot be "
+                            "named as another one",
+                            config.workers.program));
   }
   if (!config.workers.program.empty()) return;
-  const auto function = function_table::here().find(config.workers.function->name);
-  function->check(arguments_of(*config.workers.function));
-  workers.program = own_program();
-  if (!is_forked) {
-    if (function_table::here().main_asks()) return;
-    refuse(
-        "the workers are this program again, whose main must begin with 'if (const auto code = "
-        "elastic::run_entrypoint()) return *code;'");
+  if (const function_preparer prepare = prepare_own_function) {
+    return prepare(config, workers, services);
   }
-  if (services.guard.value_or(config.guard) == guard_policy::required) {
-    refuse(
-        "guard_policy::required cannot be had with start_method::fork: forked workers have no "
-        "guard");
-  }
-  if (services.launcher) {
-    refuse("start_method::fork is a launcher by itself: agent_services::launcher must be empty");
-  }
-  auto body = [] { return run_entrypoint().value_or(1); };
-  services.launcher = std::make_shared<fork_launcher>(body, services.log);
+  throw error(errc::invalid_argument,
+              fmt::format("the function '{}' of this program needs the module functions: include "
+                          "<elastic/functions.hpp> (in the single header: define "
+                          "ELASTIC_WITH_FUNCTIONS)",
+                          config.workers.function->name));
 }
 
 inline std::string names_of(const std::vector<int>& signals) {

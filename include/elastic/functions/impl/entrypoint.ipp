@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/worker/entrypoint.hpp>
+#include <elastic/functions/entrypoint.hpp>
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/time.hpp>

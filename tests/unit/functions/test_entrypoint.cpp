@@ -3,7 +3,7 @@
 #include <elastic/agent/worker_group.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/event_flag.hpp>
-#include <elastic/worker/entrypoint.hpp>
+#include <elastic/functions/entrypoint.hpp>
 #include <support/catch.hpp>
 
 #include <map>

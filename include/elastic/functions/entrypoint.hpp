@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Opt-in: includes nlohmann/json, which only workers that are functions need.
-
 #include <elastic/base/config.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
@@ -216,8 +214,9 @@ struct signature_of<std::function<R(P...)>> {
 }  // namespace detail
 
 template <class Function>
-entrypoint(std::string, Function) -> entrypoint<
-    typename detail::signature_of<decltype(std::function(std::declval<Function>()))>::type>;
+entrypoint(std::string, Function)
+    -> entrypoint<
+        typename detail::signature_of<decltype(std::function(std::declval<Function>()))>::type>;
 
 /// Runs the function for which an agent has started this process, if it has. To be called by main,
 /// before anything else: `if (const auto code = elastic::run_entrypoint()) return *code;`.
@@ -235,5 +234,5 @@ ELASTIC_DECL std::optional<int> run_entrypoint();
 }  // namespace elastic
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/worker/impl/entrypoint.ipp>
+#include <elastic/functions/impl/entrypoint.ipp>
 #endif
