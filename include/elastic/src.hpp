@@ -11,13 +11,16 @@
 #include <elastic/agent/detail/impl/agent_telemetry.ipp>
 #include <elastic/agent/detail/impl/arrivals.ipp>
 #include <elastic/agent/detail/impl/attempt_verdict.ipp>
+#include <elastic/agent/detail/impl/epoch_exchange.ipp>
 #include <elastic/agent/detail/impl/hang_hooks.ipp>
 #include <elastic/agent/detail/impl/job_pause.ipp>
 #include <elastic/agent/detail/impl/line_template.ipp>
 #include <elastic/agent/detail/impl/node_checker.ipp>
+#include <elastic/agent/detail/impl/rejoin_machine.ipp>
 #include <elastic/agent/detail/impl/request_inbox.ipp>
 #include <elastic/agent/detail/impl/round_agreement.ipp>
 #include <elastic/agent/detail/impl/run_files.ipp>
+#include <elastic/agent/detail/impl/survivors.ipp>
 #include <elastic/agent/detail/impl/uninterruptible_watch.ipp>
 #include <elastic/agent/detail/impl/worker_watch.ipp>
 #include <elastic/agent/impl/agent_extension.ipp>

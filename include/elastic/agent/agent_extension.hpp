@@ -72,6 +72,10 @@ class agent_extension {
   /// Workers are started from now on.
   ELASTIC_DECL virtual void begin_attempt();
 
+  /// The same, but some workers of the last attempt go on (`worker_spec::on_failure`): only the
+  /// others are started. The default does what `begin_attempt` does.
+  ELASTIC_DECL virtual void begin_replacement();
+
   /// All workers of the attempt have been started.
   /// Result: how; none if the extension takes no part in that.
   ELASTIC_DECL virtual std::optional<worker_starts> starts() const;

@@ -4,15 +4,18 @@
 
 #include <elastic/base/config.hpp>
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace elastic {
 
 /// Where the files of a job's workers lie on this node:
 /// `<base>/<run_id>_<8 random>/attempt_<restart count>/<local_rank>/`, with `stdout.log`,
-/// `stderr.log` and `error.json`. Beside the workers' directories lie `filtered_stdout.log` and
-/// `filtered_stderr.log`, with lines of all of them. Beside the attempts lies `journal.jsonl`.
+/// `stderr.log` and `error.json`. A worker that outlives an attempt keeps its files. Beside the
+/// workers' directories lie `filtered_stdout.log` and `filtered_stderr.log`, with lines of all of
+/// them. Beside the attempts lies `journal.jsonl`.
 ///
 /// Source: the layout of torch.distributed.elastic's LocalElasticAgent.
 class log_layout {
@@ -49,7 +52,12 @@ class log_layout {
   /// Errors: `errc::file_access`, naming the directory.
   ELASTIC_DECL void start_attempt(int attempt, int local_world_size);
 
-  /// The files of a worker in the attempt started last; empty if there is no directory.
+  /// Makes a directory for one worker that is started beside others, which keep theirs: that of the
+  /// attempt, or, if it is there already, one with the number of the epoch behind it.
+  /// Errors: `errc::file_access`, naming the directory.
+  ELASTIC_DECL void add_worker(int attempt, int local_rank, std::int64_t epoch);
+
+  /// The files of a worker that was started last; empty if there is no directory.
   ELASTIC_DECL std::string stdout_file(int local_rank) const;
   ELASTIC_DECL std::string stderr_file(int local_rank) const;
   ELASTIC_DECL std::string error_file(int local_rank) const;
@@ -95,6 +103,8 @@ class log_layout {
   bool may_hang_ = false;
   bool is_given_up_ = false;
   int attempt_ = 0;
+  /// By local rank.
+  std::vector<std::filesystem::path> workers_;
 };
 
 }  // namespace elastic

@@ -24,6 +24,20 @@ using json_value = nlohmann::ordered_json;
 /// The value if it is a whole number in [least, most]; none otherwise.
 ELASTIC_DECL std::optional<int> whole_number(const json_value& value, int least, int most);
 
+// The keys of the exchange; a group rank follows.
+inline constexpr const char* role_info_key = "torchelastic/role_info/";
+inline constexpr const char* assigned_ranks_key = "torchelastic/assigned_ranks/";
+
+/// What another node wrote; not an object nor an array if it is longer than any node writes.
+ELASTIC_DECL json_value parse_told(const std::string& text);
+
+/// The JSON text that PyTorch's agents exchange, with the spacing of Python's json.dumps.
+/// @param more  further fields; PyTorch's agents ignore them
+ELASTIC_DECL std::string role_info_text(const role_info& info, int group_rank,
+                                        const std::string& more = {});
+
+ELASTIC_DECL std::string assigned_ranks_text(const assigned_ranks& ranks);
+
 ELASTIC_DECL role_info parse_role_info(const std::string& text, int group_rank);
 
 ELASTIC_DECL assigned_ranks parse_assigned_ranks(const std::string& text);

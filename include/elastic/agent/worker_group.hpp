@@ -5,6 +5,7 @@
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/agent/detail/attempt_verdict.hpp>
 #include <elastic/agent/detail/hang_hooks.hpp>
+#include <elastic/agent/detail/survivors.hpp>
 #include <elastic/agent/detail/worker_watch.hpp>
 #include <elastic/agent/log_layout.hpp>
 #include <elastic/agent/logs_specs.hpp>
@@ -64,6 +65,8 @@ struct worker {
   bool stopped_by_agent = false;
   /// It was killed while the kernel killed processes because memory had run out.
   bool out_of_memory = false;
+  /// It was started for an earlier epoch.
+  bool has_stayed = false;
 };
 
 /// Who the workers of this node are in a round, by local rank.
@@ -109,6 +112,30 @@ class worker_group {
   /// Cancellation: all types; none runs then.
   ELASTIC_DECL task<void> start(rendezvous_round round, assigned_ranks ranks, std::string run_id,
                                 int restart_count) &;
+
+  /// The epoch of the workers ends: has those that can rejoin leave it, within
+  /// `worker_spec::rejoin_timeout` and `most`; then ends what is left of the others.
+  ///
+  /// Result: why all workers of the job have to start again; these run on, until `stop`. Empty:
+  /// what runs waits for `rejoin`.
+  /// Errors: those of `process_set::clear`. Cancellation: all types; `stop` is to follow.
+  ELASTIC_DECL task<std::string> leave_epoch(bool is_pause, duration most) &;
+
+  /// Begins an epoch in which some workers of the job keep their processes: those of this node that
+  /// wait are told of it, and the others are started.
+  ///
+  /// Result, errors and cancellation: those of `start`.
+  ELASTIC_DECL task<void> rejoin(rendezvous_round round, assigned_ranks ranks, std::string run_id,
+                                 int restart_count) &;
+
+  /// Answers workers that ask whether their epoch has ended. If none can rejoin, it waits for the
+  /// outcome.
+  ///
+  /// Cancellation: all types; in an epoch nothing else ends it.
+  ELASTIC_DECL task<void> answer_questions() &;
+
+  /// What is known of workers that can rejoin.
+  const detail::survivors& stayers() const { return survivors_; }
 
   /// The processes that `start` is going to start, as far as that is known before a round; none if
   /// the workers run a function.
@@ -274,8 +301,8 @@ class worker_group {
   // At once: each waits for the first word of its guard, and these come from other processors.
   // Warns once of streams that are redirected to files, where the log directory has none.
   ELASTIC_DECL void warn_of_discarded_output(const std::vector<worker_output>& outputs);
-  ELASTIC_DECL task<void> start_all(std::vector<worker_identity> identities,
-                                    const job_context& job);
+  ELASTIC_DECL task<void> start_some(std::vector<worker_identity> identities,
+                                     std::vector<std::size_t> slots, const job_context& job);
   ELASTIC_DECL std::vector<std::string> environment_of(const worker_identity& identity,
                                                        const job_context& job,
                                                        const std::string& error_file) const;
@@ -308,6 +335,8 @@ class worker_group {
   using leftovers_readers = std::vector<std::pair<std::size_t, leftovers_reader>>;
 
   ELASTIC_DECL task<void> make_directories(int restart_count);
+  ELASTIC_DECL task<void> make_directories(int restart_count, std::vector<std::size_t> slots);
+  ELASTIC_DECL task<void> change_layout(std::function<void(log_layout&)> change);
   // For any thread: what is in the log directory, and the core file.
   ELASTIC_DECL leftovers_reader log_reader_of(const worker& failed) const;
   ELASTIC_DECL leftovers_reader core_reader_of(const worker& failed) const;
@@ -318,6 +347,18 @@ class worker_group {
                                       std::optional<leftovers_by_slot>& read);
 
   /// The state of one attempt; each has a new one.
+  struct attempt;
+  ELASTIC_DECL attempt new_attempt(const rendezvous_round& round, const assigned_ranks& ranks,
+                                   int restart_count) const;
+  // Takes what outlives its epoch from the last attempt. Result: the slots of the others.
+  ELASTIC_DECL std::vector<std::size_t> begin_with_stayers(attempt next);
+  ELASTIC_DECL detail::survivors_options survivor_options(const agent_services& services);
+  // The variables that a new process would get, and that may have changed.
+  ELASTIC_DECL environment_map news_for(const worker_identity& identity,
+                                        const job_context& job) const;
+  ELASTIC_DECL void tell_stayers(const std::vector<worker_identity>& identities,
+                                 const job_context& job);
+
   struct attempt {
     int base_rank = 0;
     std::int64_t round = 0;
@@ -356,6 +397,8 @@ class worker_group {
     /// How many suspicions were told, and of which workers, which are told if they pass.
     int suspicions = 0;
     std::set<std::size_t> suspected;
+    /// Why workers that can rejoin were told to end all the same.
+    std::string obstacle;
     /// The signal that the workers were asked to end with.
     std::optional<int> stop_signal;
     /// The local ranks of hung workers that hooks look into, and the signals to end them then.
@@ -381,6 +424,7 @@ class worker_group {
   event_flag outcome_known_;
   std::shared_ptr<time_source> time_;
   detail::worker_channels channels_;
+  detail::survivors survivors_;
   attempt attempt_;
   detail::hang_hooks hooks_;
   // The last, since it tells the others of ends.

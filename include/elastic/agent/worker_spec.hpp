@@ -23,6 +23,15 @@
 
 namespace elastic {
 
+/// What becomes of the other workers if one fails, or a node comes or goes.
+enum class on_failure {
+  /// All workers start again.
+  restart,
+  /// Workers that can rejoin (`worker_channel::survive`) keep their processes and their ranks; the
+  /// others are replaced. If that is impossible, all start again.
+  replace,
+};
+
 /// What an agent runs: which program, how many, how often again, and where its output goes.
 struct worker_spec {
   /// The role of these workers: a name for ranks, logs, events and metrics.
@@ -58,6 +67,11 @@ struct worker_spec {
   int max_restarts = 0;
   /// How soon, for which failures, and how many of them within what time.
   restart_terms restart;
+  /// What becomes of the others then.
+  elastic::on_failure on_failure = elastic::on_failure::restart;
+  /// How long a worker that can rejoin may take to leave its epoch, and how long one waits that
+  /// asks whether its epoch has ended; over 0.
+  duration rejoin_timeout = std::chrono::seconds(10);
   /// How long workers may take to end after the stop's signal before they are killed.
   duration shutdown_timeout = std::chrono::seconds(30);
   /// How long to wait at the end for the other agents.

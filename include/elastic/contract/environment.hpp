@@ -63,6 +63,9 @@ struct job_context {
   /// The workers are of a PyTorch before 2.2, which reads NCCL_ASYNC_ERROR_HANDLING; later ones
   /// call that name deprecated on each rank.
   bool old_nccl_name = false;
+  /// Where workers may outlive an epoch (`worker_spec::on_failure`): the number of this one. None:
+  /// every worker ends with its epoch.
+  std::optional<std::int64_t> epoch = {};
 };
 
 /// The whole environment of a worker, each entry "NAME=value": `base` and, instead of what it says

@@ -86,6 +86,10 @@ class standby_set final : public process_launcher {
   /// What was launched until now is not what is to have standbys; what is launched next is.
   ELASTIC_DECL void begin_attempt();
 
+  /// What is launched next takes the place of some of what was launched until now; the rest goes
+  /// on, and is to have standbys as before.
+  ELASTIC_DECL void begin_replacement();
+
   /// Makes standbys for what was launched, one after the other, and others for those that end.
   /// @param may_restart  whether any of it can be started again; if not, none is made
   ///

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -29,6 +30,14 @@ struct worker_channel_options {
   bool checkpoints = false;
 };
 
+/// An epoch that a worker has joined without a new process.
+struct new_epoch {
+  std::int64_t number = 0;
+  /// The variables of this process, brought up to date. The environment itself is left alone: to
+  /// change it while other threads read it is an error.
+  environment_map variables;
+};
+
 /// A worker's end of the control channel: tells the agent how it is, and hears what it is to do.
 ///
 ///     elastic::worker_channel agent;
@@ -41,8 +50,25 @@ struct worker_channel_options {
 /// Where there is no channel (a program that was started by hand, or by torchrun), and from the
 /// moment on at which the agent is gone, every call does nothing: a worker needs no second way.
 ///
-/// Errors: none throws, but for a constructor that is given what is not an address.
-/// Thread-safety: any thread may call any member at any time, but `poll` and `wait` one at a time.
+/// A worker that can go on in another process group keeps its process and its memory when another
+/// worker fails (`worker_spec::on_failure`):
+///
+///     elastic::worker_context me = elastic::this_worker();
+///     if (me.epoch) agent.survive();
+///     for (;;) {
+///       try {
+///         train(me, state);  // connects to the others, and throws if one of them is gone
+///         break;
+///       } catch (const connection_lost& failure) {
+///         if (!me.epoch || !agent.is_change(*me.epoch, failure.what())) throw;
+///       }
+///       me = elastic::worker_context_from(agent.rejoin(*me.epoch).variables);
+///     }
+///     if (me.epoch) agent.finished(*me.epoch);
+///
+/// Errors: none throws, but for a constructor that is given what is not an address, and `rejoin`.
+/// Thread-safety: any thread may call any member at any time, but `poll`, `wait`, `is_change` and
+/// `rejoin` one at a time.
 class worker_channel {
  public:
   /// Connects to the channel that this process's environment names.
@@ -115,6 +141,25 @@ class worker_channel {
   ELASTIC_DECL void saved(const control_messages::checkpoint& checkpoint);
   ELASTIC_DECL void not_saved(const control_messages::checkpoint& checkpoint, std::string reason);
 
+  /// This worker can leave an epoch and take part in the next one: the agent does not end it when
+  /// the epoch ends, but says `control_messages::change`. Call it once.
+  ELASTIC_DECL void survive();
+
+  /// The work of this epoch failed: asks the agent whether the epoch has ended, which other
+  /// workers' failures may show later than ours. Waits for the answer, for as long as the agent
+  /// takes: at most `worker_spec::rejoin_timeout`.
+  /// Result: true: leave the epoch and call `rejoin`. False: the failure is this worker's own, or
+  /// the agent is gone.
+  ELASTIC_DECL bool is_change(std::int64_t epoch, std::string reason);
+
+  /// This worker has closed its connections to the others of the epoch, and waits for the next one.
+  /// A checkpoint or a pause that the agent asks for meanwhile stays for `poll`.
+  /// Errors: `errc::connection_failed` if the agent is gone, or has never been there.
+  ELASTIC_DECL new_epoch rejoin(std::int64_t epoch);
+
+  /// The work of this worker has ended with success; it takes part in no other epoch.
+  ELASTIC_DECL void finished(std::int64_t epoch);
+
   /// What the agent said, the oldest first; none if it said nothing new. Does not wait.
   std::optional<agent_message> poll() { return wait(std::chrono::milliseconds(0)); }
 
@@ -134,6 +179,8 @@ class worker_channel {
   void say(const Message& message, bool loses = false);
   ELASTIC_DECL void receive();
   ELASTIC_DECL std::optional<agent_message> next_message();
+  // The next message that arrives; none: the agent is gone.
+  ELASTIC_DECL std::optional<agent_message> await_message();
 
   int socket_ = -1;
   pid_t owner_ = ::getpid();
@@ -141,6 +188,8 @@ class worker_channel {
   std::atomic<std::uint64_t> timers_ = 0;
   std::mutex sending_;
   detail::line_intake lines_;
+  /// What came while this waited for something else.
+  std::deque<agent_message> kept_;
 };
 
 }  // namespace elastic

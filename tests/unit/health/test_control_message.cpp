@@ -184,7 +184,10 @@ TEST_CASE("control message: the environment of a new epoch arrives unchanged or 
           "[health]") {
   messages::rejoin rejoin{3, {{"RANK", "1"}, {"ROLE_NAME", "a\tb\x1b[0m"}, {"EMPTY", ""}}};
   CHECK(agent_round_trip(rejoin).environment == rejoin.environment);
-  rejoin.environment["TORCHELASTIC_RUN_ID"] = std::string(4000, 'x');
+  rejoin.environment["ROLE_NAME"] = std::string(1025, 'x');
+  CHECK_THROWS_WITH(to_line(agent_message(rejoin)), contains_text("ROLE_NAME has 1025 bytes"));
+  for (int i = 0; i < 4; ++i) rejoin.environment["V" + std::to_string(i)] = std::string(1024, 'x');
+  rejoin.environment.erase("ROLE_NAME");
   CHECK_THROWS_WITH(to_line(agent_message(rejoin)), contains_text("at most 4096 are allowed"));
   const auto line = [](const std::string& environment) {
     return R"({"kind": "rejoin", "epoch": 1, "environment": )" + environment + "}";

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/detail/epoch_exchange.hpp>
+#include <elastic/agent/detail/rejoin_machine.hpp>
 #include <elastic/agent/rank_assignment.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
@@ -9,6 +11,7 @@
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace elastic::detail {
@@ -22,6 +25,8 @@ ELASTIC_DECL void check_round(const rendezvous_round& round, const std::string& 
 struct round_agreement {
   assigned_ranks ranks;
   master_endpoint master;
+  /// Of nodes that keep workers; the ranks are those above.
+  std::optional<epoch_agreement> epoch;
 };
 
 /// Tells the other agents of a round about this node's workers; learns their ranks, and where their
@@ -32,10 +37,12 @@ struct round_agreement {
 /// counts, and the store's error comes only after `limits::rendezvous_reconnect_timeout`.
 ///
 /// @param mine  this node's workers
+/// @param self  what this node knows of the last epoch; none: it does not replace ranks
 /// Errors: `errc::rendezvous_timeout` if not all have told within the round's `exchange_timeout`;
 /// those of `exchange_ranks`. Cancellation: all types; values written stay in the store.
 ELASTIC_DECL task<round_agreement> agree_on_round(std::shared_ptr<time_source> time,
-                                                  rendezvous_round round, role_info mine);
+                                                  rendezvous_round round, role_info mine,
+                                                  std::optional<node_epoch> self = std::nullopt);
 
 }  // namespace elastic::detail
 

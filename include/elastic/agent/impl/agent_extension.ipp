@@ -20,6 +20,8 @@ ELASTIC_DECL task<void> agent_extension::prepare_attempt() { co_return; }
 
 ELASTIC_DECL void agent_extension::begin_attempt() {}
 
+ELASTIC_DECL void agent_extension::begin_replacement() { begin_attempt(); }
+
 ELASTIC_DECL std::optional<worker_starts> agent_extension::starts() const { return std::nullopt; }
 
 ELASTIC_DECL task<void> agent_extension::beside_workers(bool) { co_return; }

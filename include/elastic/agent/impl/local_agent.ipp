@@ -12,6 +12,7 @@
 #include <elastic/agent/detail/job_pause.hpp>
 #include <elastic/agent/detail/node_checker.hpp>
 #include <elastic/agent/detail/program_environment.hpp>
+#include <elastic/agent/detail/rejoin_machine.hpp>
 #include <elastic/agent/detail/request_inbox.hpp>
 #include <elastic/agent/detail/round_agreement.hpp>
 #include <elastic/agent/detail/run_files.hpp>
@@ -215,6 +216,8 @@ class agent_run {
     std::optional<rendezvous_change> change;
     /// The other nodes were informed of how the workers ended, as far as they could be.
     bool is_reported = false;
+    /// Some workers of the job go on in it.
+    bool keeps_survivors = false;
   };
 
   /// A request for the workers, and the command that waits for its outcome; null: none.
@@ -334,11 +337,12 @@ class agent_run {
       started_.reset();
       co_await race(rendezvous_->wait_for_fence(), started_.wait());
       if (started_.is_set()) continue;
-      if (group_.running() > 0) {
+      if (group_.running() > 0 && !group_.stayers().are_apart()) {
         log_.error("killing the workers: other nodes may go on without this one");
         journal_.note(job_event_kind::fence_reached, "other nodes may go on without this one");
       }
-      group_.kill();
+      // Workers that have left their epoch disturb nobody.
+      if (!group_.stayers().are_apart()) group_.kill();
       fenced_.set();
     }
   }
@@ -409,10 +413,16 @@ class agent_run {
     std::optional<assigned_ranks> ranks;
     co_await race(meet(ranks), endless(extension_->prepare_attempt()));
     if (!ranks) co_return;
+    co_await end_survivors();
+    if (stop_) co_return;
     const rendezvous_round round = attempt_->round;
     const time_point starting = time_.now();
     journal_.note(job_event_kind::workers_starting);
-    extension_->begin_attempt();
+    if (attempt_->keeps_survivors) {
+      extension_->begin_replacement();
+    } else {
+      extension_->begin_attempt();
+    }
     const bool all_run = co_await start_before_fence(round, *ranks);
     if (!all_run) co_return;
     // The last may have been started after the fence.
@@ -429,6 +439,7 @@ class agent_run {
               round.group_rank, round.group_world_size, ranks->base_rank,
               ranks->base_rank + spec_.nproc_per_node - 1, ranks->world_size, round.master.address,
               round.master.port);
+    if (attempt_->keeps_survivors) log_replacement();
   }
 
   /// The rendezvous. No ranks: the job's restarts are used up.
@@ -457,8 +468,10 @@ class agent_run {
     fenced_.reset();
     started_.set();
     bool all_run = false;
-    task<void> starting =
-        note_end(group_.start(round, ranks, rendezvous_->run_id(), restarts_), all_run);
+    task<void> working = attempt_->keeps_survivors
+                             ? group_.rejoin(round, ranks, rendezvous_->run_id(), restarts_)
+                             : group_.start(round, ranks, rendezvous_->run_id(), restarts_);
+    task<void> starting = note_end(std::move(working), all_run);
     co_await race(telemetry_.timed("LocalElasticAgent._start_workers", std::move(starting)),
                   fenced_.wait());
     co_return all_run;
@@ -515,7 +528,7 @@ class agent_run {
     rendezvous_round round = co_await rendezvous_->next_round();
     check_round(round, rendezvous_->backend());
     journal_.begin_round(round.round);
-    attempt_ = attempt{std::move(round), std::nullopt, false};
+    attempt_ = attempt{std::move(round), std::nullopt, false, false};
     const int restarts = attempt_->round.restarts;
     if (is_first) ledger_.begin_at(restarts);
     ledger_.count(restarts, time_.now());
@@ -528,10 +541,71 @@ class agent_run {
     role.local_world_size = spec_.nproc_per_node;
     role.is_same_everywhere =
         find_variable(spec_.environment, "TORCH_ELASTIC_WORKER_IDENTICAL") == "1";
-    task<round_agreement> agreeing = agree_on_round(services_.time, attempt_->round, role);
+    std::optional<node_epoch> self;
+    if (group_.stayers().is_on() && rendezvous_->backend() == "static" &&
+        attempt_->round.group_world_size > 1) {
+      throw error(errc::invalid_argument,
+                  "--on-failure replace: several nodes of the static rendezvous have one store for "
+                  "all rounds; use --rdzv-backend c10d");
+    }
+    if (group_.stayers().is_on()) {
+      last_epoch_.survivors = group_.stayers().ready();
+      self = last_epoch_;
+    }
+    task<round_agreement> agreeing = agree_on_round(services_.time, attempt_->round, role, self);
     const round_agreement agreement = co_await std::move(agreeing);
     attempt_->round.master = agreement.master;
+    if (agreement.epoch) take_epoch(*agreement.epoch);
     co_return agreement.ranks;
+  }
+
+  // ---- epochs: workers that outlive a round -----------------------------------------------------
+
+  void take_epoch(const epoch_agreement& agreement) {
+    const bool is_first = last_epoch_.round < 0;
+    if (!agreement.is_possible && is_first) {
+      throw error(errc::invalid_argument, "--on-failure replace: " + agreement.reason);
+    }
+    if (!agreement.keeps_survivors && !is_first) {
+      log_.warning("all workers of the job start again: {}", agreement.reason);
+    }
+    rendezvous_round& round = attempt_->round;
+    round.group_rank = agreement.place;
+    attempt_->keeps_survivors = agreement.keeps_survivors;
+    last_epoch_ = node_epoch();
+    last_epoch_.term = round.term;
+    last_epoch_.round = round.round;
+    last_epoch_.place = agreement.place;
+  }
+
+  /// Has the workers that can stay leave their epoch, and stops the others; all of them, if the job
+  /// starts all of them again.
+  task<void> end_epoch() {
+    const rendezvous_change& change = *attempt_->change;
+    const bool ends_all = group_.bad_node() || !group_.stayers().is_on();
+    std::optional<std::string> obstacle;
+    if (!ends_all) {
+      co_await race(keep_result(group_.leave_epoch(change.is_pause, change.grace), obstacle),
+                    stop_requested_.wait());
+      if (stop_ || (obstacle && obstacle->empty())) co_return;
+      last_epoch_.obstacle = obstacle.value_or("a node stops its workers");
+    }
+    co_await stop_usually();
+  }
+
+  void log_replacement() {
+    std::string replaced;
+    for (const worker& entry : group_.workers()) {
+      if (entry.has_stayed) continue;
+      replaced += fmt::format("{}{}", replaced.empty() ? "" : ", ", entry.identity.rank);
+    }
+    if (replaced.empty()) return log_.info("all workers of this node go on");
+    log_.info("new processes have ranks {}; the other workers of this node go on", replaced);
+  }
+
+  /// The nodes have agreed that all workers start again.
+  task<void> end_survivors() {
+    if (!attempt_->keeps_survivors && group_.running() > 0) co_await stop_usually();
   }
 
   // ---- while the workers run --------------------------------------------------------------------
@@ -542,7 +616,8 @@ class agent_run {
     try {
       co_await race(group_.wait_for_outcome(), until_round_ends(), stop_requested_.wait(),
                     report_state(), pass_on_requests(), group_.watch_uninterruptible(),
-                    group_.watch_work(), report_missing(), run_beside_workers());
+                    group_.watch_work(), group_.answer_questions(), report_missing(),
+                    run_beside_workers());
     } catch (const error& failure) {
       if (failure.code() != errc::rendezvous_closed) throw;
       closed = std::current_exception();
@@ -584,6 +659,8 @@ class agent_run {
   /// Until the round is to end; workers that are well go on while the extension wants them to.
   task<void> until_round_ends() {
     co_await note_change();
+    // Workers that stay need no standbys.
+    if (group_.stayers().obstacle().empty()) co_return;
     co_await wait_for_extension(extension_->stop_delay(*attempt_->change));
   }
 
@@ -778,7 +855,7 @@ class agent_run {
   /// Ends one attempt and begins the next after a while, unless a stop is requested meanwhile.
   task<void> restart(duration delay) {
     if (attempt_->change->saves_first) co_await race(save_before_pause(), stop_requested_.wait());
-    co_await stop_usually();
+    co_await end_epoch();
     requests_.clear();
     note_cause();
     if (delay > duration::zero() && !stop_) {
@@ -827,7 +904,8 @@ class agent_run {
   task<void> save_before_stop(int signal) {
     const duration within = spec_.preempt_grace;
     if (signal != SIGTERM || within <= duration::zero()) co_return;
-    if (group_.state() != worker_state::healthy) co_return;
+    const bool is_between = group_.stayers().is_on() && group_.stayers().ready() > 0;
+    if (group_.state() != worker_state::healthy || is_between) co_return;
     log_.info("asking the workers for a checkpoint within {}", worker_liveness::text_of(within));
     co_await save(within);
   }
@@ -962,6 +1040,8 @@ class agent_run {
   bool are_missing_steps_noted_ = false;
   /// None before the first round, and after the last.
   std::optional<attempt> attempt_;
+  /// Where workers can outlive an epoch: what the other nodes are told of the last one.
+  node_epoch last_epoch_;
   /// How often workers had failed when those of the last attempt were started.
   int restarts_ = 0;
   /// Workers were started of whom the fence does not know.

@@ -12,8 +12,10 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -56,7 +58,26 @@ ELASTIC_DECL void log_layout::start_attempt(int attempt, int local_world_size) {
   if (!enabled()) return;
   std::error_code ignored;
   std::filesystem::remove_all(attempt_directory(), ignored);
-  for (int rank = 0; rank < local_world_size; ++rank) make(worker_directory(rank));
+  workers_.clear();
+  for (int rank = 0; rank < local_world_size; ++rank) {
+    workers_.push_back(attempt_directory() / std::to_string(rank));
+    make(workers_.back());
+  }
+}
+
+ELASTIC_DECL void log_layout::add_worker(int attempt, int local_rank, std::int64_t epoch) {
+  attempt_ = attempt;
+  is_given_up_ = false;
+  if (!enabled()) return;
+  std::error_code ignored;
+  std::filesystem::path directory = attempt_directory() / std::to_string(local_rank);
+  if (std::filesystem::exists(directory, ignored)) {
+    directory = attempt_directory() / fmt::format("{}_epoch_{}", local_rank, epoch);
+  }
+  make(directory);
+  const auto slot = static_cast<std::size_t>(local_rank);
+  if (workers_.size() <= slot) workers_.resize(slot + 1);
+  workers_[slot] = std::move(directory);
 }
 
 ELASTIC_DECL std::string log_layout::stdout_file(int local_rank) const {
@@ -143,6 +164,8 @@ ELASTIC_DECL std::filesystem::path log_layout::attempt_directory() const {
 }
 
 ELASTIC_DECL std::filesystem::path log_layout::worker_directory(int local_rank) const {
+  const auto slot = static_cast<std::size_t>(local_rank);
+  if (slot < workers_.size()) return workers_[slot];
   return attempt_directory() / std::to_string(local_rank);
 }
 

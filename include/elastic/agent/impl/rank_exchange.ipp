@@ -23,10 +23,15 @@ namespace detail {
 
 inline constexpr int most_ranks = 2'000'000'000;
 
-/// The JSON text that PyTorch's agents exchange, with the spacing of Python's json.dumps.
-inline std::string role_info_text(const role_info& info, int group_rank) {
-  return fmt::format(R"({{"role": {}, "rank": {}, "local_world_size": {}}})",
-                     json_value(info.role).dump(), group_rank, info.local_world_size);
+ELASTIC_DECL std::string role_info_text(const role_info& info, int group_rank,
+                                        const std::string& more) {
+  return fmt::format(R"({{"role": {}, "rank": {}, "local_world_size": {}{}}})",
+                     json_value(info.role).dump(), group_rank, info.local_world_size, more);
+}
+
+ELASTIC_DECL std::string assigned_ranks_text(const assigned_ranks& ranks) {
+  return fmt::format("[{}, {}, {}, {}]", ranks.base_rank, ranks.world_size, ranks.base_role_rank,
+                     ranks.role_world_size);
 }
 
 ELASTIC_DECL std::optional<int> whole_number(const json_value& value, int least, int most) {
@@ -36,8 +41,7 @@ ELASTIC_DECL std::optional<int> whole_number(const json_value& value, int least,
   return static_cast<int>(number);
 }
 
-/// What another node wrote; not an object nor an array if it is longer than any node writes.
-inline json_value parse_told(const std::string& text) {
+ELASTIC_DECL json_value parse_told(const std::string& text) {
   if (text.size() > limits::rank_exchange_bytes) return {};
   return json_value::parse(text, nullptr, false);
 }
@@ -79,16 +83,12 @@ ELASTIC_DECL assigned_ranks parse_assigned_ranks(const std::string& text) {
   return {ranks[0], ranks[1], ranks[2], ranks[3]};
 }
 
-inline constexpr const char* role_info_key = "torchelastic/role_info/";
-inline constexpr const char* assigned_ranks_key = "torchelastic/assigned_ranks/";
-
 /// Tells each node its ranks.
 inline task<void> tell_ranks(std::shared_ptr<store> agents, std::vector<assigned_ranks> assigned) {
   std::vector<std::pair<std::string, std::string>> answers;
   for (const assigned_ranks& ranks : assigned) {
     answers.emplace_back(assigned_ranks_key + std::to_string(answers.size()),
-                         fmt::format("[{}, {}, {}, {}]", ranks.base_rank, ranks.world_size,
-                                     ranks.base_role_rank, ranks.role_world_size));
+                         assigned_ranks_text(ranks));
   }
   co_await agents->multi_set(std::move(answers));
 }

@@ -28,6 +28,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <numeric>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -65,6 +66,7 @@ ELASTIC_DECL job_context make_job_context(const worker_spec& spec, const rendezv
   job.restart_count = restart_count;
   job.max_restarts = spec.max_restarts;
   job.old_nccl_name = round.dialect == agent_dialect::gather;
+  if (spec.on_failure == on_failure::replace) job.epoch = round.round;
   return job;
 }
 
@@ -104,6 +106,7 @@ ELASTIC_DECL worker_group::worker_group(completed, asio::any_io_executor strand,
       outcome_known_(strand),
       time_(services.time),
       channels_(strand, channel_options(services)),
+      survivors_(strand, channels_, survivor_options(services)),
       hooks_(strand, spec_.hang_hook, hook_services(services)),
       processes_(strand, process_services(services)) {
   if (!tails_) return;
@@ -128,22 +131,129 @@ ELASTIC_DECL task<void> worker_group::start(rendezvous_round round, assigned_ran
   co_await detail::make_room_for_descriptors(time_, needed);
   co_await make_directories(restart_count);
   const job_context job = make_job_context(spec_, round, std::move(run_id), restart_count);
-  attempt_ = attempt();
-  attempt_.base_rank = ranks.base_rank;
-  attempt_.round = round.round;
-  attempt_.restart_count = restart_count;
-  attempt_.started = time_->wall_now();
-  attempt_.oom_kills = detail::count_oom_kills();
-  attempt_.watch = detail::worker_watch(spec_.watch_interval);
-  attempt_.steps.resize(static_cast<std::size_t>(spec_.nproc_per_node));
-  attempt_.files.resize(static_cast<std::size_t>(spec_.nproc_per_node));
+  attempt_ = new_attempt(round, ranks, restart_count);
   outcome_known_.reset();
   channels_.open(spec_.nproc_per_node);
+  survivors_.begin(round.round, attempt_.workers.size(), false);
+  std::vector<std::size_t> slots(attempt_.workers.size());
+  std::iota(slots.begin(), slots.end(), std::size_t{0});
   stop_plan at_once;
   at_once.signal = SIGKILL;
-  co_await with_rollback(start_all(worker_identities(spec_, round, ranks), job), stop(at_once));
+  co_await with_rollback(
+      start_some(worker_identities(spec_, round, ranks), std::move(slots), job), stop(at_once));
   attempt_.state = worker_state::healthy;
   update_state();
+}
+
+ELASTIC_DECL auto worker_group::new_attempt(const rendezvous_round& round,
+                                            const assigned_ranks& ranks, int restart_count) const
+    -> attempt {
+  const auto workers = static_cast<std::size_t>(spec_.nproc_per_node);
+  attempt next;
+  next.base_rank = ranks.base_rank;
+  next.round = round.round;
+  next.restart_count = restart_count;
+  next.started = time_->wall_now();
+  next.oom_kills = detail::count_oom_kills();
+  next.watch = detail::worker_watch(spec_.watch_interval);
+  next.workers.resize(workers);
+  if (spec_.function) next.sheets.resize(workers);
+  next.steps.resize(workers);
+  next.files.resize(workers);
+  return next;
+}
+
+// ---- epochs -------------------------------------------------------------------------------------
+
+ELASTIC_DECL task<std::string> worker_group::leave_epoch(bool is_pause, duration most) & {
+  co_await finish_hooks(std::min(most, spec_.rejoin_timeout));
+  if (attempt_.stop_signal) {
+    co_return attempt_.obstacle.empty() ? "the workers were told to end" : attempt_.obstacle;
+  }
+  const std::string obstacle = co_await survivors_.leave(is_pause, most);
+  if (!obstacle.empty()) co_return obstacle;
+  // Those that are killed now have not got far enough to stay.
+  attempt_.stop_signal = SIGKILL;
+  for (std::size_t slot = 0; slot < attempt_.workers.size(); ++slot) {
+    if (!survivors_.is_ready(slot)) co_await processes_.clear(slot);
+  }
+  co_await read_leftovers();
+  co_return std::string();
+}
+
+ELASTIC_DECL auto worker_group::begin_with_stayers(attempt next) -> std::vector<std::size_t> {
+  std::vector<std::size_t> others;
+  for (std::size_t slot = 0; slot < next.workers.size(); ++slot) {
+    if (!survivors_.is_ready(slot)) {
+      others.push_back(slot);
+      continue;
+    }
+    next.workers[slot] = std::move(attempt_.workers.at(slot));
+    next.steps[slot] = attempt_.steps.at(slot);
+    next.files[slot] = std::move(attempt_.files.at(slot));
+    if (spec_.function) next.sheets[slot] = std::move(attempt_.sheets.at(slot));
+  }
+  attempt_ = std::move(next);
+  return others;
+}
+
+ELASTIC_DECL task<void> worker_group::rejoin(rendezvous_round round, assigned_ranks ranks,
+                                             std::string run_id, int restart_count) & {
+  const job_context job = make_job_context(spec_, round, std::move(run_id), restart_count);
+  const std::vector<worker_identity> identities = worker_identities(spec_, round, ranks);
+  std::vector<std::size_t> others = begin_with_stayers(new_attempt(round, ranks, restart_count));
+  outcome_known_.reset();
+  if (!channels_.is_open()) channels_.open(spec_.nproc_per_node);
+  survivors_.begin(round.round, attempt_.workers.size(), true);
+  tell_stayers(identities, job);
+  for (const std::size_t slot : others) co_await processes_.clear(slot);
+  co_await make_directories(restart_count, others);
+  stop_plan at_once;
+  at_once.signal = SIGKILL;
+  co_await with_rollback(start_some(identities, std::move(others), job), stop(at_once));
+  attempt_.state = worker_state::healthy;
+  update_state();
+}
+
+ELASTIC_DECL environment_map worker_group::news_for(const worker_identity& identity,
+                                                    const job_context& job) const {
+  const environment_map all = environment_from(environment_of(identity, job, ""));
+  environment_map names = environment_from(worker_environment({}, identity, job, ""));
+  // It goes on in the files that it has.
+  names.erase("TORCHELASTIC_ERROR_FILE");
+  for (const auto& [name, value] : spec_.env) names[name] = value;
+  for (auto& [name, value] : names) value = find_variable(all, name).value_or("");
+  return names;
+}
+
+ELASTIC_DECL void worker_group::tell_stayers(const std::vector<worker_identity>& identities,
+                                             const job_context& job) {
+  for (std::size_t slot = 0; slot < identities.size(); ++slot) {
+    if (!survivors_.is_ready(slot)) continue;
+    control_messages::rejoin message;
+    message.epoch = attempt_.round;
+    message.environment = news_for(identities[slot], job);
+    std::string problem = "it has lost its control channel";
+    attempt_.workers[slot].identity = identities[slot];
+    attempt_.workers[slot].has_stayed = true;
+    try {
+      if (survivors_.rejoin(slot, identities[slot].rank, message)) continue;
+    } catch (const error& failure) {
+      problem = failure.what();
+    }
+    // Its end is the end of this epoch.
+    log_.error("rank {} cannot be told of epoch {} and is killed: {}", identities[slot].rank,
+               attempt_.round, problem);
+    processes_.signal(slot, SIGKILL);
+  }
+}
+
+ELASTIC_DECL task<void> worker_group::answer_questions() & {
+  if (!survivors_.is_on()) {
+    co_await wait_for_outcome();
+    co_return;
+  }
+  co_await survivors_.answer();
 }
 
 ELASTIC_DECL task<void> worker_group::wait_for_outcome() & {
@@ -378,6 +488,20 @@ ELASTIC_DECL detail::worker_channels_options worker_group::channel_options(
     update_state();
   };
   events.owner_of = [this](pid_t pid) { return owner_of(pid); };
+  events.epoch = [this](int local_rank, const detail::worker_message& message) {
+    survivors_.take(local_rank, message);
+  };
+  return parts;
+}
+
+ELASTIC_DECL detail::survivors_options worker_group::survivor_options(
+    const agent_services& services) {
+  detail::survivors_options parts;
+  parts.is_on = spec_.on_failure == on_failure::replace;
+  parts.timeout = spec_.rejoin_timeout;
+  parts.time = services.time;
+  parts.log = services.log;
+  parts.kill = [this](std::size_t slot) { processes_.signal(slot, SIGKILL); };
   return parts;
 }
 
@@ -478,10 +602,9 @@ ELASTIC_DECL void worker_group::announce_stop(const stop_plan& plan) {
   channels_.announce_stop(plan.grace);
 }
 
-ELASTIC_DECL task<void> worker_group::start_all(std::vector<worker_identity> identities,
-                                                const job_context& job) {
-  attempt_.workers.resize(identities.size());
-  if (spec_.function) attempt_.sheets.resize(identities.size());
+ELASTIC_DECL task<void> worker_group::start_some(std::vector<worker_identity> identities,
+                                                 std::vector<std::size_t> slots,
+                                                 const job_context& job) {
   std::vector<worker_output> outputs = logs_->plan({spec_, identities, layout_, host_name()});
   if (outputs.size() != identities.size()) {
     throw error(errc::invalid_argument,
@@ -490,8 +613,8 @@ ELASTIC_DECL task<void> worker_group::start_all(std::vector<worker_identity> ide
   }
   warn_of_discarded_output(outputs);
   std::vector<task<void>> starts;
-  for (std::size_t i = 0; i < identities.size(); ++i) {
-    starts.push_back(start_worker(std::move(identities[i]), job, std::move(outputs[i])));
+  for (const std::size_t slot : slots) {
+    starts.push_back(start_worker(std::move(identities[slot]), job, std::move(outputs[slot])));
   }
   co_await when_all(std::move(starts));
 }
@@ -581,6 +704,7 @@ ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity, con
   process.err = std::move(output.err);
   attempt_.workers.at(slot).error_file = error_file;
   attempt_.workers.at(slot).identity = identity;
+  survivors_.started(slot, identity.rank);
   co_await processes_.start(slot, process);
   attempt_.workers.at(slot).pid = processes_.pid(slot);
   if (!attempt_.workers.at(slot).end) channels_.started(identity.local_rank);
@@ -627,6 +751,7 @@ ELASTIC_DECL void worker_group::note(const process_end& end) {
   worker& entry = attempt_.workers.at(end.index);
   entry.end = end;
   channels_.ended(static_cast<int>(end.index));
+  survivors_.ended(end.index, end.status.success());
   attempt_.ended.push_back(end.index);
   entry.stopped_by_agent = end.was_stopped && attempt_.stop_signal && entry.hung.empty() &&
                            detail::is_due_to_stop(end.status, *attempt_.stop_signal);
@@ -703,6 +828,9 @@ ELASTIC_DECL void worker_group::update_state() {
 
 ELASTIC_DECL void worker_group::begin_stop_on_failure() {
   if (!on_failure_) return;
+  attempt_.obstacle = survivors_.obstacle();
+  const bool ends_all = attempt_.bad_node || attempt_.no_restart;
+  if (!ends_all && attempt_.obstacle.empty()) return;
   attempt_.stop_signal = on_failure_->signal;
   announce_stop(*on_failure_);
   processes_.begin_stop(*on_failure_);
@@ -740,13 +868,28 @@ ELASTIC_DECL worker_failure worker_group::describe(const worker& failed,
 }
 
 ELASTIC_DECL task<void> worker_group::make_directories(int restart_count) {
+  return change_layout([restart_count, count = spec_.nproc_per_node](log_layout& layout) {
+    layout.start_attempt(restart_count, count);
+  });
+}
+
+ELASTIC_DECL task<void> worker_group::make_directories(int restart_count,
+                                                       std::vector<std::size_t> slots) {
+  return change_layout([restart_count, slots = std::move(slots),
+                        epoch = attempt_.round](log_layout& layout) {
+    for (const std::size_t slot : slots) {
+      layout.add_worker(restart_count, static_cast<int>(slot), epoch);
+    }
+  });
+}
+
+ELASTIC_DECL task<void> worker_group::change_layout(std::function<void(log_layout&)> change) {
   if (!layout_.may_hang()) {
-    layout_.start_attempt(restart_count, spec_.nproc_per_node);
+    change(layout_);
     co_return;
   }
-  std::function<log_layout()> work = [layout = layout_, restart_count,
-                                      count = spec_.nproc_per_node]() mutable {
-    layout.start_attempt(restart_count, count);
+  std::function<log_layout()> work = [layout = layout_, change = std::move(change)]() mutable {
+    change(layout);
     return layout;
   };
   log_layout made = co_await detail::run_blocking<log_layout>(std::move(work));

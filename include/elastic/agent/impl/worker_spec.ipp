@@ -44,6 +44,10 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
   demand(spec.max_restarts >= 0,
          fmt::format("max_restarts is {}: 0 or more is allowed", spec.max_restarts));
   validate(spec.restart);
+  demand(spec.rejoin_timeout > duration::zero(), "rejoin_timeout must be over 0");
+  demand(spec.on_failure == on_failure::restart || !spec.virtual_local_rank,
+         "on_failure replace and virtual_local_rank exclude each other: workers of the same local "
+         "rank cannot be told apart on the control channel");
   validate(spec.logs, spec.nproc_per_node, spec.log_dir != "/dev/null");
   detail::line_template{spec.log_line_prefix_template};
   demand(spec.shutdown_timeout >= duration::zero(), "shutdown_timeout must not be negative");

@@ -57,6 +57,9 @@ inline void set_job_variables(environment_map& variables, const job_context& job
   variables["TORCHELASTIC_USE_AGENT_STORE"] = job.use_agent_store ? "True" : "False";
   if (job.old_nccl_name) variables.emplace("NCCL_ASYNC_ERROR_HANDLING", "1");
   variables.emplace("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
+  if (!job.epoch) return;
+  variables["ELASTIC_EPOCH"] = std::to_string(*job.epoch);
+  variables["ELASTIC_ON_FAILURE"] = "replace";
 }
 
 inline void set_identity_variables(environment_map& variables, const worker_identity& worker) {

@@ -40,6 +40,9 @@ class worker_channels {
   /// is said in the log, and there is none then. The one before must be closed.
   ELASTIC_DECL void open(int workers);
 
+  /// Whether a channel was opened and not closed since.
+  bool is_open() const { return state_ && !state_->is_closing(); }
+
   /// What workers are to have in their environment; an empty value: the variable is to be removed.
   ELASTIC_DECL std::vector<std::pair<std::string, std::string>> environment() const;
 
@@ -67,6 +70,9 @@ class worker_channels {
   bool tell_survivor(int local_rank, const agent_message& message) {
     return state_ && state_->send_survivor(local_rank, message);
   }
+
+  /// Reads what workers have said already.
+  ELASTIC_DECL void catch_up();
 
   /// Nothing is expected of that worker until `started` is called again.
   ELASTIC_DECL void rests(int local_rank);

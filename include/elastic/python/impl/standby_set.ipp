@@ -182,10 +182,14 @@ ELASTIC_DECL task<detail::standby_message> standby_set::first_message(
   throw error(errc::timed_out, "it said nothing in time");
 }
 
-ELASTIC_DECL void standby_set::begin_attempt() {
+ELASTIC_DECL void standby_set::begin_replacement() {
   ++attempt_;
   starts_ = worker_starts();
   plan_.begin_attempt();
+}
+
+ELASTIC_DECL void standby_set::begin_attempt() {
+  begin_replacement();
   for (auto& [key, entry] : slots_) entry.is_used = false;
 }
 

@@ -19,6 +19,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -165,7 +166,61 @@ ELASTIC_DECL void worker_channel::not_saved(const control_messages::checkpoint& 
   say(message);
 }
 
+ELASTIC_DECL void worker_channel::survive() { say(detail::worker_messages::survive()); }
+
+ELASTIC_DECL bool worker_channel::is_change(std::int64_t epoch, std::string reason) {
+  detail::worker_messages::ask question;
+  question.epoch = epoch;
+  question.reason = std::move(reason);
+  say(question);
+  while (auto message = await_message()) {
+    const auto* change = std::get_if<control_messages::change>(&*message);
+    if (change != nullptr && change->epoch == epoch) return true;
+    const auto* no_change = std::get_if<control_messages::no_change>(&*message);
+    if (no_change != nullptr && no_change->epoch == epoch) return false;
+    kept_.push_back(std::move(*message));
+  }
+  return false;
+}
+
+ELASTIC_DECL new_epoch worker_channel::rejoin(std::int64_t epoch) {
+  say(detail::worker_messages::ready{epoch});
+  while (auto message = await_message()) {
+    if (auto* next = std::get_if<control_messages::rejoin>(&*message)) {
+      new_epoch begun;
+      begun.number = next->epoch;
+      begun.variables = environment_from(environ);
+      for (auto& [name, value] : next->environment) begun.variables[name] = std::move(value);
+      return begun;
+    }
+    // A change of the epoch that was left has come true.
+    if (!std::holds_alternative<control_messages::change>(*message)) {
+      kept_.push_back(std::move(*message));
+    }
+  }
+  throw error(errc::connection_failed,
+              fmt::format("epoch {} has no successor: there is no agent", epoch));
+}
+
+ELASTIC_DECL void worker_channel::finished(std::int64_t epoch) {
+  say(detail::worker_messages::finished{epoch});
+}
+
+ELASTIC_DECL std::optional<agent_message> worker_channel::await_message() {
+  for (;;) {
+    if (auto message = next_message()) return message;
+    if (!is_open_) return std::nullopt;
+    pollfd ready{socket_, POLLIN, 0};
+    if (::poll(&ready, 1, -1) > 0) receive();
+  }
+}
+
 ELASTIC_DECL std::optional<agent_message> worker_channel::wait(std::chrono::milliseconds longest) {
+  if (!kept_.empty()) {
+    agent_message message = std::move(kept_.front());
+    kept_.pop_front();
+    return message;
+  }
   const system_time clock;
   const time_point deadline = clock.now() + longest;
   while (is_open_) {

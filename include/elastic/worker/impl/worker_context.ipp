@@ -11,6 +11,7 @@
 
 #include <charconv>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <system_error>
 
@@ -28,10 +29,11 @@ inline const std::string& promised_variable(const environment_map& variables,
               fmt::format("{} is not set: a worker is started by elasticrun or torchrun", name));
 }
 
-inline int promised_number(const environment_map& variables, std::string_view name, int lowest,
-                           int highest) {
+template <class Number>
+Number promised_number(const environment_map& variables, std::string_view name, Number lowest,
+                       Number highest) {
   const std::string& text = promised_variable(variables, name);
-  int value = 0;
+  Number value = 0;
   const char* end = text.data() + text.size();
   const auto [stop, failure] = std::from_chars(text.data(), end, value);
   if (failure == std::errc() && stop == end && value >= lowest && value <= highest) return value;
@@ -71,6 +73,11 @@ ELASTIC_DECL worker_context worker_context_from(const environment_map& variables
       detail::promised_number(variables, "TORCHELASTIC_MAX_RESTARTS", 0, most_restarts);
   context.restart_count =
       detail::promised_number(variables, "TORCHELASTIC_RESTART_COUNT", 0, most_restarts);
+  if (find_variable(variables, "ELASTIC_ON_FAILURE") == "replace") {
+    constexpr std::int64_t last_epoch = std::numeric_limits<std::int64_t>::max();
+    context.epoch =
+        detail::promised_number<std::int64_t>(variables, "ELASTIC_EPOCH", 0, last_epoch);
+  }
   context.error_file = find_variable(variables, "TORCHELASTIC_ERROR_FILE").value_or("");
   return context;
 }

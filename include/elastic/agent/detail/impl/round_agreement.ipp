@@ -32,16 +32,31 @@ ELASTIC_DECL void check_round(const rendezvous_round& round, const std::string& 
   demand(round.restarts >= 0, fmt::format("with {} restarts", round.restarts));
 }
 
+inline task<round_agreement> agree_on_ranks(rendezvous_round round, role_info mine,
+                                            std::optional<node_epoch> self) {
+  round_agreement agreement;
+  agreement.master = round.master;
+  if (self) {
+    task<epoch_agreement> exchange = exchange_epoch(round, std::move(mine), std::move(*self));
+    agreement.epoch = co_await std::move(exchange);
+    agreement.ranks = agreement.epoch->ranks;
+  } else {
+    agreement.ranks = co_await exchange_ranks(round.agents, std::move(mine), round.group_rank,
+                                              round.group_world_size, round.dialect);
+  }
+  co_return agreement;
+}
+
 /// None: not all have told in time.
 inline task<std::optional<round_agreement>> agree_until(std::shared_ptr<time_source> time,
                                                         time_point deadline, rendezvous_round round,
-                                                        role_info mine) {
-  task<assigned_ranks> exchange =
-      exchange_ranks(round.agents, mine, round.group_rank, round.group_world_size, round.dialect);
-  const std::optional<assigned_ranks> ranks =
+                                                        role_info mine,
+                                                        std::optional<node_epoch> self) {
+  task<round_agreement> exchange = agree_on_ranks(round, mine, std::move(self));
+  std::optional<round_agreement> agreed =
       co_await with_deadline(*time, deadline, std::move(exchange));
-  if (!ranks) co_return std::nullopt;
-  round_agreement agreement{*ranks, round.master};
+  if (!agreed) co_return std::nullopt;
+  round_agreement agreement = std::move(*agreed);
   if (round.dialect != agent_dialect::gather) co_return agreement;
   task<master_endpoint> agreeing = agree_on_master(round.agents, round.master, round.group_rank);
   const std::optional<master_endpoint> master =
@@ -52,9 +67,11 @@ inline task<std::optional<round_agreement>> agree_until(std::shared_ptr<time_sou
 }
 
 inline task<round_agreement> agree_in_time(std::shared_ptr<time_source> time,
-                                           rendezvous_round round, role_info mine) {
+                                           rendezvous_round round, role_info mine,
+                                           std::optional<node_epoch> self) {
   const time_point deadline = deadline_after(time->now(), round.exchange_timeout);
-  task<std::optional<round_agreement>> agreeing = agree_until(time, deadline, round, mine);
+  task<std::optional<round_agreement>> agreeing =
+      agree_until(time, deadline, round, mine, std::move(self));
   const std::optional<round_agreement> agreement = co_await std::move(agreeing);
   if (agreement) co_return *agreement;
   throw error(errc::rendezvous_timeout,
@@ -64,12 +81,13 @@ inline task<round_agreement> agree_in_time(std::shared_ptr<time_source> time,
 }
 
 ELASTIC_DECL task<round_agreement> agree_on_round(std::shared_ptr<time_source> time,
-                                                  rendezvous_round round, role_info mine) {
+                                                  rendezvous_round round, role_info mine,
+                                                  std::optional<node_epoch> self) {
   constexpr int tries = 2;
   std::exception_ptr failure;
   for (int failures = 0; failures < tries; ++failures) {
     try {
-      task<round_agreement> agreeing = agree_in_time(time, round, mine);
+      task<round_agreement> agreeing = agree_in_time(time, round, mine, self);
       co_return co_await std::move(agreeing);
     } catch (const error& thrown) {
       if (thrown.code() != errc::connection_failed) throw;

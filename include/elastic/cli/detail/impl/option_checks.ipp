@@ -148,6 +148,18 @@ inline void check_node_check(const given_options& options, const worker_spec& wo
   refuse_options(fmt::format("{} is for --node-check alone", timeout->source));
 }
 
+inline void check_replacement(const given_options& options, const worker_spec& workers) {
+  const auto timeout = options.find("--rejoin-timeout");
+  if (workers.on_failure == on_failure::restart) {
+    if (timeout) {
+      refuse_options(fmt::format("{} is for --on-failure replace alone", timeout->source));
+    }
+    return;
+  }
+  if (!timeout || workers.rejoin_timeout > duration::zero()) return;
+  refuse_value(*timeout, "more than 0 is allowed");
+}
+
 inline void check_standby(const given_options& options, const option_target& target) {
   if (target.config.keeps_standbys) {
     if (!target.no_python || target.run_path) return;
@@ -164,6 +176,7 @@ ELASTIC_DECL void check_workers(const given_options& options, const launch_confi
   validate(config.workers.restart);
   check_signals(options, config.signals);
   check_node_check(options, config.workers);
+  check_replacement(options, config.workers);
 }
 
 inline void check_ranks(const given_options& options, const worker_spec& workers) {

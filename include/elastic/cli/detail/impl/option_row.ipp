@@ -299,6 +299,22 @@ inline std::vector<option_row> make_option_rows() {
        .help = "How long after the workers' start they are made, one after the other.",
        .type = seconds_type(in_config(&program_config::standby, &warm_standby::delay)),
        .is_own = true},
+      {.names = "--on-failure",
+       .value = "restart|replace",
+       .heading = heading_failure,
+       .help = "What becomes of the other workers if one fails, or a node comes or goes: all start "
+               "again, or those that can rejoin (elasticrun.survive) keep their processes.",
+       .type = choice_type<on_failure>(
+           {{"restart", on_failure::restart}, {"replace", on_failure::replace}},
+           in_job(&launch_config::workers, &worker_spec::on_failure)),
+       .is_own = true},
+      {.names = "--rejoin-timeout",
+       .value = "SECONDS",
+       .heading = heading_failure,
+       .help = "With --on-failure replace, how long a worker may take to leave its epoch. After "
+               "that all workers start again.",
+       .type = seconds_type(in_job(&launch_config::workers, &worker_spec::rejoin_timeout)),
+       .is_own = true},
       {.names = "--shutdown-timeout",
        .value = "SECONDS",
        .heading = heading_failure,

@@ -245,8 +245,15 @@ ELASTIC_DECL std::string to_line(const worker_message& message) {
 
 ELASTIC_DECL std::string to_line(const agent_message& message) {
   const std::string line = message_text(message, agent_message_kinds) + '\n';
-  const bool is_rejoin = std::holds_alternative<control_messages::rejoin>(message);
-  if (!is_rejoin || line.size() <= limits::control_line_bytes) return line;
+  const auto* const rejoin = std::get_if<control_messages::rejoin>(&message);
+  if (rejoin == nullptr) return line;
+  for (const auto& [name, value] : rejoin->environment) {
+    if (value.size() <= limits::control_value_bytes) continue;
+    throw error(errc::invalid_argument,
+                fmt::format("{} has {} bytes; at most {} are allowed in a rejoin message", name,
+                            value.size(), limits::control_value_bytes));
+  }
+  if (line.size() <= limits::control_line_bytes) return line;
   throw error(errc::invalid_argument,
               fmt::format("the environment of a rejoin message takes a line of {} bytes; at most "
                           "{} are allowed",

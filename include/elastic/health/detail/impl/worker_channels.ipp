@@ -43,6 +43,13 @@ ELASTIC_DECL void worker_channels::ended(int local_rank) {
   if (state_) state_->ended(local_rank);
 }
 
+ELASTIC_DECL void worker_channels::catch_up() {
+  if (!is_open()) return;
+  for (std::size_t rank = 0; rank < state_->places.size(); ++rank) {
+    state_->drain_input(static_cast<int>(rank));
+  }
+}
+
 ELASTIC_DECL void worker_channels::rests(int local_rank) {
   if (state_) state_->places.at(static_cast<std::size_t>(local_rank)).liveness.end();
 }

@@ -17,7 +17,8 @@ namespace elastic::detail {
 /// Variables that name an attempt.
 inline bool is_of_attempt(std::string_view name) {
   constexpr std::string_view names[] = {"MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT",
-                                        "TORCHELASTIC_ERROR_FILE", "ELASTIC_CONTROL"};
+                                        "TORCHELASTIC_ERROR_FILE", "ELASTIC_CONTROL",
+                                        "ELASTIC_EPOCH"};
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 

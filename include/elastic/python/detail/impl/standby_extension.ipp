@@ -61,6 +61,11 @@ ELASTIC_DECL void standby_extension::begin_attempt() {
   standbys_->begin_attempt();
 }
 
+ELASTIC_DECL void standby_extension::begin_replacement() {
+  has_begun_ = true;
+  standbys_->begin_replacement();
+}
+
 ELASTIC_DECL std::optional<worker_starts> standby_extension::starts() const {
   return standbys_->starts();
 }

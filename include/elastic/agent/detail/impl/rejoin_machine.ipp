@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/detail/rejoin_machine.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <tuple>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+ELASTIC_DECL bool can_stay(const survivor_facts& worker) {
+  return worker.runs && worker.has_said && !worker.has_finished;
+}
+
+ELASTIC_DECL std::string obstacle_to(const epoch_end& end) {
+  if (end.is_pause) return "the job pauses";
+  for (const survivor_facts& worker : end.workers) {
+    if (worker.has_finished) return fmt::format("rank {} has finished its work", worker.rank);
+  }
+  for (const survivor_facts& worker : end.workers) {
+    if (!worker.has_said && !end.had_survivors) {
+      return fmt::format("rank {} has not said that it can rejoin", worker.rank);
+    }
+  }
+  return {};
+}
+
+ELASTIC_DECL rejoin_step decide_rejoin(const epoch_end& end) {
+  using action = rejoin_step::action;
+  std::string obstacle = obstacle_to(end);
+  if (!obstacle.empty()) return {action::restart_all, std::move(obstacle)};
+  for (const survivor_facts& worker : end.workers) {
+    if (!can_stay(worker) || (worker.is_ready && worker.has_channel)) continue;
+    // The connection of a worker that ends is often gone before its end is seen.
+    if (!end.is_overdue) return {action::wait, fmt::format("rank {} leaves", worker.rank)};
+    return {action::restart_all,
+            fmt::format("rank {} {}", worker.rank,
+                        worker.has_channel ? "did not leave its epoch in time"
+                                           : "has lost its control channel")};
+  }
+  return {action::meet, "every worker has left the epoch"};
+}
+
+ELASTIC_DECL ask_answer decide_ask(bool round_ends, std::optional<int> has_finished,
+                                   bool is_overdue) {
+  if (has_finished) return ask_answer::no_change;
+  if (round_ends) return ask_answer::change;
+  return is_overdue ? ask_answer::no_change : ask_answer::wait;
+}
+
+ELASTIC_DECL std::vector<int> keep_places(const std::vector<node_epoch>& nodes) {
+  const auto count = static_cast<int>(nodes.size());
+  std::vector<std::size_t> order(nodes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  // Of two nodes that name the same rank, the one of the newer epoch has it.
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t left, std::size_t right) {
+    const node_epoch& one = nodes[left];
+    const node_epoch& other = nodes[right];
+    return std::tie(other.term, other.round, one.place) <
+           std::tie(one.term, one.round, other.place);
+  });
+  std::vector<int> places(nodes.size(), -1);
+  std::vector<bool> is_taken(nodes.size());
+  const auto take = [&](std::size_t node, int place) {
+    places[node] = place;
+    is_taken[static_cast<std::size_t>(place)] = true;
+  };
+  for (const std::size_t node : order) {
+    const int place = nodes[node].place;
+    if (place < 0 || place >= count || is_taken[static_cast<std::size_t>(place)]) continue;
+    take(node, place);
+  }
+  const auto next_free = [&] {
+    return static_cast<int>(std::find(is_taken.begin(), is_taken.end(), false) - is_taken.begin());
+  };
+  // Those that were in the job come before newcomers.
+  for (const bool is_newcomer : {false, true}) {
+    for (const std::size_t node : order) {
+      if (places[node] < 0 && (nodes[node].place < 0) == is_newcomer) take(node, next_free());
+    }
+  }
+  return places;
+}
+
+ELASTIC_DECL epoch_plan plan_epoch(const std::vector<node_epoch>& nodes, bool may_move) {
+  epoch_plan plan;
+  plan.places.resize(nodes.size());
+  std::iota(plan.places.begin(), plan.places.end(), 0);
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    if (nodes[node].replaces) continue;
+    plan.reason = fmt::format(
+        "node {} of the round does not replace ranks: it is one of torchrun, or one without "
+        "--on-failure replace",
+        node);
+    return plan;
+  }
+  plan.is_possible = true;
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    if (nodes[node].obstacle.empty()) continue;
+    plan.reason = nodes[node].obstacle;
+    return plan;
+  }
+  plan.keeps_survivors = std::any_of(nodes.begin(), nodes.end(),
+                                     [](const node_epoch& node) { return node.survivors > 0; });
+  if (plan.keeps_survivors && may_move) plan.places = keep_places(nodes);
+  const bool had_epoch = std::any_of(nodes.begin(), nodes.end(),
+                                     [](const node_epoch& node) { return node.round >= 0; });
+  if (!plan.keeps_survivors && had_epoch) plan.reason = "no worker is left of the last epoch";
+  return plan;
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/detail/rejoin_machine.hpp>
+#include <elastic/base/asio.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/base/event_flag.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/health/agent_message.hpp>
+#include <elastic/health/detail/control_message.hpp>
+#include <elastic/health/detail/worker_channels.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace elastic::detail {
+
+struct survivors_options {
+  /// False: no worker outlives its epoch, and nothing here does anything.
+  bool is_on = false;
+  /// How long a worker may take to leave its epoch, and the agent to answer a question.
+  duration timeout{};
+  std::shared_ptr<time_source> time;
+  logger log;
+  /// Ends a worker that has left an epoch of the others.
+  std::function<void(std::size_t slot)> kill;
+};
+
+/// The workers of this node that can outlive an epoch: what they have said, and the conversation in
+/// which they leave one epoch and join the next. `rejoin_machine` decides.
+///
+/// Thread-safety: one strand at a time, that of the channels.
+class survivors {
+ public:
+  /// `channels` must outlive this.
+  ELASTIC_DECL survivors(asio::any_io_executor strand, worker_channels& channels,
+                         survivors_options options);
+
+  bool is_on() const { return options_.is_on; }
+
+  // ---- what happens -----------------------------------------------------------------------------
+
+  /// An epoch begins for those that run, and for those of which `started` tells next.
+  ELASTIC_DECL void begin(std::int64_t epoch, std::size_t workers, bool has_survivors);
+  ELASTIC_DECL void started(std::size_t slot, int rank);
+  ELASTIC_DECL void ended(std::size_t slot, bool succeeded);
+  ELASTIC_DECL void take(int local_rank, const worker_message& message);
+
+  // ---- what is known ----------------------------------------------------------------------------
+
+  /// Why all workers of the job have to start again if one fails now; empty: as far as this node
+  /// knows, the others can stay.
+  ELASTIC_DECL std::string obstacle() const;
+
+  /// Whether a worker waits for the next epoch.
+  bool is_ready(std::size_t slot) const { return slot < places_.size() && places_[slot].is_ready; }
+
+  /// How many wait.
+  ELASTIC_DECL int ready() const;
+
+  /// Whether every worker that runs waits, so that none is in an epoch.
+  ELASTIC_DECL bool are_apart() const;
+
+  // ---- the conversation -------------------------------------------------------------------------
+
+  /// While the epoch goes on: answers workers that ask whether it has ended, as late as it may.
+  ///
+  /// Cancellation: all types; nothing else ends it.
+  ELASTIC_DECL task<void> answer() &;
+
+  /// The epoch ends: has every worker that can stay leave it, within the time-out and `most`.
+  ///
+  /// Result: why all workers have to start again; empty: those that are ready can stay.
+  /// Cancellation: all types; some may have left.
+  ELASTIC_DECL task<std::string> leave(bool is_pause, duration most) &;
+
+  /// A worker that is ready takes part in the epoch that has begun.
+  /// Result: false if it cannot be told.
+  /// Errors: those of `to_line`.
+  ELASTIC_DECL bool rejoin(std::size_t slot, int rank, const control_messages::rejoin& message);
+
+ private:
+  struct place : survivor_facts {
+    bool is_told = false;
+    /// Since when the epoch has kept it waiting: it has asked, or has left by itself.
+    std::optional<time_point> waits_since;
+  };
+
+  ELASTIC_DECL epoch_end facts() const;
+  ELASTIC_DECL std::optional<int> finished_rank() const;
+  ELASTIC_DECL void take(place& entry, const worker_messages::survive&);
+  ELASTIC_DECL void take(place& entry, const worker_messages::ask& message);
+  ELASTIC_DECL void take(place& entry, const worker_messages::ready& message);
+  ELASTIC_DECL void take(place& entry, const worker_messages::finished& message);
+  template <class Message>
+  void take(place&, const Message&) {}
+  ELASTIC_DECL void tell(std::size_t slot, const agent_message& message);
+  ELASTIC_DECL void tell_change(duration within);
+  // Result: when to look again.
+  ELASTIC_DECL time_point answer_due(time_point now);
+
+  worker_channels& channels_;
+  survivors_options options_;
+  event_flag changed_;
+  std::int64_t epoch_ = 0;
+  bool has_survivors_ = false;
+  std::vector<place> places_;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/agent/detail/impl/survivors.ipp>
+#endif

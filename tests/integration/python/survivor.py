@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+"""A worker that outlives epochs, with nothing but the protocol of docs/control_channel.md.
+
+It prints a line for each epoch, and works until it gets a signal or the file named by FINISH is
+there. Arguments such as deaf:1 say what the worker of a rank does wrong:
+
+mute      never says survive
+deaf      does not leave an epoch
+dies      kills itself when an epoch ends
+fails     ends at once, if it was started for a later epoch
+finishes  says that its work is done, and stays
+At SIGUSR1 a worker asks whether its epoch has ended.
+"""
+
+import json
+import os
+import select
+import signal
+import socket
+import sys
+
+FAULTS = dict(argument.split(":") for argument in sys.argv[1:])
+
+
+def is_faulty(fault):
+    return FAULTS.get(fault) == os.environ["RANK"]
+
+
+class Channel:
+    def __init__(self):
+        address = os.environ["ELASTIC_CONTROL"]
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.socket.connect("\0" + address[1:])
+        self.held = b""
+        self.say(kind="hello", version=1, local_rank=int(os.environ["LOCAL_RANK"]))
+
+    def say(self, **fields):
+        self.socket.sendall(json.dumps(fields).encode() + b"\n")
+
+    def hear(self):
+        """The next message; None if none came for a while."""
+        if b"\n" not in self.held:
+            if not select.select([self.socket], [], [], 0.02)[0]:
+                return None
+            piece = self.socket.recv(4096)
+            if not piece:
+                sys.exit(4)
+            self.held += piece
+            if b"\n" not in self.held:
+                return None
+        line, self.held = self.held.split(b"\n", 1)
+        return json.loads(line)
+
+
+def show_epoch():
+    # The store of the epoch is there.
+    master = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+    socket.create_connection(master, timeout=20).close()
+    values = [os.environ[name] for name in
+              ("ELASTIC_EPOCH", "RANK", "WORLD_SIZE", "GROUP_RANK", "TORCHELASTIC_RESTART_COUNT")]
+    print("epoch {} rank {}/{} node {} restarts {} pid {}".format(*values, os.getpid()), flush=True)
+
+
+def work(channel):
+    """Until this epoch ends, or the job."""
+    questions = []
+    signal.signal(signal.SIGUSR1, lambda number, frame: questions.append(number))
+    while True:
+        epoch = int(os.environ["ELASTIC_EPOCH"])
+        if os.path.exists(os.environ.get("FINISH", "/nowhere")):
+            channel.say(kind="finished", epoch=epoch)
+            sys.exit(0)
+        if questions:
+            questions.clear()
+            channel.say(kind="ask", epoch=epoch, reason="a signal")
+        message = channel.hear()
+        if message is None:
+            continue
+        if message["kind"] == "no_change":
+            print("no change", flush=True)
+            sys.exit(3)
+        if message["kind"] == "change" and message["epoch"] == epoch and not is_faulty("deaf"):
+            return epoch
+
+
+def main():
+    first = os.environ.get("FIRST_EPOCH", "0")
+    if is_faulty("fails") and os.environ["ELASTIC_EPOCH"] != first:
+        print("fails", flush=True)
+        sys.exit(7)
+    channel = Channel()
+    if not is_faulty("mute"):
+        channel.say(kind="survive")
+    while True:
+        show_epoch()
+        if is_faulty("finishes"):
+            channel.say(kind="finished", epoch=int(os.environ["ELASTIC_EPOCH"]))
+        epoch = work(channel)
+        if is_faulty("dies"):
+            os.kill(os.getpid(), signal.SIGKILL)
+        channel.say(kind="ready", epoch=epoch)
+        message = channel.hear()
+        while message is None or message["kind"] != "rejoin":
+            message = channel.hear()
+        os.environ.update(message["environment"])
+
+
+main()
