@@ -20,15 +20,17 @@ function(escape name result)
   set(${result} "${name}" PARENT_SCOPE)
 endfunction()
 
-macro(declare name expression)
+# No macro: it would take the escapes out of the expression.
+function(declare name expression)
   set(test "${name}${suffix}")
+  set(test "${test}" PARENT_SCOPE)
   add_test("${test}" ${launcher} "${program}" "${expression}" ${run_options})
   set_tests_properties("${test}" PROPERTIES LABELS "${labels}" TIMEOUT "${timeout}"
     SKIP_RETURN_CODE 77)
   if(environment)
     set_tests_properties("${test}" PROPERTIES ENVIRONMENT "${environment}")
   endif()
-endmacro()
+endfunction()
 
 if(NOT EXISTS "${program}")
   add_test("${program} was not built${suffix}" "${program}")
