@@ -212,6 +212,40 @@ TEST_CASE("job view: records are taken once, and another agent's begin anew", "[
   CHECK(view.activity() == agent_activity::starting);
 }
 
+TEST_CASE("job view: a journal whose beginning is lost has the attempt that it ends", "[status]") {
+  journal_story story;
+  story.begin().start(3, 2).wait(10).end_worker(1, 1).restart(1);
+  // Only the end of the worker, and what followed.
+  story.records.erase(story.records.begin(), story.records.end() - 5);
+  REQUIRE(story.records.front().event.kind == job_event_kind::worker_ended);
+  story.records.front().event.round = 3;
+  const job_view view = view_of(story.records);
+  REQUIRE(view.attempts().size() == 1);
+  CHECK(view.attempts()[0].round == 3);
+  CHECK(view.attempts()[0].end == attempt_end::failure);
+  CHECK(view.attempts()[0].is_restarted == true);
+}
+
+TEST_CASE("job view: keeps as many attempts and failures as it is told to", "[status]") {
+  journal_story story;
+  story.begin();
+  for (std::int64_t round = 0; round < 3; ++round) {
+    story.start(round, 3, round).wait(10).end_worker(0, 1).end_worker(2, 1).restart(round + 1);
+  }
+  job_view view(elastic::view_bounds{2, 1});
+  for (const elastic::journal_record& record : story.records) view.take(record);
+  REQUIRE(view.attempts().size() == 2);
+  for (const elastic::viewed_attempt& attempt : view.attempts()) {
+    REQUIRE(attempt.failures.size() == 1);
+    CHECK(attempt.root_cause() == &attempt.failures.front());
+    CHECK(attempt.failures.front().rank == 0);
+    CHECK(attempt.work_seconds == approximately(10));
+  }
+  CHECK(view.attempts()[1].round == 2);
+  // Documents do without them.
+  CHECK(view_of(story.records).attempts().back().root_cause() == nullptr);
+}
+
 TEST_CASE("job view: steps, their duration and a straggler", "[status]") {
   journal_story story;
   story.begin().start(1, 4);
