@@ -32,7 +32,7 @@ import time
 import weakref
 from typing import Any, Callable, Dict, List, Optional, TypeVar, cast
 
-from elasticrun import worker
+from elasticrun import torch_state, worker
 from elasticrun.group_sockets import GroupSockets
 from elasticrun.torch_state import ShardedState, TorchState
 
@@ -235,8 +235,10 @@ def init_process_group(backend: Optional[str] = None, **options: Any) -> None:
     _traces.hook = sys.excepthook
     _make_groups(lambda: dist.init_process_group(
         backend or ("nccl" if torch.cuda.is_available() else "gloo"), **options))
-    if _epochs.is_connected and _epochs.state is not None:
-        _epochs.state._sync(is_new())
+    if os.environ.get("ELASTIC_ON_FAILURE") == "replace":
+        # Ranks that do not say survive take part, so that no rank waits for them.
+        kept = _epochs.state if _epochs.state is not None and _epochs.state._is_kept else None
+        torch_state.sync(kept, is_new())
     _traces.note()
 
 

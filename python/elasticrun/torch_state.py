@@ -154,32 +154,6 @@ class TorchState:
 
     # ---- between ranks -----------------------------------------------------------------------
 
-    def _sync(self, is_new: bool) -> None:
-        """Called by every rank of the default process group: those that lack the newest commit
-        receive it, each from one that has it."""
-        import torch
-        import torch.distributed as dist
-        device = _device_of_group()
-        here = int(os.environ.get("GROUP_RANK", 0))
-        facts = torch.tensor([self._copied, int(is_new), here], device=device)
-        gathered = [torch.empty_like(facts) for _ in range(dist.get_world_size())]
-        dist.all_gather(gathered, facts)
-        ranks = [tuple(each.tolist()) for each in gathered]
-        newest = max(commits for commits, _, _ in ranks)
-        if newest == 0:
-            if not all(new for _, new, _ in ranks):
-                raise RuntimeError("no rank that is left has a committed state: the job has to "
-                                   "start from its last checkpoint")
-            self._copy_state()  # so that a change before the first commit begins here again
-            return
-        for source, receiver in _transfers([commits == newest for commits, _, _ in ranks],
-                                           [node for _, _, node in ranks]):
-            if dist.get_rank() == source:
-                self._send(receiver, device)
-            elif dist.get_rank() == receiver:
-                self._receive(source, device)
-                self._commits = newest
-
     def _send(self, receiver: int, device: Any) -> None:
         import torch
         import torch.distributed as dist
@@ -217,12 +191,45 @@ class TorchState:
         self._write(_Copy(tree, received))
 
 
-def _transfers(has_newest: List[bool], nodes: List[int]) -> Iterator[Tuple[int, int]]:
-    """Who sends to whom: each rank that lacks the state receives it from one that has it, of its
-    own node if there is one, and the load is spread."""
-    sent = {rank: 0 for rank, has in enumerate(has_newest) if has}
-    for receiver, has in enumerate(has_newest):
-        if not has:
+_NO_STATE = -1
+
+
+def sync(state: Optional[TorchState], is_new: bool) -> None:
+    """Called by every rank of the default process group, with or without a state: those that lack
+    the newest commit receive it, each from one that has it. For `survive` alone."""
+    import torch
+    import torch.distributed as dist
+    device = _device_of_group()
+    commits = _NO_STATE if state is None else state._copied
+    facts = torch.tensor([commits, int(is_new), int(os.environ.get("GROUP_RANK", 0))],
+                         device=device)
+    gathered = [torch.empty_like(facts) for _ in range(dist.get_world_size())]
+    dist.all_gather(gathered, facts)
+    ranks = [tuple(each.tolist()) for each in gathered]
+    newest = max(commits for commits, _, _ in ranks)
+    if state is None:
+        return
+    if newest == 0:
+        if not all(new for _, new, _ in ranks):
+            raise RuntimeError("no rank that is left has a committed state: the job has to start "
+                               "from its last checkpoint")
+        state._copy_state()  # so that a change before the first commit begins here again
+        return
+    for source, receiver in _transfers([each[0] for each in ranks], [each[2] for each in ranks]):
+        if dist.get_rank() == source:
+            state._send(receiver, device)
+        elif dist.get_rank() == receiver:
+            state._receive(source, device)
+            state._commits = newest
+
+
+def _transfers(commits: List[int], nodes: List[int]) -> Iterator[Tuple[int, int]]:
+    """Who sends to whom: each rank that lacks the newest commit receives it from one that has it,
+    of its own node if there is one, and the load is spread."""
+    newest = max(commits)
+    sent = {rank: 0 for rank, copied in enumerate(commits) if copied == newest}
+    for receiver, copied in enumerate(commits):
+        if copied not in (newest, _NO_STATE):
             source = min(sent, key=lambda rank: (nodes[rank] != nodes[receiver], sent[rank], rank))
             sent[source] += 1
             yield source, receiver

@@ -116,14 +116,15 @@ def facts_after_one(state):
 
 
 def check_transfers():
-    def transfers(has, nodes):
-        return list(torch_state._transfers(has, nodes))
+    def transfers(commits, nodes):
+        return list(torch_state._transfers(commits, nodes))
 
-    assert transfers([True, True], [0, 0]) == []
-    assert transfers([True, False, True], [0, 0, 1]) == [(0, 1)]
-    assert transfers([True, False, True], [0, 1, 1]) == [(2, 1)]
-    assert transfers([True, True, False, False], [0, 0, 0, 0]) == [(0, 2), (1, 3)]
-    assert transfers([True, False, False], [0, 1, 1]) == [(0, 1), (0, 2)]
+    assert transfers([3, 3], [0, 0]) == []
+    assert transfers([3, 0, 3], [0, 0, 1]) == [(0, 1)]
+    assert transfers([3, 2, 3], [0, 1, 1]) == [(2, 1)]
+    assert transfers([3, 3, 2, 0], [0, 0, 0, 0]) == [(0, 2), (1, 3)]
+    assert transfers([3, 0, 0], [0, 1, 1]) == [(0, 1), (0, 2)]
+    assert transfers([3, torch_state._NO_STATE, 0], [0, 0, 0]) == [(0, 2)]
 
 
 def check_refusals():
