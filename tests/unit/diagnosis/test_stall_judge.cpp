@@ -250,6 +250,26 @@ TEST_CASE("inputs of one size may have different shapes, and some operations dif
   CHECK(judge_stall(ranks).cause == stall_cause::transport);
 }
 
+TEST_CASE("a rank that was aborted because of another's input is not to blame", "[diagnosis]") {
+  rank_evidence other = waiting(7);
+  other.groups[0].outstanding->sizes = "[[9, 7]]";
+  job ranks = waiting_but(7, other);
+  ranks[6].state = process_state::gone;
+  ranks[6].groups.clear();
+  ranks[6].failure = "SIGABRT";
+  CHECK(judge_stall(ranks).cause == stall_cause::mismatch);
+  CHECK(judge_stall(ranks).ranks == std::vector<int>{7});
+}
+
+TEST_CASE("a rank that goes on to another operation because its peer ended is not to blame",
+          "[diagnosis]") {
+  job ranks = waiting_but(7, waiting(7, "barrier"));
+  ranks[6].state = process_state::gone;
+  ranks[6].groups.clear();
+  CHECK(judge_stall(ranks).cause == stall_cause::dead);
+  CHECK(judge_stall(ranks).ranks == std::vector<int>{6});
+}
+
 TEST_CASE("a device that has not begun what others have", "[diagnosis]") {
   job ranks = waiting_but(3, waiting(3));
   for (rank_evidence& rank : ranks) {

@@ -38,11 +38,11 @@ class stall_judge {
       : evidence_(evidence), graph_(evidence, options.least_wait) {}
 
   stall_verdict judge() const {
-    for (const auto rule : {&stall_judge::of_stopped, &stall_judge::of_dead,
-                            &stall_judge::of_mismatch, &stall_judge::of_behind,
-                            &stall_judge::of_circle, &stall_judge::of_silent,
-                            &stall_judge::of_device, &stall_judge::of_transport,
-                            &stall_judge::of_stacks}) {
+    for (const auto rule :
+         {&stall_judge::of_stopped, &stall_judge::of_uneven_inputs, &stall_judge::of_dead,
+          &stall_judge::of_mismatch, &stall_judge::of_behind, &stall_judge::of_circle,
+          &stall_judge::of_silent, &stall_judge::of_device, &stall_judge::of_transport,
+          &stall_judge::of_stacks}) {
       if (auto verdict = (this->*rule)()) return std::move(*verdict);
     }
     return nobody();
@@ -53,6 +53,7 @@ class stall_judge {
 
   ELASTIC_DECL outcome of_stopped() const;
   ELASTIC_DECL outcome of_dead() const;
+  ELASTIC_DECL outcome of_uneven_inputs() const;
   ELASTIC_DECL outcome of_mismatch() const;
   ELASTIC_DECL outcome of_behind() const;
   ELASTIC_DECL outcome of_circle() const;
@@ -63,7 +64,9 @@ class stall_judge {
   ELASTIC_DECL stall_verdict nobody() const;
 
   ELASTIC_DECL stall_cause cause_of(const rank_evidence& rank) const;
-  ELASTIC_DECL outcome mismatch_in(const rank_group& group) const;
+  enum class difference { inputs, any };
+  ELASTIC_DECL outcome mismatch_of(difference sought) const;
+  ELASTIC_DECL outcome mismatch_in(const rank_group& group, difference sought) const;
   ELASTIC_DECL stall_verdict verdict(stall_cause cause, stall_confidence confidence,
                                      const rank_indices& ranks, std::string sentence) const;
   ELASTIC_DECL std::vector<std::string> evidence_for(const rank_indices& ranks) const;
@@ -115,7 +118,17 @@ ELASTIC_DECL auto stall_judge::of_dead() const -> outcome {
                   failure_in_parentheses(first(ranks)), while_others_wait(operation)));
 }
 
+/// Inputs of different sizes make gloo abort some ranks: those that have ended are not to blame.
+ELASTIC_DECL auto stall_judge::of_uneven_inputs() const -> outcome {
+  return mismatch_of(difference::inputs);
+}
+
+/// Ranks whose peer has ended may go on to another operation, so this comes after those.
 ELASTIC_DECL auto stall_judge::of_mismatch() const -> outcome {
+  return mismatch_of(difference::any);
+}
+
+ELASTIC_DECL auto stall_judge::mismatch_of(difference sought) const -> outcome {
   // First where most wait: others may wait because of it.
   std::vector<const rank_group*> groups;
   for (const rank_group& group : graph_.groups()) {
@@ -125,7 +138,7 @@ ELASTIC_DECL auto stall_judge::of_mismatch() const -> outcome {
     return left->waiting > right->waiting;
   });
   for (const rank_group* const group : groups) {
-    if (auto found = mismatch_in(*group)) return found;
+    if (auto found = mismatch_in(*group, sought)) return found;
   }
   return {};
 }
@@ -136,7 +149,8 @@ inline bool is_same_call(const collective_call& left, const collective_call& rig
 }
 
 /// Where members of a group are in different operations of one number.
-ELASTIC_DECL auto stall_judge::mismatch_in(const rank_group& group) const -> outcome {
+ELASTIC_DECL auto stall_judge::mismatch_in(const rank_group& group, difference sought) const
+    -> outcome {
   struct party {
     const collective_call* call = nullptr;
     rank_indices ranks = {};
@@ -160,6 +174,11 @@ ELASTIC_DECL auto stall_judge::mismatch_in(const rank_group& group) const -> out
       return left.ranks.size() < right.ranks.size();
     });
     const party& most = sorted.back();
+    const bool is_one_operation =
+        std::all_of(sorted.begin(), sorted.end(), [&](const party& each) {
+          return each.call->operation == most.call->operation;
+        });
+    if (sought == difference::inputs && !is_one_operation) continue;
     rank_indices ranks;
     for (std::size_t each = 0; each + 1 < sorted.size(); ++each) {
       ranks.insert(ranks.end(), sorted[each].ranks.begin(), sorted[each].ranks.end());
@@ -171,7 +190,7 @@ ELASTIC_DECL auto stall_judge::mismatch_in(const rank_group& group) const -> out
     const rank_evidence& suspect = evidence_[least.ranks.front()];
     const auto confidence = group.is_complete && !is_even ? stall_confidence::certain
                                                           : stall_confidence::likely;
-    const std::string difference = fmt::format(
+    const std::string where = fmt::format(
         "in {} #{} of group {}{}, where {} {} in {}{}; {}", printable_line(least.call->operation),
         sequence, printable_line(group.label), inputs_of(*least.call),
         count_of_others(most.ranks.size()), are(most.ranks), printable_line(most.call->operation),
@@ -180,10 +199,10 @@ ELASTIC_DECL auto stall_judge::mismatch_in(const rank_group& group) const -> out
       return verdict(stall_cause::left, confidence, ranks,
                      fmt::format("{} {} left the work of the others{}, and {} now {}",
                                  names(least.ranks), have(least.ranks), by_failure(suspect),
-                                 are(least.ranks), difference));
+                                 are(least.ranks), where));
     }
     return verdict(stall_cause::mismatch, confidence, ranks,
-                   fmt::format("{} {} {}", names(least.ranks), are(least.ranks), difference));
+                   fmt::format("{} {} {}", names(least.ranks), are(least.ranks), where));
   }
   return {};
 }
