@@ -18,7 +18,7 @@ endfunction()
 # In the order of the table of what they may include, in scripts/tidy.py.
 elastic_add_module(torch)
 elastic_add_module(etcd torch)
-elastic_add_module(file torch)
+elastic_add_module(file)
 elastic_add_module(python)
 elastic_add_module(functions)
 elastic_add_module(status)

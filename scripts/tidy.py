@@ -40,7 +40,7 @@ LAYERS = {
 OPT_IN_LAYERS = {
     "torch": ["base", "net", "store", "rendezvous"],
     "etcd": ["base", "net", "store", "rendezvous", "torch"],
-    "file": ["base", "store", "rendezvous", "torch"],
+    "file": ["base", "store", "rendezvous"],
     "python": ["base", "process", "contract", "health", "rendezvous", "agent"],
     "functions": ["base", "contract", "process", "worker", "agent", "launch"],
     "status": ["base", "net", "telemetry", "store", "rendezvous", "agent", "launch"],
@@ -66,12 +66,13 @@ SHARED = {
     "process": ["console_target", "console_writer", "core_file", "file_tail", "fork_launcher",
                 "memory_room", "oom_kills", "port_use", "process_tree", "signal_number",
                 "tree_usage"],
-    "rendezvous": ["failure_text", "fencing", "gather", "master_keys", "native/rendezvous_link",
-                   "round_machine", "round_state", "solo_rendezvous", "worker_store_host"],
+    "rendezvous": ["failure_text", "fencing", "gather", "master_keys", "native/leader_registry",
+                   "reachable_address", "round_machine", "round_state", "solo_rendezvous",
+                   "worker_store_host"],
     "store": ["store_keys"],
     "telemetry": ["record_writer"],
     "torch": ["chosen_rendezvous", "dynamic_options", "life_sign", "pickle_format",
-              "reachable_address", "torch_exit", "torch_state_codec"],
+              "torch_exit", "torch_state_codec"],
 }
 
 # A header with this line is not in its module's umbrella; a program includes it by name.

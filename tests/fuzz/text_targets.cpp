@@ -16,12 +16,13 @@
 #include <elastic/health/detail/control_message.hpp>
 #include <elastic/health/detail/timer_request.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/rendezvous/native/detail/leader_record.hpp>
 #include <elastic/telemetry/journal_record.hpp>
-#include <elastic/torch/detail/link_offer.hpp>
 #include <program/chaos/chaos_schedule.hpp>
 #include <program/commands/explanation.hpp>
 #include <program/commands/merged_trace.hpp>
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -100,10 +101,13 @@ void slurm_hosts(std::string_view input) {
   }
 }
 
-/// What a place says of where the agents of a round connect.
-void link_offer_text(std::string_view input) {
-  const elastic::detail::link_offer offer = elastic::detail::parse_link_offer(input);
-  require(elastic::detail::parse_link_offer(to_text(offer)) == offer, "an offer has one meaning");
+/// What a registry says of the agent that leads a job.
+void leader_record_text(std::string_view input) {
+  const std::string place = "the key 'leader'";
+  const auto record = elastic::detail::parse_leader_record(input, place, std::nullopt);
+  const std::string text = registry_text(record, std::nullopt);
+  require(elastic::detail::parse_leader_record(text, place, std::nullopt).kept == record.kept,
+          "a record has one meaning");
 }
 
 /// A journal that somebody else may have written, as `explain` and `trace` show it.
@@ -138,7 +142,7 @@ std::vector<target> text_targets() {
       {"line_prefix", line_prefix},   {"endpoint_text", endpoint_text},
       {"arguments", arguments},       {"chaos_text", chaos_text},
       {"journal_line", journal_line}, {"journal_text", journal_text},
-      {"slurm_hosts", slurm_hosts},   {"link_offer_text", link_offer_text},
+      {"slurm_hosts", slurm_hosts},   {"leader_record_text", leader_record_text},
   };
 }
 

@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/etcd/detail/etcd_rendezvous_backend.hpp>
 #include <elastic/etcd/etcd_client.hpp>
 #include <elastic/etcd/etcd_keys.hpp>
 #include <elastic/etcd/etcd_v2_keys.hpp>
@@ -20,7 +19,6 @@
 #include <fstream>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,27 +72,12 @@ CO_TEST("etcd store: refuses what is too large or no number", "[integration][etc
 
 // ---- the state of a rendezvous ------------------------------------------------------------------
 
-std::shared_ptr<elastic::detail::etcd_rendezvous_backend> backend_at(const etcd_server& server) {
-  return std::make_shared<elastic::detail::etcd_rendezvous_backend>(
-      std::make_shared<elastic::etcd_client>(options_for(server)), "/test/rendezvous/",
-      std::make_shared<elastic::etcd_marker>("/test/op/"), 4s);
-}
-
 std::shared_ptr<elastic::rendezvous_backend> v2_backend_at(const etcd_server& server) {
   auto client = std::make_shared<elastic::etcd_client>(options_for(server));
   return std::make_shared<elastic::keyed_rendezvous_backend>(
       std::make_shared<elastic::etcd_v2_keys>(std::move(client), "/torch/elastic/rendezvous",
                                               elastic::etcd_v2_form::plain),
       "j", elastic::torch_dialect::torch_1_13);
-}
-
-CO_TEST("rendezvous backend in etcd: does what the others do", "[integration][etcd]") {
-  const etcd_server server;
-  const auto backend = backend_at(server);
-  const auto other = backend_at(server);
-  SECTION("replaces what was seen") { co_await elastic::test::check_backend(backend, other); }
-  SECTION("one is first") { co_await elastic::test::check_backend_race(backend, other); }
-  SECTION("tells of changes") { co_await elastic::test::check_backend_wait(backend, other); }
 }
 
 CO_TEST("rendezvous backend in etcd by v2: does what the others do", "[integration][etcd]") {
@@ -106,48 +89,12 @@ CO_TEST("rendezvous backend in etcd by v2: does what the others do", "[integrati
   SECTION("tells of changes") { co_await elastic::test::check_backend_wait(backend, other); }
 }
 
-CO_TEST("rendezvous backend in etcd: tells which nodes live", "[integration][etcd]") {
-  const etcd_server server;
-  const auto backend = backend_at(server);
-  const auto other = backend_at(server);
-  const elastic::node_id here{"a", 1, 0};
-  const elastic::node_id there{"b", 1, 0};
-  elastic::torch_state both = elastic::test::state_with("a");
-  both.participants[there] = 0;
-  co_await backend->say_alive(here);
-  co_await other->say_alive(there);
-  co_await backend->get();
-  const std::string nothing;
-  const elastic::set_outcome set = co_await backend->set(both, nothing);
-  REQUIRE(set.stored);
-  REQUIRE(set.stored->living);
-  CHECK(set.stored->living->size() == 2);
-  // Who waits is told that a node is gone.
-  co_await other->say_gone();
-  co_await backend->wait_for_change(set.stored->token);
-  std::optional<elastic::stored_state> state = co_await backend->get();
-  REQUIRE(state);
-  CHECK(*state->living == std::set<elastic::node_id>{here});
-  // So it is if it only falls silent.
-  const std::string token = state->token;
-  co_await backend->wait_for_change(token);
-  state = co_await other->get();
-  REQUIRE(state);
-  CHECK(state->living->empty());
-  // It comes back by itself.
-  co_await backend->say_alive(here);
-  state = co_await other->get();
-  CHECK(state->living->count(here) == 1);
-  co_await backend->say_gone();
-}
-
 // ---- jobs ---------------------------------------------------------------------------------------
 
 using elastic::test::job_of_nodes;
 
 const std::string quick = "last_call_timeout=1,lease_ttl=3";
-// Nodes give up an etcd that is away for longer than three quarters of the lease.
-const std::string patient = "last_call_timeout=1";
+const std::string impatient = "last_call_timeout=1,registry_grace=1,host_grace=2,lease_ttl=4";
 
 std::vector<std::string> at(const std::string& endpoint) {
   return {"--rdzv-backend", "etcd", "--rdzv-endpoint", endpoint};
@@ -167,11 +114,10 @@ TEST_CASE("etcd: a worker is killed, all begin anew", "[integration][etcd]") {
   elastic::test::check_worker_killed(job);
 }
 
-TEST_CASE("etcd: the others of a node whose lease ends go on, and take in another",
+TEST_CASE("etcd: the others of a node that is lost go on, and take in another",
           "[integration][etcd]") {
   etcd_server server;
-  // The agents of a round would know sooner.
-  job_of_nodes job("2:3", at(server.endpoint()), quick + ",links=no");
+  job_of_nodes job("2:3", at(server.endpoint()), quick);
   elastic::test::check_node_lost(job);
 }
 
@@ -189,7 +135,7 @@ TEST_CASE("etcd: a node that waits for others can be interrupted", "[integration
 
 TEST_CASE("etcd: a member that restarts is ridden out", "[integration][etcd]") {
   etcd_server server;
-  job_of_nodes job("2", at(server.endpoint()), patient);
+  job_of_nodes job("2", at(server.endpoint()), quick);
   const auto first = job.node();
   const auto second = job.node();
   for (const auto* node : {&first, &second}) (*node)->await_world(2);
@@ -212,25 +158,65 @@ TEST_CASE("etcd: of several members one is enough", "[integration][etcd]") {
 TEST_CASE("etcd: when it is gone for good, agents stop their workers and end",
           "[integration][etcd]") {
   etcd_server server;
-  job_of_nodes job("2", at(server.endpoint()), patient);
+  job_of_nodes job("2", at(server.endpoint()), impatient);
+  const auto first = job.node();
+  const auto second = job.node();
+  for (const auto* node : {&first, &second}) (*node)->await_world(2);
+  SECTION("it was killed") { server.kill(); }
+  SECTION("it hangs") { server.hang(); }
+  for (const auto* node : {&first, &second}) {
+    (*node)->check_failure(1, "and nobody served it again within 2 s (--rdzv-conf host_grace)");
+  }
+  job.check_nothing_left();
+}
+
+TEST_CASE("etcd: while it hangs the job runs on, and a worker's death waits for it",
+          "[integration][etcd]") {
+  etcd_server server;
+  job_of_nodes job("2", at(server.endpoint()), quick);
+  const auto first = job.node();
+  const auto second = job.node();
+  for (const auto* node : {&first, &second}) {
+    (*node)->await_world(2);
+    // What it leads is said before.
+    (**node)->await_err(" of 2, ranks");
+  }
+  server.hang();
+  ::kill(second->worker(), SIGKILL);
+  const bool first_leads = (*first)->err().find("this node leads it") != std::string::npos;
+  (*(first_leads ? first : second))->await_err("the job runs on, begins no round");
+  server.resume();
+  for (const auto* node : {&first, &second}) (*node)->await_world(2, 2);
+  job.finish();
+  for (const auto* node : {&first, &second}) (*node)->check_success();
+  job.check_nothing_left();
+}
+
+TEST_CASE("etcd: a job ends also while it is away", "[integration][etcd]") {
+  etcd_server server;
+  job_of_nodes job("2", at(server.endpoint()), quick);
   const auto first = job.node();
   const auto second = job.node();
   for (const auto* node : {&first, &second}) (*node)->await_world(2);
   server.kill();
-  for (const auto* node : {&first, &second}) (*node)->check_failure(1, "etcd cannot be reached");
+  job.finish();
+  for (const auto* node : {&first, &second}) (*node)->check_success();
   job.check_nothing_left();
 }
 
-TEST_CASE("etcd: when it hangs for good, agents stop their workers and end",
+TEST_CASE("etcd: a job of an earlier release, and a foreign value, are named",
           "[integration][etcd]") {
   etcd_server server;
-  job_of_nodes job("2", at(server.endpoint()), "last_call_timeout=1,lease_ttl=6");
-  const auto first = job.node();
-  const auto second = job.node();
-  for (const auto* node : {&first, &second}) (*node)->await_world(2);
-  server.hang();
-  for (const auto* node : {&first, &second}) (*node)->check_failure(1, "could not tell the others");
-  job.check_nothing_left();
+  const auto [key, text] = GENERATE(table<std::string, std::string>(
+      {{"/elastic/job/rendezvous/state", "is the state of a job of an earlier release"},
+       {"/elastic/job/job/leader", "it was not written by elasticrun"}}));
+  server.control({"put", key, "x"});
+  job_of_nodes job("2", at(server.endpoint()), quick);
+  const elastic::test::program_result result = (*job.node())->wait();
+  INFO(result.err);
+  CHECK(result.code == 2);
+  CHECK(result.err.find(text) != std::string::npos);
+  CHECK(result.err.find(key) != std::string::npos);
 }
 
 TEST_CASE("etcd: one that cannot be reached ends the wait with what was tried",

@@ -1,5 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/base/asio.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/file/file_keys.hpp>
 #include <support/catch.hpp>
 #include <support/job_of_nodes.hpp>
 #include <support/run_program.hpp>
@@ -65,7 +69,7 @@ TEST_CASE("file rendezvous: a state that is damaged is named, and left as it is"
           "[integration][file]") {
   temporary_directory place;
   std::filesystem::create_directory(place / "job");
-  const std::string state = place / "job/rendezvous";
+  const std::string state = place / "job/leader";
   std::ofstream(state) << "cos\nsystem\n(S'touch pwned'\ntR.";
   const std::string before = elastic::test::file_text(state);
   job_of_nodes job("2", in(place.path()), quick);
@@ -76,7 +80,7 @@ TEST_CASE("file rendezvous: a state that is damaged is named, and left as it is"
 TEST_CASE("file rendezvous: when the directory is gone, agents stop their workers and end",
           "[integration][file]") {
   temporary_directory place;
-  job_of_nodes job("2", in(place.path()), quick);
+  job_of_nodes job("2", in(place.path()), quick + ",registry_grace=1,host_grace=2");
   const auto first = job.node();
   const auto second = job.node();
   for (const auto* node : {&first, &second}) (*node)->await_world(2);
@@ -84,6 +88,68 @@ TEST_CASE("file rendezvous: when the directory is gone, agents stop their worker
   for (const auto* node : {&first, &second}) (*node)->check_failure(1, "the directory '");
   job.check_nothing_left();
 }
+
+TEST_CASE("file rendezvous: a directory that is away for a while costs nothing",
+          "[integration][file]") {
+  temporary_directory place;
+  job_of_nodes job("2", in(place.path()), quick);
+  const auto first = job.node();
+  const auto second = job.node();
+  for (const auto* node : {&first, &second}) {
+    (*node)->await_world(2);
+    // What it leads is said before.
+    (**node)->await_err(" of 2, ranks");
+  }
+  std::filesystem::rename(place / "job", place / "gone");
+  // A round cannot be kept there now: the next one waits.
+  ::kill(first->worker(), SIGKILL);
+  const auto leader = [&]() -> const auto& {
+    return (*first)->err().find("this node leads it") != std::string::npos ? first : second;
+  };
+  (*leader())->await_err("the job runs on, begins no round");
+  CHECK((*first)->out().find("works", (*first)->out().find("works") + 1) == std::string::npos);
+  std::filesystem::rename(place / "gone", place / "job");
+  for (const auto* node : {&first, &second}) (*node)->await_world(2, 2);
+  job.finish();
+  for (const auto* node : {&first, &second}) (*node)->check_success();
+  job.check_nothing_left();
+}
+
+TEST_CASE("file rendezvous: a job of an earlier release is named", "[integration][file]") {
+  temporary_directory place;
+  elastic::file_keys keys(place / "job", std::make_shared<elastic::system_time>());
+  asio::io_context context;
+  const auto leave_state = [&]() -> elastic::task<void> {
+    co_await keys.prepare();
+    std::string key = "rendezvous";
+    std::string value = "gASV";
+    co_await keys.put(std::move(key), std::move(value));
+  };
+  asio::co_spawn(context, leave_state(), [](std::exception_ptr failure) {
+    if (failure) std::rethrow_exception(failure);
+  });
+  context.run();
+  job_of_nodes job("2", in(place.path()), quick);
+  job.node()->check_failure(2, "is the state of a job of an earlier release");
+}
+
+#if defined(ELASTIC_HAS_TLS)
+TEST_CASE("file rendezvous: with a secret, a node without it has no part in the job",
+          "[integration][file]") {
+  temporary_directory place;
+  const std::string secret = place / "secret";
+  std::ofstream(secret) << "0123456789abcdef0123456789abcdef\n";
+  std::filesystem::permissions(secret, std::filesystem::perms::owner_read);
+  job_of_nodes job("2:3", in(place.path()), quick);
+  const auto first = job.node("secret_file=" + secret);
+  const auto second = job.node("secret_file=" + secret);
+  for (const auto* node : {&first, &second}) (*node)->await_world(2);
+  job.node()->check_failure(2, "it is of a job with a secret");
+  job.finish();
+  for (const auto* node : {&first, &second}) (*node)->check_success();
+  job.check_nothing_left();
+}
+#endif
 
 }  // namespace file_rendezvous_test
 }  // namespace

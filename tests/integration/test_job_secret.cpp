@@ -362,8 +362,7 @@ TEST_CASE("secret: a file that cannot be used, or a rendezvous that cannot use i
       {"short", c10d, "has 10 bytes; 16 are the least"},
       {"open", c10d, "is open to others (mode 0644): chmod 600"},
       {"secret", {"--rdzv-backend", "static"}, "the rendezvous backend 'static' cannot"},
-      {"secret", {"--rdzv-backend", "etcd"}, "the rendezvous backend 'etcd' cannot"},
-      {"secret", {"--rdzv-backend", "file"}, "the rendezvous backend 'file' cannot"},
+      {"secret", {"--rdzv-backend", "etcd-v2"}, "the rendezvous backend 'etcd-v2' cannot"},
   }));
   CAPTURE(entry.file, entry.meeting[1]);
   words command = {ELASTIC_ELASTICRUN,

@@ -33,14 +33,17 @@ TESTS = {
     "one_way": ("tests/unit/simulation/test_simulated_candidates.cpp",
                 "simulation: a network that fails*"),
     "native": ("tests/unit/simulation/test_simulation.cpp", "simulation: whatever happens*"),
+    "registry": ("tests/unit/simulation/test_simulated_registry.cpp", "simulation: a registry*"),
 }
 SCRIPTED = [f"tests/unit/rendezvous/test_{name}.cpp" for name in (
     "c10d_rendezvous", "candidate", "fencing", "former_world", "inherited_round",
-    "leader_connector", "rendezvous_coordinator", "rendezvous_link", "vote_machine")]
+    "leader_connector", "own_fence", "rendezvous_coordinator", "rendezvous_link", "vote_machine")]
 VOTE = "rendezvous/native/detail/impl/vote_machine.ipp"
 CANDIDATE = "rendezvous/native/detail/impl/candidate.ipp"
 CONNECTOR = "rendezvous/native/detail/impl/leader_connector.ipp"
 LINK = "rendezvous/native/detail/impl/rendezvous_link.ipp"
+LEADER = "rendezvous/native/detail/impl/registered_leader.ipp"
+REGISTRY = "rendezvous/native/detail/impl/registry_connector.ipp"
 FORMER = "rendezvous/native/detail/impl/former_world.ipp"
 COORDINATOR = "rendezvous/native/impl/rendezvous_coordinator.ipp"
 
@@ -134,6 +137,35 @@ RULES = [
      "return *entry.link_ended_at", "native"),
     ("... and connections from before the node came back are forgotten",
      COORDINATOR, "if (node.witness) drop(*node.witness);", "", "native"),
+    ("nodes learn of a round when the registry has it",
+     LEADER, "return !needs_record && has_lease();", "return has_lease();", "registry"),
+    ("a leader that cannot write the record leads until its lease ends",
+     LEADER, "lease_end_ = begun + chosen_.lease;", "lease_end_ = time_point::max();", "registry"),
+    ("... and others wait for that end",
+     REGISTRY, "return whole + whole / 50 + std::chrono::seconds(1);",
+     "return whole / 8;", "registry"),
+    ("a leader that was replaced disconnects its nodes",
+     LEADER, "if (!is_ours && seen.record && seen.record->kept.term > record_.kept.term) {",
+     "if (false) {", "registry"),
+    ("a leader looks which of its attempts the record shows",
+     LEADER, "if (is_ours && seen.record->kept.sequence == record_.kept.sequence) {",
+     "if (is_ours) {", "registry"),
+    ("all other nodes have lost the leader before another agent leads",
+     REGISTRY, "if (!is_theirs) co_return std::nullopt;", "", "registry"),
+    ("a node that claims takes no place in that round",
+     REGISTRY, "node_.forgo_rounds(claim.round);", "", "registry"),
+    ("a leader that is alone in its round stops its own workers",
+     LEADER, "job_->fence_own_node();", "", "registry"),
+    ("... and another one waits until these are gone",
+     REGISTRY, "co_return debt + std::max<duration>(*wait, grace / 2);",
+     "co_return duration::zero();", "registry"),
+    ("... and so does the one after it",
+     REGISTRY, "record.kept.is_uncertain ? record.silence + grace : duration::zero();",
+     "duration::zero();", "registry"),
+    ("leaders that follow each other do not begin a node's wait anew",
+     LINK, "if (is_other_server) limit_join();", "", "registry"),
+    ("nodes are placed before another one ends their round",
+     COORDINATOR, "if (!was_complete && state_.complete) break;", "", "registry"),
 ]
 
 

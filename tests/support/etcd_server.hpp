@@ -44,6 +44,9 @@ class etcd_server {
   /// From now on it says nothing, and keeps its connections.
   void hang() { program_->signal(SIGSTOP); }
 
+  /// It goes on.
+  void resume() { program_->signal(SIGCONT); }
+
   /// Starts it with what it had stored.
   void start() {
     const std::string peer = fmt::format("http://127.0.0.1:{}", peer_port_);

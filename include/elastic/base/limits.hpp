@@ -123,8 +123,10 @@ inline constexpr std::size_t rendezvous_held_bytes = 8 * 1024 * 1024;
 /// several: what each of those servers writes down is one message.
 inline constexpr int rendezvous_candidates = 9;
 inline constexpr int rendezvous_register_nodes = 16'384;
-/// One message between the servers of several endpoints.
+/// One message between the servers of several endpoints, and what a registry holds of the leader.
 inline constexpr std::size_t rendezvous_register_bytes = 320 * 1024;
+/// What nodes show to a leader that a registry names.
+inline constexpr std::size_t registry_password_bytes = 64;
 /// How long a node looks for a server of the rendezvous that it had reached before.
 inline constexpr std::chrono::milliseconds rendezvous_reconnect_timeout{5000};
 /// How long the last words of a node that leaves the rendezvous may take.

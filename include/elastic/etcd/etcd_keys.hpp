@@ -40,7 +40,8 @@ class etcd_marker {
 class etcd_keys final : public versioned_keys {
  public:
   /// @param root    what each key begins with
-  /// @param marker  the same for everything that changes keys through this client
+  /// @param marker  the same for everything that changes keys through this client; null: a change
+  ///                whose answer is lost may be reported as not made
   ELASTIC_DECL etcd_keys(std::shared_ptr<etcd_client> client, std::string root,
                          std::shared_ptr<etcd_marker> marker);
   ELASTIC_DECL std::string place_of(const std::string& key) const override;

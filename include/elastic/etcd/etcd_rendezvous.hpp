@@ -24,12 +24,12 @@ ELASTIC_DECL rendezvous_parameters with_password(rendezvous_parameters parameter
 
 }  // namespace detail
 
-/// Makes the backend "etcd", "etcd-v3" or "etcd-v2": nodes meet in an etcd by the rules of
-/// torchrun's dynamic rendezvous. By the v3 API (3.4 or later) each node holds a lease. By the v2
-/// API, nodes of torchrun that were started with its backend "etcd-v2" may take part. "etcd"
-/// behaves as torchrun's backend of that name if nodes of torchrun use it or a dialect is given;
-/// otherwise it takes the v3 API if the server has it. docs/guide.md has the settings
-/// (`--rdzv-conf`).
+/// Makes the backend "etcd", "etcd-v3" or "etcd-v2". By the v3 API (3.4 or later), an etcd names
+/// the agent at which the nodes meet (`make_registered_rendezvous`). By the v2 API, they meet by
+/// the rules of torchrun's dynamic rendezvous, and nodes of torchrun that were started with its
+/// backend "etcd-v2" may take part. "etcd" behaves as torchrun's backend of that name if nodes of
+/// torchrun use it or a dialect is given; otherwise it takes the v3 API if the server has it.
+/// docs/guide.md has the settings (`--rdzv-conf`).
 ///
 /// Errors: `errc::invalid_argument` for an empty run id, a malformed endpoint, or a setting out of
 /// bounds. The first round reports errors of etcd itself.

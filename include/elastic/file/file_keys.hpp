@@ -85,6 +85,8 @@ class file_keys final : public versioned_keys {
   // Repeats it until the lock is free: others hold it for a moment, unless they are stopped.
   ELASTIC_DECL task<bool> under_lock(std::function<outcome()> work);
 
+  ELASTIC_DECL task<bool> is_local();
+
   template <class Result>
   task<Result> in_time(std::function<Result()> work) {
     const time_point limit = time_->now() + patience;
@@ -99,7 +101,8 @@ class file_keys final : public versioned_keys {
   std::shared_ptr<detail::key_directory> directory_;
   std::shared_ptr<time_source> time_;
   detail::random_source random_;
-  bool is_local_ = false;
+  /// Not known before it is needed.
+  std::optional<bool> is_local_;
 };
 
 }  // namespace elastic

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
-#include <elastic/base/task.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
@@ -12,15 +11,9 @@
 
 namespace elastic {
 
-namespace detail {
-
-ELASTIC_DECL task<std::shared_ptr<rendezvous_handler>> make_file(rendezvous_parameters parameters);
-
-}  // namespace detail
-
-/// Makes the backend "file": nodes meet in a directory that they share, by the rules of torchrun's
-/// dynamic rendezvous. The endpoint is the directory, which has to exist; each job makes a
-/// directory of its own in it.
+/// Makes the backend "file": a directory that the nodes share names the agent at which they meet
+/// (`make_registered_rendezvous`). The endpoint is the directory, which has to exist; each job
+/// makes a directory of its own in it.
 ///
 /// Errors: `errc::invalid_argument` for an empty run id, an empty endpoint, or a setting out of
 /// bounds. The first round reports errors of the directory.

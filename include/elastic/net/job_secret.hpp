@@ -18,6 +18,9 @@ struct job_secret_state;
 /// Errors: `errc::invalid_argument` if the build has no TLS.
 ELASTIC_DECL std::shared_ptr<const job_secret_state> make_job_secret_state(std::string_view bytes);
 
+/// The HMAC-SHA-256 of a text, in hexadecimal digits. Errors: those of OpenSSL.
+ELASTIC_DECL std::string proof_of(const job_secret_state& state, std::string_view text);
+
 }  // namespace detail
 
 /// What the agents of a job know and nobody else does: an agent that holds it may take part.
@@ -38,6 +41,12 @@ class job_secret {
   ELASTIC_DECL static job_secret read(const std::string& path);
 
   const detail::job_secret_state& state() const { return *state_; }
+
+  /// Proves that whoever wrote a text holds the secret: 64 hexadecimal digits.
+  std::string sign(std::string_view text) const { return detail::proof_of(*state_, text); }
+
+  /// Whether `proof` is that of the text; takes the same time whatever it is.
+  ELASTIC_DECL bool is_signed(std::string_view text, std::string_view proof) const;
 
  private:
   std::shared_ptr<const detail::job_secret_state> state_;

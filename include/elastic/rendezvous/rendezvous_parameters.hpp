@@ -36,10 +36,10 @@ struct rendezvous_parameters {
   int min_nodes = 1;
   int max_nodes = 1;
   /// The numbers of nodes that a round may have, ascending, from `min_nodes` to `max_nodes`; empty:
-  /// every number between. c10d alone takes some.
+  /// every number between. Only where nodes of elasticrun meet alone.
   std::vector<int> node_counts = {};
   /// How long nodes that could join a round that runs stand by before it ends for them: see
-  /// rendezvous_settings. c10d alone takes one.
+  /// rendezvous_settings. Only where nodes of elasticrun meet alone.
   duration scale_up_delay = duration::zero();
   /// The name of this node for the other nodes, also after a restart of its agent, and in logs,
   /// lists of nodes and the status page: 1 to `limits::node_name_bytes` letters, digits and signs
@@ -49,7 +49,7 @@ struct rendezvous_parameters {
   /// run is to be had again, as its rounds list the nodes by it.
   std::optional<node_id> identity = {};
   /// How long this node stays out of the job after it was called bad. 0: it may come back at once.
-  /// c10d alone takes one.
+  /// Only where nodes of elasticrun meet alone.
   duration exclude_for = duration::zero();
   /// This node's group rank, if the backend does not assign one (static).
   int node_rank = 0;
@@ -68,7 +68,7 @@ struct rendezvous_parameters {
   std::optional<job_secret> secret;
 
   /// What this node and the others tell each other for those who look at the job; null: nothing.
-  /// c10d alone carries it.
+  /// Only where nodes of elasticrun meet alone.
   std::shared_ptr<report_exchange> reports = {};
 
   /// Counts what the stores that this node serves are asked for; null: nobody does.

@@ -30,13 +30,6 @@ namespace elastic {
 
 class tcp_store;
 
-namespace detail {
-
-class agent_links;
-class link_network;
-
-}  // namespace detail
-
 /// What a dynamic_rendezvous is made from.
 struct dynamic_rendezvous_options {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
@@ -52,18 +45,15 @@ struct dynamic_rendezvous_options {
   node_id node;
   /// A numeric address of this host that the other nodes can reach.
   std::string address = "127.0.0.1";
-  /// How the agents of a round connect to each other, if all of them can; null: this one does not.
-  std::shared_ptr<detail::link_network> links;
 };
 
 /// A rendezvous without a server that decides, as torchrun's: nodes share one state and each takes
 /// its own steps in it, by the rules of torchrun, whose nodes may be among them.
 ///
 /// A node that is silent for `keep_alive_interval` x `keep_alive_max_attempt` is lost; no clock of
-/// another node counts. If the agents of a round are connected (`links`), one that dies, and
-/// workers that fail, are known to all at once. In a round of nodes of elasticrun alone failures of
-/// workers are counted for the job, and its nodes agree on the count. In one with nodes of torchrun
-/// each node counts those of its own workers, as these do.
+/// another node counts. In a round of nodes of elasticrun alone failures of workers are counted for
+/// the job, and its nodes agree on the count. In one with nodes of torchrun each node counts those
+/// of its own workers, as these do.
 ///
 /// Thread-safety: one strand at a time.
 /// Source: torch.distributed.elastic.rendezvous.dynamic_rendezvous.
@@ -92,15 +82,10 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   inline static const std::string failed_word = "failed: ";
   inline static const std::string succeeded_word = "succeeded: ";
-  /// Under the prefix of a round, and not part of torchrun's protocol: where the agents connect,
-  /// and by the rank of who says so, that the node of rank 0 is lost.
-  inline static const std::string links_key = "elastic/links";
-  inline static const std::string claim_prefix = "elastic/lost/";
   /// How long the node of rank 0 has to say where it serves the workers of a round: PyTorch's
   /// agents of 2.6 and newer may say so in the first round only.
   static constexpr std::chrono::seconds master_patience{5};
   static constexpr std::chrono::seconds second_look{2};
-  static constexpr int most_refusals = 3;
 
   // Agents of before 2.4 do not serve the workers' store.
   ELASTIC_DECL static rendezvous_parameters with_sharing(rendezvous_parameters parameters,
@@ -117,7 +102,6 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   // ---- joining --------------------------------------------------------------------------------
 
-  ELASTIC_DECL task<void> meet();
   ELASTIC_DECL task<void> join();
 
   // When time alone makes a difference.
@@ -133,52 +117,6 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   // None if the round is to end already.
   ELASTIC_DECL task<std::optional<rendezvous_round>> placed_round();
-
-  // ---- the connections of the agents ------------------------------------------------------------
-
-  struct linked_round {
-    std::int64_t round = -1;
-    int rank = 0;
-    /// None if they were not connected.
-    std::map<node_id, int> members = {};
-    std::shared_ptr<store> agents = nullptr;
-  };
-
-  struct told_failure {
-    std::int64_t round;
-    std::string cause;
-  };
-
-  // Those of the former round, whose nodes know each other: no last call for others.
-  ELASTIC_DECL bool are_all_there(const detail::round_state& state) const;
-
-  // Connects this node with the others of its round.
-  // Result: false if the round is to end already.
-  ELASTIC_DECL task<bool> link_up();
-  ELASTIC_DECL task<void> connect_agents();
-  // Throws if the node of rank 0 will not take this one in, however often they meet.
-  ELASTIC_DECL void count_refusals();
-  ELASTIC_DECL task<void> part_links();
-
-  // Between two rounds: takes those out of the former one whose loss its connections tell.
-  ELASTIC_DECL task<void> follow_losses();
-  ELASTIC_DECL task<void> follow_members();
-  ELASTIC_DECL task<void> follow_host();
-
-  // Says, and waits until all others have said, that the node of rank 0 is lost.
-  ELASTIC_DECL static task<void> claim_host_loss(linked_round of);
-  ELASTIC_DECL static task<void> await_claims(linked_round of);
-  ELASTIC_DECL static node_id host_of(const linked_round& of);
-  ELASTIC_DECL task<void> await_claims_against_host();
-
-  // What the connections tell of the round.
-  ELASTIC_DECL task<void> note_linked_change();
-  ELASTIC_DECL task<void> note_linked_failure(std::string reason);
-  ELASTIC_DECL task<void> note_told(rendezvous_change notice);
-  ELASTIC_DECL task<void> note_any_change();
-
-  // Counts a failure that the place has not taken in while others waited to hear of it.
-  ELASTIC_DECL task<void> count_late();
 
   // How often workers of the job have failed before this round, as the node of rank 0 says: one
   // that fails early in the round changes it for nobody. Result: false if the round is to end
@@ -275,8 +213,6 @@ class dynamic_rendezvous final : public rendezvous_handler {
   /// It has given up the others, and not looked for them since.
   bool is_cut_off_ = false;
   job_failures failures_;
-  /// The last failure that connections told, until it is counted.
-  std::optional<told_failure> uncounted_;
   /// Whether the round's nodes agree on `restarts_`, or these are `own_failures_`; none before they
   /// have said.
   std::optional<counting> counting_;
@@ -287,14 +223,6 @@ class dynamic_rendezvous final : public rendezvous_handler {
   int restarts_ = 0;
   int own_failures_ = 0;
   detail::torch_exit exit_;
-  std::shared_ptr<detail::link_network> network_;
-  /// Of the round that this node is in, or left last.
-  std::shared_ptr<detail::agent_links> links_;
-  bool is_linked_ = false;
-  /// In how many rounds, one after the other, this node was not taken in.
-  int refusals_ = 0;
-  /// What this node was in before it began to meet.
-  linked_round former_;
 };
 
 }  // namespace elastic

@@ -193,16 +193,6 @@ TEST_CASE("round: direct rules complete a later round when all that are known ar
   CHECK(join(state, 'a', settings, round_rules::direct) == round_action::placed);
 }
 
-TEST_CASE("round: there is no last call if nobody else is expected", "[rendezvous]") {
-  for (const round_rules rules : {round_rules::torch_1_13, round_rules::torch_2_6}) {
-    const auto settings = sizes(2, 4);
-    round_state state;
-    state.all_are_there = true;
-    CHECK(join(state, 'a', settings, rules) == round_action::wait);
-    CHECK(join(state, 'b', settings, rules) == round_action::placed);
-  }
-}
-
 TEST_CASE("round: torchrun's rules have a last call in later rounds, too", "[rendezvous]") {
   const auto settings = sizes(1, 4);
   round_state state = running("ab");

@@ -11,7 +11,6 @@
 #include <elastic/torch/torch_dialect.hpp>
 #include <elastic/torch/torch_state.hpp>
 #include <support/catch.hpp>
-#include <support/mesh_links.hpp>
 #include <support/simulated_job.hpp>
 #include <support/simulated_mesh.hpp>
 #include <support/simulated_place.hpp>
@@ -97,11 +96,6 @@ class dynamic_job final : public elastic::test::simulated_job {
     options.backend = place_.backend_of(node.id, node.clock);
     options.agents = place_.store_of(node.id);
     options.node = name;
-    // Now and then one of an earlier release.
-    const bool is_linked = are_linked_ && random_.below(20) != 0;
-    if (is_linked) {
-      options.links = std::make_shared<elastic::test::mesh_links>(mesh_, node.id, last_place_);
-    }
     return std::make_shared<elastic::dynamic_rendezvous>(std::move(options));
   }
 

@@ -46,10 +46,14 @@ ELASTIC_DECL task<versioned_value> etcd_keys::get(std::string key) {
 
 ELASTIC_DECL task<bool> etcd_keys::put(std::string key, std::string value, std::string version) {
   const std::string name = root_ + key;
-  const std::string change = marker_->next();
   json body;
   body["compare"].push_back(unchanged(name, version));
   body["success"].push_back(put_of(name, value));
+  if (!marker_) {
+    const json outcome = co_await client_->call(std::string("/v3/kv/txn"), std::move(body));
+    co_return has_succeeded(outcome);
+  }
+  const std::string change = marker_->next();
   body["success"].push_back(put_of(marker_->key(), change));
   body["failure"].push_back(range_of(marker_->key()));
   const json answer = co_await client_->call(std::string("/v3/kv/txn"), std::move(body));

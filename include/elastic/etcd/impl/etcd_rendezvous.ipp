@@ -8,7 +8,6 @@
 #include <elastic/base/race.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/etcd/detail/etcd_rendezvous_backend.hpp>
 #include <elastic/etcd/detail/legacy_machine.hpp>
 #include <elastic/etcd/detail/legacy_rendezvous.hpp>
 #include <elastic/etcd/etcd_client.hpp>
@@ -16,10 +15,12 @@
 #include <elastic/etcd/etcd_v2_keys.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/local_address.hpp>
+#include <elastic/rendezvous/detail/reachable_address.hpp>
+#include <elastic/rendezvous/native/detail/leader_registry.hpp>
+#include <elastic/rendezvous/native/registered_rendezvous.hpp>
 #include <elastic/store/versioned_store.hpp>
 #include <elastic/torch/detail/chosen_rendezvous.hpp>
 #include <elastic/torch/detail/dynamic_options.hpp>
-#include <elastic/torch/detail/reachable_address.hpp>
 #include <elastic/torch/dynamic_rendezvous.hpp>
 #include <elastic/torch/keyed_rendezvous_backend.hpp>
 #include <elastic/torch/rendezvous_backend.hpp>
@@ -30,6 +31,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
+#include <functional>
 #include <ios>
 #include <optional>
 #include <utility>
@@ -148,19 +150,49 @@ inline std::string v3_root(const rendezvous_parameters& parameters) {
   return fmt::format("{}/{}/", conf_text(parameters, "etcd_prefix", "/elastic"), parameters.run_id);
 }
 
-inline task<std::shared_ptr<rendezvous_handler>> make_etcd_v3(rendezvous_parameters parameters,
-                                                              std::shared_ptr<etcd_client> client) {
-  const std::string root = v3_root(parameters);
-  const auto marker = std::make_shared<etcd_marker>(root + "change/");
-  const auto keys = std::make_shared<etcd_keys>(client, root + "store/", marker);
-  std::vector<std::string> towards = hosts_of(client->options().members);
-  dynamic_rendezvous_options options = co_await dynamic_options(parameters, std::move(towards));
-  options.links = chosen_links(options);
-  options.agents = std::make_shared<versioned_store>(keys);
-  options.backend = std::make_shared<etcd_rendezvous_backend>(
-      client, root + "rendezvous/", marker, parameters.settings().silence(), options.dialect);
-  parameters.log.info("meeting at the etcd {}, by its v3 API", client->name());
-  co_return std::make_shared<dynamic_rendezvous>(std::move(options));
+/// Refuses a job whose nodes met there by an earlier release.
+inline task<void> check_former_state(std::shared_ptr<etcd_client> client, std::string root) {
+  etcd_keys keys(client, root + "rendezvous/", nullptr);
+  std::string key = "state";
+  const std::string former = keys.place_of(key);
+  const versioned_value found = co_await keys.get(std::move(key));
+  if (!found.value) co_return;
+  throw error(errc::invalid_argument,
+              fmt::format("{} is the state of a job of an earlier release: let that job end, "
+                          "remove all keys that begin with '{}', and start all nodes with one "
+                          "release",
+                          former, root));
+}
+
+/// What an etcd has of a job's leader, by its v3 API.
+inline std::shared_ptr<versioned_keys> v3_keys(std::shared_ptr<etcd_client> client,
+                                               const rendezvous_parameters& parameters) {
+  return std::make_shared<etcd_keys>(std::move(client), v3_root(parameters) + "job/", nullptr);
+}
+
+/// @param prepare  what is to be done before the first round
+inline std::shared_ptr<rendezvous_handler> make_etcd_v3(
+    rendezvous_parameters parameters,
+    std::function<task<void>(std::shared_ptr<etcd_client>)> prepare) {
+  const etcd_options options = etcd_options_of(parameters);
+  registry_place place;
+  place.name = etcd_client(options).name();
+  place.towards = hosts_of(options.members);
+  place.prepare = [options, parameters, prepare]() -> task<void> {
+    const auto client = std::make_shared<etcd_client>(options);
+    co_await prepare(client);
+    std::string root = v3_root(parameters);
+    co_await check_former_state(client, std::move(root));
+    parameters.log.info("meeting at the etcd {}, by its v3 API", client->name());
+  };
+  place.keys = [options, parameters] {
+    etcd_options again = options;
+    again.first_patience = again.patience;
+    // Who waits for the registry says so.
+    again.log = logger();
+    return v3_keys(std::make_shared<etcd_client>(std::move(again)), parameters);
+  };
+  return make_registered_rendezvous(std::move(parameters), std::move(place));
 }
 
 /// Etcd at its first call: an error says what was tried, and that it was given the join timeout.
@@ -200,7 +232,6 @@ inline task<std::shared_ptr<rendezvous_handler>> make_etcd_v2(rendezvous_paramet
   const std::optional<torch_dialect> written =
       co_await keyed_rendezvous_backend::seen_dialect(states, parameters.run_id);
   if (written && dialect == "auto") options.dialect = *written;
-  options.links = chosen_links(options);
   options.agents = std::make_shared<versioned_store>(keys);
   options.backend =
       std::make_shared<keyed_rendezvous_backend>(states, parameters.run_id, options.dialect);
@@ -270,16 +301,12 @@ inline task<void> await_legacy(std::shared_ptr<etcd_client> client, std::string 
 /// Those that still wait for one go to them as well.
 inline task<void> check_no_v3_round(rendezvous_parameters parameters,
                                     std::shared_ptr<etcd_client> client) {
-  const std::string root = v3_root(parameters);
-  etcd_rendezvous_backend backend(client, root + "rendezvous/",
-                                  std::make_shared<etcd_marker>(root + "change/"),
-                                  parameters.settings().silence());
+  leader_registry registry(v3_keys(client, parameters), parameters.secret);
   bool has_round = false;
   try {
-    const std::optional<stored_state> stored = co_await backend.get();
-    has_round = stored && stored->state.complete && !stored->state.closed &&
-                std::any_of(stored->state.participants.begin(), stored->state.participants.end(),
-                            [&](const auto& each) { return stored->living->count(each.first); });
+    const leader_registry::sight seen = co_await registry.look();
+    has_round = seen.record && seen.record->at.port != 0 && seen.record->kept.round >= 0 &&
+                !seen.record->kept.ending && !seen.record->kept.all_finished;
   } catch (const etcd_refusal&) {
     // They are not this user's keys.
   }
@@ -310,18 +337,23 @@ inline task<bool> offers_v3(std::shared_ptr<etcd_client> client, std::string& wh
   co_return true;
 }
 
-/// The rendezvous by an API that is named: "etcd-v2" or "etcd-v3".
-inline task<std::shared_ptr<rendezvous_handler>> make_named_etcd(rendezvous_parameters parameters) {
+/// The rendezvous "etcd-v2", which waits for its server.
+inline task<std::shared_ptr<rendezvous_handler>> make_named_v2(rendezvous_parameters parameters) {
   auto client = std::make_shared<etcd_client>(etcd_options_of(parameters));
   co_await reach_etcd(client, parameters.log);
-  if (parameters.backend == "etcd-v2") {
-    co_return co_await make_etcd_v2(std::move(parameters), std::move(client));
-  }
+  co_return co_await make_etcd_v2(std::move(parameters), std::move(client));
+}
+
+/// Waits for the server of the rendezvous "etcd-v3".
+inline task<void> reach_v3(std::shared_ptr<etcd_client> client) {
+  co_await reach_etcd(client, client->options().log);
   std::string why_not;
   const bool is_v3 = co_await offers_v3(client, why_not);
   if (!is_v3) throw error(errc::not_supported, why_not);
-  co_return co_await make_etcd_v3(std::move(parameters), std::move(client));
 }
+
+/// It has been reached.
+inline task<void> reached_v3(std::shared_ptr<etcd_client>) { co_return; }
 
 /// The rendezvous "etcd": like torchrun's backend of that name if its nodes meet, or are announced
 /// by a dialect; else by the API that the server has. It is left for torchrun's if nodes of
@@ -344,8 +376,19 @@ class any_etcd_rendezvous final : public chosen_rendezvous {
     co_await chosen_->shutdown();
     chosen_.reset();
     may_yield_ = false;
+    refuse_options();
     chosen_ = co_await make_etcd_legacy(parameters_, client_);
     co_return co_await chosen_->next_round();
+  }
+
+  // Nodes of torchrun, and those that meet as they do, know nothing of some options.
+  void refuse_options() const {
+    parameters_.refuse_choice_of_nodes("a job with nodes of torchrun, or by etcd's v2 API,");
+    if (!parameters_.chosen_secret()) return;
+    throw error(errc::invalid_argument,
+                fmt::format("--rdzv-conf secret_file: at the etcd {} nodes meet as those of "
+                            "torchrun do, which know no secret",
+                            client_->name()));
   }
 
   task<void> choose() {
@@ -360,12 +403,14 @@ class any_etcd_rendezvous final : public chosen_rendezvous {
       std::string why_not;
       is_v3 = co_await offers_v3(client_, why_not);
     }
+    const bool is_v3_alone = is_v3 && is_legacy != true;
+    if (!is_v3_alone) refuse_options();
     may_yield_ = is_legacy == false;
     if (is_legacy == true) {
       if (is_v3) co_await check_no_v3_round(parameters_, client_);
       chosen_ = co_await make_etcd_legacy(parameters_, client_);
     } else if (is_v3) {
-      chosen_ = co_await make_etcd_v3(parameters_, client_);
+      chosen_ = make_etcd_v3(parameters_, reached_v3);
     } else {
       chosen_ = co_await make_etcd_v2(parameters_, client_);
     }
@@ -381,6 +426,26 @@ class any_etcd_rendezvous final : public chosen_rendezvous {
   bool may_yield_ = false;
 };
 
+/// The settings of a backend that may come to one of the APIs.
+inline std::vector<std::string_view> etcd_settings(bool may_be_v2, bool may_be_v3) {
+  std::vector<std::string_view> names = {"lease_ttl", "protocol", "cacert",       "cert",
+                                         "key",       "ca_cert",  "ssl_cert",     "ssl_cert_key",
+                                         "user",      "password", "password_file"};
+  if (may_be_v2) names.push_back("dialect");
+  if (!may_be_v3) {
+    for (const std::string_view name :
+         {"listen", "join_timeout", "last_call_timeout", "close_timeout", "heartbeat_timeout",
+          "keep_alive_interval", "keep_alive_max_attempt", "reconnect_grace", "read_timeout",
+          "timeout", "etcd_prefix"}) {
+      names.push_back(name);
+    }
+    return names;
+  }
+  names.push_back("etcd_prefix");
+  for (const std::string_view name : registered_settings()) names.push_back(name);
+  return names;
+}
+
 }  // namespace detail
 
 ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(
@@ -388,31 +453,9 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(
   if (parameters.run_id.empty()) {
     throw error(errc::invalid_argument, "--rdzv-id must not be empty for an etcd rendezvous");
   }
-  parameters.check_conf({"listen",
-                         "join_timeout",
-                         "last_call_timeout",
-                         "close_timeout",
-                         "heartbeat_timeout",
-                         "keep_alive_interval",
-                         "keep_alive_max_attempt",
-                         "links",
-                         "reconnect_grace",
-                         "lease_ttl",
-                         "read_timeout",
-                         "timeout",
-                         "protocol",
-                         "cacert",
-                         "cert",
-                         "key",
-                         "ca_cert",
-                         "ssl_cert",
-                         "ssl_cert_key",
-                         "user",
-                         "password",
-                         "password_file",
-                         "etcd_prefix",
-                         "dialect"});
-  detail::check_links(parameters);
+  const bool may_be_v3 = parameters.backend != "etcd-v2";
+  const bool may_be_v2 = parameters.backend != "etcd-v3";
+  parameters.check_conf(detail::etcd_settings(may_be_v2, may_be_v3));
   const std::string dialect = detail::conf_text(parameters, "dialect", "auto");
   if (dialect != "auto") parse_torch_dialect(dialect);
   parameters = detail::with_password(detail::with_lease(std::move(parameters)));
@@ -421,7 +464,10 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(
   if (parameters.backend == "etcd") {
     return std::make_shared<detail::any_etcd_rendezvous>(std::move(parameters));
   }
-  const auto make = [parameters] { return detail::make_named_etcd(parameters); };
+  if (parameters.backend == "etcd-v3") {
+    return detail::make_etcd_v3(std::move(parameters), detail::reach_v3);
+  }
+  const auto make = [parameters] { return detail::make_named_v2(parameters); };
   return std::make_shared<detail::chosen_rendezvous>(parameters.backend, parameters.run_id, make);
 }
 

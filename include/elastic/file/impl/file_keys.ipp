@@ -25,9 +25,17 @@ ELASTIC_DECL task<void> file_keys::prepare() {
   const auto directory = directory_;
   const std::function<bool()> work = [directory] {
     directory->prepare();
-    return directory->is_local();
+    return true;
   };
+  co_await in_time<bool>(work);
+}
+
+ELASTIC_DECL task<bool> file_keys::is_local() {
+  if (is_local_) co_return *is_local_;
+  const auto directory = directory_;
+  const std::function<bool()> work = [directory] { return directory->is_local(); };
   is_local_ = co_await in_time<bool>(work);
+  co_return *is_local_;
 }
 
 ELASTIC_DECL std::string file_keys::place_of(const std::string& key) const {
@@ -73,7 +81,7 @@ ELASTIC_DECL task<void> file_keys::wait_for_change(std::string key, std::string 
   // It may have changed before it was watched.
   const versioned_value seen = co_await get(std::move(key));
   if (seen.version != version) co_return;
-  const bool is_told = is_local_ && watch.is_open();
+  const bool is_told = watch.is_open() && co_await is_local();
   const time_point limit = time_->now() + (is_told ? local_pause : remote_pause);
   if (!is_told) {
     co_await time_->sleep_until(limit);

@@ -6,33 +6,34 @@
 
 #include <elastic/base/error.hpp>
 #include <elastic/file/file_keys.hpp>
-#include <elastic/store/versioned_store.hpp>
-#include <elastic/torch/detail/chosen_rendezvous.hpp>
-#include <elastic/torch/detail/dynamic_options.hpp>
-#include <elastic/torch/dynamic_rendezvous.hpp>
-#include <elastic/torch/keyed_rendezvous_backend.hpp>
+#include <elastic/rendezvous/native/registered_rendezvous.hpp>
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <utility>
-#include <vector>
+
+#include <fmt/format.h>
 
 namespace elastic {
 
 namespace detail {
 
-ELASTIC_DECL task<std::shared_ptr<rendezvous_handler>> make_file(rendezvous_parameters parameters) {
-  // So that no run id leads out of the directory, nor to that of another.
-  const std::string directory = parameters.endpoint + "/" + key_directory_name(parameters.run_id);
-  const auto keys = std::make_shared<file_keys>(directory, parameters.time);
-  co_await keys->prepare();
-  std::vector<std::string> towards;
-  dynamic_rendezvous_options options = co_await dynamic_options(parameters, std::move(towards));
-  options.links = chosen_links(options);
-  options.agents = std::make_shared<versioned_store>(keys);
-  options.backend = std::make_shared<keyed_rendezvous_backend>(keys, "rendezvous", options.dialect);
+/// Makes the job's directory.
+/// Errors: `errc::invalid_argument` if a release of before 0.1 has used it.
+inline task<void> prepare_directory(std::string directory, rendezvous_parameters parameters) {
+  file_keys keys(directory, parameters.time);
+  co_await keys.prepare();
+  std::string former_key = "rendezvous";
+  const std::string former = keys.place_of(former_key);
+  const versioned_value found = co_await keys.get(std::move(former_key));
+  if (found.value) {
+    throw error(errc::invalid_argument,
+                fmt::format("{} is the state of a job of an earlier release: let that job end, "
+                            "remove the directory, and start all nodes with one release",
+                            former));
+  }
   parameters.log.info("meeting in the directory '{}'", directory);
-  co_return std::make_shared<dynamic_rendezvous>(std::move(options));
 }
 
 }  // namespace detail
@@ -47,15 +48,18 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_file_rendezvous(
                 "--rdzv-endpoint: the file rendezvous needs a directory that all nodes share");
   }
   parameters.endpoint = std::filesystem::absolute(parameters.endpoint).lexically_normal().string();
-  parameters.settings();
-  detail::check_links(parameters);
-  parameters.check_conf({"listen", "join_timeout", "last_call_timeout", "close_timeout",
-                         "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
-                         "read_timeout", "timeout", "links", "reconnect_grace"});
-  const std::string backend = parameters.backend;
-  const std::string run_id = parameters.run_id;
-  const auto make = [parameters] { return detail::make_file(parameters); };
-  return std::make_shared<detail::chosen_rendezvous>(backend, run_id, make);
+  parameters.check_conf(registered_settings());
+  // So that no run id leads out of the directory, nor to that of another.
+  const std::string directory = parameters.endpoint + "/" + key_directory_name(parameters.run_id);
+  registry_place place;
+  place.name = fmt::format("the directory '{}'", directory);
+  place.prepare = [directory, parameters] {
+    return detail::prepare_directory(directory, parameters);
+  };
+  place.keys = [directory, time = parameters.time] {
+    return std::make_shared<file_keys>(directory, time);
+  };
+  return make_registered_rendezvous(std::move(parameters), std::move(place));
 }
 
 ELASTIC_DECL void add_file_rendezvous(rendezvous_registry& registry) {

@@ -71,6 +71,16 @@ ELASTIC_DECL job_secret::job_secret(std::string_view bytes) {
   state_ = detail::make_job_secret_state(bytes);
 }
 
+ELASTIC_DECL bool job_secret::is_signed(std::string_view text, std::string_view proof) const {
+  const std::string right = sign(text);
+  if (proof.size() != right.size()) return false;
+  unsigned char difference = 0;
+  for (std::size_t place = 0; place < right.size(); ++place) {
+    difference |= static_cast<unsigned char>(right[place] ^ proof[place]);
+  }
+  return difference == 0;
+}
+
 ELASTIC_DECL job_secret job_secret::read(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) detail::refuse_secret_file(path, "cannot be read: " + errno_text(errno));

@@ -24,9 +24,6 @@ struct round_state {
   bool closed = false;
   /// The nodes of this round are not known beforehand, so it has a last call once it has enough.
   bool unknown_nodes = true;
-  /// Every node that is expected is in this round, as far as the one that looks at it knows: it
-  /// needs no last call, once it has enough.
-  bool all_are_there = false;
   /// The end of the last call.
   std::optional<time_point> deadline = std::nullopt;
   /// When a running round ends for those that stand by and make a larger one possible.

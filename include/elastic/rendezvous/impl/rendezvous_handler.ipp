@@ -19,8 +19,8 @@ ELASTIC_DECL task<void> rendezvous_handler::wait_for_fence() {
 
 ELASTIC_DECL void rendezvous_handler::pause(std::string, bool) {
   throw error(errc::invalid_argument,
-              fmt::format("nodes that meet by '{}' cannot pause; those of --rdzv-backend c10d can, "
-                          "without nodes of torchrun",
+              fmt::format("nodes that meet by '{}' cannot pause; those of c10d, etcd-v3 and file "
+                          "can, without nodes of torchrun",
                           backend()));
 }
 

@@ -81,20 +81,20 @@ ELASTIC_DECL void rendezvous_parameters::refuse_choice_of_nodes(std::string_view
   if (!node_counts.empty()) {
     throw error(
         errc::invalid_argument,
-        fmt::format("--nnodes {}: {} takes N or MIN:MAX; --rdzv-backend c10d, without nodes "
-                    "of torchrun, takes several numbers",
+        fmt::format("--nnodes {}: {} takes N or MIN:MAX; c10d, etcd-v3 and file, without "
+                    "nodes of torchrun, take several numbers",
                     node_counts_text(node_counts), who));
   }
   if (scale_up_delay > duration::zero()) {
     throw error(errc::invalid_argument,
                 fmt::format("--scale-up-delay: {} ends a round at once for a node that joins; only "
-                            "--rdzv-backend c10d, without nodes of torchrun, waits",
+                            "c10d, etcd-v3 and file, without nodes of torchrun, wait",
                             who));
   }
   if (exclude_for > duration::zero()) {
     throw error(errc::invalid_argument,
-                fmt::format("--exclude-for: {} remembers no bad node; only --rdzv-backend c10d, "
-                            "without nodes of torchrun, does",
+                fmt::format("--exclude-for: {} remembers no bad node; only c10d, etcd-v3 and file, "
+                            "without nodes of torchrun, do",
                             who));
   }
 }
@@ -152,6 +152,7 @@ inline std::vector<std::string> known_settings() {
           "candidate",
           "fast_takeover",
           "links",
+          "registry_grace",
           "timeout",
           "is_host",
           "listen",
@@ -187,7 +188,7 @@ ELASTIC_DECL void rendezvous_parameters::check_conf(std::vector<std::string_view
     throw error(
         errc::invalid_argument,
         fmt::format("--rdzv-conf secret_file: the rendezvous backend '{}' cannot keep others "
-                    "out by a job's secret, only c10d can",
+                    "out by a job's secret; c10d, etcd-v3 and file can",
                     backend));
   }
   std::vector<std::string> settings = known_settings();

@@ -66,8 +66,7 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> rendezvous_registry::make(
     throw error(errc::invalid_argument, fmt::format("the rendezvous backend '{}' was not added: {}",
                                                     parameters.backend, way));
   }
-  const bool is_own = parameters.backend == "static" || !way.empty();
-  if (is_own) {
+  if (parameters.backend == "static" || parameters.backend == "etcd-v2") {
     parameters.refuse_choice_of_nodes(
         fmt::format("the rendezvous backend '{}'", parameters.backend));
   }

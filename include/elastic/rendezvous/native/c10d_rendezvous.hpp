@@ -13,6 +13,7 @@
 #include <elastic/rendezvous/detail/worker_store_host.hpp>
 #include <elastic/rendezvous/native/detail/candidate.hpp>
 #include <elastic/rendezvous/native/detail/leader_connector.hpp>
+#include <elastic/rendezvous/native/detail/registry_connector.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_link.hpp>
 #include <elastic/rendezvous/native/rendezvous_host.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
@@ -77,13 +78,21 @@ class c10d_rendezvous final : public rendezvous_handler {
                                std::vector<candidate_server> servers,
                                std::shared_ptr<detail::candidate> own);
 
+  /// Makes what finds the agent that leads the job, once, when the first round is asked for.
+  using registry_maker = std::function<task<std::shared_ptr<detail::registry_connector>>()>;
+
+  /// The same at the agent of the job that a registry names. The endpoint is not looked at.
+  /// @param where  the registry, for people
+  ELASTIC_DECL c10d_rendezvous(rendezvous_parameters parameters, std::string where,
+                               registry_maker make);
+
   /// Leaves it to the caller to meet with nodes of torchrun: errors do not say how to any more.
   /// Call it before the first round.
   /// @param watch  called with the table of the store, if this node hosts it; what it returns is
   ///               kept as long
   void meet_beside_torch(store_watch watch) { watch_ = std::move(watch); }
 
-  std::string backend() const override { return "c10d"; }
+  std::string backend() const override { return make_registry_ ? parameters_.backend : "c10d"; }
   std::string run_id() const override { return parameters_.run_id; }
 
   ELASTIC_DECL task<rendezvous_round> next_round() override;
@@ -107,7 +116,15 @@ class c10d_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> reach_endpoint(asio::any_io_executor executor);
 
   // Whether the server ends with this node.
-  bool hosts() const { return (host_ != nullptr || is_beside_server_) && !leader_; }
+  bool hosts() const { return (host_ != nullptr || is_beside_server_) && !leader_ && !registry_; }
+
+  // What is the same wherever the nodes meet.
+  ELASTIC_DECL void take_settings();
+
+  // Where the server is, and whether it is this agent's.
+  ELASTIC_DECL detail::meeting_place server() const;
+  // What this node can say to a registry.
+  ELASTIC_DECL void attach_to_registry(std::uint64_t number);
 
   // ---- several endpoints ------------------------------------------------------------------------
 
@@ -152,6 +169,8 @@ class c10d_rendezvous final : public rendezvous_handler {
   std::shared_ptr<detail::candidate> candidate_;
   std::shared_ptr<detail::leader_connector> leader_;
   std::vector<candidate_server> servers_;
+  registry_maker make_registry_;
+  std::shared_ptr<detail::registry_connector> registry_;
   bool is_closing_ = false;
   std::shared_ptr<message_connector> connector_;
   store_watch watch_;

@@ -91,6 +91,15 @@ class rendezvous_coordinator {
   ELASTIC_DECL void inherit(const detail::round_register& kept, std::uint64_t own_node,
                             const rendezvous_settings& settings, time_point now, time_point begin);
 
+  /// Has the server's own node stop its workers when no other node of the round has a connection
+  /// any more, since the others may then go on without it: ends that node's connections half of the
+  /// grace after the last of theirs. Call it after `inherit`.
+  void fence_own_node() { fences_own_node_ = true; }
+
+  /// While it is suspended, nodes neither get a place nor end a round for want of one: what would
+  /// be decided could not be kept. Time in which they wait does not count.
+  ELASTIC_DECL void suspend(bool is_suspended, time_point now);
+
   /// What another server needs to know to take the job up, whatever was said to nodes so far.
   ELASTIC_DECL detail::round_register content() const;
 
@@ -176,6 +185,9 @@ class rendezvous_coordinator {
   /// How many nodes it has visited since it was made: a measure of its work.
   std::uint64_t looked_at() const { return looked_at_; }
 
+  /// Whether the job has ended, or the workers of all nodes have succeeded.
+  bool is_over() const { return ending_.has_value() || all_finished_; }
+
   /// Whether nobody takes part, so that nothing but the end of the job is worth keeping. None of
   /// the connections so far can take part any more; they may still speak, and end.
   bool is_idle() const { return members_.empty(); }
@@ -215,6 +227,8 @@ class rendezvous_coordinator {
     std::string name;
     bool knows_hold = false;
     bool is_kept_out = false;
+    /// In the newest round that was complete.
+    bool was_in_newest = false;
   };
 
   using known_node = std::pair<const node_id, member>;
@@ -301,13 +315,16 @@ class rendezvous_coordinator {
   ELASTIC_DECL bool is_held_by_former(time_point now) const;
 
   // Whether no round may begin now.
-  bool is_held(time_point now) const { return is_held_by_former(now) || is_paused(); }
+  bool is_held(time_point now) const {
+    return is_held_by_former(now) || is_paused() || (is_suspended_ && !state_.closed);
+  }
 
   // ---- pauses ---------------------------------------------------------------------------------
 
   // Whether a node wants no round to begin.
   bool is_paused() const { return pauses_ > 0 && !ending_; }
   ELASTIC_DECL void end_pause(const node_id& node, time_point now);
+  ELASTIC_DECL void begin_waits_again(time_point now);
 
   // Those who wait for it know of each other, so that there is no last call.
   ELASTIC_DECL void release(time_point now);
@@ -331,6 +348,11 @@ class rendezvous_coordinator {
   ELASTIC_DECL std::vector<known_node*> waiting_nodes();
 
   // ---- losses ---------------------------------------------------------------------------------
+
+  // When the server's own node has to be without workers soon, as it is alone in its round.
+  ELASTIC_DECL time_point own_fence() const;
+  ELASTIC_DECL void fence_if_alone(time_point now);
+  ELASTIC_DECL void wake_for_fence(time_point now);
 
   ELASTIC_DECL std::vector<node_id> overdue_nodes(time_point now) const;
   ELASTIC_DECL time_point lost_at(const member& entry) const;
@@ -451,6 +473,11 @@ class rendezvous_coordinator {
   /// When the connections of a node that was given up had ended.
   std::optional<time_point> last_loss_;
   bool have_some_left_ = false;
+  /// Of the newest round: its server's node was told to stop its workers, one has left in order.
+  bool fences_own_node_ = false;
+  bool is_suspended_ = false;
+  bool is_own_fenced_ = false;
+  bool has_one_left_ = false;
   time_point next_ = time_point::max();
   report_demand demand_ = report_demand::nothing;
   /// How many members are asked for theirs.

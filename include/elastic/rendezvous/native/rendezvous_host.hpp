@@ -56,6 +56,7 @@ class rendezvous_host {
                                std::shared_ptr<store_extension> service = nullptr);
 
   std::shared_ptr<key_value_engine> engine() const { return server_->engine(); }
+  std::uint16_t port() const { return server_->port(); }
 
   /// How many clients are connected.
   std::size_t connections() const { return server_->connections(); }

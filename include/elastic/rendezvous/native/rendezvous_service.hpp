@@ -48,6 +48,12 @@ class rendezvous_service final : public store_extension,
 
   ELASTIC_DECL ~rendezvous_service() override;
 
+  /// Names the answers that nodes are told even while `may_speak` is false, unless an earlier
+  /// answer on their connection waits. Call it before the server runs.
+  void let_pass(std::function<bool(const rendezvous_answer&)> may_pass) {
+    may_pass_ = std::move(may_pass);
+  }
+
   /// Sets the job of the server's own agent, and its settings, which apply to all of its nodes.
   /// Nodes of other jobs may then be silent for no longer than nodes of this one, and all other
   /// jobs together have `limits::rendezvous_other_nodes` nodes at most. Without this call, all jobs
@@ -136,7 +142,10 @@ class rendezvous_service final : public store_extension,
   ELASTIC_DECL void send(connection to, const rendezvous_answer& what);
   ELASTIC_DECL void hang_up(connection at);
 
-  // While the server may not speak, its answers wait at each connection, and end with it.
+  // While the server may not speak, its answers wait at each connection, and end with it; but some
+  // need not, and the answer to a keep-alive depends on nothing that was said before.
+  ELASTIC_DECL bool passes(connection to, const rendezvous_answer& what) const;
+  ELASTIC_DECL bool holds_nothing_for(connection to) const;
   ELASTIC_DECL void hold(connection to, const rendezvous_answer& what);
   ELASTIC_DECL void send_held();
 
@@ -166,6 +175,7 @@ class rendezvous_service final : public store_extension,
   logger log_;
   std::shared_ptr<time_source> time_;
   std::function<bool(const rendezvous_coordinator&)> may_speak_;
+  std::function<bool(const rendezvous_answer&)> may_pass_;
   std::function<void(const rendezvous_coordinator&)> on_change_;
   std::optional<own_job> own_;
   std::map<std::string, std::shared_ptr<rendezvous_coordinator>, std::less<>> jobs_;

@@ -18,12 +18,6 @@ namespace elastic::detail {
 ELASTIC_DECL task<dynamic_rendezvous_options> dynamic_options(rendezvous_parameters parameters,
                                                               std::vector<std::string> towards);
 
-/// Errors: `errc::invalid_argument` for what the settings say of the connections of the agents.
-ELASTIC_DECL void check_links(const rendezvous_parameters& parameters);
-
-/// How its agents connect; null if the setting `links` says no.
-ELASTIC_DECL std::shared_ptr<link_network> chosen_links(const dynamic_rendezvous_options& options);
-
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)

@@ -46,13 +46,9 @@ class job_failures {
     bool is_joint = false;
     /// How often workers of the job have failed before this round.
     int restarts = 0;
-    /// Whether their agents connect to each other: all of them offer it, and count together.
-    bool is_linked = false;
   };
 
-  /// @param offers_links  whether this node can connect to others; it says so
-  ELASTIC_DECL job_failures(std::shared_ptr<store> agents, const std::string& run_id,
-                            bool offers_links = false);
+  ELASTIC_DECL job_failures(std::shared_ptr<store> agents, const std::string& run_id);
 
   /// Says that this node is one of elasticrun: before it takes a place in its first round.
   /// Cancellation: all types; it may or may not have been said.
@@ -81,7 +77,6 @@ class job_failures {
  private:
   inline static const std::string restarts_key = "elastic/restarts";
   inline static const std::string each_for_itself = "each for itself";
-  inline static const std::string linked_word = " linked";
 
   /// The key's text; empty if there is none.
   ELASTIC_DECL task<std::string> stored();
@@ -93,14 +88,10 @@ class job_failures {
   ELASTIC_DECL std::vector<std::string> keys_of(const std::map<node_id, int>& members,
                                                 bool first_only) const;
   ELASTIC_DECL task<agreement> decided(std::map<node_id, int> members);
-  ELASTIC_DECL task<bool> all_offer_links(std::vector<std::string> keys);
   ELASTIC_DECL static agreement parse(std::string_view text);
-  // Agents connect only to those that speak as they do.
-  ELASTIC_DECL static std::string link_offer_text();
 
   std::shared_ptr<store> agents_;
   std::string prefix_;
-  bool offers_links_;
   bool is_introduced_ = false;
 };
 

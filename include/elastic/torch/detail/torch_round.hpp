@@ -72,15 +72,6 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   /// @param rejoins  it goes on to the next round
   ELASTIC_DECL task<view> leave(bool rejoins);
 
-  /// These nodes of a round are gone and have no workers any more: while it is complete they are
-  /// dead for this node, whatever the place tells of them.
-  ELASTIC_DECL void give_up(std::int64_t round, std::set<node_id> nodes);
-
-  bool has_given_up(const node_id& node) const { return given_up_.count(node) != 0; }
-
-  /// Takes those out of the state, if they are in that round.
-  ELASTIC_DECL task<void> remove_given_up();
-
   /// Waits until the state may have changed, at most until `deadline`.
   ELASTIC_DECL task<void> wait_for_change(std::string token, time_point deadline);
 
@@ -175,7 +166,6 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   ELASTIC_DECL static std::vector<node_id> missing(const torch_state& stored,
                                                    const std::set<node_id>& living);
   ELASTIC_DECL round_state translated(const torch_state& stored) const;
-  ELASTIC_DECL bool is_given_up(const torch_state& stored, const node_id& node) const;
 
   // Nodes that wait at the exit barrier are silent, and not dead for those that are in the round.
   ELASTIC_DECL task<std::vector<node_id>> without_ended(std::vector<node_id> silent,
@@ -222,8 +212,6 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   torch_time heartbeat_{};
   std::optional<task_group> heartbeats_;
   /// Those that are gone, of one round.
-  std::set<node_id> given_up_;
-  std::int64_t given_up_round_ = -1;
   bool spares_ended_ = false;
   bool is_closed_ = false;
   bool was_reached_ = false;

@@ -16,9 +16,6 @@
 #include <elastic/rendezvous/detail/round_machine.hpp>
 #include <elastic/store/prefix_store.hpp>
 #include <elastic/store/tcp_store.hpp>
-#include <elastic/torch/detail/agent_links.hpp>
-#include <elastic/torch/detail/host_loss.hpp>
-#include <elastic/torch/detail/link_offer.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -41,8 +38,7 @@ ELASTIC_DECL dynamic_rendezvous::dynamic_rendezvous(dynamic_rendezvous_options o
           parameters_.run_id, std::move(options.node), settings_, dialect_,
           detail::required(std::move(options.backend), "dynamic_rendezvous: the backend"), agents_,
           parameters_.time, parameters_.log)),
-      failures_(agents_, parameters_.run_id, options.links != nullptr),
-      network_(std::move(options.links)) {}
+      failures_(agents_, parameters_.run_id) {}
 
 ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::next_round() {
   auto executor = co_await asio::this_coro::executor;
@@ -54,19 +50,14 @@ ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::next_round() {
     if (has_failed && counts_alone() && !change_->on_other_node) {
       co_await await_failures_at_torchrun();
     }
-    co_await count_late();
     was_alone_ = counts_alone();
     change_.reset();
     exit_ = {};
     counting_.reset();
-    former_ = {round_, rank_, members_, round_agents_};
-    if (!links_ || !links_->are_complete()) former_.members.clear();
-    shared_->give_up(round_, {});
     members_.clear();
     shared_->spare_ended(false);
-    co_await with_rollback(meet(), try_to_leave(give_up_any_place()));
+    co_await with_rollback(join(), try_to_leave(give_up_any_place()));
     std::optional<rendezvous_round> round = co_await placed_round();
-    count_refusals();
     if (round) {
       co_await shared_->refresh_sign();
       co_return std::move(*round);
@@ -77,18 +68,12 @@ ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::next_round() {
 }
 
 ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::wait_for_change() {
-  if (!change_) co_await race(note_any_change(), give_up_in_time());
+  if (!change_) co_await race(note_change(), give_up_in_time());
   co_return *change_;
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::wait_for_fence() {
-  const std::shared_ptr<detail::agent_links> links = links_;
-  if (links && links->are_complete()) {
-    co_await race(shared_->sign().wait_for_kill(), links->wait_for_fence(),
-                  await_claims_against_host());
-  } else {
-    co_await shared_->sign().wait_for_kill();
-  }
+  co_await shared_->sign().wait_for_kill();
   // Of a job that was closed nobody goes on.
   if (shared_->is_closed()) co_await parameters_.time->sleep_until(time_point::max());
 }
@@ -142,10 +127,6 @@ ELASTIC_DECL task<void> dynamic_rendezvous::note_failure(std::string reason) {
     std::optional<rendezvous_change> detected = co_await explained_change_of(current);
     if (detected) note(std::move(*detected));
   }
-  if (!change_ && links_ && links_->are_complete()) {
-    // The node of rank 0 may stand still.
-    co_await race(note_linked_failure(reason), note_change());
-  }
   if (!change_) {
     rendezvous_change failed = co_await count_failure(std::move(reason));
     note(std::move(failed));
@@ -162,7 +143,6 @@ ELASTIC_DECL void dynamic_rendezvous::note(rendezvous_change detected) {
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::exit_barrier() {
-  if (links_ && links_->are_complete()) links_->say_finished();
   const std::function<task<void>()> announce = [this] {
     return shared_->tell_ended(round_, rank_);
   };
@@ -194,7 +174,6 @@ ELASTIC_DECL task<void> dynamic_rendezvous::close(job_end how, std::string why) 
 ELASTIC_DECL task<void> dynamic_rendezvous::shutdown() {
   shared_->hurry();
   co_await shared_->stop_heartbeats();
-  co_await part_links();
   co_await workers_.stop();
   co_await try_to_leave(depart());
 }
@@ -213,7 +192,6 @@ ELASTIC_DECL task<void> dynamic_rendezvous::join() {
   co_await with_deadline(*parameters_.time, deadline, std::move(introduction));
   std::string_view logged_reason;
   for (;;) {
-    current.state.all_are_there = are_all_there(current.state);
     const detail::round_decision next = detail::decide_join(
         current.state, shared_->node(), settings_, rules_of(dialect_), now(), deadline);
     if (logged_reason != next.reason) {
@@ -296,226 +274,12 @@ ELASTIC_DECL task<std::optional<rendezvous_round>> dynamic_rendezvous::placed_ro
   }
   const bool has_count = co_await agree_on_restarts();
   if (!has_count) co_return std::nullopt;
-  const bool is_connected = co_await link_up();
-  if (!is_connected) co_return std::nullopt;
   round.restarts = restarts_;
   if (gathers()) co_return round;
   const std::optional<master_endpoint> master = co_await shared_master(round.master);
   if (!master) co_return std::nullopt;
   round.master = *master;
   co_return round;
-}
-
-ELASTIC_DECL task<void> dynamic_rendezvous::meet() {
-  if (!former_.members.empty()) {
-    co_await race(join(), follow_losses());
-  } else {
-    co_await join();
-  }
-  co_await part_links();
-}
-
-ELASTIC_DECL bool dynamic_rendezvous::are_all_there(const detail::round_state& state) const {
-  const bool has_others = !state.wait_list.empty() || !state.redundancy_list.empty();
-  if (former_.members.empty() || has_others) return false;
-  return std::all_of(former_.members.begin(), former_.members.end(), [&](const auto& member) {
-    return detail::contains(state, member.first) || shared_->has_given_up(member.first);
-  });
-}
-
-ELASTIC_DECL task<bool> dynamic_rendezvous::link_up() {
-  if (!is_linked_) co_return true;
-  detail::agent_links::options options;
-  options.network = network_;
-  options.self = shared_->node();
-  options.members = members_;
-  options.settings = settings_;
-  options.place = fmt::format("'{}' (rendezvous '{}')", parameters_.endpoint, parameters_.backend);
-  options.time = parameters_.time;
-  options.log = parameters_.log;
-  links_ =
-      std::make_shared<detail::agent_links>(co_await asio::this_coro::executor, std::move(options));
-  co_await agree_or_change(connect_agents());
-  co_return !change_;
-}
-
-ELASTIC_DECL void dynamic_rendezvous::count_refusals() {
-  refusals_ = links_ && links_->was_refused() ? refusals_ + 1 : 0;
-  // Once it may be that a node has left the round that this one saw.
-  if (refusals_ == most_refusals) throw error(errc::invalid_argument, links_->refusal());
-}
-
-ELASTIC_DECL task<void> dynamic_rendezvous::connect_agents() {
-  const std::shared_ptr<detail::agent_links> links = links_;
-  const std::string key = links_key;
-  if (rank_ == 0) {
-    detail::link_offer offer = co_await links->host();
-    const std::string text = detail::to_text(offer);
-    co_await round_agents_->set(key, text);
-  } else {
-    const std::string text = co_await round_agents_->get(key);
-    links->connect(detail::parse_link_offer(text));
-  }
-  co_await links->wait_for_all();
-  const std::optional<rendezvous_change> notice = links->change();
-  if (notice) co_await note_told(*notice);
-}
-
-ELASTIC_DECL task<void> dynamic_rendezvous::part_links() {
-  is_linked_ = false;
-  const std::shared_ptr<detail::agent_links> links = links_;
-  // Who is stopped meanwhile parts at the end.
-  if (links) co_await links->part();
-  links_.reset();
-}
-
-ELASTIC_DECL task<void> dynamic_rendezvous::follow_losses() {
-  try {
-    if (former_.rank == 0) {
-      co_await follow_members();
-    } else {
-      co_await follow_host();
-    }
-  } catch (const error& failure) {
-    parameters_.log.debug("rendezvous '{}', round {}: waiting for leases: {}", run_id(),
-                          former_.round, failure.what());
-  }
-  co_await parameters_.time->sleep_until(time_point::max());
-}
-
-ELASTIC_DECL task<void> dynamic_rendezvous::follow_members() {
-  const std::shared_ptr<detail::agent_links> links = links_;
-  std::set<node_id> given_up;
-  for (;;) {
-    co_await links->wait_for_gone_besides(given_up);
-    // A copy: more may be gone before these are removed.
-    const std::set<node_id> gone = links->gone();
-    given_up.insert(gone.begin(), gone.end());
-    shared_->give_up(former_.round, given_up);
-    co_await shared_->remove_given_up();
-  }
-}
-
-ELASTIC_DECL task<void> dynamic_rendezvous::follow_host() {
-  const std::shared_ptr<detail::agent_links> links = links_;
-  detail::host_loss loss;
-  loss.ended_at = co_await links->wait_for_host_loss();
-  loss.grace = links->grace();
-  for (;;) {
-    const detail::host_loss_decision next = detail::decide_host_loss(loss, now());
-    parameters_.log.debug("rendezvous '{}', round {}: the node of rank 0 is gone: {}", run_id(),
-                          former_.round, next.reason);
-    switch (next.action) {
-      case detail::host_loss_action::leave_to_place:
-        co_await parameters_.time->sleep_until(time_point::max());
-        break;
-      case detail::host_loss_action::claim:
-        co_await claim_host_loss(former_);
-        loss.is_claimed = true;
-        break;
-      case detail::host_loss_action::wait_for_claims:
-        co_await await_claims(former_);
-        loss.all_claimed_at = now();
-        break;
-      case detail::host_loss_action::wait_until:
-        co_await parameters_.time->sleep_until(next.until);
-        break;
-      case detail::host_loss_action::go_on:
-        shared_->give_up(former_.round, {host_of(former_)});
-        co_await shared_->remove_given_up();
-        co_await parameters_.time->sleep_until(time_point::max());
-    }
-  }
-}
-
-ELASTIC_DECL node_id dynamic_rendezvous::host_of(const linked_round& of) {
-  const auto host = std::find_if(of.members.begin(), of.members.end(),
-                                 [](const auto& member) { return member.second == 0; });
-  return host->first;
-}
-
-ELASTIC_DECL task<void> dynamic_rendezvous::claim_host_loss(linked_round of) {
-  const std::string key = claim_prefix + std::to_string(of.rank);
-  const std::string text = "1";
-  co_await of.agents->set(key, text);
-}
-
-ELASTIC_DECL task<void> dynamic_rendezvous::await_claims(linked_round of) {
-  std::vector<std::string> keys;
-  for (const auto& [node, rank] : of.members) {
-    if (rank != 0) keys.push_back(claim_prefix + std::to_string(rank));
-  }
-  co_await of.agents->wait(std::move(keys));
-}
-
-ELASTIC_DECL task<void> dynamic_rendezvous::await_claims_against_host() {
-  linked_round current{round_, rank_, members_, round_agents_};
-  if (rank_ != 0) co_await parameters_.time->sleep_until(time_point::max());
-  for (;;) {
-    try {
-      co_await await_claims(current);
-      // Before workers die of it, which is no failure of theirs.
-      const bool is_in_round = round_ == current.round && !members_.empty();
-      if (is_in_round && !shared_->is_closed()) {
-        note(change(change_kind::node_lost, "all other nodes have lost this one"));
-      }
-      co_return;
-    } catch (const error&) {
-      // Whether the place can be reached is judged by others.
-    }
-    co_await parameters_.time->sleep_until(now() + second_look);
-  }
-}
-
-ELASTIC_DECL task<void> dynamic_rendezvous::note_any_change() {
-  if (links_ && links_->are_complete()) {
-    co_await race(note_change(), note_linked_change());
-  } else {
-    co_await note_change();
-  }
-}
-
-ELASTIC_DECL task<void> dynamic_rendezvous::note_linked_change() {
-  const std::shared_ptr<detail::agent_links> links = links_;
-  rendezvous_change notice = co_await links->wait_for_change();
-  co_await note_told(std::move(notice));
-}
-
-ELASTIC_DECL task<void> dynamic_rendezvous::note_linked_failure(std::string reason) {
-  const std::shared_ptr<detail::agent_links> links = links_;
-  std::optional<rendezvous_change> notice = co_await links->report_failure(std::move(reason));
-  if (notice) co_await note_told(std::move(*notice));
-}
-
-ELASTIC_DECL task<void> dynamic_rendezvous::note_told(rendezvous_change notice) {
-  notice.restarts = restarts_;
-  if (notice.kind == change_kind::worker_failed) {
-    // All who hear of it count it once, so that it is counted whoever dies.
-    std::optional<counted_failures> counted;
-    uncounted_ = told_failure{round_, notice.what};
-    task<void> count = keep(failures_.count(round_, notice.what), counted);
-    co_await with_deadline(*parameters_.time, now() + second_look, std::move(count));
-    if (counted) uncounted_.reset();
-    ++notice.restarts;
-    notice.on_other_node = detail::is_on_other_node(shared_->node(), notice.what);
-    if (counted && counted->round == round_) notice = failure_of(*counted);
-    // By which it counts when nodes of torchrun take part later.
-    if (!notice.on_other_node) ++own_failures_;
-  }
-  note(std::move(notice));
-}
-
-ELASTIC_DECL task<void> dynamic_rendezvous::count_late() {
-  if (!uncounted_) co_return;
-  std::string cause = uncounted_->cause;
-  task<counted_failures> count = failures_.count(uncounted_->round, std::move(cause));
-  const time_point limit = now() + settings_.join_timeout;
-  const auto counted = co_await with_deadline(*parameters_.time, limit, std::move(count));
-  if (!counted) {
-    throw error(errc::rendezvous_timeout,
-                "the place where the nodes meet did not take in that workers have failed");
-  }
-  uncounted_.reset();
 }
 
 ELASTIC_DECL task<bool> dynamic_rendezvous::agree_on_restarts() {
@@ -532,7 +296,6 @@ ELASTIC_DECL task<bool> dynamic_rendezvous::agree_on_restarts() {
   }
   counting_ = agreed->is_joint ? counting::together : counting::alone;
   restarts_ = agreed->is_joint ? agreed->restarts : own_failures_;
-  is_linked_ = agreed->is_linked;
   co_return true;
 }
 
@@ -645,7 +408,7 @@ ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::earlier_ma
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::agree_or_change(task<void> agreeing) {
-  co_await race(std::move(agreeing), note_any_change());
+  co_await race(std::move(agreeing), note_change());
 }
 
 ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::explained_change_of(

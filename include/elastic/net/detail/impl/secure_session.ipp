@@ -165,6 +165,21 @@ ELASTIC_DECL std::shared_ptr<const job_secret_state> make_job_secret_state(std::
   return state;
 }
 
+ELASTIC_DECL std::string proof_of(const job_secret_state& state, std::string_view text) {
+  constexpr std::string_view label = "elastic record 1\n";
+  const std::string labelled = std::string(label) + std::string(text);
+  std::array<unsigned char, psk_bytes> made{};
+  unsigned int size = 0;
+  const unsigned char* done =
+      ::HMAC(::EVP_sha256(), state.key.data(), static_cast<int>(state.key.size()),
+             reinterpret_cast<const unsigned char*>(labelled.data()), labelled.size(), made.data(),
+             &size);
+  if (done == nullptr || size != psk_bytes) throw_no_openssl();
+  std::string digits;
+  for (const unsigned char byte : made) digits += fmt::format("{:02x}", byte);
+  return digits;
+}
+
 struct secure_session::engine {
   struct deleter {
     void operator()(SSL* freed) const { ::SSL_free(freed); }
@@ -348,6 +363,8 @@ ELASTIC_DECL std::shared_ptr<const job_secret_state> make_job_secret_state(std::
               "a job's secret cannot be used: this program was built without TLS "
               "(ELASTIC_WITH_TLS, which needs OpenSSL)");
 }
+
+ELASTIC_DECL std::string proof_of(const job_secret_state&, std::string_view) { return {}; }
 
 // There is no secret to make a session of.
 struct secure_session::engine {};

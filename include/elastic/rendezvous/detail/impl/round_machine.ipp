@@ -71,7 +71,6 @@ ELASTIC_DECL bool is_in_last_call(const round_state& state, const node_id& node,
 inline round_decision decide_completion(const round_state& state,
                                         const rendezvous_settings& settings, round_rules rules,
                                         time_point now) {
-  if (state.all_are_there) return {round_action::complete_round, "nobody else is expected"};
   if (rules == round_rules::direct && !state.unknown_nodes) {
     const bool all_here = state.wait_list.empty() &&
                           (state.redundancy_list.empty() || size_of(state) == settings.max_nodes);

@@ -127,12 +127,22 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// eighth of the grace, and at most 50 ms, whether the second one does. Call it before `start`.
   void tell_ends() { tells_ends_ = true; }
 
-  /// What messages call the other side instead of "the rendezvous at …". Call it before `start`.
-  void call_server(std::string text) { server_ = std::move(text); }
-
   /// When the other side ended both connections of this node, one soon after the other, as a
   /// process does that is gone; none if it ended one alone, or there is a connection again.
   std::optional<time_point> both_ended_at() const { return both_ended_at_; }
+
+  /// How much longer the node of a leader that this one has lost may have workers, if that leader
+  /// has lost this node as well. None if this node may have workers itself, if there is a
+  /// connection, or if there never was one. A link that has `both_ended_at` need not wait for the
+  /// leader to notice the silence.
+  ELASTIC_DECL std::optional<duration> until_leader_is_fenced() const;
+
+  /// This node takes no part in rounds up to this one, whatever it asks for. Call it without a
+  /// connection.
+  ELASTIC_DECL void forgo_rounds(std::int64_t last);
+
+  /// This node has no worker until it is placed again.
+  void note_no_workers() { has_no_workers_ = true; }
 
   /// Why the last attempt to connect failed.
   const std::string& last_problem() const { return last_problem_; }
@@ -205,6 +215,10 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   ELASTIC_DECL void say_hold(message_channel& channel) const;
 
+  // Another server was found, which counts the time that this node waits for a round: only what is
+  // left of it, so that one leader after the other does not begin anew.
+  ELASTIC_DECL void limit_join();
+
   // ---- the conversation -----------------------------------------------------------------------
 
   ELASTIC_DECL task<void> listen();
@@ -265,6 +279,9 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   std::optional<time_point> witness_ended_at_;
   std::optional<time_point> both_ended_at_;
   bool tells_ends_ = false;
+  bool has_no_workers_ = false;
+  /// The last round in which this node takes no part.
+  std::int64_t forgone_ = -1;
   fencing end_;
   /// The last server resigned, and no other was greeted without an answer since.
   bool has_server_resigned_ = false;
@@ -275,6 +292,9 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   std::deque<time_point> unanswered_;
   std::optional<time_point> second_word_at_;
   std::optional<rendezvous_request> standing_request_;
+  /// Until when this node waits for a round, and whether a new leader may put that off once.
+  time_point join_limit_;
+  bool may_extend_join_ = false;
   /// Whom the server keeps out, for one that comes after it.
   exclusion_list excluded_;
   bool status_is_due_ = false;

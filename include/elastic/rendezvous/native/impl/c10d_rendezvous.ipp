@@ -118,8 +118,7 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
   if (parameters_.run_id.empty()) {
     throw error(errc::invalid_argument, "--rdzv-id must not be empty for the c10d rendezvous");
   }
-  detail::check_length("--rdzv-id", parameters_.run_id, limits::run_id_bytes);
-  detail::check_length("--local-addr", parameters_.local_addr, limits::host_name_bytes);
+  take_settings();
   endpoints_ = parse_endpoints(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
                                rendezvous_host::default_port, c10d_rendezvous::most_endpoints);
   endpoint_ = endpoints_.front();
@@ -131,11 +130,8 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
     }
     list_ += (list_.empty() ? "" : ",") + to_text(at);
   }
-  settings_ = parameters_.settings();
   host_grace_ = parameters_.seconds("host_grace", host_grace_);
   is_host_ = parameters_.yes_or_no("is_host");
-  parameters_.secret = parameters_.chosen_secret();
-  worker_networks_ = detail::worker_networks(parameters_);
   parameters_.check_conf({"is_host", "listen", "join_timeout", "last_call_timeout", "close_timeout",
                           "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
                           "reconnect_grace", "host_grace", "read_timeout", "timeout", "dialect",
@@ -170,10 +166,29 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters,
   look_for_leader();
 }
 
+ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters,
+                                              std::string where, registry_maker make)
+    : parameters_(std::move(parameters)),
+      list_(std::move(where)),
+      workers_(parameters_),
+      make_registry_(std::move(make)) {
+  take_settings();
+  host_grace_ = parameters_.seconds("host_grace", settings_.join_timeout);
+}
+
+ELASTIC_DECL void c10d_rendezvous::take_settings() {
+  detail::check_length("--rdzv-id", parameters_.run_id, limits::run_id_bytes);
+  detail::check_length("--local-addr", parameters_.local_addr, limits::host_name_bytes);
+  settings_ = parameters_.settings();
+  parameters_.secret = parameters_.chosen_secret();
+  worker_networks_ = detail::worker_networks(parameters_);
+}
+
 ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::next_round() {
   co_await workers_.stop();
   if (!link_) co_await begin();
   throw_if_over();
+  link_->note_no_workers();
   co_await join();
   co_return co_await placed_round();
 }
@@ -265,7 +280,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::shutdown() {
     link_->say(word);
     co_await link_->stop();
   }
-  if (candidate_) co_await retire();
+  if (candidate_ || registry_) co_await retire();
   agents_.reset();
   servers_.clear();
   const std::unique_ptr<rendezvous_host> hosted = std::move(host_);
@@ -284,17 +299,23 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
   }
   if (candidate_) greeting.node.number.high = candidate_->node();
   const bool is_told_servers = connector_ != nullptr;
+  if (make_registry_) {
+    registry_ = co_await make_registry_();
+    connector_ = registry_;
+  }
   if (!connector_ && has_candidates()) co_await reach_candidates(greeting.node.number.high);
   if (!connector_) co_await reach_endpoint(executor);
   greeting.settings = settings_;
   greeting.name =
       detail::as_node_name(parameters_.node_name.empty() ? host_name() : parameters_.node_name);
   greeting.hosts = hosts();
+  const std::uint64_t number = greeting.node.number.high;
   link_ = std::make_shared<detail::rendezvous_link>(connector_, std::move(greeting), host_grace_,
                                                     parameters_.time, parameters_.log,
                                                     parameters_.reports);
+  if (registry_) attach_to_registry(number);
   const bool may_be_torch =
-      !is_told_servers && !host_ && !has_candidates() && !parameters_.secret;
+      !is_told_servers && !registry_ && !host_ && !has_candidates() && !parameters_.secret;
   if (may_be_torch) {
     link_->examine_by([at = endpoint_, log = parameters_.log, time = parameters_.time] {
       return detail::examine_server(at, log, time);
@@ -466,7 +487,31 @@ ELASTIC_DECL void c10d_rendezvous::look_for_leader() {
 ELASTIC_DECL task<void> c10d_rendezvous::retire() {
   const bool is_over =
       is_closing_ || (link_ && (link_->known().closed || link_->known().all_finished));
-  co_await candidate_->retire(is_over);
+  if (candidate_) co_await candidate_->retire(is_over);
+  if (registry_) co_await registry_->leave(is_over);
+}
+
+ELASTIC_DECL void c10d_rendezvous::attach_to_registry(std::uint64_t number) {
+  detail::registry_connector::node_state state;
+  state.number = number;
+  const std::weak_ptr<detail::rendezvous_link> known = link_;
+  state.loss = [known]() -> std::optional<duration> {
+    const auto link = known.lock();
+    return link ? link->until_leader_is_fenced() : std::nullopt;
+  };
+  state.forgo_rounds = [known](std::int64_t last) {
+    if (const auto link = known.lock()) link->forgo_rounds(last);
+  };
+  registry_->attach(std::move(state));
+  // What a node claims depends on it.
+  link_->tell_ends();
+}
+
+ELASTIC_DECL detail::meeting_place c10d_rendezvous::server() const {
+  if (registry_) return {registry_->leader().host, registry_->reaches_own_process()};
+  if (!leader_) return {endpoint_.host, host_ != nullptr};
+  const endpoint& at = endpoints_[static_cast<std::size_t>(leader_->leader())];
+  return {at.host, leader_->reaches_own_process()};
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::join() {
@@ -478,11 +523,11 @@ ELASTIC_DECL task<void> c10d_rendezvous::join() {
   rendezvous_messages::join wish;
   wish.after = round_;
   wish.timeout = settings_.join_timeout;
-  const endpoint at = leader_ ? endpoints_[static_cast<std::size_t>(leader_->leader())] : endpoint_;
-  const bool is_server = leader_ ? leader_->reaches_own_process() : host_ != nullptr;
-  detail::meeting_place meeting{at.host, is_server};
+  detail::meeting_place meeting = server();
   const auto is_at_loopback = [](const endpoint& each) { return is_loopback(each.host); };
-  const bool is_alone = std::all_of(endpoints_.begin(), endpoints_.end(), is_at_loopback);
+  const bool is_alone =
+      registry_ ? is_loopback(meeting.host)
+                : std::all_of(endpoints_.begin(), endpoints_.end(), is_at_loopback);
   wish.offer = co_await workers_.serve(address, is_alone, std::move(meeting));
   if (parameters_.secret) wish.addresses = detail::text_of(own_addresses());
   link_->begin_join(std::move(wish));
@@ -497,6 +542,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::join() {
 ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::placed_round() {
   // The store of the agents is that of the server that leads.
   if (leader_) agents_ = servers_[static_cast<std::size_t>(leader_->leader())].agents;
+  if (registry_) agents_ = co_await registry_->agents();
   const rendezvous_messages::placed& placed = *link_->known().placed;
   rendezvous_round round;
   round.round = placed.round;
@@ -509,6 +555,7 @@ ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::placed_round() {
       fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, round.round), agents_);
   // Nobody asks for the round before the last any more.
   if (host_) host_->forget_rounds(parameters_.run_id, round.round - 1);
+  if (registry_) registry_->forget_rounds(parameters_.run_id, round.round - 1);
   // Only the node of rank 0 serves the workers.
   if (round.group_rank != 0) {
     co_await workers_.stop();

@@ -111,6 +111,7 @@ ELASTIC_DECL void rendezvous_coordinator::disconnected(connection from, time_poi
     of.witness.reset();
     of.witness_ended_at = now;
     wake_at(lost_at(of));
+    wake_for_fence(now);
     return;
   }
   const auto position = nodes_.find(from);
@@ -121,7 +122,42 @@ ELASTIC_DECL void rendezvous_coordinator::disconnected(connection from, time_poi
   gone.link.reset();
   gone.link_ended_at = now;
   wake_at(lost_at(gone));
+  wake_for_fence(now);
   note_absence(node, gone, now);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::wake_for_fence(time_point now) {
+  if (fences_own_node_) wake_at(now + settings_.reconnect_grace / 2);
+}
+
+ELASTIC_DECL time_point rendezvous_coordinator::own_fence() const {
+  // Those who left in order never say that they have lost the server.
+  const bool applies = fences_own_node_ && !is_own_fenced_ && !all_finished_ &&
+                       kept_leader_node_ != 0 && kept_members_.size() > 1 && !has_one_left_;
+  if (!applies) return time_point::max();
+  std::optional<time_point> since = last_loss_;
+  for (const auto& [node, other] : members_) {
+    if (!other.was_in_newest || node.number.high == own_node_) continue;
+    if (other.link || other.witness) return time_point::max();
+    since = std::max(since.value_or(time_point::min()), last_end_of(other));
+  }
+  return since ? *since + settings_.reconnect_grace / 2 : time_point::max();
+}
+
+ELASTIC_DECL void rendezvous_coordinator::fence_if_alone(time_point now) {
+  if (now < own_fence()) return;
+  is_own_fenced_ = true;
+  for (auto& [node, entry] : members_) {
+    if (node.number.high != own_node_) continue;
+    std::vector<connection> ended;
+    if (entry.link) ended.push_back(*entry.link);
+    if (entry.witness) ended.push_back(*entry.witness);
+    for (const connection link : ended) {
+      disconnected(link, now);
+      dropped_.push_back(link);
+    }
+    return;
+  }
 }
 
 ELASTIC_DECL std::optional<time_point> rendezvous_coordinator::alone_since(
@@ -139,6 +175,7 @@ ELASTIC_DECL std::optional<time_point> rendezvous_coordinator::alone_since(
 
 ELASTIC_DECL void rendezvous_coordinator::advance(time_point now) {
   if (now < next_) return;
+  fence_if_alone(now);
   for (const node_id& node : overdue_nodes(now)) give_up(node, now);
   if (!excluded_.is_empty()) ++content_version_;
   excluded_.forget_past(now);
@@ -439,6 +476,17 @@ ELASTIC_DECL void rendezvous_coordinator::end_pause(const node_id& node, time_po
   std::optional<std::string>& pause = members_.at(node).pause;
   if (!std::exchange(pause, std::nullopt) || --pauses_ > 0) return;
   log_.info("rendezvous of job '{}': the pause is over", run_id_);
+  begin_waits_again(now);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::suspend(bool is_suspended, time_point now) {
+  if (std::exchange(is_suspended_, is_suspended) == is_suspended || is_suspended) return;
+  begin_waits_again(now);
+  settle(now);
+  plan_next(now);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::begin_waits_again(time_point now) {
   for (const node_id& waiting : counted(joining_)) {
     member& entry = members_.at(waiting);
     entry.join_deadline = now + entry.join_timeout;
@@ -604,7 +652,10 @@ ELASTIC_DECL void rendezvous_coordinator::settle(time_point now) {
     while (std::exchange(settle_all_, false)) {
       for (known_node* const waiting : waiting_nodes()) {
         auto& [node, entry] = *waiting;
+        const bool was_complete = state_.complete;
         if (entry.join_deadline) step(node, entry, now);
+        // Its nodes are placed before another one can end it.
+        if (!was_complete && state_.complete) break;
       }
     }
   } while (forgive_if_short(now));
@@ -742,6 +793,7 @@ ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::strin
   if (how != "left") note_lost(node, entry);
   if (how == "left") have_some_left_ = true;
   const bool ran = state_.complete && state_.participants.count(node) != 0;
+  if (entry.was_in_newest && how == "left") has_one_left_ = true;
   if (ran && has_finished) --finished_;
   if (entry.is_reporting) --reporting_;
   note_kept_out(entry, false);
@@ -837,6 +889,13 @@ ELASTIC_DECL void rendezvous_coordinator::note_completion() {
   has_made_round_ = true;
   // Nobody is missing.
   if (static_cast<int>(state_.participants.size()) == settings_.max_nodes) lost_.clear();
+  is_own_fenced_ = false;
+  has_one_left_ = false;
+  if (fences_own_node_) {
+    for (auto& [node, entry] : counted(members_)) {
+      entry.was_in_newest = state_.participants.count(node) != 0;
+    }
+  }
   world_ = static_cast<int>(state_.participants.size());
   host_rank_ = host_rank();
   round_restarts_ = restarts_;
@@ -969,7 +1028,7 @@ ELASTIC_DECL auto rendezvous_coordinator::links() const -> std::vector<connectio
 }
 
 ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
-  next_ = time_point::max();
+  next_ = own_fence();
   for (const auto& [node, entry] : counted(members_)) {
     wake_at(lost_at(entry));
     if (entry.is_kept_out) wake_at(excluded_.end_of(entry.name));

@@ -279,15 +279,27 @@ ELASTIC_DECL void rendezvous_service::deliver(rendezvous_coordinator& job) {
   const bool may_speak = !may_speak_ || may_speak_(job);
   if (may_speak) send_held();
   for (const auto& answer : job.take_answers()) {
-    may_speak ? send(answer.to, answer.what) : hold(answer.to, answer.what);
+    const bool is_told = may_speak || passes(answer.to, answer.what);
+    is_told ? send(answer.to, answer.what) : hold(answer.to, answer.what);
   }
   for (const connection id : job.take_dropped()) {
     const auto at = connections_.find(id);
     if (at == connections_.end()) continue;
-    has_held_ = has_held_ || !may_speak;
+    const bool ends_now = may_speak || (may_pass_ && holds_nothing_for(id));
+    has_held_ = has_held_ || !ends_now;
     at->second.ends_then = true;
-    if (may_speak) hang_up(id);
+    if (ends_now) hang_up(id);
   }
+}
+
+ELASTIC_DECL bool rendezvous_service::passes(connection to, const rendezvous_answer& what) const {
+  if (!may_pass_ || !may_pass_(what)) return false;
+  return holds_nothing_for(to) || std::holds_alternative<rendezvous_messages::alive>(what);
+}
+
+ELASTIC_DECL bool rendezvous_service::holds_nothing_for(connection to) const {
+  const auto position = connections_.find(to);
+  return position == connections_.end() || position->second.unsent.empty();
 }
 
 ELASTIC_DECL void rendezvous_service::hang_up(connection at) {

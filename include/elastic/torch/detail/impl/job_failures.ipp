@@ -43,17 +43,13 @@ ELASTIC_DECL counted_failures counted_failures::parse(std::string_view text) {
               fmt::format("the store says '{:.100}' where it counts failures of the job", text));
 }
 
-ELASTIC_DECL job_failures::job_failures(std::shared_ptr<store> agents, const std::string& run_id,
-                                        bool offers_links)
-    : agents_(std::move(agents)),
-      prefix_(fmt::format("torch.rendezvous.{}.elastic/", run_id)),
-      offers_links_(offers_links) {}
+ELASTIC_DECL job_failures::job_failures(std::shared_ptr<store> agents, const std::string& run_id)
+    : agents_(std::move(agents)), prefix_(fmt::format("torch.rendezvous.{}.elastic/", run_id)) {}
 
 ELASTIC_DECL task<void> job_failures::introduce(node_id self) {
   if (is_introduced_) co_return;
   const std::string key = key_of(self);
-  // Earlier releases only look whether there is something.
-  const std::string text = offers_links_ ? link_offer_text() : "1";
+  const std::string text = "1";
   co_await agents_->set(key, text);
   is_introduced_ = true;
 }
@@ -64,7 +60,6 @@ ELASTIC_DECL auto job_failures::agree(std::shared_ptr<store> agents, std::map<no
   if (rank == 0) {
     const agreement mine = co_await decided(std::move(members));
     std::string text = mine.is_joint ? std::to_string(mine.restarts) : each_for_itself;
-    if (mine.is_linked) text += linked_word;
     co_await agents->set(key, std::move(text));
     co_return mine;
   }
@@ -131,30 +126,15 @@ ELASTIC_DECL auto job_failures::decided(std::map<node_id, int> members) -> task<
   if (!made.is_joint) co_return made;
   const counted_failures so_far = co_await counted();
   made.restarts = so_far.restarts;
-  if (offers_links_ && keys.size() > 1) made.is_linked = co_await all_offer_links(std::move(keys));
   co_return made;
-}
-
-ELASTIC_DECL task<bool> job_failures::all_offer_links(std::vector<std::string> keys) {
-  const std::vector<std::string> texts = co_await agents_->multi_get(std::move(keys));
-  const std::string wanted = link_offer_text();
-  co_return std::all_of(texts.begin(), texts.end(),
-                        [&](const std::string& text) { return text == wanted; });
-}
-
-ELASTIC_DECL std::string job_failures::link_offer_text() {
-  return fmt::format("links {}", rendezvous_messages::hello::current_version);
 }
 
 ELASTIC_DECL auto job_failures::parse(std::string_view text) -> agreement {
   agreement made;
   if (text == each_for_itself) return made;
-  const std::string_view number = text.substr(0, text.find(linked_word));
-  made.is_linked = number.size() + linked_word.size() == text.size();
-  const bool is_whole = made.is_linked || number.size() == text.size();
-  const char* const end = number.data() + number.size();
-  const auto [stop, failure] = std::from_chars(number.data(), end, made.restarts);
-  made.is_joint = is_whole && failure == std::errc() && stop == end && made.restarts >= 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, made.restarts);
+  made.is_joint = failure == std::errc() && stop == end && made.restarts >= 0;
   if (made.is_joint) return made;
   throw error(
       errc::protocol_violation,

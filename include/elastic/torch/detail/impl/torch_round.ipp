@@ -72,27 +72,6 @@ ELASTIC_DECL auto torch_round::leave(bool rejoins) -> task<view> {
   }
 }
 
-ELASTIC_DECL void torch_round::give_up(std::int64_t round, std::set<node_id> nodes) {
-  given_up_round_ = round;
-  given_up_ = std::move(nodes);
-}
-
-ELASTIC_DECL task<void> torch_round::remove_given_up() {
-  view current = co_await look();
-  for (;;) {
-    const bool is_named = std::any_of(given_up_.begin(), given_up_.end(), [&](const node_id& node) {
-      return is_given_up(current.stored, node);
-    });
-    if (!is_named) co_return;
-    current = co_await write(std::move(current));
-  }
-}
-
-ELASTIC_DECL bool torch_round::is_given_up(const torch_state& stored, const node_id& node) const {
-  return stored.complete && stored.round == given_up_round_ && given_up_.count(node) != 0 &&
-         stored.participants.count(node) != 0;
-}
-
 ELASTIC_DECL task<void> torch_round::wait_for_change(std::string token, time_point deadline) {
   try {
     task<void> waiting = backend_->wait_for_change(std::move(token));
@@ -168,10 +147,6 @@ ELASTIC_DECL auto torch_round::take_in(std::optional<stored_state> stored) -> ta
   std::erase(silent, node_);
   if (!silent.empty() && current.state.complete && spares_ended_) {
     silent = co_await without_ended(std::move(silent), current.state);
-  }
-  for (const node_id& node : given_up_) {
-    const bool is_silent = std::count(silent.begin(), silent.end(), node) != 0;
-    if (!is_silent && is_given_up(current.stored, node)) silent.push_back(node);
   }
   for (const node_id& node : silent) remove_dead_node(current, node);
   current.dead = std::move(silent);

@@ -102,7 +102,38 @@ ELASTIC_DECL void rendezvous_link::begin_join(rendezvous_messages::join wish) {
   is_given_up_ = false;
   // A round may follow without its having been told so.
   if (greeting_.former && is_welcome_) greeting_.former->until_end = false;
+  wish.after = std::max(wish.after, forgone_);
+  join_limit_ = time_->now() + wish.timeout;
+  may_extend_join_ = true;
   send_until_superseded(std::move(wish));
+}
+
+ELASTIC_DECL std::optional<duration> rendezvous_link::until_leader_is_fenced() const {
+  if (!has_no_workers_ || is_welcome_ || !ended_at_) return std::nullopt;
+  const duration grace = settings_.reconnect_grace;
+  const time_point end = both_ended_at_ ? *both_ended_at_ + grace + end_skew
+                                        : *ended_at_ + settings_.silence() + grace;
+  return std::max(end - time_->now(), duration::zero());
+}
+
+ELASTIC_DECL void rendezvous_link::forgo_rounds(std::int64_t last) {
+  forgone_ = std::max(forgone_, last);
+  if (!standing_request_) return;
+  auto* const wish = std::get_if<rendezvous_messages::join>(&*standing_request_);
+  if (wish != nullptr) wish->after = std::max(wish->after, last);
+}
+
+ELASTIC_DECL void rendezvous_link::limit_join() {
+  if (!connector_->knows_other_side() || !standing_request_) return;
+  auto* const wish = std::get_if<rendezvous_messages::join>(&*standing_request_);
+  if (wish == nullptr) return;
+  const time_point now = time_->now();
+  const duration least = settings_.silence() + std::chrono::seconds(1);
+  // The new leader has to meet the nodes first.
+  if (join_limit_ - now < least && std::exchange(may_extend_join_, false)) {
+    join_limit_ = now + least;
+  }
+  wish->timeout = std::max<duration>(join_limit_ - now, std::chrono::milliseconds(1));
 }
 
 ELASTIC_DECL void rendezvous_link::ask_status() {
@@ -228,7 +259,7 @@ ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<chan
     if (connected) channel = std::move(*connected);
     if (!channel) last_problem_ = no_answer();
   } catch (const error& failure) {
-    if (failure.code() == errc::invalid_argument) throw;
+    if (failure.code() != errc::connection_failed) throw;
     last_problem_ = failure.what();
   }
   if (!channel) co_return nullptr;
@@ -358,6 +389,7 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
   server_pauses_ = reply.pauses;
   // Before a request to join, which could begin the round.
   say_hold(channel);
+  if (is_other_server) limit_join();
   if (standing_request_) channel.send(elastic::to_text(*standing_request_));
   if (status_is_due_) channel.send(elastic::to_text(rendezvous_messages::ask_status{}));
   notify();
@@ -509,6 +541,7 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::placed& reply
       standing_request_ ? std::get_if<rendezvous_messages::join>(&*standing_request_) : nullptr;
   if (wish == nullptr || reply.round <= wish->after) return;
   standing_request_.reset();
+  has_no_workers_ = false;
   known_.placed = reply;
   excluded_ = {};
   for (const exclusion& who : reply.excluded) excluded_.add(who, time_->now());
@@ -518,6 +551,8 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::placed& reply
 }
 
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::on_hold& reply) {
+  // Time in which nobody gets a place does not count.
+  may_extend_join_ = true;
   log_.warning("this node waits: {}", reply.why);
 }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/torch/detail/reachable_address.hpp>
+#include <elastic/rendezvous/detail/reachable_address.hpp>
 
 #include <elastic/base/asio.hpp>
 #include <elastic/net/endpoint.hpp>

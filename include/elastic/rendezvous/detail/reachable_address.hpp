@@ -18,5 +18,5 @@ ELASTIC_DECL task<std::string> reachable_address(std::vector<std::string> toward
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/torch/detail/impl/reachable_address.ipp>
+#include <elastic/rendezvous/detail/impl/reachable_address.ipp>
 #endif

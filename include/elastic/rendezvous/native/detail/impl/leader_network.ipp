@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/native/detail/leader_network.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/net/detail/tcp_message_channel.hpp>
+#include <elastic/net/local_address.hpp>
+#include <elastic/rendezvous/detail/listen_point.hpp>
+#include <elastic/rendezvous/native/rendezvous_service.hpp>
+#include <elastic/store/tcp_store.hpp>
+
+#include <utility>
+
+namespace elastic::detail {
+
+ELASTIC_DECL tcp_leader_network::tcp_leader_network(rendezvous_parameters parameters,
+                                                    std::string address)
+    : parameters_(std::move(parameters)),
+      address_(parameters_.local_addr.empty() ? std::move(address) : parameters_.local_addr) {}
+
+ELASTIC_DECL task<endpoint> tcp_leader_network::serve(std::shared_ptr<store_extension> extension) {
+  listen_point point;
+  if (!parameters_.listens_everywhere()) point = co_await find_listen_point(address_);
+  const auto executor = co_await asio::this_coro::executor;
+  constexpr std::uint16_t any_port = 0;
+  host_ = std::make_unique<rendezvous_host>(executor, std::move(point), any_port, parameters_,
+                                            rendezvous_protocol::native, std::move(extension));
+  endpoint at(address_, host_->port());
+  if (!is_loopback(address_) && !parameters_.secret) {
+    parameters_.log.info(
+        "port {} is open to whoever reaches {}: --rdzv-conf secret_file lets in only who holds the "
+        "job's secret",
+        at.port, address_);
+  }
+  co_return at;
+}
+
+ELASTIC_DECL task<void> tcp_leader_network::stop() {
+  const std::unique_ptr<rendezvous_host> ending = std::move(host_);
+  if (ending) co_await ending->stop();
+}
+
+ELASTIC_DECL void tcp_leader_network::forget_rounds(const std::string& run_id,
+                                                    std::int64_t first_kept) {
+  if (host_) host_->forget_rounds(run_id, first_kept);
+}
+
+ELASTIC_DECL std::shared_ptr<message_connector> tcp_leader_network::connector_to(endpoint at) {
+  return std::make_shared<tcp_message_connector>(
+      std::move(at), std::string(rendezvous_service::first_words), limits::rendezvous_message_bytes,
+      parameters_.secret);
+}
+
+ELASTIC_DECL task<std::shared_ptr<store>> tcp_leader_network::store_at(endpoint at) {
+  tcp_store_options options;
+  options.host = std::move(at.host);
+  options.port = at.port;
+  options.secret = parameters_.secret;
+  options.log = parameters_.log;
+  co_return std::make_shared<tcp_store>(co_await asio::this_coro::executor, options);
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,435 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/native/detail/registered_leader.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/detail/random.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/race.hpp>
+#include <elastic/base/scope.hpp>
+#include <elastic/net/detail/message_frame.hpp>
+#include <elastic/rendezvous/native/detail/candidate_message.hpp>
+#include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
+#include <elastic/rendezvous/native/rendezvous_message.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+/// Between two attempts to write the record.
+inline constexpr std::chrono::milliseconds registry_pause{250};
+/// How long an agent tries to become the leader, and a leader that leaves to say so.
+inline constexpr std::chrono::seconds registry_patience{10};
+inline constexpr std::chrono::seconds registry_farewell{2};
+
+/// One connection to the leader. Its first message shows the password; it is a node's after that.
+class registered_leader::visitor final : public store_extension::conversation {
+ public:
+  visitor(registered_leader& of, client& from)
+      : of_(of), from_(from), frames_(limits::first_message_bytes) {
+    of_.visitors_.push_back(this);
+  }
+  ~visitor() override {
+    node_.reset();
+    std::erase(of_.visitors_, this);
+    of_.wake();
+  }
+  visitor(const visitor&) = delete;
+  visitor& operator=(const visitor&) = delete;
+
+  void received(std::string_view bytes) override {
+    frames_.append(bytes);
+    while (const auto message = frames_.next()) {
+      if (is_dismissed_) return;
+      if (node_) {
+        pass_on(*message);
+      } else {
+        greet(*message);
+      }
+    }
+  }
+
+  bool has_begun() const override { return is_known_; }
+  std::size_t held() const override { return frames_.held() + (node_ ? node_->held() : 0); }
+
+  // It learns that this one leads, and says its hello next.
+  void welcome() {
+    if (is_known_) say(candidate_messages::leads{of_.record_.kept.term, 0});
+  }
+
+  void dismiss() {
+    is_dismissed_ = true;
+    node_.reset();
+    service_.reset();
+    from_.hang_up();
+  }
+
+ private:
+  void greet(std::string_view message) {
+    const auto request = parse_candidate_request(message);
+    const auto* seek = request ? std::get_if<candidate_messages::seek>(&*request) : nullptr;
+    if (!request && is_known_ && of_.service_) return enter(message);
+    if (seek == nullptr || is_known_) return dismiss();
+    is_known_ = seek->run_id == of_.chosen_.run_id && !of_.record_.password.empty() &&
+                seek->list == of_.record_.password;
+    if (!is_known_) {
+      say(candidate_messages::rejected{"this server does not lead the job"});
+      return dismiss();
+    }
+    frames_.raise_bound(limits::rendezvous_message_bytes);
+    if (of_.service_) welcome();
+  }
+
+  void enter(std::string_view message) {
+    service_ = of_.service_;
+    node_ = service_->begin(from_);
+    pass_on(message);
+  }
+
+  void pass_on(std::string_view message) {
+    std::string frame;
+    append_frame(frame, message);
+    node_->received(frame);
+    of_.wake();
+  }
+
+  void say(const candidate_answer& answer) {
+    std::string frame;
+    append_frame(frame, candidate_text(answer));
+    from_.send(frame);
+  }
+
+  registered_leader& of_;
+  client& from_;
+  frame_reader frames_;
+  bool is_known_ = false;
+  bool is_dismissed_ = false;
+  // It refers to the service.
+  std::shared_ptr<rendezvous_service> service_;
+  std::unique_ptr<conversation> node_;
+};
+
+ELASTIC_DECL registered_leader::registered_leader(options chosen)
+    : chosen_(std::move(chosen)), beat_(chosen_.lease / 4) {}
+
+ELASTIC_DECL registered_leader::~registered_leader() = default;
+
+ELASTIC_DECL void registered_leader::stand(candidacy wish) {
+  const std::lock_guard lock(access_);
+  wish_ = std::move(wish);
+  if (!executor_) return;
+  asio::post(*executor_, [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->wake();
+  });
+}
+
+ELASTIC_DECL bool registered_leader::stands() {
+  const std::lock_guard lock(access_);
+  return wish_.has_value();
+}
+
+ELASTIC_DECL task<void> registered_leader::run() {
+  const auto executor = co_await asio::this_coro::executor;
+  earlier_.emplace(executor);
+  news_.emplace(executor);
+  {
+    const std::lock_guard lock(access_);
+    executor_ = executor;
+  }
+  while (!stands()) {
+    earlier_->reset();
+    co_await earlier_->wait();
+  }
+  try {
+    co_await lead();
+  } catch (const error& failure) {
+    chosen_.log.error("rendezvous of job '{}': this node leads it no more: {}", chosen_.run_id,
+                      failure.what());
+  }
+  is_over_ = true;
+  news_->set();
+  co_await chosen_.time->sleep_until(time_point::max());
+}
+
+ELASTIC_DECL auto registered_leader::begin(client& from) -> std::unique_ptr<conversation> {
+  return std::make_unique<visitor>(*this, from);
+}
+
+ELASTIC_DECL task<void> registered_leader::lead() {
+  const bool has_won = co_await take();
+  if (!has_won) co_return;
+  begin_service();
+  co_await serve();
+  if (is_replaced_) {
+    chosen_.log.info("rendezvous of job '{}': another node leads it now", chosen_.run_id);
+  }
+  if (!is_retiring_ || is_replaced_) co_return;
+  // Others need not wait for the end of the lease.
+  record_.at.port = 0;
+  task<outcome> writing = write();
+  co_await with_deadline(*chosen_.time, chosen_.time->now() + registry_farewell,
+                         std::move(writing));
+}
+
+ELASTIC_DECL task<bool> registered_leader::take() {
+  const leader_registry::sight& former = wish_->former;
+  const auto today = chosen_.time->wall_now().time_since_epoch();
+  const std::int64_t now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(today).count();
+  record_.at = wish_->at;
+  record_.password = random_name(32);
+  record_.agent = chosen_.node;
+  record_.silence = chosen_.settings.silence();
+  record_.lease = chosen_.lease;
+  if (former.record) record_.kept = former.record->kept;
+  // Until `wait` is over, no round begins: then its workers are gone.
+  std::erase(record_.kept.members, record_.kept.leader_node);
+  record_.kept.leader_node = 0;
+  record_.kept.term = std::max({record_.kept.term + 1, wish_->least_term, now_ms});
+  record_.kept.sequence = 0;
+  version_ = former.version;
+  first_round_at_ = chosen_.time->now() + wish_->wait;
+  const time_point limit = chosen_.time->now() + registry_patience;
+  while (chosen_.time->now() < limit) {
+    const outcome came = co_await write();
+    if (came != outcome::unknown) co_return came == outcome::written;
+    const time_point next_try = chosen_.time->now() + registry_pause;
+    co_await chosen_.time->sleep_until(next_try);
+  }
+  co_return false;
+}
+
+ELASTIC_DECL auto registered_leader::write() -> task<outcome> {
+  const time_point begun = chosen_.time->now();
+  std::optional<std::uint64_t> content;
+  if (job_) {
+    const std::int64_t term = record_.kept.term;
+    const std::int64_t sequence = record_.kept.sequence;
+    content = job_->content_version();
+    record_.kept = job_->content();
+    record_.kept.term = term;
+    record_.kept.sequence = sequence;
+  }
+  // A new one for each attempt, so that the record shows which one it is of.
+  ++record_.kept.sequence;
+  record_.kept.is_uncertain = begun < first_round_at_;
+  const leader_record record = record_;
+  leader_registry::sight seen;
+  try {
+    co_await chosen_.registry->try_put(record, version_);
+    seen = co_await chosen_.registry->look();
+  } catch (const error& failure) {
+    if (failure.code() == errc::invalid_argument) throw;
+    note_absence(failure.what());
+    co_return outcome::unknown;
+  }
+  const outcome came = judge(seen);
+  if (came != outcome::written) co_return came;
+  lease_end_ = begun + chosen_.lease;
+  next_beat_ = begun + beat_;
+  written_ = record.kept;
+  written_version_ = content;
+  note_return();
+  co_return came;
+}
+
+ELASTIC_DECL auto registered_leader::judge(const leader_registry::sight& seen) -> outcome {
+  const bool is_ours = seen.record && seen.record->password == record_.password;
+  if (is_ours && seen.record->kept.sequence == record_.kept.sequence) {
+    version_ = seen.version;
+    return outcome::written;
+  }
+  const bool has_changed = seen.version != wish_->former.version;
+  if (!is_ours && !job_ && has_changed) return outcome::replaced;
+  // An older one is a write that was under way when this one took the record.
+  if (!is_ours && seen.record && seen.record->kept.term > record_.kept.term) {
+    return outcome::replaced;
+  }
+  version_ = seen.version;
+  return outcome::unknown;
+}
+
+ELASTIC_DECL bool registered_leader::has_lease() const {
+  return !is_replaced_ && !is_retiring_ && chosen_.time->now() < lease_end_;
+}
+
+ELASTIC_DECL void registered_leader::note_absence(const std::string& why) {
+  if (!job_ || std::exchange(is_away_, true)) return;
+  const std::chrono::duration<double> remaining = lease_end_ - chosen_.time->now();
+  chosen_.log.warning(
+      "rendezvous of job '{}': {} does not answer ({}): the job runs on, begins no round and takes "
+      "no node until it does; if that takes over {:.0f} s more (--rdzv-conf registry_grace), its "
+      "workers are stopped",
+      chosen_.run_id, chosen_.registry->name(), why, remaining.count());
+  job_->suspend(true, chosen_.time->now());
+  // The end of a job does not wait.
+  service_->speak();
+}
+
+ELASTIC_DECL void registered_leader::note_return() {
+  if (!std::exchange(is_away_, false)) return;
+  if (job_) job_->suspend(false, chosen_.time->now());
+  chosen_.log.info("rendezvous of job '{}': {} answers again", chosen_.run_id,
+                   chosen_.registry->name());
+}
+
+// ---- serving the job ----------------------------------------------------------------------------
+
+ELASTIC_DECL void registered_leader::begin_service() {
+  const time_point now = chosen_.time->now();
+  first_round_at_ = now + wish_->wait;
+  job_ = std::make_shared<rendezvous_coordinator>(chosen_.run_id, chosen_.log, record_.kept.term);
+  job_->inherit(record_.kept, chosen_.node, chosen_.settings, now, first_round_at_);
+  job_->fence_own_node();
+  service_ = std::make_shared<rendezvous_service>(
+      job_, [this](const rendezvous_coordinator& job) { return may_speak(job); }, chosen_.log,
+      chosen_.time);
+  service_->let_pass([this](const rendezvous_answer& answer) { return may_pass(answer); });
+  service_->on_change([this](const rendezvous_coordinator&) { wake(); });
+  if (chosen_.reports) service_->show(chosen_.run_id, chosen_.reports);
+  next_beat_ = now + beat_;
+  chosen_.log.info("rendezvous of job '{}': this node leads it, at {}", chosen_.run_id,
+                   to_text(record_.at));
+  for (visitor* const entry : std::vector<visitor*>(visitors_)) entry->welcome();
+}
+
+ELASTIC_DECL task<void> registered_leader::serve() {
+  const auto service = service_;
+  task<void> ending = [](registered_leader& self) -> task<void> {
+    self.end_service();
+    co_return;
+  }(*this);
+  task<void> serving = [](registered_leader& self, std::shared_ptr<rendezvous_service> of)
+      -> task<void> { co_await race(of->run(), self.keep(), self.watch()); }(*this, service);
+  co_await with_cleanup(std::move(serving), std::move(ending));
+}
+
+ELASTIC_DECL void registered_leader::end_service() {
+  if (!service_) return;
+  const std::int64_t term = record_.kept.term;
+  const std::int64_t sequence = record_.kept.sequence;
+  record_.kept = job_->content();
+  record_.kept.term = term;
+  record_.kept.sequence = sequence;
+  service_->resign();
+  service_.reset();
+  job_.reset();
+  for (visitor* const entry : std::vector<visitor*>(visitors_)) entry->dismiss();
+}
+
+ELASTIC_DECL task<void> registered_leader::keep() {
+  for (;;) {
+    earlier_->reset();
+    if (is_replaced_ || is_retiring_) co_return;
+    const time_point now = chosen_.time->now();
+    if (now >= lease_end_) {
+      chosen_.log.warning(
+          "rendezvous of job '{}': {} has not answered for {:g} s (--rdzv-conf registry_grace): "
+          "this node stops to lead the job, and its nodes stop their workers",
+          chosen_.run_id, chosen_.registry->name(),
+          std::chrono::duration<double>(chosen_.lease).count());
+      co_return;
+    }
+    const bool is_due = has_news() || now >= next_beat_;
+    if (is_due && now >= next_try_) {
+      next_try_ = now;
+      task<outcome> writing = write();
+      const auto came = co_await with_deadline(*chosen_.time, lease_end_, std::move(writing));
+      if (came == outcome::replaced) is_replaced_ = true;
+      if (came == outcome::unknown) next_try_ = chosen_.time->now() + registry_pause;
+      if (came == outcome::written) service_->speak();
+      continue;
+    }
+    const time_point next = std::min(lease_end_, is_due ? next_try_ : next_beat_);
+    co_await with_deadline(*chosen_.time, next, earlier_->wait());
+  }
+}
+
+ELASTIC_DECL task<void> registered_leader::watch() {
+  std::string version = version_;
+  for (;;) {
+    bool has_failed = false;
+    try {
+      co_await chosen_.registry->wait_for_change(version);
+      const leader_registry::sight seen = co_await chosen_.registry->look();
+      version = seen.version;
+      const bool is_newer = seen.record && seen.record->kept.term > record_.kept.term;
+      if (is_newer && !std::exchange(is_replaced_, true)) wake();
+    } catch (const error& failure) {
+      if (failure.code() == errc::invalid_argument) throw;
+      has_failed = true;
+    }
+    if (!has_failed && !is_replaced_) continue;
+    const time_point next_look = chosen_.time->now() + registry_pause;
+    co_await chosen_.time->sleep_until(next_look);
+  }
+}
+
+ELASTIC_DECL bool registered_leader::has_news() {
+  const std::uint64_t content = job_->content_version();
+  if (written_version_ == content) return false;
+  if (!has_same_content(written_, job_->content())) return true;
+  written_version_ = content;
+  return false;
+}
+
+ELASTIC_DECL bool registered_leader::may_speak(const rendezvous_coordinator& job) {
+  if (&job != job_.get() || !has_lease()) {
+    wake();
+    return false;
+  }
+  if (!has_news()) return true;
+  wake();
+  return is_away_ && job.is_over();
+}
+
+ELASTIC_DECL bool registered_leader::may_pass(const rendezvous_answer& answer) const {
+  const bool needs_record = std::holds_alternative<rendezvous_messages::placed>(answer) ||
+                            std::holds_alternative<rendezvous_messages::all_finished>(answer) ||
+                            std::holds_alternative<rendezvous_messages::closed>(answer);
+  return !needs_record && has_lease();
+}
+
+ELASTIC_DECL void registered_leader::wake() {
+  if (earlier_) earlier_->set();
+  if (news_) {
+    news_->set();
+    news_->reset();
+  }
+}
+
+// ---- leaving ------------------------------------------------------------------------------------
+
+ELASTIC_DECL task<void> registered_leader::retire(bool is_job_over) {
+  std::optional<asio::any_io_executor> executor;
+  {
+    const std::lock_guard lock(access_);
+    executor = executor_;
+  }
+  if (!executor) co_return;
+  task<void> leaving = hand_over(is_job_over);
+  co_await asio::co_spawn(*executor, std::move(leaving), asio::use_awaitable);
+}
+
+ELASTIC_DECL task<void> registered_leader::hand_over(bool is_job_over) {
+  time_source& time = *chosen_.time;
+  const time_point limit = time.now() + 2 * chosen_.settings.silence();
+  while (is_job_over && service_ && !job_->is_idle() && time.now() < limit) {
+    co_await with_deadline(time, limit, news_->wait());
+  }
+  is_retiring_ = true;
+  wake();
+  const time_point last = time.now() + registry_farewell;
+  while (!is_over_ && time.now() < last) {
+    co_await with_deadline(time, last, news_->wait());
+  }
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,275 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/native/detail/registry_connector.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/rendezvous/native/detail/candidate_message.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+inline constexpr std::chrono::milliseconds first_registry_look{10};
+inline constexpr std::chrono::milliseconds longest_registry_look{500};
+/// How long an attempt to connect to a leader may take.
+inline constexpr std::chrono::seconds leader_attempt{2};
+
+/// How long a record has to stay as it is before its leader, and all of its nodes, have given up:
+/// also if a clock is faster than another by 2 %.
+inline duration expiry_of(const leader_record& record) {
+  const duration whole = record.lease + record.silence;
+  return whole + whole / 50 + std::chrono::seconds(1);
+}
+
+/// The nodes of the newest round but the leader's own.
+inline std::vector<std::uint64_t> followers_of(const leader_record& record) {
+  std::vector<std::uint64_t> followers = record.kept.members;
+  std::erase(followers, record.kept.leader_node);
+  return followers;
+}
+
+ELASTIC_DECL registry_connector::registry_connector(options chosen)
+    : chosen_(std::move(chosen)), registry_(chosen_.registry()) {}
+
+ELASTIC_DECL std::string registry_connector::connected_to() const {
+  return connected_.at.port == 0 ? name() : to_text(connected_.at);
+}
+
+ELASTIC_DECL task<std::shared_ptr<store>> registry_connector::agents() {
+  if (!agents_) {
+    endpoint at = connected_.at;
+    agents_ = co_await chosen_.network->store_at(std::move(at));
+  }
+  co_return agents_;
+}
+
+ELASTIC_DECL task<std::shared_ptr<message_channel>> registry_connector::connect() {
+  duration pause = first_registry_look;
+  for (;;) {
+    co_await end_own_leader();
+    if (seen_) {
+      const std::shared_ptr<message_channel> channel = co_await try_leader();
+      if (channel) co_return channel;
+    }
+    const std::string before = seen_ ? seen_->version : std::string();
+    const bool is_known = co_await look();
+    if (is_known && seen_->version != before && seen_->record && seen_->record->at.port != 0) {
+      continue;
+    }
+    if (is_known) {
+      throw_if_over();
+      co_await claim_loss();
+      const std::optional<duration> wait = co_await may_lead();
+      if (wait) co_await stand(*wait);
+    }
+    const time_point next_look = chosen_.time->now() + pause;
+    try {
+      std::string version = is_known ? seen_->version : std::string();
+      if (version.empty()) co_await chosen_.time->sleep_until(next_look);
+      task<void> waiting = registry_->wait_for_change(std::move(version));
+      co_await with_deadline(*chosen_.time, next_look, std::move(waiting));
+    } catch (const error& failure) {
+      if (failure.code() == errc::invalid_argument) throw;
+    }
+    pause = std::min<duration>(pause * 2, longest_registry_look);
+  }
+}
+
+ELASTIC_DECL task<bool> registry_connector::look() {
+  try {
+    leader_registry::sight seen = co_await registry_->look();
+    if (!seen_ || seen_->version != seen.version) seen_at_ = chosen_.time->now();
+    seen_ = std::move(seen);
+    co_return true;
+  } catch (const error& failure) {
+    if (failure.code() != errc::connection_failed) throw;
+    problem_ = failure.what();
+  }
+  const time_point next_look = chosen_.time->now() + longest_registry_look;
+  co_await chosen_.time->sleep_until(next_look);
+  co_return false;
+}
+
+ELASTIC_DECL task<std::shared_ptr<message_channel>> registry_connector::try_leader() {
+  if (!seen_->record || seen_->record->at.port == 0) co_return nullptr;
+  leader_record record = *seen_->record;
+  const bool is_own = record.agent == node_.number;
+  if (record.kept.term < connected_.kept.term || (is_own && !leader_)) co_return nullptr;
+  try {
+    const time_point limit = chosen_.time->now() + leader_attempt;
+    task<std::shared_ptr<message_channel>> asking = ask(record);
+    auto found = co_await with_deadline(*chosen_.time, limit, std::move(asking));
+    if (found) {
+      if (connected_.kept.term != record.kept.term) agents_.reset();
+      connected_ = std::move(record);
+      problem_.clear();
+      co_return std::move(*found);
+    }
+    problem_ = fmt::format("{}: no answer", to_text(record.at));
+  } catch (const error& failure) {
+    // Only one of both sides has a secret, or each another one.
+    const bool is_final = failure.code() == errc::invalid_argument && connected_.kept.term == 0;
+    problem_ = fmt::format("{}: {}", to_text(record.at), failure.what());
+    if (is_final) throw error(errc::invalid_argument, problem_);
+  }
+  co_return nullptr;
+}
+
+ELASTIC_DECL auto registry_connector::ask(leader_record record)
+    -> task<std::shared_ptr<message_channel>> {
+  const auto connector = chosen_.network->connector_to(record.at);
+  const std::shared_ptr<message_channel> channel = co_await connector->connect();
+  candidate_messages::seek asked;
+  asked.run_id = chosen_.run_id;
+  asked.list = record.password;
+  channel->send(candidate_text(candidate_request(asked)));
+  const std::string message = co_await channel->receive();
+  const candidate_answer answer = parse_candidate_answer(message);
+  const auto* leads = std::get_if<candidate_messages::leads>(&answer);
+  if (leads != nullptr && leads->term == record.kept.term) co_return channel;
+  throw error(errc::connection_failed, "it does not lead the job");
+}
+
+ELASTIC_DECL task<std::shared_ptr<message_channel>> registry_connector::connect_again() {
+  return ask(connected_);
+}
+
+ELASTIC_DECL void registry_connector::throw_if_over() const {
+  if (!seen_->record) return;
+  const round_register& kept = seen_->record->kept;
+  if (!kept.ending && !kept.all_finished) return;
+  const bool has_succeeded = kept.all_finished || kept.ending->how == job_end::succeeded;
+  throw error(has_succeeded ? errc::rendezvous_finished : errc::rendezvous_closed,
+              kept.ending ? kept.ending->why : "all workers succeeded");
+}
+
+// ---- leading ------------------------------------------------------------------------------------
+
+ELASTIC_DECL task<void> registry_connector::claim_loss() {
+  if (!seen_->record || !node_.loss) co_return;
+  const leader_record& record = *seen_->record;
+  const auto& members = record.kept.members;
+  if (std::find(members.begin(), members.end(), node_.number) == members.end()) co_return;
+  std::optional<duration> wait = node_.loss();
+  const bool is_new = record.kept.term != connected_.kept.term;
+  // That leader has made no round. It may only be slow to begin.
+  if (wait && is_new) {
+    const bool is_gone = record.kept.leader_node == 0 &&
+                         chosen_.time->now() >= seen_at_ + chosen_.settings.reconnect_grace;
+    wait = is_gone ? std::optional(duration::zero()) : std::nullopt;
+  }
+  const bool is_claimed =
+      claimed_term_ == record.kept.term && claimed_round_ == record.kept.round;
+  if (!wait || is_claimed) co_return;
+  loss_claim claim;
+  claim.term = record.kept.term;
+  claim.round = record.kept.round;
+  claim.wait = *wait;
+  // Before anybody may rely on it.
+  node_.forgo_rounds(claim.round);
+  try {
+    co_await registry_->claim(node_.number, claim);
+  } catch (const error& failure) {
+    if (failure.code() != errc::connection_failed) throw;
+    problem_ = failure.what();
+    co_return;
+  }
+  claimed_term_ = claim.term;
+  claimed_round_ = claim.round;
+  claimed_wait_ = claim.wait;
+  claimed_at_ = chosen_.time->now();
+}
+
+ELASTIC_DECL task<std::optional<duration>> registry_connector::may_lead() {
+  if (leader_) co_return std::nullopt;
+  if (!seen_->record) co_return duration::zero();
+  const leader_record& record = *seen_->record;
+  const time_point now = chosen_.time->now();
+  if (now >= seen_at_ + expiry_of(record)) co_return duration::zero();
+  if (record.kept.term < connected_.kept.term) co_return std::nullopt;
+  // Its leader waits for the end of the one before.
+  const duration grace = chosen_.settings.reconnect_grace;
+  const duration debt = record.kept.is_uncertain ? record.silence + grace : duration::zero();
+  if (record.at.port == 0) co_return debt;
+  // This agent gave up, or never learnt that it leads.
+  if (record.agent == node_.number) co_return debt + grace / 2;
+  const std::optional<duration> loss = node_.loss ? node_.loss() : std::nullopt;
+  const bool has_lost_it = loss && connected_.kept.term == record.kept.term;
+  // Nobody was in a round.
+  const bool is_first = record.kept.round < 0 && has_lost_it && *loss == duration::zero();
+  if (is_first) co_return debt;
+  const std::optional<duration> wait = co_await all_claims();
+  if (!wait) co_return std::nullopt;
+  // The former leader has this long to see that it was replaced.
+  co_return debt + std::max<duration>(*wait, grace / 2);
+}
+
+ELASTIC_DECL task<std::optional<duration>> registry_connector::all_claims() {
+  const leader_record record = *seen_->record;
+  const std::vector<std::uint64_t> followers = followers_of(record);
+  const bool is_claimed =
+      claimed_term_ == record.kept.term && claimed_round_ == record.kept.round;
+  // One of them asks, so that not all read the claims of all.
+  if (followers.empty() || followers.front() != node_.number || !is_claimed) co_return std::nullopt;
+  duration wait = std::max<duration>(claimed_at_ + claimed_wait_ - chosen_.time->now(),
+                                     duration::zero());
+  for (const std::uint64_t other : followers) {
+    if (other == node_.number) continue;
+    std::optional<loss_claim> claim;
+    try {
+      claim = co_await registry_->claim_of(other);
+    } catch (const error& failure) {
+      if (failure.code() != errc::connection_failed) throw;
+      problem_ = failure.what();
+    }
+    const bool is_theirs =
+        claim && claim->term == record.kept.term && claim->round == record.kept.round;
+    if (!is_theirs) co_return std::nullopt;
+    wait = std::max(wait, claim->wait);
+  }
+  co_return wait;
+}
+
+ELASTIC_DECL task<void> registry_connector::stand(duration wait) {
+  registered_leader::options leading;
+  leading.run_id = chosen_.run_id;
+  leading.node = node_.number;
+  leading.settings = chosen_.settings;
+  // So long may the registry be away, also if that begins just before it is written to.
+  leading.lease = chosen_.registry_grace / 3 * 4;
+  leading.registry = chosen_.registry();
+  leading.reports = chosen_.reports;
+  leading.time = chosen_.time;
+  leading.log = chosen_.log;
+  auto leader = std::make_shared<registered_leader>(std::move(leading));
+  registered_leader::candidacy wish;
+  wish.at = co_await chosen_.network->serve(leader);
+  wish.former = *seen_;
+  wish.least_term = connected_.kept.term + 1;
+  wish.wait = wait;
+  leader_ = std::move(leader);
+  leader_->stand(std::move(wish));
+}
+
+ELASTIC_DECL task<void> registry_connector::end_own_leader() {
+  if (!leader_ || !leader_->is_over()) co_return;
+  co_await chosen_.network->stop();
+  leader_.reset();
+}
+
+ELASTIC_DECL task<void> registry_connector::leave(bool is_job_over) {
+  if (leader_) co_await leader_->retire(is_job_over);
+  co_await chosen_.network->stop();
+  leader_.reset();
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/net/endpoint.hpp>
+#include <elastic/net/message_channel.hpp>
+#include <elastic/rendezvous/native/rendezvous_host.hpp>
+#include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/store/store.hpp>
+#include <elastic/store/store_extension.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace elastic::detail {
+
+/// How an agent serves the others while it leads, and reaches the one that does.
+class leader_network {
+ public:
+  virtual ~leader_network() = default;
+
+  /// Serves at a port that is free, one at a time. Result: where others reach it.
+  virtual task<endpoint> serve(std::shared_ptr<store_extension> extension) = 0;
+  /// Ends what was served, once clients were sent what they were told.
+  virtual task<void> stop() = 0;
+  /// See rendezvous_host.
+  virtual void forget_rounds(const std::string& run_id, std::int64_t first_kept) = 0;
+
+  virtual std::shared_ptr<message_connector> connector_to(endpoint at) = 0;
+  /// The store of that server.
+  virtual task<std::shared_ptr<store>> store_at(endpoint at) = 0;
+
+  /// Where others reach this agent.
+  virtual std::string address() const = 0;
+};
+
+/// The real one.
+class tcp_leader_network final : public leader_network {
+ public:
+  /// @param parameters  with the job's secret, if it has one
+  /// @param address     by which others reach this host, unless the user chose one
+  ELASTIC_DECL tcp_leader_network(rendezvous_parameters parameters, std::string address);
+
+  ELASTIC_DECL task<endpoint> serve(std::shared_ptr<store_extension> extension) override;
+  ELASTIC_DECL task<void> stop() override;
+  ELASTIC_DECL void forget_rounds(const std::string& run_id, std::int64_t first_kept) override;
+  ELASTIC_DECL std::shared_ptr<message_connector> connector_to(endpoint at) override;
+  ELASTIC_DECL task<std::shared_ptr<store>> store_at(endpoint at) override;
+  std::string address() const override { return address_; }
+
+ private:
+  rendezvous_parameters parameters_;
+  std::string address_;
+  std::unique_ptr<rendezvous_host> host_;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/native/detail/impl/leader_network.ipp>
+#endif

@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/log.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/net/message_channel.hpp>
+#include <elastic/rendezvous/native/detail/leader_network.hpp>
+#include <elastic/rendezvous/native/detail/leader_registry.hpp>
+#include <elastic/rendezvous/native/detail/registered_leader.hpp>
+#include <elastic/rendezvous/rendezvous_settings.hpp>
+#include <elastic/store/store.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace elastic::detail {
+
+/// Connects a node to the agent that a registry names as the leader of its job, and has this agent
+/// lead where nobody does.
+///
+/// Thread-safety: one strand at a time.
+class registry_connector final : public message_connector {
+ public:
+  struct options {
+    // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+    options() = default;
+
+    std::string run_id;
+    rendezvous_settings settings;
+    /// How long a leader leads that cannot reach the registry.
+    duration registry_grace = std::chrono::seconds(60);
+    /// Makes the registry, once for this object, and once for each term that this agent leads.
+    std::function<std::shared_ptr<leader_registry>()> registry;
+    std::shared_ptr<leader_network> network;
+    std::shared_ptr<report_exchange> reports;
+    std::shared_ptr<time_source> time;
+    logger log;
+  };
+
+  /// What the node can say of itself.
+  struct node_state {
+    /// `node_number::high`.
+    std::uint64_t number = 0;
+    /// How long the leader's node may have workers, if this node has lost the leader, is between
+    /// two rounds, and has no worker left; else none.
+    std::function<std::optional<duration>()> loss;
+    /// Has the node take part in no round up to this one.
+    std::function<void(std::int64_t)> forgo_rounds;
+  };
+
+  ELASTIC_DECL explicit registry_connector(options chosen);
+
+  /// Call it before the others.
+  void attach(node_state node) { node_ = std::move(node); }
+
+  /// Until this agent's node has left: ends what it serves.
+  ELASTIC_DECL task<void> leave(bool is_job_over);
+
+  const options& chosen() const { return chosen_; }
+
+  /// The leader to which the node was connected last: where it serves, and its store.
+  const endpoint& leader() const { return connected_.at; }
+  ELASTIC_DECL task<std::shared_ptr<store>> agents();
+  void forget_rounds(const std::string& run_id, std::int64_t first_kept) {
+    chosen_.network->forget_rounds(run_id, first_kept);
+  }
+
+  std::string name() const override { return registry_->name(); }
+  ELASTIC_DECL std::string connected_to() const override;
+  std::string problem() const override { return problem_; }
+
+  /// Errors: `errc::invalid_argument` if the registry has values that are not this job's;
+  /// `errc::rendezvous_finished` or `errc::rendezvous_closed` if the job is over.
+  /// Cancellation: all types; until a leader is found, it is the only end.
+  ELASTIC_DECL task<std::shared_ptr<message_channel>> connect() override;
+
+  /// Errors: `errc::connection_failed` if that one leads no more.
+  ELASTIC_DECL task<std::shared_ptr<message_channel>> connect_again() override;
+  bool knows_other_side() const override { return true; }
+  bool reaches_own_process() const override { return connected_.agent == node_.number; }
+
+ private:
+  // Reads the record. Result: whether it could be read.
+  ELASTIC_DECL task<bool> look();
+  // Result: null if nobody leads there.
+  ELASTIC_DECL task<std::shared_ptr<message_channel>> try_leader();
+  ELASTIC_DECL task<std::shared_ptr<message_channel>> ask(leader_record record);
+  ELASTIC_DECL void throw_if_over() const;
+
+  // ---- leading --------------------------------------------------------------------------------
+
+  // How long the former leader's node may have workers, if this agent may lead now; else none.
+  ELASTIC_DECL task<std::optional<duration>> may_lead();
+  // Says at the registry that this node has lost the leader.
+  ELASTIC_DECL task<void> claim_loss();
+  // The longest wait of all claims, once all nodes of the newest round have lost the leader.
+  ELASTIC_DECL task<std::optional<duration>> all_claims();
+  ELASTIC_DECL task<void> stand(duration wait);
+  ELASTIC_DECL task<void> end_own_leader();
+
+  options chosen_;
+  node_state node_;
+  std::shared_ptr<leader_registry> registry_;
+  std::optional<leader_registry::sight> seen_;
+  /// Since when the record is as it was seen last.
+  time_point seen_at_;
+  /// Of the leader that the node was connected to last.
+  leader_record connected_;
+  /// What this node has claimed last.
+  std::int64_t claimed_term_ = 0;
+  std::int64_t claimed_round_ = -1;
+  duration claimed_wait_{};
+  time_point claimed_at_;
+  std::shared_ptr<registered_leader> leader_;
+  std::shared_ptr<store> agents_;
+  std::string problem_;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/native/detail/impl/registry_connector.ipp>
+#endif

@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/native/registered_rendezvous.hpp>
+
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/net/local_address.hpp>
+#include <elastic/rendezvous/detail/reachable_address.hpp>
+#include <elastic/rendezvous/native/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/native/detail/leader_network.hpp>
+#include <elastic/rendezvous/native/detail/leader_registry.hpp>
+#include <elastic/rendezvous/native/detail/registry_connector.hpp>
+
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic {
+
+namespace detail {
+
+inline constexpr std::chrono::seconds default_registry_grace{60};
+inline constexpr std::chrono::seconds least_registry_grace{1};
+
+inline task<std::shared_ptr<registry_connector>> make_registry_connector(
+    rendezvous_parameters parameters, registry_place place) {
+  if (place.prepare) co_await place.prepare();
+  std::string address = "127.0.0.1";
+  if (!is_loopback(parameters.local_addr)) address = co_await reachable_address(place.towards);
+  registry_connector::options options;
+  options.run_id = parameters.run_id;
+  options.settings = parameters.settings();
+  options.registry_grace = parameters.seconds("registry_grace", default_registry_grace);
+  options.registry = [keys = place.keys, secret = parameters.secret] {
+    return std::make_shared<leader_registry>(keys(), secret);
+  };
+  options.reports = parameters.reports;
+  options.time = parameters.time;
+  options.log = parameters.log;
+  options.network = std::make_shared<tcp_leader_network>(std::move(parameters), std::move(address));
+  co_return std::make_shared<registry_connector>(std::move(options));
+}
+
+}  // namespace detail
+
+ELASTIC_DECL std::vector<std::string_view> registered_settings() {
+  return {"listen",
+          "join_timeout",
+          "last_call_timeout",
+          "close_timeout",
+          "heartbeat_timeout",
+          "keep_alive_interval",
+          "keep_alive_max_attempt",
+          "reconnect_grace",
+          "host_grace",
+          "registry_grace",
+          "read_timeout",
+          "timeout",
+          "secret_file",
+          "worker_networks"};
+}
+
+ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_registered_rendezvous(
+    rendezvous_parameters parameters, registry_place place) {
+  if (parameters.run_id.empty()) {
+    throw error(errc::invalid_argument, "--rdzv-id must not be empty");
+  }
+  const rendezvous_settings settings = parameters.settings();
+  const auto refuse = [&place](const std::string& why) {
+    throw error(errc::invalid_argument, fmt::format("{}: {}", place.name, why));
+  };
+  if (settings.reconnect_grace < std::chrono::milliseconds(300)) {
+    refuse("nodes need a reconnect_grace of at least 0.3 s (--rdzv-conf)");
+  }
+  if (settings.max_nodes > limits::rendezvous_register_nodes) {
+    refuse(fmt::format("up to {} nodes can meet there (--nnodes)",
+                       limits::rendezvous_register_nodes));
+  }
+  if (parameters.seconds("registry_grace", detail::default_registry_grace) <
+      detail::least_registry_grace) {
+    refuse("registry_grace has to be at least 1 s (--rdzv-conf)");
+  }
+  parameters.secret = parameters.chosen_secret();
+  parameters.conf.erase("secret_file");
+  std::string name = place.name;
+  c10d_rendezvous::registry_maker make = [parameters, place] {
+    return detail::make_registry_connector(parameters, place);
+  };
+  return std::make_shared<c10d_rendezvous>(std::move(parameters), std::move(name),
+                                           std::move(make));
+}
+
+}  // namespace elastic

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/store/versioned_keys.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace elastic {
+
+/// A place that says which agent leads a job: a directory, an etcd, or a place of your own.
+struct registry_place {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  registry_place() = default;
+
+  /// For people: "the directory /shared".
+  std::string name;
+  /// Prepares the place, before anything else; empty: nothing is to be done.
+  std::function<task<void>()> prepare;
+  /// The keys of this job alone. Called once for the node, and once for each time that its agent
+  /// leads; each result is used on a strand of its own.
+  std::function<std::shared_ptr<versioned_keys>()> keys;
+  /// Hosts that the others reach, too, so that this one is known by an address in their network.
+  std::vector<std::string> towards;
+};
+
+/// The settings (`rendezvous_parameters::conf`) of every rendezvous that a registry leads.
+ELASTIC_DECL std::vector<std::string_view> registered_settings();
+
+/// Makes a rendezvous whose nodes meet at one of their agents, which the place names: the first
+/// that comes leads; if it is gone, another one does. docs/design/etcd_and_directories.md has the
+/// rules.
+///
+/// Errors: `errc::invalid_argument` for an empty run id, or a setting out of bounds. The first
+/// round reports errors of the place.
+ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_registered_rendezvous(
+    rendezvous_parameters parameters, registry_place place);
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/native/impl/registered_rendezvous.ipp>
+#endif

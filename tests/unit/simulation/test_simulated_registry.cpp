@@ -1,0 +1,255 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// Jobs whose nodes meet at the agent that a registry names, such as a directory or an etcd: agents,
+// handlers, leaders and coordinators are the real ones; the registry, the ways to it and between
+// the nodes, and the clocks are not.
+//
+//   ELASTIC_SIMULATION_SEEDS=10000 ELASTIC_SIMULATION_FIRST=1 unit_tests "simulation: a registry*"
+
+#include <elastic/base/log.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/net/endpoint.hpp>
+#include <elastic/process/detail/syscalls.hpp>
+#include <elastic/rendezvous/native/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/native/detail/leader_network.hpp>
+#include <elastic/rendezvous/native/detail/leader_registry.hpp>
+#include <elastic/rendezvous/native/detail/registry_connector.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <support/catch.hpp>
+#include <support/manual_time.hpp>
+#include <support/simulated_job.hpp>
+#include <support/simulated_keys.hpp>
+#include <support/simulated_mesh.hpp>
+#include <support/simulation_seeds.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace simulated_registry_tests {
+
+using namespace std::chrono_literals;
+using elastic::c10d_rendezvous;
+using elastic::duration;
+using elastic::endpoint;
+using elastic::rendezvous_handler;
+using elastic::rendezvous_parameters;
+using elastic::task;
+using elastic::time_point;
+using elastic::detail::leader_registry;
+using elastic::detail::registry_connector;
+using elastic::test::fake_process;
+using elastic::test::manual_time;
+using elastic::test::round_name;
+using elastic::test::simulated_keys;
+using elastic::test::simulated_mesh;
+using elastic::test::simulated_node;
+
+/// The way of one node's agent to those of others.
+class mesh_network final : public elastic::detail::leader_network {
+ public:
+  /// @param last_place  the place at which a node has served last, of all nodes
+  mesh_network(simulated_mesh& over, int node, std::shared_ptr<std::uint16_t> last_place)
+      : mesh_(over), node_(node), last_place_(std::move(last_place)) {}
+
+  task<endpoint> serve(std::shared_ptr<elastic::store_extension> extension) override {
+    place_ = ++*last_place_;
+    mesh_.serve(place_, node_, std::move(extension));
+    endpoint at;
+    at.host = "node" + std::to_string(node_);
+    at.port = place_;
+    co_return at;
+  }
+  task<void> stop() override {
+    mesh_.close(place_);
+    co_return;
+  }
+  void forget_rounds(const std::string&, std::int64_t) override {}
+  std::shared_ptr<elastic::message_connector> connector_to(endpoint at) override {
+    return mesh_.connector_of(node_, at.port);
+  }
+  task<std::shared_ptr<elastic::store>> store_at(endpoint at) override {
+    co_return mesh_.store_of(node_, at.port);
+  }
+  std::string address() const override { return "node" + std::to_string(node_); }
+
+ private:
+  simulated_mesh& mesh_;
+  int node_;
+  std::shared_ptr<std::uint16_t> last_place_;
+  std::uint16_t place_ = 0;
+};
+
+class registry_job final : public elastic::test::simulated_job {
+ public:
+  registry_job(manual_time& time, std::uint64_t seed)
+      : simulated_job(time, seed), mesh_(time, random_), keys_(time, random_) {
+    if (random_.below(2) == 0) keys_.lose_one_in(1 + random_.below(20));
+    if (random_.below(2) == 0) keys_.skip_one_in(1 + random_.below(5));
+    if (random_.below(2) == 0) keys_.delay_entries(200ms);
+  }
+
+ private:
+  static constexpr duration silence = 15s;
+  static constexpr duration grace = 10s;
+
+  std::shared_ptr<rendezvous_handler> make_handler(simulated_node& node,
+                                                   rendezvous_parameters parameters) override {
+    parameters.log = elastic::logger(std::make_shared<story>(*this, node.id),
+                                     elastic::log_level::info);
+    registry_connector::options options;
+    options.run_id = parameters.run_id;
+    options.settings = parameters.settings();
+    options.registry_grace = grace;
+    options.registry = [this, id = node.id] {
+      return std::make_shared<leader_registry>(keys_.keys_of(id), std::nullopt);
+    };
+    options.network = std::make_shared<mesh_network>(mesh_, node.id, last_place_);
+    options.time = parameters.time;
+    options.log = parameters.log;
+    c10d_rendezvous::registry_maker make =
+        [options]() -> task<std::shared_ptr<registry_connector>> {
+      co_return std::make_shared<registry_connector>(options);
+    };
+    return std::make_shared<c10d_rendezvous>(std::move(parameters), "the registry",
+                                             std::move(make));
+  }
+
+  // ---- troubles -------------------------------------------------------------------------------
+
+  int kinds_of_trouble() const override { return 10; }
+  task<void> trouble(simulated_node& node, duration span) override {
+    const std::uint64_t kind = random_.below(10);
+    switch (kind) {
+      case 0:
+      case 1:
+        note(fmt::format("node {} is cut off from the others{}", node.id,
+                         kind == 0 ? " and the registry" : ""));
+        if (random_.below(3) == 0) span *= 3;
+        mesh_.part(node.id);
+        if (kind == 0) keys_.part(node.id);
+        co_await time_.sleep_until(time_.now() + span);
+        note(fmt::format("node {} is reached again", node.id));
+        if (!node.crashed) mesh_.mend(node.id);
+        keys_.mend(node.id);
+        break;
+      case 2:
+        note(fmt::format("node {} is cut off from the registry", node.id));
+        if (random_.below(2) == 0) span *= 3;
+        keys_.part(node.id);
+        co_await time_.sleep_until(time_.now() + span);
+        note(fmt::format("node {} reaches the registry again", node.id));
+        keys_.mend(node.id);
+        break;
+      case 3:
+      case 4:
+        if (random_.below(2) == 0) span *= 2;
+        note(fmt::format("the registry is away for {} s",
+                         std::chrono::duration<double>(span).count()));
+        keys_.stall(span);
+        break;
+      case 5:
+      case 6:
+        note(fmt::format("node {} loses its connections", node.id));
+        mesh_.reset_both_ends(node.id);
+        break;
+      case 7:
+        note(fmt::format("one end of a connection of node {} breaks", node.id));
+        mesh_.break_one_end(node.id, span / 4);
+        break;
+      case 8:
+        note(fmt::format("node {} is told to stop", node.id));
+        if (node.crashed || node.ended) break;
+        stopped_.insert(node.id);
+        node.agent->stop({});
+        if (random_.below(2) == 0) start_node_after(span / 4);
+        break;
+      default: node.clock->wall_offset = span * 1000;
+    }
+  }
+
+  void cut_for_good(simulated_node& node) override {
+    keys_.kill(node.id);
+    // A host without power tells nobody.
+    if (random_.below(3) == 0) {
+      mesh_.part(node.id);
+    } else {
+      mesh_.kill(node.id);
+    }
+  }
+  void end_troubles() override {
+    keys_.heal();
+    for (const auto& node : nodes_) {
+      if (!node->crashed) mesh_.mend(node->id);
+    }
+  }
+  void close_up() override {
+    keys_.end();
+    mesh_.end();
+  }
+
+  // ---- judgement ------------------------------------------------------------------------------
+
+  void check_world(const simulated_node&, const known_round& known) override {
+    if (!known.worlds.empty()) complain("two sizes of one round");
+  }
+
+  void found_other_round(const simulated_node& starting, const simulated_node& other,
+                         const fake_process&, round_name its_round) override {
+    complain(fmt::format(
+        "node {} starts a worker of round {} while one of round {} runs on node {}", starting.id,
+        starting.round->round, its_round.round, other.id));
+  }
+
+  void passed_barrier(const simulated_node& passed) override {
+    for (const auto& node : nodes_) {
+      const round_name round(*passed.round);
+      const bool is_in = node->round && round_name(*node->round) == round;
+      if (!is_in || node->crashed || node->ended || node->done_round == round) continue;
+      complain(fmt::format("node {} takes round {} for finished, and node {} is not done",
+                           passed.id, passed.round->round, node->id));
+    }
+  }
+
+  // Who is told to stop ends with what its own workers came to.
+  bool could_know(const simulated_node& node) const override {
+    return stopped_.count(node.id) == 0;
+  }
+
+  void note_failure(const simulated_node&) override {}
+
+  class story final : public elastic::log_handler {
+   public:
+    story(registry_job& of, int node) : of_(of), node_(node) {}
+    void write(elastic::log_level, std::string_view text) noexcept override {
+      of_.note(fmt::format("node {}: {}", node_, text));
+    }
+
+   private:
+    registry_job& of_;
+    int node_;
+  };
+
+  simulated_mesh mesh_;
+  simulated_keys keys_;
+  std::shared_ptr<std::uint16_t> last_place_ = std::make_shared<std::uint16_t>(0);
+  std::set<int> stopped_;
+};
+
+TEST_CASE("simulation: a registry names one leader after the other, and the job stays whole",
+          "[simulation]") {
+  elastic::test::run_seeds<registry_job>("simulation: a registry*");
+}
+
+}  // namespace simulated_registry_tests
