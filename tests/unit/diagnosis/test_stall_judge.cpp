@@ -138,13 +138,22 @@ TEST_CASE("why one rank holds up seven that wait", "[diagnosis]") {
   const std::vector<case_of_one> cases{
       {"it sleeps", [](rank_evidence&) {}, stall_cause::behind, certain, "read_shard"},
       {"it loops on one line", [](rank_evidence& rank) { rank.processor_share = 1.0; },
-       stall_cause::behind, certain, "uses 100 % of a processor"},
+       stall_cause::behind, likely, "uses 100 % of a processor: it computes or loops"},
+      {"it computes on one line, on a processor that it shares",
+       [](rank_evidence& rank) { rank.processor_share = 0.2; }, stall_cause::behind, likely,
+       "uses 20 % of a processor: it computes or loops"},
+      {"it runs, and was looked at once",
+       [](rank_evidence& rank) {
+         rank.processor_share.reset();
+         rank.state = process_state::running;
+       },
+       stall_cause::behind, likely, "and runs: it computes or loops"},
       {"it computes",
        [](rank_evidence& rank) {
          rank.processor_share = 1.0;
          rank.stack_moved = true;
        },
-       stall_cause::slow, certain, "it is slow, not hung"},
+       stall_cause::slow, likely, "it is slow, not hung"},
       {"it reads from NFS",
        [](rank_evidence& rank) {
          rank.state = process_state::uninterruptible;

@@ -57,6 +57,9 @@ ELASTIC_DECL std::string by_failure(const rank_evidence& rank);
 /// "NFS", of a kernel function in which a process waits for a file system; empty for any other.
 ELASTIC_DECL std::string_view file_system_of(std::string_view wait_channel);
 
+/// Whether a rank uses a processor, if only a part of one that others use, too.
+ELASTIC_DECL bool computes(const rank_evidence& rank);
+
 /// "it is in data.py:88 read_shard", and what else holds the rank up.
 ELASTIC_DECL std::string whereabouts(const rank_evidence& rank, stall_cause cause);
 

@@ -26,9 +26,6 @@ namespace elastic {
 
 namespace detail {
 
-/// Of a processor: a rank that uses this much computes.
-inline constexpr double computing_share = 0.5;
-
 using rank_indices = std::vector<std::size_t>;
 
 /// Applies the rules, each of which gives a verdict or none.
@@ -215,8 +212,7 @@ ELASTIC_DECL stall_cause stall_judge::cause_of(const rank_evidence& rank) const 
                              !file_system_of(rank.wait_channel).empty());
   if (is_in_kernel) return stall_cause::blocked;
   if (is_at_its_end(rank)) return stall_cause::left;
-  const bool computes = rank.processor_share.value_or(0) >= computing_share;
-  return computes && rank.stack_moved ? stall_cause::slow : stall_cause::behind;
+  return computes(rank) && rank.stack_moved ? stall_cause::slow : stall_cause::behind;
 }
 
 ELASTIC_DECL auto stall_judge::of_behind() const -> outcome {
@@ -230,8 +226,11 @@ ELASTIC_DECL auto stall_judge::of_behind() const -> outcome {
   });
   const awaited_operation operation = graph_.awaited_from(ranks.front());
   const rank_group& group = *operation.group;
-  const bool is_sure =
-      group.is_complete && !group.has_unknown && ranks.size() <= operation.waiting;
+  // One that computes may only be slow: a long computation stays on its line, as a loop does.
+  const bool is_computing = std::any_of(
+      ranks.begin(), ranks.end(), [&](std::size_t rank) { return computes(evidence_[rank]); });
+  const bool is_sure = group.is_complete && !group.has_unknown &&
+                       ranks.size() <= operation.waiting && !is_computing;
   const stall_cause cause = cause_of(first(ranks));
   return verdict(cause, is_sure ? stall_confidence::certain : stall_confidence::likely, ranks,
                  fmt::format("{} {} not entered {}; {}", names(ranks), have(ranks),
@@ -354,7 +353,7 @@ ELASTIC_DECL auto stall_judge::of_stacks() const -> outcome {
 
 ELASTIC_DECL stall_verdict stall_judge::nobody() const {
   const auto computing = select([&](std::size_t rank) {
-    return evidence_[rank].processor_share.value_or(0) >= computing_share;
+    return computes(evidence_[rank]);
   });
   const auto silent = select([&](std::size_t rank) {
     return evidence_[rank].recorder != recorder_state::answered;

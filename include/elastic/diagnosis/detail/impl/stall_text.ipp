@@ -110,6 +110,12 @@ inline std::string kernel_wait(const rank_evidence& rank) {
   return fmt::format("it waits in the kernel for {} ({})", system, channel);
 }
 
+ELASTIC_DECL bool computes(const rank_evidence& rank) {
+  constexpr double least_share = 0.1;
+  if (!rank.processor_share) return rank.state == process_state::running;
+  return *rank.processor_share >= least_share;
+}
+
 ELASTIC_DECL std::string whereabouts(const rank_evidence& rank, stall_cause cause) {
   const stack_frame* const frame = user_frame(rank.stack);
   const std::string frame_text = frame == nullptr ? std::string() : to_string(*frame);
@@ -123,11 +129,12 @@ ELASTIC_DECL std::string whereabouts(const rank_evidence& rank, stall_cause caus
     case stall_cause::slow: return place + " and computes: it is slow, not hung";
     default: break;
   }
-  constexpr double busy = 0.5;
-  const bool is_busy = rank.processor_share.value_or(0) >= busy;
-  return is_busy ? fmt::format("{} and uses {:.0f} % of a processor", place,
-                               *rank.processor_share * 100)
-                 : place;
+  if (!computes(rank)) return place;
+  const std::string share = rank.processor_share
+                                ? fmt::format("uses {:.0f} % of a processor",
+                                              *rank.processor_share * 100)
+                                : "runs";
+  return fmt::format("{} and {}: it computes or loops", place, share);
 }
 
 /// "[[5, 7], [2]]" → "35,2"; none if the text is cut or is something else.
