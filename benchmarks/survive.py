@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+"""What a script gains that keeps its survivors (docs/survive.md).
+
+Its --parts, all unless said, for each PyTorch that is found:
+
+  commit   TorchState.commit() of --megabytes against memcpy of the same memory, in turns
+  small    ms from the SIGKILL of one of 4 and of 8 ranks to a later step of all, small state
+  large    the same for 4 ranks with a state of --megabytes, and a checkpoint of it where the others
+           restart from one
+  goodput  steps of 4 ranks within --seconds (3600; --short: 600), one rank killed every --between
+           seconds (120), a checkpoint every 100 steps: by the seed --seed, the same for all
+
+replace, warm (--on-failure restart --warm-standby), cold and torchrun take turns. What does not
+come within a minute counts as hung.
+"""
+
+import argparse
+import contextlib
+import ctypes
+import os
+import pathlib
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from contenders import ROOT, add_python_option, describe_machine, find_torches, row
+
+LIMIT = 60
+WORKER = ROOT / "benchmarks" / "survive_worker.py"
+
+
+class Hung(Exception):
+    """Something did not come in time, or the launcher ended."""
+
+
+class Job:
+    """A launcher, and what its workers noted: (pid, rank, step, ns)."""
+
+    def __init__(self, command, python, workers, megabytes, every):
+        self.workers = workers
+        self.folder = tempfile.TemporaryDirectory(prefix="elastic_benchmark_")
+        self.stamps = pathlib.Path(self.folder.name, "stamps")
+        self.stamps.touch()
+        self.log = pathlib.Path(self.folder.name, "log")
+        environment = dict(os.environ, OMP_NUM_THREADS="1", LOGLEVEL="INFO", PYTHON_EXEC=python,
+                           GLOO_SOCKET_IFNAME="lo")
+        words = [*command, "--nproc_per_node", workers, WORKER, self.stamps, megabytes,
+                 pathlib.Path(self.folder.name, "checkpoint"), every]
+        with open(self.log, "w", encoding="utf-8") as log:
+            self.process = subprocess.Popen([str(word) for word in words], env=environment,
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def read(self):
+        lines = self.stamps.read_text().splitlines()
+        return [tuple(map(int, line.split())) for line in lines if line.count(" ") == 3]
+
+    def wait_for(self, condition, what, seconds=LIMIT):
+        deadline = time.monotonic() + seconds
+        while not (result := condition()):
+            if time.monotonic() > deadline or self.process.poll() is not None:
+                raise Hung(f"{what} did not come; the launcher: {self.process.poll()}")
+            time.sleep(0.003)
+        return result
+
+    def all_after(self, ns, dead):
+        """When the last rank had done its first step after that time, without the dead process."""
+        first = {}
+        for pid, rank, _, at in self.read():
+            if at > ns and pid != dead:
+                first.setdefault(rank, at)
+        return max(first.values()) if len(first) == self.workers else None
+
+    def kill_one(self, choose):
+        """Result: when, who, and which processes there were, by rank."""
+        alive = {rank: pid for pid, rank, _, _ in self.read()}
+        victim = alive[choose.randrange(self.workers)]
+        began = time.monotonic_ns()
+        os.kill(victim, signal.SIGKILL)
+        return began, victim, alive
+
+    def await_standbys(self, count):
+        self.wait_for(lambda: self.log.read_text().count("has a standby") >= count,
+                      "a standby for each rank", 10 * LIMIT)
+
+
+@contextlib.contextmanager
+def running(*arguments):
+    job = Job(*arguments)
+    try:
+        yield job
+    finally:
+        job.process.terminate()
+        try:
+            job.process.wait(LIMIT)
+        except subprocess.TimeoutExpired:
+            job.process.kill()
+            job.process.wait()
+
+
+def commands(program, python):
+    elasticrun = [program, "--standalone", "--max-restarts", 100000]
+    found = {"replace": [*elasticrun, "--on-failure", "replace", "--warm-standby"],
+             "warm": [*elasticrun, "--warm-standby"], "cold": elasticrun}
+    found["torchrun"] = [python, ROOT / "benchmarks" / "torchrun_113.py", "--standalone",
+                         "--max_restarts", 100000, "--monitor_interval", "0.1"]
+    return found
+
+
+def measure_kills(name, command, python, workers, megabytes, arguments):
+    """ms of each kill; None where it hung, and then the job is begun again."""
+    spans, choose = [], random.Random(arguments.seed)
+    every = 0 if name == "replace" or not megabytes else 10
+    standbys = workers if name in ("replace", "warm") else 0
+    while len(spans) < arguments.runs:
+        try:
+            with running(command, python, workers, megabytes, every) as job:
+                job.wait_for(lambda: job.all_after(0, 0), "the first step", 2 * LIMIT)
+                while len(spans) < arguments.runs:
+                    if standbys:
+                        job.await_standbys(standbys)
+                    time.sleep(0.5 + choose.random())
+                    began, victim, before = job.kill_one(choose)
+                    end = job.wait_for(lambda: job.all_after(began, victim), "the next step")
+                    spans.append((end - began) / 1e6)
+                    after = {rank: pid for pid, rank, _, at in job.read()
+                             if at > began and pid != victim}
+                    kept = sum(before[rank] == pid for rank, pid in after.items())
+                    if name == "replace" and kept < workers - 1:
+                        print(f"   only {kept} processes were kept", file=sys.stderr)
+                    standbys += (1 if name == "replace" else workers) if standbys else 0
+        except Hung as reason:
+            print(f"   {name}: {reason}", file=sys.stderr)
+            spans.append(None)
+            standbys = workers if standbys else 0
+    return spans
+
+
+def print_kills(release, python, workers, megabytes, arguments):
+    print(f"PyTorch {release}, {workers} ranks, {megabytes} MB: SIGKILL to the next step of all, "
+          f"ms | median | quartiles | of replace")
+    base = None
+    for name, command in selected(arguments, python):
+        spans = measure_kills(name, command, python, workers, megabytes, arguments)
+        base = base or [span for span in spans if span is not None]
+        print(row(name, spans, base), flush=True)
+    print()
+
+
+def selected(arguments, python):
+    names = arguments.only.split(",") if arguments.only else None
+    for name, command in commands(arguments.build / "elasticrun", python).items():
+        if names is None or name in names:
+            yield name, command
+
+
+def measure_goodput(release, python, arguments):
+    print(f"PyTorch {release}: steps of 4 ranks in {arguments.seconds} s, a kill every "
+          f"{arguments.between} s | distinct steps | done twice")
+    for name, command in selected(arguments, python):
+        choose = random.Random(arguments.seed)
+        try:
+            with running(command, python, 4, 0, 100) as job:
+                job.wait_for(lambda: job.all_after(0, 0), "the first step", 2 * LIMIT)
+                end = time.monotonic() + arguments.seconds
+                while (left := end - time.monotonic()) > 0:
+                    time.sleep(min(left, arguments.between))
+                    if time.monotonic() < end and job.process.poll() is None:
+                        with contextlib.suppress(ProcessLookupError):
+                            job.kill_one(choose)
+                done = [step for _, rank, step, _ in job.read() if rank == 0]
+                print(f"| {name} | {max(done)} | {len(done) - max(done)} |", flush=True)
+        except Hung as reason:
+            print(f"| {name} | {reason} | |", flush=True)
+    print()
+
+
+def measure_commit(release, python, arguments):
+    """In a process of that PyTorch."""
+    answer = subprocess.run([python, __file__, "--measure-commit", str(arguments.megabytes),
+                             "--runs", str(arguments.runs)], capture_output=True, text=True)
+    print(f"PyTorch {release}: {answer.stdout or answer.stderr}", flush=True)
+
+
+def commit_here(megabytes, runs):
+    import torch
+    sys.path.insert(0, str(ROOT / "python"))
+    from elasticrun import survive
+    state = survive.TorchState(**{f"part{at}": torch.ones(megabytes << 14) for at in range(16)})
+    source, target = torch.ones(megabytes << 18), torch.ones(megabytes << 18)
+    torch.set_num_threads(1)
+    state.commit()
+    spans = {"commit": [], "memcpy": []}
+    for _ in range(runs):
+        began = time.monotonic()
+        state.commit()
+        spans["commit"].append(time.monotonic() - began)
+        began = time.monotonic()
+        ctypes.memmove(target.data_ptr(), source.data_ptr(), megabytes << 20)
+        spans["memcpy"].append(time.monotonic() - began)
+    commit, memcpy = (statistics.median(spans[name]) for name in ("commit", "memcpy"))
+    ratios = [one / other for one, other in zip(spans["commit"], spans["memcpy"])]
+    print(f"commit of {megabytes} MB {commit * 1e3:.0f} ms, memcpy {memcpy * 1e3:.0f} ms, median "
+          f"of {runs} ratios {statistics.median(ratios):.2f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", default=ROOT / "build" / "release", type=pathlib.Path)
+    parser.add_argument("--runs", default=10, type=int, help="kills of each (10)")
+    parser.add_argument("--parts", default="commit,small,large,goodput")
+    parser.add_argument("--only", help="comma-separated: replace, warm, cold, torchrun")
+    parser.add_argument("--megabytes", default=1024, type=int, help="of the large state (1024)")
+    parser.add_argument("--seed", default=1, type=int)
+    parser.add_argument("--seconds", default=3600, type=int)
+    parser.add_argument("--between", default=120, type=int)
+    parser.add_argument("--short", action="store_true", help="goodput of 600 s")
+    parser.add_argument("--measure-commit", type=int, help=argparse.SUPPRESS)
+    add_python_option(parser)
+    arguments = parser.parse_args()
+    if arguments.measure_commit:
+        return commit_here(arguments.measure_commit, arguments.runs)
+    if arguments.short:
+        arguments.seconds = 600
+    describe_machine(arguments)
+    for release, python in find_torches(arguments.python).items():
+        parts = arguments.parts.split(",")
+        if "commit" in parts:
+            measure_commit(release, python, arguments)
+        if "small" in parts:
+            for workers in (4, 8):
+                print_kills(release, python, workers, 0, arguments)
+        if "large" in parts:
+            print_kills(release, python, 4, arguments.megabytes, arguments)
+        if "goodput" in parts:
+            measure_goodput(release, python, arguments)
+
+
+if __name__ == "__main__":
+    main()

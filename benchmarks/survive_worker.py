@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: 2026 The elastic authors
+# SPDX-License-Identifier: MIT
+"""Trains with DDP for ever, and notes in a file when this process has done each step. Arguments:
+the file, the state in MB, a checkpoint that is written every so many steps (0: never), how many."""
+import os
+import pathlib
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+try:
+    # A first optimizer of PyTorch 2 imports it: a standby then has it already.
+    import torch._dynamo  # noqa: F401
+except ImportError:
+    pass
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
+from elasticrun import survive  # noqa: E402
+
+STAMPS, MEGABYTES, CHECKPOINT, EVERY = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+
+
+@survive.run
+def train(state):
+    survive.init_process_group("gloo")
+    parallel = DistributedDataParallel(state.model)
+    with open(STAMPS, "a", encoding="ascii") as stamps:
+        while True:
+            state.optimizer.zero_grad()
+            parallel(torch.ones(8, 64)).sum().backward()
+            state.optimizer.step()
+            state.step += 1
+            state.commit()
+            if EVERY and state.step % EVERY == 0 and survive.rank() == 0:
+                content = {"model": state.model.state_dict(), "bulk": state.bulk,
+                           "optimizer": state.optimizer.state_dict(), "step": state.step}
+                torch.save(content, CHECKPOINT + ".part")
+                os.replace(CHECKPOINT + ".part", CHECKPOINT)
+            stamps.write(f"{os.getpid()} {survive.rank()} {state.step} {time.monotonic_ns()}\n")
+            stamps.flush()
+            time.sleep(0.02)
+
+
+def main():
+    torch.manual_seed(1)
+    model = torch.nn.Linear(64, 64)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    state = survive.TorchState(model=model, optimizer=optimizer, step=0,
+                               bulk=torch.ones(MEGABYTES << 18))
+    is_newcomer = os.environ.get("ELASTIC_ON_FAILURE") == "replace"
+    if EVERY and os.path.exists(CHECKPOINT) and not is_newcomer:
+        content = torch.load(CHECKPOINT)
+        model.load_state_dict(content["model"])
+        optimizer.load_state_dict(content["optimizer"])
+        state.step, state.bulk = content["step"], content["bulk"]
+    train(state)
+
+
+main()
