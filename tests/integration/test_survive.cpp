@@ -1,11 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 
-// elasticrun.survive with real PyTorch: by itself, and with an agent of the test's own.
+// elasticrun.survive with real PyTorch: by itself, with an agent of the tests, with elasticrun.
 
 #include <support/catch.hpp>
+#include <support/elasticrun_stage.hpp>
 #include <support/run_program.hpp>
 
+#include <filesystem>
+#include <regex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,6 +46,72 @@ TEST_CASE("survive: survivors compute what undisturbed workers do, whatever happ
 TEST_CASE("survive: survivors of PyTorch 2.13 leave a collective whose peer is silent",
           "[integration]") {
   check_script(test::torch_213_python(), "survive_agent.py", {"3", "stop@4:1", "kill-send@2:0"});
+}
+
+// ---- with elasticrun ---------------------------------------------------------------------------
+
+struct job : test::elasticrun_stage {
+  /// Trains with 4 ranks. Result: the output of all, which have to end with success.
+  std::string train(const std::string& python, const words& worker_options) const {
+    const std::string marks = folder / "marks";
+    std::filesystem::create_directory(marks);
+    const words launch{"--standalone", "--nproc-per-node", "4", "--max-restarts",  "3",
+                       "--on-failure", "replace",          "--rejoin-timeout", "60"};
+    const words script{ELASTIC_SOURCE_DIR "/tests/integration/python/survive_worker.py",
+                       "--folder", marks};
+    const auto result = run_command(
+        elasticrun({launch, script, worker_options}),
+        {{"PYTHON_EXEC", python}, {"GLOO_SOCKET_IFNAME", "lo"}, {"OMP_NUM_THREADS", "1"}});
+    INFO(result.out << result.err);
+    CHECK(result.code == 0);
+    return result.out;
+  }
+};
+
+std::set<std::string> all_of(const std::string& text, const std::string& pattern) {
+  const std::regex expression(pattern);
+  std::set<std::string> found;
+  for (std::sregex_iterator at(text.begin(), text.end(), expression), end; at != end; ++at) {
+    found.insert((*at)[1]);
+  }
+  return found;
+}
+
+void check_replacements(const std::string& python) {
+  if (python.empty()) return;
+  const std::string undisturbed = job().train(python, {});
+  const std::string disturbed = job().train(
+      python, {"--groups", "--do", "kill@3:2", "--do", "kill-init@1:2", "--do", "raise@9:0"});
+  INFO(disturbed);
+  const auto checksum = all_of(undisturbed, "checksum (\\S+)");
+  CHECK(checksum.size() == 1);
+  CHECK(all_of(disturbed, "checksum (\\S+)") == checksum);
+  // Ranks 1 and 3 train to the end in the processes that they began in.
+  for (const std::string rank : {"1", "3"}) {
+    const auto began = all_of(disturbed, "begins epoch \\d+ rank " + rank + " of 4 pid (\\d+)");
+    CHECK(began.size() == 1);
+    CHECK(all_of(disturbed, "finished rank " + rank + " of 4 pid (\\d+)") == began);
+  }
+}
+
+TEST_CASE("survive: elasticrun replaces ranks of PyTorch 1.13, and the others go on",
+          "[integration]") {
+  check_replacements(test::torch_python());
+}
+
+TEST_CASE("survive: elasticrun replaces ranks of PyTorch 2.13, and the others go on",
+          "[integration]") {
+  check_replacements(test::torch_213_python());
+}
+
+TEST_CASE("survive: all ranks start again if one has not said that it survives",
+          "[integration]") {
+  const std::string python = test::torch_python();
+  if (python.empty()) return;
+  const std::string text = job().train(python, {"--plain", "1", "--do", "kill@3:2"});
+  INFO(text);
+  CHECK(all_of(text, "(finished rank \\d)").size() == 4);
+  CHECK(all_of(text, "begins epoch \\d+ rank 3 of 4 pid (\\d+)").size() == 2);
 }
 
 }  // namespace survive_test
