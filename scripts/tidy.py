@@ -54,9 +54,10 @@ ALL_LAYERS = {**LAYERS, **OPT_IN_LAYERS}
 # "native/rendezvous_link" in "rendezvous" is rendezvous/native/detail/rendezvous_link.hpp.
 SHARED = {
     "agent": ["line_template", "request_inbox"],
-    "base": ["base64", "blocking", "descriptor_share", "json_fields", "json_object", "json_text",
-             "mailbox", "mount_table", "named_factories", "nearest_name", "random", "record",
-             "required", "ring", "unique_fd"],
+    "base": ["base64", "blocking", "descriptor_share", "executor_work", "joined_text",
+             "json_document", "json_fields", "json_object", "json_text", "mailbox",
+             "mount_table", "named_factories", "nearest_name", "random", "record", "required",
+             "ring", "unique_fd"],
     "contract": ["call_memfd", "macros", "visible_devices"],
     "health": ["control_message", "line_intake", "worker_channels",
                "worker_channels_options", "worker_liveness"],

@@ -6,9 +6,8 @@
 
 #include <memory>
 #include <string_view>
-#include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace elastic {
 
@@ -37,26 +36,23 @@ class logger {
 
   template <class... Args>
   void debug(fmt::format_string<Args...> text, Args&&... args) const {
-    write(log_level::debug, text, std::forward<Args>(args)...);
+    write(log_level::debug, text, fmt::make_format_args(args...));
   }
   template <class... Args>
   void info(fmt::format_string<Args...> text, Args&&... args) const {
-    write(log_level::info, text, std::forward<Args>(args)...);
+    write(log_level::info, text, fmt::make_format_args(args...));
   }
   template <class... Args>
   void warning(fmt::format_string<Args...> text, Args&&... args) const {
-    write(log_level::warning, text, std::forward<Args>(args)...);
+    write(log_level::warning, text, fmt::make_format_args(args...));
   }
   template <class... Args>
   void error(fmt::format_string<Args...> text, Args&&... args) const {
-    write(log_level::error, text, std::forward<Args>(args)...);
+    write(log_level::error, text, fmt::make_format_args(args...));
   }
 
  private:
-  template <class... Args>
-  void write(log_level level, fmt::format_string<Args...> text, Args&&... args) const {
-    if (enabled(level)) handler_->write(level, fmt::format(text, std::forward<Args>(args)...));
-  }
+  ELASTIC_DECL void write(log_level level, fmt::string_view text, fmt::format_args arguments) const;
 
   std::shared_ptr<log_handler> handler_;
   log_level threshold_ = log_level::off;

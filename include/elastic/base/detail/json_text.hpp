@@ -5,6 +5,7 @@
 #include <elastic/base/config.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,10 @@ ELASTIC_DECL void append_json_text(std::string& out, std::string_view text);
 
 /// The same as a JSON string, with its quotes.
 ELASTIC_DECL std::string json_string(std::string_view text);
+
+/// Appends a number in so many hexadecimal digits, its last ones.
+ELASTIC_DECL void append_hexadecimal(std::string& out, std::uint64_t number,
+                                     std::size_t digits);
 
 }  // namespace elastic::detail
 

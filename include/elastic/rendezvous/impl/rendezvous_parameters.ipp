@@ -4,6 +4,7 @@
 
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 
+#include <elastic/base/detail/joined_text.hpp>
 #include <elastic/base/detail/nearest_name.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
@@ -16,7 +17,6 @@
 #include <system_error>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace elastic {
 
@@ -191,18 +191,19 @@ ELASTIC_DECL void rendezvous_parameters::check_conf(std::vector<std::string_view
                     "out by a job's secret; c10d, etcd-v3 and file can",
                     backend));
   }
+  const std::string known = detail::joined_text<std::string_view>(used, ", ");
   std::vector<std::string> settings = known_settings();
   settings.insert(settings.end(), used.begin(), used.end());
   for (const auto& [name, value] : conf) {
     if (std::find(used.begin(), used.end(), name) != used.end()) continue;
     if (std::find(settings.begin(), settings.end(), name) != settings.end()) {
       log.warning("--rdzv-conf {} is not used by the rendezvous backend '{}', which knows: {}",
-                  name, backend, fmt::join(used, ", "));
+                  name, backend, known);
       continue;
     }
     const std::string nearest = detail::nearest_name(name, settings);
     const std::string hint = nearest.empty()
-                                 ? fmt::format("'{}' knows: {}", backend, fmt::join(used, ", "))
+                                 ? fmt::format("'{}' knows: {}", backend, known)
                                  : fmt::format("did you mean {}?", nearest);
     throw error(errc::invalid_argument,
                 fmt::format("--rdzv-conf: no backend has a setting '{}'; {}", name, hint));

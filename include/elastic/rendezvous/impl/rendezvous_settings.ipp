@@ -4,6 +4,7 @@
 
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 
+#include <elastic/base/detail/joined_text.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 
@@ -13,7 +14,6 @@
 #include <system_error>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace elastic {
 
@@ -63,7 +63,7 @@ ELASTIC_DECL std::vector<int> parse_node_counts(std::string_view text) {
 }
 
 ELASTIC_DECL std::string node_counts_text(const std::vector<int>& node_counts) {
-  return fmt::format("{}", fmt::join(node_counts, ","));
+  return detail::joined_text<int>(node_counts, ",");
 }
 
 }  // namespace elastic

@@ -5,28 +5,29 @@
 #include <elastic/agent/detail/arrivals.hpp>
 
 #include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/detail/joined_text.hpp>
 #include <elastic/base/limits.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace elastic::detail {
 
 /// "rank 3", "ranks 3, 5 and 7", "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 4 more".
 inline std::string rank_list(const std::vector<std::int64_t>& ranks) {
   constexpr std::size_t most = 8;
-  if (ranks.size() == 1) return fmt::format("rank {}", ranks.front());
-  if (ranks.size() > most) {
-    return fmt::format("ranks {} and {} more", fmt::join(ranks.begin(), ranks.begin() + most, ", "),
-                       ranks.size() - most);
+  const std::span<const std::int64_t> all(ranks);
+  if (all.size() == 1) return fmt::format("rank {}", all.front());
+  if (all.size() > most) {
+    return fmt::format("ranks {} and {} more", joined_text(all.first(most), ", "),
+                       all.size() - most);
   }
-  return fmt::format("ranks {} and {}", fmt::join(ranks.begin(), ranks.end() - 1, ", "),
-                     ranks.back());
+  return fmt::format("ranks {} and {}", joined_text(all.first(all.size() - 1), ", "), all.back());
 }
 
 ELASTIC_DECL task<std::vector<worker_arrival>> look_for_arrivals(

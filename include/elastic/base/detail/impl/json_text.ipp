@@ -5,9 +5,6 @@
 #include <elastic/base/detail/json_text.hpp>
 
 #include <algorithm>
-#include <iterator>
-
-#include <fmt/format.h>
 
 namespace elastic::detail {
 
@@ -56,6 +53,14 @@ ELASTIC_DECL std::string_view beginning_of(std::string_view text, std::size_t mo
   return text.substr(0, text.size() - unfinished_character(text));
 }
 
+ELASTIC_DECL void append_hexadecimal(std::string& out, std::uint64_t number,
+                                     std::size_t digits) {
+  constexpr std::size_t bits_per_digit = 4;
+  for (std::size_t digit = digits; digit > 0; --digit) {
+    out += "0123456789abcdef"[(number >> ((digit - 1) * bits_per_digit)) & 0xf];
+  }
+}
+
 ELASTIC_DECL void append_json_text(std::string& out, std::string_view text) {
   const auto is_plain = [](char letter) {
     const auto byte = static_cast<unsigned char>(letter);
@@ -83,7 +88,8 @@ ELASTIC_DECL void append_json_text(std::string& out, std::string_view text) {
     } else if (letter == '\r') {
       out += "\\r";
     } else {
-      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned char>(letter));
+      out += "\\u";
+      append_hexadecimal(out, static_cast<unsigned char>(letter), 4);
     }
     text.remove_prefix(next.size);
   }

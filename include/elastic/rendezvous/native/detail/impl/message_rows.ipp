@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <iterator>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -24,7 +23,7 @@ ELASTIC_DECL void number_row(record_rows& rows, const char* name,
   std::string text;
   if (!rows.reads()) {
     for (const std::uint64_t number : numbers) {
-      fmt::format_to(std::back_inserter(text), "{:016x}", number);
+      append_hexadecimal(text, number, digits);
     }
   }
   if (!rows.text(name, text, most * digits)) return;

@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace elastic::detail {
+
+/// Texts or whole numbers in one text, with the separator between them. (`fmt::join` would compile
+/// the whole of fmt's formatting into each program.)
+template <class Part>
+std::string joined_text(std::span<const Part> parts, std::string_view separator) {
+  std::string text;
+  for (std::size_t index = 0; index < parts.size(); ++index) {
+    if (index > 0) text += separator;
+    if constexpr (std::integral<Part>) {
+      text += std::to_string(parts[index]);
+    } else {
+      text += parts[index];
+    }
+  }
+  return text;
+}
+
+}  // namespace elastic::detail
