@@ -46,6 +46,7 @@
 #include <elastic/base/detail/impl/base64.ipp>
 #include <elastic/base/detail/impl/concurrent_run.ipp>
 #include <elastic/base/detail/impl/descriptor_share.ipp>
+#include <elastic/base/detail/impl/json_document.ipp>
 #include <elastic/base/detail/impl/json_fields.ipp>
 #include <elastic/base/detail/impl/json_text.ipp>
 #include <elastic/base/detail/impl/mount_table.ipp>

@@ -63,7 +63,7 @@ struct run_result {
     } catch (const typename Json::exception& failure) {
       throw error(errc::invalid_argument,
                   fmt::format("the return value of rank {} does not fit: {}", rank,
-                              detail::json_complaint(failure)));
+                              detail::json_complaint(failure.what())));
     }
   }
 };

@@ -49,7 +49,7 @@ ELASTIC_DECL std::optional<std::string> beyond_json_bounds(std::string_view text
                                                            int most_members = error_file_members);
 
 /// The part of nlohmann's message that says what is wrong, without its own numbering.
-ELASTIC_DECL std::string json_complaint(const std::exception& failure);
+ELASTIC_DECL std::string json_complaint(std::string_view text);
 
 }  // namespace detail
 

@@ -105,8 +105,9 @@ T argument_of(const std::string& function, const nlohmann::json& arguments, std:
   try {
     return arguments[place].template get<T>();
   } catch (const nlohmann::json::exception& failure) {
-    throw error(errc::invalid_argument, fmt::format("argument {} of function '{}' does not fit: {}",
-                                                    place + 1, function, json_complaint(failure)));
+    throw error(errc::invalid_argument,
+                fmt::format("argument {} of function '{}' does not fit: {}", place + 1, function,
+                            json_complaint(failure.what())));
   }
 }
 

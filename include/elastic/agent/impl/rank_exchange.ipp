@@ -4,6 +4,7 @@
 
 #include <elastic/agent/rank_exchange.hpp>
 
+#include <elastic/base/detail/json_document.hpp>
 #include <elastic/base/detail/required.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
@@ -43,7 +44,7 @@ ELASTIC_DECL std::optional<int> whole_number(const json_value& value, int least,
 
 ELASTIC_DECL json_value parse_told(const std::string& text) {
   if (text.size() > limits::rank_exchange_bytes) return {};
-  return json_value::parse(text, nullptr, false);
+  return parse_ordered_json(text);
 }
 
 ELASTIC_DECL role_info parse_role_info(const std::string& text, int group_rank) {

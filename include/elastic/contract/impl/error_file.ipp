@@ -4,6 +4,7 @@
 
 #include <elastic/contract/error_file.hpp>
 
+#include <elastic/base/detail/json_document.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 
@@ -97,8 +98,7 @@ ELASTIC_DECL std::optional<std::string> beyond_json_bounds(std::string_view text
   return std::nullopt;
 }
 
-ELASTIC_DECL std::string json_complaint(const std::exception& failure) {
-  const std::string_view text = failure.what();
+ELASTIC_DECL std::string json_complaint(std::string_view text) {
   const std::size_t end = text.starts_with('[') ? text.find("] ") : std::string_view::npos;
   return std::string(end == std::string_view::npos ? text : text.substr(end + 2));
 }
@@ -114,7 +114,11 @@ ELASTIC_DECL error_file_content parse_error_file(std::string_view text) {
     return detail::unparsable_error_file(std::move(*reason));
   }
   try {
-    const auto root = nlohmann::ordered_json::parse(text);
+    std::string complaint;
+    const auto root = detail::parse_ordered_json(text, &complaint);
+    if (root.is_discarded()) {
+      return detail::unparsable_error_file(detail::json_complaint(complaint));
+    }
     if (!root.is_object()) return detail::unparsable_error_file("not a JSON object");
     const auto message = root.find("message");
     if (message == root.end()) return detail::unparsable_error_file("it has no \"message\"");
@@ -142,7 +146,7 @@ ELASTIC_DECL error_file_content parse_error_file(std::string_view text) {
     }
     return content;
   } catch (const std::exception& failure) {
-    return detail::unparsable_error_file(detail::json_complaint(failure));
+    return detail::unparsable_error_file(detail::json_complaint(failure.what()));
   }
 }
 
@@ -213,7 +217,7 @@ ELASTIC_DECL void write_error_file(const std::string& path, std::string_view tex
 ELASTIC_DECL std::string launcher_error_file_text(const error_file_content& content,
                                                   int exit_code) {
   if (content.unparsable || exit_code == 0) return content.raw_json;
-  nlohmann::ordered_json root = nlohmann::ordered_json::parse(content.raw_json, nullptr, false);
+  nlohmann::ordered_json root = detail::parse_ordered_json(content.raw_json);
   if (!root.is_object() || !root.contains("message")) return content.raw_json;
   if (root["message"].is_object()) root["message"]["errorCode"] = exit_code;
   return detail::json_dumped(root);

@@ -4,6 +4,7 @@
 
 #include <elastic/contract/function_call.hpp>
 
+#include <elastic/base/detail/json_document.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/contract/error_file.hpp>
 
@@ -43,7 +44,7 @@ ELASTIC_DECL std::string call_text(const nlohmann::json& value, std::size_t most
   try {
     text = value.dump();
   } catch (const nlohmann::json::exception& failure) {
-    refuse("cannot be written as JSON: " + json_complaint(failure));
+    refuse("cannot be written as JSON: " + json_complaint(failure.what()));
   }
   if (text.size() > most) {
     refuse(fmt::format("is {} bytes of JSON, {} are allowed", text.size(), most));
@@ -58,13 +59,11 @@ ELASTIC_DECL nlohmann::json call_value(std::string_view text, const std::string&
   if (const auto reason = beyond_json_bounds(text, std::numeric_limits<int>::max())) {
     refuse(*reason);
   }
-  try {
-    return nlohmann::json::parse(text);
-  } catch (const nlohmann::json::exception& failure) {
-    constexpr std::size_t longest = 300;
-    refuse(json_complaint(failure).substr(0, longest));
-  }
-  return {};
+  std::string complaint;
+  nlohmann::json value = parse_json(text, &complaint);
+  constexpr std::size_t longest = 300;
+  if (value.is_discarded()) refuse(json_complaint(complaint).substr(0, longest));
+  return value;
 }
 
 ELASTIC_DECL std::string arguments_name(const std::string& function) {

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/base/detail/json_document.hpp>
+
+#include <support/catch.hpp>
+
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+namespace detail = elastic::detail;
+
+TEST_CASE("json document: reads what nlohmann's own parser reads", "[base]") {
+  const std::string_view text = GENERATE(
+      R"({"a": [1, -2, 3.5, "x\u00e9", null, true, {"b": {}}, []], "c": {"d": [[{}]]}})", "[]",
+      "{}", "null", "-0", "18446744073709551615", "-9223372036854775808", "1e300", "\"\"",
+      R"({"a": {"x": 1, "y": [2]}, "a": {"z": 3}})", R"([[1, 2], {"k": [3]}, [4]])", " [ 1 ] ", "",
+      "{", "[1,]", "{\"a\"}", "[1] 2", "\"\xff\"", "nul", "1e999", "\"\\x\"", "[1", "{\"a\": }");
+  CAPTURE(text);
+  CHECK(detail::parse_json(text) == nlohmann::json::parse(text, nullptr, false));
+  CHECK(detail::parse_json(text).is_discarded() ==
+        nlohmann::json::parse(text, nullptr, false).is_discarded());
+  CHECK(detail::parse_ordered_json(text).dump() ==
+        nlohmann::ordered_json::parse(text, nullptr, false).dump());
+}
+
+TEST_CASE("json document: the complaint is that of nlohmann's parser", "[base]") {
+  const std::string_view text = GENERATE("", "{", "[1,]", "[1] 2", "\"\xff\"", "1e999");
+  CAPTURE(text);
+  std::string expected;
+  try {
+    static_cast<void>(nlohmann::json::parse(text));
+  } catch (const nlohmann::json::exception& failure) {
+    expected = failure.what();
+  }
+  std::string complaint;
+  CHECK(detail::parse_json(text, &complaint).is_discarded());
+  CHECK(complaint == expected);
+}
+
+TEST_CASE("json document: members keep the order of the text where it counts", "[base]") {
+  CHECK(detail::parse_ordered_json(R"({"z": 1, "a": 2})").dump() == R"({"z":1,"a":2})");
+}
