@@ -44,8 +44,10 @@
 #include <elastic/agent/impl/worker_spec.ipp>
 #include <elastic/agent/impl/worker_starts.ipp>
 #include <elastic/base/detail/impl/base64.ipp>
+#include <elastic/base/detail/impl/blocking.ipp>
 #include <elastic/base/detail/impl/concurrent_run.ipp>
 #include <elastic/base/detail/impl/descriptor_share.ipp>
+#include <elastic/base/detail/impl/executor_work.ipp>
 #include <elastic/base/detail/impl/json_document.ipp>
 #include <elastic/base/detail/impl/json_fields.ipp>
 #include <elastic/base/detail/impl/json_text.ipp>

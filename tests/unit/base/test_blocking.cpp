@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
+#include <elastic/base/asio.hpp>
 #include <elastic/base/detail/blocking.hpp>
 
 #include <support/catch.hpp>

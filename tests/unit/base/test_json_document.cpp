@@ -5,32 +5,32 @@
 #include <support/catch.hpp>
 
 #include <string>
-#include <string_view>
 
 #include <nlohmann/json.hpp>
 
 namespace detail = elastic::detail;
 
 TEST_CASE("json document: reads what nlohmann's own parser reads", "[base]") {
-  const std::string_view text = GENERATE(
+  const std::string text = GENERATE(
+      as<std::string>(),
       R"({"a": [1, -2, 3.5, "x\u00e9", null, true, {"b": {}}, []], "c": {"d": [[{}]]}})", "[]",
       "{}", "null", "-0", "18446744073709551615", "-9223372036854775808", "1e300", "\"\"",
       R"({"a": {"x": 1, "y": [2]}, "a": {"z": 3}})", R"([[1, 2], {"k": [3]}, [4]])", " [ 1 ] ", "",
       "{", "[1,]", "{\"a\"}", "[1] 2", "\"\xff\"", "nul", "1e999", "\"\\x\"", "[1", "{\"a\": }");
   CAPTURE(text);
-  CHECK(detail::parse_json(text) == nlohmann::json::parse(text, nullptr, false));
-  CHECK(detail::parse_json(text).is_discarded() ==
-        nlohmann::json::parse(text, nullptr, false).is_discarded());
+  // A discarded value equals no other, but its dump does.
+  CHECK(detail::parse_json(text).dump() == nlohmann::json::parse(text, nullptr, false).dump());
   CHECK(detail::parse_ordered_json(text).dump() ==
         nlohmann::ordered_json::parse(text, nullptr, false).dump());
 }
 
 TEST_CASE("json document: the complaint is that of nlohmann's parser", "[base]") {
-  const std::string_view text = GENERATE("", "{", "[1,]", "[1] 2", "\"\xff\"", "1e999");
+  const std::string text =
+      GENERATE(as<std::string>(), "", "{", "[1,]", "[1] 2", "\"\xff\"", "1e999");
   CAPTURE(text);
   std::string expected;
   try {
-    static_cast<void>(nlohmann::json::parse(text));
+    expected = nlohmann::json::parse(text).dump();
   } catch (const nlohmann::json::exception& failure) {
     expected = failure.what();
   }

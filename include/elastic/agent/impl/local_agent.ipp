@@ -21,6 +21,7 @@
 #include <elastic/agent/worker_group.hpp>
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/detail/mailbox.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>
@@ -1085,9 +1086,8 @@ ELASTIC_DECL task<run_result> local_agent::run() & {
   std::exception_ptr failure;
   try {
     // The body gets an empty slot: what is asked of it comes through the inbox alone.
-    result = co_await asio::co_spawn(
-        strand, serve(strand),
-        asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
+    task<void> serving = detail::keep_result(serve(strand), result);
+    co_await detail::run_on(strand, std::move(serving), asio::cancellation_slot());
   } catch (...) {
     failure = std::current_exception();
   }
@@ -1131,10 +1131,9 @@ inline task<command_outcome> reply_to(job_command command, std::shared_ptr<reque
       [weak = std::weak_ptr<command_reply>(reply)](command_outcome outcome) {
         const auto waiting = weak.lock();
         if (!waiting) return;
-        asio::post(waiting->strand, [waiting, outcome = std::move(outcome)] {
-          waiting->outcome = outcome;
-          waiting->is_there.set();
-        });
+        // Set once, before the strand reads it.
+        waiting->outcome = std::move(outcome);
+        post_work(waiting->strand, [waiting] { waiting->is_there.set(); });
       };
   inbox->push(std::make_shared<pending_command>(std::move(command), answer));
   co_await reply->is_there.wait();
@@ -1144,8 +1143,9 @@ inline task<command_outcome> reply_to(job_command command, std::shared_ptr<reque
 inline task<command_outcome> reply_on_strand(job_command command,
                                              std::shared_ptr<request_inbox> inbox) {
   const auto strand = asio::make_strand(co_await asio::this_coro::executor);
+  const auto cancellation = co_await asio::this_coro::cancellation_state;
   task<command_outcome> replying = reply_to(std::move(command), std::move(inbox));
-  co_return co_await asio::co_spawn(strand, std::move(replying), asio::use_awaitable);
+  co_return co_await run_on(strand, std::move(replying), cancellation.slot());
 }
 
 }  // namespace detail

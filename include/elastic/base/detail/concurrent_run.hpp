@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/task.hpp>
 
 #include <cstddef>
@@ -12,9 +13,7 @@
 #include <vector>
 
 #include <asio/associated_cancellation_slot.hpp>
-#include <asio/bind_cancellation_slot.hpp>
 #include <asio/cancellation_signal.hpp>
-#include <asio/co_spawn.hpp>
 
 namespace elastic::detail {
 
@@ -57,8 +56,7 @@ class concurrent_run : public std::enable_shared_from_this<concurrent_run<Handle
       auto on_end = [self = this->shared_from_this(), place](std::exception_ptr failure) {
         self->ended(place, failure);
       };
-      asio::co_spawn(executor, std::move(tasks[place]),
-                     asio::bind_cancellation_slot(cancel_[place].slot(), std::move(on_end)));
+      start_task(executor, std::move(tasks[place]), std::move(on_end), cancel_[place].slot());
     }
   }
 

@@ -5,6 +5,7 @@
 #include <elastic/base/scope.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/executor_work.hpp>
 
 #include <exception>
 
@@ -17,9 +18,7 @@ ELASTIC_DECL task<void> shielded(task<void> work) {
   std::exception_ptr failure;
   try {
     // An empty slot in the place of the caller's: nobody can signal through it.
-    co_await asio::co_spawn(
-        executor, std::move(work),
-        asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
+    co_await detail::run_on(executor, std::move(work), asio::cancellation_slot());
   } catch (...) {
     failure = std::current_exception();
   }

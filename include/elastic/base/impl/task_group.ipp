@@ -6,6 +6,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/concurrent_run.hpp>
+#include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/event_flag.hpp>
 
 #include <exception>
@@ -31,11 +32,12 @@ struct task_group::state : std::enable_shared_from_this<state> {
     const auto slot = cancellation->slot();
     const auto position = running.insert(running.end(), cancellation);
     ended.reset();
-    auto on_end = [self = shared_from_this(), cancellation = std::move(cancellation),
-                   position](std::exception_ptr thrown) { self->note_end(position, thrown); };
     try {
-      asio::co_spawn(executor, std::move(work),
-                     asio::bind_cancellation_slot(slot, std::move(on_end)));
+      detail::start_task(
+          executor, std::move(work),
+          [self = shared_from_this(), cancellation = std::move(cancellation),
+           position](std::exception_ptr thrown) { self->note_end(position, thrown); },
+          slot);
     } catch (...) {
       // Asio calls nothing before it returns, so no end was reported.
       running.erase(position);
@@ -108,7 +110,7 @@ ELASTIC_DECL task_group::~task_group() {
   bool has_tasks = false;
   for (const auto& entry : state_->running) has_tasks = has_tasks || !entry.expired();
   // Not from here: this may be another thread, or a context that is destroying the tasks.
-  if (has_tasks) asio::post(state_->executor, [group = state_] { group->cancel(); });
+  if (has_tasks) detail::post_work(state_->executor, [group = state_] { group->cancel(); });
 }
 
 ELASTIC_DECL void task_group::spawn(task<void> work) { state_->spawn(std::move(work)); }

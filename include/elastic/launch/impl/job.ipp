@@ -6,6 +6,7 @@
 
 #include <elastic/agent/detail/request_inbox.hpp>
 #include <elastic/agent/local_agent.hpp>
+#include <elastic/base/detail/executor_work.hpp>
 #include <elastic/launch/launcher.hpp>
 
 #include <csignal>
@@ -39,9 +40,8 @@ ELASTIC_DECL task<run_result> job::run() & {
   task<run_result> running = agent_->run();
   try {
     // The agent gets an empty slot: `stop` alone ends it, and so it has a result.
-    result = co_await asio::co_spawn(
-        executor_, std::move(running),
-        asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
+    task<void> keeping = detail::keep_result(std::move(running), result);
+    co_await detail::run_on(executor_, std::move(keeping), asio::cancellation_slot());
   } catch (...) {
     failure = std::current_exception();
   }

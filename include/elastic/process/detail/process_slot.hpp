@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
@@ -23,9 +24,7 @@
 #include <utility>
 #include <vector>
 
-#include <asio/bind_cancellation_slot.hpp>
 #include <asio/cancellation_signal.hpp>
-#include <asio/co_spawn.hpp>
 
 namespace elastic::detail {
 
@@ -48,10 +47,11 @@ class process_slot : public std::enable_shared_from_this<process_slot> {
   /// Runs `work` on the executor and calls `on_end`, sharing in the ownership of this.
   template <class OnEnd>
   void run(task<void> work, asio::cancellation_signal& cancel, OnEnd on_end) {
-    auto ended_then = [self = shared_from_this(), on_end = std::move(on_end)](
-                          std::exception_ptr failure) mutable { on_end(failure); };
-    asio::co_spawn(executor_, std::move(work),
-                   asio::bind_cancellation_slot(cancel.slot(), std::move(ended_then)));
+    start_task(
+        executor_, std::move(work),
+        [self = shared_from_this(), on_end = std::move(on_end)](
+            std::exception_ptr failure) mutable { on_end(failure); },
+        cancel.slot());
   }
 
   bool running() const { return process && !ended.is_set(); }

@@ -5,6 +5,7 @@
 #include <elastic/process/pidfd_launcher.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/executor_work.hpp>
 #include <elastic/process/detail/pidfd_child.hpp>
 #include <elastic/process/detail/program_path.hpp>
 
@@ -26,9 +27,9 @@ ELASTIC_DECL task<std::unique_ptr<child>> pidfd_launcher::launch(process_spec sp
   std::string path = co_await std::move(finding);
   if (!options_.parent) co_return start(spec, path);
   // Cancellation does not reach it: what was started is always handed over.
-  co_return co_await asio::co_spawn(
-      options_.parent, start_on_parent(std::move(spec), std::move(path)),
-      asio::bind_cancellation_slot(asio::cancellation_slot(), asio::use_awaitable));
+  task<std::unique_ptr<child>> starting = start_on_parent(std::move(spec), std::move(path));
+  co_return co_await detail::run_on(options_.parent, std::move(starting),
+                                    asio::cancellation_slot());
 }
 
 ELASTIC_DECL task<std::unique_ptr<child>> pidfd_launcher::start_on_parent(process_spec spec,

@@ -5,6 +5,7 @@
 #include <elastic/store/memory_store.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/store/detail/store_keys.hpp>
 
@@ -23,7 +24,7 @@ class engine_wait final : public key_value_engine::listener,
       : executor_(std::move(executor)), flag_(&flag) {}
 
   void on_ready(key_value_engine::wait_id) noexcept override {
-    asio::post(executor_, [self = shared_from_this()] {
+    detail::post_work(executor_, [self = shared_from_this()] {
       if (self->flag_ != nullptr) self->flag_->set();
     });
   }

@@ -5,6 +5,7 @@
 #include <elastic/store/tcp_store_server.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/net/detail/socket_hook.hpp>
@@ -356,7 +357,7 @@ ELASTIC_DECL task<void> tcp_store_server_core::end_late_newcomers() {
 ELASTIC_DECL void tcp_store_server_core::lend_descriptors() {
   if (is_closed_) return;
   lender_.emplace([weak = weak_from_this(), strand = strand_](descriptor_lender::request request) {
-    asio::post(strand, [weak, request] {
+    post_work(strand, [weak, request] {
       if (const auto self = weak.lock()) self->shed(*request);
       --request->unanswered;
     });
@@ -433,11 +434,11 @@ ELASTIC_DECL tcp_store_server::tcp_store_server(asio::any_io_executor executor,
                                                 tcp_store_server_options options)
     : core_(std::make_shared<detail::tcp_store_server_core>(std::move(executor),
                                                             std::move(options))) {
-  asio::dispatch(core_->strand(), [core = core_] { core->start(); });
+  detail::dispatch_work(core_->strand(), [core = core_] { core->start(); });
 }
 
 ELASTIC_DECL tcp_store_server::~tcp_store_server() {
-  asio::dispatch(core_->strand(), [core = core_] { core->close(); });
+  detail::dispatch_work(core_->strand(), [core = core_] { core->close(); });
 }
 
 ELASTIC_DECL std::uint16_t tcp_store_server::port() const { return core_->endpoint().port; }
@@ -460,14 +461,15 @@ ELASTIC_DECL std::int64_t tcp_store_server::announced_workers() const {
 ELASTIC_DECL std::string_view tcp_store_server::io() const { return core_->io(); }
 
 ELASTIC_DECL void tcp_store_server::admit(address_filter filter) {
-  asio::dispatch(core_->strand(), [core = core_, filter = std::move(filter)]() mutable {
-    core->admit(std::move(filter));
-  });
+  const auto shared = std::make_shared<address_filter>(std::move(filter));
+  detail::dispatch_work(core_->strand(),
+                        [core = core_, shared] { core->admit(std::move(*shared)); });
 }
 
 ELASTIC_DECL task<void> tcp_store_server::stop() {
   const auto core = core_;
-  co_await asio::co_spawn(core->strand(), core->stop(), asio::use_awaitable);
+  const auto cancellation = co_await asio::this_coro::cancellation_state;
+  co_await detail::run_on(core->strand(), core->stop(), cancellation.slot());
 }
 
 }  // namespace elastic

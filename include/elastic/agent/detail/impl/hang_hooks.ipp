@@ -5,6 +5,7 @@
 #include <elastic/agent/detail/hang_hooks.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/executor_work.hpp>
 #include <elastic/process/stdio.hpp>
 
 #include <chrono>
@@ -108,7 +109,7 @@ ELASTIC_DECL void hang_hooks::state::note(const process_end& end) {
 }
 
 ELASTIC_DECL void hang_hooks::run(task<void> work) {
-  asio::co_spawn(state_->strand, std::move(work), [shared = state_](std::exception_ptr) {});
+  start_task(state_->strand, std::move(work), [shared = state_](std::exception_ptr) {});
 }
 
 ELASTIC_DECL supervised_process hang_hooks::hook_process(const state& shared,

@@ -5,6 +5,7 @@
 #include <elastic/agent/detail/request_inbox.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/executor_work.hpp>
 
 #include <utility>
 
@@ -14,7 +15,7 @@ ELASTIC_DECL void request_inbox::push(agent_request request) {
   const std::lock_guard lock(mutex_);
   if (closed_) return;
   waiting_.push_back(std::move(request));
-  if (strand_) asio::post(*strand_, [self = this->shared_from_this()] { self->deliver(); });
+  if (strand_) post_work(*strand_, [self = this->shared_from_this()] { self->deliver(); });
 }
 
 ELASTIC_DECL void request_inbox::open(asio::any_io_executor strand,

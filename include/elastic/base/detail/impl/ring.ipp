@@ -5,6 +5,7 @@
 #include <elastic/base/detail/ring.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/executor_work.hpp>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -160,7 +161,7 @@ ELASTIC_DECL void ring::cancel(operation& on) {
 ELASTIC_DECL void ring::want_turn() {
   if (in_turn_ || turn_wanted_) return;
   turn_wanted_ = true;
-  asio::post(executor_, next_turn(shared_from_this()));
+  post_work(executor_, next_turn(shared_from_this()));
 }
 
 // Hands over what is due and takes what is answered, as long as one causes the other.

@@ -6,6 +6,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/error.hpp>
 
 #include <fcntl.h>
@@ -179,8 +180,7 @@ ELASTIC_DECL task<void> tee::show(std::string_view bytes) {
   const std::shared_ptr<output_sink> console = outlets_.console;
   auto executor = co_await asio::this_coro::executor;
   try {
-    co_await asio::co_spawn(executor, console->write(bytes),
-                            asio::bind_cancellation_slot(showing_.slot(), asio::use_awaitable));
+    co_await run_on(executor, console->write(bytes), showing_.slot());
   } catch (const std::exception& failure) {
     give_up_console(failure.what());
   } catch (...) {

@@ -5,6 +5,7 @@
 #include <elastic/rendezvous/native/rendezvous_service.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
@@ -65,7 +66,7 @@ ELASTIC_DECL task<void> rendezvous_service::run() {
   earlier_.emplace(executor);
   if (reports_) {
     reports_->begin_serving(this, [executor, weak = weak_from_this()] {
-      asio::post(executor, [weak] {
+      detail::post_work(executor, [weak] {
         if (const auto service = weak.lock()) service->pass_demand();
       });
     });

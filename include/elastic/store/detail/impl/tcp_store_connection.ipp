@@ -5,6 +5,7 @@
 #include <elastic/store/detail/tcp_store_connection.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/net/local_address.hpp>
@@ -71,7 +72,7 @@ ELASTIC_DECL void tcp_store_connection::drop(std::string complaint) {
   }
   // Not from here: a request of another client may be under way, in an extension that goes through
   // its clients.
-  asio::post(strand_, [self = shared_from_this()] { self->close(); });
+  post_work(strand_, [self = shared_from_this()] { self->close(); });
 }
 
 ELASTIC_DECL void tcp_store_connection::send_busy_alert() {
@@ -114,7 +115,7 @@ ELASTIC_DECL void tcp_store_connection::on_ready(key_value_engine::wait_id wait)
     if (session_.ready(wait)) send_aside();
     return;
   }
-  asio::post(strand_, [self = shared_from_this(), wait] {
+  post_work(strand_, [self = shared_from_this(), wait] {
     if (self->session_.ready(wait)) self->send_aside();
   });
 }
@@ -122,7 +123,7 @@ ELASTIC_DECL void tcp_store_connection::on_ready(key_value_engine::wait_id wait)
 ELASTIC_DECL void tcp_store_connection::on_change(
     const key_value_engine::change_pointer& change) noexcept {
   if (strand_.running_in_this_thread()) return pass_on(*change);
-  asio::post(strand_, [self = shared_from_this(), change] { self->pass_on(*change); });
+  post_work(strand_, [self = shared_from_this(), change] { self->pass_on(*change); });
 }
 
 ELASTIC_DECL void tcp_store_connection::pass_on(const key_value_engine::change& change) {
@@ -237,7 +238,7 @@ ELASTIC_DECL void tcp_store_connection::advance() {
   if (is_sending_) return;
   if (is_finishing_) return close();
   if (is_output_due()) {
-    asio::post(strand_, [self = shared_from_this()] {
+    post_work(strand_, [self = shared_from_this()] {
       if (!self->is_closed_) self->advance();
     });
     return;

@@ -5,6 +5,7 @@
 #include <elastic/rendezvous/native/detail/candidate.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
@@ -159,7 +160,8 @@ ELASTIC_DECL task<void> candidate::retire(bool is_over) {
   }
   if (!executor) co_return;
   task<void> leaving = hand_over(is_over);
-  co_await asio::co_spawn(*executor, std::move(leaving), asio::use_awaitable);
+  const auto cancellation = co_await asio::this_coro::cancellation_state;
+  co_await run_on(*executor, std::move(leaving), cancellation.slot());
 }
 
 ELASTIC_DECL task<void> candidate::hand_over(bool is_over) {

@@ -5,6 +5,7 @@
 #include <elastic/rendezvous/native/detail/rendezvous_link.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
@@ -46,7 +47,7 @@ ELASTIC_DECL void rendezvous_link::start(asio::any_io_executor executor, duratio
   has_report_.emplace(executor);
   if (reports_) {
     reports_->on_report([executor, weak = weak_from_this()] {
-      asio::post(executor, [weak] {
+      post_work(executor, [weak] {
         if (const auto link = weak.lock()) link->has_report_->set();
       });
     });
@@ -56,8 +57,8 @@ ELASTIC_DECL void rendezvous_link::start(asio::any_io_executor executor, duratio
     self->notify();
     self->ended_->set();
   };
-  asio::co_spawn(executor, keep_connected(time_->now() + patience),
-                 asio::bind_cancellation_slot(cancel_.slot(), std::move(on_end)));
+  start_task(executor, keep_connected(time_->now() + patience), std::move(on_end),
+             cancel_.slot());
 }
 
 ELASTIC_DECL task<void> rendezvous_link::stop() {

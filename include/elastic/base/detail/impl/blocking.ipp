@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/detail/blocking.hpp>
+
+#include <elastic/base/detail/executor_work.hpp>
+#include <elastic/base/event_flag.hpp>
+
+#include <signal.h>
+
+#include <exception>
+#include <mutex>
+#include <system_error>
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::thread start_thread(std::function<void()> work) {
+  struct blocked_signals {
+    blocked_signals() {
+      sigset_t every;
+      ::sigfillset(&every);
+      ::pthread_sigmask(SIG_SETMASK, &every, &before);
+    }
+    ~blocked_signals() { ::pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+    sigset_t before;
+  };
+  const blocked_signals scope;
+  return std::thread(std::move(work));
+}
+
+/// What a thread that works and the coroutine that waits for it share. The executor and the flag
+/// are the coroutine's, and taken away when it no longer waits.
+struct blocking_call {
+  asio::any_io_executor executor;
+  std::mutex mutex;
+  event_flag* ended = nullptr;
+  std::function<void()> work;
+  std::exception_ptr failure;
+
+  static void run(const std::shared_ptr<blocking_call>& call) {
+    std::exception_ptr failure;
+    try {
+      call->work();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    const std::lock_guard lock(call->mutex);
+    if (call->ended == nullptr) return;
+    call->failure = failure;
+    post_work(call->executor, [call] {
+      if (call->ended != nullptr) call->ended->set();
+    });
+  }
+};
+
+/// The coroutine's part in a call, which ends with its scope.
+struct blocking_wait {
+  explicit blocking_wait(std::shared_ptr<blocking_call> of) : call(std::move(of)) {}
+  blocking_wait(const blocking_wait&) = delete;
+  blocking_wait& operator=(const blocking_wait&) = delete;
+
+  // The thread may outlive the context of the executor, which must not be touched then.
+  ~blocking_wait() {
+    {
+      const std::lock_guard lock(call->mutex);
+      call->ended = nullptr;
+      call->executor = {};
+    }
+    if (!thread.joinable()) return;
+    if (has_ended) {
+      thread.join();
+    } else {
+      thread.detach();
+    }
+  }
+
+  std::shared_ptr<blocking_call> call;
+  std::thread thread;
+  bool has_ended = false;
+};
+
+ELASTIC_DECL task<void> run_blocking(std::function<void()> work) {
+  event_flag ended(co_await asio::this_coro::executor);
+  const auto call = std::make_shared<blocking_call>();
+  call->executor = co_await asio::this_coro::executor;
+  call->ended = &ended;
+  call->work = std::move(work);
+  blocking_wait waiting(call);
+  std::function<void()> body = [call] { blocking_call::run(call); };
+  try {
+    waiting.thread = start_thread(std::move(body));
+  } catch (const std::system_error&) {
+    // No thread can be made: better late than not at all.
+    blocking_call::run(call);
+  }
+  co_await ended.wait();
+  waiting.has_ended = true;
+  // Taken out: the thread may have the call a moment longer, and must not be the last to have what
+  // is thrown here.
+  const std::exception_ptr failure = std::exchange(call->failure, nullptr);
+  if (failure) std::rethrow_exception(failure);
+}
+
+ELASTIC_DECL void close_on_thread(unique_fd file) noexcept {
+  if (!file) return;
+  const auto shared = std::make_shared<unique_fd>(std::move(file));
+  try {
+    start_thread([shared] { shared->reset(); }).detach();
+  } catch (const std::system_error&) {
+    // No thread can be made: it is closed here.
+  }
+}
+
+}  // namespace elastic::detail
