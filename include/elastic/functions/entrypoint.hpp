@@ -206,9 +206,9 @@ class entrypoint<R(P...)> {
 namespace detail {
 
 template <class Function>
-struct signature_of;
+struct call_signature;
 template <class R, class... P>
-struct signature_of<std::function<R(P...)>> {
+struct call_signature<std::function<R(P...)>> {
   using type = R(P...);
 };
 
@@ -217,7 +217,7 @@ struct signature_of<std::function<R(P...)>> {
 template <class Function>
 entrypoint(std::string, Function)
     -> entrypoint<
-        typename detail::signature_of<decltype(std::function(std::declval<Function>()))>::type>;
+        typename detail::call_signature<decltype(std::function(std::declval<Function>()))>::type>;
 
 /// Runs the function for which an agent has started this process, if it has. To be called by main,
 /// before anything else: `if (const auto code = elastic::run_entrypoint()) return *code;`.
