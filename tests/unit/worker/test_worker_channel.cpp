@@ -53,6 +53,9 @@ struct stage {
     options.events.bad_node = [this](int rank, const std::string& reason) {
       notices.push_back(fmt::format("{} bad node: {}", rank, reason));
     };
+    options.events.epoch = [this](int rank, const elastic::detail::worker_message& message) {
+      notices.push_back(fmt::format("{} {}", rank, elastic::detail::to_line(message)));
+    };
     agent =
         std::make_unique<elastic::detail::worker_channels>(time.context().get_executor(), options);
     agent->open(2);
@@ -81,6 +84,39 @@ std::optional<agent_message> next_of(worker_channel& channel) {
   auto message = channel.poll();
   while (message && std::holds_alternative<messages::welcome>(*message)) message = channel.poll();
   return message;
+}
+
+TIME_TEST("worker channel: a worker leaves an epoch and joins the next one", "[worker]") {
+  stage stage(time);
+  worker_channel worker(stage.worker(0));
+  worker.survive();
+  co_await stage.quiet();
+  // What it waits for is there before it asks.
+  for (const agent_message& message : std::vector<agent_message>{
+           messages::checkpoint{1, 5s}, messages::no_change{3}, messages::change{4, 10s},
+           messages::change{4, 10s}, messages::rejoin{5, {{"RANK", "7"}}}}) {
+    REQUIRE(stage.agent->tell_survivor(0, message));
+  }
+  CHECK_FALSE(worker.is_change(3, "mine"));
+  CHECK(worker.is_change(4, "reset"));
+  const elastic::new_epoch next = worker.rejoin(4);
+  CHECK(next.number == 5);
+  CHECK(next.variables.at("RANK") == "7");
+  worker.finished(5);
+  REQUIRE(std::holds_alternative<messages::welcome>(worker.poll().value()));
+  const auto kept = worker.poll();
+  REQUIRE(kept);
+  CHECK(std::get<messages::checkpoint>(*kept).id == 1);
+  CHECK_FALSE(worker.poll());
+  co_await stage.quiet();
+  CHECK(stage.notices == texts{"0 {\"kind\": \"survive\"}\n",
+                               "0 {\"kind\": \"ask\", \"epoch\": 3, \"reason\": \"mine\"}\n",
+                               "0 {\"kind\": \"ask\", \"epoch\": 4, \"reason\": \"reset\"}\n",
+                               "0 {\"kind\": \"ready\", \"epoch\": 4}\n",
+                               "0 {\"kind\": \"finished\", \"epoch\": 5}\n"});
+  co_await stage.agent->close();
+  CHECK_FALSE(worker.is_change(5, "alone"));
+  CHECK_THROWS_WITH(worker.rejoin(5), contains_text("epoch 5 has no successor"));
 }
 
 TEST_CASE("worker channel: without an agent every call does nothing", "[worker]") {
