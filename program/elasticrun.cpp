@@ -13,6 +13,7 @@
 #include <elastic/elastic.hpp>
 #include <elastic/etcd.hpp>
 #include <elastic/file.hpp>
+#include <elastic/inspection.hpp>
 #include <elastic/launch/console_log.hpp>
 #include <elastic/launch/job_outcome.hpp>
 #include <elastic/launch/program_setup.hpp>
@@ -82,6 +83,7 @@ elastic::agent_services make_services(const elastic::program_config& config,
   services.worker_parent = executor;
   services.open_files = elastic::raise_open_files();
   if (config.keeps_standbys) elastic::add_warm_standbys(services, config.standby);
+  elastic::add_diagnosis(services, config.diagnosis);
   return services;
 }
 

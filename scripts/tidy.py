@@ -44,9 +44,11 @@ OPT_IN_LAYERS = {
     "python": ["base", "process", "contract", "health", "rendezvous", "agent"],
     "functions": ["base", "contract", "process", "worker", "agent", "launch"],
     "status": ["base", "net", "telemetry", "store", "rendezvous", "agent", "launch"],
-    "cli": ["base", "net", "contract", "process", "rendezvous", "agent", "launch", "python",
-            "status"],
     "diagnosis": ["base"],
+    "inspection": ["base", "net", "contract", "telemetry", "process", "store", "rendezvous",
+                   "agent", "python", "diagnosis"],
+    "cli": ["base", "net", "contract", "process", "rendezvous", "agent", "launch", "python",
+            "status", "inspection"],
 }
 ALL_LAYERS = {**LAYERS, **OPT_IN_LAYERS}
 
@@ -65,8 +67,9 @@ SHARED = {
     "net": ["byte_stream", "http_connection", "message_frame", "secure_session", "socket_hook",
             "stream_listener", "tcp_message_channel", "tcp_stream", "tls_stream"],
     "process": ["console_target", "console_writer", "core_file", "file_tail", "fork_launcher",
-                "memory_room", "oom_kills", "port_use", "process_tree", "signal_number",
-                "tree_usage"],
+                "memory_room", "oom_kills", "port_use", "process_handle", "process_tree",
+                "signal_number", "tree_usage"],
+    "python": ["hook_archive"],
     "rendezvous": ["failure_text", "fencing", "gather", "master_keys", "native/leader_registry",
                    "reachable_address", "round_machine", "round_state", "solo_rendezvous",
                    "worker_store_host"],

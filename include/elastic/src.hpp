@@ -126,6 +126,16 @@
 #include <elastic/health/detail/impl/timer_request.ipp>
 #include <elastic/health/detail/impl/worker_channels.ipp>
 #include <elastic/health/detail/impl/worker_liveness.ipp>
+#include <elastic/inspection/detail/impl/diagnosis_extension.ipp>
+#include <elastic/inspection/detail/impl/inspected_workers.ipp>
+#include <elastic/inspection/detail/impl/inspection_answer.ipp>
+#include <elastic/inspection/detail/impl/process_facts.ipp>
+#include <elastic/inspection/detail/impl/recorder_client.ipp>
+#include <elastic/inspection/detail/impl/round_inspection.ipp>
+#include <elastic/inspection/detail/impl/socket_folder.ipp>
+#include <elastic/inspection/detail/impl/stack_pipe.ipp>
+#include <elastic/inspection/impl/job_diagnosis.ipp>
+#include <elastic/inspection/impl/local_stacks.ipp>
 #include <elastic/launch/detail/impl/gpu_nodes.ipp>
 #include <elastic/launch/detail/impl/node_journal.ipp>
 #include <elastic/launch/detail/impl/numa_placement.ipp>
@@ -169,6 +179,7 @@
 #include <elastic/process/detail/impl/pidfd_child.ipp>
 #include <elastic/process/detail/impl/port_use.ipp>
 #include <elastic/process/detail/impl/proc_snapshot.ipp>
+#include <elastic/process/detail/impl/process_handle.ipp>
 #include <elastic/process/detail/impl/process_slot.ipp>
 #include <elastic/process/detail/impl/process_tree.ipp>
 #include <elastic/process/detail/impl/program_path.ipp>
@@ -187,6 +198,7 @@
 #include <elastic/process/impl/process_set.ipp>
 #include <elastic/process/impl/processor_set.ipp>
 #include <elastic/process/impl/stdio.ipp>
+#include <elastic/python/detail/impl/hook_archive.ipp>
 #include <elastic/python/detail/impl/import_record.ipp>
 #include <elastic/python/detail/impl/planned_restart.ipp>
 #include <elastic/python/detail/impl/python_command.ipp>

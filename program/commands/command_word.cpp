@@ -23,6 +23,10 @@ const std::vector<elastic::program_command>& command_rows() {
        "Have a whole job save, stop its workers and wait, over the socket of a node's --status "
        "unix:PATH, until resume; its nodes stay met."},
       {"resume", "unix:PATH [REASON ...]", "Let a job go on that was paused at this node."},
+      {"stacks", "[--rank R,...] unix:PATH|LOGDIR",
+       "Show where the workers of a job are: over the socket of a node's --status unix:PATH, for "
+       "the whole job if it was started with --diagnose; of a log directory, what the kernel knows "
+       "about the workers on this host."},
       {"status", "[--watch | --ready] [--json] [--token-file FILE] [PLACE]",
        "Show what a job does that was started with --status PLACE, or that has left a journal in "
        "the log directory PLACE; without one, PET_STATUS is looked at. --watch: anew each second; "

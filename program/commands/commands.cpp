@@ -10,6 +10,7 @@
 #include <program/commands/explanation.hpp>
 #include <program/commands/merged_trace.hpp>
 #include <program/commands/send_command.hpp>
+#include <program/commands/stacks_command.hpp>
 #include <program/commands/status_command.hpp>
 
 #include <unistd.h>
@@ -96,6 +97,12 @@ int show_status(const strings& arguments) {
   return run_to_end(run_status_command(std::get<status_query>(parsed), show));
 }
 
+int show_stacks(const strings& arguments) {
+  const auto parsed = parse_stacks_command(arguments, elastic::environment_from(environ));
+  if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return elastic::leave(*exit);
+  return run_to_end(run_stacks_command(std::get<stacks_query>(parsed), show));
+}
+
 template <elastic::job_command::kind kind>
 int send(const strings& arguments) {
   const auto parsed = parse_command_call(kind, arguments);
@@ -111,6 +118,7 @@ const std::map<std::string_view, int (*)(const strings&)>& functions() {
       {"explain", explain_journals},
       {"pause", send<elastic::job_command::kind::pause>},
       {"resume", send<elastic::job_command::kind::resume>},
+      {"stacks", show_stacks},
       {"status", show_status},
       {"trace", merge_journals},
   };

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/job_command.hpp>
 #include <elastic/agent/worker_starts.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/config.hpp>
@@ -13,12 +14,30 @@
 #include <elastic/process/process_spec.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 
+#include <sys/types.h>
+
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace elastic {
+
+/// A worker of this node in the attempt that runs.
+struct attempt_worker {
+  int rank = 0;
+  int local_rank = 0;
+  pid_t pid = 0;
+  /// The last step that it reported, -1 for none, and when.
+  std::int64_t step = -1;
+  time_point step_at{};
+  /// How it ended; empty while it runs.
+  std::string end = {};
+};
+
+class job_journal;
 
 /// What an agent lends its extension. Everything is set.
 struct agent_extension_context {
@@ -32,6 +51,12 @@ struct agent_extension_context {
   /// The processes of the first attempt. What only its round decides, such as ranks, is missing.
   /// Not to be called before the extension is made.
   std::function<std::vector<process_spec>()> first_workers;
+  /// The workers of this node that were started in the attempt.
+  std::function<std::vector<attempt_worker>()> workers;
+  /// Takes a worker of this node for hung, for this reason, and ends it.
+  std::function<void(int local_rank, const std::string& reason)> end_hung;
+  /// What the agent records in.
+  std::shared_ptr<job_journal> journal;
   /// To be called when a process of the extension has ended and the extension has not ended it. If
   /// the kernel killed it for want of memory, that is no evidence about the workers.
   std::function<void(const exit_status&)> process_ended;
@@ -69,20 +94,35 @@ class agent_extension {
   /// Awaited while no worker runs: as this node waits for others, or for a restart.
   ELASTIC_DECL virtual task<void> prepare_attempt();
 
-  /// Workers are started from now on.
-  ELASTIC_DECL virtual void begin_attempt();
+  /// Workers are started from now on, in this round.
+  ELASTIC_DECL virtual void begin_attempt(const rendezvous_round& round);
 
   /// The same, but some workers of the last attempt go on (`worker_spec::on_failure`): only the
   /// others are started. The default does what `begin_attempt` does.
-  ELASTIC_DECL virtual void begin_replacement();
+  ELASTIC_DECL virtual void begin_replacement(const rendezvous_round& round);
 
   /// All workers of the attempt have been started.
   /// Result: how; none if the extension takes no part in that.
   ELASTIC_DECL virtual std::optional<worker_starts> starts() const;
 
+  /// A worker of this node has reported a step.
+  ELASTIC_DECL virtual void stepped(std::int64_t step);
+
   /// Awaited while workers run.
   /// @param may_restart  whether another attempt can follow
   ELASTIC_DECL virtual task<void> beside_workers(bool may_restart);
+
+  /// Carries out a command that is the extension's affair: `stacks`. Awaited while workers run.
+  /// Result: the default has not carried it out.
+  ELASTIC_DECL virtual task<command_outcome> carry_out(job_command command);
+
+  /// Whether `last_look` is to be awaited.
+  ELASTIC_DECL virtual bool looks_last() const;
+
+  /// Awaited while all workers of the attempt still are as they were, before a worker that is hung,
+  /// or the others of one that has aborted, are ended. It has to end by itself, soon.
+  /// Result: one sentence for the report, about what the workers waited for; may be empty.
+  ELASTIC_DECL virtual task<std::string> last_look();
 
   /// The workers are about to be stopped, to be started again.
   ELASTIC_DECL virtual void end_attempt();

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace elastic {
 
@@ -27,6 +28,8 @@ struct job_command {
     checkpoint,
     /// This node leaves the job in order, as at SIGTERM; the others go on.
     drain,
+    /// Where the workers are: the outcome's text is their stacks, over many lines.
+    stacks,
   };
 
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
@@ -40,14 +43,17 @@ struct job_command {
   std::string reason = {};
   /// How long the checkpoint may take.
   duration within = std::chrono::seconds(60);
+  /// The ranks whose stacks are wanted; none: all.
+  std::vector<int> ranks = {};
 };
 
 /// Their names in requests and on command lines.
-inline constexpr std::array<std::pair<job_command::kind, std::string_view>, 4> job_command_names{{
+inline constexpr std::array<std::pair<job_command::kind, std::string_view>, 5> job_command_names{{
     {job_command::kind::pause, "pause"},
     {job_command::kind::resume, "resume"},
     {job_command::kind::checkpoint, "checkpoint"},
     {job_command::kind::drain, "drain"},
+    {job_command::kind::stacks, "stacks"},
 }};
 
 constexpr std::string_view to_string(job_command::kind kind) {
@@ -67,7 +73,7 @@ constexpr std::optional<job_command::kind> job_command_of(std::string_view name)
 /// What came of a command.
 struct command_outcome {
   bool is_done = false;
-  /// One sentence: what was done, or why not.
+  /// One sentence: what was done, or why not; lines that an asked `stacks` has to show.
   std::string text = {};
 };
 

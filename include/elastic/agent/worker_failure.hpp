@@ -44,6 +44,9 @@ struct worker_failure {
   /// Why the agent took it for hung and ended it, such as "no heartbeat for 12.3 s (allowed 10 s)";
   /// empty if it did not.
   std::string hung;
+  /// What the workers waited for just before it was ended as hung, or after it had aborted; empty:
+  /// nobody has found out.
+  std::string stall;
   /// It ended after the agent had told it to: it is a victim of another's failure, not a cause.
   bool stopped_by_agent = false;
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/agent_extension.hpp>
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/agent/detail/attempt_verdict.hpp>
 #include <elastic/agent/detail/hang_hooks.hpp>
@@ -104,6 +105,19 @@ class worker_group {
   /// `wait_for_outcome` returns; if hooks look into hung workers, when these are over. `stop` with
   /// the same plan then goes on.
   void stop_on_failure(stop_plan plan) { on_failure_ = plan; }
+
+  /// From now on `look` is awaited before a worker that is hung, or the others of one that has
+  /// aborted, are ended. It ends by itself; its result is one sentence for the report.
+  ELASTIC_DECL void look_last(std::function<task<std::string>()> look);
+
+  /// Has `call`, which must not throw, called for each step that a worker reports.
+  void on_step(std::function<void(std::int64_t step)> call) { on_step_ = std::move(call); }
+
+  /// Takes a worker that runs for hung, for this reason.
+  ELASTIC_DECL void end_hung(int local_rank, const std::string& reason);
+
+  /// The workers that were started in this attempt.
+  ELASTIC_DECL std::vector<attempt_worker> attempt_workers() const;
 
   /// Starts every worker for a round, once those of the last one were stopped (`stop`).
   ///
@@ -322,6 +336,8 @@ class worker_group {
   ELASTIC_DECL void note_cause(const process_end& end);
   ELASTIC_DECL void update_state();
   ELASTIC_DECL void begin_stop_on_failure();
+  ELASTIC_DECL void look_into_abort(const process_end& end);
+  ELASTIC_DECL task<std::string> look();
   ELASTIC_DECL worker_failure describe(const worker& failed, const std::string& host) const;
 
   /// What a failed worker left in files.
@@ -375,6 +391,10 @@ class worker_group {
     std::size_t succeeded = 0;
     bool has_failure = false;
     bool is_stop_announced = false;
+    /// A worker has aborted, and what the others wait for is being found out.
+    bool is_looked_into = false;
+    /// What the workers waited for before one was ended; empty: nobody knows.
+    std::string stall;
     std::optional<std::string> no_restart;
     bool is_hopeless = false;
     std::optional<std::int64_t> furthest_step;
@@ -420,6 +440,9 @@ class worker_group {
   /// Null: nobody asks.
   std::shared_ptr<output_tails> tails_;
   std::optional<stop_plan> on_failure_;
+  /// Empty: nobody looks.
+  std::function<task<std::string>()> look_;
+  std::function<void(std::int64_t)> on_step_;
   bool has_warned_of_output_ = false;
   event_flag outcome_known_;
   std::shared_ptr<time_source> time_;

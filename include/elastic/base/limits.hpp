@@ -64,6 +64,19 @@ inline constexpr std::size_t http_head_bytes = 64 * 1024;
 /// The body of an HTTP response, as far as nobody has taken it: a value of a store, and what etcd
 /// makes of it in base64.
 inline constexpr std::size_t http_body_bytes = 16 * 1024 * 1024;
+/// What an inspection takes of a worker: the text of its stacks, its flight recorder, and how many
+/// of its threads and descriptors are looked at.
+inline constexpr std::size_t stack_text_bytes = 256 * 1024;
+inline constexpr std::size_t recorder_bytes = 8 * 1024 * 1024;
+inline constexpr std::size_t inspected_threads = 256;
+inline constexpr std::size_t inspected_descriptors = 65'536;
+/// How many operations a worker's flight recorder keeps.
+inline constexpr int recorded_operations = 2000;
+/// What a node answers to an inspection, and how long the others wait for it.
+inline constexpr std::size_t inspection_answer_bytes = 1024 * 1024;
+inline constexpr std::chrono::milliseconds inspection_answer{2500};
+/// How long an inspection of the workers of a node takes at most.
+inline constexpr std::chrono::milliseconds inspection_time{2000};
 /// What a node tells the others about its workers.
 inline constexpr std::size_t rank_exchange_bytes = 16 * 1024;
 /// One message of the rendezvous.

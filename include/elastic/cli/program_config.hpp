@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/cli/chaos_plan.hpp>
+#include <elastic/inspection/job_diagnosis.hpp>
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/launch/program_options.hpp>
 #include <elastic/python/warm_standby.hpp>
@@ -20,6 +21,8 @@ struct program_config {
   /// Whether the agent keeps standbys for its workers, and how: for `add_warm_standbys`.
   bool keeps_standbys = false;
   warm_standby standby;
+  /// How the agent finds out which rank holds up the job: for `add_diagnosis`.
+  job_diagnosis diagnosis;
   /// The name of the job in the report of a failure, for `closing_words`: the script.
   std::string name;
   /// The script among the arguments, which must exist before anything is started; empty for a

@@ -106,6 +106,20 @@ struct view_bounds {
   std::size_t failures = 0;
 };
 
+/// Why a job stands still, as its agents have found out.
+struct viewed_stall {
+  /// A stall_cause, one sentence, and lines of evidence.
+  std::string cause = {};
+  std::string sentence = {};
+  std::string evidence = {};
+  /// How many ranks hold up the others; the first of them, -1: none.
+  std::int64_t ranks = 0;
+  std::int64_t rank = -1;
+  std::int64_t found_us = 0;
+  /// It still does.
+  bool is_there = false;
+};
+
 /// The state of a job as one agent sees it: the one fold over the records of its journal, and what
 /// workers report. Documents, metrics, the page and `explain` are functions of it. A plain value
 /// without clocks; bounded, whatever it is told.
@@ -134,6 +148,9 @@ class job_view {
   bool has_ended() const { return activity_ >= agent_activity::succeeded; }
   /// Why it is at that; empty: nothing more is to be said.
   const std::string& reason() const { return reason_; }
+
+  /// The last one that was found; none: none was.
+  const std::optional<viewed_stall>& stall() const { return stall_; }
 
   /// The last record that was taken; 0: none.
   std::int64_t epoch() const { return epoch_; }
@@ -191,6 +208,7 @@ class job_view {
   ELASTIC_DECL void end_worker(const journal_record& record);
   ELASTIC_DECL void note_hung(const journal_record& record);
   ELASTIC_DECL void suspect(const job_event& event);
+  ELASTIC_DECL void note_stall(const journal_record& record);
   ELASTIC_DECL void note_stopped(const journal_record& record);
   ELASTIC_DECL void end_attempt(const journal_record& record, attempt_end end);
   ELASTIC_DECL void decide(const journal_record& record);
@@ -205,6 +223,7 @@ class job_view {
   std::string reason_;
   /// Why the job pauses, or is about to; empty: it does not.
   std::string pause_;
+  std::optional<viewed_stall> stall_;
   std::int64_t epoch_ = 0;
   std::int64_t sequence_ = 0;
   std::string node_;

@@ -35,6 +35,8 @@ enum class job_event_kind {
   stop_requested,
   fence_reached,
   fault_injected,
+  stall_found,
+  stall_ended,
   workers_stopping,
   workers_stopped,
   exit_barrier_started,
@@ -64,6 +66,8 @@ inline constexpr auto job_event_kinds = std::to_array<std::pair<job_event_kind, 
     {job_event_kind::stop_requested, "stop_requested"},
     {job_event_kind::fence_reached, "fence_reached"},
     {job_event_kind::fault_injected, "fault_injected"},
+    {job_event_kind::stall_found, "stall_found"},
+    {job_event_kind::stall_ended, "stall_ended"},
     {job_event_kind::workers_stopping, "workers_stopping"},
     {job_event_kind::workers_stopped, "workers_stopped"},
     {job_event_kind::exit_barrier_started, "exit_barrier_started"},
@@ -104,12 +108,13 @@ struct job_event {
   std::string reason = {};
   /// How something ended: "succeeded", "failed", "stopped" of workers_judged and agent_ended;
   /// "node_waiting", "node_lost", "paused", "worker_failed" of round_ended; "passed", "changed" or
-  /// "timed_out" of exit_barrier_ended; a worker_suspicion of worker_suspected; of node_told, what
-  /// happened there: the name of its kind.
+  /// "timed_out" of exit_barrier_ended; a worker_suspicion of worker_suspected; a stall_cause of
+  /// stall_found; of node_told, what happened there: the name of its kind.
   std::string state = {};
   /// Of node_told: the node, as the server of the rendezvous calls it.
   std::string peer = {};
-  /// The last lines that a worker wrote to stderr, of failure_described.
+  /// The last lines that a worker wrote to stderr, of failure_described; the evidence, of
+  /// stall_found.
   std::string lines = {};
   /// Of agent_started.
   std::string run_id = {};
@@ -141,7 +146,8 @@ struct job_event {
   /// 1: the failure that ended the round was another node's, and those of this node's workers are
   /// its consequence.
   std::optional<std::int64_t> elsewhere = {};
-  /// How many workers: that were stopped, saved a checkpoint, or were started by a standby.
+  /// How many workers: that were stopped, saved a checkpoint, were started by a standby, or hold
+  /// up the others (stall_found; `rank` is the first).
   std::optional<std::int64_t> count = {};
 
   /// What a span took, at its end.

@@ -54,7 +54,7 @@ class recorder final : public agent_extension {
     if (plan_->fails_to_prepare) throw std::runtime_error("the extension is broken");
     co_return;
   }
-  void begin_attempt() override { note("begin"); }
+  void begin_attempt(const rendezvous_round&) override { note("begin"); }
   std::optional<worker_starts> starts() const override {
     worker_starts counted;
     counted.warm = 2;

@@ -445,6 +445,8 @@ TEST_CASE("command_line: values out of bounds are refused with what is allowed",
   add("--preload", {std::string(600, ',')}, "at most 256 are allowed");
   add("--standby-delay", {"", "-1", "soon", "inf", "nan", "1e9"},
       "a number of seconds from 0 to 100000000 is needed");
+  add("--stall-after", {"", "-1", "soon"}, "a number of seconds from 0 to 100000000 is needed");
+  add("--stall-after", {"0", "0.9"}, "at least 1 second is needed");
   add("--hang-hook", {""}, "a command for the shell is needed");
   for (const char* name : {"--local-addr", "--master-addr"}) {
     add(name, {"bad addr", "127.0.0.1:80", "::x"},
@@ -541,6 +543,8 @@ TEST_CASE("command_line: contradictions are refused", "[cli]") {
       {{"--warm-standby", "--no-python", "x"}, "--warm-standby and --no-python exclude each other"},
       {{"--preload", "torch", "x"}, "--preload is for --warm-standby alone"},
       {{"--standby-delay", "1", "x"}, "--standby-delay is for --warm-standby alone"},
+      {{"--stall-after", "5", "x"}, "--stall-after is for --diagnose alone"},
+      {{"--on-stall", "warn", "x"}, "--on-stall is for --diagnose alone"},
       {{"--node-check-timeout", "1", "x"}, "--node-check-timeout is for --node-check alone"},
       {{"--status-token-file", "f", "x"}, "--status-token-file is for --status alone"},
       {{"--status", "0", "--status-token-file", "", "x"}, "the path of a file is needed"},

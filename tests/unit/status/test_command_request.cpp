@@ -71,9 +71,14 @@ TEST_CASE("command request: what a body may say", "[status]") {
       {"checkpoint", R"({"within": 1e308})",
        "400 the body has \"within\" of 1e+308 seconds; more than 0 and at most 3600 are "
        "allowed\n"},
-      {"reboot", "", "404 there are these commands: pause, resume, checkpoint, drain\n"},
-      {"", "", "404 there are these commands: pause, resume, checkpoint, drain\n"},
-      {"drain/", "", "404 there are these commands: pause, resume, checkpoint, drain\n"},
+      {"stacks", R"({"ranks": [0, 3]})", "stacks 60 by user 1000"},
+      {"stacks", R"({"ranks": [-1]})",
+       "400 the body has ranks that are no list of numbers from 0 on\n"},
+      {"stacks", R"({"ranks": {"a": 1}})",
+       "400 the body has ranks that are no list of numbers from 0 on\n"},
+      {"reboot", "", "404 there are these commands: pause, resume, checkpoint, drain, stacks\n"},
+      {"", "", "404 there are these commands: pause, resume, checkpoint, drain, stacks\n"},
+      {"drain/", "", "404 there are these commands: pause, resume, checkpoint, drain, stacks\n"},
   };
   for (const row& entry : rows) {
     CAPTURE(entry.name, entry.body);
@@ -98,6 +103,19 @@ TEST_CASE("command request: who may command", "[status]") {
   CHECK(outcome_of(form, "{}", own_peer) ==
         "415 a command's body is of the type application/json\n");
   CHECK(outcome_of(form, "", own_peer) == success);
+}
+
+TEST_CASE("command request: stacks are read by the same users", "[status]") {
+  http_request_head request = post("", "GET");
+  request.path = "/api/v1/stacks";
+  CHECK(is_command_path(request.path));
+  CHECK(outcome_of(request, "", own_peer) == "stacks 60 by user 1000");
+  CHECK(outcome_of(request, "", {1001, 1000, true}) ==
+        "403 commands are taken of user 1000 and of root, not of user 1001\n");
+  CHECK(outcome_of(request, "", {{}, 1000, true}) ==
+        "403 commands are taken over a Unix socket alone, such as that of --status unix:PATH\n");
+  request.method = "POST";
+  CHECK(outcome_of(request, "", own_peer) == "405 stacks are read by GET\n");
 }
 
 TEST_CASE("command request: the answer is JSON, or text for who wants that", "[status]") {

@@ -20,6 +20,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace elastic::detail {
 
@@ -33,6 +34,8 @@ struct hang_hook_call {
   /// The directory of the worker's log files, and the file for what the hook writes; empty: none.
   std::string log_directory;
   std::string output_file;
+  /// False: it is looked at, and no command runs.
+  bool has_command = true;
 };
 
 /// What `hang_hooks` works with.
@@ -44,6 +47,9 @@ struct hang_hooks_services {
   logger log{};
   /// Where hooks without a file write to; null: nowhere.
   std::shared_ptr<output_sink> console{};
+  /// Awaited before the command of each call, once all workers are as they were; its result is for
+  /// the command. It ends by itself. Empty: nothing is.
+  std::function<task<std::string>()> look{};
   /// The hooks are over, and their workers may be ended. Must not throw.
   std::function<void()> over{};
 };
@@ -61,11 +67,17 @@ class hang_hooks {
   hang_hooks& operator=(const hang_hooks&) = delete;
   ELASTIC_DECL ~hang_hooks();
 
-  /// Whether `begin` would run one: there is a command, and those of before are not being killed.
+  /// Sets `hang_hooks_services::look`.
+  void look_first(std::function<task<std::string>()> look) {
+    state_->services.look = std::move(look);
+  }
+
+  /// Whether `begin` would do anything: there is a command or a look, and those of before are not
+  /// being killed.
   ELASTIC_DECL bool accepts() const;
 
-  /// Runs the hook for one more worker; `over` is called when all are done, which may be before
-  /// this returns. A worker has one hook at a time.
+  /// Looks, and runs the hook for one more worker; `over` is called when all are done, which may be
+  /// before this returns. A worker has one hook at a time.
   ///
   /// Result: false if it does not accept one.
   ELASTIC_DECL bool begin(hang_hook_call call);
@@ -125,6 +137,8 @@ class hang_hooks {
 
   // A worker names its sections and timers as it likes.
   ELASTIC_DECL static std::string without_zero_bytes(std::string text);
+  // Result: false if there is no command to run any more.
+  ELASTIC_DECL static task<bool> look_first(state_pointer shared, hang_hook_call& call);
   ELASTIC_DECL static task<void> start_hook(state_pointer shared, std::size_t slot,
                                             hang_hook_call call);
   ELASTIC_DECL static task<void> run_round(state_pointer shared);

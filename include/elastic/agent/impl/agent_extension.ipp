@@ -18,13 +18,27 @@ ELASTIC_DECL task<void> agent_extension::until_ready() { co_return; }
 
 ELASTIC_DECL task<void> agent_extension::prepare_attempt() { co_return; }
 
-ELASTIC_DECL void agent_extension::begin_attempt() {}
+ELASTIC_DECL void agent_extension::begin_attempt(const rendezvous_round&) {}
 
-ELASTIC_DECL void agent_extension::begin_replacement() { begin_attempt(); }
+ELASTIC_DECL void agent_extension::begin_replacement(const rendezvous_round& round) {
+  begin_attempt(round);
+}
 
 ELASTIC_DECL std::optional<worker_starts> agent_extension::starts() const { return std::nullopt; }
 
 ELASTIC_DECL task<void> agent_extension::beside_workers(bool) { co_return; }
+
+ELASTIC_DECL task<command_outcome> agent_extension::carry_out(job_command) {
+  command_outcome outcome;
+  outcome.text = "this program does not inspect its workers";
+  co_return outcome;
+}
+
+ELASTIC_DECL void agent_extension::stepped(std::int64_t) {}
+
+ELASTIC_DECL bool agent_extension::looks_last() const { return false; }
+
+ELASTIC_DECL task<std::string> agent_extension::last_look() { co_return std::string(); }
 
 ELASTIC_DECL void agent_extension::end_attempt() {}
 

@@ -132,6 +132,7 @@ ELASTIC_DECL std::string report_failure(const worker_failure& failure, std::size
   if (failure.out_of_memory) {
     text += "  reason    : out of memory: the kernel killed processes here when it died\n";
   }
+  if (!failure.stall.empty()) text += fmt::format("  stall     : {}\n", failure.stall);
   if (!failure.core_file.empty()) text += fmt::format("  core      : {}\n", failure.core_file);
   return text;
 }

@@ -86,9 +86,14 @@ class agent_run {
         started_(strand),
         fenced_(strand),
         stop_requested_(strand),
-        requests_(strand) {
+        requests_(strand),
+        inspections_(strand) {
     // Whether the group restarts or the job ends: the others are to stop, as `usual_stop` does.
     group_.stop_on_failure({SIGTERM, spec.shutdown_timeout});
+    if (extension_->looks_last()) {
+      group_.look_last([this] { return extension_->last_look(); });
+    }
+    group_.on_step([this](std::int64_t step) { extension_->stepped(step); });
   }
 
   agent_run(const agent_run&) = delete;
@@ -134,6 +139,7 @@ class agent_run {
       case job_command::kind::resume: return pause_.resume(*pending);
       case job_command::kind::checkpoint: return ask_for_checkpoint(pending);
       case job_command::kind::drain: return drain(*pending);
+      case job_command::kind::stacks: return inspect(pending);
     }
   }
 
@@ -198,6 +204,11 @@ class agent_run {
     context.log = services.log;
     context.job_may_grow = job_may_grow_;
     context.first_workers = [this] { return group_.expected_processes(rendezvous_->run_id()); };
+    context.workers = [this] { return group_.attempt_workers(); };
+    context.end_hung = [this](int local_rank, const std::string& reason) {
+      group_.end_hung(local_rank, reason);
+    };
+    context.journal = services.journal;
     context.process_ended = [this](const exit_status& end) {
       if (end.signal() == SIGKILL) group_.forgive_oom_kill();
     };
@@ -241,6 +252,13 @@ class agent_run {
       return pending->settle(false, "no checkpoint: no workers run on this node now");
     }
     requests_.push({{worker_request::kind::checkpoint, pending->command().within}, pending});
+  }
+
+  void inspect(const std::shared_ptr<pending_command>& pending) {
+    if (group_.state() != worker_state::healthy) {
+      return pending->settle(false, "no workers run on this node now");
+    }
+    inspections_.push(pending);
   }
 
   /// Workers of other nodes fail when their peers here end. They are stopped before, so that nobody
@@ -420,9 +438,9 @@ class agent_run {
     const time_point starting = time_.now();
     journal_.note(job_event_kind::workers_starting);
     if (attempt_->keeps_survivors) {
-      extension_->begin_replacement();
+      extension_->begin_replacement(round);
     } else {
-      extension_->begin_attempt();
+      extension_->begin_attempt(round);
     }
     const bool all_run = co_await start_before_fence(round, *ranks);
     if (!all_run) co_return;
@@ -616,15 +634,16 @@ class agent_run {
     std::exception_ptr closed;
     try {
       co_await race(group_.wait_for_outcome(), until_round_ends(), stop_requested_.wait(),
-                    report_state(), pass_on_requests(), group_.watch_uninterruptible(),
-                    group_.watch_work(), group_.answer_questions(), report_missing(),
-                    run_beside_workers());
+                    report_state(), pass_on_requests(), answer_inspections(),
+                    group_.watch_uninterruptible(), group_.watch_work(), group_.answer_questions(),
+                    report_missing(), run_beside_workers());
     } catch (const error& failure) {
       if (failure.code() != errc::rendezvous_closed) throw;
       closed = std::current_exception();
     }
     // They were for these workers, not for the next.
     requests_.clear();
+    inspections_.clear();
     if (closed) {
       // All nodes may be told to stop, and the one that hosts the rendezvous be the first to end.
       co_await stop_usually();
@@ -733,6 +752,15 @@ class agent_run {
         case worker_request::kind::resume: group_.resume(); break;
         case worker_request::kind::checkpoint: co_await save_as_ordered(order); break;
       }
+    }
+  }
+
+  /// Beside other requests, which may take long. Ends by cancellation only.
+  task<void> answer_inspections() {
+    for (;;) {
+      const std::shared_ptr<pending_command> pending = co_await inspections_.pop();
+      const command_outcome outcome = co_await extension_->carry_out(pending->command());
+      pending->settle(outcome.is_done, outcome.text);
     }
   }
 
@@ -1056,6 +1084,7 @@ class agent_run {
   std::optional<std::string> failed_check_;
   /// For the workers. Bounded by the callers of `ask`.
   mailbox<worker_order> requests_;
+  mailbox<std::shared_ptr<pending_command>> inspections_;
   /// The job has succeeded without this node.
   bool is_late_ = false;
   /// The job ended by itself, which ends it for the other nodes, too.

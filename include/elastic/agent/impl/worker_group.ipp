@@ -441,6 +441,7 @@ ELASTIC_DECL process_set_services worker_group::process_services(const agent_ser
   parts.console_err = services.console_err;
   parts.on_end = [this](const process_end& end) {
     note(end);
+    look_into_abort(end);
     update_state();
     note_cause(end);
     note_end_in_journal(end);
@@ -517,9 +518,10 @@ ELASTIC_DECL void worker_group::end_hung(int local_rank, const detail::liveness_
   worker& entry = attempt_.workers[slot];
   entry.hung = verdict.reason;
   const bool has_hook = !attempt_.stop_signal && hooks_.accepts();
+  const bool waits = has_hook && !spec_.hang_hook.command.empty();
   log_.warning("{} rank {} (local rank {}, pid {}) is hung: {}; it gets {}{}",
                entry.identity.role_name, entry.identity.rank, local_rank, entry.pid, entry.hung,
-               signal_name(verdict.signal), has_hook ? " after the hang hook" : "");
+               signal_name(verdict.signal), waits ? " after the hang hook" : "");
   hung_worker hung;
   hung.rank = entry.identity.rank;
   hung.local_rank = local_rank;
@@ -563,7 +565,52 @@ ELASTIC_DECL void worker_group::send_pending_kills() {
   for (const auto& [slot, signal] : std::exchange(attempt_.pending_kills, {})) {
     processes_.signal(slot, signal);
   }
+  if (std::exchange(attempt_.is_looked_into, false)) update_state();
   if (attempt_.state == worker_state::failed && !attempt_.stop_signal) begin_stop_on_failure();
+}
+
+ELASTIC_DECL void worker_group::end_hung(int local_rank, const std::string& reason) {
+  detail::liveness_verdict verdict;
+  verdict.reason = reason;
+  end_hung(local_rank, verdict);
+}
+
+ELASTIC_DECL std::vector<attempt_worker> worker_group::attempt_workers() const {
+  std::vector<attempt_worker> started;
+  for (std::size_t slot = 0; slot < attempt_.workers.size(); ++slot) {
+    const worker& each = attempt_.workers[slot];
+    if (each.pid == 0) continue;
+    const auto& step = attempt_.steps[slot];
+    started.push_back({each.identity.rank, each.identity.local_rank, each.pid, step.number,
+                       step.at, each.end ? each.end->status.text() : std::string()});
+  }
+  return started;
+}
+
+/// PyTorch's watchdogs abort a worker that waits too long; the others may wait as it did.
+ELASTIC_DECL void worker_group::look_into_abort(const process_end& end) {
+  const bool has_aborted = end.status.signal() == SIGABRT && !end.was_stopped;
+  if (!has_aborted || !look_ || attempt_.stop_signal || !hooks_.accepts()) return;
+  const worker& entry = attempt_.workers.at(end.index);
+  hung_worker aborted;
+  aborted.rank = entry.identity.rank;
+  aborted.local_rank = entry.identity.local_rank;
+  aborted.pid = entry.pid;
+  detail::hang_hook_call call = hook_for(std::move(aborted));
+  call.has_command = false;
+  attempt_.is_looked_into = true;
+  hooks_.begin(std::move(call));
+}
+
+ELASTIC_DECL void worker_group::look_last(std::function<task<std::string>()> look) {
+  look_ = std::move(look);
+  hooks_.look_first([this] { return this->look(); });
+}
+
+ELASTIC_DECL task<std::string> worker_group::look() {
+  std::string found = co_await look_();
+  if (!found.empty()) attempt_.stall = found;
+  co_return found;
 }
 
 ELASTIC_DECL void worker_group::pass_on(int local_rank,
@@ -572,6 +619,7 @@ ELASTIC_DECL void worker_group::pass_on(int local_rank,
   if (last.number != progress.step) {
     last.number = progress.step;
     last.at = time_->now();
+    if (on_step_) on_step_(progress.step);
   }
   attempt_.furthest_step = std::max(attempt_.furthest_step.value_or(0), progress.step);
   worker_progress made;
@@ -816,7 +864,7 @@ ELASTIC_DECL void worker_group::note_end_in_journal(const process_end& end) {
 }
 
 ELASTIC_DECL void worker_group::update_state() {
-  if (attempt_.state != worker_state::healthy) return;
+  if (attempt_.state != worker_state::healthy || attempt_.is_looked_into) return;
   const detail::attempt_verdict verdict = detail::judge(attempt_.tally());
   if (verdict.state == worker_state::healthy) return;
   attempt_.state = verdict.state;
@@ -863,6 +911,8 @@ ELASTIC_DECL worker_failure worker_group::describe(const worker& failed,
   failure.stopped_by_agent = failed.stopped_by_agent;
   failure.out_of_memory = failed.out_of_memory;
   failure.hung = failed.hung;
+  const bool may_have_waited = !failed.hung.empty() || failed.end->status.signal() == SIGABRT;
+  if (may_have_waited) failure.stall = attempt_.stall;
   failure.core_file = std::move(content.core_file);
   return failure;
 }

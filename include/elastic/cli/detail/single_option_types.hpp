@@ -49,6 +49,9 @@ ELASTIC_DECL option_type modules_type();
 /// --monitor-interval: over 0.
 ELASTIC_DECL option_type interval_type();
 
+/// A second or more, for how long a job stands still.
+ELASTIC_DECL option_type stall_time_type();
+
 /// --log-line-prefix-template.
 ELASTIC_DECL option_type line_prefix_type();
 

@@ -5,6 +5,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/process/process_spec.hpp>
+#include <elastic/python/detail/hook_archive.hpp>
 
 #include <cstddef>
 #include <string>
@@ -37,8 +38,8 @@ class import_record {
 
  private:
   unique_fd memory_;
-  /// The archive with what the worker runs before its script.
-  unique_fd archive_;
+  /// What the worker runs before its script.
+  hook_archive hook_;
 };
 
 }  // namespace elastic::detail

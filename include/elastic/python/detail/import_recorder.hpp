@@ -4,36 +4,15 @@
 
 namespace elastic::detail {
 
-/// Functions in Python with which a worker notes what it imports, for its standby: at the beginning
-/// of the hook of standbys, and of what a worker runs before the script in its first attempt. What
-/// is noted is read again by the standby alone.
+/// Functions in Python with which a worker notes what it imports, for its standby: between the
+/// `hook_prelude` and the hook of standbys, or what a worker runs before the script in its first
+/// attempt. What is noted is read again by the standby alone.
 ///
 /// The record is memory of the agent, which a worker opens by "/proc/AGENT/fd/N" each time that it
 /// writes: a descriptor that it kept would be seen by the script, or be closed by it and then be
 /// another file. Each line is a module's name, "=NAME" if that variable was changed since the line
 /// before, or "!" if the script changed sys.path, after which nothing is noted.
 inline constexpr char import_recorder[] = R"python(
-import os
-import sys
-
-
-def restore_path(had_path):
-    """Takes away the entry of PYTHONPATH from which this was imported."""
-    entry, _, rest = os.environ.pop("PYTHONPATH").partition(":")
-    if had_path == "1":
-        os.environ["PYTHONPATH"] = rest
-    sys.path.remove(entry)
-    sys.path_importer_cache.pop(entry, None)
-    cache = getattr(sys.modules.get("zipimport"), "_zip_directory_cache", {})
-    cache.pop(entry, None)
-
-
-def run_hidden():
-    """What this module hid: the user's own sitecustomize, as the interpreter runs it."""
-    sys.modules.pop("sitecustomize", None)
-    sys.modules["site"].execsitecustomize()
-
-
 def record_imports(record):
     """Notes which modules are found from now on in the record "INODE:PATH"."""
     inode, _, path = record.partition(":")

@@ -24,8 +24,8 @@ class standby_extension final : public agent_extension {
   ELASTIC_DECL duration stop_delay(const rendezvous_change& change) override;
   ELASTIC_DECL task<void> until_ready() override;
   ELASTIC_DECL task<void> prepare_attempt() override;
-  ELASTIC_DECL void begin_attempt() override;
-  ELASTIC_DECL void begin_replacement() override;
+  ELASTIC_DECL void begin_attempt(const rendezvous_round& round) override;
+  ELASTIC_DECL void begin_replacement(const rendezvous_round& round) override;
   ELASTIC_DECL std::optional<worker_starts> starts() const override;
   ELASTIC_DECL task<void> beside_workers(bool may_restart) override;
   ELASTIC_DECL void end_attempt() override;

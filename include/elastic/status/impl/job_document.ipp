@@ -343,6 +343,19 @@ inline std::string progress_line_of(const job_view& view) {
 
 }  // namespace detail
 
+namespace detail {
+
+inline std::string stall_json(const viewed_stall& stall) {
+  json_object json;
+  json.add("is_there", stall.is_there).add("cause", cut_text(stall.cause, 64));
+  json.add("sentence", cut_text(stall.sentence, 1024));
+  json.add("evidence", cut_text(stall.evidence, 4096));
+  json.add("rank", stall.rank).add("ranks", stall.ranks).add("found_us", stall.found_us);
+  return json.text();
+}
+
+}  // namespace detail
+
 ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
   detail::json_object head;
   head.add("run_id", view.run_id()).add("role", view.role()).add("backend", view.backend());
@@ -350,6 +363,7 @@ ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
   head.add("epoch", view.epoch()).add("sequence", view.sequence()).add("time_us", now_us);
   head.add("began_us", view.began_us()).add("state", to_string(view.activity()));
   head.add("reason", detail::cut_text(view.reason(), 1024));
+  if (view.stall()) head.add_json("stall", detail::stall_json(*view.stall()));
   head.add("group_rank", view.group_rank()).add("base_rank", view.base_rank());
   head.add("restarts", view.restarts()).add("max_restarts", view.max_restarts());
   if (const auto part = view.goodput(now_us)) head.add("goodput", detail::rounded(*part));
@@ -378,6 +392,9 @@ ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
 ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us) {
   std::string text = detail::headline(view, now_us) + detail::nodes_line_of(view.whole(), now_us) +
                      detail::progress_line_of(view);
+  if (view.stall() && view.stall()->is_there) {
+    text += fmt::format("stands still: {}\n", detail::one_line(view.stall()->sentence, 1024));
+  }
   if (!view.attempts().empty()) text += "attempts (UTC)\n";
   for (const viewed_attempt& attempt : view.attempts()) {
     text += detail::attempt_line(attempt, view, now_us);

@@ -169,12 +169,21 @@ inline void write_suspicions(metrics_writer& to, const job_view& view) {
   }
 }
 
+/// Once a stall was found: a job that is not diagnosed has no such metric.
+inline void write_stall(metrics_writer& to, const job_view& view) {
+  const std::optional<viewed_stall>& stall = view.stall();
+  if (!stall) return;
+  to.family("elastic_stalled_ranks", "gauge", "Ranks for which the others wait.");
+  to.sample(stall->is_there ? static_cast<double>(stall->ranks) : 0);
+}
+
 inline void write_workers(metrics_writer& to, const job_view& view) {
   to.family("elastic_worker_exits", "counter", "Ends of workers, by exit code or signal.");
   for (const auto& [code, count] : view.exits()) {
     to.sample(static_cast<double>(count), label("code", code));
   }
   write_suspicions(to, view);
+  write_stall(to, view);
   const viewed_worker* const slowest = view.slowest();
   if (!slowest) return;
   to.family("elastic_progress_steps", "gauge", "The step of the worker that is furthest behind.");

@@ -115,7 +115,10 @@ ELASTIC_DECL void job_view::apply(const journal_record& record) {
       backend_ = event.backend;
       role_ = event.role;
       break;
-    case job_event_kind::rendezvous_started: open_attempt(record); break;
+    case job_event_kind::rendezvous_started:
+      if (stall_) stall_->is_there = false;
+      open_attempt(record);
+      break;
     case job_event_kind::round_joined: join_round(record); break;
     case job_event_kind::workers_starting: use_time(time_use::start, record.time_us); break;
     case job_event_kind::workers_started: start_workers(record); break;
@@ -164,13 +167,32 @@ ELASTIC_DECL void job_view::apply(const journal_record& record) {
       reason_ = "the workers have ended; waiting for the other nodes";
       use_time(time_use::exit_barrier, record.time_us);
       break;
-    case job_event_kind::agent_ended: end_agent(record); break;
+    case job_event_kind::agent_ended:
+      if (stall_) stall_->is_there = false;
+      end_agent(record);
+      break;
+    case job_event_kind::stall_found: note_stall(record); break;
+    case job_event_kind::stall_ended:
+      if (stall_) stall_->is_there = false;
+      break;
     case job_event_kind::checkpoint_ended:
     case job_event_kind::fence_reached:
     case job_event_kind::fault_injected:
     case job_event_kind::exit_barrier_ended:
     case job_event_kind::node_told: break;
   }
+}
+
+ELASTIC_DECL void job_view::note_stall(const journal_record& record) {
+  const job_event& event = record.event;
+  stall_.emplace();
+  stall_->cause = event.state;
+  stall_->sentence = event.reason;
+  stall_->evidence = event.lines;
+  stall_->ranks = event.count.value_or(0);
+  stall_->rank = event.rank.value_or(-1);
+  stall_->found_us = record.time_us;
+  stall_->is_there = true;
 }
 
 /// While the nodes meet; what came before a pause is shown to its end.

@@ -27,7 +27,8 @@ ELASTIC_DECL hang_hooks::~hang_hooks() {
 }
 
 ELASTIC_DECL bool hang_hooks::accepts() const {
-  return !state_->settings.command.empty() && (!state_->is_running || state_->is_open);
+  const bool has_work = !state_->settings.command.empty() || state_->services.look;
+  return has_work && (!state_->is_running || state_->is_open);
 }
 
 ELASTIC_DECL bool hang_hooks::begin(hang_hook_call call) {
@@ -140,10 +141,26 @@ ELASTIC_DECL std::string hang_hooks::without_zero_bytes(std::string text) {
   return text;
 }
 
+ELASTIC_DECL task<bool> hang_hooks::look_first(state_pointer shared, hang_hook_call& call) {
+  if (shared->services.look) {
+    call.environment["ELASTIC_HUNG_VERDICT"] =
+        without_zero_bytes(co_await shared->services.look());
+  }
+  co_return call.has_command && !shared->settings.command.empty() && !shared->hurried;
+}
+
 ELASTIC_DECL task<void> hang_hooks::start_hook(state_pointer shared, std::size_t slot,
                                                hang_hook_call call) {
   std::string problem;
   try {
+    const bool has_command = co_await look_first(shared, call);
+    if (!has_command) {
+      --shared->starting;
+      // It was counted until now, unless nobody waits any more.
+      if (!std::exchange(shared->hooks.at(slot).has_ended, true)) --shared->open;
+      shared->changed.set();
+      co_return;
+    }
     const supervised_process supervised = hook_process(*shared, call);
     co_await shared->processes.start(slot, supervised);
   } catch (const std::exception& failure) {

@@ -171,6 +171,14 @@ inline void check_standby(const given_options& options, const option_target& tar
   }
 }
 
+inline void check_diagnosis(const given_options& options, const option_target& target) {
+  if (target.config.diagnosis.opens_workers) return;
+  for (const char* name : {"--stall-after", "--on-stall"}) {
+    const auto value = options.find(name);
+    if (value) refuse_options(fmt::format("{} is for --diagnose alone", value->source));
+  }
+}
+
 ELASTIC_DECL void check_workers(const given_options& options, const launch_config& config) {
   check_affinity(options, config);
   validate(config.workers.restart);
@@ -221,6 +229,7 @@ ELASTIC_DECL void settle_program(const given_options& options,
                                  const std::vector<std::string>& operands, option_target& target) {
   program_config& config = target.config;
   check_standby(options, target);
+  check_diagnosis(options, target);
   const bool is_direct = target.no_python && !target.run_path;
   if (target.module && (is_direct || target.run_path)) {
     refuse_options(

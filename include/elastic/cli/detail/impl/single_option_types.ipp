@@ -298,6 +298,16 @@ ELASTIC_DECL option_type interval_type() {
   return type;
 }
 
+ELASTIC_DECL option_type stall_time_type() {
+  option_type type;
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+    const duration time = seconds_of(option);
+    if (time < std::chrono::seconds(1)) refuse_value(option, "at least 1 second is needed");
+    target.config.diagnosis.stall_after = time;
+  };
+  return type;
+}
+
 ELASTIC_DECL option_type line_prefix_type() {
   option_type type;
   type.read = [](const option_value& option, const command_line_facts&, option_target& target) {

@@ -5,8 +5,6 @@
 #include <elastic/python/detail/import_record.hpp>
 
 #include <elastic/python/detail/import_recorder.hpp>
-#include <elastic/python/detail/stored_archive.hpp>
-#include <elastic/contract/environment.hpp>
 
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -19,21 +17,10 @@
 
 namespace elastic::detail {
 
-/// How other processes of the same user find a descriptor of this one.
-inline std::string path_of_own(int descriptor) {
-  return fmt::format("/proc/{}/fd/{}", ::getpid(), descriptor);
-}
-
 ELASTIC_DECL import_record::import_record()
     : memory_(::memfd_create("elastic-imports", MFD_CLOEXEC)),
-      archive_(::memfd_create("elastic-recorder", MFD_CLOEXEC)) {
-  const std::string archive =
-      stored_archive("sitecustomize.py", std::string(import_recorder) + import_recorder_start);
-  const auto size = static_cast<ssize_t>(archive.size());
-  if (memory_ && archive_ && ::write(archive_.get(), archive.data(), archive.size()) == size) {
-    return;
-  }
-  memory_.reset();
+      hook_(std::string(import_recorder) + import_recorder_start) {
+  if (!hook_.exists()) memory_.reset();
 }
 
 ELASTIC_DECL std::string import_record::text() const {
@@ -58,13 +45,7 @@ ELASTIC_DECL std::string import_record::place() const {
 ELASTIC_DECL process_spec import_record::recorded(process_spec spec) const {
   const std::string where = place();
   if (where.empty()) return spec;
-  environment_map variables = environment_from(spec.environment);
-  const auto path = find_variable(variables, "PYTHONPATH");
-  variables["PYTHONPATH"] = path_of_own(archive_.get());
-  if (path && !path->empty()) variables["PYTHONPATH"] += ":" + *path;
-  variables["ELASTIC_IMPORTS"] = fmt::format("{}:{}", path ? 1 : 0, where);
-  spec.environment = environment_entries(variables);
-  return spec;
+  return hook_.hooked(std::move(spec), "ELASTIC_IMPORTS", where);
 }
 
 }  // namespace elastic::detail

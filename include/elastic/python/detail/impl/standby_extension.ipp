@@ -56,12 +56,12 @@ ELASTIC_DECL task<void> standby_extension::prepare_attempt() {
   co_await standbys_->make_ahead();
 }
 
-ELASTIC_DECL void standby_extension::begin_attempt() {
+ELASTIC_DECL void standby_extension::begin_attempt(const rendezvous_round&) {
   has_begun_ = true;
   standbys_->begin_attempt();
 }
 
-ELASTIC_DECL void standby_extension::begin_replacement() {
+ELASTIC_DECL void standby_extension::begin_replacement(const rendezvous_round&) {
   has_begun_ = true;
   standbys_->begin_replacement();
 }

@@ -29,6 +29,8 @@ ELASTIC_DECL agent_phase phase_after(const job_event& event, agent_phase before)
     case kind::worker_ended:
     case kind::worker_hung:
     case kind::fault_injected:
+    case kind::stall_found:
+    case kind::stall_ended:
     case kind::worker_suspected:
     case kind::failure_described:
     case kind::job_paused:

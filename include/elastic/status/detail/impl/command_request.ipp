@@ -9,13 +9,19 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace elastic::detail {
 
 inline constexpr std::string_view command_path_prefix = "/api/v1/commands/";
+/// The same as the command: it changes nothing.
+inline constexpr std::string_view stacks_path = "/api/v1/stacks";
 
 inline std::string known_commands() {
   std::string names;
@@ -23,6 +29,20 @@ inline std::string known_commands() {
     names += (names.empty() ? "" : ", ") + std::string(name);
   }
   return names;
+}
+
+inline std::vector<int> read_ranks(const json_fields& fields) {
+  const nlohmann::json& list = fields.field("ranks");
+  const auto is_rank = [](const nlohmann::json& rank) {
+    return rank.is_number_integer() && rank.get<std::int64_t>() >= 0 &&
+           rank.get<std::int64_t>() < limits::job_ranks;
+  };
+  if (!list.is_array() || !std::all_of(list.begin(), list.end(), is_rank)) {
+    fields.refuse("has ranks that are no list of numbers from 0 on");
+  }
+  std::vector<int> ranks;
+  for (const nlohmann::json& rank : list) ranks.push_back(rank.get<int>());
+  return ranks;
 }
 
 /// Errors: `errc::protocol_violation`.
@@ -37,6 +57,9 @@ inline job_command read_command_body(job_command::kind kind, std::string_view bo
   if (kind == job_command::kind::checkpoint) {
     fields.allow({"reason", "within"});
     rows.seconds("within", command.within, limits::command_time, presence::lenient);
+  } else if (kind == job_command::kind::stacks) {
+    fields.allow({"reason", "ranks"});
+    if (fields.has("ranks")) command.ranks = read_ranks(fields);
   } else {
     fields.allow({"reason"});
   }
@@ -48,7 +71,7 @@ inline job_command read_command_body(job_command::kind kind, std::string_view bo
 }
 
 ELASTIC_DECL bool is_command_path(std::string_view path) {
-  return path.starts_with(command_path_prefix);
+  return path.starts_with(command_path_prefix) || path == stacks_path;
 }
 
 ELASTIC_DECL std::variant<job_command, status_answer> read_command(const http_request_head& request,
@@ -63,12 +86,18 @@ ELASTIC_DECL std::variant<job_command, status_answer> read_command(const http_re
                                            "user {}",
                                            peer.self, *peer.user));
   }
-  if (request.method != "POST") {
+  const bool is_stacks = request.path == stacks_path;
+  if (is_stacks && request.method != "GET") {
+    status_answer answer = refusal_answer(405, "stacks are read by GET");
+    answer.headers.emplace_back("Allow", "GET");
+    return answer;
+  }
+  if (!is_stacks && request.method != "POST") {
     status_answer answer = refusal_answer(405, "a command is a POST");
     answer.headers.emplace_back("Allow", "POST");
     return answer;
   }
-  const std::string name = request.path.substr(command_path_prefix.size());
+  const std::string name = is_stacks ? "stacks" : request.path.substr(command_path_prefix.size());
   const auto kind = job_command_of(name);
   if (!kind) return refusal_answer(404, "there are these commands: " + known_commands());
   if (!peer.has_handler) return refusal_answer(501, "this program takes no commands");

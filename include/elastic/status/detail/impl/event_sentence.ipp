@@ -136,6 +136,8 @@ ELASTIC_DECL std::string event_sentence(const job_event& event) {
     case kind::failure_decided: return "the job is given up" + why;
     case kind::stop_requested: return "a stop was asked for" + why;
     case kind::fault_injected: return "a fault was made on purpose" + why;
+    case kind::stall_found: return "the job stands still" + why;
+    case kind::stall_ended: return "the job goes on" + why;
     case kind::exit_barrier_started: return "the agent waits for the other nodes to finish" + why;
     case kind::exit_barrier_ended:
       return fmt::format("exit barrier {} after {}{}", printable_text(event.state),

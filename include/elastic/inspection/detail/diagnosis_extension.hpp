@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/agent_extension.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/base/event_flag.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/diagnosis/stall_verdict.hpp>
+#include <elastic/diagnosis/stall_watch.hpp>
+#include <elastic/inspection/detail/inspected_workers.hpp>
+#include <elastic/inspection/detail/inspection_answer.hpp>
+#include <elastic/inspection/detail/round_inspection.hpp>
+#include <elastic/inspection/job_diagnosis.hpp>
+#include <elastic/telemetry/job_event.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace elastic::detail {
+
+/// Inspects the workers of an agent, in front of another extension of the agent. On the node of
+/// group rank 0 it notices that the job stands still.
+class diagnosis_extension final : public agent_extension {
+ public:
+  /// @param inner  gets every call, too
+  ELASTIC_DECL diagnosis_extension(job_diagnosis terms, agent_extension_context context,
+                                   std::unique_ptr<agent_extension> inner);
+
+  ELASTIC_DECL std::shared_ptr<process_launcher> launcher() override;
+  duration join_delay() override { return inner_->join_delay(); }
+  duration stop_delay(const rendezvous_change& change) override {
+    return inner_->stop_delay(change);
+  }
+  task<void> until_ready() override { return inner_->until_ready(); }
+  task<void> prepare_attempt() override { return inner_->prepare_attempt(); }
+  ELASTIC_DECL void begin_attempt(const rendezvous_round& round) override;
+  ELASTIC_DECL void begin_replacement(const rendezvous_round& round) override;
+  std::optional<worker_starts> starts() const override { return inner_->starts(); }
+  ELASTIC_DECL void stepped(std::int64_t step) override;
+  ELASTIC_DECL task<void> beside_workers(bool may_restart) override;
+  ELASTIC_DECL task<command_outcome> carry_out(job_command command) override;
+  bool looks_last() const override { return terms_.opens_workers; }
+  ELASTIC_DECL task<std::string> last_look() override;
+  void end_attempt() override { inner_->end_attempt(); }
+  task<void> close() override { return inner_->close(); }
+
+ private:
+  using question = round_inspection::question;
+
+  ELASTIC_DECL void enter_round(const rendezvous_round& round);
+  ELASTIC_DECL task<void> run_inner(bool may_restart);
+  ELASTIC_DECL task<std::string> answer(round_inspection::request asked);
+  ELASTIC_DECL task<std::vector<inspected_rank>> inspect(duration within);
+  ELASTIC_DECL task<std::vector<inspected_rank>> inspect_twice();
+  ELASTIC_DECL void end_rank(int rank, const std::string& reason);
+  ELASTIC_DECL task<stall_verdict> judge(question asked);
+  ELASTIC_DECL task<void> watch();
+  ELASTIC_DECL task<void> take_look();
+  ELASTIC_DECL void end_stall();
+  ELASTIC_DECL task<void> report(const stall_verdict& verdict, bool may_restart);
+  ELASTIC_DECL void record(job_event_kind kind, const stall_verdict& verdict);
+
+  job_diagnosis terms_;
+  agent_extension_context context_;
+  std::unique_ptr<agent_extension> inner_;
+  std::shared_ptr<inspected_workers> workers_;
+  /// None before the first attempt.
+  std::unique_ptr<round_inspection> round_;
+  /// On the node that notices stalls, while workers run.
+  std::optional<stall_watch> watch_;
+  /// A last look that others wait for, too, and its result, until then.
+  bool is_looking_ = false;
+  event_flag has_looked_;
+  std::string found_;
+  time_point found_at_{};
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/inspection/detail/impl/diagnosis_extension.ipp>
+#endif

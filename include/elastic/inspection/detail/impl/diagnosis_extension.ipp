@@ -1,0 +1,245 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/inspection/detail/diagnosis_extension.hpp>
+
+#include <elastic/base/limits.hpp>
+#include <elastic/base/race.hpp>
+#include <elastic/diagnosis/stall_judge.hpp>
+#include <elastic/net/host_name.hpp>
+#include <elastic/telemetry/job_event.hpp>
+#include <elastic/telemetry/job_journal.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+ELASTIC_DECL diagnosis_extension::diagnosis_extension(job_diagnosis terms,
+                                                      agent_extension_context context,
+                                                      std::unique_ptr<agent_extension> inner)
+    : terms_(std::move(terms)),
+      context_(std::move(context)),
+      inner_(std::move(inner)),
+      has_looked_(context_.strand) {
+  std::shared_ptr<process_launcher> next = inner_->launcher();
+  workers_ = std::make_shared<inspected_workers>(next ? next : context_.launcher, context_.time,
+                                                 terms_.opens_workers);
+}
+
+ELASTIC_DECL std::shared_ptr<process_launcher> diagnosis_extension::launcher() { return workers_; }
+
+ELASTIC_DECL void diagnosis_extension::begin_attempt(const rendezvous_round& round) {
+  inner_->begin_attempt(round);
+  workers_->begin_attempt();
+  enter_round(round);
+}
+
+/// Workers that go on are known already.
+ELASTIC_DECL void diagnosis_extension::begin_replacement(const rendezvous_round& round) {
+  inner_->begin_replacement(round);
+  enter_round(round);
+}
+
+ELASTIC_DECL void diagnosis_extension::enter_round(const rendezvous_round& round) {
+  watch_.reset();
+  rendezvous_round asked = round;
+  // Unless all nodes diagnose, none waits for questions.
+  if (!terms_.opens_workers) asked.agents = nullptr;
+  round_ = std::make_unique<round_inspection>(
+      asked, context_.time, context_.log,
+      [this](round_inspection::request request) { return answer(std::move(request)); });
+}
+
+ELASTIC_DECL task<void> diagnosis_extension::beside_workers(bool may_restart) {
+  co_await race(run_inner(may_restart), round_->answer_all(), watch());
+}
+
+/// Ends by cancellation alone.
+ELASTIC_DECL task<void> diagnosis_extension::run_inner(bool may_restart) {
+  co_await inner_->beside_workers(may_restart);
+  co_await context_.time->sleep_until(time_point::max());
+}
+
+// ---- this node's workers ------------------------------------------------------------------------
+
+ELASTIC_DECL task<std::string> diagnosis_extension::answer(round_inspection::request asked) {
+  node_answer answer;
+  answer.node = host_name();
+  answer.group_rank = round_->group_rank();
+  switch (asked.what) {
+    case question::digests: answer.ranks = co_await inspect_twice(); break;
+    case question::last_words:
+    case question::stacks: answer.ranks = co_await inspect(limits::inspection_time); break;
+    case question::end_rank: end_rank(asked.rank, asked.reason); break;
+  }
+  for (inspected_rank& rank : answer.ranks) {
+    rank.evidence.node = answer.node.substr(0, limits::node_name_bytes);
+    rank.evidence.group_rank = answer.group_rank;
+  }
+  co_return to_text(answer, asked.what == question::stacks);
+}
+
+ELASTIC_DECL task<std::vector<inspected_rank>> diagnosis_extension::inspect(duration within) {
+  std::vector<attempt_worker> workers = context_.workers();
+  const time_point deadline = context_.time->now() + within;
+  task<std::vector<worker_inspection>> inspecting =
+      workers_->inspect(std::move(workers), deadline);
+  const std::vector<worker_inspection> found = co_await std::move(inspecting);
+  co_return ranks_of(found, context_.time->now(), context_.time->wall_now());
+}
+
+/// Whether a worker computes is seen by two looks.
+ELASTIC_DECL task<std::vector<inspected_rank>> diagnosis_extension::inspect_twice() {
+  constexpr std::chrono::milliseconds between(300);
+  const time_point began = context_.time->now();
+  const std::vector<inspected_rank> before = co_await inspect(limits::inspection_time / 2);
+  const time_point next = std::max(began + between, context_.time->now());
+  co_await context_.time->sleep_until(next);
+  std::vector<inspected_rank> after =
+      co_await inspect(began + limits::inspection_time - context_.time->now());
+  compare_looks(before, after);
+  co_return after;
+}
+
+ELASTIC_DECL void diagnosis_extension::end_rank(int rank, const std::string& reason) {
+  for (const attempt_worker& each : context_.workers()) {
+    if (each.rank == rank && each.end.empty()) context_.end_hung(each.local_rank, reason);
+  }
+}
+
+// ---- the job ------------------------------------------------------------------------------------
+
+ELASTIC_DECL task<command_outcome> diagnosis_extension::carry_out(job_command command) {
+  if (command.what != job_command::kind::stacks || !round_) {
+    co_return co_await inner_->carry_out(std::move(command));
+  }
+  round_inspection::request asked;
+  asked.what = question::stacks;
+  const auto answers = co_await round_->ask(std::move(asked));
+  command_outcome outcome;
+  outcome.is_done = true;
+  outcome.text = stacks_text(answers, command.ranks, terms_.opens_workers);
+  co_return outcome;
+}
+
+ELASTIC_DECL task<stall_verdict> diagnosis_extension::judge(question asked) {
+  round_inspection::request request;
+  request.what = asked;
+  const auto answers = co_await round_->ask(std::move(request));
+  stall_judge_options options;
+  if (terms_.stall_after) options.least_wait = std::min(options.least_wait, *terms_.stall_after);
+  co_return judge_stall(evidence_in(answers), options);
+}
+
+ELASTIC_DECL void diagnosis_extension::stepped(std::int64_t step) {
+  inner_->stepped(step);
+  if (watch_ && watch_->step(step, context_.time->now())) end_stall();
+}
+
+ELASTIC_DECL void diagnosis_extension::end_stall() {
+  context_.log.info("the job goes on");
+  record(job_event_kind::stall_ended, {});
+}
+
+ELASTIC_DECL task<void> diagnosis_extension::watch() {
+  time_source& time = *context_.time;
+  // The agents of other nodes are asked.
+  if (!terms_.opens_workers || round_->group_rank() != 0) {
+    co_await time.sleep_until(time_point::max());
+  }
+  stall_watch_options options;
+  options.stall_after = terms_.stall_after;
+  watch_.emplace(options, time.now());
+  for (;;) {
+    // During a stall it takes looks to see that it is over, unless a step is reported.
+    const duration half = watch_->patience() / 2;
+    const time_point next = watch_->is_stalled() ? time.now() + half : watch_->wake_at();
+    co_await time.sleep_until(next);
+    if (watch_->is_stalled() || watch_->wants_look(time.now())) co_await take_look();
+  }
+}
+
+ELASTIC_DECL task<void> diagnosis_extension::take_look() {
+  const std::vector<inspected_rank> ranks = co_await inspect_twice();
+  const stall_look found = look_of(ranks);
+  const time_point now = context_.time->now();
+  if (watch_->is_stalled()) {
+    const bool still_waits = found.longest_wait ? *found.longest_wait >= watch_->patience()
+                                                : found.is_idle;
+    if (still_waits) co_return;
+    end_stall();
+    stall_watch_options options;
+    options.stall_after = terms_.stall_after;
+    watch_.emplace(options, now);
+    co_return;
+  }
+  if (!watch_->looked(found, now)) co_return;
+  const stall_verdict verdict = co_await judge(question::digests);
+  co_await report(verdict, true);
+}
+
+ELASTIC_DECL task<void> diagnosis_extension::report(const stall_verdict& verdict,
+                                                    bool may_restart) {
+  context_.log.warning("the job stands still: {}", verdict.sentence);
+  for (const std::string& line : verdict.evidence) context_.log.info("  {}", line);
+  record(job_event_kind::stall_found, verdict);
+  if (!may_restart || terms_.on_stall == stall_policy::warn) co_return;
+  if (verdict.confidence != stall_confidence::certain || verdict.ranks.empty()) {
+    context_.log.warning("--on-stall restart: no rank is ended, since none is certainly to blame");
+    co_return;
+  }
+  round_inspection::request asked;
+  asked.what = question::end_rank;
+  asked.rank = verdict.ranks.front();
+  asked.reason = verdict.sentence;
+  static_cast<void>(co_await round_->ask(std::move(asked)));
+}
+
+ELASTIC_DECL void diagnosis_extension::record(job_event_kind kind, const stall_verdict& verdict) {
+  if (!context_.journal) return;
+  job_event event;
+  event.kind = kind;
+  if (kind == job_event_kind::stall_found) {
+    event.state = to_string(verdict.cause);
+    event.reason = verdict.sentence;
+    event.lines = fmt::format("{}", fmt::join(verdict.evidence, "\n"));
+    event.count = static_cast<std::int64_t>(verdict.ranks.size());
+    if (!verdict.ranks.empty()) event.rank = verdict.ranks.front();
+  }
+  context_.journal->record(std::move(event));
+}
+
+ELASTIC_DECL task<std::string> diagnosis_extension::last_look() {
+  // Several workers may hang at the same time.
+  constexpr std::chrono::seconds fresh(5);
+  if (is_looking_) {
+    co_await has_looked_.wait();
+    co_return found_;
+  }
+  if (!found_.empty() && context_.time->now() - found_at_ < fresh) co_return found_;
+  is_looking_ = true;
+  has_looked_.reset();
+  const struct looking {
+    diagnosis_extension& extension;
+    ~looking() {
+      extension.is_looking_ = false;
+      extension.has_looked_.set();
+    }
+  } guard{*this};
+  found_.clear();
+  const stall_verdict verdict = co_await judge(question::last_words);
+  if (verdict.cause != stall_cause::unknown) {
+    found_ = verdict.sentence;
+    found_at_ = context_.time->now();
+    const bool is_known = watch_ && watch_->is_stalled();
+    if (!is_known) co_await report(verdict, false);
+  }
+  co_return found_;
+}
+
+}  // namespace elastic::detail

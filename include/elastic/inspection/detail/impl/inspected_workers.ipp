@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/inspection/detail/inspected_workers.hpp>
+
+#include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/when_all.hpp>
+#include <elastic/contract/environment.hpp>
+#include <elastic/inspection/detail/inspection_hook.hpp>
+#include <elastic/inspection/detail/recorder_client.hpp>
+
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+/// Whether a program's name says that it is Python: python3, python3.11, pypy3 …
+inline bool is_python(std::string_view program) {
+  const std::string_view name = program.substr(program.rfind('/') + 1);
+  return name.starts_with("python") || name.starts_with("pypy");
+}
+
+ELASTIC_DECL inspected_workers::inspected_workers(std::shared_ptr<process_launcher> next,
+                                                  std::shared_ptr<time_source> time, bool hooks)
+    : next_(std::move(next)), time_(std::move(time)) {
+  if (!hooks) return;
+  hook_.emplace(inspection_hook);
+  folder_.emplace();
+}
+
+ELASTIC_DECL auto inspected_workers::place_of(const process_spec& spec) -> std::shared_ptr<place> {
+  const auto slot = find_variable(environment_from(spec.environment), "LOCAL_RANK");
+  if (!hook_ || !hook_->exists() || folder_->path().empty()) return nullptr;
+  if (!slot || !is_python(spec.program)) return nullptr;
+  std::shared_ptr<place>& known = places_[*slot];
+  if (!known) known = std::make_shared<place>();
+  return known->pipe.path().empty() ? nullptr : known;
+}
+
+ELASTIC_DECL process_spec inspected_workers::hooked(process_spec spec, const place& at) const {
+  spec = hook_->hooked(std::move(spec), "ELASTIC_INSPECTION",
+                       fmt::format("{}:{}", at.pipe.path(), folder_->path()));
+  if (!find_variable(environment_from(spec.environment), "TORCH_FR_BUFFER_SIZE")) {
+    spec.environment.push_back(fmt::format("TORCH_FR_BUFFER_SIZE={}", limits::recorded_operations));
+  }
+  return spec;
+}
+
+ELASTIC_DECL task<std::unique_ptr<child>> inspected_workers::launch(process_spec spec) {
+  const std::shared_ptr<place> at = place_of(spec);
+  if (at) spec = hooked(std::move(spec), *at);
+  std::unique_ptr<child> process = co_await next_->launch(std::move(spec));
+  if (at) at->process = std::make_shared<process_handle>(process->pid());
+  co_return process;
+}
+
+ELASTIC_DECL void inspected_workers::begin_attempt() {
+  for (auto& [slot, at] : places_) at->process.reset();
+  if (folder_) folder_->remove_ended();
+}
+
+ELASTIC_DECL task<std::vector<worker_inspection>> inspected_workers::inspect(
+    std::vector<attempt_worker> workers, time_point deadline) {
+  std::vector<worker_inspection> found(workers.size());
+  std::vector<task<void>> inspections;
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    found[i].worker = workers[i];
+    inspections.push_back(inspect_one(found[i], deadline));
+  }
+  // On a thread: there are many files, and threads of workers.
+  std::function<std::vector<std::optional<process_facts>>()> work = [workers] {
+    std::vector<std::optional<process_facts>> facts;
+    for (const attempt_worker& each : workers) {
+      facts.push_back(read_process_facts(each.pid, limits::inspected_threads));
+    }
+    return facts;
+  };
+  using all_facts = std::vector<std::optional<process_facts>>;
+  task<all_facts> reading = run_blocking<all_facts>(std::move(work));
+  const all_facts facts = co_await std::move(reading);
+  co_await when_all(std::move(inspections));
+  for (std::size_t i = 0; i < workers.size(); ++i) found[i].facts = facts[i];
+  co_return found;
+}
+
+ELASTIC_DECL task<void> inspected_workers::inspect_one(worker_inspection& found,
+                                                       time_point deadline) {
+  const auto known = places_.find(std::to_string(found.worker.local_rank));
+  if (known == places_.end()) co_return;
+  const std::shared_ptr<place> at = known->second;
+  const bool is_known = at->process && at->process->pid() == found.worker.pid;
+  found.is_hooked = is_known;
+  // Two inspections at the same time would read each other's stacks.
+  if (!found.is_hooked || std::exchange(at->is_busy, true)) co_return;
+  const struct freeing {
+    place& used;
+    ~freeing() { used.is_busy = false; }
+  } guard{*at};
+  task<void> reading = read_answers(found, at, deadline);
+  const bool is_in_time = co_await with_deadline(*time_, deadline, std::move(reading));
+  if (!is_in_time) found.is_silent = true;
+}
+
+ELASTIC_DECL task<void> inspected_workers::read_answers(worker_inspection& found,
+                                                        std::shared_ptr<place> at,
+                                                        time_point deadline) {
+  const std::string socket = folder_->socket_of(found.worker.pid);
+  // Half of the time is for the server, whose thread answers also while Python does not.
+  const time_point half = time_->now() + (deadline - time_->now()) / 2;
+  try {
+    task<std::string> asking = ask_recorder(socket, "dump_traceback", limits::stack_text_bytes);
+    const auto stacks = co_await with_deadline(*time_, half, std::move(asking));
+    found.is_silent = !stacks;
+    if (stacks) {
+      found.stacks = *stacks;
+      task<std::string> reading = read_recorder(socket);
+      const auto recorder = co_await with_deadline(*time_, half, std::move(reading));
+      found.is_silent = !recorder;
+      if (recorder) found.recorder = *recorder;
+    }
+  } catch (const error&) {
+    // PyTorch is not imported, is of before 2.13, or its server is not what it should be.
+  }
+  if (found.stacks.empty()) found.stacks = co_await at->pipe.ask(at->process, time_);
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,312 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/inspection/detail/inspection_answer.hpp>
+
+#include <elastic/base/detail/json_fields.hpp>
+#include <elastic/base/detail/json_object.hpp>
+#include <elastic/base/detail/json_text.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/printable_text.hpp>
+#include <elastic/diagnosis/rank_set.hpp>
+#include <elastic/diagnosis/recorder_dump.hpp>
+#include <elastic/diagnosis/stack_groups.hpp>
+#include <elastic/diagnosis/thread_stack.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace elastic::detail {
+
+/// What nobody can read says nothing about the worker: these leave the evidence as it is.
+inline void read_stacks(const std::string& text, rank_evidence& evidence) {
+  try {
+    if (!text.empty()) evidence.stack = parse_main_stack(text);
+  } catch (const error&) {
+    evidence.stack.clear();
+  }
+}
+
+inline void read_recorder(const std::string& text, wall_time now, rank_evidence& evidence) {
+  if (text.empty()) return;
+  try {
+    evidence.groups = parse_recorder_dump(text, now);
+    evidence.recorder = recorder_state::answered;
+  } catch (const error&) {
+    evidence.groups.clear();
+  }
+}
+
+inline std::string stack_json(const std::vector<stack_frame>& stack) {
+  std::string text = "[";
+  for (const stack_frame& frame : stack) {
+    if (text.size() > 1) text += ",";
+    text += fmt::format("[{},{},{}]", json_string(frame.file), frame.line,
+                        json_string(frame.function));
+  }
+  return text + "]";
+}
+
+inline inspected_rank rank_of(const worker_inspection& found, time_point now, wall_time wall) {
+  inspected_rank rank;
+  rank.is_hooked = found.is_hooked;
+  rank.looked_at = now;
+  rank_evidence& evidence = rank.evidence;
+  evidence.rank = found.worker.rank;
+  evidence.local_rank = found.worker.local_rank;
+  evidence.step = found.worker.step;
+  if (evidence.step >= 0) evidence.step_age = now - found.worker.step_at;
+  evidence.failure = found.worker.end.substr(0, limits::failure_digest_bytes);
+  evidence.state = process_state::gone;
+  if (found.facts) {
+    const thread_facts& main = found.facts->threads.front();
+    evidence.state = main.state;
+    evidence.wait_channel = main.wait_channel;
+    rank.system_call = main.system_call.value_or(-1);
+    rank.processor_ticks = found.facts->processor_ticks;
+  }
+  if (found.is_silent) evidence.recorder = recorder_state::silent;
+  read_stacks(found.stacks, evidence);
+  read_recorder(found.recorder, wall, evidence);
+  return rank;
+}
+
+ELASTIC_DECL std::vector<inspected_rank> ranks_of(const std::vector<worker_inspection>& found,
+                                                  time_point now, wall_time wall) {
+  std::vector<inspected_rank> ranks;
+  for (const worker_inspection& each : found) ranks.push_back(rank_of(each, now, wall));
+  return ranks;
+}
+
+ELASTIC_DECL void compare_looks(const std::vector<inspected_rank>& before,
+                                std::vector<inspected_rank>& after) {
+  const auto ticks_per_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
+  for (std::size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
+    const inspected_rank& first = before[i];
+    inspected_rank& last = after[i];
+    if (first.evidence.rank != last.evidence.rank) continue;
+    const std::chrono::duration<double> between = last.looked_at - first.looked_at;
+    if (between.count() <= 0 || last.processor_ticks < first.processor_ticks) continue;
+    const auto ticks = static_cast<double>(last.processor_ticks - first.processor_ticks);
+    last.evidence.processor_share = ticks / ticks_per_second / between.count();
+    last.evidence.stack_moved = first.evidence.stack != last.evidence.stack;
+  }
+}
+
+ELASTIC_DECL stall_look look_of(const std::vector<inspected_rank>& ranks) {
+  // Of a processor, for what a process does that only waits.
+  constexpr double little = 0.05;
+  stall_look look;
+  look.is_idle = true;
+  for (const inspected_rank& rank : ranks) {
+    const rank_evidence& evidence = rank.evidence;
+    if (evidence.processor_share.value_or(0) > little) look.is_idle = false;
+    if (evidence.recorder != recorder_state::answered) continue;
+    duration wait = look.longest_wait.value_or(duration::zero());
+    for (const group_position& group : evidence.groups) {
+      if (group.outstanding) wait = std::max(wait, group.outstanding->age);
+    }
+    look.longest_wait = wait;
+  }
+  return look;
+}
+
+ELASTIC_DECL std::string to_text(const node_answer& answer, bool with_stacks) {
+  json_object head;
+  head.add("node", answer.node).add("group_rank", answer.group_rank);
+  std::string text = head.text() + "\n";
+  for (const inspected_rank& rank : answer.ranks) {
+    json_object line;
+    line.add_json("digest", to_digest(rank.evidence));
+    line.add("system_call", rank.system_call).add("is_hooked", rank.is_hooked);
+    if (with_stacks) line.add_json("stack", stack_json(rank.evidence.stack));
+    const std::string written = line.text() + "\n";
+    if (text.size() + written.size() > limits::inspection_answer_bytes) break;
+    text += written;
+  }
+  return text;
+}
+
+inline std::vector<stack_frame> read_stack_field(const json_fields& fields) {
+  std::vector<stack_frame> stack;
+  const nlohmann::json& frames = fields.field("stack");
+  if (!frames.is_array() || frames.size() > limits::stack_frames) {
+    fields.refuse(fmt::format("has a stack that is no list of at most {} frames",
+                              limits::stack_frames));
+  }
+  for (const nlohmann::json& frame : frames) {
+    const bool is_frame = frame.is_array() && frame.size() == 3 && frame[0].is_string() &&
+                          frame[1].is_number_integer() && frame[2].is_string();
+    if (!is_frame) fields.refuse("has a frame that is not a file, a line and a function");
+    stack.push_back({frame[0].get<std::string>(), frame[1].get<int>(),
+                     frame[2].get<std::string>()});
+  }
+  return stack;
+}
+
+inline inspected_rank parse_inspected_rank(std::string_view line) {
+  const json_fields fields("an inspected rank", line, limits::inspection_answer_bytes);
+  inspected_rank rank;
+  rank.evidence = parse_digest(fields.field("digest").dump());
+  rank.system_call = fields.number("system_call", -1, std::numeric_limits<int>::max());
+  rank.is_hooked = fields.flag("is_hooked");
+  if (fields.has("stack")) rank.evidence.stack = read_stack_field(fields);
+  return rank;
+}
+
+ELASTIC_DECL node_answer parse_node_answer(std::string_view text) {
+  node_answer answer;
+  for (bool is_head = true; !text.empty(); is_head = false) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (!is_head) {
+      answer.ranks.push_back(parse_inspected_rank(line));
+      continue;
+    }
+    const json_fields fields("an inspection's answer", line, limits::rank_digest_bytes);
+    answer.node = fields.text("node");
+    answer.group_rank = static_cast<int>(
+        fields.number("group_rank", 0, std::numeric_limits<int>::max()));
+  }
+  return answer;
+}
+
+inline std::string_view to_words(process_state state) {
+  switch (state) {
+    case process_state::running: return "running";
+    case process_state::sleeping: return "sleeping";
+    case process_state::uninterruptible: return "in uninterruptible sleep";
+    case process_state::stopped: return "stopped";
+    case process_state::zombie: return "ended, with threads that have not";
+    case process_state::gone: return "ended";
+    case process_state::unknown: break;
+  }
+  return "in an unknown state";
+}
+
+/// What the kernel knows: "sleeping in futex_do_wait, system call 202".
+inline std::string kernel_words(const inspected_rank& rank) {
+  std::string text(to_words(rank.evidence.state));
+  if (!rank.evidence.failure.empty()) {
+    return fmt::format("{}: {}", text, printable_line(rank.evidence.failure));
+  }
+  if (!rank.evidence.wait_channel.empty()) {
+    text += fmt::format(" in {}", printable_line(rank.evidence.wait_channel));
+  }
+  if (rank.system_call >= 0) text += fmt::format(", system call {}", rank.system_call);
+  return text;
+}
+
+inline std::string name_of(const rank_set& ranks, const inspected_rank& first) {
+  if (ranks.size() > 1) return fmt::format("ranks {}", ranks.text());
+  return fmt::format("rank {} ({}, local rank {})", first.evidence.rank,
+                     printable_line(first.evidence.node), first.evidence.local_rank);
+}
+
+inline std::string groups_text(const std::map<int, const inspected_rank*>& ranks) {
+  std::vector<rank_stack> stacks;
+  std::map<std::string, std::vector<int>> without_stack;
+  for (const auto& [number, rank] : ranks) {
+    if (rank->evidence.stack.empty()) {
+      without_stack[kernel_words(*rank)].push_back(number);
+    } else {
+      stacks.push_back({number, rank->evidence.stack});
+    }
+  }
+  std::string text;
+  for (const stack_group& group : merge_stacks(std::move(stacks))) {
+    const inspected_rank& first = *ranks.at(group.ranks.ranks().front());
+    text += fmt::format("{}: {}\n", name_of(group.ranks, first), kernel_words(first));
+    for (const stack_frame& frame : group.frames) {
+      text += fmt::format("    {}:{} {}\n", printable_line(frame.file), frame.line,
+                          printable_line(frame.function));
+    }
+  }
+  for (const auto& [words, numbers] : without_stack) {
+    text += fmt::format("{}: {}\n", name_of(rank_set(numbers), *ranks.at(numbers.front())), words);
+  }
+  return text;
+}
+
+/// What is missing, and why.
+inline std::string notes_text(const std::vector<node_answer>& nodes,
+                              const std::vector<int>& silent_nodes, bool opens_workers) {
+  std::string text;
+  std::vector<int> without_stack;
+  for (const node_answer& node : nodes) {
+    for (const inspected_rank& rank : node.ranks) {
+      if (!rank.is_hooked) without_stack.push_back(rank.evidence.rank);
+    }
+  }
+  for (const int node : silent_nodes) {
+    text += fmt::format("the agent of node {} did not answer within {} ms\n", node,
+                        limits::inspection_answer.count());
+  }
+  if (!opens_workers) {
+    text +=
+        "only the workers on this host, and no Python stacks: name the unix:PATH of a job that was "
+        "started with --diagnose\n";
+  } else if (!without_stack.empty()) {
+    text += fmt::format("no Python stacks of ranks {}: their program is not named python…\n",
+                        rank_set(without_stack).text());
+  }
+  return text;
+}
+
+/// What nodes answered; those that did not, or what nobody can read, are left out.
+inline std::vector<node_answer> read_answers(
+    const std::vector<std::optional<std::string>>& answers, std::vector<int>& silent_nodes) {
+  std::vector<node_answer> nodes;
+  for (std::size_t node = 0; node < answers.size(); ++node) {
+    try {
+      if (answers[node]) {
+        nodes.push_back(parse_node_answer(*answers[node]));
+        continue;
+      }
+    } catch (const error&) {
+      // Of a release that writes something else.
+    }
+    silent_nodes.push_back(static_cast<int>(node));
+  }
+  return nodes;
+}
+
+ELASTIC_DECL std::vector<rank_evidence> evidence_in(
+    const std::vector<std::optional<std::string>>& answers) {
+  std::vector<int> silent_nodes;
+  std::vector<rank_evidence> evidence;
+  for (node_answer& node : read_answers(answers, silent_nodes)) {
+    for (inspected_rank& rank : node.ranks) evidence.push_back(std::move(rank.evidence));
+  }
+  return evidence;
+}
+
+ELASTIC_DECL std::string stacks_text(const std::vector<std::optional<std::string>>& answers,
+                                     const std::vector<int>& wanted, bool opens_workers) {
+  std::vector<int> silent_nodes;
+  const std::vector<node_answer> nodes = read_answers(answers, silent_nodes);
+  std::map<int, const inspected_rank*> ranks;
+  for (const node_answer& node : nodes) {
+    for (const inspected_rank& rank : node.ranks) {
+      const bool is_wanted = wanted.empty() || std::find(wanted.begin(), wanted.end(),
+                                                         rank.evidence.rank) != wanted.end();
+      if (is_wanted) ranks.emplace(rank.evidence.rank, &rank);
+    }
+  }
+  std::string text = groups_text(ranks);
+  if (!opens_workers) silent_nodes.clear();
+  return text + notes_text(nodes, silent_nodes, opens_workers);
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/inspection/detail/stack_pipe.hpp>
+
+#include <elastic/base/limits.hpp>
+#include <elastic/inspection/detail/process_facts.hpp>
+#include <elastic/python/detail/hook_archive.hpp>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+
+namespace elastic::detail {
+
+ELASTIC_DECL stack_pipe::stack_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return;
+  ours_ = unique_fd(ends[0]);
+  theirs_ = unique_fd(ends[1]);
+  // As much as the kernel grants; many threads have long stacks.
+  ::fcntl(ours_.get(), F_SETPIPE_SZ, static_cast<int>(limits::stack_text_bytes));
+}
+
+ELASTIC_DECL std::string stack_pipe::path() const {
+  return theirs_ ? path_of_own(theirs_.get()) : std::string();
+}
+
+/// Result: whether there was anything.
+ELASTIC_DECL bool stack_pipe::read_all(std::string& text) const {
+  std::array<char, 16384> piece;
+  bool has_read = false;
+  for (ssize_t size; (size = ::read(ours_.get(), piece.data(), piece.size())) > 0;) {
+    has_read = true;
+    const std::size_t room = limits::stack_text_bytes - text.size();
+    text.append(piece.data(), std::min(static_cast<std::size_t>(size), room));
+    if (text.size() == limits::stack_text_bytes) break;
+  }
+  return has_read;
+}
+
+ELASTIC_DECL task<std::string> stack_pipe::ask(std::shared_ptr<process_handle> process,
+                                               std::shared_ptr<time_source> time) const {
+  constexpr std::uint64_t mask = std::uint64_t(1) << (SIGURG - 1);
+  constexpr auto pause = std::chrono::milliseconds(2);
+  struct stat status{};
+  std::string text;
+  if (!ours_ || ::fstat(ours_.get(), &status) != 0) co_return text;
+  if (!process->is_running() || !has_pipe(process->pid(), status.st_ino)) co_return text;
+  // What is left of a worker that was asked and answered too late.
+  while (read_all(text)) text.clear();
+  if (!process->signal(SIGURG)) co_return text;
+  for (;;) {
+    co_await time->sleep_until(time->now() + pause);
+    // In this order: once the signal is settled, nothing more is written.
+    const auto unsettled = unsettled_signals(process->pid());
+    read_all(text);
+    const bool is_over = !unsettled || (*unsettled & mask) == 0;
+    if (is_over || text.size() == limits::stack_text_bytes) co_return text;
+  }
+}
+
+}  // namespace elastic::detail

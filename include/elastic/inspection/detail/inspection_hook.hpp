@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+namespace elastic::detail {
+
+/// What a Python worker runs before its script so that the agent can inspect it, after the
+/// `hook_prelude`. ELASTIC_INSPECTION is "HAD_PATH:PIPE:FOLDER": the path of the pipe for stacks,
+/// and the folder of the sockets. Nothing that goes wrong here reaches the script.
+///
+/// Stacks: `faulthandler` writes them to the pipe at SIGURG. The kernel ignores that signal where
+/// nobody handles it, so it never ends a process that has no handler, or no longer has one.
+/// Recorder: when PyTorch's module `torch.distributed` has been imported, its own server listens
+/// at FOLDER/PID, on a thread that needs no Python. The import itself is left to the script.
+inline constexpr char inspection_hook[] = R"python(
+
+LOWEST = 200  # Scripts and libraries may count on the small numbers.
+
+
+def move_descriptor(number):
+    import fcntl
+    try:
+        moved = fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, LOWEST)
+    except OSError:
+        return number
+    os.close(number)
+    return moved
+
+
+def close_in_children(number, and_then=None):
+    mark = os.fstat(number)
+
+    def close():
+        try:
+            if os.path.samestat(os.fstat(number), mark):
+                os.close(number)
+        except OSError:
+            pass  # The script has closed it.
+        if and_then:
+            and_then()
+
+    os.register_at_fork(after_in_child=close)
+
+
+def answer_signal(pipe):
+    import _signal
+    import faulthandler
+    number = move_descriptor(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+    faulthandler.register(_signal.SIGURG, number)
+    close_in_children(number, lambda: faulthandler.unregister(_signal.SIGURG))
+
+
+def listening_descriptor(path):
+    import _socket
+    import stat
+    for entry in os.listdir("/proc/self/fd"):
+        number = int(entry)
+        try:
+            if stat.S_ISSOCK(os.fstat(number).st_mode):
+                copy = _socket.socket(fileno=os.dup(number))
+                if copy.getsockname() == path:
+                    return number
+        except OSError:
+            pass  # That of the list itself has been closed.
+    return None
+
+
+class Silence:
+    """PyTorch's server warns on stderr that it listens."""
+
+    def __enter__(self):
+        import fcntl
+        self.kept = fcntl.fcntl(2, fcntl.F_DUPFD_CLOEXEC, LOWEST)
+        nothing = os.open("/dev/null", os.O_WRONLY | os.O_CLOEXEC)
+        os.dup2(nothing, 2)
+        os.close(nothing)
+
+    def __exit__(self, *_):
+        os.dup2(self.kept, 2)
+        os.close(self.kept)
+
+
+def open_recorder(folder):
+    from torch._C._distributed_c10d import _WorkerServer
+    import atexit
+    import ctypes
+    path = f"{folder}/{os.getpid()}"
+    with Silence():
+        server = _WorkerServer(path, -1)
+    # Never destroyed: in a forked child that would wait for a thread that is not there.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(server))
+    own = os.getpid()
+
+    def shut_down():
+        # Its threads must not outlive the interpreter.
+        if os.getpid() == own:
+            with Silence():
+                server.shutdown()
+
+    atexit.register(shut_down)
+    number = listening_descriptor(path)
+    if number is not None:
+        os.set_inheritable(number, False)
+        close_in_children(number)
+
+
+class RecorderOpener:
+    """A finder that has the recorder opened once `torch.distributed` has been imported."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.process = os.getpid()
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch.distributed":
+            return None
+        sys.meta_path.remove(self)
+        spec = sys.modules["_frozen_importlib"]._find_spec(name, path, target)
+        if spec is not None:
+            self.follow(spec.loader)
+        return spec
+
+    def follow(self, loader):
+        run = loader.exec_module
+
+        def exec_module(module):
+            del loader.exec_module
+            run(module)
+            self.open()
+
+        try:
+            loader.exec_module = exec_module
+        except AttributeError:
+            pass  # A loader of an unusual kind.
+
+    def open(self):
+        try:
+            if os.getpid() == self.process:
+                open_recorder(self.folder)
+        except Exception:
+            pass  # PyTorch before 2.13 has no such server.
+
+
+had_path, _, places = os.environ.pop("ELASTIC_INSPECTION").partition(":")
+pipe, _, folder = places.partition(":")
+restore_path(had_path)
+try:
+    answer_signal(pipe)
+    sys.meta_path.insert(0, RecorderOpener(folder))
+except Exception:
+    pass
+run_hidden()
+if "sitecustomize" not in sys.modules:
+    # So the interpreter learns that there is none, as in any other process.
+    raise ImportError(name="sitecustomize")
+)python";
+
+}  // namespace elastic::detail

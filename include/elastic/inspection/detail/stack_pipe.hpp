@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/process/detail/process_handle.hpp>
+
+#include <memory>
+#include <string>
+
+namespace elastic::detail {
+
+/// The agent's ends of a pipe to which a Python worker writes its stacks (see `inspection_hook`).
+/// The worker opens it by its path and never waits: what the pipe has no room for is lost.
+class stack_pipe {
+ public:
+  ELASTIC_DECL stack_pipe();
+
+  /// The path for the worker; empty: there is none, for want of descriptors.
+  ELASTIC_DECL std::string path() const;
+
+  /// Has a process write its stacks: those that Python's faulthandler writes. Call it once at a
+  /// time.
+  /// Result: up to `limits::stack_text_bytes`. Empty: the process has not opened the pipe, or has
+  /// closed it, and gets no signal; or its main thread does not handle signals.
+  /// Cancellation: all types.
+  ELASTIC_DECL task<std::string> ask(std::shared_ptr<process_handle> process,
+                                     std::shared_ptr<time_source> time) const;
+
+ private:
+  ELASTIC_DECL bool read_all(std::string& text) const;
+
+  unique_fd ours_;
+  unique_fd theirs_;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/inspection/detail/impl/stack_pipe.ipp>
+#endif

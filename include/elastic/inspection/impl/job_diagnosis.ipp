@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/inspection/job_diagnosis.hpp>
+
+#include <elastic/agent/agent_services.hpp>
+#include <elastic/inspection/detail/diagnosis_extension.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace elastic {
+
+ELASTIC_DECL void add_diagnosis(agent_services& services, job_diagnosis terms) {
+  services.extension = [terms = std::move(terms), inner = std::move(services.extension)](
+                           agent_extension_context context) {
+    auto made = inner ? inner(context) : std::make_unique<agent_extension>();
+    return std::make_unique<detail::diagnosis_extension>(terms, std::move(context),
+                                                         std::move(made));
+  };
+}
+
+}  // namespace elastic

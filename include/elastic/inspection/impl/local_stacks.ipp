@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/inspection/local_stacks.hpp>
+
+#include <elastic/base/limits.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/inspection/detail/inspected_workers.hpp>
+#include <elastic/inspection/detail/inspection_answer.hpp>
+#include <elastic/net/host_name.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace elastic {
+
+ELASTIC_DECL task<std::string> local_stacks(std::vector<attempt_worker> workers) {
+  const auto time = std::make_shared<system_time>();
+  detail::inspected_workers inspected(nullptr, time, false);
+  task<std::vector<detail::worker_inspection>> inspecting =
+      inspected.inspect(std::move(workers), time->now() + limits::inspection_time);
+  const std::vector<detail::worker_inspection> found = co_await std::move(inspecting);
+  detail::node_answer answer;
+  answer.node = host_name();
+  answer.ranks = detail::ranks_of(found, time->now(), time->wall_now());
+  for (detail::inspected_rank& rank : answer.ranks) rank.evidence.node = answer.node;
+  co_return detail::stacks_text({detail::to_text(answer, true)}, {}, false);
+}
+
+}  // namespace elastic

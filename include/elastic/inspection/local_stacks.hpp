@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/agent_extension.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+
+#include <string>
+#include <vector>
+
+namespace elastic {
+
+/// Where workers on this host are, as far as the kernel knows, without an agent: for people.
+/// @param workers  processes of this user
+/// Errors: none. Cancellation: all types.
+ELASTIC_DECL task<std::string> local_stacks(std::vector<attempt_worker> workers);
+
+}  // namespace elastic
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/inspection/impl/local_stacks.ipp>
+#endif

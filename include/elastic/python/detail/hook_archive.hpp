@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
+#include <elastic/process/process_spec.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace elastic::detail {
+
+/// The beginning of each hook, in Python: functions that remove its traces before the script runs.
+inline constexpr char hook_prelude[] = R"python(
+import os
+import sys
+
+
+def restore_path(had_path):
+    """Takes away the entry of PYTHONPATH from which this was imported."""
+    entry, _, rest = os.environ.pop("PYTHONPATH").partition(":")
+    if had_path == "1":
+        os.environ["PYTHONPATH"] = rest
+    sys.path.remove(entry)
+    sys.path_importer_cache.pop(entry, None)
+    cache = getattr(sys.modules.get("zipimport"), "_zip_directory_cache", {})
+    cache.pop(entry, None)
+
+
+def run_hidden():
+    """What this module hid: the user's own sitecustomize, as the interpreter runs it."""
+    sys.modules.pop("sitecustomize", None)
+    sys.modules["site"].execsitecustomize()
+)python";
+
+/// The path by which other processes of the same user open a descriptor of this one.
+ELASTIC_DECL std::string path_of_own(int descriptor);
+
+/// Python code that a worker runs before its script, as its `sitecustomize`: an archive in memory
+/// of the agent, named by PYTHONPATH. Hooks chain: each removes its own entry and then runs the
+/// `sitecustomize` that it hid, which may be another hook or the user's own.
+class hook_archive {
+ public:
+  /// @param content  what follows the `hook_prelude`
+  ELASTIC_DECL explicit hook_archive(std::string_view content);
+
+  /// False if there was no memory or descriptor for it. `hooked` then changes nothing.
+  bool exists() const { return static_cast<bool>(memory_); }
+
+  /// The same process with the hook. The variable gets the value "HAD_PATH:VALUE", where HAD_PATH
+  /// is 1 if there was a PYTHONPATH, as `restore_path` needs it.
+  ELASTIC_DECL process_spec hooked(process_spec spec, const std::string& variable,
+                                   std::string_view value) const;
+
+ private:
+  unique_fd memory_;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/python/detail/impl/hook_archive.ipp>
+#endif

@@ -1,0 +1,229 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// What an agent learns of real Python workers without their help, and what it costs them: nothing.
+
+#include <elastic/inspection/detail/inspected_workers.hpp>
+
+#include <elastic/base/limits.hpp>
+#include <elastic/process/pidfd_launcher.hpp>
+#include <support/catch.hpp>
+#include <support/co_test.hpp>
+#include <support/raw_client.hpp>
+#include <support/run_program.hpp>
+#include <support/text.hpp>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace elastic {
+namespace {
+
+namespace inspection_test {
+
+using namespace std::chrono_literals;
+using detail::inspected_workers;
+using detail::worker_inspection;
+using test::has_text;
+
+const std::string script = ELASTIC_SOURCE_DIR "/tests/integration/python/attempt_worker.py";
+
+/// One worker of the given interpreter, started by inspected_workers.
+class stage {
+ public:
+  explicit stage(std::string python) : python_(std::move(python)) {}
+
+  task<void> start(std::string mode) { return start(std::move(mode), std::vector<std::string>()); }
+
+  task<void> start(std::string mode, std::vector<std::string> environment) {
+    const auto time = std::make_shared<system_time>();
+    auto launcher = std::make_shared<pidfd_launcher>(co_await asio::this_coro::executor);
+    workers_ = std::make_unique<inspected_workers>(launcher, time);
+    int ends[2];
+    REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+    out_ = detail::unique_fd(ends[0]);
+    const detail::unique_fd theirs(ends[1]);
+    process_spec spec;
+    spec.program = python_;
+    for (const std::string& word : {std::string("-u"), script, mode}) {
+      spec.arguments.push_back(word);
+    }
+    for (const char* const entry : {"LOCAL_RANK=0", "RANK=3"}) spec.environment.push_back(entry);
+    for (std::string& entry : environment) spec.environment.push_back(std::move(entry));
+    spec.stdout_fd = theirs.get();
+    workers_->begin_attempt();
+    process_ = co_await workers_->launch(spec);
+  }
+
+  /// Reads what it writes to stdout until that has the word.
+  std::string await_out(const std::string& word) {
+    char bytes[4096];
+    while (!has_text(said_, word)) {
+      const ssize_t size = ::read(out_.get(), bytes, sizeof bytes);
+      if (size <= 0) FAIL("it ended, having written: " << said_);
+      said_.append(bytes, static_cast<std::size_t>(size));
+    }
+    return said_;
+  }
+
+  task<worker_inspection> inspect(duration within = limits::inspection_time) {
+    attempt_worker worker;
+    worker.rank = 3;
+    worker.pid = process_->pid();
+    std::vector<attempt_worker> workers;
+    workers.push_back(worker);
+    system_time time;
+    task<std::vector<worker_inspection>> inspecting =
+        workers_->inspect(std::move(workers), time.now() + within);
+    const std::vector<worker_inspection> found = co_await std::move(inspecting);
+    CHECK(found.size() == 1);
+    co_return found.at(0);
+  }
+
+  task<exit_status> end(int number = SIGKILL) {
+    process_->signal(number);
+    return process_->wait();
+  }
+
+  child& process() { return *process_; }
+  std::string path(const std::string& name) const { return folder_ / name; }
+
+ private:
+  test::temporary_directory folder_;
+  std::string python_;
+  std::unique_ptr<inspected_workers> workers_;
+  std::unique_ptr<child> process_;
+  detail::unique_fd out_;
+  std::string said_;
+};
+
+CO_TEST("inspection: a Python of any age shows its stack while it sleeps", "[integration]") {
+  const std::string python = test::torch_python();
+  if (python.empty()) co_return;
+  stage job(python);
+  co_await job.start("sleep");
+  job.await_out("ready");
+  const worker_inspection found = co_await job.inspect();
+  CHECK(found.is_hooked);
+  CHECK_FALSE(found.is_silent);
+  CHECK(has_text(found.stacks, "in sleep_in_loader"));
+  CHECK(found.recorder.empty());
+  REQUIRE(found.facts);
+  CHECK(found.facts->threads.at(0).state == process_state::sleeping);
+  // Again: an inspection leaves nothing behind.
+  const worker_inspection again = co_await job.inspect();
+  CHECK(again.stacks == found.stacks);
+  co_await job.end();
+}
+
+CO_TEST("inspection: a loop that ends never shows its stack", "[integration]") {
+  const std::string python = test::torch_python();
+  if (python.empty()) co_return;
+  stage job(python);
+  co_await job.start("spin");
+  job.await_out("ready");
+  const worker_inspection found = co_await job.inspect();
+  CHECK(has_text(found.stacks, "in spin_forever"));
+  REQUIRE(found.facts);
+  CHECK(found.facts->threads.at(0).state == process_state::running);
+  co_await job.end();
+}
+
+CO_TEST("inspection: PyTorch 2.13 has its recorder opened by the hook", "[integration]") {
+  const std::string python = test::torch_213_python();
+  if (python.empty()) co_return;
+  stage job(python);
+  co_await job.start("torch");
+  job.await_out("ready");
+  const worker_inspection found = co_await job.inspect();
+  CHECK(has_text(found.stacks, "in sleep_with_torch"));
+  CHECK(has_text(found.recorder, "\"entries\""));
+  co_await job.end();
+}
+
+CO_TEST("inspection: a stopped worker is silent, and nothing waits for it", "[integration]") {
+  const std::string python = test::torch_213_python();
+  if (python.empty()) co_return;
+  stage job(python);
+  co_await job.start("torch");
+  job.await_out("ready");
+  job.process().signal(SIGSTOP);
+  const worker_inspection found = co_await job.inspect(200ms);
+  CHECK(found.is_silent);
+  CHECK(found.stacks.empty());
+  REQUIRE(found.facts);
+  CHECK(found.facts->threads.at(0).state == process_state::stopped);
+  co_await job.end();
+}
+
+CO_TEST("inspection: children of a worker have nothing of it", "[integration]") {
+  const std::string python = test::torch_python();
+  if (python.empty()) co_return;
+  stage job(python);
+  co_await job.start("children");
+  const std::string said = job.await_out("done");
+  CHECK(has_text(said, "fork []"));
+  CHECK(has_text(said, "exec [] []"));
+  const exit_status status = co_await job.process().wait();
+  CHECK(status.success());
+}
+
+CO_TEST("inspection: a worker that executes another program gets no signal", "[integration]") {
+  const std::string python = test::torch_python();
+  if (python.empty()) co_return;
+  stage job(python);
+  co_await job.start("exec");
+  job.await_out("ready");
+  const std::string name = fmt::format("/proc/{}/comm", job.process().pid());
+  CHECK(test::comes_true([&] { return test::file_text(name) == "sleep\n"; }));
+  const worker_inspection found = co_await job.inspect();
+  CHECK(found.stacks.empty());
+  CHECK_FALSE(found.is_silent);
+  REQUIRE(found.facts);
+  co_await job.end();
+}
+
+CO_TEST("inspection: a user's sitecustomize runs as before", "[integration]") {
+  const std::string python = test::torch_python();
+  if (python.empty()) co_return;
+  stage job(python);
+  std::filesystem::create_directory(job.path("own"));
+  std::ofstream(job.path("own/sitecustomize.py"))
+      << "import os, sys\nprint('own', os.environ['PYTHONPATH'] in sys.path, flush=True)\n";
+  std::vector<std::string> environment;
+  environment.push_back("PYTHONPATH=" + job.path("own"));
+  co_await job.start("sleep", std::move(environment));
+  CHECK(has_text(job.await_out("ready"), "own True"));
+  co_await job.end();
+}
+
+CO_TEST("inspection: a server that is none of PyTorch's costs a bounded time", "[integration]") {
+  const std::string python = test::torch_python();
+  if (python.empty()) co_return;
+  const std::string mode = GENERATE("endless", "never", "nonsense");
+  CAPTURE(mode);
+  stage job(python);
+  co_await job.start(mode);
+  job.await_out("ready");
+  const worker_inspection found = co_await job.inspect(400ms);
+  CHECK(found.recorder.empty());
+  CHECK(found.is_silent == (mode == "never"));
+  // Python itself still shows where it is.
+  CHECK(has_text(found.stacks, "in serve"));
+  co_await job.end();
+}
+
+}  // namespace inspection_test
+
+}  // namespace
+}  // namespace elastic

@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include <elastic/inspection/detail/inspection_answer.hpp>
+
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <support/catch.hpp>
+#include <support/text.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace elastic {
+namespace {
+
+namespace inspection_answer_test {
+
+using namespace std::chrono_literals;
+using detail::inspected_rank;
+using detail::node_answer;
+using test::has_text;
+
+inspected_rank rank_in(int rank, const std::string& function) {
+  inspected_rank made;
+  made.is_hooked = true;
+  made.system_call = 202;
+  made.evidence.rank = rank;
+  made.evidence.node = "node0";
+  made.evidence.state = process_state::sleeping;
+  made.evidence.wait_channel = "futex_do_wait";
+  if (!function.empty()) made.evidence.stack.push_back({"/home/me/train.py", 88, function});
+  return made;
+}
+
+node_answer answer_of(std::vector<inspected_rank> ranks) {
+  node_answer answer;
+  answer.node = "node0";
+  answer.ranks = std::move(ranks);
+  return answer;
+}
+
+TEST_CASE("inspection: an answer is read as it was written", "[inspection]") {
+  inspected_rank deep = rank_in(3, "step");
+  for (int i = 0; i < 60; ++i) {
+    deep.evidence.stack.push_back({std::string(180, 'd') + ".py", i, std::string(90, 'f')});
+  }
+  const node_answer answer = answer_of({deep, rank_in(4, "")});
+  const node_answer whole = detail::parse_node_answer(to_text(answer, true));
+  REQUIRE(whole.ranks.size() == 2);
+  CHECK(whole.node == "node0");
+  CHECK(whole.ranks[0].evidence == deep.evidence);
+  CHECK(whole.ranks[0].system_call == 202);
+  CHECK(whole.ranks[1].evidence == answer.ranks[1].evidence);
+  // A digest has room for the innermost frames alone.
+  const std::string digests = to_text(answer, false);
+  CHECK(digests.size() < 3 * limits::rank_digest_bytes);
+  const node_answer brief = detail::parse_node_answer(digests);
+  CHECK(brief.ranks.at(0).evidence.stack.at(0).function == "step");
+  CHECK(brief.ranks[0].evidence.stack.size() < deep.evidence.stack.size());
+}
+
+TEST_CASE("inspection: ranks that have no room are left out", "[inspection]") {
+  std::vector<inspected_rank> many(20'000, rank_in(1, "step"));
+  const std::string text = to_text(answer_of(std::move(many)), true);
+  CHECK(text.size() <= limits::inspection_answer_bytes);
+  CHECK(text.size() > limits::inspection_answer_bytes - 1000);
+  CHECK(detail::parse_node_answer(text).ranks.size() > 1000);
+}
+
+TEST_CASE("inspection: what is no answer is refused", "[inspection]") {
+  const std::string head = "{\"node\": \"n\", \"group_rank\": 0}\n";
+  const std::string text = to_text(answer_of({rank_in(0, "step")}), true);
+  const std::string line = text.substr(text.find('\n') + 1);
+  for (const std::string& bad :
+       {std::string("x"), std::string("{}"), head + "{}", head + "[1]",
+        std::string("{\"node\": \"n\", \"group_rank\": -1}"), head + line.substr(0, 40),
+        head + "{\"digest\": 1, \"system_call\": 1, \"is_hooked\": true}",
+        head + line.substr(0, line.find("\"stack\"")) + "\"stack\": [[1,2,3]]}",
+        head + line.substr(0, line.find("\"stack\"")) + "\"stack\": 7}"}) {
+    CAPTURE(bad);
+    CHECK_THROWS_AS(detail::parse_node_answer(bad), error);
+  }
+}
+
+TEST_CASE("inspection: ranks with the same stack are shown once", "[inspection]") {
+  const std::string one = to_text(answer_of({rank_in(0, "wait"), rank_in(1, "read")}), true);
+  const std::string other = to_text(answer_of({rank_in(2, "wait"), rank_in(3, "")}), true);
+  const std::string text = detail::stacks_text({one, other, std::nullopt}, {}, true);
+  CHECK(has_text(text, "ranks 0,2: sleeping in futex_do_wait, system call 202\n"
+                       "    /home/me/train.py:88 wait\n"));
+  CHECK(has_text(text, "rank 1 (node0, local rank 0): sleeping in futex_do_wait"));
+  CHECK(has_text(text, "rank 3 (node0, local rank 0): sleeping in futex_do_wait"));
+  CHECK(has_text(text, "the agent of node 2 did not answer"));
+  const std::string chosen = detail::stacks_text({one, "garbage"}, {1}, true);
+  CHECK(has_text(chosen, "train.py:88 read"));
+  CHECK_FALSE(has_text(chosen, "wait\n"));
+  CHECK(has_text(chosen, "the agent of node 1 did not answer"));
+}
+
+TEST_CASE("inspection: a stall is what the recorders, or else the processors say", "[inspection]") {
+  std::vector<inspected_rank> ranks{rank_in(0, "wait"), rank_in(1, "wait")};
+  CHECK(detail::look_of(ranks).is_idle);
+  CHECK_FALSE(detail::look_of(ranks).longest_wait);
+  ranks[0].evidence.recorder = recorder_state::answered;
+  CHECK(detail::look_of(ranks).longest_wait == duration::zero());
+  group_position group;
+  group.outstanding.emplace();
+  group.outstanding->age = 31s;
+  ranks[0].evidence.groups.push_back(group);
+  ranks[1].evidence.processor_share = 0.99;
+  CHECK(detail::look_of(ranks).longest_wait == 31s);
+  CHECK_FALSE(detail::look_of(ranks).is_idle);
+}
+
+TEST_CASE("inspection: two looks tell who computes", "[inspection]") {
+  const std::vector<inspected_rank> before{rank_in(0, "wait"), rank_in(1, "loop")};
+  std::vector<inspected_rank> after{rank_in(0, "wait"), rank_in(1, "other")};
+  for (inspected_rank& rank : after) rank.looked_at += 1s;
+  after[1].processor_ticks = 50;
+  detail::compare_looks(before, after);
+  CHECK(after[0].evidence.processor_share == 0.0);
+  CHECK_FALSE(after[0].evidence.stack_moved);
+  CHECK(after[1].evidence.processor_share > 0.1);
+  CHECK(after[1].evidence.stack_moved);
+}
+
+}  // namespace inspection_answer_test
+
+}  // namespace
+}  // namespace elastic
