@@ -3,21 +3,13 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/keep_result.hpp>
 #include <elastic/base/task.hpp>
 
 #include <optional>
 #include <utility>
 
 namespace elastic {
-
-namespace detail {
-
-template <class T>
-task<void> keep_result(task<T> work, std::optional<T>& result) {
-  result.emplace(co_await std::move(work));
-}
-
-}  // namespace detail
 
 /// Runs `work` to its end whatever is cancelled meanwhile, and leaves the caller's cancellation
 /// filter, state and `throw_if_cancelled` as they were.

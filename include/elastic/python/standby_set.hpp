@@ -6,7 +6,7 @@
 #include <elastic/python/detail/standby_plan.hpp>
 #include <elastic/python/detail/standby_process.hpp>
 #include <elastic/agent/worker_starts.hpp>
-#include <elastic/python/warm_standby.hpp>
+#include <elastic/python/standby_terms.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/log.hpp>

@@ -3,31 +3,9 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
-#include <elastic/base/time.hpp>
-
-#include <chrono>
-#include <memory>
-#include <string>
-#include <vector>
+#include <elastic/python/standby_terms.hpp>
 
 namespace elastic {
-
-/// How an agent keeps a standby for each worker, which spares a restart the imports: a Python
-/// interpreter that was started with the worker's command line, has imported already and waits. It
-/// becomes the worker of the next attempt, and the interpreter then runs the script.
-struct warm_standby {
-  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
-  warm_standby() = default;
-
-  /// The modules that it imports, such as "torch"; at most `limits::standby_modules`. Empty: those
-  /// that the script imports at its beginning, and what workers have imported of these later.
-  std::vector<std::string> modules;
-  /// How long after the start of the workers the first standby is made.
-  duration delay = std::chrono::seconds(10);
-};
-
-/// Checks the bounds of a warm_standby. Errors: `errc::invalid_argument`, saying what is allowed.
-ELASTIC_DECL void validate(const warm_standby& terms);
 
 struct agent_services;
 

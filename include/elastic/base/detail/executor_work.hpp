@@ -6,7 +6,7 @@
 // handler; these have one type for the whole library.
 
 #include <elastic/base/config.hpp>
-#include <elastic/base/scope.hpp>
+#include <elastic/base/detail/keep_result.hpp>
 #include <elastic/base/task.hpp>
 
 #include <concepts>
