@@ -209,6 +209,7 @@
 #include <elastic/python/detail/impl/standby_process.ipp>
 #include <elastic/python/detail/impl/stored_archive.ipp>
 #include <elastic/python/impl/standby_set.ipp>
+#include <elastic/python/impl/standby_terms.ipp>
 #include <elastic/python/impl/warm_standby.ipp>
 #include <elastic/rendezvous/detail/impl/fencing.ipp>
 #include <elastic/rendezvous/detail/impl/fixed_membership.ipp>

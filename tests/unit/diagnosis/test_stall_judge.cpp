@@ -137,6 +137,8 @@ TEST_CASE("why one rank holds up seven that wait", "[diagnosis]") {
   constexpr auto likely = stall_confidence::likely;
   const std::vector<case_of_one> cases{
       {"it sleeps", [](rank_evidence&) {}, stall_cause::behind, certain, "read_shard"},
+      {"it sleeps at a single look", [](rank_evidence& rank) { rank.processor_share.reset(); },
+       stall_cause::behind, likely, "read_shard"},
       {"it loops on one line", [](rank_evidence& rank) { rank.processor_share = 1.0; },
        stall_cause::behind, likely, "uses 100 % of a processor: it computes or loops"},
       {"it computes on one line, on a processor that it shares",

@@ -226,11 +226,15 @@ ELASTIC_DECL auto stall_judge::of_behind() const -> outcome {
   });
   const awaited_operation operation = graph_.awaited_from(ranks.front());
   const rank_group& group = *operation.group;
-  // One that computes may only be slow: a long computation stays on its line, as a loop does.
-  const bool is_computing = std::any_of(
-      ranks.begin(), ranks.end(), [&](std::size_t rank) { return computes(evidence_[rank]); });
+  // One that computes may only be slow: a long computation stays on its line, as a loop does. Of
+  // one that is asleep at a single look nobody knows.
+  const bool may_compute = std::any_of(ranks.begin(), ranks.end(), [&](std::size_t rank) {
+    const rank_evidence& evidence = evidence_[rank];
+    return computes(evidence) ||
+           (!evidence.processor_share && cause_of(evidence) == stall_cause::behind);
+  });
   const bool is_sure = group.is_complete && !group.has_unknown &&
-                       ranks.size() <= operation.waiting && !is_computing;
+                       ranks.size() <= operation.waiting && !may_compute;
   const stall_cause cause = cause_of(first(ranks));
   return verdict(cause, is_sure ? stall_confidence::certain : stall_confidence::likely, ranks,
                  fmt::format("{} {} not entered {}; {}", names(ranks), have(ranks),
