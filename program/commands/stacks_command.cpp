@@ -159,7 +159,7 @@ elastic::task<int> stacks_of_journals(stacks_query query,
     out("no worker of the job runs on this host as this user\n");
     co_return 1;
   }
-  out(co_await elastic::local_stacks(std::move(workers)));
+  out(co_await elastic::local_stacks(workers));
   co_return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include <elastic/agent/agent_extension.hpp>
 #include <elastic/base/config.hpp>
+#include <elastic/base/named.hpp>
 #include <elastic/base/task.hpp>
 
 #include <string>
@@ -12,9 +13,9 @@
 namespace elastic {
 
 /// Where workers on this host are, as far as the kernel knows, without an agent: for people.
-/// @param workers  processes of this user
+/// @param workers  processes of this user; they stay until the task is awaited
 /// Errors: none. Cancellation: all types.
-ELASTIC_DECL task<std::string> local_stacks(std::vector<attempt_worker> workers);
+ELASTIC_DECL task<std::string> local_stacks(named<std::vector<attempt_worker>> workers);
 
 }  // namespace elastic
 

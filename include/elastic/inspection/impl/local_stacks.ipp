@@ -15,11 +15,11 @@
 
 namespace elastic {
 
-ELASTIC_DECL task<std::string> local_stacks(std::vector<attempt_worker> workers) {
+ELASTIC_DECL task<std::string> local_stacks(named<std::vector<attempt_worker>> workers) {
   const auto time = std::make_shared<system_time>();
   detail::inspected_workers inspected(nullptr, time, false);
   task<std::vector<detail::worker_inspection>> inspecting =
-      inspected.inspect(std::move(workers), time->now() + limits::inspection_time);
+      inspected.inspect(*workers, time->now() + limits::inspection_time);
   const std::vector<detail::worker_inspection> found = co_await std::move(inspecting);
   detail::node_answer answer;
   answer.node = host_name();
