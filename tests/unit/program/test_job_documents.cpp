@@ -183,7 +183,7 @@ std::string moment_of(const journal_record& record) {
 }
 
 TEST_CASE("job documents: a journal's lines", "[program]") {
-  for (const std::string name : {"node0.journal", "node1.journal"}) {
+  for (const std::string name : {"node0.journal", "node1.journal", "stalled.journal"}) {
     std::string text;
     for (const std::string& line : lines_of(read_file(folder + name))) {
       text += to_json_line(elastic::parse_journal_line(line)) + "\n";
@@ -192,15 +192,32 @@ TEST_CASE("job documents: a journal's lines", "[program]") {
   }
 }
 
-TEST_CASE("job documents: the fixed journal has every kind of event", "[program]") {
+TEST_CASE("job documents: the fixed journals have every kind of event", "[program]") {
+  std::vector<journal_record> records = records_of("node0");
+  for (const journal_record& record : records_of("stalled")) records.push_back(record);
   for (const auto& [kind, name] : elastic::job_event_kinds) {
     INFO(name);
     const auto is_there = [kind = kind](const journal_record& record) {
       return record.event.kind == kind;
     };
-    const std::vector<journal_record> records = records_of("node0");
     CHECK(std::any_of(records.begin(), records.end(), is_there));
   }
+}
+
+TEST_CASE("job documents: a job that stands still, as JSON, as text and as metrics", "[program]") {
+  versions json;
+  versions text;
+  versions metrics;
+  job_view view;
+  for (const journal_record& record : records_of("stalled")) {
+    view.take(record);
+    const std::int64_t now_us = record.time_us + 1'500'000;
+    json.add(moment_of(record), elastic::job_json(view, now_us));
+    text.add(moment_of(record), elastic::job_text(view, now_us));
+    metrics.add(moment_of(record),
+                elastic::metrics_text(view, elastic::metrics_format::text, now_us));
+  }
+  check_golden("stalled.txt", json.text() + text.text() + metrics.text());
 }
 
 TEST_CASE("job documents: /api/v1/job as JSON and as text, and the probe of readiness",

@@ -108,7 +108,7 @@ TEST_CASE("command request: who may command", "[status]") {
 TEST_CASE("command request: stacks are read by the same users", "[status]") {
   http_request_head request = post("", "GET");
   request.path = "/api/v1/stacks";
-  CHECK(is_command_path(request.path));
+  CHECK(elastic::detail::is_command_path(request.path));
   CHECK(outcome_of(request, "", own_peer) == "stacks 60 by user 1000");
   CHECK(outcome_of(request, "", {1001, 1000, true}) ==
         "403 commands are taken of user 1000 and of root, not of user 1001\n");

@@ -30,7 +30,7 @@ inline std::string text_of(int asker, const round_inspection::request& request) 
 }
 
 /// The next word of a text, which is taken away with the blank behind it.
-inline std::string_view take_word(std::string_view& text) {
+inline std::string_view take_part(std::string_view& text) {
   const std::string_view word = text.substr(0, text.find(' '));
   text.remove_prefix(std::min(word.size() + 1, text.size()));
   return word;
@@ -76,14 +76,14 @@ ELASTIC_DECL task<void> round_inspection::answer_all() {
 ELASTIC_DECL task<void> round_inspection::answer_next(std::int64_t number) {
   const std::string text = co_await agents_->get(question_key(number));
   std::string_view rest = text;
-  if (number_in(take_word(rest)) == group_rank_) co_return;
-  const std::string_view name = take_word(rest);
+  if (number_in(take_part(rest)) == group_rank_) co_return;
+  const std::string_view name = take_part(rest);
   const auto known = std::find(inspection_questions.begin(), inspection_questions.end(), name);
   // A question of a later release gets no answer.
   if (known == inspection_questions.end()) co_return;
   request asked;
   asked.what = static_cast<question>(known - inspection_questions.begin());
-  asked.rank = number_in(take_word(rest));
+  asked.rank = number_in(take_part(rest));
   asked.reason = printable_line(rest.substr(0, limits::verdict_sentence_bytes));
   std::string answer = co_await inspect_(std::move(asked));
   co_await agents_->set(answer_key(number, group_rank_), std::move(answer));
