@@ -37,14 +37,14 @@ TEST_CASE("survive: the state of a training is kept and given, by both PyTorches
 }
 
 TEST_CASE("survive: survivors compute what undisturbed workers do, whatever happens to the others",
-          "[integration]") {
+          "[integration][serial]") {
   check_script(test::torch_python(), "survive_agent.py",
                {"3", "kill@3:2", "kill-late@6:0", "kill-init@3:0", "stop@9:1",
                 "raise-runtime@12:2", "kill-receive@6:2"});
 }
 
 TEST_CASE("survive: survivors of PyTorch 2.13 leave a collective whose peer is silent",
-          "[integration]") {
+          "[integration][serial]") {
   check_script(test::torch_213_python(), "survive_agent.py", {"3", "stop@4:1", "kill-send@2:0"});
 }
 

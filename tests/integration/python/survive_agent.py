@@ -108,7 +108,7 @@ class Agent:
             time.sleep(0.002)
         raise TimeoutError("no worker ended:\n" + self.text())
 
-    def judge(self, seconds=1.0):
+    def judge(self, seconds=5.0):
         """Nobody has died within this time after an exception: it is the worker's own failure."""
         for worker in list(self.workers):
             asked = [at for kind, epoch, at in worker.said
