@@ -57,7 +57,7 @@ ALL_LAYERS = {**LAYERS, **OPT_IN_LAYERS}
 SHARED = {
     "agent": ["line_template", "request_inbox"],
     "base": ["base64", "blocking", "descriptor_share", "executor_work", "joined_text",
-             "json_document", "json_fields", "json_object", "json_text", "mailbox",
+             "json_document", "json_fields", "json_object", "json_text", "mailbox", "stable_order",
              "mount_table", "named_factories", "nearest_name", "random", "record", "required",
              "ring", "unique_fd"],
     "contract": ["call_memfd", "macros", "visible_devices"],

@@ -4,6 +4,7 @@
 
 #include <elastic/diagnosis/recorder_dump.hpp>
 
+#include <elastic/base/detail/stable_order.hpp>
 #include <elastic/base/detail/json_text.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
@@ -115,7 +116,7 @@ class recorded_groups {
       }
       if (!position.name.empty()) groups.push_back(std::move(group));
     }
-    std::stable_sort(groups.begin(), groups.end(), [](const auto& left, const auto& right) {
+    sort_stably(groups, [](const auto& left, const auto& right) {
       return left.last_entry > right.last_entry;
     });
     std::vector<group_position> positions;

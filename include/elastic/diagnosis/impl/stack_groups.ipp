@@ -4,6 +4,7 @@
 
 #include <elastic/diagnosis/stack_groups.hpp>
 
+#include <elastic/base/detail/stable_order.hpp>
 #include <elastic/base/printable_text.hpp>
 #include <elastic/diagnosis/user_frame.hpp>
 
@@ -31,7 +32,7 @@ inline bool has_lower_frames(const rank_stack& left, const rank_stack& right) {
 }  // namespace detail
 
 ELASTIC_DECL std::vector<stack_group> merge_stacks(std::vector<rank_stack> stacks) {
-  std::stable_sort(stacks.begin(), stacks.end(), detail::has_lower_frames);
+  detail::sort_stably(stacks, detail::has_lower_frames);
   std::vector<std::pair<std::vector<int>, std::vector<stack_frame>>> merged;
   for (rank_stack& each : stacks) {
     if (merged.empty() || merged.back().second != each.frames) {

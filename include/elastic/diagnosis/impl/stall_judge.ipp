@@ -4,6 +4,7 @@
 
 #include <elastic/diagnosis/stall_judge.hpp>
 
+#include <elastic/base/detail/stable_order.hpp>
 #include <elastic/base/detail/json_text.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/diagnosis/detail/stall_text.hpp>
@@ -131,7 +132,7 @@ ELASTIC_DECL auto stall_judge::mismatch_of(difference sought) const -> outcome {
   for (const rank_group& group : graph_.groups()) {
     if (group.waiting > 1) groups.push_back(&group);
   }
-  std::stable_sort(groups.begin(), groups.end(), [](const auto* left, const auto* right) {
+  sort_stably(groups, [](const auto* left, const auto* right) {
     return left->waiting > right->waiting;
   });
   for (const rank_group* const group : groups) {
@@ -167,7 +168,7 @@ ELASTIC_DECL auto stall_judge::mismatch_in(const rank_group& group, difference s
     if (parties.size() < 2) continue;
     std::vector<party> sorted;
     for (auto& [signature, each] : parties) sorted.push_back(std::move(each));
-    std::stable_sort(sorted.begin(), sorted.end(), [](const party& left, const party& right) {
+    sort_stably(sorted, [](const party& left, const party& right) {
       return left.ranks.size() < right.ranks.size();
     });
     const party& most = sorted.back();
@@ -221,7 +222,7 @@ ELASTIC_DECL auto stall_judge::of_behind() const -> outcome {
   });
   if (ranks.empty()) return {};
   // What explains most first: causes are sorted so. Slow ones come last.
-  std::stable_sort(ranks.begin(), ranks.end(), [&](std::size_t left, std::size_t right) {
+  sort_stably(ranks, [&](std::size_t left, std::size_t right) {
     return cause_of(evidence_[left]) < cause_of(evidence_[right]);
   });
   const awaited_operation operation = graph_.awaited_from(ranks.front());

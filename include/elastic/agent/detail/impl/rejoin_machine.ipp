@@ -4,6 +4,8 @@
 
 #include <elastic/agent/detail/rejoin_machine.hpp>
 
+#include <elastic/base/detail/stable_order.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
@@ -58,7 +60,7 @@ ELASTIC_DECL std::vector<int> keep_places(const std::vector<node_epoch>& nodes) 
   std::vector<std::size_t> order(nodes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   // Of two nodes that name the same rank, the one of the newer epoch has it.
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t left, std::size_t right) {
+  sort_stably(order, [&](std::size_t left, std::size_t right) {
     const node_epoch& one = nodes[left];
     const node_epoch& other = nodes[right];
     return std::tie(other.term, other.round, one.place) <

@@ -64,9 +64,12 @@ ELASTIC_DECL round_inspection::round_inspection(const rendezvous_round& round,
 
 ELASTIC_DECL task<void> round_inspection::answer_all() {
   // Of a node alone nobody else asks.
-  const bool is_asked = agents_ && nodes_ > 1;
+  if (!agents_ || nodes_ <= 1) {
+    co_await time_->sleep_until(time_point::max());
+    co_return;
+  }
   try {
-    for (std::int64_t number = 1; is_asked; ++number) co_await answer_next(number);
+    for (std::int64_t number = 1;; ++number) co_await answer_next(number);
   } catch (const error& failure) {
     log_.debug("this node answers no more inspections in this round: {}", failure.what());
   }
