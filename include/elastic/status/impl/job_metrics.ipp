@@ -169,12 +169,11 @@ inline void write_suspicions(metrics_writer& to, const job_view& view) {
   }
 }
 
-/// Once a stall was found: a job that is not diagnosed has no such metric.
+/// A sample only once a stall was found: 0 would say that a job which nobody diagnoses is well.
 inline void write_stall(metrics_writer& to, const job_view& view) {
-  const std::optional<viewed_stall>& stall = view.stall();
-  if (!stall) return;
   to.family("elastic_stalled_ranks", "gauge", "Ranks for which the others wait.");
-  to.sample(stall->is_there ? static_cast<double>(stall->ranks) : 0);
+  const std::optional<viewed_stall>& stall = view.stall();
+  if (stall) to.sample(stall->is_there ? static_cast<double>(stall->ranks) : 0);
 }
 
 inline void write_workers(metrics_writer& to, const job_view& view) {
