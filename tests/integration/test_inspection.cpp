@@ -4,6 +4,7 @@
 // What an agent learns of real Python workers without their help, and what it costs them: nothing.
 
 #include <elastic/inspection/detail/inspected_workers.hpp>
+#include <elastic/inspection/detail/process_facts.hpp>
 
 #include <elastic/base/limits.hpp>
 #include <elastic/process/pidfd_launcher.hpp>
@@ -76,6 +77,15 @@ class stage {
     return said_;
   }
 
+  /// Waits until its main thread is in the state. A signal takes effect later than it is sent.
+  void await_state(process_state state) {
+    const pid_t pid = process_->pid();
+    CHECK(test::comes_true([&] {
+      const auto facts = detail::read_process_facts(pid, 1);
+      return facts && facts->threads.at(0).state == state;
+    }));
+  }
+
   task<worker_inspection> inspect(duration within = limits::inspection_time) {
     attempt_worker worker;
     worker.rank = 3;
@@ -113,13 +123,14 @@ CO_TEST("inspection: a Python of any age shows its stack while it sleeps", "[int
   stage job(python);
   co_await job.start("sleep");
   job.await_out("ready");
+  job.await_state(process_state::sleeping);
   const worker_inspection found = co_await job.inspect();
   CHECK(found.is_hooked);
   CHECK_FALSE(found.is_silent);
   CHECK(has_text(found.stacks, "in sleep_in_loader"));
   CHECK(found.recorder.empty());
   REQUIRE(found.facts);
-  CHECK(found.facts->threads.at(0).state == process_state::sleeping);
+  CHECK(found.facts->threads.size() == 1);
   // Again: an inspection leaves nothing behind.
   const worker_inspection again = co_await job.inspect();
   CHECK(again.stacks == found.stacks);
@@ -159,6 +170,7 @@ CO_TEST("inspection: a stopped worker is silent, and nothing waits for it", "[in
   co_await job.start("torch");
   job.await_out("ready");
   job.process().signal(SIGSTOP);
+  job.await_state(process_state::stopped);
   const worker_inspection found = co_await job.inspect(200ms);
   CHECK(found.is_silent);
   CHECK(found.stacks.empty());
@@ -216,7 +228,7 @@ CO_TEST("inspection: a server that is none of PyTorch's costs a bounded time", "
   stage job(python);
   co_await job.start(mode);
   job.await_out("ready");
-  const worker_inspection found = co_await job.inspect(400ms);
+  const worker_inspection found = co_await job.inspect();
   CHECK(found.recorder.empty());
   CHECK(found.is_silent == (mode == "never"));
   // Python itself still shows where it is.
