@@ -64,8 +64,8 @@ SHARED = {
     "health": ["control_message", "line_intake", "worker_channels",
                "worker_channels_options", "worker_liveness"],
     "launch": ["function_preparer", "node_journal"],
-    "net": ["byte_stream", "http_connection", "message_frame", "secure_session", "socket_hook",
-            "stream_listener", "tcp_message_channel", "tcp_stream", "tls_stream"],
+    "net": ["byte_stream", "http_connection", "message_channel", "message_frame", "secure_session",
+            "socket_hook", "stream_listener", "tcp_message_channel", "tcp_stream", "tls_stream"],
     "process": ["console_target", "console_writer", "core_file", "file_tail", "fork_launcher",
                 "memory_room", "oom_kills", "port_use", "process_handle", "process_tree",
                 "signal_number", "tree_usage"],
@@ -73,10 +73,11 @@ SHARED = {
     "rendezvous": ["failure_text", "fencing", "gather", "master_keys", "native/leader_registry",
                    "reachable_address", "round_machine", "round_state", "solo_rendezvous",
                    "worker_store_host"],
-    "store": ["store_keys"],
+    "store": ["key_value_engine", "store_extension", "store_keys", "store_meter"],
     "telemetry": ["record_writer"],
-    "torch": ["chosen_rendezvous", "dynamic_options", "life_sign", "pickle_format",
-              "torch_exit", "torch_state_codec"],
+    "torch": ["chosen_rendezvous", "dynamic_options", "dynamic_rendezvous",
+              "keyed_rendezvous_backend", "life_sign", "pickle_format", "store_rendezvous_backend",
+              "torch_dialect", "torch_exit", "torch_state", "torch_state_codec"],
 }
 
 # A header with this line is not in its module's umbrella; a program includes it by name.

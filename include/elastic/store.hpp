@@ -3,13 +3,10 @@
 #pragma once
 
 #include <elastic/store/key_list.hpp>
-#include <elastic/store/key_value_engine.hpp>
 #include <elastic/store/key_value_list.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/prefix_store.hpp>
 #include <elastic/store/store.hpp>
-#include <elastic/store/store_extension.hpp>
-#include <elastic/store/store_meter.hpp>
 #include <elastic/store/tcp_store.hpp>
 #include <elastic/store/tcp_store_bounds.hpp>
 #include <elastic/store/tcp_store_generation.hpp>

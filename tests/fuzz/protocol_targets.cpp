@@ -11,15 +11,15 @@
 #include <elastic/net/detail/message_frame.hpp>
 #include <elastic/net/detail/secure_session.hpp>
 #include <elastic/net/job_secret.hpp>
+#include <elastic/rendezvous/native/detail/candidate_message.hpp>
+#include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
+#include <elastic/rendezvous/native/rendezvous_message.hpp>
 #include <elastic/status/detail/command_request.hpp>
 #include <elastic/status/detail/http_request_parser.hpp>
 #include <elastic/status/detail/node_report.hpp>
 #include <elastic/status/viewed_job.hpp>
-#include <elastic/rendezvous/native/detail/candidate_message.hpp>
-#include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
-#include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/store/detail/key_value_engine.hpp>
 #include <elastic/store/detail/tcp_store_session.hpp>
-#include <elastic/store/key_value_engine.hpp>
 #include <elastic/torch/detail/torch_state_codec.hpp>
 
 #include <chrono>
@@ -36,6 +36,10 @@
 
 namespace elastic::fuzz {
 namespace {
+
+using detail::key_value_engine;
+using detail::torch_dialect;
+using detail::torch_state;
 
 // ---- the store ----------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@
 #include <elastic/etcd/etcd_keys.hpp>
 #include <elastic/etcd/etcd_v2_keys.hpp>
 #include <elastic/store/versioned_store.hpp>
-#include <elastic/torch/keyed_rendezvous_backend.hpp>
+#include <elastic/torch/detail/keyed_rendezvous_backend.hpp>
 #include <support/catch.hpp>
 #include <support/certificates.hpp>
 #include <support/co_test.hpp>
@@ -72,12 +72,12 @@ CO_TEST("etcd store: refuses what is too large or no number", "[integration][etc
 
 // ---- the state of a rendezvous ------------------------------------------------------------------
 
-std::shared_ptr<elastic::rendezvous_backend> v2_backend_at(const etcd_server& server) {
+std::shared_ptr<elastic::detail::rendezvous_backend> v2_backend_at(const etcd_server& server) {
   auto client = std::make_shared<elastic::etcd_client>(options_for(server));
-  return std::make_shared<elastic::keyed_rendezvous_backend>(
+  return std::make_shared<elastic::detail::keyed_rendezvous_backend>(
       std::make_shared<elastic::etcd_v2_keys>(std::move(client), "/torch/elastic/rendezvous",
                                               elastic::etcd_v2_form::plain),
-      "j", elastic::torch_dialect::torch_1_13);
+      "j", elastic::detail::torch_dialect::torch_1_13);
 }
 
 CO_TEST("rendezvous backend in etcd by v2: does what the others do", "[integration][etcd]") {

@@ -36,6 +36,8 @@
 namespace elastic {
 namespace {
 
+using detail::key_value_engine;
+
 using namespace std::chrono_literals;
 using test::background_store;
 using test::comes_true;

@@ -14,8 +14,8 @@
 
 namespace {
 
-using elastic::torch_dialect;
-using elastic::torch_state;
+using elastic::detail::torch_dialect;
+using elastic::detail::torch_state;
 using elastic::test::file_text;
 using elastic::test::state_of;
 using elastic::test::time_of;

@@ -5,7 +5,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/task.hpp>
-#include <elastic/net/message_channel.hpp>
+#include <elastic/net/detail/message_channel.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
 
 #include <deque>
@@ -16,7 +16,7 @@ namespace elastic::test {
 
 /// The end that a node has of a connection to the server of a rendezvous, which a test plays: it
 /// says what `send` does with a message of the node's, and answers.
-class scripted_channel : public message_channel {
+class scripted_channel : public detail::message_channel {
  public:
   explicit scripted_channel(asio::any_io_executor executor) : changed_(std::move(executor)) {}
 

@@ -4,8 +4,8 @@
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/net/detail/message_channel.hpp>
 #include <elastic/net/detail/message_frame.hpp>
-#include <elastic/net/message_channel.hpp>
 
 #include <memory>
 #include <string>
@@ -17,7 +17,7 @@ namespace elastic::test {
 /// (`to_server`), the messages that have arrived (`inbox`, `arrived`), whether it is open
 /// (`is_open`, `client_closed`, `close_client`), and `deliver_later`.
 template <class Pipe>
-class simulated_channel final : public message_channel {
+class simulated_channel final : public detail::message_channel {
  public:
   explicit simulated_channel(std::shared_ptr<Pipe> over) : pipe_(std::move(over)) {}
   ~simulated_channel() override { close(); }

@@ -8,11 +8,11 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/net/detail/message_channel.hpp>
 #include <elastic/net/detail/message_frame.hpp>
-#include <elastic/net/message_channel.hpp>
-#include <elastic/store/key_value_engine.hpp>
+#include <elastic/store/detail/key_value_engine.hpp>
+#include <elastic/store/detail/store_extension.hpp>
 #include <elastic/store/memory_store.hpp>
-#include <elastic/store/store_extension.hpp>
 #include <support/simulated_channel.hpp>
 #include <support/manual_time.hpp>
 
@@ -43,7 +43,7 @@ class simulated_mesh {
   // ---- servers --------------------------------------------------------------------------------
 
   /// From now on the node serves at a place; one that did so before goes on with whom it has.
-  void serve(int place, int node, std::shared_ptr<store_extension> extension) {
+  void serve(int place, int node, std::shared_ptr<detail::store_extension> extension) {
     auto made = std::make_shared<server>();
     made->node = node;
     made->extension = std::move(extension);
@@ -158,7 +158,7 @@ class simulated_mesh {
     stop(node);
   }
 
-  std::shared_ptr<message_connector> connector_of(int node, int place) {
+  std::shared_ptr<detail::message_connector> connector_of(int node, int place) {
     return std::make_shared<connector>(*this, node, place);
   }
   std::shared_ptr<store> store_of(int node, int place) {
@@ -168,8 +168,8 @@ class simulated_mesh {
  private:
   struct server {
     int node = -1;
-    std::shared_ptr<store_extension> extension;
-    std::shared_ptr<key_value_engine> engine = std::make_shared<key_value_engine>();
+    std::shared_ptr<detail::store_extension> extension;
+    std::shared_ptr<detail::key_value_engine> engine = std::make_shared<detail::key_value_engine>();
     asio::cancellation_signal cancel;
   };
 
@@ -177,7 +177,7 @@ class simulated_mesh {
     pipe(simulated_mesh& of, int from, std::shared_ptr<server> to)
         : net(of), node(from), at(std::move(to)), arrived(of.time_.context().get_executor()) {}
 
-    struct server_end final : store_extension::client {
+    struct server_end final : detail::store_extension::client {
       explicit server_end(pipe& of) : pipe_(of) {}
       void send(std::string_view bytes) override {
         pipe_.to_client.emplace_back(bytes);
@@ -268,7 +268,7 @@ class simulated_mesh {
     std::deque<std::string> inbox;
     bool is_open = true;
     server_end end{*this};
-    std::unique_ptr<store_extension::conversation> conversation;
+    std::unique_ptr<detail::store_extension::conversation> conversation;
     bool hangs_up = false;
     bool client_closed = false;
     const std::string server_address = "127.0.0.1";
@@ -279,11 +279,11 @@ class simulated_mesh {
 
   using channel = simulated_channel<pipe>;
 
-  class connector final : public message_connector {
+  class connector final : public detail::message_connector {
    public:
     connector(simulated_mesh& of, int node, int place) : net_(of), node_(node), place_(place) {}
     std::string name() const override { return "place " + std::to_string(place_); }
-    task<std::shared_ptr<message_channel>> connect() override {
+    task<std::shared_ptr<detail::message_channel>> connect() override {
       const auto to = co_await net_.pass(node_, place_);
       if (!to) throw error(errc::connection_failed, "nobody serves there");
       auto made = std::make_shared<pipe>(net_, node_, to);

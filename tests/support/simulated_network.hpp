@@ -7,8 +7,8 @@
 #include <elastic/base/race.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/net/detail/message_channel.hpp>
 #include <elastic/net/detail/message_frame.hpp>
-#include <elastic/net/message_channel.hpp>
 #include <elastic/process/detail/syscalls.hpp>
 #include <elastic/rendezvous/native/rendezvous_service.hpp>
 #include <elastic/store/memory_store.hpp>
@@ -131,7 +131,7 @@ class simulated_network {
   bool is_cut_off(int node) const { return parted_.count(node) + dead_.count(node) != 0; }
 
   /// The way of one node to the server.
-  std::shared_ptr<message_connector> connector_of(int node) {
+  std::shared_ptr<detail::message_connector> connector_of(int node) {
     return std::make_shared<connector>(*this, node);
   }
 
@@ -149,7 +149,7 @@ class simulated_network {
           ended(std::move(executor)) {}
     std::shared_ptr<host_clock> clock;
     std::string address;
-    std::shared_ptr<key_value_engine> engine = std::make_shared<key_value_engine>();
+    std::shared_ptr<detail::key_value_engine> engine = std::make_shared<detail::key_value_engine>();
     std::shared_ptr<rendezvous_service> service;
     event_flag ended;
     asio::cancellation_signal cancel;
@@ -172,7 +172,7 @@ class simulated_network {
     bool is_open = true;
 
     // ---- the server's end -----------------------------------------------------------------
-    struct server_end final : store_extension::client {
+    struct server_end final : detail::store_extension::client {
       explicit server_end(pipe& of) : pipe_(of) {}
       void send(std::string_view bytes) override {
         pipe_.to_client.emplace_back(bytes);
@@ -189,7 +189,7 @@ class simulated_network {
       pipe& pipe_;
     };
     server_end server{*this};
-    std::unique_ptr<store_extension::conversation> conversation;
+    std::unique_ptr<detail::store_extension::conversation> conversation;
     bool hangs_up = false;
     bool client_closed = false;
     bool has_died = false;
@@ -276,11 +276,11 @@ class simulated_network {
 
   using channel = simulated_channel<pipe>;
 
-  class connector final : public message_connector {
+  class connector final : public detail::message_connector {
    public:
     connector(simulated_network& of, int node) : net_(of), node_(node) {}
     std::string name() const override { return "the server"; }
-    task<std::shared_ptr<message_channel>> connect() override {
+    task<std::shared_ptr<detail::message_channel>> connect() override {
       co_await net_.pass(node_);
       if (!net_.life_) throw error(errc::connection_failed, "Connection refused");
       auto made = std::make_shared<pipe>(net_, node_);

@@ -13,9 +13,9 @@
 #include <elastic/store/detail/store_keys.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/store.hpp>
+#include <elastic/torch/detail/rendezvous_backend.hpp>
+#include <elastic/torch/detail/store_rendezvous_backend.hpp>
 #include <elastic/torch/detail/torch_state_codec.hpp>
-#include <elastic/torch/rendezvous_backend.hpp>
-#include <elastic/torch/store_rendezvous_backend.hpp>
 #include <support/manual_time.hpp>
 
 #include <algorithm>
@@ -49,11 +49,11 @@ class simulated_place {
   };
 
   /// Told of every state that takes the place of another, and by which node.
-  using observer =
-      std::function<void(int node, const torch_state& before, const torch_state& after)>;
+  using observer = std::function<void(int node, const detail::torch_state& before,
+                                      const detail::torch_state& after)>;
 
   simulated_place(manual_time& time, elastic::detail::random_source& random, manner how,
-                  torch_dialect dialect, duration lease, observer on_change)
+                  detail::torch_dialect dialect, duration lease, observer on_change)
       : time_(time),
         random_(random),
         manner_(how),
@@ -92,17 +92,18 @@ class simulated_place {
   }
 
   /// What is kept now.
-  const torch_state& state() const { return last_; }
+  const detail::torch_state& state() const { return last_; }
 
   // ---- for the nodes --------------------------------------------------------------------------
 
   std::shared_ptr<store> store_of(int node) { return std::make_shared<far_store>(*this, node); }
 
-  std::shared_ptr<rendezvous_backend> backend_of(int node, std::shared_ptr<time_source> clock) {
+  std::shared_ptr<detail::rendezvous_backend> backend_of(int node,
+                                                         std::shared_ptr<time_source> clock) {
     if (manner_ != manner::store) return std::make_shared<far_backend>(*this, node);
     auto where = std::make_shared<far_store>(*this, node);
-    return std::make_shared<store_rendezvous_backend>(std::move(where), "job", dialect_,
-                                                      std::move(clock));
+    return std::make_shared<detail::store_rendezvous_backend>(std::move(where), "job", dialect_,
+                                                              std::move(clock));
   }
 
  private:
@@ -171,15 +172,15 @@ class simulated_place {
 
   // ---- what is kept ---------------------------------------------------------------------------
 
-  void changed(int node, const torch_state& after) {
-    const torch_state before = std::exchange(last_, after);
+  void changed(int node, const detail::torch_state& after) {
+    const detail::torch_state before = std::exchange(last_, after);
     on_change_(node, before, after);
     for (const auto& watch : watches_) watch->set();
   }
 
-  std::optional<stored_state> kept() const {
+  std::optional<detail::stored_state> kept() const {
     if (version_ == 0) return std::nullopt;
-    stored_state found{last_, std::to_string(version_), std::nullopt};
+    detail::stored_state found{last_, std::to_string(version_), std::nullopt};
     if (manner_ == manner::leased) {
       found.living.emplace();
       for (const auto& [node, until] : leases_) {
@@ -189,18 +190,19 @@ class simulated_place {
     return found;
   }
 
-  class far_backend final : public rendezvous_backend {
+  class far_backend final : public detail::rendezvous_backend {
    public:
     far_backend(simulated_place& at, int node) : at_(at), node_(node) {}
 
-    task<std::optional<stored_state>> get() override {
-      return at_.ask<std::optional<stored_state>>(node_, [at = &at_] { return at->kept(); });
+    task<std::optional<detail::stored_state>> get() override {
+      return at_.ask<std::optional<detail::stored_state>>(node_,
+                                                          [at = &at_] { return at->kept(); });
     }
 
-    task<set_outcome> set(torch_state state, std::string token) override {
-      return at_.ask<set_outcome>(
+    task<detail::set_outcome> set(detail::torch_state state, std::string token) override {
+      return at_.ask<detail::set_outcome>(
           node_, [at = &at_, node = node_, state = std::move(state), token = std::move(token)] {
-            set_outcome outcome;
+            detail::set_outcome outcome;
             const std::string now = at->version_ == 0 ? "" : std::to_string(at->version_);
             outcome.was_set = token == now;
             if (outcome.was_set) {
@@ -290,7 +292,7 @@ class simulated_place {
                                           expected = std::move(expected),
                                           desired = std::move(desired)] {
         std::string text = at->engine_->compare_set(detail::store_wire_key(key), expected, desired);
-        if (key == torch_state_key("job")) at->note_text(node, text);
+        if (key == detail::torch_state_key("job")) at->note_text(node, text);
         return text;
       });
     }
@@ -339,7 +341,7 @@ class simulated_place {
   void note_text(int node, const std::string& text) {
     if (text == text_) return;
     text_ = text;
-    const std::optional<torch_state> state = elastic::detail::parse_stored_text(text);
+    const std::optional<detail::torch_state> state = elastic::detail::parse_stored_text(text);
     if (!state) return;
     changed(node, *state);
     lose_answer_at_times();
@@ -348,11 +350,11 @@ class simulated_place {
   manual_time& time_;
   elastic::detail::random_source& random_;
   const manner manner_;
-  const torch_dialect dialect_;
+  const detail::torch_dialect dialect_;
   const duration lease_;
   observer on_change_;
-  std::shared_ptr<key_value_engine> engine_ = std::make_shared<key_value_engine>();
-  torch_state last_;
+  std::shared_ptr<detail::key_value_engine> engine_ = std::make_shared<detail::key_value_engine>();
+  detail::torch_state last_;
   std::string text_;
   std::uint64_t version_ = 0;
   std::map<node_id, time_point> leases_;

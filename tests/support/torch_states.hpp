@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/torch/torch_state.hpp>
+#include <elastic/torch/detail/torch_state.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -13,7 +13,7 @@
 namespace elastic::test {
 
 /// "2024-03-05T06:07:08.123456", with or without "+00:00".
-inline torch_time time_of(const std::string& text) {
+inline detail::torch_time time_of(const std::string& text) {
   const auto number = [&](std::size_t at, std::size_t size) {
     return std::stoi(text.substr(at, size));
   };
@@ -28,8 +28,8 @@ inline node_id node_of(const nlohmann::json& parts) {
 }
 
 /// A state as tests/vectors and tests/integration/python show it.
-inline torch_state state_of(const nlohmann::json& view) {
-  torch_state state;
+inline detail::torch_state state_of(const nlohmann::json& view) {
+  detail::torch_state state;
   state.round = view.at("round");
   state.complete = view.at("complete");
   state.closed = view.at("closed");

@@ -27,7 +27,9 @@ class job_journal;
 class logs_specs;
 class output_tails;
 class report_exchange;
+namespace detail {
 class store_meter;
+}  // namespace detail
 
 /// Makes the agent_extension of one run of an agent, on the agent's strand.
 using agent_extension_factory =
@@ -66,7 +68,7 @@ struct agent_services {
   std::shared_ptr<report_exchange> reports = {};
   /// Counts what the stores of this node are used for; `make_agent` gives it to the rendezvous.
   /// Default: nobody counts.
-  std::shared_ptr<store_meter> meter = {};
+  std::shared_ptr<detail::store_meter> meter = {};
   /// Receives the progress of workers, and each hung one before it is killed. Default: nobody.
   std::shared_ptr<worker_observer> observer = {};
   /// Where the output of workers goes. Default: what the launch_config names; else a

@@ -20,7 +20,9 @@
 namespace elastic {
 
 class report_exchange;
+namespace detail {
 class store_meter;
+}  // namespace detail
 
 /// What a rendezvous handler is made from: what the user asked for, and the services it may use.
 struct rendezvous_parameters {
@@ -72,7 +74,7 @@ struct rendezvous_parameters {
   std::shared_ptr<report_exchange> reports = {};
 
   /// Counts what the stores that this node serves are asked for; null: nobody does.
-  std::shared_ptr<store_meter> meter = {};
+  std::shared_ptr<detail::store_meter> meter = {};
 
   std::shared_ptr<time_source> time = std::make_shared<system_time>();
   logger log;

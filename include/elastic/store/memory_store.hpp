@@ -5,8 +5,8 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/detail/required.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/store/detail/key_value_engine.hpp>
 #include <elastic/store/key_list.hpp>
-#include <elastic/store/key_value_engine.hpp>
 #include <elastic/store/key_value_list.hpp>
 #include <elastic/store/store.hpp>
 
@@ -26,11 +26,11 @@ namespace elastic {
 class memory_store final : public store {
  public:
   /// A store with a table of its own.
-  memory_store() : memory_store(std::make_shared<key_value_engine>()) {}
+  memory_store() : memory_store(std::make_shared<detail::key_value_engine>()) {}
 
   /// A store on a table that others use as well.
   /// Errors: `errc::invalid_argument` if `engine` is null.
-  explicit memory_store(std::shared_ptr<key_value_engine> engine)
+  explicit memory_store(std::shared_ptr<detail::key_value_engine> engine)
       : engine_(detail::required(std::move(engine), "memory_store: the table")) {}
 
   ELASTIC_DECL task<void> set(std::string key, std::string value) override;
@@ -54,7 +54,7 @@ class memory_store final : public store {
   // The views must outlive the call: the engine reads them only before the first suspension.
   ELASTIC_DECL task<void> wait_for(std::vector<std::string_view> keys);
 
-  std::shared_ptr<key_value_engine> engine_;
+  std::shared_ptr<detail::key_value_engine> engine_;
 };
 
 }  // namespace elastic

@@ -13,10 +13,10 @@
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/job_secret.hpp>
 #include <elastic/store/detail/client_count.hpp>
+#include <elastic/store/detail/key_value_engine.hpp>
+#include <elastic/store/detail/store_extension.hpp>
 #include <elastic/store/detail/tcp_store_budget.hpp>
 #include <elastic/store/detail/tcp_store_connection.hpp>
-#include <elastic/store/key_value_engine.hpp>
-#include <elastic/store/store_extension.hpp>
 #include <elastic/store/tcp_store_bounds.hpp>
 #include <elastic/store/tcp_store_generation.hpp>
 
@@ -38,7 +38,9 @@
 
 namespace elastic {
 
+namespace detail {
 class store_meter;
+}  // namespace detail
 
 namespace detail {
 class ring;
@@ -65,11 +67,11 @@ struct tcp_store_server_options {
   bool waits_for_filter = false;
   logger log;
   /// The table to serve, which others may share; empty: one of its own.
-  std::shared_ptr<key_value_engine> engine;
+  std::shared_ptr<detail::key_value_engine> engine;
   /// Counts what clients ask for; null: nobody does.
-  std::shared_ptr<store_meter> meter;
+  std::shared_ptr<detail::store_meter> meter;
   /// A further protocol on the same port; empty: none.
-  std::shared_ptr<store_extension> extension;
+  std::shared_ptr<detail::store_extension> extension;
   /// Empty: the clocks of the machine.
   std::shared_ptr<time_source> time;
 };
@@ -110,7 +112,7 @@ class tcp_store_server {
   ELASTIC_DECL elastic::endpoint endpoint() const;
 
   /// The table that it serves.
-  ELASTIC_DECL std::shared_ptr<key_value_engine> engine() const;
+  ELASTIC_DECL std::shared_ptr<detail::key_value_engine> engine() const;
 
   /// How many clients are connected.
   ELASTIC_DECL std::size_t connections() const;

@@ -67,7 +67,7 @@ class town {
     const auto engines = stores;
     options.store_of = [engines](const std::string& version) {
       auto& engine = (*engines)[version];
-      if (!engine) engine = std::make_shared<elastic::key_value_engine>();
+      if (!engine) engine = std::make_shared<elastic::detail::key_value_engine>();
       return std::make_shared<elastic::memory_store>(engine);
     };
     new_node.meeting = std::make_shared<legacy_rendezvous>(std::move(options));
@@ -104,9 +104,10 @@ class town {
 
   manual_time& time;
   std::shared_ptr<leased_table> table;
-  std::shared_ptr<std::map<std::string, std::shared_ptr<elastic::key_value_engine>>> stores =
-      std::make_shared<std::map<std::string, std::shared_ptr<elastic::key_value_engine>>>();
-  elastic::torch_dialect dialect = elastic::torch_dialect::torch_1_13;
+  std::shared_ptr<std::map<std::string, std::shared_ptr<elastic::detail::key_value_engine>>>
+      stores = std::make_shared<
+          std::map<std::string, std::shared_ptr<elastic::detail::key_value_engine>>>();
+  elastic::detail::torch_dialect dialect = elastic::detail::torch_dialect::torch_1_13;
   elastic::rendezvous_parameters parameters;
   std::shared_ptr<elastic::test::log_recorder> log =
       std::make_shared<elastic::test::log_recorder>();
@@ -487,7 +488,7 @@ TIME_TEST("legacy rendezvous: a state that cannot be understood is told and left
 TIME_TEST("legacy rendezvous: agents of PyTorch 2.6 agree first where the workers meet",
           "[rendezvous]") {
   town place(time);
-  place.dialect = elastic::torch_dialect::torch_2_6;
+  place.dialect = elastic::detail::torch_dialect::torch_2_6;
   const node first_node = place.make();
   const node second_node = place.make();
   const auto first = start(time, first_node->next_round());

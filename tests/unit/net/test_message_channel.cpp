@@ -16,10 +16,10 @@
 namespace message_channel_tests {
 
 using elastic::errc;
-using elastic::message_channel;
 using elastic::task;
 using elastic::detail::append_frame;
 using elastic::detail::frame_reader;
+using elastic::detail::message_channel;
 
 TEST_CASE("frames: messages come out as they went in, in whatever pieces", "[net]") {
   std::string stream;

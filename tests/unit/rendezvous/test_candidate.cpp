@@ -48,7 +48,7 @@ constexpr const char* list = "a:1,b:1,c:1";
 /// A node of the job that says what it is told to say.
 class scripted_node {
  public:
-  scripted_node(manual_time& time, std::shared_ptr<elastic::message_channel> channel)
+  scripted_node(manual_time& time, std::shared_ptr<elastic::detail::message_channel> channel)
       : time_(time), channel_(std::move(channel)) {}
   ~scripted_node() { channel_->close(); }
   scripted_node(const scripted_node&) = delete;
@@ -76,11 +76,11 @@ class scripted_node {
 
  private:
   manual_time& time_;
-  std::shared_ptr<elastic::message_channel> channel_;
+  std::shared_ptr<elastic::detail::message_channel> channel_;
 };
 
 /// A server that takes connections, and never says anything.
-class mute_server final : public elastic::store_extension {
+class mute_server final : public elastic::detail::store_extension {
  public:
   std::string_view greeting() const override { return elastic::rendezvous_service::first_words; }
   task<void> run() override { co_return; }
@@ -95,7 +95,7 @@ class mute_server final : public elastic::store_extension {
 };
 
 /// A connection that ends as soon as a candidate hangs up, as one of a real server does.
-class sudden_client final : public elastic::store_extension::client {
+class sudden_client final : public elastic::detail::store_extension::client {
  public:
   void begin_at(candidate& server) { conversation_ = server.begin(*this); }
   void claim(int index, std::uint64_t node) {
@@ -126,7 +126,7 @@ class sudden_client final : public elastic::store_extension::client {
   asio::ip::tcp::endpoint there() const override { return {}; }
 
  private:
-  std::unique_ptr<elastic::store_extension::conversation> conversation_;
+  std::unique_ptr<elastic::detail::store_extension::conversation> conversation_;
 };
 
 task<void> keep_alive(manual_time& time, scripted_node& node) {
@@ -152,8 +152,8 @@ class stage {
     return {&time_, [](elastic::time_source*) {}};
   }
 
-  std::vector<std::shared_ptr<elastic::message_connector>> connectors(int machine) {
-    std::vector<std::shared_ptr<elastic::message_connector>> result;
+  std::vector<std::shared_ptr<elastic::detail::message_connector>> connectors(int machine) {
+    std::vector<std::shared_ptr<elastic::detail::message_connector>> result;
     for (int place = 0; place < 3; ++place) result.push_back(net_.connector_of(machine, place));
     return result;
   }

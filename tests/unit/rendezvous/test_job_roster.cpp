@@ -249,7 +249,7 @@ class noting_exchange final : public elastic::report_exchange {
   std::vector<job_roster> rosters;
 };
 
-class caller final : public elastic::store_extension::client {
+class caller final : public elastic::detail::store_extension::client {
  public:
   explicit caller(elastic::rendezvous_service& service) : conversation_(service.begin(*this)) {}
   void send(std::string_view bytes) override { heard.append(bytes); }
@@ -264,7 +264,7 @@ class caller final : public elastic::store_extension::client {
   std::string heard;
 
  private:
-  std::unique_ptr<elastic::store_extension::conversation> conversation_;
+  std::unique_ptr<elastic::detail::store_extension::conversation> conversation_;
 };
 
 TIME_TEST("job roster: the service tells of its own job, and not again and again", "[rendezvous]") {
@@ -331,9 +331,9 @@ class server_channel final : public elastic::test::scripted_channel {
   texts& heard_;
 };
 
-class server_connector final : public elastic::message_connector {
+class server_connector final : public elastic::detail::message_connector {
  public:
-  task<std::shared_ptr<elastic::message_channel>> connect() override {
+  task<std::shared_ptr<elastic::detail::message_channel>> connect() override {
     last = std::make_shared<server_channel>(heard, co_await asio::this_coro::executor);
     co_return last;
   }

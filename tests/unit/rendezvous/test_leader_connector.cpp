@@ -19,14 +19,14 @@
 namespace leader_connector_tests {
 
 using namespace std::chrono_literals;
-using elastic::message_channel;
 using elastic::task;
 using elastic::detail::leader_connector;
+using elastic::detail::message_channel;
 using elastic::test::manual_time;
 using elastic::test::scripted_channel;
 
 /// A candidate that says that it leads, while it is reached.
-class claimant final : public elastic::message_connector {
+class claimant final : public elastic::detail::message_connector {
  public:
   explicit claimant(int place) : place_(place) {}
 
@@ -85,7 +85,7 @@ TIME_TEST("leader connector: one that led before the last one is not believed", 
 }
 
 /// A candidate that waits for others.
-class waiter final : public elastic::message_connector {
+class waiter final : public elastic::detail::message_connector {
  public:
   std::string name() const override { return "waiter"; }
   task<std::shared_ptr<message_channel>> connect() override {
@@ -105,7 +105,7 @@ class waiter final : public elastic::message_connector {
 };
 
 /// An address at which nothing answers.
-class nowhere final : public elastic::message_connector {
+class nowhere final : public elastic::detail::message_connector {
  public:
   explicit nowhere(std::shared_ptr<elastic::time_source> time) : time_(std::move(time)) {}
   std::string name() const override { return "nowhere"; }

@@ -417,7 +417,7 @@ TEST_CASE("rendezvous bounds: no node is missed for longer than the server's own
 // ---- the service --------------------------------------------------------------------------------
 
 /// A client of the service: messages arrive at once in both directions.
-class caller final : public elastic::store_extension::client {
+class caller final : public elastic::detail::store_extension::client {
  public:
   explicit caller(rendezvous_service& service) : conversation_(service.begin(*this)) {}
 
@@ -449,7 +449,7 @@ class caller final : public elastic::store_extension::client {
   bool is_dropped = false;
 
  private:
-  std::unique_ptr<elastic::store_extension::conversation> conversation_;
+  std::unique_ptr<elastic::detail::store_extension::conversation> conversation_;
 };
 
 TEST_CASE("rendezvous bounds: a job beyond the limit of a server is refused with the reason",

@@ -70,11 +70,11 @@ class server_channel final : public elastic::test::scripted_channel {
   bool is_first_ = false;
 };
 
-class server_connector final : public elastic::message_connector {
+class server_connector final : public elastic::detail::message_connector {
  public:
   explicit server_connector(servers& of) : servers_(of) {}
 
-  task<std::shared_ptr<elastic::message_channel>> connect() override {
+  task<std::shared_ptr<elastic::detail::message_channel>> connect() override {
     if (servers_.are_gone) throw elastic::error(elastic::errc::connection_failed, "nobody");
     channels.push_back(
         std::make_shared<server_channel>(servers_, co_await asio::this_coro::executor));

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/rendezvous/native/rendezvous_service.hpp>
 
+#include <elastic/base/task_group.hpp>
 #include <elastic/net/detail/message_frame.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>
-#include <elastic/base/task_group.hpp>
 #include <support/catch.hpp>
 #include <support/manual_time.hpp>
 
@@ -21,7 +21,7 @@ using elastic::rendezvous_request;
 using elastic::test::contains_text;
 
 // A client of the service: what it says arrives at once, and so does what it is told.
-class caller final : public elastic::store_extension::client {
+class caller final : public elastic::detail::store_extension::client {
  public:
   explicit caller(elastic::rendezvous_service& service) : conversation_(service.begin(*this)) {}
 
@@ -53,7 +53,7 @@ class caller final : public elastic::store_extension::client {
   bool is_dropped = false;
 
  private:
-  std::unique_ptr<elastic::store_extension::conversation> conversation_;
+  std::unique_ptr<elastic::detail::store_extension::conversation> conversation_;
 };
 
 TEST_CASE("rendezvous service: a connection outlives the job that it spoke of", "[rendezvous]") {

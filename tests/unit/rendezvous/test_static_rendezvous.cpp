@@ -5,7 +5,7 @@
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/base/when_all.hpp>
-#include <elastic/store/key_value_engine.hpp>
+#include <elastic/store/detail/key_value_engine.hpp>
 #include <elastic/store/tcp_store.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 #include <support/catch.hpp>

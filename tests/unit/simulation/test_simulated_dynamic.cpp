@@ -7,9 +7,9 @@
 //
 //   ELASTIC_SIMULATION_SEEDS=10000 ELASTIC_SIMULATION_FIRST=1 unit_tests "simulation: *"
 
-#include <elastic/torch/dynamic_rendezvous.hpp>
-#include <elastic/torch/torch_dialect.hpp>
-#include <elastic/torch/torch_state.hpp>
+#include <elastic/torch/detail/dynamic_rendezvous.hpp>
+#include <elastic/torch/detail/torch_dialect.hpp>
+#include <elastic/torch/detail/torch_state.hpp>
 #include <support/catch.hpp>
 #include <support/simulated_job.hpp>
 #include <support/simulated_mesh.hpp>
@@ -36,8 +36,8 @@ using elastic::node_id;
 using elastic::rendezvous_handler;
 using elastic::task;
 using elastic::time_point;
-using elastic::torch_dialect;
-using elastic::torch_state;
+using elastic::detail::torch_dialect;
+using elastic::detail::torch_state;
 using elastic::test::fake_process;
 using elastic::test::manual_time;
 using elastic::test::round_name;
@@ -90,13 +90,13 @@ class dynamic_job final : public elastic::test::simulated_job {
     names_[node.id] = name;
     ids_[name] = node.id;
     node.clock->wall_offset = skew();
-    elastic::dynamic_rendezvous_options options;
+    elastic::detail::dynamic_rendezvous_options options;
     options.parameters = std::move(parameters);
     options.dialect = dialect_;
     options.backend = place_.backend_of(node.id, node.clock);
     options.agents = place_.store_of(node.id);
     options.node = name;
-    return std::make_shared<elastic::dynamic_rendezvous>(std::move(options));
+    return std::make_shared<elastic::detail::dynamic_rendezvous>(std::move(options));
   }
 
   // ---- troubles -------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ class mesh_network final : public elastic::detail::leader_network {
   mesh_network(simulated_mesh& over, int node, std::shared_ptr<std::uint16_t> last_place)
       : mesh_(over), node_(node), last_place_(std::move(last_place)) {}
 
-  task<endpoint> serve(std::shared_ptr<elastic::store_extension> extension) override {
+  task<endpoint> serve(std::shared_ptr<elastic::detail::store_extension> extension) override {
     place_ = ++*last_place_;
     mesh_.serve(place_, node_, std::move(extension));
     endpoint at;
@@ -76,7 +76,7 @@ class mesh_network final : public elastic::detail::leader_network {
     co_return;
   }
   void forget_rounds(const std::string&, std::int64_t) override {}
-  std::shared_ptr<elastic::message_connector> connector_to(endpoint at) override {
+  std::shared_ptr<elastic::detail::message_connector> connector_to(endpoint at) override {
     return mesh_.connector_of(node_, at.port);
   }
   task<std::shared_ptr<elastic::store>> store_at(endpoint at) override {

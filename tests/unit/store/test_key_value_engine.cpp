@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 #include <elastic/base/error.hpp>
-#include <elastic/store/key_value_engine.hpp>
+#include <elastic/store/detail/key_value_engine.hpp>
 #include <elastic/store/store.hpp>
 
 #include <support/catch.hpp>
@@ -22,6 +22,8 @@
 
 namespace elastic {
 namespace {
+
+using detail::key_value_engine;
 
 struct engine_ear final : key_value_engine::listener {
   std::vector<key_value_engine::wait_id> ready;

@@ -18,6 +18,8 @@
 namespace elastic {
 namespace {
 
+using detail::key_value_engine;
+
 CO_TEST("memory_store: has the operations of PyTorch's store", "[store]") {
   co_await test::check_values(std::make_shared<memory_store>(), true);
 }

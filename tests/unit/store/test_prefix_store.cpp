@@ -15,6 +15,8 @@
 namespace elastic {
 namespace {
 
+using detail::key_value_engine;
+
 CO_TEST("prefix_store: has the operations of PyTorch's store", "[store]") {
   const auto inner_store = std::make_shared<memory_store>();
   const auto tested_store = std::make_shared<prefix_store>("some/prefix", inner_store);

@@ -6,7 +6,7 @@
 #include <elastic/base/race.hpp>
 #include <elastic/base/task_group.hpp>
 #include <elastic/net/job_secret.hpp>
-#include <elastic/store/store_meter.hpp>
+#include <elastic/store/detail/store_meter.hpp>
 #include <elastic/store/tcp_store.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 
@@ -29,6 +29,9 @@
 
 namespace elastic {
 namespace {
+
+using detail::key_value_engine;
+using detail::store_meter;
 
 using namespace std::chrono_literals;
 using generation = tcp_store_generation;

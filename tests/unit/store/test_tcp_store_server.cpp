@@ -7,8 +7,8 @@
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/net/detail/secure_session.hpp>
+#include <elastic/store/detail/store_extension.hpp>
 #include <elastic/store/detail/tcp_store_newcomers.hpp>
-#include <elastic/store/store_extension.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 
 #include <support/background_store.hpp>
@@ -38,6 +38,9 @@
 
 namespace elastic {
 namespace {
+
+using detail::key_value_engine;
+using detail::store_extension;
 
 using test::background_store;
 using test::comes_true;

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/torch/dynamic_rendezvous.hpp>
+#include <elastic/torch/detail/dynamic_rendezvous.hpp>
 
 #include <elastic/base/time.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/tcp_store.hpp>
 #include <elastic/store/tcp_store_server.hpp>
-#include <elastic/torch/store_rendezvous_backend.hpp>
+#include <elastic/torch/detail/store_rendezvous_backend.hpp>
 #include <support/catch.hpp>
 #include <support/log_recorder.hpp>
 #include <support/manual_time.hpp>
@@ -27,14 +27,14 @@ namespace dynamic_rendezvous_tests {
 using namespace std::chrono_literals;
 using elastic::change_kind;
 using elastic::duration;
-using elastic::dynamic_rendezvous;
 using elastic::errc;
 using elastic::rendezvous_change;
 using elastic::rendezvous_round;
-using elastic::store_rendezvous_backend;
 using elastic::task;
-using elastic::torch_dialect;
-using elastic::torch_state;
+using elastic::detail::dynamic_rendezvous;
+using elastic::detail::store_rendezvous_backend;
+using elastic::detail::torch_dialect;
+using elastic::detail::torch_state;
 using elastic::test::manual_time;
 using elastic::test::passed;
 using elastic::test::start;
@@ -52,7 +52,7 @@ class town {
   }
 
   std::shared_ptr<dynamic_rendezvous> node(const std::string& name) {
-    elastic::dynamic_rendezvous_options options;
+    elastic::detail::dynamic_rendezvous_options options;
     options.parameters = parameters;
     options.dialect = dialect;
     options.backend = own_backend ? own_backend : backend();
@@ -84,20 +84,21 @@ class town {
   task<void> pass(duration span) { return time.sleep_until(time.now() + span); }
 
   manual_time& time;
-  std::shared_ptr<elastic::key_value_engine> engine = std::make_shared<elastic::key_value_engine>();
+  std::shared_ptr<elastic::detail::key_value_engine> engine =
+      std::make_shared<elastic::detail::key_value_engine>();
   // Null: nodes look again and again, as at a store that is elsewhere.
-  std::shared_ptr<elastic::key_value_engine> watched_engine = engine;
+  std::shared_ptr<elastic::detail::key_value_engine> watched_engine = engine;
   std::shared_ptr<elastic::store> agents = std::make_shared<elastic::memory_store>(engine);
   torch_dialect dialect = torch_dialect::torch_1_13;
   // Where nodes keep the state, if that is not the store.
-  std::shared_ptr<elastic::rendezvous_backend> own_backend;
+  std::shared_ptr<elastic::detail::rendezvous_backend> own_backend;
   elastic::rendezvous_parameters parameters;
   std::shared_ptr<elastic::test::log_recorder> log =
       std::make_shared<elastic::test::log_recorder>();
 };
 
 // A backend of one's own: the state is a value in memory, and cannot be reached at times.
-class fragile_backend final : public elastic::rendezvous_backend {
+class fragile_backend final : public elastic::detail::rendezvous_backend {
  public:
   explicit fragile_backend(manual_time& clock) : time_(clock) {}
 
@@ -109,16 +110,16 @@ class fragile_backend final : public elastic::rendezvous_backend {
   // When a node has stored what the others can see.
   elastic::time_point changed_at{};
 
-  task<std::optional<elastic::stored_state>> get() override {
+  task<std::optional<elastic::detail::stored_state>> get() override {
     co_await reach();
     co_return stored_;
   }
-  task<elastic::set_outcome> set(torch_state state, std::string token) override {
+  task<elastic::detail::set_outcome> set(torch_state state, std::string token) override {
     co_await reach();
-    elastic::set_outcome outcome;
+    elastic::detail::set_outcome outcome;
     outcome.was_set = token == (stored_ ? stored_->token : "");
     if (outcome.was_set) {
-      stored_ = elastic::stored_state{std::move(state), std::to_string(++version_)};
+      stored_ = elastic::detail::stored_state{std::move(state), std::to_string(++version_)};
       changed_at = time_.now();
     }
     outcome.stored = stored_;
@@ -137,7 +138,7 @@ class fragile_backend final : public elastic::rendezvous_backend {
   }
 
   manual_time& time_;
-  std::optional<elastic::stored_state> stored_;
+  std::optional<elastic::detail::stored_state> stored_;
   int version_ = 0;
 };
 
@@ -280,7 +281,7 @@ TIME_TEST("dynamic rendezvous: a node that is silent is lost, one whose clock is
   const auto b = place.node("b");
   torch_state state;
   const elastic::node_id torch{"t", 7, 0};
-  elastic::torch_time torch_clock{1'000'000h};
+  elastic::detail::torch_time torch_clock{1'000'000h};
   state.participants[torch] = 0;
   state.last_heartbeats[torch] = torch_clock;
   co_await place.put(state);
@@ -317,7 +318,7 @@ TIME_TEST("dynamic rendezvous: who waits at the exit barrier is silent and not l
   const elastic::node_id torch{"t", 7, 0};
   torch_state state;
   state.participants[torch] = 0;
-  state.last_heartbeats[torch] = elastic::torch_time{1'000'000h};
+  state.last_heartbeats[torch] = elastic::detail::torch_time{1'000'000h};
   place.dialect = GENERATE(torch_dialect::torch_1_13, torch_dialect::torch_2_6);
   co_await place.put(state);
   const auto a = place.node("a");
@@ -346,7 +347,7 @@ TIME_TEST("dynamic rendezvous: a new round does not wait for who waits at the ex
   const elastic::node_id torch{"t", 7, 0};
   torch_state state;
   state.participants[torch] = 0;
-  state.last_heartbeats[torch] = elastic::torch_time{1'000'000h};
+  state.last_heartbeats[torch] = elastic::detail::torch_time{1'000'000h};
   co_await place.put(state);
   const auto a = place.node("a");
   const auto b = place.node("b");
@@ -383,7 +384,7 @@ TIME_TEST("dynamic rendezvous: who looks at a round that some have left meets ag
   state.complete = true;
   SECTION("its rank is beyond those who are left") {
     state.participants = {{own_id, 2}, {torch, 0}};
-    state.last_heartbeats[torch] = elastic::torch_time{1'000'000h};
+    state.last_heartbeats[torch] = elastic::detail::torch_time{1'000'000h};
   }
   SECTION("they are too few") { state.participants = {{own_id, 0}}; }
   co_await place.put(state);
@@ -408,7 +409,7 @@ TIME_TEST(
   const elastic::node_id torch{"A", 7, 0};
   torch_state state;
   state.participants[torch] = 0;
-  state.last_heartbeats[torch] = elastic::torch_time{1'000'000h};
+  state.last_heartbeats[torch] = elastic::detail::torch_time{1'000'000h};
   co_await place.put(state);
   const auto a = place.node("a");
   const auto b = place.node("b");
@@ -616,7 +617,7 @@ TIME_TEST("dynamic rendezvous: a node that ended and died holds up nobody at the
   const elastic::node_id torch{"t", 7, 0};
   torch_state state;
   state.participants[torch] = 0;
-  state.last_heartbeats[torch] = elastic::torch_time{1'000'000h};
+  state.last_heartbeats[torch] = elastic::detail::torch_time{1'000'000h};
   co_await place.put(state);
   const auto a = place.node("a");
   const rendezvous_round round = co_await a->next_round();
@@ -640,7 +641,7 @@ TIME_TEST("dynamic rendezvous: who waits at the exit barrier and lives hides no 
   const elastic::node_id torch{"t", 7, 0};
   torch_state state;
   state.participants[torch] = 0;
-  state.last_heartbeats[torch] = elastic::torch_time{1'000'000h};
+  state.last_heartbeats[torch] = elastic::detail::torch_time{1'000'000h};
   co_await place.put(state);
   const auto a = place.node("a");
   const auto b = place.node("b");
@@ -691,7 +692,7 @@ TIME_TEST("dynamic rendezvous: a round whose nodes are all dead makes way", "[re
   state.round = 4;
   for (const char* name : {"x", "y"}) {
     state.participants[{name, 1, 0}] = name[0] - 'x';
-    state.last_heartbeats[{name, 1, 0}] = elastic::torch_time{1'000'000h};
+    state.last_heartbeats[{name, 1, 0}] = elastic::detail::torch_time{1'000'000h};
   }
   co_await place.put(state);
   const auto a = place.node("a");
@@ -824,7 +825,7 @@ struct mixed_round {
   task<void> meet() {
     torch_state state;
     state.participants[torch] = 0;
-    state.last_heartbeats[torch] = elastic::torch_time{1'000'000h};
+    state.last_heartbeats[torch] = elastic::detail::torch_time{1'000'000h};
     co_await place_.put(state);
     first = start(place_.time, a->next_round());
     second = start(place_.time, b->next_round());
@@ -838,7 +839,7 @@ struct mixed_round {
     const auto end = place_.time.now() + span;
     while (place_.time.now() < end) {
       torch_state state = co_await place_.state();
-      state.last_heartbeats[torch] = elastic::torch_time{1'000'000h + ++beats * 1s};
+      state.last_heartbeats[torch] = elastic::detail::torch_time{1'000'000h + ++beats * 1s};
       co_await place_.put(state);
       co_await place_.pass(std::min<duration>(1s, end - place_.time.now()));
     }
@@ -1163,7 +1164,7 @@ TIME_TEST("dynamic rendezvous: who joins later is told where the workers meet by
   torch_state state;
   state.round = 3;
   state.participants[torch] = 0;
-  state.last_heartbeats[torch] = elastic::torch_time{1'000'000h};
+  state.last_heartbeats[torch] = elastic::detail::torch_time{1'000'000h};
   co_await place.put(state);
   // Nobody answers there, so its old keys stay.
   const std::uint16_t port = elastic::test::reserved_port();
@@ -1206,7 +1207,7 @@ TIME_TEST("dynamic rendezvous: who joins as rank 0 lets the workers meet where t
   torch_state state;
   state.round = 2;
   state.participants[torch] = 0;
-  state.last_heartbeats[torch] = elastic::torch_time{1'000'000h};
+  state.last_heartbeats[torch] = elastic::detail::torch_time{1'000'000h};
   co_await place.put(state);
   co_await place.agents->set("torch.rendezvous.j.0/MASTER_ADDR", "127.0.0.1");
   co_await place.agents->set("torch.rendezvous.j.0/MASTER_PORT", std::to_string(port));

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/torch/keyed_rendezvous_backend.hpp>
+#include <elastic/torch/detail/keyed_rendezvous_backend.hpp>
 
 #include <elastic/file/file_keys.hpp>
 #include <elastic/store/memory_store.hpp>
+#include <elastic/torch/detail/store_rendezvous_backend.hpp>
 #include <elastic/torch/detail/torch_state_codec.hpp>
-#include <elastic/torch/store_rendezvous_backend.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/run_program.hpp>
@@ -23,10 +23,10 @@ namespace keyed_rendezvous_backend_tests {
 using elastic::errc;
 using elastic::error;
 using elastic::file_keys;
-using elastic::keyed_rendezvous_backend;
-using elastic::rendezvous_backend;
 using elastic::task;
-using elastic::torch_dialect;
+using elastic::detail::keyed_rendezvous_backend;
+using elastic::detail::rendezvous_backend;
+using elastic::detail::torch_dialect;
 using elastic::test::temporary_directory;
 
 const auto system_clock = [] { return std::make_shared<elastic::system_time>(); };
@@ -38,8 +38,9 @@ task<std::shared_ptr<rendezvous_backend>> in_directory(std::string directory,
   co_return std::make_shared<keyed_rendezvous_backend>(keys, "rendezvous", dialect);
 }
 
-std::shared_ptr<rendezvous_backend> in_table(std::shared_ptr<elastic::key_value_engine> table) {
-  return std::make_shared<elastic::store_rendezvous_backend>(
+std::shared_ptr<rendezvous_backend> in_table(
+    std::shared_ptr<elastic::detail::key_value_engine> table) {
+  return std::make_shared<elastic::detail::store_rendezvous_backend>(
       std::make_shared<elastic::memory_store>(table), "j", torch_dialect::torch_2_6, system_clock(),
       table);
 }
@@ -67,7 +68,7 @@ CO_TEST("rendezvous backend in a directory: a change is told", "[rendezvous]") {
 }
 
 CO_TEST("rendezvous backend in a table: does what the others do", "[rendezvous]") {
-  const auto table = [] { return std::make_shared<elastic::key_value_engine>(); };
+  const auto table = [] { return std::make_shared<elastic::detail::key_value_engine>(); };
   const auto values = table();
   co_await elastic::test::check_backend(in_table(values), in_table(values));
   const auto races = table();

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/torch/store_rendezvous_backend.hpp>
+#include <elastic/torch/detail/store_rendezvous_backend.hpp>
 
 #include <elastic/store/memory_store.hpp>
 #include <elastic/torch/detail/torch_agent_watch.hpp>
@@ -18,12 +18,12 @@
 namespace store_rendezvous_backend_tests {
 
 using namespace std::chrono_literals;
-using elastic::set_outcome;
-using elastic::store_rendezvous_backend;
-using elastic::stored_state;
 using elastic::task;
-using elastic::torch_dialect;
-using elastic::torch_state;
+using elastic::detail::set_outcome;
+using elastic::detail::store_rendezvous_backend;
+using elastic::detail::stored_state;
+using elastic::detail::torch_dialect;
+using elastic::detail::torch_state;
 
 const std::string key = "torch.rendezvous.j";
 
@@ -33,7 +33,8 @@ struct place {
                 std::shared_ptr<elastic::time_source>(std::shared_ptr<void>(), &clock),
                 is_watched ? engine : nullptr) {}
 
-  std::shared_ptr<elastic::key_value_engine> engine = std::make_shared<elastic::key_value_engine>();
+  std::shared_ptr<elastic::detail::key_value_engine> engine =
+      std::make_shared<elastic::detail::key_value_engine>();
   std::shared_ptr<elastic::memory_store> agents = std::make_shared<elastic::memory_store>(engine);
   store_rendezvous_backend backend;
 };
@@ -41,7 +42,7 @@ struct place {
 torch_state round_with(const std::string& host) {
   torch_state state;
   state.participants[{host, 1, 0}] = 0;
-  state.last_heartbeats[{host, 1, 0}] = elastic::torch_time(1h);
+  state.last_heartbeats[{host, 1, 0}] = elastic::detail::torch_time(1h);
   return state;
 }
 

@@ -29,11 +29,11 @@ using namespace std::chrono_literals;
 using namespace std::string_literals;
 using elastic::errc;
 using elastic::node_id;
-using elastic::torch_dialect;
-using elastic::torch_state;
-using elastic::torch_time;
 using elastic::detail::decode_torch_state;
 using elastic::detail::encode_torch_state;
+using elastic::detail::torch_dialect;
+using elastic::detail::torch_state;
+using elastic::detail::torch_time;
 using elastic::test::contains_text;
 using elastic::test::state_of;
 using elastic::test::time_of;
@@ -403,13 +403,13 @@ TEST_CASE("torch state: a mixture of dialects is refused and said to be one", "[
 
 TEST_CASE("torch dialect: as text", "[rendezvous]") {
   for (const torch_dialect dialect : dialects) {
-    CHECK(elastic::parse_torch_dialect(to_text(dialect)) == dialect);
+    CHECK(elastic::detail::parse_torch_dialect(to_text(dialect)) == dialect);
   }
   CHECK(to_text(torch_dialect::torch_1_13) == "1.13");
   for (const std::string bad : {"", "2", "2.1", "1.13 ", "torch_1_13"}) {
-    CHECK_THROWS_WITH(elastic::parse_torch_dialect(bad),
+    CHECK_THROWS_WITH(elastic::detail::parse_torch_dialect(bad),
                       "dialect '" + bad + "': 1.13, 2.0 or 2.6 is needed");
-    CHECK(code_of([&] { elastic::parse_torch_dialect(bad); }) == errc::invalid_argument);
+    CHECK(code_of([&] { elastic::detail::parse_torch_dialect(bad); }) == errc::invalid_argument);
   }
 }
 

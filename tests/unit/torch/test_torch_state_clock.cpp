@@ -13,9 +13,9 @@ namespace torch_state_clock_tests {
 using namespace std::chrono_literals;
 using elastic::node_id;
 using elastic::time_point;
-using elastic::torch_state;
-using elastic::torch_time;
+using elastic::detail::torch_state;
 using elastic::detail::torch_state_clock;
+using elastic::detail::torch_time;
 
 const node_id a{"a", 1, 0};
 const node_id b{"b", 2, 0};

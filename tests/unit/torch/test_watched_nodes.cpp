@@ -19,16 +19,16 @@ namespace watched_nodes_tests {
 
 using namespace std::chrono_literals;
 using elastic::node_id;
-using elastic::set_outcome;
-using elastic::stored_state;
 using elastic::task;
-using elastic::torch_state;
+using elastic::detail::set_outcome;
+using elastic::detail::stored_state;
 using elastic::detail::torch_round;
+using elastic::detail::torch_state;
 
 const node_id here{"a", 1, 0};
 const node_id there{"b", 1, 0};
 
-class watching_backend final : public elastic::rendezvous_backend {
+class watching_backend final : public elastic::detail::rendezvous_backend {
  public:
   task<std::optional<stored_state>> get() override {
     stored_state stored;
@@ -67,12 +67,12 @@ struct stage {
   explicit stage(elastic::test::manual_time& clock) {
     backend->state.participants = {{here, 0}, {there, 1}};
     for (const node_id& node : {here, there}) {
-      backend->state.last_heartbeats[node] = elastic::torch_time(1h);
+      backend->state.last_heartbeats[node] = elastic::detail::torch_time(1h);
     }
     backend->state.complete = true;
     round = std::make_shared<torch_round>(
-        "j", here, elastic::rendezvous_settings(), elastic::torch_dialect::torch_2_6, backend,
-        std::make_shared<elastic::memory_store>(),
+        "j", here, elastic::rendezvous_settings(), elastic::detail::torch_dialect::torch_2_6,
+        backend, std::make_shared<elastic::memory_store>(),
         std::shared_ptr<elastic::time_source>(std::shared_ptr<void>(), &clock), elastic::logger());
   }
 

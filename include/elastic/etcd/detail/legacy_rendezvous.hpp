@@ -14,8 +14,8 @@
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 #include <elastic/store/store.hpp>
+#include <elastic/torch/detail/torch_dialect.hpp>
 #include <elastic/torch/detail/torch_exit.hpp>
-#include <elastic/torch/torch_dialect.hpp>
 
 #include <cstdint>
 #include <functional>

@@ -21,10 +21,9 @@
 #include <elastic/store/versioned_store.hpp>
 #include <elastic/torch/detail/chosen_rendezvous.hpp>
 #include <elastic/torch/detail/dynamic_options.hpp>
-#include <elastic/torch/dynamic_rendezvous.hpp>
-#include <elastic/torch/keyed_rendezvous_backend.hpp>
-#include <elastic/torch/rendezvous_backend.hpp>
-#include <elastic/torch/torch_dialect.hpp>
+#include <elastic/torch/detail/dynamic_rendezvous.hpp>
+#include <elastic/torch/detail/keyed_rendezvous_backend.hpp>
+#include <elastic/torch/detail/torch_dialect.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -457,7 +456,7 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(
   const bool may_be_v2 = parameters.backend != "etcd-v3";
   parameters.check_conf(detail::etcd_settings(may_be_v2, may_be_v3));
   const std::string dialect = detail::conf_text(parameters, "dialect", "auto");
-  if (dialect != "auto") parse_torch_dialect(dialect);
+  if (dialect != "auto") detail::parse_torch_dialect(dialect);
   parameters = detail::with_password(detail::with_lease(std::move(parameters)));
   // So that a mistake is told before anything is waited for.
   const etcd_client trial(detail::etcd_options_of(parameters));

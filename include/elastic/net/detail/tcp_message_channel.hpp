@@ -5,11 +5,11 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/net/detail/message_channel.hpp>
 #include <elastic/net/detail/message_frame.hpp>
 #include <elastic/net/detail/secure_session.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/job_secret.hpp>
-#include <elastic/net/message_channel.hpp>
 
 #include <array>
 #include <cstddef>

@@ -9,7 +9,7 @@
 #include <elastic/rendezvous/detail/listen_point.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
-#include <elastic/store/store_extension.hpp>
+#include <elastic/store/detail/store_extension.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 
 #include <cstdint>

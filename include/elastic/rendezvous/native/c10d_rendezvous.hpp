@@ -7,9 +7,9 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/address_filter.hpp>
+#include <elastic/net/detail/message_channel.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/endpoint_list.hpp>
-#include <elastic/net/message_channel.hpp>
 #include <elastic/rendezvous/detail/worker_store_host.hpp>
 #include <elastic/rendezvous/native/detail/candidate.hpp>
 #include <elastic/rendezvous/native/detail/leader_connector.hpp>
@@ -44,7 +44,8 @@ namespace elastic {
 /// Thread-safety: one strand at a time.
 class c10d_rendezvous final : public rendezvous_handler {
  public:
-  using store_watch = std::function<std::shared_ptr<void>(std::shared_ptr<key_value_engine>)>;
+  using store_watch =
+      std::function<std::shared_ptr<void>(std::shared_ptr<detail::key_value_engine>)>;
 
   /// How many endpoints may be given.
   static constexpr std::size_t most_endpoints = limits::rendezvous_candidates;
@@ -62,12 +63,12 @@ class c10d_rendezvous final : public rendezvous_handler {
   /// hosted, and the endpoint is not looked at.
   /// @param is_beside_server  the server is in this process, so that both end together
   ELASTIC_DECL c10d_rendezvous(rendezvous_parameters parameters,
-                               std::shared_ptr<message_connector> connector,
+                               std::shared_ptr<detail::message_connector> connector,
                                std::shared_ptr<store> agents, bool is_beside_server = false);
 
   /// One of several servers, as another agent of the job reaches it.
   struct candidate_server {
-    std::shared_ptr<message_connector> connector;
+    std::shared_ptr<detail::message_connector> connector;
     /// Its store.
     std::shared_ptr<store> agents;
   };
@@ -137,7 +138,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> reach_candidates(std::uint64_t node);
   ELASTIC_DECL std::shared_ptr<detail::candidate> make_candidate(int place,
                                                                  std::uint64_t node) const;
-  ELASTIC_DECL std::shared_ptr<message_connector> connector_to(
+  ELASTIC_DECL std::shared_ptr<detail::message_connector> connector_to(
       const endpoint& at, std::size_t most_bytes = limits::rendezvous_message_bytes) const;
   ELASTIC_DECL std::shared_ptr<store> store_at(asio::any_io_executor executor,
                                                const endpoint& at) const;
@@ -172,7 +173,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   registry_maker make_registry_;
   std::shared_ptr<detail::registry_connector> registry_;
   bool is_closing_ = false;
-  std::shared_ptr<message_connector> connector_;
+  std::shared_ptr<detail::message_connector> connector_;
   store_watch watch_;
   std::shared_ptr<void> kept_watch_;
   std::shared_ptr<detail::rendezvous_link> link_;

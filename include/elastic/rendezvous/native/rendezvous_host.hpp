@@ -7,7 +7,7 @@
 #include <elastic/net/endpoint.hpp>
 #include <elastic/rendezvous/detail/listen_point.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
-#include <elastic/store/key_value_engine.hpp>
+#include <elastic/store/detail/key_value_engine.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 
 #include <cstddef>
@@ -47,15 +47,15 @@ class rendezvous_host {
   /// Errors: those of `tcp_store_server`, if `decided` is true.
   ELASTIC_DECL static task<std::unique_ptr<rendezvous_host>> try_host(
       endpoint at, std::optional<bool> decided, rendezvous_parameters parameters,
-      rendezvous_protocol protocol, std::shared_ptr<store_extension> service = nullptr);
+      rendezvous_protocol protocol, std::shared_ptr<detail::store_extension> service = nullptr);
 
   /// Errors: those of `tcp_store_server`.
   ELASTIC_DECL rendezvous_host(asio::any_io_executor executor, detail::listen_point at,
                                std::uint16_t port, const rendezvous_parameters& parameters,
                                rendezvous_protocol protocol,
-                               std::shared_ptr<store_extension> service = nullptr);
+                               std::shared_ptr<detail::store_extension> service = nullptr);
 
-  std::shared_ptr<key_value_engine> engine() const { return server_->engine(); }
+  std::shared_ptr<detail::key_value_engine> engine() const { return server_->engine(); }
   std::uint16_t port() const { return server_->port(); }
 
   /// How many clients are connected.

@@ -11,7 +11,7 @@
 #include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
 #include <elastic/rendezvous/node_id.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
-#include <elastic/store/store_extension.hpp>
+#include <elastic/store/detail/store_extension.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -31,7 +31,7 @@ namespace elastic {
 ///
 /// Give it to one server, as its extension.
 /// Thread-safety: as the server's extensions have it.
-class rendezvous_service final : public store_extension,
+class rendezvous_service final : public detail::store_extension,
                                  public std::enable_shared_from_this<rendezvous_service> {
  public:
   /// What nodes begin with.

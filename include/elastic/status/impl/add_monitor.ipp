@@ -9,7 +9,7 @@
 #include <elastic/launch/detail/node_journal.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/status/job_monitor.hpp>
-#include <elastic/store/store_meter.hpp>
+#include <elastic/store/detail/store_meter.hpp>
 #include <elastic/telemetry/job_journal.hpp>
 
 #include <optional>
@@ -42,7 +42,7 @@ ELASTIC_DECL std::shared_ptr<job_monitor> add_monitor(agent_services& services,
   services.journal->add(monitor);
   services.observer = monitor;
   services.reports = monitor;
-  if (!services.meter) services.meter = std::make_shared<store_meter>();
+  if (!services.meter) services.meter = std::make_shared<detail::store_meter>();
   detail::measure_stores(*monitor, services.meter);
   return monitor;
 }

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/store/detail/key_value_engine.hpp>
+#include <elastic/store/detail/store_extension.hpp>
 #include <elastic/store/detail/tcp_store_protocol.hpp>
-#include <elastic/store/key_value_engine.hpp>
-#include <elastic/store/store_extension.hpp>
 #include <elastic/store/tcp_store_bounds.hpp>
 #include <elastic/store/tcp_store_generation.hpp>
 

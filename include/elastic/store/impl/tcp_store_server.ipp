@@ -11,9 +11,9 @@
 #include <elastic/net/detail/socket_hook.hpp>
 #include <elastic/net/keep_alive.hpp>
 #include <elastic/net/local_address.hpp>
+#include <elastic/store/detail/store_meter.hpp>
 #include <elastic/store/detail/tcp_store_reactor_connection.hpp>
 #include <elastic/store/detail/tcp_store_ring_connection.hpp>
-#include <elastic/store/store_meter.hpp>
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -445,7 +445,7 @@ ELASTIC_DECL std::uint16_t tcp_store_server::port() const { return core_->endpoi
 
 ELASTIC_DECL elastic::endpoint tcp_store_server::endpoint() const { return core_->endpoint(); }
 
-ELASTIC_DECL std::shared_ptr<key_value_engine> tcp_store_server::engine() const {
+ELASTIC_DECL std::shared_ptr<detail::key_value_engine> tcp_store_server::engine() const {
   return core_->engine();
 }
 

@@ -5,7 +5,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
-#include <elastic/torch/dynamic_rendezvous.hpp>
+#include <elastic/torch/detail/dynamic_rendezvous.hpp>
 
 #include <memory>
 #include <string>

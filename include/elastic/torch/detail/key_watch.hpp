@@ -5,7 +5,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/task.hpp>
-#include <elastic/store/key_value_engine.hpp>
+#include <elastic/store/detail/key_value_engine.hpp>
 
 #include <memory>
 #include <string>

@@ -10,7 +10,7 @@
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/store/tcp_store.hpp>
 #include <elastic/torch/detail/chosen_rendezvous.hpp>
-#include <elastic/torch/torch_dialect.hpp>
+#include <elastic/torch/detail/torch_dialect.hpp>
 
 #include <chrono>
 #include <memory>

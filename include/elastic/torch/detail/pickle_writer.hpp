@@ -5,7 +5,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/rendezvous/node_id.hpp>
 #include <elastic/torch/detail/pickle_format.hpp>
-#include <elastic/torch/torch_state.hpp>
+#include <elastic/torch/detail/torch_state.hpp>
 
 #include <chrono>
 #include <cstddef>

@@ -4,9 +4,9 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/log.hpp>
-#include <elastic/store/key_value_engine.hpp>
-#include <elastic/torch/store_rendezvous_backend.hpp>
-#include <elastic/torch/torch_dialect.hpp>
+#include <elastic/store/detail/key_value_engine.hpp>
+#include <elastic/torch/detail/store_rendezvous_backend.hpp>
+#include <elastic/torch/detail/torch_dialect.hpp>
 
 #include <memory>
 #include <string>

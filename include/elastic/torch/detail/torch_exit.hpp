@@ -9,7 +9,7 @@
 #include <elastic/base/time.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/store/store.hpp>
-#include <elastic/torch/torch_dialect.hpp>
+#include <elastic/torch/detail/torch_dialect.hpp>
 
 #include <functional>
 #include <memory>

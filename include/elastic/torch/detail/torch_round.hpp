@@ -15,10 +15,10 @@
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 #include <elastic/store/store.hpp>
 #include <elastic/torch/detail/life_sign.hpp>
+#include <elastic/torch/detail/rendezvous_backend.hpp>
+#include <elastic/torch/detail/torch_dialect.hpp>
+#include <elastic/torch/detail/torch_state.hpp>
 #include <elastic/torch/detail/torch_state_clock.hpp>
-#include <elastic/torch/rendezvous_backend.hpp>
-#include <elastic/torch/torch_dialect.hpp>
-#include <elastic/torch/torch_state.hpp>
 
 #include <chrono>
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/rendezvous/node_id.hpp>
-#include <elastic/torch/torch_state.hpp>
+#include <elastic/torch/detail/torch_state.hpp>
 
 #include <map>
 #include <optional>

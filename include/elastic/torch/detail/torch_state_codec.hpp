@@ -3,8 +3,8 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
-#include <elastic/torch/torch_dialect.hpp>
-#include <elastic/torch/torch_state.hpp>
+#include <elastic/torch/detail/torch_dialect.hpp>
+#include <elastic/torch/detail/torch_state.hpp>
 
 #include <optional>
 #include <string>

@@ -9,7 +9,7 @@
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/detail/listen_point.hpp>
-#include <elastic/store/key_value_engine.hpp>
+#include <elastic/store/detail/key_value_engine.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/prefix_store.hpp>
 #include <elastic/store/tcp_store.hpp>

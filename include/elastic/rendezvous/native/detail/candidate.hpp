@@ -8,12 +8,12 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/task_group.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/net/message_channel.hpp>
+#include <elastic/net/detail/message_channel.hpp>
 #include <elastic/rendezvous/native/detail/candidate_marker.hpp>
 #include <elastic/rendezvous/native/detail/candidate_message.hpp>
 #include <elastic/rendezvous/native/detail/vote_machine.hpp>
 #include <elastic/rendezvous/native/rendezvous_service.hpp>
-#include <elastic/store/store_extension.hpp>
+#include <elastic/store/detail/store_extension.hpp>
 
 #include <cstdint>
 #include <memory>

@@ -6,7 +6,7 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/net/message_channel.hpp>
+#include <elastic/net/detail/message_channel.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -4,12 +4,12 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/net/detail/message_channel.hpp>
 #include <elastic/net/endpoint.hpp>
-#include <elastic/net/message_channel.hpp>
 #include <elastic/rendezvous/native/rendezvous_host.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/store/detail/store_extension.hpp>
 #include <elastic/store/store.hpp>
-#include <elastic/store/store_extension.hpp>
 
 #include <cstdint>
 #include <memory>

@@ -11,7 +11,7 @@
 #include <elastic/rendezvous/native/detail/leader_registry.hpp>
 #include <elastic/rendezvous/native/detail/round_register.hpp>
 #include <elastic/rendezvous/native/rendezvous_service.hpp>
-#include <elastic/store/store_extension.hpp>
+#include <elastic/store/detail/store_extension.hpp>
 
 #include <atomic>
 #include <cstdint>

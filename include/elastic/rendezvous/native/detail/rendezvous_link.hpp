@@ -8,7 +8,7 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/address_filter.hpp>
-#include <elastic/net/message_channel.hpp>
+#include <elastic/net/detail/message_channel.hpp>
 #include <elastic/rendezvous/detail/fencing.hpp>
 #include <elastic/rendezvous/native/detail/exclusion_list.hpp>
 #include <elastic/rendezvous/native/rendezvous_message.hpp>

@@ -149,7 +149,7 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
 }
 
 ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters,
-                                              std::shared_ptr<message_connector> connector,
+                                              std::shared_ptr<detail::message_connector> connector,
                                               std::shared_ptr<store> agents, bool is_beside_server)
     : c10d_rendezvous(std::move(parameters)) {
   is_beside_server_ = is_beside_server;
@@ -337,7 +337,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::reach_endpoint(asio::any_io_executor ex
   agents_ = store_at(executor, endpoint_);
 }
 
-ELASTIC_DECL std::shared_ptr<message_connector> c10d_rendezvous::connector_to(
+ELASTIC_DECL std::shared_ptr<detail::message_connector> c10d_rendezvous::connector_to(
     const endpoint& at, std::size_t most_bytes) const {
   return std::make_shared<detail::tcp_message_connector>(
       at, std::string(rendezvous_service::first_words), most_bytes, parameters_.secret);

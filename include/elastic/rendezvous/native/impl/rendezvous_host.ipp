@@ -22,7 +22,7 @@ namespace elastic {
 
 ELASTIC_DECL task<std::unique_ptr<rendezvous_host>> rendezvous_host::try_host(
     endpoint at, std::optional<bool> decided, rendezvous_parameters parameters,
-    rendezvous_protocol protocol, std::shared_ptr<store_extension> service) {
+    rendezvous_protocol protocol, std::shared_ptr<detail::store_extension> service) {
   if (decided == false) co_return nullptr;
   auto executor = co_await asio::this_coro::executor;
   const auto addresses = co_await detail::resolve_addresses(at.host);
@@ -56,7 +56,7 @@ ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
                                               detail::listen_point at, std::uint16_t port,
                                               const rendezvous_parameters& parameters,
                                               rendezvous_protocol protocol,
-                                              std::shared_ptr<store_extension> service) {
+                                              std::shared_ptr<detail::store_extension> service) {
   tcp_store_server_options options;
   options.address = std::move(at.address);
   options.besides = std::move(at.besides);

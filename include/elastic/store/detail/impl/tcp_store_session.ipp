@@ -7,7 +7,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/net/detail/secure_session.hpp>
-#include <elastic/store/store_meter.hpp>
+#include <elastic/store/detail/store_meter.hpp>
 
 #include <algorithm>
 #include <array>

@@ -11,12 +11,12 @@
 #include <elastic/rendezvous/detail/solo_rendezvous.hpp>
 #include <elastic/rendezvous/native/c10d_rendezvous.hpp>
 #include <elastic/rendezvous/node_id.hpp>
-#include <elastic/store/key_value_engine.hpp>
+#include <elastic/store/detail/key_value_engine.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/tcp_store_generation.hpp>
+#include <elastic/torch/detail/dynamic_rendezvous.hpp>
+#include <elastic/torch/detail/store_rendezvous_backend.hpp>
 #include <elastic/torch/detail/torch_agent_watch.hpp>
-#include <elastic/torch/dynamic_rendezvous.hpp>
-#include <elastic/torch/store_rendezvous_backend.hpp>
 
 #include <utility>
 #include <vector>

@@ -4,8 +4,8 @@
 
 #include <elastic/torch/detail/torch_agent_watch.hpp>
 
+#include <elastic/torch/detail/torch_state.hpp>
 #include <elastic/torch/detail/torch_state_codec.hpp>
-#include <elastic/torch/torch_state.hpp>
 
 #include <exception>
 #include <optional>

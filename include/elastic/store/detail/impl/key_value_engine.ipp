@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/store/key_value_engine.hpp>
+#include <elastic/store/detail/key_value_engine.hpp>
 
 #include <elastic/base/assert.hpp>
 #include <elastic/base/error.hpp>
@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-namespace elastic {
+namespace elastic::detail {
 
 ELASTIC_DECL key_value_engine::key_value_engine(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
@@ -165,7 +165,7 @@ ELASTIC_DECL void key_value_engine::store_number(std::string_view key, std::int6
 ELASTIC_DECL std::int64_t key_value_engine::number_of(std::string_view key) const {
   const auto entry = values_.find(key);
   if (entry == values_.end()) return 0;
-  const auto number = detail::leading_number(entry->second);
+  const auto number = leading_number(entry->second);
   if (!number) {
     throw error(errc::store_value, fmt::format("the value of '{}' is not a number", key));
   }
@@ -363,4 +363,4 @@ ELASTIC_DECL std::size_t key_value_engine::bytes() const {
   return bytes_;
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/torch/keyed_rendezvous_backend.hpp>
+#include <elastic/torch/detail/keyed_rendezvous_backend.hpp>
 
 #include <elastic/base/detail/required.hpp>
 #include <elastic/base/error.hpp>
@@ -12,9 +12,7 @@
 
 #include <fmt/format.h>
 
-namespace elastic {
-
-namespace detail {
+namespace elastic::detail {
 
 inline std::optional<torch_state> state_in(std::string_view text, const std::string& place) {
   try {
@@ -24,12 +22,10 @@ inline std::optional<torch_state> state_in(std::string_view text, const std::str
   }
 }
 
-}  // namespace detail
-
 ELASTIC_DECL std::optional<torch_state> read_stored_text(std::string_view text,
                                                          torch_dialect dialect,
                                                          const std::string& place) {
-  std::optional<torch_state> state = detail::state_in(text, place);
+  std::optional<torch_state> state = state_in(text, place);
   if (!state || !state->seen_dialect || *state->seen_dialect == dialect) return state;
   const torch_dialect current = *state->seen_dialect;
   throw error(errc::rendezvous_state,
@@ -40,13 +36,13 @@ ELASTIC_DECL std::optional<torch_state> read_stored_text(std::string_view text,
 
 ELASTIC_DECL std::optional<torch_dialect> dialect_of(std::string_view text,
                                                      const std::string& place) {
-  const std::optional<torch_state> state = detail::state_in(text, place);
+  const std::optional<torch_state> state = state_in(text, place);
   return state ? state->seen_dialect : std::nullopt;
 }
 
 ELASTIC_DECL keyed_rendezvous_backend::keyed_rendezvous_backend(
     std::shared_ptr<versioned_keys> keys, std::string key, torch_dialect dialect)
-    : keys_(detail::required(std::move(keys), "keyed_rendezvous_backend: the place of the keys")),
+    : keys_(required(std::move(keys), "keyed_rendezvous_backend: the place of the keys")),
       key_(std::move(key)),
       dialect_(dialect) {}
 
@@ -67,7 +63,7 @@ ELASTIC_DECL task<set_outcome> keyed_rendezvous_backend::set(torch_state state, 
       co_return outcome;
     }
   }
-  std::string text = detail::stored_text(state, dialect_);
+  std::string text = stored_text(state, dialect_);
   set_outcome outcome;
   outcome.was_set = co_await keys_->put(key_, std::move(text), std::move(token));
   versioned_value after = co_await look();
@@ -105,4 +101,4 @@ ELASTIC_DECL std::optional<stored_state> keyed_rendezvous_backend::parsed(versio
   return std::nullopt;
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail

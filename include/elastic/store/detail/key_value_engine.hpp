@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-namespace elastic {
+namespace elastic::detail {
 
 class store_meter;
 
@@ -226,8 +226,8 @@ class key_value_engine {
 
 // ---- telling --------------------------------------------------------------------------------
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/store/impl/key_value_engine.ipp>
+#include <elastic/store/detail/impl/key_value_engine.ipp>
 #endif

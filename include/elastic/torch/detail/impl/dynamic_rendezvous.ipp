@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/torch/dynamic_rendezvous.hpp>
+#include <elastic/torch/detail/dynamic_rendezvous.hpp>
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/required.hpp>
@@ -25,18 +25,18 @@
 
 #include <fmt/format.h>
 
-namespace elastic {
+namespace elastic::detail {
 
 ELASTIC_DECL dynamic_rendezvous::dynamic_rendezvous(dynamic_rendezvous_options options)
     : parameters_(std::move(options.parameters)),
       settings_(parameters_.settings()),
       dialect_(options.dialect),
-      agents_(detail::required(std::move(options.agents), "dynamic_rendezvous: the store")),
+      agents_(required(std::move(options.agents), "dynamic_rendezvous: the store")),
       address_(std::move(options.address)),
-      workers_(with_sharing(parameters_, dialect_), detail::worker_store_host::ports::kept),
-      shared_(std::make_shared<detail::torch_round>(
+      workers_(with_sharing(parameters_, dialect_), worker_store_host::ports::kept),
+      shared_(std::make_shared<torch_round>(
           parameters_.run_id, std::move(options.node), settings_, dialect_,
-          detail::required(std::move(options.backend), "dynamic_rendezvous: the backend"), agents_,
+          required(std::move(options.backend), "dynamic_rendezvous: the backend"), agents_,
           parameters_.time, parameters_.log)),
       failures_(agents_, parameters_.run_id) {}
 
@@ -82,15 +82,15 @@ ELASTIC_DECL task<void> dynamic_rendezvous::give_up_in_time() {
   co_await shared_->sign().wait_for_notice();
   // Whose workers are done has none to stop.
   if (exit_.has_begun()) co_await parameters_.time->sleep_until(time_point::max());
-  note(detail::cut_off_change(shared_->sign(), shared_->last_problem(), restarts_));
+  note(cut_off_change(shared_->sign(), shared_->last_problem(), restarts_));
   is_cut_off_ = true;
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::come_back() {
   if (!is_cut_off_) co_return;
   task<void> looking = look_once();
-  std::string why = detail::cut_off_text(shared_->sign(), shared_->last_problem());
-  co_await detail::reach_again(parameters_.time, std::move(looking), std::move(why));
+  std::string why = cut_off_text(shared_->sign(), shared_->last_problem());
+  co_await reach_again(parameters_.time, std::move(looking), std::move(why));
   is_cut_off_ = false;
 }
 
@@ -104,7 +104,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::note_change() {
       std::optional<job_end> how;
       if (end) how = end->how;
       const bool is_passed = co_await exit_.is_passed(how);
-      if (!is_passed) throw detail::closed_error(run_id(), end);
+      if (!is_passed) throw closed_error(run_id(), end);
     } else {
       std::optional<rendezvous_change> detected = co_await explained_change_of(current);
       if (detected) note(std::move(*detected));
@@ -149,7 +149,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::exit_barrier() {
   co_await exit_.wait(parameters_.time, settings_.silence(), announce);
   // A node that has failed comes here as well, so that PyTorch's agents do not wait for it.
   const std::optional<job_ending> end = co_await ending();
-  if (end && end->how == job_end::failed) throw detail::closed_error(run_id(), end);
+  if (end && end->how == job_end::failed) throw closed_error(run_id(), end);
 }
 
 ELASTIC_DECL task<int> dynamic_rendezvous::num_nodes_waiting() {
@@ -192,7 +192,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::join() {
   co_await with_deadline(*parameters_.time, deadline, std::move(introduction));
   std::string_view logged_reason;
   for (;;) {
-    const detail::round_decision next = detail::decide_join(
+    const round_decision next = decide_join(
         current.state, shared_->node(), settings_, rules_of(dialect_), now(), deadline);
     if (logged_reason != next.reason) {
       parameters_.log.debug("rendezvous '{}', round {}: {}", run_id(), current.state.round,
@@ -200,27 +200,27 @@ ELASTIC_DECL task<void> dynamic_rendezvous::join() {
     }
     logged_reason = next.reason;
     switch (next.action) {
-      case detail::round_action::placed:
+      case round_action::placed:
         if (is_whole(current.state)) {
           take_place(current.state);
           co_return;
         }
         current =
-            co_await shared_->carry_out(std::move(current), detail::round_action::leave_to_rejoin);
+            co_await shared_->carry_out(std::move(current), round_action::leave_to_rejoin);
         break;
-      case detail::round_action::refuse_closed: co_await throw_closed(); break;
-      case detail::round_action::refuse_timeout: throw_timeout(current.state); break;
-      case detail::round_action::wait:
+      case round_action::refuse_closed: co_await throw_closed(); break;
+      case round_action::refuse_timeout: throw_timeout(current.state); break;
+      case round_action::wait:
         co_await shared_->wait_for_change(current.token, next_look(current.state, deadline));
         current = co_await shared_->look();
         break;
-      case detail::round_action::enter_round:
+      case round_action::enter_round:
         co_await clear_worker_keys(current.state.round);
         current = co_await shared_->carry_out(std::move(current), next.action);
         break;
       default:
         // Who stood by begins to wait anew.
-        if (next.action == detail::round_action::leave_redundancy_list) {
+        if (next.action == round_action::leave_redundancy_list) {
           deadline = now() + settings_.join_timeout;
         }
         current = co_await shared_->carry_out(std::move(current), next.action);
@@ -228,7 +228,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::join() {
   }
 }
 
-ELASTIC_DECL time_point dynamic_rendezvous::next_look(const detail::round_state& state,
+ELASTIC_DECL time_point dynamic_rendezvous::next_look(const round_state& state,
                                                       time_point deadline) const {
   time_point next = now() + settings_.keep_alive_interval;
   if (state.deadline && *state.deadline > now()) next = std::min(next, *state.deadline);
@@ -236,23 +236,23 @@ ELASTIC_DECL time_point dynamic_rendezvous::next_look(const detail::round_state&
   return next;
 }
 
-ELASTIC_DECL bool dynamic_rendezvous::is_whole(const detail::round_state& state) const {
+ELASTIC_DECL bool dynamic_rendezvous::is_whole(const round_state& state) const {
   const int size = static_cast<int>(state.participants.size());
   return size >= settings_.min_nodes &&
          std::all_of(state.participants.begin(), state.participants.end(),
                      [size](const auto& entry) { return entry.second < size; });
 }
 
-ELASTIC_DECL void dynamic_rendezvous::take_place(const detail::round_state& state) {
+ELASTIC_DECL void dynamic_rendezvous::take_place(const round_state& state) {
   members_ = state.participants;
   round_ = state.round;
   rank_ = members_.at(shared_->node());
   shared_->spare_ended(true);
   round_agents_ = std::make_shared<prefix_store>(shared_->prefix(round_), agents_);
-  exit_ = detail::torch_exit(round_agents_, rank_, size(), dialect_);
+  exit_ = torch_exit(round_agents_, rank_, size(), dialect_);
 }
 
-ELASTIC_DECL void dynamic_rendezvous::throw_timeout(const detail::round_state& state) const {
+ELASTIC_DECL void dynamic_rendezvous::throw_timeout(const round_state& state) const {
   throw error(errc::rendezvous_timeout,
               fmt::format("no place in a round of '{}' within {} s (--rdzv-conf join_timeout): "
                           "round {} has {} of {} to {} nodes",
@@ -269,7 +269,7 @@ ELASTIC_DECL task<std::optional<rendezvous_round>> dynamic_rendezvous::placed_ro
   round.agents = round_agents_;
   round.dialect = agents_of(dialect_);
   if (rank_ == 0) {
-    const detail::meeting_place nowhere;
+    const meeting_place nowhere;
     round.master = co_await workers_.serve(address_, is_loopback(address_), nowhere);
   }
   const bool has_count = co_await agree_on_restarts();
@@ -323,7 +323,7 @@ ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::shared_mas
 ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::agreed_master(
     master_endpoint mine, time_point limit) {
   std::optional<master_endpoint> agreed;
-  task<void> agreeing = keep(detail::agree_on_master(round_agents_, mine, rank_), agreed);
+  task<void> agreeing = keep(agree_on_master(round_agents_, mine, rank_), agreed);
   task<void> agreeing_in_round = agree_or_change(std::move(agreeing));
   co_await with_deadline(*parameters_.time, limit, std::move(agreeing_in_round));
   co_return agreed;
@@ -401,7 +401,7 @@ ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::earlier_ma
     keys.push_back("MASTER_PORT");
     const bool is_known = co_await agents->check(std::move(keys));
     if (!is_known) continue;
-    master_endpoint master = co_await detail::read_master(agents);
+    master_endpoint master = co_await read_master(agents);
     co_return master;
   }
   co_return std::nullopt;
@@ -426,7 +426,7 @@ ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::explaine
 }
 
 ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::count_failure(std::string reason) {
-  std::string text = detail::failure_text(shared_->node(), reason);
+  std::string text = failure_text(shared_->node(), reason);
   const std::string mine = counted_failures::shortened(text);
   const counted_failures counted = co_await failures_.count(round_, std::move(text));
   if (counts_alone()) co_return change(change_kind::worker_failed, std::move(reason));
@@ -442,11 +442,11 @@ ELASTIC_DECL task<void> dynamic_rendezvous::await_failures_at_torchrun() {
   const std::vector<node_id> nodes = co_await failures_.strangers(members_);
   for (;;) {
     view current = co_await shared_->look();
-    const detail::round_state& state = current.state;
+    const round_state& state = current.state;
     const bool is_over = state.closed || state.round != round_ || now() >= limit;
     const bool is_awaited = std::any_of(nodes.begin(), nodes.end(), [&](const node_id& node) {
       const bool is_dead = std::count(current.dead.begin(), current.dead.end(), node) != 0;
-      return !is_dead && detail::contains(state, node);
+      return !is_dead && contains(state, node);
     });
     if (is_over || !is_awaited) co_return;
     const time_point next = std::min(limit, now() + settings_.keep_alive_interval);
@@ -457,18 +457,18 @@ ELASTIC_DECL task<void> dynamic_rendezvous::await_failures_at_torchrun() {
 ELASTIC_DECL rendezvous_change
 dynamic_rendezvous::failure_of(const counted_failures& counted) const {
   rendezvous_change failed{change_kind::worker_failed, counted.cause, counted.restarts};
-  failed.on_other_node = detail::is_on_other_node(shared_->node(), counted.cause);
+  failed.on_other_node = is_on_other_node(shared_->node(), counted.cause);
   return failed;
 }
 
 ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::change_of(view current) {
-  const detail::round_state& state = current.state;
+  const round_state& state = current.state;
   const std::map<node_id, int> members = members_;
-  if (state.round != round_ || !detail::contains(state, shared_->node())) {
+  if (state.round != round_ || !contains(state, shared_->node())) {
     co_return change(change_kind::node_lost, "the other nodes have gone on without this one");
   }
   for (const auto& [node, its_rank] : members) {
-    if (detail::contains(state, node)) continue;
+    if (contains(state, node)) continue;
     if (state.wait_list.count(node) != 0) {
       co_return departure_of(node, state);
     }
@@ -489,7 +489,7 @@ ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::change_o
 }
 
 ELASTIC_DECL rendezvous_change
-dynamic_rendezvous::departure_of(const node_id& node, const detail::round_state& state) const {
+dynamic_rendezvous::departure_of(const node_id& node, const round_state& state) const {
   const bool is_joined = std::any_of(state.wait_list.begin(), state.wait_list.end(),
                                      [&](const node_id& other) { return !members_.count(other); });
   rendezvous_change departure =
@@ -527,7 +527,7 @@ ELASTIC_DECL auto dynamic_rendezvous::ending() -> task<std::optional<job_ending>
 
 ELASTIC_DECL task<void> dynamic_rendezvous::throw_closed() {
   const std::optional<job_ending> end = co_await ending();
-  throw detail::closed_error(run_id(), end);
+  throw closed_error(run_id(), end);
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::tell_end(job_end how, std::string why) {
@@ -550,4 +550,4 @@ ELASTIC_DECL task<void> dynamic_rendezvous::depart() {
   co_await shared_->withdraw();
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail

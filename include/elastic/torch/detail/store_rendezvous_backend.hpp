@@ -5,11 +5,11 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/store/key_value_engine.hpp>
+#include <elastic/store/detail/key_value_engine.hpp>
 #include <elastic/store/store.hpp>
-#include <elastic/torch/rendezvous_backend.hpp>
-#include <elastic/torch/torch_dialect.hpp>
-#include <elastic/torch/torch_state.hpp>
+#include <elastic/torch/detail/rendezvous_backend.hpp>
+#include <elastic/torch/detail/torch_dialect.hpp>
+#include <elastic/torch/detail/torch_state.hpp>
 
 #include <chrono>
 #include <memory>
@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// The key under which the agents of PyTorch keep the state of their rendezvous.
 ELASTIC_DECL std::string torch_state_key(std::string_view run_id);
@@ -60,8 +60,8 @@ class store_rendezvous_backend final : public rendezvous_backend {
   std::shared_ptr<key_value_engine> engine_;
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/torch/impl/store_rendezvous_backend.ipp>
+#include <elastic/torch/detail/impl/store_rendezvous_backend.ipp>
 #endif

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/torch/rendezvous_backend.hpp>
+#include <elastic/torch/detail/rendezvous_backend.hpp>
 
-namespace elastic {
+namespace elastic::detail {
 
 ELASTIC_DECL task<void> rendezvous_backend::say_alive(node_id) { co_return; }
 
@@ -18,4 +18,4 @@ ELASTIC_DECL std::set<node_id> nodes_of(const torch_state& state) {
   return nodes;
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail

@@ -2,20 +2,20 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/torch/store_rendezvous_backend.hpp>
+#include <elastic/torch/detail/store_rendezvous_backend.hpp>
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/required.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/torch/detail/key_watch.hpp>
+#include <elastic/torch/detail/keyed_rendezvous_backend.hpp>
 #include <elastic/torch/detail/torch_state_codec.hpp>
-#include <elastic/torch/keyed_rendezvous_backend.hpp>
 
 #include <utility>
 
 #include <fmt/format.h>
 
-namespace elastic {
+namespace elastic::detail {
 
 ELASTIC_DECL std::string torch_state_key(std::string_view run_id) {
   return fmt::format("torch.rendezvous.{}", run_id);
@@ -24,26 +24,26 @@ ELASTIC_DECL std::string torch_state_key(std::string_view run_id) {
 ELASTIC_DECL store_rendezvous_backend::store_rendezvous_backend(
     std::shared_ptr<store> agents, std::string run_id, torch_dialect dialect,
     std::shared_ptr<time_source> time, std::shared_ptr<key_value_engine> engine)
-    : store_(detail::required(std::move(agents), "store_rendezvous_backend: the store")),
+    : store_(required(std::move(agents), "store_rendezvous_backend: the store")),
       key_(torch_state_key(run_id)),
       dialect_(dialect),
-      time_(detail::required(std::move(time), "store_rendezvous_backend: the time source")),
+      time_(required(std::move(time), "store_rendezvous_backend: the time source")),
       engine_(std::move(engine)) {}
 
 ELASTIC_DECL task<std::optional<stored_state>> store_rendezvous_backend::get() {
-  std::string text = co_await exchange("", std::string(detail::torch_no_state));
+  std::string text = co_await exchange("", std::string(torch_no_state));
   co_return parse(std::move(text));
 }
 
 ELASTIC_DECL task<set_outcome> store_rendezvous_backend::set(torch_state state, std::string token) {
-  const std::string desired = detail::stored_text(state, dialect_);
-  if (token.empty()) token = detail::torch_no_state;
+  const std::string desired = stored_text(state, dialect_);
+  if (token.empty()) token = torch_no_state;
   std::string text = co_await exchange(token, desired);
   set_outcome outcome;
   outcome.was_set = text == desired;
   // A key that is gone is answered by what was expected of it: it is made anew.
   const bool may_be_gone = !outcome.was_set && text == token;
-  if (may_be_gone) text = co_await exchange("", std::string(detail::torch_no_state));
+  if (may_be_gone) text = co_await exchange("", std::string(torch_no_state));
   outcome.stored = parse(std::move(text));
   co_return outcome;
 }
@@ -53,15 +53,15 @@ ELASTIC_DECL task<void> store_rendezvous_backend::wait_for_change(std::string to
     co_await time_->sleep_until(time_->now() + pause);
     co_return;
   }
-  if (token.empty()) token = detail::torch_no_state;
-  detail::key_watch watch(co_await asio::this_coro::executor, engine_, key_);
+  if (token.empty()) token = torch_no_state;
+  key_watch watch(co_await asio::this_coro::executor, engine_, key_);
   while (watch.value() == token) co_await watch.changed();
 }
 
 ELASTIC_DECL task<std::optional<torch_dialect>> store_rendezvous_backend::seen_dialect(
     std::shared_ptr<store> agents, std::string run_id) {
   const std::string key = torch_state_key(run_id);
-  const std::string nothing(detail::torch_no_state);
+  const std::string nothing(torch_no_state);
   const std::string text = co_await agents->compare_set(key, "", nothing);
   co_return dialect_of(text, place_of(key));
 }
@@ -81,4 +81,4 @@ ELASTIC_DECL std::optional<stored_state> store_rendezvous_backend::parse(std::st
   return stored_state{std::move(*state), std::move(text)};
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <elastic/rendezvous/node_id.hpp>
-#include <elastic/torch/torch_dialect.hpp>
+#include <elastic/torch/detail/torch_dialect.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include <set>
 #include <string>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// A time of day in UTC, as exact as Python's.
 using torch_time = std::chrono::sys_time<std::chrono::microseconds>;
@@ -47,4 +47,4 @@ struct torch_state {
   friend bool operator==(const torch_state&, const torch_state&) = default;
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/store/store_meter.hpp>
+#include <elastic/store/detail/store_meter.hpp>
 
+#include <elastic/store/detail/key_value_engine.hpp>
 #include <elastic/store/detail/tcp_store_protocol.hpp>
-#include <elastic/store/key_value_engine.hpp>
 
-namespace elastic {
+namespace elastic::detail {
 
 ELASTIC_DECL void store_meter::add(const std::shared_ptr<const key_value_engine>& table) {
   const std::lock_guard lock(mutex_);
@@ -19,11 +19,11 @@ ELASTIC_DECL void store_meter::add(const std::shared_ptr<const key_value_engine>
 }
 
 ELASTIC_DECL std::map<std::string, std::uint64_t> store_meter::requests() const {
-  static_assert(operations >= detail::store_ops);
+  static_assert(operations >= store_ops);
   std::map<std::string, std::uint64_t> counts;
   for (std::size_t at = 0; at < counts_.size(); ++at) {
     const std::uint64_t count = counts_[at].load(std::memory_order_relaxed);
-    if (count != 0) counts.emplace(name_of(static_cast<detail::store_op>(at)), count);
+    if (count != 0) counts.emplace(name_of(static_cast<store_op>(at)), count);
   }
   return counts;
 }
@@ -38,4 +38,4 @@ ELASTIC_DECL std::optional<std::int64_t> store_meter::keys() const {
   return keys;
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail

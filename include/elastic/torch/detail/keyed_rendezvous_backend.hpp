@@ -5,16 +5,16 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/store/versioned_keys.hpp>
-#include <elastic/torch/rendezvous_backend.hpp>
-#include <elastic/torch/torch_dialect.hpp>
-#include <elastic/torch/torch_state.hpp>
+#include <elastic/torch/detail/rendezvous_backend.hpp>
+#include <elastic/torch/detail/torch_dialect.hpp>
+#include <elastic/torch/detail/torch_state.hpp>
 
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// Reads the state that some place holds as text, which has to be in `dialect`.
 /// @param place  what messages call it
@@ -58,8 +58,8 @@ class keyed_rendezvous_backend final : public rendezvous_backend {
   std::string nothing_;
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/torch/impl/keyed_rendezvous_backend.ipp>
+#include <elastic/torch/detail/impl/keyed_rendezvous_backend.ipp>
 #endif

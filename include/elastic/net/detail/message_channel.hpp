@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// A connection over which whole messages go, in order.
 ///
@@ -76,4 +76,4 @@ class message_connector {
   virtual bool reaches_own_process() const { return false; }
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail

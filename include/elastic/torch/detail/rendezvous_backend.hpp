@@ -5,13 +5,13 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/rendezvous/node_id.hpp>
-#include <elastic/torch/torch_state.hpp>
+#include <elastic/torch/detail/torch_state.hpp>
 
 #include <optional>
 #include <set>
 #include <string>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// A state as a backend holds it.
 struct stored_state {
@@ -72,8 +72,8 @@ class rendezvous_backend {
 /// All nodes that a state names.
 ELASTIC_DECL std::set<node_id> nodes_of(const torch_state& state);
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/torch/impl/rendezvous_backend.ipp>
+#include <elastic/torch/detail/impl/rendezvous_backend.ipp>
 #endif

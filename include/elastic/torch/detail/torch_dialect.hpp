@@ -8,7 +8,7 @@
 
 #include <string_view>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// How the agents of a PyTorch release write the state of their rendezvous. Agents of different
 /// dialects cannot read each other's state.
@@ -27,9 +27,8 @@ constexpr agent_dialect agents_of(torch_dialect dialect) {
 }
 
 /// By which rules agents of a dialect meet.
-constexpr detail::round_rules rules_of(torch_dialect dialect) {
-  return dialect == torch_dialect::torch_2_6 ? detail::round_rules::torch_2_6
-                                             : detail::round_rules::torch_1_13;
+constexpr round_rules rules_of(torch_dialect dialect) {
+  return dialect == torch_dialect::torch_2_6 ? round_rules::torch_2_6 : round_rules::torch_1_13;
 }
 
 /// "1.13", "2.0" or "2.6": the release that a dialect began with.
@@ -39,8 +38,8 @@ ELASTIC_DECL std::string_view to_text(torch_dialect dialect);
 /// Errors: `errc::invalid_argument` for any other text.
 ELASTIC_DECL torch_dialect parse_torch_dialect(std::string_view text);
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/torch/impl/torch_dialect.ipp>
+#include <elastic/torch/detail/impl/torch_dialect.ipp>
 #endif

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// A further protocol on the port of a store server, for clients that begin with its greeting.
 /// PyTorch's clients never meet it, and PyTorch's servers hang up on the greeting.
@@ -66,4 +66,4 @@ class store_extension {
   virtual std::unique_ptr<conversation> begin(client& from) = 0;
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail

@@ -15,13 +15,11 @@
 #include <string>
 #include <vector>
 
-namespace elastic {
+namespace elastic::detail {
 
 class key_value_engine;
 
-namespace detail {
 enum class store_op : std::uint8_t;
-}  // namespace detail
 
 /// Counts what the stores that a node serves are asked for, one after the other or beside each
 /// other: give it to their servers (`tcp_store_server_options::meter`).
@@ -30,7 +28,7 @@ enum class store_op : std::uint8_t;
 class store_meter {
  public:
   /// So many requests for the operation were carried out.
-  void count(detail::store_op operation, std::uint64_t requests = 1) noexcept {
+  void count(store_op operation, std::uint64_t requests = 1) noexcept {
     counts_[static_cast<std::size_t>(operation)].fetch_add(requests, std::memory_order_relaxed);
   }
 
@@ -51,8 +49,8 @@ class store_meter {
   std::vector<std::weak_ptr<const key_value_engine>> tables_;
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/store/impl/store_meter.ipp>
+#include <elastic/store/detail/impl/store_meter.ipp>
 #endif

@@ -13,10 +13,10 @@
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 #include <elastic/store/store.hpp>
 #include <elastic/torch/detail/job_failures.hpp>
+#include <elastic/torch/detail/rendezvous_backend.hpp>
+#include <elastic/torch/detail/torch_dialect.hpp>
 #include <elastic/torch/detail/torch_exit.hpp>
 #include <elastic/torch/detail/torch_round.hpp>
-#include <elastic/torch/rendezvous_backend.hpp>
-#include <elastic/torch/torch_dialect.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -27,8 +27,10 @@
 #include <utility>
 
 namespace elastic {
-
 class tcp_store;
+}  // namespace elastic
+
+namespace elastic::detail {
 
 /// What a dynamic_rendezvous is made from.
 struct dynamic_rendezvous_options {
@@ -76,9 +78,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   std::optional<std::int64_t> arrived_workers() const override { return workers_.arrived(); }
 
  private:
-  using view = detail::torch_round::view;
-  using counted_failures = detail::counted_failures;
-  using job_failures = detail::job_failures;
+  using view = torch_round::view;
 
   inline static const std::string failed_word = "failed: ";
   inline static const std::string succeeded_word = "succeeded: ";
@@ -105,15 +105,15 @@ class dynamic_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> join();
 
   // When time alone makes a difference.
-  ELASTIC_DECL time_point next_look(const detail::round_state& state, time_point deadline) const;
+  ELASTIC_DECL time_point next_look(const round_state& state, time_point deadline) const;
 
   // Some may have left a round before this node saw it complete: then its ranks do not fit, or its
   // nodes are too few. That the last of the ranks are missing does not show; those who saw them in
   // the round notice that they are gone, and all meet again.
-  ELASTIC_DECL bool is_whole(const detail::round_state& state) const;
-  ELASTIC_DECL void take_place(const detail::round_state& state);
+  ELASTIC_DECL bool is_whole(const round_state& state) const;
+  ELASTIC_DECL void take_place(const round_state& state);
 
-  [[noreturn]] ELASTIC_DECL void throw_timeout(const detail::round_state& state) const;
+  [[noreturn]] ELASTIC_DECL void throw_timeout(const round_state& state) const;
 
   // None if the round is to end already.
   ELASTIC_DECL task<std::optional<rendezvous_round>> placed_round();
@@ -176,8 +176,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   // A node of torchrun leaves because its workers failed, unless one has come that it meets. Its
   // workers then count one attempt more, which is part of the keys by which they find those here.
-  ELASTIC_DECL rendezvous_change departure_of(const node_id& node,
-                                              const detail::round_state& state) const;
+  ELASTIC_DECL rendezvous_change departure_of(const node_id& node, const round_state& state) const;
 
   // A node of torchrun counts a failure only if its workers end before it sees this one leave: they
   // get time to notice that their peers are gone.
@@ -200,8 +199,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
   torch_dialect dialect_;
   std::shared_ptr<store> agents_;
   std::string address_;
-  detail::worker_store_host workers_;
-  std::shared_ptr<detail::torch_round> shared_;
+  worker_store_host workers_;
+  std::shared_ptr<torch_round> shared_;
   /// The round that this node is in: its nodes with their ranks.
   std::map<node_id, int> members_;
   std::int64_t round_ = -1;
@@ -222,11 +221,11 @@ class dynamic_rendezvous final : public rendezvous_handler {
   std::int64_t cleared_round_ = -1;
   int restarts_ = 0;
   int own_failures_ = 0;
-  detail::torch_exit exit_;
+  torch_exit exit_;
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 #if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/torch/impl/dynamic_rendezvous.ipp>
+#include <elastic/torch/detail/impl/dynamic_rendezvous.ipp>
 #endif

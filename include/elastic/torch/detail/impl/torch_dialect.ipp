@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/torch/torch_dialect.hpp>
+#include <elastic/torch/detail/torch_dialect.hpp>
 
 #include <elastic/base/error.hpp>
 
 #include <fmt/format.h>
 
-namespace elastic {
+namespace elastic::detail {
 
 ELASTIC_DECL std::string_view to_text(torch_dialect dialect) {
   switch (dialect) {
@@ -27,4 +27,4 @@ ELASTIC_DECL torch_dialect parse_torch_dialect(std::string_view text) {
               fmt::format("dialect '{}': 1.13, 2.0 or 2.6 is needed", text));
 }
 
-}  // namespace elastic
+}  // namespace elastic::detail
