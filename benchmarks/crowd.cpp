@@ -13,11 +13,11 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/net/detail/message_frame.hpp>
 #include <elastic/net/endpoint_list.hpp>
-#include <elastic/rendezvous/native/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
 #include <elastic/rendezvous/native/detail/candidate_message.hpp>
-#include <elastic/rendezvous/native/rendezvous_host.hpp>
-#include <elastic/rendezvous/native/rendezvous_message.hpp>
-#include <elastic/rendezvous/native/rendezvous_service.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
 
 #include <algorithm>
 #include <array>
@@ -36,7 +36,7 @@
 
 namespace {
 
-namespace messages = elastic::rendezvous_messages;
+namespace messages = elastic::detail::rendezvous_messages;
 using clock_type = std::chrono::steady_clock;
 using tcp = asio::ip::tcp;
 
@@ -131,7 +131,7 @@ class node {
           question.run_id = greeting_.run_id;
           question.list = job_.list;
           question.most_term = greeting_.most_term;
-          std::string words(elastic::rendezvous_service::first_words);
+          std::string words(elastic::detail::rendezvous_service::first_words);
           elastic::detail::append_frame(
               words, elastic::detail::candidate_text(elastic::detail::candidate_request(question)));
           send(*to, words);
@@ -168,9 +168,9 @@ class node {
     asio::write(to.socket, asio::buffer(words), failure);  // an end is read
   }
 
-  void say(line& to, const elastic::rendezvous_request& request) {
+  void say(line& to, const elastic::detail::rendezvous_request& request) {
     std::string frame;
-    elastic::detail::append_frame(frame, elastic::to_text(request));
+    elastic::detail::append_frame(frame, elastic::detail::to_text(request));
     send(to, frame);
   }
 
@@ -184,7 +184,7 @@ class node {
 
   void take(const line_pointer& from, std::string_view message) {
     if (from == main_) {
-      const auto answer = elastic::parse_rendezvous_answer(message);
+      const auto answer = elastic::detail::parse_rendezvous_answer(message);
       if (const auto* welcome = std::get_if<messages::welcome>(&answer)) return enter(*welcome);
       if (const auto* placed = std::get_if<messages::placed>(&answer)) return settle(*placed);
       if (std::holds_alternative<messages::changed>(answer)) join();
@@ -239,8 +239,9 @@ int run(const std::string& list, int nodes) {
   of.list = list;
   of.nodes = nodes;
   of.settings.min_nodes = of.settings.max_nodes = nodes;
-  for (const auto& at : elastic::parse_endpoints(list, elastic::rendezvous_host::default_port,
-                                                 elastic::c10d_rendezvous::most_endpoints)) {
+  for (const auto& at :
+       elastic::parse_endpoints(list, elastic::detail::rendezvous_host::default_port,
+                                elastic::detail::c10d_rendezvous::most_endpoints)) {
     of.candidates.emplace_back(asio::ip::make_address(at.host), at.port);
   }
   round_clock rounds(nodes);

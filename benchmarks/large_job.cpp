@@ -17,9 +17,9 @@
 
 #include <elastic/base/limits.hpp>
 #include <elastic/net/detail/message_frame.hpp>
-#include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
-#include <elastic/rendezvous/native/rendezvous_message.hpp>
-#include <elastic/rendezvous/native/rendezvous_service.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
 
 #include <algorithm>
 #include <array>
@@ -45,8 +45,8 @@
 namespace {
 
 using namespace std::chrono_literals;
-using namespace elastic::rendezvous_messages;
-using elastic::rendezvous_coordinator;
+using namespace elastic::detail::rendezvous_messages;
+using elastic::detail::rendezvous_coordinator;
 using tcp = asio::ip::tcp;
 
 hello greeting_of(const std::string& run_id, int number, int min_nodes, int max_nodes) {
@@ -74,7 +74,7 @@ class machine {
     coordinator_.connected(link_of(number), {});
     say(number, greeting_of("job", number, min_, max_));
   }
-  void say(int number, const elastic::rendezvous_request& request) {
+  void say(int number, const elastic::detail::rendezvous_request& request) {
     coordinator_.received(link_of(number), request, now_);
     take_answers();
   }
@@ -282,7 +282,7 @@ class crowd {
     to.socket.bind({asio::ip::make_address(chosen_.address), 0});
     to.socket.connect({asio::ip::address_v4::loopback(), chosen_.port});
     to.socket.set_option(tcp::no_delay(true));
-    std::string words(elastic::rendezvous_service::first_words);
+    std::string words(elastic::detail::rendezvous_service::first_words);
     append(words, greeting_of(chosen_.run_id, number, chosen_.all, chosen_.all));
     if (number + 1 != chosen_.all) append(words, wish_after(-1));
     append(words, ask_status{});
@@ -292,8 +292,8 @@ class crowd {
     context_.poll();
   }
 
-  static void append(std::string& words, const elastic::rendezvous_request& request) {
-    elastic::detail::append_frame(words, elastic::to_text(request));
+  static void append(std::string& words, const elastic::detail::rendezvous_request& request) {
+    elastic::detail::append_frame(words, elastic::detail::to_text(request));
   }
 
   std::vector<std::size_t> everybody() const {
@@ -302,7 +302,8 @@ class crowd {
     return all;
   }
 
-  void begin(const std::vector<std::size_t>& who, const elastic::rendezvous_request& request) {
+  void begin(const std::vector<std::size_t>& who,
+             const elastic::detail::rendezvous_request& request) {
     print("begin");
     std::string words;
     append(words, request);
@@ -328,7 +329,7 @@ class crowd {
   }
 
   void take(std::string_view message) {
-    const auto answer = elastic::parse_rendezvous_answer(message);
+    const auto answer = elastic::detail::parse_rendezvous_answer(message);
     if (std::holds_alternative<status>(answer)) return count("ready", ready_);
     if (std::holds_alternative<all_finished>(answer)) {
       // The server tells the last one twice.

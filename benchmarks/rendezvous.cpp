@@ -21,10 +21,10 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/net/detail/tcp_message_channel.hpp>
 #include <elastic/net/endpoint_list.hpp>
-#include <elastic/rendezvous/native/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
 #include <elastic/rendezvous/native/detail/candidate.hpp>
-#include <elastic/rendezvous/native/rendezvous_host.hpp>
-#include <elastic/rendezvous/native/rendezvous_service.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 
 #include <array>
@@ -72,7 +72,7 @@ int serve(std::string_view io) {
   elastic::tcp_store_server_options options;
   options.use_ring = io != "epoll";
   if (io == "ring-secret") options.secret.emplace(secret);
-  options.extension = std::make_shared<elastic::rendezvous_service>(elastic::logger());
+  options.extension = std::make_shared<elastic::detail::rendezvous_service>(elastic::logger());
   elastic::tcp_store_server server(context.get_executor(), options);
   std::printf("%d\n", server.port());
   std::fflush(stdout);
@@ -85,7 +85,7 @@ struct counter {
   int count = 0;
 };
 
-task<void> take_part(elastic::c10d_rendezvous& node, counter& placed) {
+task<void> take_part(elastic::detail::c10d_rendezvous& node, counter& placed) {
   co_await node.next_round();
   ++placed.count;
 }
@@ -102,7 +102,7 @@ void end_if_failed(std::exception_ptr failure) {
 }
 
 /// Returns when what the node said before has arrived.
-task<void> settle(elastic::c10d_rendezvous& node, counter& settled) {
+task<void> settle(elastic::detail::c10d_rendezvous& node, counter& settled) {
   co_await node.num_nodes_waiting();
   ++settled.count;
 }
@@ -124,11 +124,11 @@ elastic::rendezvous_parameters parameters_of(const std::string& endpoint, int no
 int meet(const elastic::rendezvous_parameters& parameters) {
   const int nodes = parameters.max_nodes;
   asio::io_context context{1};
-  std::vector<std::unique_ptr<elastic::c10d_rendezvous>> all;
+  std::vector<std::unique_ptr<elastic::detail::c10d_rendezvous>> all;
   counter placed;
   counter settled;
   const auto join = [&] {
-    all.push_back(std::make_unique<elastic::c10d_rendezvous>(parameters));
+    all.push_back(std::make_unique<elastic::detail::c10d_rendezvous>(parameters));
     asio::co_spawn(context, take_part(*all.back(), placed), end_if_failed);
   };
   for (int node = 0; node < nodes - 1; ++node) {
@@ -164,15 +164,16 @@ int meet_at_port(const std::string& port, int nodes, bool has_secret) {
 int serve_candidate(const std::string& list, int place, int nodes) {
   asio::io_context context{1};
   const auto parameters = parameters_of(list, nodes);
-  const auto endpoints = elastic::parse_endpoints(list, elastic::rendezvous_host::default_port,
-                                                  elastic::c10d_rendezvous::most_endpoints);
+  const auto endpoints =
+      elastic::parse_endpoints(list, elastic::detail::rendezvous_host::default_port,
+                               elastic::detail::c10d_rendezvous::most_endpoints);
   elastic::detail::candidate::options options;
   options.run_id = parameters.run_id;
   options.list = list;
   options.self = place;
   for (const auto& at : endpoints) {
     options.others.push_back(std::make_shared<elastic::detail::tcp_message_connector>(
-        at, std::string(elastic::rendezvous_service::first_words),
+        at, std::string(elastic::detail::rendezvous_service::first_words),
         elastic::limits::rendezvous_register_bytes));
   }
   options.others[static_cast<std::size_t>(place)] = nullptr;

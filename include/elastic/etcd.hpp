@@ -4,7 +4,4 @@
 
 // Opt-in module: nodes meet in etcd. Backends "etcd", "etcd-v2" and "etcd-v3".
 
-#include <elastic/etcd/etcd_client.hpp>
-#include <elastic/etcd/etcd_keys.hpp>
 #include <elastic/etcd/etcd_rendezvous.hpp>
-#include <elastic/etcd/etcd_v2_keys.hpp>

@@ -6,13 +6,7 @@
 
 #include <elastic/status/add_monitor.hpp>
 #include <elastic/status/add_status.hpp>
-#include <elastic/status/job_document.hpp>
-#include <elastic/status/job_metrics.hpp>
 #include <elastic/status/job_monitor.hpp>
-#include <elastic/status/job_view.hpp>
-#include <elastic/status/journal_reader.hpp>
 #include <elastic/status/status_address.hpp>
 #include <elastic/status/status_server.hpp>
 #include <elastic/status/trace_file.hpp>
-#include <elastic/status/viewed_job.hpp>
-#include <elastic/status/viewed_worker.hpp>

@@ -13,6 +13,4 @@
 #include <elastic/telemetry/journal_record.hpp>
 #include <elastic/telemetry/journal_sink.hpp>
 #include <elastic/telemetry/metric_handler.hpp>
-#include <elastic/telemetry/output_tails.hpp>
-#include <elastic/telemetry/report_exchange.hpp>
 #include <elastic/telemetry/worker_observer.hpp>

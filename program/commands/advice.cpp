@@ -45,7 +45,7 @@ int longest_loop(const journal_run& run) {
   int longest = 0;
   int row = 0;
   std::int64_t furthest = -1;
-  for (const elastic::viewed_attempt& attempt : run.view.attempts()) {
+  for (const elastic::detail::viewed_attempt& attempt : run.view.attempts()) {
     const bool has_failed = attempt.started_us > 0 && attempt.change == "worker_failed";
     const bool came_further =
         attempt.step ? *attempt.step > furthest : attempt.work_seconds >= loop_uptime;
@@ -73,7 +73,7 @@ std::map<std::pair<std::string, std::int64_t>, int> first_failures(
     const std::vector<journal_run>& runs) {
   std::map<std::pair<std::string, std::int64_t>, int> counts;
   for (const journal_run& run : runs) {
-    for (const elastic::viewed_attempt& attempt : run.view.attempts()) {
+    for (const elastic::detail::viewed_attempt& attempt : run.view.attempts()) {
       const elastic::job_event* const cause = attempt.root_cause();
       if (cause) ++counts[{run.view.node(), cause->local_rank.value_or(-1)}];
     }
@@ -119,7 +119,7 @@ std::string same_worker(const std::vector<journal_run>& runs) {
 std::string hung(const std::vector<journal_run>& runs) {
   int count = 0;
   for (const journal_run& run : runs) {
-    for (const elastic::viewed_attempt& attempt : run.view.attempts()) {
+    for (const elastic::detail::viewed_attempt& attempt : run.view.attempts()) {
       count += static_cast<int>(attempt.hung.size());
     }
   }
@@ -132,7 +132,7 @@ std::string hung(const std::vector<journal_run>& runs) {
 
 std::string out_of_memory(const std::vector<journal_run>& runs) {
   for (const journal_run& run : runs) {
-    for (const elastic::viewed_attempt& attempt : run.view.attempts()) {
+    for (const elastic::detail::viewed_attempt& attempt : run.view.attempts()) {
       for (const elastic::job_event& event : attempt.failures) {
         if (event.signal != SIGKILL || event.reason.find("memory") == std::string::npos) continue;
         return fmt::format(
@@ -150,7 +150,7 @@ std::string long_grace(const std::vector<journal_run>& runs) {
   double lost = 0;
   double allowed = 0;
   for (const journal_run& run : runs) {
-    for (const elastic::viewed_attempt& attempt : run.view.attempts()) {
+    for (const elastic::detail::viewed_attempt& attempt : run.view.attempts()) {
       const double seconds = attempt.stop_seconds.value_or(0);
       const double grace = attempt.stop_allowed.value_or(0);
       if (grace < 5 || grace > seconds * 1.1) continue;
@@ -170,7 +170,7 @@ std::string long_grace(const std::vector<journal_run>& runs) {
 std::string slow_node(const std::vector<journal_run>& runs) {
   std::map<std::int64_t, std::vector<std::pair<double, std::string>>> waits;
   for (const journal_run& run : runs) {
-    for (const elastic::viewed_attempt& attempt : run.view.attempts()) {
+    for (const elastic::detail::viewed_attempt& attempt : run.view.attempts()) {
       if (!attempt.met_seconds || attempt.round < 0) continue;
       waits[attempt.round].emplace_back(*attempt.met_seconds, run.view.node());
     }
@@ -218,7 +218,7 @@ std::string long_start(const std::vector<journal_run>& runs) {
 std::string joining_nodes(const std::vector<journal_run>& runs) {
   int longest = 0;
   for (const journal_run& run : runs) {
-    const auto is_join = [](const elastic::viewed_attempt& attempt) {
+    const auto is_join = [](const elastic::detail::viewed_attempt& attempt) {
       return attempt.change == "node_waiting";
     };
     const auto& attempts = run.view.attempts();

@@ -6,7 +6,7 @@
 #include <elastic/base/printable_text.hpp>
 #include <elastic/cli/early_exit.hpp>
 #include <elastic/contract/environment.hpp>
-#include <elastic/status/journal_reader.hpp>
+#include <elastic/status/detail/journal_reader.hpp>
 #include <program/commands/explanation.hpp>
 #include <program/commands/merged_trace.hpp>
 #include <program/commands/send_command.hpp>
@@ -36,15 +36,15 @@ using strings = std::vector<std::string>;
 /// Journals and their paths.
 struct read_journals {
   strings paths;
-  std::vector<elastic::journal_contents> contents;
+  std::vector<elastic::detail::journal_contents> contents;
 };
 
 read_journals read_all(const strings& arguments) {
   read_journals journals;
   for (const std::string& argument : arguments) {
-    for (const std::string& path : elastic::find_journals(argument)) {
+    for (const std::string& path : elastic::detail::find_journals(argument)) {
       journals.paths.push_back(path);
-      journals.contents.push_back(elastic::read_journal(path));
+      journals.contents.push_back(elastic::detail::read_journal(path));
     }
   }
   return journals;

@@ -78,7 +78,7 @@ std::string time_line(const journal_run& run) {
 std::string root_causes(const std::vector<journal_run>& runs) {
   std::string text;
   for (const journal_run& run : runs) {
-    for (const elastic::viewed_attempt& attempt : run.view.attempts()) {
+    for (const elastic::detail::viewed_attempt& attempt : run.view.attempts()) {
       const elastic::job_event* const cause = attempt.root_cause();
       if (!cause) continue;
       const std::size_t others = std::max(attempt.failures.size(), attempt.hung.size()) - 1;
@@ -127,11 +127,11 @@ std::string section(std::string_view title, const std::string& body) {
 
 }  // namespace
 
-std::string explain(const std::vector<elastic::journal_contents>& journals) {
+std::string explain(const std::vector<elastic::detail::journal_contents>& journals) {
   std::vector<journal_run> runs;
   std::string text;
   std::string remarks;
-  for (const elastic::journal_contents& journal : journals) {
+  for (const elastic::detail::journal_contents& journal : journals) {
     auto more = runs_of(journal.records);
     std::move(more.begin(), more.end(), std::back_inserter(runs));
     if (journal.is_torn) remarks += "  The last line of a journal is cut off and left out.\n";

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/status/journal_reader.hpp>
+#include <elastic/status/detail/journal_reader.hpp>
 
 #include <string>
 #include <vector>
@@ -13,6 +13,6 @@ namespace elasticrun {
 /// where the time went, and what would have helped. Escapes whatever a terminal might interpret.
 ///
 /// A pure function. Times are in UTC.
-std::string explain(const std::vector<elastic::journal_contents>& journals);
+std::string explain(const std::vector<elastic::detail::journal_contents>& journals);
 
 }  // namespace elasticrun

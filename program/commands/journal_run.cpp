@@ -11,8 +11,8 @@ namespace elasticrun {
 namespace {
 
 /// The journal's size bounds the runs in it.
-constexpr elastic::view_bounds whole_journal{std::numeric_limits<std::size_t>::max(),
-                                             std::numeric_limits<std::size_t>::max()};
+constexpr elastic::detail::view_bounds whole_journal{std::numeric_limits<std::size_t>::max(),
+                                                     std::numeric_limits<std::size_t>::max()};
 
 }  // namespace
 
@@ -26,7 +26,7 @@ std::vector<journal_run> runs_of(const std::vector<elastic::journal_record>& rec
   for (const elastic::journal_record& record : records) {
     const bool is_first = runs.empty() || runs.back().view.epoch() != record.epoch ||
                           runs.back().view.node() != record.node;
-    if (is_first) runs.emplace_back().view = elastic::job_view(whole_journal);
+    if (is_first) runs.emplace_back().view = elastic::detail::job_view(whole_journal);
     runs.back().records.push_back(&record);
     runs.back().view.take(record);
   }

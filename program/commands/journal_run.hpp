@@ -3,7 +3,7 @@
 #pragma once
 
 #include <elastic/status/detail/agent_phase.hpp>
-#include <elastic/status/job_view.hpp>
+#include <elastic/status/detail/job_view.hpp>
 #include <elastic/telemetry/journal_record.hpp>
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace elasticrun {
 struct journal_run {
   std::vector<const elastic::journal_record*> records;
   /// The state after the last record, with every attempt and every failure.
-  elastic::job_view view;
+  elastic::detail::job_view view;
 
   /// From the first record to the last one.
   double total() const;

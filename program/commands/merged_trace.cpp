@@ -19,10 +19,10 @@ namespace {
 /// When a node learned that each round was complete: (run id, round) → time.
 using round_times = std::map<std::pair<std::string, std::int64_t>, std::int64_t>;
 
-round_times round_times_of(const elastic::journal_contents& journal) {
+round_times round_times_of(const elastic::detail::journal_contents& journal) {
   round_times times;
   for (const journal_run& run : runs_of(journal.records)) {
-    for (const elastic::viewed_attempt& attempt : run.view.attempts()) {
+    for (const elastic::detail::viewed_attempt& attempt : run.view.attempts()) {
       if (attempt.nodes < 2 || !attempt.met_seconds || attempt.round < 0) continue;
       times[{run.view.run_id(), attempt.round}] = attempt.joined_us;
     }
@@ -50,9 +50,9 @@ std::optional<std::int64_t> offset_between(const round_times& reference, const r
 }  // namespace
 
 std::vector<std::optional<std::int64_t>> clock_offsets(
-    const std::vector<elastic::journal_contents>& journals) {
+    const std::vector<elastic::detail::journal_contents>& journals) {
   std::vector<round_times> times;
-  for (const elastic::journal_contents& journal : journals)
+  for (const elastic::detail::journal_contents& journal : journals)
     times.push_back(round_times_of(journal));
   std::vector<std::optional<std::int64_t>> offsets(journals.size());
   if (offsets.empty()) return offsets;
@@ -73,7 +73,7 @@ std::vector<std::optional<std::int64_t>> clock_offsets(
   return offsets;
 }
 
-std::string merged_trace(const std::vector<elastic::journal_contents>& journals) {
+std::string merged_trace(const std::vector<elastic::detail::journal_contents>& journals) {
   const auto offsets = clock_offsets(journals);
   std::string text = "{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n";
   bool is_first = true;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/status/journal_reader.hpp>
+#include <elastic/status/detail/journal_reader.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -19,11 +19,11 @@ namespace elasticrun {
 /// The nodes of a round learn that it is complete at the same time, except for the delay of one
 /// message. The offset is the median difference of these times, unless it is over an hour.
 std::vector<std::optional<std::int64_t>> clock_offsets(
-    const std::vector<elastic::journal_contents>& journals);
+    const std::vector<elastic::detail::journal_contents>& journals);
 
 /// Merges the journals of several nodes into one Chrome trace, with aligned clocks; see
 /// `clock_offsets`. A pure function.
 /// Result: a complete JSON object.
-std::string merged_trace(const std::vector<elastic::journal_contents>& journals);
+std::string merged_trace(const std::vector<elastic::detail::journal_contents>& journals);
 
 }  // namespace elasticrun

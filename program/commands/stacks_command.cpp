@@ -12,8 +12,8 @@
 #include <elastic/inspection/local_stacks.hpp>
 #include <elastic/net/detail/http_connection.hpp>
 #include <elastic/net/detail/stream_listener.hpp>
-#include <elastic/status/job_view.hpp>
-#include <elastic/status/journal_reader.hpp>
+#include <elastic/status/detail/job_view.hpp>
+#include <elastic/status/detail/journal_reader.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -121,7 +121,7 @@ elastic::task<int> stacks_of_agent(stacks_query query, std::function<void(std::s
 }
 
 /// Whether the process is the worker, and not one that has got its number, or another user's.
-bool is_worker(const elastic::viewed_worker& worker, const std::string& run_id) {
+bool is_worker(const elastic::detail::viewed_worker& worker, const std::string& run_id) {
   std::ifstream file(fmt::format("/proc/{}/environ", worker.pid), std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   text.insert(text.begin(), '\0');
@@ -138,14 +138,15 @@ elastic::task<int> stacks_of_journals(stacks_query query,
                                       std::function<void(std::string_view)> out) {
   std::vector<elastic::attempt_worker> workers;
   bool has_ended = true;
-  for (const std::string& path : elastic::find_journals(query.log_directory)) {
-    const elastic::job_view view = elastic::view_of(elastic::read_journal(path).records);
+  for (const std::string& path : elastic::detail::find_journals(query.log_directory)) {
+    const elastic::detail::job_view view =
+        elastic::detail::view_of(elastic::detail::read_journal(path).records);
     has_ended = has_ended && view.has_ended();
-    for (const elastic::viewed_worker& each : view.workers()) {
+    for (const elastic::detail::viewed_worker& each : view.workers()) {
       const bool is_wanted = query.ranks.empty() || std::find(query.ranks.begin(),
                                                               query.ranks.end(), each.rank) !=
                                                         query.ranks.end();
-      const bool may_run = each.state == elastic::viewed_worker::condition::running;
+      const bool may_run = each.state == elastic::detail::viewed_worker::condition::running;
       if (view.has_ended() || !is_wanted || !may_run || !is_worker(each, view.run_id())) continue;
       workers.push_back({static_cast<int>(each.rank), static_cast<int>(each.local_rank),
                          static_cast<pid_t>(each.pid)});

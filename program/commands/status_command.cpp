@@ -11,9 +11,9 @@
 #include <elastic/net/detail/http_connection.hpp>
 #include <elastic/net/detail/stream_listener.hpp>
 #include <elastic/net/detail/tcp_stream.hpp>
-#include <elastic/status/job_document.hpp>
-#include <elastic/status/job_view.hpp>
-#include <elastic/status/journal_reader.hpp>
+#include <elastic/status/detail/job_document.hpp>
+#include <elastic/status/detail/job_view.hpp>
+#include <elastic/status/detail/journal_reader.hpp>
 #include <elastic/status/status_server.hpp>
 
 #include <chrono>
@@ -174,10 +174,12 @@ elastic::task<shown_status> status_of_server(status_query query) {
 shown_status status_of_journals(const status_query& query, std::int64_t now_us) {
   shown_status shown;
   shown.has_ended = true;
-  for (const std::string& path : elastic::find_journals(query.log_directory)) {
-    const elastic::job_view view = elastic::view_of(elastic::read_journal(path).records);
+  for (const std::string& path : elastic::detail::find_journals(query.log_directory)) {
+    const elastic::detail::job_view view =
+        elastic::detail::view_of(elastic::detail::read_journal(path).records);
     shown.has_ended = shown.has_ended && view.has_ended();
-    shown.text += query.as_json ? elastic::job_json(view, now_us) : elastic::job_text(view, now_us);
+    shown.text += query.as_json ? elastic::detail::job_json(view, now_us)
+                                : elastic::detail::job_text(view, now_us);
   }
   return shown;
 }

@@ -102,10 +102,10 @@ bool is_token_exposed(const kubeflow_server& server) {
          !elastic::is_loopback(server.address.host);
 }
 
-std::optional<std::string> kubeflow_status(const elastic::job_view& view,
+std::optional<std::string> kubeflow_status(const elastic::detail::job_view& view,
                                            const std::map<std::string, double>& metrics,
                                            std::int64_t now_us) {
-  const elastic::viewed_worker* const slowest = view.slowest();
+  const elastic::detail::viewed_worker* const slowest = view.slowest();
   if (view.group_rank() != 0 || !slowest) return std::nullopt;
   std::string text = R"({"trainerStatus": {)";
   const double step = static_cast<double>(slowest->step);
@@ -166,7 +166,7 @@ elastic::task<void> kubeflow_reporter::finish() {
 
 elastic::task<void> kubeflow_reporter::report(elastic::duration timeout) {
   changed_.reset();
-  const std::shared_ptr<const elastic::job_view> view = monitor_->view();
+  const std::shared_ptr<const elastic::detail::job_view> view = monitor_->view();
   std::optional<std::string> status = kubeflow_status(*view, metrics_, monitor_->now_us());
   if (!status) co_return;
   std::string problem;

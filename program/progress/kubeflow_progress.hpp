@@ -43,7 +43,7 @@ bool is_token_exposed(const kubeflow_server& server);
 /// The body of a report; empty if this node is not the first of the round, or if no worker has
 /// reported a step.
 /// @param metrics  the last metrics of rank 0
-std::optional<std::string> kubeflow_status(const elastic::job_view& view,
+std::optional<std::string> kubeflow_status(const elastic::detail::job_view& view,
                                            const std::map<std::string, double>& metrics,
                                            std::int64_t now_us);
 

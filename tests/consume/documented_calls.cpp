@@ -6,11 +6,11 @@
 // miscompile are in forbidden_calls.cpp.
 
 #include <elastic/elastic.hpp>
-#include <elastic/launch/run_as_program.hpp>
-#include <elastic/status.hpp>
-#include <elastic/launch/run_with_signals.hpp>
-#include <elastic/torch.hpp>
 #include <elastic/functions.hpp>
+#include <elastic/launch/run_as_program.hpp>
+#include <elastic/launch/run_with_signals.hpp>
+#include <elastic/status.hpp>
+#include <elastic/torch.hpp>
 
 #include <csignal>
 #include <cstdio>
@@ -193,12 +193,6 @@ task<void> rendezvous_of_temporary() {
   meeting.run_id = long_text;
   const rendezvous_round round = co_await rendezvous_registry().make(meeting)->next_round();
   expect(round.group_world_size == 1, "registry.make(parameters)->next_round()");
-  const auto kept = std::make_shared<memory_store>();
-  const auto time = std::make_shared<system_time>();
-  store_rendezvous_backend state(kept, long_text, torch_dialect::torch_2_6, time);
-  co_await state.get();
-  const set_outcome stored = co_await state.set({}, "");
-  expect(stored.was_set, "backend.set({}, token)");
 }
 
 // A launcher with its default options.

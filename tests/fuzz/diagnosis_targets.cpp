@@ -6,7 +6,16 @@
 #include "target.hpp"
 
 #include <elastic/base/limits.hpp>
-#include <elastic/diagnosis.hpp>
+#include <elastic/diagnosis/detail/group_position.hpp>
+#include <elastic/diagnosis/detail/process_texts.hpp>
+#include <elastic/diagnosis/detail/rank_evidence.hpp>
+#include <elastic/diagnosis/detail/rank_set.hpp>
+#include <elastic/diagnosis/detail/recorder_dump.hpp>
+#include <elastic/diagnosis/detail/stack_frame.hpp>
+#include <elastic/diagnosis/detail/stack_groups.hpp>
+#include <elastic/diagnosis/detail/stall_judge.hpp>
+#include <elastic/diagnosis/detail/thread_stack.hpp>
+#include <elastic/diagnosis/stall_verdict.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -15,6 +24,24 @@
 
 namespace elastic::fuzz {
 namespace {
+
+using detail::collective_call;
+using detail::group_position;
+using detail::judge_stall;
+using detail::merge_stacks;
+using detail::parse_digest;
+using detail::parse_main_stack;
+using detail::parse_process_state;
+using detail::parse_recorder_dump;
+using detail::parse_traceback;
+using detail::parse_wait_channel;
+using detail::rank_evidence;
+using detail::rank_set;
+using detail::recorder_state;
+using detail::stack_frame;
+using detail::stack_group;
+using detail::thread_stack;
+using detail::to_digest;
 
 void require_printable(std::string_view line, const char* promise) {
   for (const char byte : line) {

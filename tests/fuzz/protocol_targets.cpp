@@ -12,12 +12,12 @@
 #include <elastic/net/detail/secure_session.hpp>
 #include <elastic/net/job_secret.hpp>
 #include <elastic/rendezvous/native/detail/candidate_message.hpp>
-#include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
-#include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 #include <elastic/status/detail/command_request.hpp>
 #include <elastic/status/detail/http_request_parser.hpp>
 #include <elastic/status/detail/node_report.hpp>
-#include <elastic/status/viewed_job.hpp>
+#include <elastic/status/detail/viewed_job.hpp>
 #include <elastic/store/detail/key_value_engine.hpp>
 #include <elastic/store/detail/tcp_store_session.hpp>
 #include <elastic/torch/detail/torch_state_codec.hpp>
@@ -36,6 +36,15 @@
 
 namespace elastic::fuzz {
 namespace {
+
+using detail::job_roster;
+using detail::node_presence;
+using detail::parse_rendezvous_answer;
+using detail::parse_rendezvous_request;
+using detail::rendezvous_coordinator;
+using detail::rendezvous_request;
+using detail::viewed_job;
+using detail::viewed_node;
 
 using detail::key_value_engine;
 using detail::torch_dialect;
@@ -288,15 +297,16 @@ void rendezvous_requests(std::string_view input) {
   while (!parts.is_empty()) {
     frames.append(parts.bytes(piece));
     while (const std::optional<std::string_view> message = frames.next()) {
-      const std::string text = to_text(parse_rendezvous_request(*message));
-      require(to_text(parse_rendezvous_request(text)) == text, "what is written can be read");
+      const std::string text = detail::to_text(parse_rendezvous_request(*message));
+      require(detail::to_text(parse_rendezvous_request(text)) == text,
+              "what is written can be read");
     }
   }
 }
 
 void rendezvous_answers(std::string_view input) {
-  const std::string text = to_text(parse_rendezvous_answer(input));
-  require(to_text(parse_rendezvous_answer(text)) == text, "what is written can be read");
+  const std::string text = detail::to_text(parse_rendezvous_answer(input));
+  require(detail::to_text(parse_rendezvous_answer(text)) == text, "what is written can be read");
 }
 
 // What nodes tell of themselves, one after the other.

@@ -6,7 +6,6 @@
 #include "target.hpp"
 
 #include <elastic/agent/detail/line_template.hpp>
-#include <elastic/python/detail/standby_message.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/cli/chaos_plan.hpp>
 #include <elastic/cli/command_line.hpp>
@@ -16,6 +15,7 @@
 #include <elastic/health/detail/control_message.hpp>
 #include <elastic/health/detail/timer_request.hpp>
 #include <elastic/net/endpoint.hpp>
+#include <elastic/python/detail/standby_message.hpp>
 #include <elastic/rendezvous/native/detail/leader_record.hpp>
 #include <elastic/telemetry/journal_record.hpp>
 #include <program/chaos/chaos_schedule.hpp>
@@ -31,6 +31,9 @@
 
 namespace elastic::fuzz {
 namespace {
+
+using detail::journal_contents;
+using detail::parse_journal;
 
 // ---- lines, files, arguments --------------------------------------------------------------------
 

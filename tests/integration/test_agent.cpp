@@ -11,12 +11,12 @@
 #include <elastic/base/scope.hpp>
 #include <elastic/launch/launcher.hpp>
 #include <elastic/launch/run_as_program.hpp>
-#include <elastic/status/add_status.hpp>
 #include <elastic/launch/run_with_signals.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
+#include <elastic/rendezvous/rendezvous_registry.hpp>
+#include <elastic/status/add_status.hpp>
 #include <elastic/telemetry/job_journal.hpp>
 #include <elastic/telemetry/journal_sink.hpp>
-#include <elastic/rendezvous/native/rendezvous_message.hpp>
-#include <elastic/rendezvous/rendezvous_registry.hpp>
 #include <elastic/torch/detail/pickle_format.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/etcd/etcd_client.hpp>
-#include <elastic/etcd/etcd_keys.hpp>
-#include <elastic/etcd/etcd_v2_keys.hpp>
+#include <elastic/etcd/detail/etcd_client.hpp>
+#include <elastic/etcd/detail/etcd_keys.hpp>
+#include <elastic/etcd/detail/etcd_v2_keys.hpp>
 #include <elastic/store/versioned_store.hpp>
 #include <elastic/torch/detail/keyed_rendezvous_backend.hpp>
 #include <support/catch.hpp>
@@ -34,19 +34,21 @@ using elastic::test::etcd_server;
 
 constexpr std::size_t largest_value = 256 * 1024;
 
-elastic::etcd_options options_for(const etcd_server& server) {
-  elastic::etcd_options options;
+elastic::detail::etcd_options options_for(const etcd_server& server) {
+  elastic::detail::etcd_options options;
   options.members.push_back(elastic::parse_endpoint(server.endpoint(), 2379));
   return options;
 }
 
-std::shared_ptr<elastic::etcd_keys> keys_of(std::shared_ptr<elastic::etcd_client> client) {
-  auto marker = std::make_shared<elastic::etcd_marker>("/test/op/");
-  return std::make_shared<elastic::etcd_keys>(std::move(client), "/test/store/", std::move(marker));
+std::shared_ptr<elastic::detail::etcd_keys> keys_of(
+    std::shared_ptr<elastic::detail::etcd_client> client) {
+  auto marker = std::make_shared<elastic::detail::etcd_marker>("/test/op/");
+  return std::make_shared<elastic::detail::etcd_keys>(std::move(client), "/test/store/",
+                                                      std::move(marker));
 }
 
 std::shared_ptr<elastic::store> store_at(const etcd_server& server) {
-  auto client = std::make_shared<elastic::etcd_client>(options_for(server));
+  auto client = std::make_shared<elastic::detail::etcd_client>(options_for(server));
   return std::make_shared<elastic::versioned_store>(keys_of(std::move(client)));
 }
 
@@ -73,10 +75,10 @@ CO_TEST("etcd store: refuses what is too large or no number", "[integration][etc
 // ---- the state of a rendezvous ------------------------------------------------------------------
 
 std::shared_ptr<elastic::detail::rendezvous_backend> v2_backend_at(const etcd_server& server) {
-  auto client = std::make_shared<elastic::etcd_client>(options_for(server));
+  auto client = std::make_shared<elastic::detail::etcd_client>(options_for(server));
   return std::make_shared<elastic::detail::keyed_rendezvous_backend>(
-      std::make_shared<elastic::etcd_v2_keys>(std::move(client), "/torch/elastic/rendezvous",
-                                              elastic::etcd_v2_form::plain),
+      std::make_shared<elastic::detail::etcd_v2_keys>(
+          std::move(client), "/torch/elastic/rendezvous", elastic::detail::etcd_v2_form::plain),
       "j", elastic::detail::torch_dialect::torch_1_13);
 }
 
@@ -267,9 +269,9 @@ const std::string quick_v2 =
     "last_call_timeout=1,keep_alive_interval=0.75,keep_alive_max_attempt=4";
 
 std::shared_ptr<elastic::store> v2_store_at(const etcd_server& server) {
-  auto client = std::make_shared<elastic::etcd_client>(options_for(server));
-  return std::make_shared<elastic::versioned_store>(std::make_shared<elastic::etcd_v2_keys>(
-      std::move(client), "/torch/elastic/store", elastic::etcd_v2_form::base64));
+  auto client = std::make_shared<elastic::detail::etcd_client>(options_for(server));
+  return std::make_shared<elastic::versioned_store>(std::make_shared<elastic::detail::etcd_v2_keys>(
+      std::move(client), "/torch/elastic/store", elastic::detail::etcd_v2_form::base64));
 }
 
 CO_TEST("etcd-v2 store: has the operations of PyTorch's store", "[integration][etcd]") {

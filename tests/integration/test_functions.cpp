@@ -10,12 +10,12 @@
 #include <elastic/cli/io_choice.hpp>
 #include <elastic/contract/error_file.hpp>
 #include <elastic/contract/function_call.hpp>
+#include <elastic/functions.hpp>
 #include <elastic/launch/launcher.hpp>
 #include <elastic/process/detail/fork_launcher.hpp>
 #include <elastic/process/detail/limit_reached.hpp>
-#include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 #include <elastic/torch/detail/pickle_format.hpp>
-#include <elastic/functions.hpp>
 #include <elastic/worker/worker_context.hpp>
 #include <elastic/worker/worker_store.hpp>
 #include <support/catch.hpp>

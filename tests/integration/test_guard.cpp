@@ -7,7 +7,7 @@
 #include <elastic/base/detail/random.hpp>
 #include <elastic/process.hpp>
 #include <elastic/process/detail/guarded_child.hpp>
-#include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 #include <elastic/store/tcp_store.hpp>
 #include <support/bounded_cgroup.hpp>
 #include <support/catch.hpp>

@@ -10,8 +10,8 @@
 #include <elastic/net/detail/message_frame.hpp>
 #include <elastic/net/detail/secure_session.hpp>
 #include <elastic/net/job_secret.hpp>
-#include <elastic/rendezvous/native/rendezvous_message.hpp>
-#include <elastic/rendezvous/native/rendezvous_service.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
 #include <support/running_program.hpp>
@@ -97,12 +97,12 @@ void say(const unique_fd& peer, std::string_view bytes) {
   }
 }
 
-namespace messages = elastic::rendezvous_messages;
+namespace messages = elastic::detail::rendezvous_messages;
 namespace limits = elastic::limits;
 
-std::string frame_of(const elastic::rendezvous_request& request) {
+std::string frame_of(const elastic::detail::rendezvous_request& request) {
   std::string frame;
-  elastic::detail::append_frame(frame, elastic::to_text(request));
+  elastic::detail::append_frame(frame, elastic::detail::to_text(request));
   return frame;
 }
 
@@ -143,7 +143,7 @@ std::string words_of_agent() {
   hello.node = {"stranger", 1, 0, {1, 2}};
   hello.settings.min_nodes = 1;
   hello.settings.max_nodes = 2;
-  return std::string(elastic::rendezvous_service::first_words) + frame_of(hello) +
+  return std::string(elastic::detail::rendezvous_service::first_words) + frame_of(hello) +
          frame_of(messages::leave{});
 }
 
@@ -158,7 +158,7 @@ class insider {
       secure_ = std::make_unique<elastic::detail::secure_session>(
           *secret, elastic::detail::session_role::client);
     }
-    say(elastic::rendezvous_service::first_words);
+    say(elastic::detail::rendezvous_service::first_words);
   }
 
   void say(std::string_view bytes) {

@@ -30,6 +30,8 @@
 namespace elastic {
 namespace {
 
+using detail::process_state;
+
 namespace inspection_test {
 
 using namespace std::chrono_literals;

@@ -3,7 +3,7 @@
 
 // What elasticrun leaves of what it did, and what its commands make of that.
 
-#include <elastic/status/journal_reader.hpp>
+#include <elastic/status/detail/journal_reader.hpp>
 #include <support/catch.hpp>
 #include <support/elasticrun_stage.hpp>
 #include <support/raw_client.hpp>

@@ -4,10 +4,10 @@
 // Real processes: each test leaves no process, no zombie and no descriptor behind.
 
 #include <elastic/file/file_rendezvous.hpp>
+#include <elastic/functions.hpp>
 #include <elastic/process.hpp>
 #include <elastic/process/detail/process_tree.hpp>
-#include <elastic/rendezvous/native/rendezvous_message.hpp>
-#include <elastic/functions.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/freezer.hpp>

@@ -11,7 +11,7 @@
 #include <elastic/net/endpoint.hpp>
 #include <elastic/process/detail/spawn.hpp>
 #include <elastic/process/detail/syscalls.hpp>
-#include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/io_uring.hpp>

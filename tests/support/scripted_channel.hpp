@@ -6,7 +6,7 @@
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/net/detail/message_channel.hpp>
-#include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 
 #include <deque>
 #include <string>
@@ -44,7 +44,7 @@ class scripted_channel : public detail::message_channel {
   bool in_handshake = false;
 
   /// What the node receives next.
-  void answer(const rendezvous_answer& message) { answer(to_text(message)); }
+  void answer(const detail::rendezvous_answer& message) { answer(detail::to_text(message)); }
   void answer(std::string message) {
     answers_.push_back(std::move(message));
     changed_.set();

@@ -7,7 +7,7 @@
 #include <elastic/base/detail/random.hpp>
 #include <elastic/process/detail/spawn.hpp>
 #include <elastic/rendezvous/exit_barrier.hpp>
-#include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <support/fake_launcher.hpp>

@@ -10,7 +10,7 @@
 #include <elastic/net/detail/message_channel.hpp>
 #include <elastic/net/detail/message_frame.hpp>
 #include <elastic/process/detail/syscalls.hpp>
-#include <elastic/rendezvous/native/rendezvous_service.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/store.hpp>
 #include <support/simulated_channel.hpp>
@@ -145,12 +145,12 @@ class simulated_network {
                 std::string its_address)
         : clock(std::move(its_clock)),
           address(std::move(its_address)),
-          service(std::make_shared<rendezvous_service>(logger(), clock)),
+          service(std::make_shared<detail::rendezvous_service>(logger(), clock)),
           ended(std::move(executor)) {}
     std::shared_ptr<host_clock> clock;
     std::string address;
     std::shared_ptr<detail::key_value_engine> engine = std::make_shared<detail::key_value_engine>();
-    std::shared_ptr<rendezvous_service> service;
+    std::shared_ptr<detail::rendezvous_service> service;
     event_flag ended;
     asio::cancellation_signal cancel;
   };

@@ -9,7 +9,7 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/process/detail/syscalls.hpp>
-#include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 #include <elastic/store/detail/store_keys.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/store.hpp>

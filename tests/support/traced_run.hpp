@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/status/journal_reader.hpp>
+#include <elastic/status/detail/journal_reader.hpp>
 #include <support/catch.hpp>
 
 #include <cstdint>
@@ -18,9 +18,10 @@ namespace elastic::test {
 
 /// A run of two workers: the second fails, both start again and succeed. `offset_us` is how far the
 /// node's clock is ahead.
-inline journal_contents journal_of(const std::string& node, std::int64_t offset_us, int nodes = 2) {
+inline detail::journal_contents journal_of(const std::string& node, std::int64_t offset_us,
+                                           int nodes = 2) {
   using kind = job_event_kind;
-  journal_contents contents;
+  detail::journal_contents contents;
   std::int64_t now = 1'000'000;
   std::optional<std::int64_t> round;
   const auto tell = [&](job_event_kind event_kind, std::int64_t delay,
@@ -69,8 +70,8 @@ inline journal_contents journal_of(const std::string& node, std::int64_t offset_
 }
 
 /// Each kind of event with numbers at the ends of their range.
-inline journal_contents hostile_journal() {
-  journal_contents contents;
+inline detail::journal_contents hostile_journal() {
+  detail::journal_contents contents;
   for (const auto& [event_kind, name] : job_event_kinds) {
     for (const std::int64_t number : {INT64_MIN, INT64_MAX}) {
       journal_record record;

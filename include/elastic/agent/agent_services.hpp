@@ -25,9 +25,9 @@ class agent_extension;
 struct agent_extension_context;
 class job_journal;
 class logs_specs;
+namespace detail {
 class output_tails;
 class report_exchange;
-namespace detail {
 class store_meter;
 }  // namespace detail
 
@@ -65,7 +65,7 @@ struct agent_services {
   std::shared_ptr<job_journal> journal = {};
   /// The reports of the job's nodes to each other, for viewers, which `make_agent` gives to a
   /// rendezvous of several nodes. Default: this node reports nothing, and hears nothing.
-  std::shared_ptr<report_exchange> reports = {};
+  std::shared_ptr<detail::report_exchange> reports = {};
   /// Counts what the stores of this node are used for; `make_agent` gives it to the rendezvous.
   /// Default: nobody counts.
   std::shared_ptr<detail::store_meter> meter = {};
@@ -75,7 +75,7 @@ struct agent_services {
   /// `default_logs_specs`.
   std::shared_ptr<logs_specs> logs = {};
   /// Offers the last lines of each worker to viewers of the job. Default: to nobody.
-  std::shared_ptr<output_tails> tails = {};
+  std::shared_ptr<detail::output_tails> tails = {};
   /// Where the agent shows the output that it copies. Default: stdout and stderr of this process.
   std::shared_ptr<output_sink> console_out = {};
   std::shared_ptr<output_sink> console_err = {};

@@ -28,12 +28,12 @@
 #include <elastic/health/detail/worker_channels.hpp>
 #include <elastic/health/detail/worker_channels_options.hpp>
 #include <elastic/health/detail/worker_liveness.hpp>
-#include <elastic/telemetry/output_tails.hpp>
 #include <elastic/process/exit_status.hpp>
 #include <elastic/process/process_set.hpp>
 #include <elastic/process/process_spec.hpp>
 #include <elastic/process/stop_plan.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/telemetry/detail/output_tails.hpp>
 #include <elastic/telemetry/job_event.hpp>
 #include <elastic/telemetry/worker_observer.hpp>
 
@@ -285,7 +285,7 @@ class worker_group {
   ELASTIC_DECL void note_suspicion(const detail::suspicion_change& change);
 
   /// How to come by what a worker of this node wrote last.
-  ELASTIC_DECL std::optional<output_reader> output_of(std::int64_t rank) const;
+  ELASTIC_DECL std::optional<detail::output_reader> output_of(std::int64_t rank) const;
 
   // No hook looks into hung workers any more.
   ELASTIC_DECL void send_pending_kills();
@@ -438,7 +438,7 @@ class worker_group {
   /// Null: nothing is reported.
   std::shared_ptr<job_journal> journal_;
   /// Null: nobody asks.
-  std::shared_ptr<output_tails> tails_;
+  std::shared_ptr<detail::output_tails> tails_;
   std::optional<stop_plan> on_failure_;
   /// Empty: nobody looks.
   std::function<task<std::string>()> look_;

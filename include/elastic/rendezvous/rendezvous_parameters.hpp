@@ -19,8 +19,8 @@
 
 namespace elastic {
 
-class report_exchange;
 namespace detail {
+class report_exchange;
 class store_meter;
 }  // namespace detail
 
@@ -71,7 +71,7 @@ struct rendezvous_parameters {
 
   /// What this node and the others tell each other for those who look at the job; null: nothing.
   /// Only where nodes of elasticrun meet alone.
-  std::shared_ptr<report_exchange> reports = {};
+  std::shared_ptr<detail::report_exchange> reports = {};
 
   /// Counts what the stores that this node serves are asked for; null: nobody does.
   std::shared_ptr<detail::store_meter> meter = {};

@@ -4,10 +4,10 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/status/job_metrics.hpp>
-#include <elastic/status/job_view.hpp>
+#include <elastic/status/detail/job_metrics.hpp>
+#include <elastic/status/detail/job_view.hpp>
+#include <elastic/telemetry/detail/report_exchange.hpp>
 #include <elastic/telemetry/journal_sink.hpp>
-#include <elastic/telemetry/report_exchange.hpp>
 #include <elastic/telemetry/worker_observer.hpp>
 
 #include <cstdint>
@@ -33,7 +33,9 @@ class report_feed;
 /// serves the rendezvous of this one, and has on that node the whole job in its view.
 ///
 /// Thread-safety: any thread.
-class job_monitor final : public journal_sink, public worker_observer, public report_exchange {
+class job_monitor final : public journal_sink,
+                          public worker_observer,
+                          public detail::report_exchange {
  public:
   /// @param time  null: `system_time`
   /// @param next  is told first whatever the observer is told; may be null
@@ -42,10 +44,10 @@ class job_monitor final : public journal_sink, public worker_observer, public re
   ELASTIC_DECL ~job_monitor() override;
 
   /// The state of the job as it is now. A view does not change: the next change replaces it.
-  ELASTIC_DECL std::shared_ptr<const job_view> view() const;
+  ELASTIC_DECL std::shared_ptr<const detail::job_view> view() const;
 
   /// What the stores of this node are used for; none: it serves none, or nobody counts.
-  ELASTIC_DECL std::optional<viewed_stores> stores() const;
+  ELASTIC_DECL std::optional<detail::viewed_stores> stores() const;
 
   /// When a worker last reported progress, in microseconds since 1970; 0: none has.
   ELASTIC_DECL std::int64_t progress_us() const;
@@ -59,7 +61,7 @@ class job_monitor final : public journal_sink, public worker_observer, public re
 
   /// Has `stores` ask this, from any thread. It must not throw or call the monitor. Empty: nobody
   /// is asked any more.
-  ELASTIC_DECL void measure_stores(std::function<std::optional<viewed_stores>()> ask);
+  ELASTIC_DECL void measure_stores(std::function<std::optional<detail::viewed_stores>()> ask);
 
   /// How often something came that is no record: of other nodes.
   ELASTIC_DECL std::int64_t changes() const;
@@ -82,19 +84,19 @@ class job_monitor final : public journal_sink, public worker_observer, public re
   ELASTIC_DECL void progress(const worker_progress& made) override;
   ELASTIC_DECL void hung(const hung_worker& worker) override;
 
-  ELASTIC_DECL void demanded(report_demand demand) override;
+  ELASTIC_DECL void demanded(detail::report_demand demand) override;
   ELASTIC_DECL std::string next_report() override;
   ELASTIC_DECL void on_report(std::function<void()> call) override;
   ELASTIC_DECL void begin_serving(const void* server, std::function<void()> on_demand) override;
   ELASTIC_DECL void end_serving(const void* server) override;
-  ELASTIC_DECL report_demand demand() const override;
+  ELASTIC_DECL detail::report_demand demand() const override;
   ELASTIC_DECL void reported(std::int64_t node, std::string_view report) override;
-  ELASTIC_DECL void listed(job_roster roster) override;
+  ELASTIC_DECL void listed(detail::job_roster roster) override;
 
  private:
   // These have the mutex.
-  ELASTIC_DECL job_view& change_view();
-  ELASTIC_DECL report_demand demand_at(std::int64_t now_us) const;
+  ELASTIC_DECL detail::job_view& change_view();
+  ELASTIC_DECL detail::report_demand demand_at(std::int64_t now_us) const;
   ELASTIC_DECL void pass_demand();
   ELASTIC_DECL void note_report();
   ELASTIC_DECL void note_change();
@@ -102,16 +104,16 @@ class job_monitor final : public journal_sink, public worker_observer, public re
   std::shared_ptr<time_source> time_;
   std::shared_ptr<worker_observer> next_;
   mutable std::mutex mutex_;
-  job_view view_;
+  detail::job_view view_;
   /// The copy of `view_` that viewers have; null: it has changed since.
-  mutable std::shared_ptr<const job_view> shown_;
+  mutable std::shared_ptr<const detail::job_view> shown_;
   std::int64_t progress_us_ = 0;
   std::int64_t called_us_ = 0;
   std::function<void()> on_change_;
-  std::function<std::optional<viewed_stores>()> stores_;
+  std::function<std::optional<detail::viewed_stores>()> stores_;
   std::int64_t changes_ = 0;
   // Of this node for the one that serves.
-  report_demand wanted_ = report_demand::nothing;
+  detail::report_demand wanted_ = detail::report_demand::nothing;
   std::unique_ptr<detail::report_feed> feed_;
   std::function<void()> on_report_;
   bool is_report_noted_ = false;
@@ -124,7 +126,7 @@ class job_monitor final : public journal_sink, public worker_observer, public re
   std::int64_t looked_us_ = 0;
   const void* server_ = nullptr;
   std::function<void()> on_demand_;
-  report_demand passed_demand_ = report_demand::nothing;
+  detail::report_demand passed_demand_ = detail::report_demand::nothing;
 };
 
 }  // namespace elastic

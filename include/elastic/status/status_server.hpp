@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/job_command.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/agent/job_command.hpp>
-#include <elastic/telemetry/job_journal.hpp>
 #include <elastic/status/job_monitor.hpp>
 #include <elastic/status/status_address.hpp>
-#include <elastic/telemetry/output_tails.hpp>
+#include <elastic/telemetry/detail/output_tails.hpp>
+#include <elastic/telemetry/job_journal.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -31,7 +31,7 @@ struct status_server_options {
   /// What follows that journal, and the workers; must be set.
   std::shared_ptr<job_monitor> monitor = {};
   /// What the agent offers the output of its workers by; null: it is not shown.
-  std::shared_ptr<output_tails> tails = {};
+  std::shared_ptr<detail::output_tails> tails = {};
   /// What clients have to know, 16 to 256 letters, digits and "-._~"; empty: nothing, if only this
   /// host can reach the server, else one that the server makes.
   std::string token = {};

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/agent/local_agent.hpp>
+#include <elastic/status/detail/journal_reader.hpp>
 #include <elastic/telemetry/job_journal.hpp>
-#include <elastic/status/journal_reader.hpp>
 
 #include <support/agent_stage.hpp>
 #include <support/catch.hpp>
@@ -140,10 +140,10 @@ TIME_TEST("agent: the journal's file lies beside the logs, and stays if the job 
   stage.worker(0).exit(1);
   co_await stage.end();
   const std::string directory = stage.result().log_directory;
-  const auto journals = find_journals(folder.path());
+  const auto journals = detail::find_journals(folder.path());
   REQUIRE(journals.size() == 1);
   CHECK(journals[0] == directory + "/journal.jsonl");
-  const auto records = read_journal(journals[0]).records;
+  const auto records = detail::read_journal(journals[0]).records;
   CHECK(records == stage.journal->after(0));
   CHECK(records.back().event.kind == job_event_kind::agent_ended);
 }
@@ -178,7 +178,7 @@ TIME_TEST("agent: a journal of its own name, and none", "[agent]") {
   stage.worker(0).exit(0);
   stage.worker(1).exit(0);
   co_await stage.end();
-  CHECK(read_journal(folder / "mine").records.size() == 11);
+  CHECK(detail::read_journal(folder / "mine").records.size() == 11);
 
   agent_stage silent_stage(time);
   silent_stage.workers.log_dir = folder / "logs";
@@ -188,7 +188,8 @@ TIME_TEST("agent: a journal of its own name, and none", "[agent]") {
   silent_stage.worker(0).exit(1);
   co_await silent_stage.end();
   CHECK(std::filesystem::exists(silent_stage.result().log_directory));
-  CHECK_THROWS_WITH(find_journals(folder / "logs"), test::contains_text("no journal is in"));
+  CHECK_THROWS_WITH(detail::find_journals(folder / "logs"),
+                    test::contains_text("no journal is in"));
 }
 
 }  // namespace agent_journal_tests

@@ -6,7 +6,7 @@
 #include <elastic/base/scope.hpp>
 #include <elastic/process/detail/proc_snapshot.hpp>
 #include <elastic/process/detail/syscalls.hpp>
-#include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 #include <support/catch.hpp>
 #include <support/manual_time.hpp>
 

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/diagnosis/process_texts.hpp>
-#include <elastic/diagnosis/rank_evidence.hpp>
-#include <elastic/diagnosis/recorder_dump.hpp>
-#include <elastic/diagnosis/thread_stack.hpp>
+#include <elastic/diagnosis/detail/process_texts.hpp>
+#include <elastic/diagnosis/detail/rank_evidence.hpp>
+#include <elastic/diagnosis/detail/recorder_dump.hpp>
+#include <elastic/diagnosis/detail/thread_stack.hpp>
 
 #include <support/catch.hpp>
 
@@ -39,35 +39,35 @@ inline double ticks_of(const std::string& stat) {
 }
 
 /// The evidence that an agent makes of what a worker shows at two looks a second apart.
-inline rank_evidence evidence_of(int rank, const nlohmann::json& looks, wall_time now) {
+inline detail::rank_evidence evidence_of(int rank, const nlohmann::json& looks, wall_time now) {
   const nlohmann::json& first = looks["first"];
   const nlohmann::json& second = looks["second"];
-  rank_evidence evidence;
+  detail::rank_evidence evidence;
   evidence.rank = rank;
   evidence.local_rank = rank;
   evidence.node = "node";
-  evidence.recorder = recorder_state::silent;
+  evidence.recorder = detail::recorder_state::silent;
   if (second["recorder"].is_string()) {
-    evidence.recorder = recorder_state::answered;
-    evidence.groups = parse_recorder_dump(second["recorder"].get<std::string>(), now);
+    evidence.recorder = detail::recorder_state::answered;
+    evidence.groups = detail::parse_recorder_dump(second["recorder"].get<std::string>(), now);
   }
   if (second["traceback"].is_string()) {
-    evidence.stack = parse_main_stack(second["traceback"].get<std::string>());
+    evidence.stack = detail::parse_main_stack(second["traceback"].get<std::string>());
     evidence.stack_moved =
-        evidence.stack != parse_main_stack(first["traceback"].get<std::string>());
+        evidence.stack != detail::parse_main_stack(first["traceback"].get<std::string>());
   }
   const std::string stat = second["stat"].get<std::string>();
-  evidence.state = parse_process_state(stat);
-  evidence.wait_channel = parse_wait_channel(second["wchan"].get<std::string>());
+  evidence.state = detail::parse_process_state(stat);
+  evidence.wait_channel = detail::parse_wait_channel(second["wchan"].get<std::string>());
   evidence.processor_share = (ticks_of(stat) - ticks_of(first["stat"].get<std::string>())) / 100;
   return evidence;
 }
 
-inline std::vector<rank_evidence> evidence_of(const std::string& fault) {
+inline std::vector<detail::rank_evidence> evidence_of(const std::string& fault) {
   const nlohmann::json hang = read_hang(fault);
   const wall_time now{std::chrono::duration_cast<wall_time::duration>(
       std::chrono::nanoseconds(hang["time_ns"].get<std::int64_t>()))};
-  std::vector<rank_evidence> evidence;
+  std::vector<detail::rank_evidence> evidence;
   for (const nlohmann::json& looks : hang["ranks"]) {
     evidence.push_back(evidence_of(static_cast<int>(evidence.size()), looks, now));
   }

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/diagnosis/rank_evidence.hpp>
+#include <elastic/diagnosis/detail/rank_evidence.hpp>
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
-#include <elastic/diagnosis/user_frame.hpp>
+#include <elastic/diagnosis/detail/user_frame.hpp>
 
 #include <support/catch.hpp>
 
@@ -15,15 +15,15 @@
 namespace rank_evidence_tests {
 
 using namespace std::chrono_literals;
-using elastic::collective_state;
-using elastic::group_position;
-using elastic::parse_digest;
-using elastic::process_state;
-using elastic::rank_evidence;
-using elastic::rank_set;
-using elastic::recorder_state;
-using elastic::stack_frame;
-using elastic::to_digest;
+using elastic::detail::collective_state;
+using elastic::detail::group_position;
+using elastic::detail::parse_digest;
+using elastic::detail::process_state;
+using elastic::detail::rank_evidence;
+using elastic::detail::rank_set;
+using elastic::detail::recorder_state;
+using elastic::detail::stack_frame;
+using elastic::detail::to_digest;
 namespace limits = elastic::limits;
 
 rank_evidence full_evidence() {
@@ -68,8 +68,8 @@ TEST_CASE("a digest keeps what tells most within its bound", "[diagnosis]") {
     const rank_evidence arrived = parse_digest(to_digest(evidence));
     REQUIRE(arrived.stack.size() >= 2);
     CHECK(arrived.stack[0] == evidence.stack[0]);
-    REQUIRE(elastic::user_frame(arrived.stack) != nullptr);
-    CHECK(*elastic::user_frame(arrived.stack) == evidence.stack[12]);
+    REQUIRE(elastic::detail::user_frame(arrived.stack) != nullptr);
+    CHECK(*elastic::detail::user_frame(arrived.stack) == evidence.stack[12]);
     CHECK(arrived.groups == evidence.groups);
   }
   SECTION("of many groups those in which something is outstanding") {
@@ -132,10 +132,10 @@ TEST_CASE("the user's innermost frame is of no installed package", "[diagnosis]"
   const stack_frame user{"/home/me/train.py", 3, "step"};
   const stack_frame outer{"/home/me/main.py", 4, "main"};
   const std::vector<stack_frame> mixed{library, package, frozen, user, outer};
-  CHECK(*elastic::user_frame(mixed) == user);
+  CHECK(*elastic::detail::user_frame(mixed) == user);
   const std::vector<stack_frame> foreign{package, library};
-  CHECK(*elastic::user_frame(foreign) == package);
-  CHECK(elastic::user_frame({}) == nullptr);
+  CHECK(*elastic::detail::user_frame(foreign) == package);
+  CHECK(elastic::detail::user_frame({}) == nullptr);
   CHECK(to_string(user) == "train.py:3 step");
   CHECK(to_string(stack_frame{"a/b\n.py", 1, "f\x1b"}) == "b .py:1 f\\x1b");
 }

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/diagnosis/rank_set.hpp>
+#include <elastic/diagnosis/detail/rank_set.hpp>
 
 #include <elastic/base/error.hpp>
 
@@ -12,7 +12,7 @@
 
 namespace rank_set_tests {
 
-using elastic::rank_set;
+using elastic::detail::rank_set;
 
 TEST_CASE("a set of ranks has one text, whatever the order of its ranks", "[diagnosis]") {
   struct row {

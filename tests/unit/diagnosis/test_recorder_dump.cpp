@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/diagnosis/recorder_dump.hpp>
+#include <elastic/diagnosis/detail/recorder_dump.hpp>
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
@@ -18,11 +18,11 @@
 namespace recorder_dump_tests {
 
 using namespace std::chrono_literals;
-using elastic::collective_state;
-using elastic::group_position;
-using elastic::parse_recorder_dump;
-using elastic::rank_set;
 using elastic::wall_time;
+using elastic::detail::collective_state;
+using elastic::detail::group_position;
+using elastic::detail::parse_recorder_dump;
+using elastic::detail::rank_set;
 using elastic::test::evidence_of;
 namespace limits = elastic::limits;
 

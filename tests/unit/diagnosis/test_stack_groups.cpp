@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/diagnosis/stack_groups.hpp>
+#include <elastic/diagnosis/detail/stack_groups.hpp>
 
 #include <support/catch.hpp>
 
@@ -9,10 +9,10 @@
 
 namespace stack_groups_tests {
 
-using elastic::merge_stacks;
-using elastic::rank_stack;
-using elastic::stack_frame;
-using elastic::stack_group;
+using elastic::detail::merge_stacks;
+using elastic::detail::rank_stack;
+using elastic::detail::stack_frame;
+using elastic::detail::stack_group;
 
 const std::vector<stack_frame> in_all_reduce{
     {"/usr/lib/python3/dist-packages/torch/distributed/distributed_c10d.py", 3252, "all_reduce"},

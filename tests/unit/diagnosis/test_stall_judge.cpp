@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/diagnosis/stall_judge.hpp>
+#include <elastic/diagnosis/detail/stall_judge.hpp>
 
 #include <elastic/base/limits.hpp>
 
@@ -17,17 +17,17 @@
 namespace stall_judge_tests {
 
 using namespace std::chrono_literals;
-using elastic::collective_call;
-using elastic::collective_state;
-using elastic::group_position;
-using elastic::judge_stall;
-using elastic::process_state;
-using elastic::rank_evidence;
-using elastic::rank_set;
-using elastic::recorder_state;
 using elastic::stall_cause;
 using elastic::stall_confidence;
 using elastic::stall_verdict;
+using elastic::detail::collective_call;
+using elastic::detail::collective_state;
+using elastic::detail::group_position;
+using elastic::detail::judge_stall;
+using elastic::detail::process_state;
+using elastic::detail::rank_evidence;
+using elastic::detail::rank_set;
+using elastic::detail::recorder_state;
 using elastic::test::contains_text;
 using elastic::test::evidence_of;
 namespace limits = elastic::limits;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/diagnosis/stall_watch.hpp>
+#include <elastic/diagnosis/detail/stall_watch.hpp>
 
-#include <elastic/diagnosis/stall_judge.hpp>
+#include <elastic/diagnosis/detail/stall_judge.hpp>
 
 #include <support/catch.hpp>
 
@@ -16,12 +16,12 @@ namespace stall_watch_tests {
 
 using namespace std::chrono_literals;
 using elastic::duration;
-using elastic::rank_evidence;
 using elastic::stall_cause;
-using elastic::stall_look;
-using elastic::stall_watch;
-using elastic::stall_watch_options;
 using elastic::time_point;
+using elastic::detail::rank_evidence;
+using elastic::detail::stall_look;
+using elastic::detail::stall_watch;
+using elastic::detail::stall_watch_options;
 
 constexpr time_point start{1000s};
 
@@ -173,11 +173,11 @@ TEST_CASE("a slow rank is no hung one, however often somebody looks", "[diagnosi
     for (int rank = 0; rank < 8; ++rank) {
       rank_evidence& evidence = ranks[static_cast<std::size_t>(rank)];
       evidence.rank = rank;
-      evidence.recorder = elastic::recorder_state::answered;
-      evidence.state = elastic::process_state::sleeping;
+      evidence.recorder = elastic::detail::recorder_state::answered;
+      evidence.state = elastic::detail::process_state::sleeping;
       evidence.groups = {{"0", "default_pg", {}, 9, 9, {}}};
       if (rank == look % 8) {
-        evidence.state = elastic::process_state::running;
+        evidence.state = elastic::detail::process_state::running;
         evidence.processor_share = 0.9;
         evidence.stack_moved = true;
         continue;
@@ -186,7 +186,7 @@ TEST_CASE("a slow rank is no hung one, however often somebody looks", "[diagnosi
       evidence.groups[0].outstanding = {"all_reduce", 10, "[[4]]", "Float", {}, false,
                                         std::chrono::seconds(wait(random))};
     }
-    const elastic::stall_verdict verdict = elastic::judge_stall(ranks);
+    const elastic::stall_verdict verdict = elastic::detail::judge_stall(ranks);
     REQUIRE(verdict.cause == stall_cause::slow);
     REQUIRE(verdict.ranks == std::vector<int>{look % 8});
   }

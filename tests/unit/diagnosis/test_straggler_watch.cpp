@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/diagnosis/straggler_watch.hpp>
+#include <elastic/diagnosis/detail/straggler_watch.hpp>
 
 #include <support/catch.hpp>
 
@@ -14,9 +14,9 @@ namespace straggler_watch_tests {
 
 using namespace std::chrono_literals;
 using elastic::duration;
-using elastic::straggler_change;
-using elastic::straggler_watch;
 using elastic::time_point;
+using elastic::detail::straggler_change;
+using elastic::detail::straggler_watch;
 using elastic::test::approximately;
 
 constexpr time_point start{1000s};

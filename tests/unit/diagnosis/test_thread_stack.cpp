@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/diagnosis/thread_stack.hpp>
+#include <elastic/diagnosis/detail/thread_stack.hpp>
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
-#include <elastic/diagnosis/process_texts.hpp>
-#include <elastic/diagnosis/user_frame.hpp>
+#include <elastic/diagnosis/detail/process_texts.hpp>
+#include <elastic/diagnosis/detail/user_frame.hpp>
 
 #include "hang_vectors.hpp"
 
@@ -16,20 +16,20 @@
 
 namespace thread_stack_tests {
 
-using elastic::parse_main_stack;
-using elastic::parse_process_state;
-using elastic::parse_traceback;
-using elastic::parse_wait_channel;
-using elastic::process_state;
-using elastic::stack_frame;
+using elastic::detail::parse_main_stack;
+using elastic::detail::parse_process_state;
+using elastic::detail::parse_traceback;
+using elastic::detail::parse_wait_channel;
+using elastic::detail::process_state;
+using elastic::detail::stack_frame;
 using elastic::test::evidence_of;
 namespace limits = elastic::limits;
 
 TEST_CASE("the stack of a real worker ends in the line that it is at", "[diagnosis]") {
   const auto evidence = evidence_of("loader_sleep");
-  CHECK(elastic::user_frame(evidence.at(2).stack)->function == "read_shard");
+  CHECK(elastic::detail::user_frame(evidence.at(2).stack)->function == "read_shard");
   CHECK(evidence.at(0).stack.at(0).function == "all_reduce");
-  CHECK(elastic::user_frame(evidence.at(0).stack)->function == "train");
+  CHECK(elastic::detail::user_frame(evidence.at(0).stack)->function == "train");
 }
 
 TEST_CASE("the text of faulthandler names threads and frames", "[diagnosis]") {

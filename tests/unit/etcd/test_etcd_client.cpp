@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/etcd/etcd_client.hpp>
+#include <elastic/etcd/detail/etcd_client.hpp>
 
-#include <elastic/etcd/etcd_keys.hpp>
+#include <elastic/etcd/detail/etcd_keys.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/log_recorder.hpp>
@@ -23,10 +23,10 @@ namespace etcd_client_tests {
 using namespace std::chrono_literals;
 using elastic::errc;
 using elastic::error;
-using elastic::etcd_client;
-using elastic::etcd_keys;
-using elastic::etcd_options;
 using elastic::task;
+using elastic::detail::etcd_client;
+using elastic::detail::etcd_keys;
+using elastic::detail::etcd_options;
 using elastic::test::scripted_server;
 using json = nlohmann::json;
 
@@ -229,7 +229,7 @@ CO_TEST("etcd keys: a change whose answer was lost is not made twice", "[store]"
   const auto [mark, expected] =
       GENERATE(table<std::string, bool>({{"MQ==", true}, {"Mg==", false}}));
   scripted_server server({{std::string()}, {answer(failure_json + "\"" + mark + R"("}]}}]})")}});
-  const auto marker = std::make_shared<elastic::etcd_marker>("/op/");
+  const auto marker = std::make_shared<elastic::detail::etcd_marker>("/op/");
   etcd_keys keys(client_of(server), "/root/", marker);
   const bool was_set = co_await keys.put("k", "v", "5:7");
   CHECK(was_set == expected);
@@ -244,7 +244,8 @@ CO_TEST("etcd keys: an answer that is not in its form is refused", "[store]") {
       R"({"header":{},"kvs":[{"value":7}]})");
   CAPTURE(response);
   scripted_server server({{answer(response)}});
-  etcd_keys keys(client_of(server), "/root/", std::make_shared<elastic::etcd_marker>("/op/"));
+  etcd_keys keys(client_of(server), "/root/",
+                 std::make_shared<elastic::detail::etcd_marker>("/op/"));
   bool is_refused = false;
   try {
     co_await keys.get("k");
@@ -277,15 +278,16 @@ CO_TEST("etcd client: a watch that cannot be had is a pause, one that was compac
 }
 
 TEST_CASE("etcd keys: the end of a prefix", "[store]") {
-  CHECK(elastic::etcd_prefix_end("/a/") == "/a0");
-  CHECK(elastic::etcd_prefix_end("a\xff\xff") == "b");
-  CHECK(elastic::etcd_prefix_end("\xff") == std::string(1, '\0'));
+  CHECK(elastic::detail::etcd_prefix_end("/a/") == "/a0");
+  CHECK(elastic::detail::etcd_prefix_end("a\xff\xff") == "b");
+  CHECK(elastic::detail::etcd_prefix_end("\xff") == std::string(1, '\0'));
 }
 
 TEST_CASE("etcd keys: the revision after one that was seen", "[store]") {
-  CHECK(elastic::etcd_keys::next_revision("") == "1");
-  CHECK(elastic::etcd_keys::next_revision("7:41") == "42");
-  CHECK(elastic::etcd_keys::next_revision("7:9223372036854775807") == "9223372036854775808");
+  CHECK(elastic::detail::etcd_keys::next_revision("") == "1");
+  CHECK(elastic::detail::etcd_keys::next_revision("7:41") == "42");
+  CHECK(elastic::detail::etcd_keys::next_revision("7:9223372036854775807") ==
+        "9223372036854775808");
 }
 
 }  // namespace etcd_client_tests

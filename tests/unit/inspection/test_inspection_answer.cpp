@@ -17,6 +17,10 @@
 namespace elastic {
 namespace {
 
+using detail::group_position;
+using detail::process_state;
+using detail::recorder_state;
+
 namespace inspection_answer_test {
 
 using namespace std::chrono_literals;

@@ -7,7 +7,7 @@
 #include <elastic/launch/launcher.hpp>
 #include <elastic/process/detail/file_tail.hpp>
 #include <elastic/process/process_set.hpp>
-#include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/error_of.hpp>

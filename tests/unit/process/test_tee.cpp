@@ -3,7 +3,7 @@
 
 #include <elastic/base/event_flag.hpp>
 #include <elastic/process/detail/tee.hpp>
-#include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 #include <elastic/torch/detail/pickle_format.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>

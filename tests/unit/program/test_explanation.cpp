@@ -28,7 +28,7 @@ struct narrator {
   double now = 0;
   std::int64_t sequence = 0;
   std::int64_t round = 0;
-  journal_contents journal;
+  detail::journal_contents journal;
 
   job_event& tell(kind event_kind, double delay, std::string reason = "", std::string state = "") {
     now += delay;
@@ -281,7 +281,7 @@ TEST_CASE("explanation: two epochs of a journal are two stories", "[program]") {
 TEST_CASE("explanation: a journal that is torn, damaged or empty is explained as far as it goes",
           "[program]") {
   CHECK(explain({}) == "The journal has no records.\n");
-  CHECK(explain({parse_journal("{\"seq")}) ==
+  CHECK(explain({detail::parse_journal("{\"seq")}) ==
         "The journal has no records.\n\nRemarks\n  The last line of a journal is cut off and left "
         "out.\n");
   narrator run;
@@ -295,7 +295,7 @@ TEST_CASE("explanation: a journal that is torn, damaged or empty is explained as
 }
 
 TEST_CASE("explanation: hostile texts and numbers of a journal stay text", "[program]") {
-  journal_contents journal;
+  detail::journal_contents journal;
   for (const auto& [event_kind, name] : job_event_kinds) {
     journal_record record;
     record.sequence = 1;

@@ -6,13 +6,13 @@
 // contract.
 
 #include <elastic/base/version.hpp>
+#include <elastic/status/detail/job_document.hpp>
+#include <elastic/status/detail/job_metrics.hpp>
+#include <elastic/status/detail/job_view.hpp>
+#include <elastic/status/detail/journal_reader.hpp>
 #include <elastic/status/detail/node_report.hpp>
 #include <elastic/status/detail/status_answer.hpp>
 #include <elastic/status/detail/trace_events.hpp>
-#include <elastic/status/job_document.hpp>
-#include <elastic/status/job_metrics.hpp>
-#include <elastic/status/job_view.hpp>
-#include <elastic/status/journal_reader.hpp>
 #include <program/commands/explanation.hpp>
 #include <program/commands/merged_trace.hpp>
 #include <support/catch.hpp>
@@ -32,9 +32,9 @@
 namespace job_documents_tests {
 
 using elastic::job_event_kind;
-using elastic::job_view;
-using elastic::journal_contents;
 using elastic::journal_record;
+using elastic::detail::job_view;
+using elastic::detail::journal_contents;
 
 const std::string folder = ELASTIC_SOURCE_DIR "/tests/vectors/job_documents/";
 
@@ -101,7 +101,7 @@ class versions {
 };
 
 journal_contents journal_of(const std::string& node) {
-  return elastic::parse_journal(read_file(folder + node + ".journal"));
+  return elastic::detail::parse_journal(read_file(folder + node + ".journal"));
 }
 
 std::vector<journal_record> records_of(const std::string& node) { return journal_of(node).records; }
@@ -124,7 +124,7 @@ void report_steps(job_view& view, const journal_record& started) {
 
 /// What the server of the rendezvous tells of the job's nodes, and what one of these reports.
 void show_whole_job(job_view& view, std::int64_t now_us) {
-  elastic::job_roster roster;
+  elastic::detail::job_roster roster;
   roster.round = 4;
   roster.is_complete = true;
   roster.min_nodes = 2;
@@ -132,7 +132,7 @@ void show_whole_job(job_view& view, std::int64_t now_us) {
   roster.active = 2;
   roster.waiting = 1;
   roster.lost = 1;
-  using elastic::node_presence;
+  using elastic::detail::node_presence;
   roster.nodes = {{1, "node0", "node0_1_0", node_presence::active, 0},
                   {2, "node1", "node1_77_0", node_presence::active, 1},
                   {3, "node2", "node2_5_0", node_presence::waiting, -1},
@@ -141,17 +141,17 @@ void show_whole_job(job_view& view, std::int64_t now_us) {
   elastic::detail::node_report report;
   report.begins = true;
   report.epoch = 5;
-  report.activity = elastic::agent_activity::running;
+  report.activity = elastic::detail::agent_activity::running;
   report.round = 4;
   report.base_rank = 4;
   report.size = 2;
   report.workers.resize(2);
   for (std::int64_t at = 0; at < 2; ++at) {
-    elastic::viewed_worker& worker = report.workers[static_cast<std::size_t>(at)];
+    elastic::detail::viewed_worker& worker = report.workers[static_cast<std::size_t>(at)];
     worker.local_rank = at;
     worker.pid = 900 + at;
-    worker.state = at == 0 ? elastic::viewed_worker::condition::running
-                           : elastic::viewed_worker::condition::failed;
+    worker.state = at == 0 ? elastic::detail::viewed_worker::condition::running
+                           : elastic::detail::viewed_worker::condition::failed;
     worker.step = 160;
     worker.total = 400;
     worker.step_seconds = 2.5;
@@ -212,10 +212,10 @@ TEST_CASE("job documents: a job that stands still, as JSON, as text and as metri
   for (const journal_record& record : records_of("stalled")) {
     view.take(record);
     const std::int64_t now_us = record.time_us + 1'500'000;
-    json.add(moment_of(record), elastic::job_json(view, now_us));
-    text.add(moment_of(record), elastic::job_text(view, now_us));
+    json.add(moment_of(record), elastic::detail::job_json(view, now_us));
+    text.add(moment_of(record), elastic::detail::job_text(view, now_us));
     metrics.add(moment_of(record),
-                elastic::metrics_text(view, elastic::metrics_format::text, now_us));
+                elastic::detail::metrics_text(view, elastic::detail::metrics_format::text, now_us));
   }
   check_golden("stalled.txt", json.text() + text.text() + metrics.text());
 }
@@ -226,10 +226,11 @@ TEST_CASE("job documents: /api/v1/job as JSON and as text, and the probe of read
   versions text;
   versions checks;
   follow([&](const journal_record& record, const job_view& view, std::int64_t now_us) {
-    json.add(moment_of(record), elastic::job_json(view, now_us));
-    text.add(moment_of(record), elastic::job_text(view, now_us));
-    checks.add(moment_of(record), elastic::ready_checks(view, now_us) +
-                                      elastic::progress_json(view, now_us - 3'000'000, now_us));
+    json.add(moment_of(record), elastic::detail::job_json(view, now_us));
+    text.add(moment_of(record), elastic::detail::job_text(view, now_us));
+    checks.add(moment_of(record),
+               elastic::detail::ready_checks(view, now_us) +
+                   elastic::detail::progress_json(view, now_us - 3'000'000, now_us));
   });
   check_golden("job_json.txt", json.text());
   check_golden("job_text.txt", text.text());
@@ -240,15 +241,16 @@ TEST_CASE("job documents: /metrics in both formats", "[program]") {
   versions text;
   versions open;
   follow([&](const journal_record& record, const job_view& view, std::int64_t now_us) {
-    using elastic::metrics_format;
+    using elastic::detail::metrics_format;
     const bool is_end = record.event.kind == job_event_kind::agent_ended;
     const bool is_shown = is_end || record.event.kind == job_event_kind::workers_started ||
                           record.event.kind == job_event_kind::worker_suspected ||
                           record.event.kind == job_event_kind::round_ended;
     if (!is_shown) return;
-    text.add(moment_of(record), elastic::metrics_text(view, metrics_format::text, now_us));
+    text.add(moment_of(record), elastic::detail::metrics_text(view, metrics_format::text, now_us));
     if (!is_end) return;
-    open.add(moment_of(record), elastic::metrics_text(view, metrics_format::openmetrics, now_us));
+    open.add(moment_of(record),
+             elastic::detail::metrics_text(view, metrics_format::openmetrics, now_us));
   });
   check_golden("metrics.txt", text.text());
   check_golden("open_metrics.txt", open.text());

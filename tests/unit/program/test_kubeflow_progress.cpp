@@ -3,7 +3,7 @@
 #include <program/progress/kubeflow_progress.hpp>
 
 #include <elastic/base/error.hpp>
-#include <elastic/status/job_view.hpp>
+#include <elastic/status/detail/job_view.hpp>
 #include <support/catch.hpp>
 #include <support/journal_story.hpp>
 
@@ -16,8 +16,8 @@
 
 namespace kubeflow_progress_tests {
 
-using elastic::job_view;
 using elastic::worker_progress;
+using elastic::detail::job_view;
 using elastic::test::journal_story;
 using elasticrun::find_kubeflow_server;
 using elasticrun::kubeflow_server;
@@ -84,7 +84,7 @@ TEST_CASE("kubeflow: a token that goes over the network by http is exposed", "[p
 job_view view_at(std::int64_t step, std::int64_t total) {
   journal_story story;
   story.begin().start(0, 2);
-  job_view view = view_of(story.records);
+  job_view view = elastic::detail::view_of(story.records);
   worker_progress progress;
   progress.step = step;
   progress.total = total;
@@ -120,11 +120,11 @@ TEST_CASE("kubeflow: only the first node tells it, and only of steps", "[program
   CHECK_FALSE(kubeflow_status(job_view(), {}, 0));
   journal_story story;
   story.begin().start(0, 2);
-  CHECK_FALSE(kubeflow_status(view_of(story.records), {}, 0));
+  CHECK_FALSE(kubeflow_status(elastic::detail::view_of(story.records), {}, 0));
   for (auto& record : story.records) {
     if (record.event.group_rank) record.event.group_rank = 1;
   }
-  job_view view = view_of(story.records);
+  job_view view = elastic::detail::view_of(story.records);
   view.take(worker_progress(), story.now_us);
   CHECK_FALSE(kubeflow_status(view, {}, 0));
 }

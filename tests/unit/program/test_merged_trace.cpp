@@ -13,8 +13,8 @@
 
 namespace merged_trace_tests {
 
-using elastic::journal_contents;
 using elastic::journal_record;
+using elastic::detail::journal_contents;
 using elastic::test::journal_of;
 using elastic::test::spans_of;
 using elasticrun::clock_offsets;

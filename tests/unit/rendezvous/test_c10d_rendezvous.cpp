@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/native/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
 
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/net/detail/message_frame.hpp>
 #include <elastic/rendezvous/native/detail/candidate_marker.hpp>
-#include <elastic/rendezvous/native/rendezvous_service.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/error_of.hpp>
@@ -26,7 +26,6 @@
 namespace c10d_rendezvous_tests {
 
 using namespace std::chrono_literals;
-using elastic::c10d_rendezvous;
 using elastic::change_kind;
 using elastic::errc;
 using elastic::job_end;
@@ -34,6 +33,7 @@ using elastic::rendezvous_change;
 using elastic::rendezvous_parameters;
 using elastic::rendezvous_round;
 using elastic::task;
+using elastic::detail::c10d_rendezvous;
 using elastic::test::error_of;
 
 /// Nodes of one job on this host, each a handler, which meet at a port that was free.
@@ -338,7 +338,7 @@ CO_TEST("c10d rendezvous: jobs of other names do not meet at the same server", "
 struct service_stage {
   explicit service_stage(asio::any_io_executor executor) {
     elastic::tcp_store_server_options options;
-    options.extension = std::make_shared<elastic::rendezvous_service>(elastic::logger());
+    options.extension = std::make_shared<elastic::detail::rendezvous_service>(elastic::logger());
     server = std::make_unique<elastic::tcp_store_server>(executor, options);
   }
   std::unique_ptr<elastic::tcp_store_server> server;
@@ -364,11 +364,11 @@ std::string frame_of(const std::string& text) {
   return frame;
 }
 
-elastic::rendezvous_messages::welcome welcome_in(const std::string& frame) {
+elastic::detail::rendezvous_messages::welcome welcome_in(const std::string& frame) {
   constexpr std::size_t length_bytes = 4;
   REQUIRE(frame.size() > length_bytes);
-  return std::get<elastic::rendezvous_messages::welcome>(
-      elastic::parse_rendezvous_answer(frame.substr(length_bytes)));
+  return std::get<elastic::detail::rendezvous_messages::welcome>(
+      elastic::detail::parse_rendezvous_answer(frame.substr(length_bytes)));
 }
 
 std::vector<std::string> rude_messages(const std::string& greeting, const std::string& hello) {
@@ -385,10 +385,11 @@ CO_TEST("rendezvous service: who breaks the protocol is disconnected, the others
   auto executor = co_await asio::this_coro::executor;
   service_stage stage(executor);
   const std::uint16_t port = stage.server->port();
-  const std::string greeting(elastic::rendezvous_service::first_words);
-  elastic::rendezvous_messages::hello hello;
+  const std::string greeting(elastic::detail::rendezvous_service::first_words);
+  elastic::detail::rendezvous_messages::hello hello;
   hello.run_id = "job";
-  const std::string hello_frame = frame_of(elastic::to_text(elastic::rendezvous_request(hello)));
+  const std::string hello_frame =
+      frame_of(elastic::detail::to_text(elastic::detail::rendezvous_request(hello)));
 
   const std::string polite_message = greeting + hello_frame;
   const std::string polite_answer = co_await answer_to(executor, port, polite_message);

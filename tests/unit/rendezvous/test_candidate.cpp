@@ -11,8 +11,8 @@
 #include <elastic/net/detail/message_frame.hpp>
 #include <elastic/rendezvous/native/detail/candidate_message.hpp>
 #include <elastic/rendezvous/native/detail/leader_connector.hpp>
-#include <elastic/rendezvous/native/rendezvous_message.hpp>
-#include <elastic/rendezvous/native/rendezvous_service.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
 #include <support/catch.hpp>
 #include <support/log_recorder.hpp>
 #include <support/manual_time.hpp>
@@ -57,8 +57,8 @@ class scripted_node {
   void say(const elastic::detail::candidate_request& request) {
     channel_->send(elastic::detail::candidate_text(request));
   }
-  void say(const elastic::rendezvous_request& request) {
-    channel_->send(elastic::to_text(request));
+  void say(const elastic::detail::rendezvous_request& request) {
+    channel_->send(elastic::detail::to_text(request));
   }
 
   /// The next message.
@@ -82,7 +82,9 @@ class scripted_node {
 /// A server that takes connections, and never says anything.
 class mute_server final : public elastic::detail::store_extension {
  public:
-  std::string_view greeting() const override { return elastic::rendezvous_service::first_words; }
+  std::string_view greeting() const override {
+    return elastic::detail::rendezvous_service::first_words;
+  }
   task<void> run() override { co_return; }
   std::unique_ptr<conversation> begin(client&) override { return std::make_unique<silence>(); }
 
@@ -132,7 +134,8 @@ class sudden_client final : public elastic::detail::store_extension::client {
 task<void> keep_alive(manual_time& time, scripted_node& node) {
   for (;;) {
     co_await time.sleep_until(time.now() + 4s);
-    node.say(elastic::rendezvous_request(elastic::rendezvous_messages::keep_alive{}));
+    node.say(
+        elastic::detail::rendezvous_request(elastic::detail::rendezvous_messages::keep_alive{}));
   }
 }
 
@@ -203,11 +206,11 @@ class stage {
     node->say(elastic::detail::candidate_messages::seek{"job", list});
     const std::string first = co_await node->hear();
     CHECK(first == "leads");
-    elastic::rendezvous_messages::hello hello;
+    elastic::detail::rendezvous_messages::hello hello;
     hello.run_id = "job";
     hello.node = {"host", 1, 0, {100 + static_cast<std::uint64_t>(machine)}};
     hello.settings.min_nodes = hello.settings.max_nodes = 1;
-    node->say(elastic::rendezvous_request(hello));
+    node->say(elastic::detail::rendezvous_request(hello));
     const std::string second = co_await node->hear();
     CHECK(second == "welcome");
     co_return node;
@@ -216,7 +219,7 @@ class stage {
   /// A node that is placed in a round, alone.
   task<std::unique_ptr<scripted_node>> place(int machine, int leader) {
     auto node = co_await enter(machine, leader);
-    node->say(elastic::rendezvous_messages::join{-1, 1min, {}});
+    node->say(elastic::detail::rendezvous_messages::join{-1, 1min, {}});
     const std::string answer = co_await node->hear();
     CHECK(answer == "placed");
     co_return node;
@@ -435,7 +438,7 @@ TIME_TEST("candidate: a leader tells a node its place when a majority has it, an
     // On the leader's machine, so that it is cut off with it.
     const auto node = co_await job.enter(leader, leader);
     if (is_cut_off) job.part(leader);
-    node->say(elastic::rendezvous_messages::join{-1, 1min, {}});
+    node->say(elastic::detail::rendezvous_messages::join{-1, 1min, {}});
     const std::string answer = co_await node->hear();
     INFO(job.logs());
     // It leads no more before anybody else has the round.
@@ -454,7 +457,7 @@ TIME_TEST("candidate: a leader stays until every node has left, which knows of t
   const auto early_result =
       co_await with_deadline(time, time.now() + 10s, job.candidate_at(leader).retire(is_over));
   CHECK_FALSE(early_result);
-  node->say(elastic::rendezvous_messages::leave{});
+  node->say(elastic::detail::rendezvous_messages::leave{});
   const auto result =
       co_await with_deadline(time, time.now() + 5s, job.candidate_at(leader).retire(is_over));
   INFO(job.logs());
@@ -473,11 +476,11 @@ TIME_TEST("candidate: a stranger cannot make terms so large that nodes cannot te
   const std::string answer = co_await stranger->hear();
   INFO(job.logs());
   CHECK(answer == "leads");
-  elastic::rendezvous_messages::hello hello;
+  elastic::detail::rendezvous_messages::hello hello;
   hello.run_id = "job";
   hello.node = {"host", 1, 0, {105}};
   hello.most_term = 2 * most;
-  stranger->say(elastic::rendezvous_request(hello));
+  stranger->say(elastic::detail::rendezvous_request(hello));
   const auto welcome = co_await stranger->hear_all();
   REQUIRE(welcome.at("kind") == "welcome");
   CHECK(welcome.at("term").get<std::int64_t>() < most);
@@ -511,7 +514,7 @@ TIME_TEST("candidate: a leader that the others leave in order serves on, and is 
       job.kill(place);
     }
     co_await job.pass(5s);
-    node->say(elastic::rendezvous_messages::keep_alive{});
+    node->say(elastic::detail::rendezvous_messages::keep_alive{});
     const std::string answer = co_await node->hear();
     INFO(job.logs());
     CHECK(answer == (leave_in_order ? "alive" : "resigned"));

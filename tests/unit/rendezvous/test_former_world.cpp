@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 using elastic::duration;
 using elastic::time_point;
 using elastic::detail::former_world;
-using elastic::rendezvous_messages::former_round;
+using elastic::detail::rendezvous_messages::former_round;
 
 constexpr time_point begin{12h};
 constexpr duration silence = 15s;

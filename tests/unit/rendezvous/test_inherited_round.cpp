@@ -3,7 +3,7 @@
 
 // A coordinator that takes a job up as another server left it.
 
-#include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
 
 #include <support/catch.hpp>
 
@@ -21,15 +21,15 @@
 namespace inherited_round_tests {
 
 using namespace std::chrono_literals;
-using namespace elastic::rendezvous_messages;
+using namespace elastic::detail::rendezvous_messages;
 using elastic::change_kind;
 using elastic::duration;
 using elastic::job_end;
 using elastic::node_id;
-using elastic::rendezvous_coordinator;
 using elastic::rendezvous_settings;
 using elastic::time_point;
 using elastic::detail::register_ending;
+using elastic::detail::rendezvous_coordinator;
 using elastic::detail::round_register;
 
 using texts = std::vector<std::string>;

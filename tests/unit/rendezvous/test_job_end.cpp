@@ -3,7 +3,7 @@
 
 // Who decides how a job ends tells the others, whatever happens to the connection meanwhile.
 
-#include <elastic/rendezvous/native/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
 
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
@@ -20,9 +20,9 @@
 namespace job_end_tests {
 
 using namespace std::chrono_literals;
-using elastic::c10d_rendezvous;
 using elastic::job_end;
 using elastic::task;
+using elastic::detail::c10d_rendezvous;
 using elastic::test::manual_time;
 using elastic::test::simulated_network;
 

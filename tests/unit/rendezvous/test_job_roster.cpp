@@ -4,10 +4,10 @@
 // Who is there, as the server of the rendezvous knows it, and what nodes tell of themselves: the
 // coordinator's part, the service's and the node's.
 
+#include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_link.hpp>
-#include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
-#include <elastic/rendezvous/native/rendezvous_service.hpp>
-#include <elastic/telemetry/report_exchange.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
+#include <elastic/telemetry/detail/report_exchange.hpp>
 
 #include <elastic/base/limits.hpp>
 #include <elastic/base/task_group.hpp>
@@ -31,13 +31,13 @@
 namespace job_roster_tests {
 
 using namespace std::chrono_literals;
-using namespace elastic::rendezvous_messages;
-using elastic::job_roster;
-using elastic::rendezvous_coordinator;
-using elastic::report_demand;
+using namespace elastic::detail::rendezvous_messages;
 using elastic::task;
 using elastic::time_point;
+using elastic::detail::job_roster;
+using elastic::detail::rendezvous_coordinator;
 using elastic::detail::rendezvous_link;
+using elastic::detail::report_demand;
 using texts = std::vector<std::string>;
 
 hello greeting_of(const std::string& host, bool has_reports = true) {
@@ -58,7 +58,8 @@ struct stage {
     coordinator.received(last, greeting_of(host, has_reports), now);
   }
   void join(const std::string& host, std::int64_t after = -1) {
-    coordinator.received(links.at(host), elastic::rendezvous_messages::join{after, 600s, {}}, now);
+    coordinator.received(links.at(host),
+                         elastic::detail::rendezvous_messages::join{after, 600s, {}}, now);
   }
   void lose(const std::string& host) {
     coordinator.disconnected(links.at(host), now);
@@ -216,7 +217,7 @@ TEST_CASE("job roster: no more nodes are asked for reports than are shown", "[re
 // ---- the service --------------------------------------------------------------------------------
 
 /// Notes what goes through it.
-class noting_exchange final : public elastic::report_exchange {
+class noting_exchange final : public elastic::detail::report_exchange {
  public:
   void demanded(report_demand demand) override { demands.push_back(demand); }
   std::string next_report() override {
@@ -251,14 +252,15 @@ class noting_exchange final : public elastic::report_exchange {
 
 class caller final : public elastic::detail::store_extension::client {
  public:
-  explicit caller(elastic::rendezvous_service& service) : conversation_(service.begin(*this)) {}
+  explicit caller(elastic::detail::rendezvous_service& service)
+      : conversation_(service.begin(*this)) {}
   void send(std::string_view bytes) override { heard.append(bytes); }
   void hang_up() override {}
   asio::ip::tcp::endpoint here() const override { return {}; }
   asio::ip::tcp::endpoint there() const override { return {}; }
-  void say(const elastic::rendezvous_request& request) {
+  void say(const elastic::detail::rendezvous_request& request) {
     std::string frame;
-    elastic::detail::append_frame(frame, elastic::to_text(request));
+    elastic::detail::append_frame(frame, elastic::detail::to_text(request));
     conversation_->received(frame);
   }
   std::string heard;
@@ -270,7 +272,7 @@ class caller final : public elastic::detail::store_extension::client {
 TIME_TEST("job roster: the service tells of its own job, and not again and again", "[rendezvous]") {
   auto clock = std::shared_ptr<elastic::time_source>(&time, [](elastic::time_source*) {});
   const auto exchange = std::make_shared<noting_exchange>();
-  auto service = std::make_shared<elastic::rendezvous_service>(elastic::logger(), clock);
+  auto service = std::make_shared<elastic::detail::rendezvous_service>(elastic::logger(), clock);
   service->show("job", exchange);
   elastic::task_group group(time.context().get_executor());
   group.spawn(service->run());
@@ -318,7 +320,8 @@ class server_channel final : public elastic::test::scripted_channel {
       : scripted_channel(std::move(executor)), heard_(heard) {}
 
   void send(std::string message) override {
-    const elastic::rendezvous_request request = elastic::parse_rendezvous_request(message);
+    const elastic::detail::rendezvous_request request =
+        elastic::detail::parse_rendezvous_request(message);
     if (const auto* heard = std::get_if<report>(&request)) heard_.push_back(heard->text);
     const auto* greeting = std::get_if<hello>(&request);
     if (greeting == nullptr) return;

@@ -7,7 +7,7 @@
 
 #include <elastic/base/limits.hpp>
 #include <elastic/rendezvous/native/detail/former_world.hpp>
-#include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
 
 #include <support/catch.hpp>
 
@@ -26,10 +26,10 @@
 namespace large_job_tests {
 
 using namespace std::chrono_literals;
-using namespace elastic::rendezvous_messages;
+using namespace elastic::detail::rendezvous_messages;
 using elastic::duration;
-using elastic::rendezvous_coordinator;
 using elastic::time_point;
+using elastic::detail::rendezvous_coordinator;
 
 constexpr int most = 4096;
 
@@ -75,7 +75,7 @@ class crowd {
     say(number, greeting);
   }
 
-  void say(int number, const elastic::rendezvous_request& request) {
+  void say(int number, const elastic::detail::rendezvous_request& request) {
     coordinator.received(link_of(number), request, now);
     collect();
   }

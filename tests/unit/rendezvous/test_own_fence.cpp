@@ -4,7 +4,7 @@
 // A leader that a registry names: the others of its round may go on without it once all of them
 // have lost it, so its own node must not have workers then.
 
-#include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
 
 #include <support/catch.hpp>
 
@@ -17,12 +17,12 @@
 namespace own_fence_tests {
 
 using namespace std::chrono_literals;
-using namespace elastic::rendezvous_messages;
+using namespace elastic::detail::rendezvous_messages;
 using elastic::duration;
 using elastic::node_id;
-using elastic::rendezvous_coordinator;
 using elastic::rendezvous_settings;
 using elastic::time_point;
+using elastic::detail::rendezvous_coordinator;
 
 /// A leader on node 1, whose round has nodes 1 to 3; node 4 waits. The witness of a node has its
 /// number and 10.

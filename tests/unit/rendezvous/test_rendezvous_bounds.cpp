@@ -5,9 +5,9 @@
 
 #include <elastic/base/limits.hpp>
 #include <elastic/net/detail/message_frame.hpp>
-#include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
-#include <elastic/rendezvous/native/rendezvous_message.hpp>
-#include <elastic/rendezvous/native/rendezvous_service.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
 #include <support/catch.hpp>
 #include <support/log_recorder.hpp>
 
@@ -28,15 +28,15 @@
 namespace rendezvous_bounds_tests {
 
 using namespace std::chrono_literals;
-using namespace elastic::rendezvous_messages;
+using namespace elastic::detail::rendezvous_messages;
 using elastic::node_id;
-using elastic::rendezvous_answer;
-using elastic::rendezvous_coordinator;
-using elastic::rendezvous_request;
-using elastic::rendezvous_service;
 using elastic::rendezvous_settings;
 using elastic::time_point;
-using elastic::rendezvous_messages::pause;
+using elastic::detail::rendezvous_answer;
+using elastic::detail::rendezvous_coordinator;
+using elastic::detail::rendezvous_request;
+using elastic::detail::rendezvous_service;
+using elastic::detail::rendezvous_messages::pause;
 namespace limits = elastic::limits;
 
 constexpr int max_nodes = 4;
@@ -73,7 +73,7 @@ class stage {
   }
   void join(std::int64_t number) {
     connect(number);
-    say(number, elastic::rendezvous_messages::join{-1, 600s, {"a", 1, true}});
+    say(number, elastic::detail::rendezvous_messages::join{-1, 600s, {"a", 1, true}});
   }
   void cut(std::int64_t number) { job.disconnected(link_of(number), now); }
   bool knows(std::int64_t number) const { return job.knows(node_of(number)); }
@@ -131,23 +131,27 @@ TEST_CASE("rendezvous bounds: a text that is too long is refused, with the bound
       {"server", limits::numeric_address_bytes,
        with([&](hello& to) { to.former->server = text(limits::numeric_address_bytes); })},
       {"address", limits::host_name_bytes,
-       elastic::rendezvous_messages::join{-1, 1s, {text(limits::host_name_bytes), 1, true}}},
+       elastic::detail::rendezvous_messages::join{
+           -1, 1s, {text(limits::host_name_bytes), 1, true}}},
       {"addresses", limits::node_addresses_bytes,
-       elastic::rendezvous_messages::join{
-           -1, 1s, {"a", 1, true},
+       elastic::detail::rendezvous_messages::join{
+           -1,
+           1s,
+           {"a", 1, true},
            "10.0.0.1" + std::string(limits::node_addresses_bytes + one_more - 8, ' ')}},
       {"why", limits::pause_text_bytes, pause{text(limits::pause_text_bytes), false}},
       {"text", limits::node_report_bytes, report{text(limits::node_report_bytes)}},
   };
   for (const sized_text& entry : texts) {
     CAPTURE(entry.field, one_more);
-    const std::string message = elastic::to_text(entry.request);
+    const std::string message = elastic::detail::to_text(entry.request);
     if (one_more == 0) {
-      CHECK(elastic::to_text(elastic::parse_rendezvous_request(message)) == message);
+      CHECK(elastic::detail::to_text(elastic::detail::parse_rendezvous_request(message)) ==
+            message);
       continue;
     }
     try {
-      elastic::parse_rendezvous_request(message);
+      elastic::detail::parse_rendezvous_request(message);
       FAIL_CHECK("was taken");
     } catch (const elastic::error& refusal) {
       CHECK(std::string(refusal.what()) ==
@@ -161,13 +165,13 @@ TEST_CASE("rendezvous bounds: a long reason is cut", "[rendezvous]") {
   // Cut where it is said, and where an earlier release did not.
   const std::string letter = "\xc3\xbc";
   const std::string kept(limits::failure_text_bytes - 1, 'x');
-  CHECK(elastic::to_text(rendezvous_request(failed{1, kept + letter})) ==
-        elastic::to_text(rendezvous_request(failed{1, kept})));
+  CHECK(elastic::detail::to_text(rendezvous_request(failed{1, kept + letter})) ==
+        elastic::detail::to_text(rendezvous_request(failed{1, kept})));
   const std::string long_text(60'000, 'x');
-  const auto heard = std::get<failed>(elastic::parse_rendezvous_request(
+  const auto heard = std::get<failed>(elastic::detail::parse_rendezvous_request(
       R"({"kind": "failed", "round": 1, "what": ")" + long_text + "\"}"));
   CHECK(heard.what == long_text.substr(0, limits::failure_text_bytes));
-  const auto closing = std::get<close_job>(elastic::parse_rendezvous_request(
+  const auto closing = std::get<close_job>(elastic::detail::parse_rendezvous_request(
       R"({"kind": "close", "end": "failed", "why": ")" + long_text + "\"}"));
   CHECK(closing.why == long_text.substr(0, limits::ending_text_bytes));
 }
@@ -176,7 +180,7 @@ TEST_CASE("rendezvous bounds: whatever nodes say, each answer fits into a messag
           "[rendezvous]") {
   stage job;
   const auto say = [&job](std::int64_t number, const rendezvous_request& request) {
-    job.say(number, elastic::parse_rendezvous_request(elastic::to_text(request)));
+    job.say(number, elastic::detail::parse_rendezvous_request(elastic::detail::to_text(request)));
   };
   for (const std::int64_t number : {1, 2}) {
     hello greeting = greeting_of(number);
@@ -193,7 +197,7 @@ TEST_CASE("rendezvous bounds: whatever nodes say, each answer fits into a messag
     std::string addresses;
     const std::string address = "fd00:1111:2222:3333:4444:5555:6666:7777 ";
     while (addresses.size() + address.size() <= limits::node_addresses_bytes) addresses += address;
-    say(number, elastic::rendezvous_messages::join{
+    say(number, elastic::detail::rendezvous_messages::join{
                     -1, 600s, {costly(limits::host_name_bytes), 1, true}, addresses});
   }
   // Until nothing of the former world can be left.
@@ -208,9 +212,9 @@ TEST_CASE("rendezvous bounds: whatever nodes say, each answer fits into a messag
   say(1, close_job{elastic::job_end::failed, costly(60'000)});
   std::size_t kinds = 0;
   for (const auto& answer : job.job.take_answers()) {
-    const std::string text = elastic::to_text(answer.what);
+    const std::string text = elastic::detail::to_text(answer.what);
     CHECK(text.size() <= limits::rendezvous_message_bytes);
-    elastic::parse_rendezvous_answer(text);
+    elastic::detail::parse_rendezvous_answer(text);
     kinds |= std::size_t{1} << answer.what.index();
   }
   const auto was_answered = [kinds](const rendezvous_answer& kind) {
@@ -218,7 +222,7 @@ TEST_CASE("rendezvous bounds: whatever nodes say, each answer fits into a messag
   };
   for (const rendezvous_answer& kind : std::vector<rendezvous_answer>{
            welcome{}, peers{}, placed{}, changed{}, closed{}}) {
-    CAPTURE(elastic::to_text(kind));
+    CAPTURE(elastic::detail::to_text(kind));
     CHECK(was_answered(kind));
   }
 }
@@ -338,7 +342,7 @@ TEST_CASE("rendezvous bounds: the bytes of a node are those of its texts", "[ren
   const std::size_t before = job.job.bytes_of(1);
   CHECK(before > 0);
   CHECK(job.job.bytes_of(2) == 0);
-  job.say(1, elastic::rendezvous_messages::join{
+  job.say(1, elastic::detail::rendezvous_messages::join{
                  -1, 1s, {std::string(200, 'a'), 1, true}, std::string(4000, ' ')});
   CHECK(job.job.bytes_of(1) >= before + 4200);
 }
@@ -429,7 +433,7 @@ class caller final : public elastic::detail::store_extension::client {
   /// Result: why the service ended the connection; empty: it did not.
   std::string say(const rendezvous_request& request) {
     std::string frame;
-    elastic::detail::append_frame(frame, elastic::to_text(request));
+    elastic::detail::append_frame(frame, elastic::detail::to_text(request));
     try {
       conversation_->received(frame);
     } catch (const elastic::error& refusal) {
@@ -511,7 +515,7 @@ TEST_CASE("rendezvous bounds: a connection reports the memory of its node", "[re
   caller node(service);
   node.say_hello("job", 1);
   CHECK(node.held() < 2000);
-  node.say(elastic::rendezvous_messages::join{
+  node.say(elastic::detail::rendezvous_messages::join{
       -1, 1s, {std::string(200, 'a'), 1, true}, std::string(4000, ' ')});
   CHECK(node.held() >= 4200);
 }

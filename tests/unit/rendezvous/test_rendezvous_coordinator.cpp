@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/base/limits.hpp>
 #include <elastic/rendezvous/detail/gather.hpp>
-#include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
 
 #include <support/catch.hpp>
 
@@ -23,14 +23,14 @@
 namespace rendezvous_coordinator_tests {
 
 using namespace std::chrono_literals;
-using namespace elastic::rendezvous_messages;
+using namespace elastic::detail::rendezvous_messages;
 // The system has one of this name.
 using elastic::change_kind;
 using elastic::duration;
 using elastic::job_end;
-using elastic::rendezvous_coordinator;
 using elastic::time_point;
-using elastic::rendezvous_messages::pause;
+using elastic::detail::rendezvous_coordinator;
+using elastic::detail::rendezvous_messages::pause;
 
 using texts = std::vector<std::string>;
 
@@ -109,7 +109,7 @@ class stage {
     say(name, greeting);
   }
 
-  void say(char name, elastic::rendezvous_request request) {
+  void say(char name, elastic::detail::rendezvous_request request) {
     coordinator.received(links.at(name), request, now);
     collect();
   }
@@ -1097,7 +1097,7 @@ TEST_CASE("coordinator: many addresses go in messages that are within their boun
     ++parts;
     CHECK(is_of_first);
     CHECK(!is_placed);
-    CHECK(elastic::to_text(answer.what).size() < elastic::limits::rendezvous_message_bytes);
+    CHECK(elastic::detail::to_text(answer.what).size() < elastic::limits::rendezvous_message_bytes);
   }
   CHECK(parts > 1);
   CHECK(is_placed);

@@ -22,7 +22,7 @@ namespace rendezvous_link_tests {
 using namespace std::chrono_literals;
 using elastic::task;
 using elastic::detail::rendezvous_link;
-namespace messages = elastic::rendezvous_messages;
+namespace messages = elastic::detail::rendezvous_messages;
 
 /// Welcomes each hello by the next of `welcomes`, as long as there is one, and notes it.
 struct servers {
@@ -46,7 +46,8 @@ class server_channel final : public elastic::test::scripted_channel {
       : scripted_channel(std::move(executor)), servers_(of) {}
 
   void send(std::string message) override {
-    const elastic::rendezvous_request request = elastic::parse_rendezvous_request(message);
+    const elastic::detail::rendezvous_request request =
+        elastic::detail::parse_rendezvous_request(message);
     const auto* hello = std::get_if<messages::hello>(&request);
     if (std::holds_alternative<messages::pause>(request)) servers_.words.push_back("pause");
     if (std::holds_alternative<messages::resume>(request)) servers_.words.push_back("resume");

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
 #include <elastic/base/limits.hpp>
-#include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 
 #include <support/catch.hpp>
 
@@ -14,18 +14,18 @@
 namespace rendezvous_message_tests {
 
 using namespace std::chrono_literals;
-using namespace elastic::rendezvous_messages;
+using namespace elastic::detail::rendezvous_messages;
 // The system has one of this name.
 using elastic::change_kind;
 using elastic::errc;
 using elastic::job_end;
-using elastic::parse_rendezvous_answer;
-using elastic::parse_rendezvous_request;
-using elastic::rendezvous_answer;
 using elastic::rendezvous_change;
-using elastic::rendezvous_request;
 using elastic::to_text;
-using elastic::rendezvous_messages::pause;
+using elastic::detail::parse_rendezvous_answer;
+using elastic::detail::parse_rendezvous_request;
+using elastic::detail::rendezvous_answer;
+using elastic::detail::rendezvous_request;
+using elastic::detail::rendezvous_messages::pause;
 
 hello full_hello() {
   hello greeting;
@@ -51,11 +51,11 @@ struct sample {
 template <class Message, class Parse>
 void check_samples(const std::vector<sample<Message>>& samples, Parse parse) {
   for (const auto& [message, text] : samples) {
-    CHECK(to_text(message) == text);
+    CHECK(elastic::detail::to_text(message) == text);
     CAPTURE(text);
     const Message copy = parse(text);
     CHECK(copy.index() == message.index());
-    CHECK(to_text(copy) == text);
+    CHECK(elastic::detail::to_text(copy) == text);
   }
 }
 
@@ -156,18 +156,19 @@ TEST_CASE("rendezvous message: what the server says has its bytes, and is read f
       {alive{}, R"({"kind": "alive"})"},
       {resigned{}, R"({"kind": "resigned"})"},
       {status{3, true}, R"({"kind": "status", "waiting": 3, "closed": true})"},
-      {report_wanted{elastic::report_demand::nothing},
+      {report_wanted{elastic::detail::report_demand::nothing},
        R"({"kind": "report_wanted", "demand": "nothing"})"},
-      {report_wanted{elastic::report_demand::changes},
+      {report_wanted{elastic::detail::report_demand::changes},
        R"({"kind": "report_wanted", "demand": "changes"})"},
-      {report_wanted{elastic::report_demand::progress},
+      {report_wanted{elastic::detail::report_demand::progress},
        R"({"kind": "report_wanted", "demand": "progress"})"},
   };
   check_samples(samples, parse_rendezvous_answer);
 }
 
 TEST_CASE("rendezvous message: hello says everything that the server goes by", "[rendezvous]") {
-  const auto heard = std::get<hello>(parse_rendezvous_request(to_text(full_hello())));
+  const auto heard =
+      std::get<hello>(parse_rendezvous_request(elastic::detail::to_text(full_hello())));
   CHECK(heard.run_id == "a \"job\"");
   CHECK(heard.node == full_hello().node);
   CHECK(heard.settings.max_nodes == 7);
@@ -199,7 +200,7 @@ TEST_CASE("rendezvous message: a former round is told as a whole, within its bou
           "[rendezvous]") {
   hello back = full_hello();
   back.former = former_round{5, 9, 1, 3, 2, 4, true, "10.0.0.1"};
-  const std::string text = to_text(back);
+  const std::string text = elastic::detail::to_text(back);
   const auto heard = std::get<hello>(parse_rendezvous_request(text)).former;
   REQUIRE(heard);
   CHECK(heard->term == 5);
@@ -233,24 +234,24 @@ TEST_CASE("rendezvous message: hello says the numbers of nodes and the delay, if
           "[rendezvous]") {
   hello greeting = full_hello();
   greeting.settings.max_nodes = 8;
-  CHECK(to_text(greeting).find("node_counts") == std::string::npos);
-  CHECK(to_text(greeting).find("scale_up") == std::string::npos);
+  CHECK(elastic::detail::to_text(greeting).find("node_counts") == std::string::npos);
+  CHECK(elastic::detail::to_text(greeting).find("scale_up") == std::string::npos);
   greeting.settings.node_counts = {2, 4, 8};
   greeting.settings.scale_up_delay = 1500ms;
-  const auto heard = std::get<hello>(parse_rendezvous_request(to_text(greeting)));
+  const auto heard = std::get<hello>(parse_rendezvous_request(elastic::detail::to_text(greeting)));
   CHECK(heard.settings.node_counts == std::vector<int>{2, 4, 8});
   CHECK(heard.settings.scale_up_delay == 1500ms);
   for (const std::vector<int>& counts :
        {std::vector<int>{4, 8}, {2, 4}, {2, 2, 8}, {8, 2}, {0, 2, 8}, {2, 8, 9}}) {
     greeting.settings.node_counts = counts;
-    CHECK_THROWS_AS(parse_rendezvous_request(to_text(greeting)), elastic::error);
+    CHECK_THROWS_AS(parse_rendezvous_request(elastic::detail::to_text(greeting)), elastic::error);
   }
 }
 
 TEST_CASE("rendezvous message: a text that is not UTF-8 is passed on as far as it is",
           "[rendezvous]") {
-  const auto heard =
-      std::get<failed>(parse_rendezvous_request(to_text(failed{0, "broken \xff word"})));
+  const auto heard = std::get<failed>(
+      parse_rendezvous_request(elastic::detail::to_text(failed{0, "broken \xff word"})));
   CHECK(heard.what == "broken \xef\xbf\xbd word");
 }
 
@@ -304,7 +305,7 @@ TEST_CASE("rendezvous message: what is none is refused, and named", "[rendezvous
 
 TEST_CASE("rendezvous message: a node's number is 32 hexadecimal digits, and nothing else shows it",
           "[rendezvous]") {
-  const std::string text = to_text(full_hello());
+  const std::string text = elastic::detail::to_text(full_hello());
   const std::string digits = "0000000000000001fedcba9876543210";
   REQUIRE(text.find(digits) != std::string::npos);
   const auto read = std::get<hello>(parse_rendezvous_request(text));
@@ -338,7 +339,7 @@ TEST_CASE("rendezvous message: numbers out of bounds are refused", "[rendezvous]
     CAPTURE(text);
     CHECK_THROWS_AS(parse_rendezvous_answer(text), elastic::error);
   }
-  std::string text = to_text(full_hello());
+  std::string text = elastic::detail::to_text(full_hello());
   text.replace(text.find("\"max_nodes\": 7"), 14, "\"max_nodes\": 1");
   CHECK_THROWS_AS(parse_rendezvous_request(text), elastic::error);
 }

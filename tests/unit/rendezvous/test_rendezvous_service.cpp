@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/rendezvous/native/rendezvous_service.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
 
 #include <elastic/base/task_group.hpp>
 #include <elastic/net/detail/message_frame.hpp>
-#include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 #include <support/catch.hpp>
 #include <support/manual_time.hpp>
 
@@ -16,14 +16,15 @@
 namespace rendezvous_service_tests {
 
 using namespace std::chrono_literals;
-using namespace elastic::rendezvous_messages;
-using elastic::rendezvous_request;
+using namespace elastic::detail::rendezvous_messages;
+using elastic::detail::rendezvous_request;
 using elastic::test::contains_text;
 
 // A client of the service: what it says arrives at once, and so does what it is told.
 class caller final : public elastic::detail::store_extension::client {
  public:
-  explicit caller(elastic::rendezvous_service& service) : conversation_(service.begin(*this)) {}
+  explicit caller(elastic::detail::rendezvous_service& service)
+      : conversation_(service.begin(*this)) {}
 
   void send(std::string_view bytes) override { heard.append(bytes); }
   void hang_up() override { is_dropped = true; }
@@ -32,7 +33,7 @@ class caller final : public elastic::detail::store_extension::client {
 
   void say(const rendezvous_request& request) {
     std::string frame;
-    elastic::detail::append_frame(frame, elastic::to_text(request));
+    elastic::detail::append_frame(frame, elastic::detail::to_text(request));
     conversation_->received(frame);
   }
   void hello_of(const std::string& run_id) { say(greeting(run_id)); }
@@ -62,7 +63,7 @@ TEST_CASE("rendezvous service: a connection outlives the job that it spoke of", 
   const std::string how = GENERATE("version", "keep-alive", "left");
   const bool speaks_on = GENERATE(true, false);
   INFO(how);
-  elastic::rendezvous_service service{elastic::logger()};
+  elastic::detail::rendezvous_service service{elastic::logger()};
   auto first = std::make_unique<caller>(service);
   hello greeting = caller::greeting("a");
   if (how == "version") greeting.version = 1;
@@ -91,8 +92,8 @@ TEST_CASE("rendezvous service: a connection outlives the job that it spoke of", 
 }
 
 /// A node that waits for another one of its job.
-std::unique_ptr<caller> waiter(elastic::rendezvous_service& service, const std::string& run_id,
-                               const std::string& host = "host") {
+std::unique_ptr<caller> waiter(elastic::detail::rendezvous_service& service,
+                               const std::string& run_id, const std::string& host = "host") {
   auto made = std::make_unique<caller>(service);
   hello greeting = caller::greeting(run_id);
   greeting.node.host = greeting.name = host;
@@ -106,7 +107,7 @@ std::unique_ptr<caller> waiter(elastic::rendezvous_service& service, const std::
 TIME_TEST("rendezvous service: jobs that wait for nodes at one server are told of each other",
           "[rendezvous]") {
   auto clock = std::shared_ptr<elastic::time_source>(&time, [](elastic::time_source*) {});
-  auto service = std::make_shared<elastic::rendezvous_service>(elastic::logger(), clock);
+  auto service = std::make_shared<elastic::detail::rendezvous_service>(elastic::logger(), clock);
   elastic::task_group group(time.context().get_executor());
   group.spawn(service->run());
   {
@@ -132,7 +133,7 @@ TIME_TEST("rendezvous service: jobs that wait for nodes at one server are told o
 
 TIME_TEST("rendezvous service: a job that has its nodes is nobody's hindrance", "[rendezvous]") {
   auto clock = std::shared_ptr<elastic::time_source>(&time, [](elastic::time_source*) {});
-  auto service = std::make_shared<elastic::rendezvous_service>(elastic::logger(), clock);
+  auto service = std::make_shared<elastic::detail::rendezvous_service>(elastic::logger(), clock);
   elastic::task_group group(time.context().get_executor());
   group.spawn(service->run());
   {

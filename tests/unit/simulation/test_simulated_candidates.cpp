@@ -8,7 +8,7 @@
 
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/rendezvous/native/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
 #include <elastic/rendezvous/native/detail/candidate.hpp>
 #include <support/catch.hpp>
 #include <support/simulated_job.hpp>
@@ -31,7 +31,6 @@
 
 namespace simulated_candidates_tests {
 
-using elastic::c10d_rendezvous;
 using elastic::duration;
 using elastic::job_end;
 using elastic::rendezvous_change;
@@ -40,6 +39,7 @@ using elastic::rendezvous_parameters;
 using elastic::rendezvous_round;
 using elastic::task;
 using elastic::time_point;
+using elastic::detail::c10d_rendezvous;
 using elastic::detail::candidate;
 using elastic::test::fake_process;
 using elastic::test::manual_time;

@@ -12,7 +12,7 @@
 #include <elastic/base/time.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/process/detail/syscalls.hpp>
-#include <elastic/rendezvous/native/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
 #include <elastic/rendezvous/native/detail/leader_network.hpp>
 #include <elastic/rendezvous/native/detail/leader_registry.hpp>
 #include <elastic/rendezvous/native/detail/registry_connector.hpp>
@@ -40,13 +40,13 @@
 namespace simulated_registry_tests {
 
 using namespace std::chrono_literals;
-using elastic::c10d_rendezvous;
 using elastic::duration;
 using elastic::endpoint;
 using elastic::rendezvous_handler;
 using elastic::rendezvous_parameters;
 using elastic::task;
 using elastic::time_point;
+using elastic::detail::c10d_rendezvous;
 using elastic::detail::leader_registry;
 using elastic::detail::registry_connector;
 using elastic::test::fake_process;

@@ -9,7 +9,7 @@
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
-#include <elastic/rendezvous/native/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
 #include <support/catch.hpp>
 #include <support/simulated_job.hpp>
 #include <support/simulated_network.hpp>
@@ -77,7 +77,7 @@ class native_job final : public elastic::test::simulated_job {
     // The first that starts while a server has no node beside it.
     const bool hosts = is_hosted_ && network_.has_server() && !host_;
     if (hosts) host_ = node.id;
-    return std::make_shared<elastic::c10d_rendezvous>(
+    return std::make_shared<elastic::detail::c10d_rendezvous>(
         std::move(parameters), network_.connector_of(node.id), network_.store_of(node.id), hosts);
   }
 

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/status/job_document.hpp>
-#include <elastic/status/job_metrics.hpp>
+#include <elastic/status/detail/job_document.hpp>
+#include <elastic/status/detail/job_metrics.hpp>
+#include <elastic/status/detail/job_view.hpp>
 #include <elastic/status/job_monitor.hpp>
-#include <elastic/status/job_view.hpp>
 
 #include <elastic/base/limits.hpp>
 #include <support/catch.hpp>
@@ -20,19 +20,19 @@
 
 namespace job_view_tests {
 
-using elastic::agent_activity;
-using elastic::attempt_end;
 using elastic::job_event;
 using elastic::job_event_kind;
-using elastic::job_view;
-using elastic::metrics_format;
-using elastic::time_use;
-using elastic::view_of;
 using elastic::worker_progress;
+using elastic::detail::agent_activity;
+using elastic::detail::attempt_end;
+using elastic::detail::job_view;
+using elastic::detail::metrics_format;
+using elastic::detail::time_use;
+using elastic::detail::view_of;
 using elastic::test::approximately;
 using elastic::test::contains_text;
 using elastic::test::journal_story;
-using condition = elastic::viewed_worker::condition;
+using condition = elastic::detail::viewed_worker::condition;
 
 worker_progress step(int local_rank, std::int64_t step, std::int64_t total = 0) {
   worker_progress progress;
@@ -46,15 +46,17 @@ worker_progress step(int local_rank, std::int64_t step, std::int64_t total = 0) 
 TEST_CASE("job view: a job that runs", "[status]") {
   journal_story story;
   story.begin();
-  CHECK(elastic::job_text(view_of(story.records), story.now_us).find("round") == std::string::npos);
+  CHECK(elastic::detail::job_text(view_of(story.records), story.now_us).find("round") ==
+        std::string::npos);
   story.start(0, 2).wait(10);
   const job_view view = view_of(story.records);
   CHECK(view.activity() == agent_activity::running);
-  CHECK_THAT(elastic::job_text(view, story.now_us), contains_text("  round 0  ran 10.0 s\n"));
-  CHECK_THAT(elastic::metrics_text(view, metrics_format::text, story.now_us),
+  CHECK_THAT(elastic::detail::job_text(view, story.now_us),
+             contains_text("  round 0  ran 10.0 s\n"));
+  CHECK_THAT(elastic::detail::metrics_text(view, metrics_format::text, story.now_us),
              contains_text("\nelastic_round 0\n"));
   CHECK(view.run_id() == "job7");
-  CHECK(elastic::why_not_ready(view).empty());
+  CHECK(elastic::detail::why_not_ready(view).empty());
   REQUIRE(view.attempts().size() == 1);
   CHECK(view.attempts()[0].round == 0);
   CHECK(view.attempts()[0].world_size == 4);
@@ -78,12 +80,12 @@ TEST_CASE("job view: a worker that seems to hold up the others", "[status]") {
   CHECK(view.activity() == agent_activity::running);
   CHECK(view.workers()[1].is_suspected());
   CHECK_FALSE(view.workers()[0].is_suspected());
-  CHECK_THAT(elastic::job_text(view, story.now_us),
+  CHECK_THAT(elastic::detail::job_text(view, story.now_us),
              contains_text("  idle: it has <b>done nothing\n"));
-  const auto json = nlohmann::json::parse(elastic::job_json(view, story.now_us));
+  const auto json = nlohmann::json::parse(elastic::detail::job_json(view, story.now_us));
   CHECK(json["workers"][1]["suspicion"] == "idle");
   CHECK_FALSE(json["workers"][0].contains("suspicion"));
-  CHECK_THAT(elastic::metrics_text(view, metrics_format::text, story.now_us),
+  CHECK_THAT(elastic::detail::metrics_text(view, metrics_format::text, story.now_us),
              contains_text("\nelastic_worker_suspected{rank=\"1\",state=\"idle\"} 1\n"));
   // Whatever a file says; and a worker that ends, or does something, is suspected no more.
   event.state = "cursed";
@@ -100,7 +102,7 @@ TEST_CASE("job view: what was lost by a restart, and why", "[status]") {
   story.begin().start(1, 2).wait(10);
   story.end_worker(1, 0, 9, "killed by the kernel");
   CHECK(view_of(story.records).activity() == agent_activity::stopping);
-  CHECK(elastic::why_not_ready(view_of(story.records)) ==
+  CHECK(elastic::detail::why_not_ready(view_of(story.records)) ==
         "stopping: rank 1 ended: killed by the kernel");
   story.restart(1);
   CHECK(view_of(story.records).activity() == agent_activity::restarting);
@@ -111,7 +113,7 @@ TEST_CASE("job view: what was lost by a restart, and why", "[status]") {
   CHECK(view.activity() == agent_activity::running);
   CHECK(view.restarts() == 1);
   REQUIRE(view.attempts().size() == 2);
-  const elastic::viewed_attempt& first_attempt = view.attempts()[0];
+  const elastic::detail::viewed_attempt& first_attempt = view.attempts()[0];
   CHECK(first_attempt.end == attempt_end::failure);
   CHECK(first_attempt.failed_rank == 1);
   CHECK(first_attempt.reason == "rank 1 ended: killed by the kernel");
@@ -153,7 +155,7 @@ TEST_CASE("job view: each way in which an attempt ends", "[status]") {
 TEST_CASE("job view: a job that pauses says why, until it goes on", "[status]") {
   journal_story story;
   story.begin().start(1, 2);
-  const auto state = [&] { return elastic::why_not_ready(view_of(story.records)); };
+  const auto state = [&] { return elastic::detail::why_not_ready(view_of(story.records)); };
   story.tell(journal_story::of(job_event_kind::job_paused, "paused at node7 by user 0"));
   CHECK(state().empty());
   job_event end_event = journal_story::of(job_event_kind::round_ended, "paused at node7 by user 0");
@@ -232,10 +234,10 @@ TEST_CASE("job view: keeps as many attempts and failures as it is told to", "[st
   for (std::int64_t round = 0; round < 3; ++round) {
     story.start(round, 3, round).wait(10).end_worker(0, 1).end_worker(2, 1).restart(round + 1);
   }
-  job_view view(elastic::view_bounds{2, 1});
+  job_view view(elastic::detail::view_bounds{2, 1});
   for (const elastic::journal_record& record : story.records) view.take(record);
   REQUIRE(view.attempts().size() == 2);
-  for (const elastic::viewed_attempt& attempt : view.attempts()) {
+  for (const elastic::detail::viewed_attempt& attempt : view.attempts()) {
     REQUIRE(attempt.failures.size() == 1);
     CHECK(attempt.root_cause() == &attempt.failures.front());
     CHECK(attempt.failures.front().rank == 0);
@@ -262,16 +264,17 @@ TEST_CASE("job view: steps, their duration and a straggler", "[status]") {
   CHECK(view.median_step_seconds() == approximately(0.5));
   REQUIRE(view.slowest());
   CHECK(view.slowest()->rank == 3);
-  const auto json = nlohmann::json::parse(elastic::job_json(view, now));
+  const auto json = nlohmann::json::parse(elastic::detail::job_json(view, now));
   CHECK(json["progress"]["step"] == 19);
   CHECK(json["progress"]["seconds_left"] == 40.5);
   CHECK(json["workers"][3]["ratio"] == 2.0);
-  CHECK_THAT(elastic::job_text(view, now), contains_text("slow: 2.00 times the median"));
-  CHECK_THAT(elastic::metrics_text(view, metrics_format::text, now),
+  CHECK_THAT(elastic::detail::job_text(view, now), contains_text("slow: 2.00 times the median"));
+  CHECK_THAT(elastic::detail::metrics_text(view, metrics_format::text, now),
              contains_text("elastic_straggler_ratio{rank=\"3\"} 2\n"));
-  const auto changes = nlohmann::json::parse(elastic::progress_json(view, now, now));
+  const auto changes = nlohmann::json::parse(elastic::detail::progress_json(view, now, now));
   CHECK(changes["workers"].size() == 4);
-  CHECK(elastic::progress_json(view, now + 1, now).find("\"workers\": []") != std::string::npos);
+  CHECK(elastic::detail::progress_json(view, now + 1, now).find("\"workers\": []") !=
+        std::string::npos);
   // What the agent has found out is said once, with its own figure.
   journal_story later = story;
   job_event suspected = journal_story::of(job_event_kind::worker_suspected,
@@ -279,7 +282,7 @@ TEST_CASE("job view: steps, their duration and a straggler", "[status]") {
   suspected.local_rank = 3;
   suspected.state = "slow";
   view.take(later.tell(suspected).records.back());
-  const std::string text = elastic::job_text(view, now);
+  const std::string text = elastic::detail::job_text(view, now);
   CHECK_THAT(text, contains_text("slow: a step takes it 1 s, 1.98 times the median"));
   CHECK(text.find("2.00 times the median") == std::string::npos);
 }
@@ -316,8 +319,9 @@ TEST_CASE("job view: is bounded, whatever it is told", "[status]") {
   for (const elastic::journal_record& record : story.records) view.take(record);
   CHECK(view.attempts().size() == elastic::limits::viewed_attempts);
   CHECK(view.exits().size() <= elastic::limits::viewed_exits);
-  CHECK(elastic::job_json(view, story.now_us).size() <= elastic::limits::status_answer_bytes);
-  CHECK(elastic::job_text(view, story.now_us).size() < 200'000);
+  CHECK(elastic::detail::job_json(view, story.now_us).size() <=
+        elastic::limits::status_answer_bytes);
+  CHECK(elastic::detail::job_text(view, story.now_us).size() < 200'000);
   huge_event.local_world_size = INT64_MAX;
   huge_event.base_rank = INT64_MAX;
   elastic::journal_record last_record = story.records.back();
@@ -330,7 +334,8 @@ TEST_CASE("job view: is bounded, whatever it is told", "[status]") {
 TEST_CASE("job view: as JSON, where each text stays one", "[status]") {
   journal_story story;
   story.begin().start(1, 2).end_worker(1, 1, 0, "</script>\"\n\xff");
-  const auto json = nlohmann::json::parse(elastic::job_json(view_of(story.records), story.now_us));
+  const auto json =
+      nlohmann::json::parse(elastic::detail::job_json(view_of(story.records), story.now_us));
   CHECK(json["run_id"] == "job7");
   CHECK(json["epoch"] == 7);
   CHECK(json["sequence"] == story.records.size());
@@ -346,7 +351,7 @@ TEST_CASE("job view: as text for a terminal", "[status]") {
   journal_story story;
   story.begin().start(1, 2).wait(100).end_worker(1, 0, 9, "\x1b[2Jfoo\nbar").restart(1);
   story.start(2, 2, 1).wait(65);
-  CHECK(elastic::job_text(view_of(story.records), story.now_us) ==
+  CHECK(elastic::detail::job_text(view_of(story.records), story.now_us) ==
         "job job7  running\n"
         "round 2  world 4  node 0 of 2 (node0)  restarts 1 of 3  goodput 94.8 %\n"
         "attempts (UTC)\n"
@@ -365,8 +370,8 @@ TEST_CASE("metrics: both formats", "[status]") {
   story.begin().start(1, 2).wait(10).end_worker(1, 3).restart(1).start(2, 2, 1).wait(4);
   const job_view view = view_of(story.records);
   const std::string openmetrics =
-      elastic::metrics_text(view, metrics_format::openmetrics, story.now_us);
-  const std::string text = elastic::metrics_text(view, metrics_format::text, story.now_us);
+      elastic::detail::metrics_text(view, metrics_format::openmetrics, story.now_us);
+  const std::string text = elastic::detail::metrics_text(view, metrics_format::text, story.now_us);
   CHECK(openmetrics.ends_with("\n# EOF\n"));
   CHECK(text.find("# EOF") == std::string::npos);
   CHECK_THAT(openmetrics, contains_text("# TYPE elastic_job info\n"));
@@ -395,13 +400,14 @@ TEST_CASE("metrics: both formats", "[status]") {
 TEST_CASE("metrics: what the stores of the node are used for, if it serves some", "[status]") {
   elastic::job_monitor monitor;
   const auto text = [&monitor] {
-    return elastic::metrics_text(*monitor.view(), metrics_format::text, 0, monitor.stores());
+    return elastic::detail::metrics_text(*monitor.view(), metrics_format::text, 0,
+                                         monitor.stores());
   };
   CHECK(text().find("elastic_store") == std::string::npos);
-  std::optional<elastic::viewed_stores> use;
+  std::optional<elastic::detail::viewed_stores> use;
   monitor.measure_stores([&use] { return use; });
   CHECK(text().find("elastic_store") == std::string::npos);
-  use = elastic::viewed_stores{{{"get", 7}, {"set", 2}}, 3};
+  use = elastic::detail::viewed_stores{{{"get", 7}, {"set", 2}}, 3};
   CHECK_THAT(text(), contains_text("elastic_store_requests_total{op=\"get\"} 7\n"
                                    "elastic_store_requests_total{op=\"set\"} 2\n"));
   CHECK_THAT(text(), contains_text("\nelastic_store_keys 3\n"));
@@ -414,7 +420,7 @@ TEST_CASE("metrics: what is the job's is told by one node", "[status]") {
     if (record.event.group_rank) record.event.group_rank = 1;
   }
   const std::string text =
-      elastic::metrics_text(view_of(story.records), metrics_format::text, story.now_us);
+      elastic::detail::metrics_text(view_of(story.records), metrics_format::text, story.now_us);
   CHECK(text.find("elastic_world_size") == std::string::npos);
   CHECK(text.find("elastic_restarts") == std::string::npos);
   CHECK_THAT(text, contains_text("elastic_productive_seconds_total 0\n"));
@@ -424,11 +430,13 @@ TEST_CASE("metrics: labels are escaped, and the format is what the client takes"
   journal_story story;
   story.begin();
   story.records[0].event.run_id = "a\"b\\c\nd";
-  CHECK_THAT(elastic::metrics_text(view_of(story.records), metrics_format::text, story.now_us),
-             contains_text(R"(run_id="a\"b\\c\nd",)"));
-  CHECK(elastic::metrics_format_for("") == metrics_format::text);
-  CHECK(elastic::metrics_format_for("text/plain;version=0.0.4") == metrics_format::text);
-  CHECK(elastic::metrics_format_for("application/openmetrics-text;version=1.0.0,text/plain") ==
+  CHECK_THAT(
+      elastic::detail::metrics_text(view_of(story.records), metrics_format::text, story.now_us),
+      contains_text(R"(run_id="a\"b\\c\nd",)"));
+  CHECK(elastic::detail::metrics_format_for("") == metrics_format::text);
+  CHECK(elastic::detail::metrics_format_for("text/plain;version=0.0.4") == metrics_format::text);
+  CHECK(elastic::detail::metrics_format_for(
+            "application/openmetrics-text;version=1.0.0,text/plain") ==
         metrics_format::openmetrics);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/status/detail/status_answer.hpp>
 #include <elastic/status/detail/event_sentence.hpp>
+#include <elastic/status/detail/status_answer.hpp>
 #include <elastic/status/detail/status_gate.hpp>
 #include <elastic/status/detail/status_page.hpp>
 #include <elastic/status/status_address.hpp>
@@ -17,13 +17,13 @@
 
 namespace status_answer_tests {
 
-using elastic::job_view;
 using elastic::parse_status_address;
 using elastic::status_address;
 using elastic::detail::admission;
 using elastic::detail::answer_of;
 using elastic::detail::event_cursor;
 using elastic::detail::http_request_head;
+using elastic::detail::job_view;
 using elastic::detail::status_answer;
 using elastic::detail::status_gate;
 using elastic::test::contains_text;
@@ -46,7 +46,7 @@ http_request_head get(std::string target, std::string header = {}, std::string v
 /// What the server looks at for an answer.
 elastic::detail::status_source view_source(const job_view& view) {
   return {[view] { return std::make_shared<const job_view>(view); },
-          []() -> std::optional<elastic::viewed_stores> { return {}; }};
+          []() -> std::optional<elastic::detail::viewed_stores> { return {}; }};
 }
 
 TEST_CASE("status answer: whose output is asked for", "[status]") {
@@ -185,7 +185,7 @@ std::string answer_line(const http_request_head& request, const status_gate& gat
 }
 
 TEST_CASE("status: each path has its answer", "[status]") {
-  const job_view view = elastic::view_of(journal_story().begin().start(1, 2).records);
+  const job_view view = elastic::detail::view_of(journal_story().begin().start(1, 2).records);
   const status_gate gate;
   const std::string plain_text = "text/plain; charset=utf-8";
   CHECK(answer_line(get("/"), gate, view) == "200 text/html; charset=utf-8");
@@ -216,7 +216,7 @@ TEST_CASE("status: probes are for everybody, reasons for those who may look", "[
   gate.token = token;
   journal_story story;
   story.begin().tell(journal_story::of(elastic::job_event_kind::rendezvous_started));
-  const job_view view = elastic::view_of(story.records);
+  const job_view view = elastic::detail::view_of(story.records);
   const auto body = [&](const http_request_head& request) {
     const status_answer answer = answer_of(request, gate, view_source(view), story.now_us);
     return std::to_string(answer.status) + " " + answer.body;

@@ -120,7 +120,8 @@ class stage {
 
   std::shared_ptr<job_journal> journal;
   std::shared_ptr<job_monitor> monitor;
-  std::shared_ptr<elastic::output_tails> tails = std::make_shared<elastic::output_tails>();
+  std::shared_ptr<elastic::detail::output_tails> tails =
+      std::make_shared<elastic::detail::output_tails>();
 
   asio::any_io_executor executor() { return context_.get_executor(); }
 
@@ -143,13 +144,14 @@ TEST_CASE("status server: the last lines of a worker are text, whatever they are
     const std::string target = "/api/v1/ranks/3/output";
     CHECK(status_stage.first_line(target) == "HTTP/1.1 404 Not Found");
     status_stage.tails->open(status_stage.executor(), [may_hang](std::int64_t rank) {
-      std::optional<elastic::output_reader> reader;
+      std::optional<elastic::detail::output_reader> reader;
       if (rank != 3) return reader;
       reader.emplace();
       reader->may_hang = may_hang;
       reader->read = [] {
         const std::string bytes = "</pre>\"\x1b[2J\xff\x00"s + std::string(10'000, 'x');
-        return std::vector<elastic::output_tail>{{"stderr", "/logs/stderr.log", {bytes, ""}}};
+        return std::vector<elastic::detail::output_tail>{
+            {"stderr", "/logs/stderr.log", {bytes, ""}}};
       };
       return reader;
     });
@@ -462,12 +464,12 @@ TEST_CASE("status server: a log directory that does not answer costs a few threa
   const std::shared_future<void> reply_future = reply.get_future().share();
   const auto reads = std::make_shared<std::atomic<int>>(0);
   status_stage.tails->open(status_stage.executor(), [reply_future, reads](std::int64_t) {
-    elastic::output_reader reader;
+    elastic::detail::output_reader reader;
     reader.may_hang = true;
     reader.read = [reply_future, reads] {
       ++*reads;
       reply_future.wait();
-      return std::vector<elastic::output_tail>{};
+      return std::vector<elastic::detail::output_tail>{};
     };
     return std::optional(reader);
   });
@@ -558,21 +560,22 @@ TEST_CASE("status server: progress comes by itself", "[status]") {
 TEST_CASE("status server: what other nodes tell comes by itself", "[status]") {
   stage status_stage;
   status_stage.monitor->begin_serving(&status_stage, {});
-  CHECK(status_stage.monitor->demand() == elastic::report_demand::changes);
+  CHECK(status_stage.monitor->demand() == elastic::detail::report_demand::changes);
   {
     const auto peer = follower_of(status_stage);
-    CHECK(comes_true(
-        [&] { return status_stage.monitor->demand() == elastic::report_demand::progress; }));
-    elastic::job_roster roster;
-    roster.nodes = {{1, "host1", "host1_1_0", elastic::node_presence::lost, -1}};
+    CHECK(comes_true([&] {
+      return status_stage.monitor->demand() == elastic::detail::report_demand::progress;
+    }));
+    elastic::detail::job_roster roster;
+    roster.nodes = {{1, "host1", "host1_1_0", elastic::detail::node_presence::lost, -1}};
     status_stage.monitor->listed(roster);
     CHECK_THAT(peer->read_to("event: changed\ndata: {}\n\n"), contains_text("changed"));
   }
   CHECK(comes_true(
-      [&] { return status_stage.monitor->demand() == elastic::report_demand::changes; }));
+      [&] { return status_stage.monitor->demand() == elastic::detail::report_demand::changes; }));
   CHECK_THAT(status_stage.get("/api/v1/job"), contains_text("\"presence\": \"lost\""));
   // Who looks again and again is told of steps as well.
-  CHECK(status_stage.monitor->demand() == elastic::report_demand::progress);
+  CHECK(status_stage.monitor->demand() == elastic::detail::report_demand::progress);
   status_stage.monitor->end_serving(&status_stage);
   CHECK_THAT(status_stage.get("/api/v1/job"), contains_text("\"whole\": null"));
 }

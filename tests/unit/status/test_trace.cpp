@@ -24,7 +24,7 @@ using json = nlohmann::json;
 using test::journal_of;
 using test::spans_of;
 
-json events_of(const journal_contents& journal) {
+json events_of(const detail::journal_contents& journal) {
   detail::trace_events events(1);
   json trace = json::array();
   for (const journal_record& record : journal.records) {

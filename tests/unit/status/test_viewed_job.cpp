@@ -4,13 +4,13 @@
 // The job as a whole, on the node that serves its rendezvous: what nodes tell, and what is made of
 // it.
 
+#include <elastic/status/detail/job_document.hpp>
+#include <elastic/status/detail/job_metrics.hpp>
 #include <elastic/status/detail/node_report.hpp>
 #include <elastic/status/detail/report_feed.hpp>
-#include <elastic/status/job_document.hpp>
-#include <elastic/telemetry/job_journal.hpp>
-#include <elastic/status/job_metrics.hpp>
+#include <elastic/status/detail/viewed_job.hpp>
 #include <elastic/status/job_monitor.hpp>
-#include <elastic/status/viewed_job.hpp>
+#include <elastic/telemetry/job_journal.hpp>
 
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
@@ -29,23 +29,23 @@
 
 namespace viewed_job_tests {
 
-using elastic::agent_activity;
 using elastic::job_event_kind;
 using elastic::job_journal;
 using elastic::job_monitor;
-using elastic::job_roster;
-using elastic::job_view;
-using elastic::metrics_format;
-using elastic::node_presence;
-using elastic::report_demand;
-using elastic::view_of;
-using elastic::viewed_job;
-using elastic::viewed_worker;
+using elastic::detail::agent_activity;
 using elastic::detail::job_news;
+using elastic::detail::job_roster;
+using elastic::detail::job_view;
+using elastic::detail::metrics_format;
+using elastic::detail::node_presence;
 using elastic::detail::node_report;
 using elastic::detail::parse_node_report;
+using elastic::detail::report_demand;
 using elastic::detail::report_feed;
 using elastic::detail::report_text;
+using elastic::detail::view_of;
+using elastic::detail::viewed_job;
+using elastic::detail::viewed_worker;
 using elastic::test::contains_text;
 using elastic::test::journal_story;
 using condition = viewed_worker::condition;
@@ -339,7 +339,7 @@ TEST_CASE("viewed job: is bounded, whatever it is told", "[status]") {
   std::size_t workers = 0;
   // Those after the fourth have none: the bound is reached, and not passed.
   for (std::int64_t key = 1; key <= 3000; ++key) job.take(key, report(1024), 7, now);
-  for (const elastic::viewed_node& entry : job.nodes()) workers += entry.workers.size();
+  for (const elastic::detail::viewed_node& entry : job.nodes()) workers += entry.workers.size();
   static_assert(elastic::limits::viewed_workers == 4 * 1024);
   CHECK(workers == elastic::limits::viewed_workers);
   CHECK(job.nodes()[3].workers.size() == 1024);
@@ -386,7 +386,7 @@ job_view whole_view() {
 
 TEST_CASE("viewed job: as JSON, as text and as metrics", "[status]") {
   const job_view view = whole_view();
-  const auto json = nlohmann::json::parse(elastic::job_json(view, now));
+  const auto json = nlohmann::json::parse(elastic::detail::job_json(view, now));
   const auto& whole_job = json["whole"];
   CHECK(whole_job["active"] == 2);
   CHECK(whole_job["waiting"] == 1);
@@ -398,16 +398,16 @@ TEST_CASE("viewed job: as JSON, as text and as metrics", "[status]") {
   CHECK(whole_job["nodes"][1]["workers"][3]["reason"] == "out of <b>memory");
   CHECK(whole_job["nodes"][3]["presence"] == "lost");
   CHECK(json["progress"]["step"] == 90);
-  const std::string text = elastic::job_text(view, now);
+  const std::string text = elastic::detail::job_text(view, now);
   CHECK_THAT(text, contains_text("nodes 3 of 2 to 4  active: host1_1_0 host2_1_0"
                                  "  waiting: host3_1_0  lost: host4_1_0 ("));
   CHECK_THAT(text, contains_text("workers of other nodes\n  host2  rank 7 "));
-  const std::string metrics = elastic::metrics_text(view, metrics_format::text, now);
+  const std::string metrics = elastic::detail::metrics_text(view, metrics_format::text, now);
   CHECK_THAT(metrics, contains_text("elastic_nodes{state=\"active\"} 2\n"
                                     "elastic_nodes{state=\"waiting\"} 1\n"
                                     "elastic_nodes{state=\"lost\"} 1\n"));
-  CHECK_THAT(elastic::progress_json(view, 0, now), contains_text("[4,90,0,0"));
-  const std::string checks = elastic::ready_checks(view, now);
+  CHECK_THAT(elastic::detail::progress_json(view, 0, now), contains_text("[4,90,0,0"));
+  const std::string checks = elastic::detail::ready_checks(view, now);
   CHECK_THAT(checks, contains_text("[+]agent running\n[+]round 3\n[+]workers 4 of 4 run\n"
                                    "[+]rendezvous nodes 3 of 2 to 4"));
   CHECK_THAT(checks, contains_text("\nready\n"));
@@ -420,13 +420,13 @@ TEST_CASE("viewed job: who is not there yet is said while others wait", "[status
   job_roster waiting_roster = roster({node(1, presence::waiting)});
   waiting_roster.is_complete = false;
   view.whole().take(waiting_roster, story.now_us);
-  CHECK(elastic::ready_checks(view, story.now_us) ==
+  CHECK(elastic::detail::ready_checks(view, story.now_us) ==
         "[-]agent rendezvous: waiting for the nodes of the next round\n"
         "[-]round none yet\n"
         "[-]workers 0 of 0 run\n"
         "[-]rendezvous nodes 1 of 2 to 4  waiting: host1_1_0\n"
         "not ready\n");
-  CHECK_THAT(elastic::metrics_text(view, metrics_format::text, story.now_us),
+  CHECK_THAT(elastic::detail::metrics_text(view, metrics_format::text, story.now_us),
              contains_text("elastic_nodes{state=\"active\"} 0\n"
                            "elastic_nodes{state=\"waiting\"} 1\n"));
 }
@@ -436,10 +436,10 @@ TEST_CASE("viewed job: one node alone tells what is the job's", "[status]") {
   story.begin().start(1, 2);
   job_view view = view_of(story.records);
   view.shown_elsewhere(true);
-  CHECK(elastic::metrics_text(view, metrics_format::text, now).find("elastic_world_size") ==
+  CHECK(elastic::detail::metrics_text(view, metrics_format::text, now).find("elastic_world_size") ==
         std::string::npos);
   view.shown_elsewhere(false);
-  CHECK_THAT(elastic::metrics_text(view, metrics_format::text, now),
+  CHECK_THAT(elastic::detail::metrics_text(view, metrics_format::text, now),
              contains_text("elastic_world_size 4\n"));
 }
 
@@ -465,7 +465,7 @@ TEST_CASE("viewed job: an answer has room for the whole job", "[status]") {
     }
     view.whole().take(key, full_report, 7, now);
   }
-  const std::string json = elastic::job_json(view, now);
+  const std::string json = elastic::detail::job_json(view, now);
   CHECK(json.size() <= elastic::limits::status_answer_bytes);
   CHECK(nlohmann::json::parse(json)["whole"]["nodes"].size() == 2048);
 }
@@ -476,7 +476,7 @@ TEST_CASE("job view: steps that are made again are no progress", "[status]") {
     progress.step = number;
     view.take(progress, at_us);
   };
-  using use = elastic::time_use;
+  using use = elastic::detail::time_use;
   journal_story story;
   story.begin().start(1, 1);
   job_view view = view_of(story.records);
@@ -492,7 +492,7 @@ TEST_CASE("job view: steps that are made again are no progress", "[status]") {
   story.wait(2);
   CHECK(view.seconds(use::rollback, story.now_us) == 13);
   CHECK(view.seconds(use::training, story.now_us) == 22);
-  CHECK_THAT(elastic::metrics_text(view, metrics_format::text, story.now_us),
+  CHECK_THAT(elastic::detail::metrics_text(view, metrics_format::text, story.now_us),
              contains_text("elastic_lost_seconds_total{phase=\"rollback\"} 13\n"));
 }
 
@@ -608,7 +608,7 @@ TEST_CASE("job monitor: viewers share a view until the job changes", "[status]")
   nodes.journal->record(journal_story::of(job_event_kind::agent_started));
   const auto view = host.view();
   CHECK(host.view() == view);
-  host.measure_stores([] { return elastic::viewed_stores{{{"get", 1}}, 1}; });
+  host.measure_stores([] { return elastic::detail::viewed_stores{{{"get", 1}}, 1}; });
   CHECK(host.stores()->keys == 1);
   CHECK(host.view() == view);
   auto former = view;
@@ -622,8 +622,8 @@ TEST_CASE("job monitor: viewers share a view until the job changes", "[status]")
   host.demanded(report_demand::changes);
   CHECK(is_replaced());
   // That of an earlier viewer is as it was.
-  CHECK(view->activity() == elastic::agent_activity::starting);
-  CHECK(host.view()->activity() == elastic::agent_activity::meeting);
+  CHECK(view->activity() == elastic::detail::agent_activity::starting);
+  CHECK(host.view()->activity() == elastic::detail::agent_activity::meeting);
 }
 
 TEST_CASE("job monitor: what nobody can read changes nothing", "[status]") {

@@ -3,10 +3,10 @@
 
 #include <elastic/base/detail/mount_table.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/status/detail/journal_reader.hpp>
+#include <elastic/status/trace_file.hpp>
 #include <elastic/telemetry/job_journal.hpp>
 #include <elastic/telemetry/journal_file.hpp>
-#include <elastic/status/journal_reader.hpp>
-#include <elastic/status/trace_file.hpp>
 
 #include <support/catch.hpp>
 #include <support/co_test.hpp>

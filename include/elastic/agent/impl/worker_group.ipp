@@ -17,12 +17,12 @@
 #include <elastic/contract/detail/visible_devices.hpp>
 #include <elastic/contract/function_call.hpp>
 #include <elastic/net/host_name.hpp>
-#include <elastic/telemetry/job_journal.hpp>
 #include <elastic/process/detail/core_file.hpp>
-#include <elastic/process/detail/oom_kills.hpp>
 #include <elastic/process/detail/file_tail.hpp>
+#include <elastic/process/detail/oom_kills.hpp>
 #include <elastic/process/detail/process_tree.hpp>
 #include <elastic/process/detail/tree_usage.hpp>
+#include <elastic/telemetry/job_journal.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -337,18 +337,18 @@ ELASTIC_DECL std::optional<detail::worker_sight> worker_group::look_at_worker(st
   return sight;
 }
 
-ELASTIC_DECL std::optional<output_reader> worker_group::output_of(std::int64_t rank) const {
+ELASTIC_DECL std::optional<detail::output_reader> worker_group::output_of(std::int64_t rank) const {
   const std::int64_t slot = rank - attempt_.base_rank;
   if (slot < 0 || slot >= static_cast<std::int64_t>(attempt_.files.size())) return std::nullopt;
   const auto place = static_cast<std::size_t>(slot);
   const auto of_file = [](std::string stream, const std::string& path) {
-    return output_tail{std::move(stream), path, detail::read_file_tail(path)};
+    return detail::output_tail{std::move(stream), path, detail::read_file_tail(path)};
   };
-  output_reader reader;
+  detail::output_reader reader;
   reader.may_hang = layout_.may_hang();
   reader.read = [files = attempt_.files[place], of_file,
-                 lines = processes_.tail_reader(place)]() -> std::vector<output_tail> {
-    std::vector<output_tail> tails;
+                 lines = processes_.tail_reader(place)]() -> std::vector<detail::output_tail> {
+    std::vector<detail::output_tail> tails;
     if (!files.err.empty()) {
       tails.push_back(of_file("stderr", files.err));
     } else {

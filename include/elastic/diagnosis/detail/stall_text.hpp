@@ -4,8 +4,8 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/diagnosis/detail/rank_evidence.hpp>
 #include <elastic/diagnosis/detail/wait_graph.hpp>
-#include <elastic/diagnosis/rank_evidence.hpp>
 #include <elastic/diagnosis/stall_verdict.hpp>
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/diagnosis/rank_evidence.hpp>
+#include <elastic/diagnosis/detail/rank_evidence.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -8,11 +8,11 @@
 #include <elastic/base/race.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/etcd/detail/etcd_client.hpp>
+#include <elastic/etcd/detail/etcd_keys.hpp>
+#include <elastic/etcd/detail/etcd_v2_keys.hpp>
 #include <elastic/etcd/detail/legacy_machine.hpp>
 #include <elastic/etcd/detail/legacy_rendezvous.hpp>
-#include <elastic/etcd/etcd_client.hpp>
-#include <elastic/etcd/etcd_keys.hpp>
-#include <elastic/etcd/etcd_v2_keys.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/detail/reachable_address.hpp>
@@ -459,7 +459,7 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(
   if (dialect != "auto") detail::parse_torch_dialect(dialect);
   parameters = detail::with_password(detail::with_lease(std::move(parameters)));
   // So that a mistake is told before anything is waited for.
-  const etcd_client trial(detail::etcd_options_of(parameters));
+  const detail::etcd_client trial(detail::etcd_options_of(parameters));
   if (parameters.backend == "etcd") {
     return std::make_shared<detail::any_etcd_rendezvous>(std::move(parameters));
   }

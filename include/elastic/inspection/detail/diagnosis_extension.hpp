@@ -7,8 +7,8 @@
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/diagnosis/detail/stall_watch.hpp>
 #include <elastic/diagnosis/stall_verdict.hpp>
-#include <elastic/diagnosis/stall_watch.hpp>
 #include <elastic/inspection/detail/inspected_workers.hpp>
 #include <elastic/inspection/detail/inspection_answer.hpp>
 #include <elastic/inspection/detail/round_inspection.hpp>

@@ -4,9 +4,9 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/diagnosis/detail/rank_evidence.hpp>
+#include <elastic/diagnosis/detail/stall_watch.hpp>
 #include <elastic/inspection/detail/inspected_workers.hpp>
-#include <elastic/diagnosis/rank_evidence.hpp>
-#include <elastic/diagnosis/stall_watch.hpp>
 
 #include <cstdint>
 #include <optional>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
-#include <elastic/diagnosis/rank_evidence.hpp>
+#include <elastic/diagnosis/detail/rank_evidence.hpp>
 
 #include <sys/types.h>
 

@@ -7,7 +7,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/rendezvous/detail/solo_rendezvous.hpp>
 #include <elastic/rendezvous/detail/static_rendezvous.hpp>
-#include <elastic/rendezvous/native/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
 
 #include <fmt/format.h>
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/status/detail/viewed_worker.hpp>
 #include <elastic/telemetry/journal_record.hpp>
-#include <elastic/status/viewed_worker.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/status/detail/job_view.hpp>
 #include <elastic/status/detail/node_report.hpp>
-#include <elastic/status/job_view.hpp>
 #include <elastic/telemetry/journal_record.hpp>
 
 #include <cstdint>

@@ -4,9 +4,9 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/status/detail/http_request_parser.hpp>
+#include <elastic/status/detail/job_metrics.hpp>
+#include <elastic/status/detail/job_view.hpp>
 #include <elastic/status/detail/status_gate.hpp>
-#include <elastic/status/job_metrics.hpp>
-#include <elastic/status/job_view.hpp>
 
 #include <cstdint>
 #include <functional>

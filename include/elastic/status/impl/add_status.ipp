@@ -19,8 +19,8 @@
 #include <elastic/status/status_address.hpp>
 #include <elastic/status/status_server.hpp>
 #include <elastic/status/trace_file.hpp>
+#include <elastic/telemetry/detail/output_tails.hpp>
 #include <elastic/telemetry/job_journal.hpp>
-#include <elastic/telemetry/output_tails.hpp>
 
 #include <algorithm>
 #include <cstddef>

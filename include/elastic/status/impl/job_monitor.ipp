@@ -25,23 +25,24 @@ ELASTIC_DECL job_monitor::job_monitor(std::shared_ptr<time_source> time,
 
 ELASTIC_DECL job_monitor::~job_monitor() = default;
 
-ELASTIC_DECL std::shared_ptr<const job_view> job_monitor::view() const {
+ELASTIC_DECL std::shared_ptr<const detail::job_view> job_monitor::view() const {
   const std::lock_guard lock(mutex_);
-  if (!shown_) shown_ = std::make_shared<const job_view>(view_);
+  if (!shown_) shown_ = std::make_shared<const detail::job_view>(view_);
   return shown_;
 }
 
-ELASTIC_DECL job_view& job_monitor::change_view() {
+ELASTIC_DECL detail::job_view& job_monitor::change_view() {
   shown_.reset();
   return view_;
 }
 
-ELASTIC_DECL std::optional<viewed_stores> job_monitor::stores() const {
+ELASTIC_DECL std::optional<detail::viewed_stores> job_monitor::stores() const {
   const std::lock_guard lock(mutex_);
   return stores_ ? stores_() : std::nullopt;
 }
 
-ELASTIC_DECL void job_monitor::measure_stores(std::function<std::optional<viewed_stores>()> ask) {
+ELASTIC_DECL void job_monitor::measure_stores(
+    std::function<std::optional<detail::viewed_stores>()> ask) {
   const std::lock_guard lock(mutex_);
   stores_ = std::move(ask);
 }
@@ -64,7 +65,7 @@ ELASTIC_DECL void job_monitor::on_change(std::function<void()> call) {
 ELASTIC_DECL void job_monitor::take(const journal_record& record) {
   const std::lock_guard lock(mutex_);
   change_view().take(record);
-  if (wanted_ != report_demand::nothing) feed_->note(record);
+  if (wanted_ != detail::report_demand::nothing) feed_->note(record);
   note_report();
   if (on_change_) on_change_();
 }
@@ -84,7 +85,7 @@ ELASTIC_DECL void job_monitor::progress(const worker_progress& made) {
   if (now >= called_us_ && now - called_us_ < pause_us) return;
   called_us_ = now;
   has_progress_ = true;
-  if (wanted_ == report_demand::progress) note_report();
+  if (wanted_ == detail::report_demand::progress) note_report();
   if (on_change_) on_change_();
 }
 
@@ -104,21 +105,21 @@ ELASTIC_DECL void job_monitor::note_change() {
 
 // ---- this node for the one that serves ----------------------------------------------------------
 
-ELASTIC_DECL void job_monitor::demanded(report_demand demand) {
+ELASTIC_DECL void job_monitor::demanded(detail::report_demand demand) {
   const std::lock_guard lock(mutex_);
-  if (demand == report_demand::nothing) {
+  if (demand == detail::report_demand::nothing) {
     *feed_ = detail::report_feed();
     is_report_noted_ = false;
     reports_to_itself_ = false;
   }
   wanted_ = demand;
   has_progress_ = true;
-  change_view().shown_elsewhere(demand != report_demand::nothing && !reports_to_itself_);
+  change_view().shown_elsewhere(demand != detail::report_demand::nothing && !reports_to_itself_);
   note_report();
 }
 
 ELASTIC_DECL void job_monitor::note_report() {
-  const bool is_wanted = wanted_ != report_demand::nothing && !reports_to_itself_;
+  const bool is_wanted = wanted_ != detail::report_demand::nothing && !reports_to_itself_;
   if (!is_wanted || !on_report_ || std::exchange(is_report_noted_, true)) return;
   on_report_();
 }
@@ -126,8 +127,8 @@ ELASTIC_DECL void job_monitor::note_report() {
 ELASTIC_DECL std::string job_monitor::next_report() {
   const std::lock_guard lock(mutex_);
   is_report_noted_ = false;
-  if (wanted_ == report_demand::nothing || reports_to_itself_) return {};
-  const bool has_progress = wanted_ == report_demand::progress && has_progress_;
+  if (wanted_ == detail::report_demand::nothing || reports_to_itself_) return {};
+  const bool has_progress = wanted_ == detail::report_demand::progress && has_progress_;
   std::string report = feed_->next(view_, has_progress);
   if (report.empty()) has_progress_ = false;
   return report;
@@ -165,20 +166,20 @@ ELASTIC_DECL void job_monitor::look() {
   pass_demand();
 }
 
-ELASTIC_DECL report_demand job_monitor::demand_at(std::int64_t now_us) const {
+ELASTIC_DECL detail::report_demand job_monitor::demand_at(std::int64_t now_us) const {
   constexpr std::int64_t attention_us = 5'000'000;
   const bool was_looked_at = now_us >= looked_us_ && now_us - looked_us_ < attention_us;
-  if (followers_ > 0 || was_looked_at) return report_demand::progress;
-  return is_shown_ ? report_demand::changes : report_demand::nothing;
+  if (followers_ > 0 || was_looked_at) return detail::report_demand::progress;
+  return is_shown_ ? detail::report_demand::changes : detail::report_demand::nothing;
 }
 
-ELASTIC_DECL report_demand job_monitor::demand() const {
+ELASTIC_DECL detail::report_demand job_monitor::demand() const {
   const std::lock_guard lock(mutex_);
   return demand_at(now_us());
 }
 
 ELASTIC_DECL void job_monitor::pass_demand() {
-  const report_demand demand = demand_at(now_us());
+  const detail::report_demand demand = demand_at(now_us());
   if (std::exchange(passed_demand_, demand) != demand && on_demand_) on_demand_();
 }
 
@@ -230,7 +231,7 @@ ELASTIC_DECL void job_monitor::reported(std::int64_t node, std::string_view repo
   for (job_event& event : news.events) journal->record(std::move(event));
 }
 
-ELASTIC_DECL void job_monitor::listed(job_roster roster) {
+ELASTIC_DECL void job_monitor::listed(detail::job_roster roster) {
   const std::lock_guard lock(mutex_);
   change_view().whole().take(roster, now_us());
   note_change();

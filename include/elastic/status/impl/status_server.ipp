@@ -16,8 +16,8 @@
 #include <elastic/net/detail/stream_listener.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/status/detail/command_request.hpp>
+#include <elastic/status/detail/job_document.hpp>
 #include <elastic/status/detail/status_answer.hpp>
-#include <elastic/status/job_document.hpp>
 
 #include <fcntl.h>
 #include <sys/random.h>

@@ -5,7 +5,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/net/endpoint.hpp>
-#include <elastic/rendezvous/native/rendezvous_host.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/store/tcp_store.hpp>

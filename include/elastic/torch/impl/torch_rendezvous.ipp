@@ -5,7 +5,7 @@
 #include <elastic/torch/torch_rendezvous.hpp>
 
 #include <elastic/rendezvous/detail/solo_rendezvous.hpp>
-#include <elastic/rendezvous/native/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
 #include <elastic/torch/detail/mixed_rendezvous.hpp>
@@ -21,7 +21,7 @@ ELASTIC_DECL void add_torch_rendezvous(rendezvous_registry& registry) {
     if (parameters.max_nodes == 1) return std::make_shared<detail::solo_rendezvous>(parameters);
     // Nodes of torchrun know one endpoint only.
     if (parameters.endpoint.find(',') != std::string::npos) {
-      return std::make_shared<c10d_rendezvous>(parameters);
+      return std::make_shared<detail::c10d_rendezvous>(parameters);
     }
     return std::make_shared<detail::mixed_rendezvous>(parameters);
   };

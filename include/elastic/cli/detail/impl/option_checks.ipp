@@ -11,7 +11,7 @@
 #include <elastic/launch/signal_plan.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/endpoint_list.hpp>
-#include <elastic/rendezvous/native/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -5,7 +5,7 @@
 #include <elastic/diagnosis/detail/stall_text.hpp>
 
 #include <elastic/base/printable_text.hpp>
-#include <elastic/diagnosis/user_frame.hpp>
+#include <elastic/diagnosis/detail/user_frame.hpp>
 
 #include <algorithm>
 #include <array>

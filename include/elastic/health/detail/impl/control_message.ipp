@@ -49,7 +49,7 @@ inline void count_row(record_rows& rows, const char* name, std::int64_t& count,
 }
 
 /// The finite ones are written, since JSON has no other numbers.
-inline std::string metrics_text(const std::map<std::string, double>& metrics) {
+inline std::string metric_values_text(const std::map<std::string, double>& metrics) {
   std::string text;
   for (const auto& [name, value] : metrics) {
     if (!std::isfinite(value)) continue;
@@ -60,7 +60,7 @@ inline std::string metrics_text(const std::map<std::string, double>& metrics) {
 }
 
 inline void metrics_row(record_rows& rows, std::map<std::string, double>& metrics) {
-  const auto* object = rows.json("metrics", metrics_text(metrics), presence::lenient);
+  const auto* object = rows.json("metrics", metric_values_text(metrics), presence::lenient);
   if (object == nullptr) return;
   if (!object->is_object() || object->size() > limits::control_metrics) {
     rows.refuse(fmt::format("has \"metrics\" other than an object of at most {} numbers",

@@ -6,7 +6,7 @@
 
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
-#include <elastic/diagnosis/stall_judge.hpp>
+#include <elastic/diagnosis/detail/stall_judge.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/telemetry/job_event.hpp>
 #include <elastic/telemetry/job_journal.hpp>

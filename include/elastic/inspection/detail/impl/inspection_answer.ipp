@@ -10,10 +10,10 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
-#include <elastic/diagnosis/rank_set.hpp>
-#include <elastic/diagnosis/recorder_dump.hpp>
-#include <elastic/diagnosis/stack_groups.hpp>
-#include <elastic/diagnosis/thread_stack.hpp>
+#include <elastic/diagnosis/detail/rank_set.hpp>
+#include <elastic/diagnosis/detail/recorder_dump.hpp>
+#include <elastic/diagnosis/detail/stack_groups.hpp>
+#include <elastic/diagnosis/detail/thread_stack.hpp>
 
 #include <unistd.h>
 

@@ -6,7 +6,7 @@
 
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/limits.hpp>
-#include <elastic/diagnosis/process_texts.hpp>
+#include <elastic/diagnosis/detail/process_texts.hpp>
 #include <elastic/process/detail/process_tree.hpp>
 
 #include <fcntl.h>

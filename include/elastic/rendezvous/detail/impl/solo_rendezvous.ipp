@@ -7,7 +7,7 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/net/local_address.hpp>
-#include <elastic/rendezvous/native/rendezvous_host.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/prefix_store.hpp>
 

@@ -11,8 +11,8 @@
 #include <elastic/net/detail/message_channel.hpp>
 #include <elastic/rendezvous/native/detail/candidate_marker.hpp>
 #include <elastic/rendezvous/native/detail/candidate_message.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
 #include <elastic/rendezvous/native/detail/vote_machine.hpp>
-#include <elastic/rendezvous/native/rendezvous_service.hpp>
 #include <elastic/store/detail/store_extension.hpp>
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 
 #include <cstdint>
 #include <set>

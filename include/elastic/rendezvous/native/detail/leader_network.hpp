@@ -6,7 +6,7 @@
 #include <elastic/base/task.hpp>
 #include <elastic/net/detail/message_channel.hpp>
 #include <elastic/net/endpoint.hpp>
-#include <elastic/rendezvous/native/rendezvous_host.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/store/detail/store_extension.hpp>
 #include <elastic/store/store.hpp>

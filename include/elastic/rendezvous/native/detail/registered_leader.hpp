@@ -9,8 +9,8 @@
 #include <elastic/base/time.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/rendezvous/native/detail/leader_registry.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
 #include <elastic/rendezvous/native/detail/round_register.hpp>
-#include <elastic/rendezvous/native/rendezvous_service.hpp>
 #include <elastic/store/detail/store_extension.hpp>
 
 #include <atomic>

@@ -11,10 +11,10 @@
 #include <elastic/net/detail/message_channel.hpp>
 #include <elastic/rendezvous/detail/fencing.hpp>
 #include <elastic/rendezvous/native/detail/exclusion_list.hpp>
-#include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_settings.hpp>
-#include <elastic/telemetry/report_exchange.hpp>
+#include <elastic/telemetry/detail/report_exchange.hpp>
 
 #include <chrono>
 #include <cstdint>

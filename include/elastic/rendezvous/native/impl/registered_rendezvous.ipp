@@ -8,7 +8,7 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/detail/reachable_address.hpp>
-#include <elastic/rendezvous/native/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
 #include <elastic/rendezvous/native/detail/leader_network.hpp>
 #include <elastic/rendezvous/native/detail/leader_registry.hpp>
 #include <elastic/rendezvous/native/detail/registry_connector.hpp>
@@ -86,10 +86,10 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_registered_rendezvous(
   parameters.secret = parameters.chosen_secret();
   parameters.conf.erase("secret_file");
   std::string name = place.name;
-  c10d_rendezvous::registry_maker make = [parameters, place] {
+  detail::c10d_rendezvous::registry_maker make = [parameters, place] {
     return detail::make_registry_connector(parameters, place);
   };
-  return std::make_shared<c10d_rendezvous>(std::move(parameters), std::move(name),
+  return std::make_shared<detail::c10d_rendezvous>(std::move(parameters), std::move(name),
                                            std::move(make));
 }
 

@@ -6,9 +6,9 @@
 
 #include <elastic/base/detail/json_text.hpp>
 #include <elastic/status/detail/event_sentence.hpp>
+#include <elastic/status/detail/job_document.hpp>
+#include <elastic/status/detail/job_metrics.hpp>
 #include <elastic/status/detail/status_page.hpp>
-#include <elastic/status/job_document.hpp>
-#include <elastic/status/job_metrics.hpp>
 
 #include <charconv>
 #include <cstddef>

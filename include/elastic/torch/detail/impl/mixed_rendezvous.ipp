@@ -9,7 +9,7 @@
 #include <elastic/base/time.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/detail/solo_rendezvous.hpp>
-#include <elastic/rendezvous/native/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
 #include <elastic/rendezvous/node_id.hpp>
 #include <elastic/store/detail/key_value_engine.hpp>
 #include <elastic/store/memory_store.hpp>

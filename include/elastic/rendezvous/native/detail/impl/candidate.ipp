@@ -11,8 +11,8 @@
 #include <elastic/base/race.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/net/detail/message_frame.hpp>
-#include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
-#include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -68,7 +68,7 @@ class candidate::visitor final : public store_extension::conversation {
                            "job has to name: {}",
                            list)};
     std::string frame;
-    append_frame(frame, elastic::to_text(rendezvous_answer(refusal)));
+    append_frame(frame, detail::to_text(rendezvous_answer(refusal)));
     from_.send(frame);
   }
 

@@ -9,7 +9,7 @@
 #include <elastic/net/detail/tcp_message_channel.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/detail/listen_point.hpp>
-#include <elastic/rendezvous/native/rendezvous_service.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
 #include <elastic/store/tcp_store.hpp>
 
 #include <utility>

@@ -12,8 +12,8 @@
 #include <elastic/base/scope.hpp>
 #include <elastic/net/detail/message_frame.hpp>
 #include <elastic/rendezvous/native/detail/candidate_message.hpp>
-#include <elastic/rendezvous/native/rendezvous_coordinator.hpp>
-#include <elastic/rendezvous/native/rendezvous_message.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 
 #include <algorithm>
 #include <chrono>

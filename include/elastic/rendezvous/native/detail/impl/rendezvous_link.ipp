@@ -92,7 +92,7 @@ ELASTIC_DECL void rendezvous_link::send_until_superseded(rendezvous_request requ
 }
 
 ELASTIC_DECL void rendezvous_link::say(const rendezvous_request& request) {
-  if (is_welcome_) channel_->send(elastic::to_text(request));
+  if (is_welcome_) channel_->send(detail::to_text(request));
 }
 
 ELASTIC_DECL void rendezvous_link::begin_join(rendezvous_messages::join wish) {
@@ -153,7 +153,7 @@ ELASTIC_DECL void rendezvous_link::say_hold(message_channel& channel) const {
   if (!server_pauses_ || !has_held_) return;
   rendezvous_request word = rendezvous_messages::resume{};
   if (hold_) word = *hold_;
-  channel.send(elastic::to_text(word));
+  channel.send(detail::to_text(word));
 }
 
 ELASTIC_DECL task<void> rendezvous_link::keep_connected(time_point deadline) {
@@ -265,7 +265,7 @@ ELASTIC_DECL auto rendezvous_link::try_connect(time_point deadline) -> task<chan
   }
   if (!channel) co_return nullptr;
   greeting_.excluded = excluded_.at(time_->now());
-  channel->send(elastic::to_text(rendezvous_request(greeting_)));
+  channel->send(detail::to_text(rendezvous_request(greeting_)));
   second_word_at_.reset();
   // To find out who leads may have taken long.
   const time_point answer_limit = std::min(deadline, time_->now() + answer_patience());
@@ -319,7 +319,7 @@ ELASTIC_DECL task<void> rendezvous_link::look_at_stranger(bool has_hung_up) {
 }
 
 ELASTIC_DECL void rendezvous_link::say_second_word(message_channel& channel) {
-  channel.send(elastic::to_text(rendezvous_request(rendezvous_messages::keep_alive{})));
+  channel.send(detail::to_text(rendezvous_request(rendezvous_messages::keep_alive{})));
   second_word_at_ = time_->now();
 }
 
@@ -391,8 +391,8 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
   // Before a request to join, which could begin the round.
   say_hold(channel);
   if (is_other_server) limit_join();
-  if (standing_request_) channel.send(elastic::to_text(*standing_request_));
-  if (status_is_due_) channel.send(elastic::to_text(rendezvous_messages::ask_status{}));
+  if (standing_request_) channel.send(detail::to_text(*standing_request_));
+  if (status_is_due_) channel.send(detail::to_text(rendezvous_messages::ask_status{}));
   notify();
 }
 
@@ -459,7 +459,7 @@ ELASTIC_DECL task<void> rendezvous_link::attend_witness() {
   const channel_pointer channel = co_await connector_->connect_again();
   witness_ = channel;
   witness_ended_at_.reset();
-  channel->send(elastic::to_text(rendezvous_messages::witness{greeting_.run_id, greeting_.node}));
+  channel->send(detail::to_text(rendezvous_messages::witness{greeting_.run_id, greeting_.node}));
   try {
     // Nothing is said there; its end is an error.
     co_await channel->receive();

@@ -1,0 +1,416 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/diagnosis/detail/stall_judge.hpp>
+
+#include <elastic/base/detail/json_text.hpp>
+#include <elastic/base/detail/stable_order.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/diagnosis/detail/stall_text.hpp>
+#include <elastic/diagnosis/detail/user_frame.hpp>
+#include <elastic/diagnosis/detail/wait_graph.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+using rank_indices = std::vector<std::size_t>;
+
+/// Applies the rules, each of which gives a verdict or none.
+class stall_judge {
+ public:
+  stall_judge(const std::vector<rank_evidence>& evidence, const stall_judge_options& options)
+      : evidence_(evidence), graph_(evidence, options.least_wait) {}
+
+  stall_verdict judge() const {
+    for (const auto rule :
+         {&stall_judge::of_stopped, &stall_judge::of_uneven_inputs, &stall_judge::of_dead,
+          &stall_judge::of_mismatch, &stall_judge::of_behind, &stall_judge::of_circle,
+          &stall_judge::of_silent, &stall_judge::of_device, &stall_judge::of_transport,
+          &stall_judge::of_stacks}) {
+      if (auto verdict = (this->*rule)()) return std::move(*verdict);
+    }
+    return nobody();
+  }
+
+ private:
+  using outcome = std::optional<stall_verdict>;
+
+  ELASTIC_DECL outcome of_stopped() const;
+  ELASTIC_DECL outcome of_dead() const;
+  ELASTIC_DECL outcome of_uneven_inputs() const;
+  ELASTIC_DECL outcome of_mismatch() const;
+  ELASTIC_DECL outcome of_behind() const;
+  ELASTIC_DECL outcome of_circle() const;
+  ELASTIC_DECL outcome of_silent() const;
+  ELASTIC_DECL outcome of_device() const;
+  ELASTIC_DECL outcome of_transport() const;
+  ELASTIC_DECL outcome of_stacks() const;
+  ELASTIC_DECL stall_verdict nobody() const;
+
+  ELASTIC_DECL stall_cause cause_of(const rank_evidence& rank) const;
+  enum class difference { inputs, any };
+  ELASTIC_DECL outcome mismatch_of(difference sought) const;
+  ELASTIC_DECL outcome mismatch_in(const rank_group& group, difference sought) const;
+  ELASTIC_DECL stall_verdict verdict(stall_cause cause, stall_confidence confidence,
+                                     const rank_indices& ranks, std::string sentence) const;
+  ELASTIC_DECL std::vector<std::string> evidence_for(const rank_indices& ranks) const;
+  template <class Predicate>
+  rank_indices select(Predicate predicate) const {
+    rank_indices selected;
+    for (std::size_t rank = 0; rank < evidence_.size(); ++rank) {
+      if (predicate(rank)) selected.push_back(rank);
+    }
+    return selected;
+  }
+  std::string names(const rank_indices& ranks) const { return names_of(evidence_, ranks); }
+  const rank_evidence& first(const rank_indices& ranks) const { return evidence_[ranks.front()]; }
+
+  const std::vector<rank_evidence>& evidence_;
+  wait_graph graph_;
+};
+
+inline bool has_ended(const rank_evidence& rank) {
+  return rank.state == process_state::zombie || rank.state == process_state::gone;
+}
+
+inline bool is_at_its_end(const rank_evidence& rank) {
+  return !rank.failure.empty() || is_in_teardown(rank.stack);
+}
+
+/// What only a stopped process explains needs no more evidence than others that wait.
+ELASTIC_DECL auto stall_judge::of_stopped() const -> outcome {
+  const auto ranks = select([&](std::size_t rank) {
+    return evidence_[rank].state == process_state::stopped;
+  });
+  if (ranks.empty()) return {};
+  const awaited_operation operation = graph_.most_awaited();
+  const bool is_sure = operation.call != nullptr;
+  return verdict(stall_cause::stopped,
+                 is_sure ? stall_confidence::certain : stall_confidence::likely, ranks,
+                 fmt::format("{} {} stopped by a signal or a debugger{}{}", names(ranks),
+                             are(ranks), in_frame(first(ranks)), while_others_wait(operation)));
+}
+
+ELASTIC_DECL auto stall_judge::of_dead() const -> outcome {
+  const auto ranks = select([&](std::size_t rank) { return has_ended(evidence_[rank]); });
+  if (ranks.empty() || ranks.size() == evidence_.size()) return {};
+  const awaited_operation operation = graph_.most_awaited();
+  const bool is_sure = operation.call != nullptr;
+  return verdict(
+      stall_cause::dead, is_sure ? stall_confidence::certain : stall_confidence::likely, ranks,
+      fmt::format("{} {} ended{}{}", names(ranks), have(ranks),
+                  failure_in_parentheses(first(ranks)), while_others_wait(operation)));
+}
+
+/// Inputs of different sizes make gloo abort some ranks: those that have ended are not to blame.
+ELASTIC_DECL auto stall_judge::of_uneven_inputs() const -> outcome {
+  return mismatch_of(difference::inputs);
+}
+
+/// Ranks whose peer has ended may go on to another operation, so this comes after those.
+ELASTIC_DECL auto stall_judge::of_mismatch() const -> outcome {
+  return mismatch_of(difference::any);
+}
+
+ELASTIC_DECL auto stall_judge::mismatch_of(difference sought) const -> outcome {
+  // First where most wait: others may wait because of it.
+  std::vector<const rank_group*> groups;
+  for (const rank_group& group : graph_.groups()) {
+    if (group.waiting > 1) groups.push_back(&group);
+  }
+  sort_stably(groups, [](const auto* left, const auto* right) {
+    return left->waiting > right->waiting;
+  });
+  for (const rank_group* const group : groups) {
+    if (auto found = mismatch_in(*group, sought)) return found;
+  }
+  return {};
+}
+
+inline bool is_same_call(const collective_call& left, const collective_call& right) {
+  return left.sequence == right.sequence && left.operation == right.operation &&
+         left.sizes == right.sizes && left.types == right.types;
+}
+
+/// Where members of a group are in different operations of one number.
+ELASTIC_DECL auto stall_judge::mismatch_in(const rank_group& group, difference sought) const
+    -> outcome {
+  struct party {
+    const collective_call* call = nullptr;
+    rank_indices ranks = {};
+  };
+  std::map<std::int64_t, std::map<std::string, party>> operations;
+  party* last = nullptr;
+  for (const group_member& member : group.members) {
+    if (member.wait == nullptr) continue;
+    // Almost all are in the same.
+    if (last == nullptr || !is_same_call(*last->call, *member.wait)) {
+      last = &operations[member.wait->sequence][signature_of(*member.wait)];
+      last->call = member.wait;
+    }
+    last->ranks.push_back(member.rank);
+  }
+  for (auto& [sequence, parties] : operations) {
+    if (parties.size() < 2) continue;
+    std::vector<party> sorted;
+    for (auto& [signature, each] : parties) sorted.push_back(std::move(each));
+    sort_stably(sorted, [](const party& left, const party& right) {
+      return left.ranks.size() < right.ranks.size();
+    });
+    const party& most = sorted.back();
+    const bool is_one_operation =
+        std::all_of(sorted.begin(), sorted.end(), [&](const party& each) {
+          return each.call->operation == most.call->operation;
+        });
+    if (sought == difference::inputs && !is_one_operation) continue;
+    rank_indices ranks;
+    for (std::size_t each = 0; each + 1 < sorted.size(); ++each) {
+      ranks.insert(ranks.end(), sorted[each].ranks.begin(), sorted[each].ranks.end());
+    }
+    // Of two parties of one size, nobody can say which is right.
+    const bool is_even = sorted.size() == 2 && ranks.size() == most.ranks.size();
+    if (is_even) ranks.insert(ranks.end(), most.ranks.begin(), most.ranks.end());
+    const party& least = sorted.front();
+    const rank_evidence& suspect = evidence_[least.ranks.front()];
+    const auto confidence = group.is_complete && !is_even ? stall_confidence::certain
+                                                          : stall_confidence::likely;
+    const std::string where = fmt::format(
+        "in {} #{} of group {}{}, where {} {} in {}{}; {}", printable_line(least.call->operation),
+        sequence, printable_line(group.label), inputs_of(*least.call),
+        count_of_others(most.ranks.size()), are(most.ranks), printable_line(most.call->operation),
+        inputs_of(*most.call), whereabouts(suspect, stall_cause::mismatch));
+    if (is_at_its_end(suspect)) {
+      return verdict(stall_cause::left, confidence, ranks,
+                     fmt::format("{} {} left the work of the others{}, and {} now {}",
+                                 names(least.ranks), have(least.ranks), by_failure(suspect),
+                                 are(least.ranks), where));
+    }
+    return verdict(stall_cause::mismatch, confidence, ranks,
+                   fmt::format("{} {} {}", names(least.ranks), are(least.ranks), where));
+  }
+  return {};
+}
+
+/// Why a rank has not entered the operation of the others.
+ELASTIC_DECL stall_cause stall_judge::cause_of(const rank_evidence& rank) const {
+  // FUSE and others sleep so that signals end it: state S, too.
+  const bool is_in_kernel = rank.state == process_state::uninterruptible ||
+                            (rank.state == process_state::sleeping &&
+                             !file_system_of(rank.wait_channel).empty());
+  if (is_in_kernel) return stall_cause::blocked;
+  if (is_at_its_end(rank)) return stall_cause::left;
+  return computes(rank) && rank.stack_moved ? stall_cause::slow : stall_cause::behind;
+}
+
+ELASTIC_DECL auto stall_judge::of_behind() const -> outcome {
+  auto ranks = select([&](std::size_t rank) {
+    return graph_.is_awaited(rank) && !graph_.waits(rank);
+  });
+  if (ranks.empty()) return {};
+  // What explains most first: causes are sorted so. Slow ones come last.
+  sort_stably(ranks, [&](std::size_t left, std::size_t right) {
+    return cause_of(evidence_[left]) < cause_of(evidence_[right]);
+  });
+  const awaited_operation operation = graph_.awaited_from(ranks.front());
+  const rank_group& group = *operation.group;
+  // One that computes may only be slow: a long computation stays on its line, as a loop does. Of
+  // one that is asleep at a single look nobody knows.
+  const bool may_compute = std::any_of(ranks.begin(), ranks.end(), [&](std::size_t rank) {
+    const rank_evidence& evidence = evidence_[rank];
+    return computes(evidence) ||
+           (!evidence.processor_share && cause_of(evidence) == stall_cause::behind);
+  });
+  const bool is_sure = group.is_complete && !group.has_unknown &&
+                       ranks.size() <= operation.waiting && !may_compute;
+  const stall_cause cause = cause_of(first(ranks));
+  return verdict(cause, is_sure ? stall_confidence::certain : stall_confidence::likely, ranks,
+                 fmt::format("{} {} not entered {}; {}", names(ranks), have(ranks),
+                             to_text(operation), whereabouts(first(ranks), cause)));
+}
+
+/// Ranks of which each waits for the next, in operations of different groups.
+ELASTIC_DECL auto stall_judge::of_circle() const -> outcome {
+  const auto ranks = graph_.circle();
+  if (ranks.size() < 2) return {};
+  std::string sentence;
+  for (std::size_t each = 0; each < ranks.size(); ++each) {
+    constexpr std::size_t shown = 4;
+    if (each == shown) sentence += fmt::format(", and so on for {} ranks", ranks.size());
+    if (each >= shown) break;
+    const std::size_t next = ranks[(each + 1) % ranks.size()];
+    const awaited_operation operation = graph_.awaited_from(next);
+    sentence += fmt::format("{}{} waits in {} #{} of group {} for rank {}", each == 0 ? "" : ", ",
+                            name_of(evidence_[ranks[each]]),
+                            printable_line(operation.call->operation), operation.call->sequence,
+                            printable_line(operation.group->label), evidence_[next].rank);
+  }
+  return verdict(stall_cause::elsewhere, stall_confidence::likely, ranks, std::move(sentence));
+}
+
+/// Others wait in an operation of a group with ranks of which nothing is known.
+ELASTIC_DECL auto stall_judge::of_silent() const -> outcome {
+  const awaited_operation operation = graph_.most_awaited();
+  if (operation.call == nullptr || !operation.group->has_unknown) return {};
+  rank_indices ranks;
+  for (const group_member& member : operation.group->members) {
+    if (!member.is_known) ranks.push_back(member.rank);
+  }
+  // One whose stack shows that it waits, too, is no suspect.
+  std::erase_if(ranks, [&](std::size_t rank) { return is_in_collective(evidence_[rank].stack); });
+  if (ranks.empty() || ranks.size() > operation.waiting) return {};
+  const stall_cause own = cause_of(first(ranks));
+  const bool is_known = own != stall_cause::behind || !first(ranks).stack.empty();
+  const bool is_silent = first(ranks).recorder == recorder_state::silent;
+  const stall_cause cause = is_known ? own : stall_cause::silent;
+  const std::string_view does = ranks.size() == 1 ? "does" : "do";
+  return verdict(cause, stall_confidence::likely, ranks,
+                 fmt::format("{} {} not {}{}; {}", names(ranks), does,
+                             is_silent ? "answer" : "have a recorder that could be asked",
+                             while_others_wait(operation), whereabouts(first(ranks), cause)));
+}
+
+/// All have entered an operation, and the devices of most have begun it.
+ELASTIC_DECL auto stall_judge::of_device() const -> outcome {
+  const awaited_operation operation = graph_.most_awaited();
+  if (operation.call == nullptr) return {};
+  rank_indices ranks;
+  std::size_t started = 0;
+  for (const group_member& member : operation.group->members) {
+    if (member.wait == nullptr || member.wait->sequence != operation.call->sequence) continue;
+    if (member.wait->state == collective_state::started) ++started;
+    if (member.wait->state == collective_state::scheduled) ranks.push_back(member.rank);
+  }
+  if (started == 0 || ranks.empty() || ranks.size() > started) return {};
+  return verdict(stall_cause::behind, stall_confidence::likely, ranks,
+                 fmt::format("{} {} called {} #{} of group {}, but {} {} not begun it, as {} {} "
+                             "done; {}",
+                             names(ranks), have(ranks), printable_line(operation.call->operation),
+                             operation.call->sequence, printable_line(operation.group->label),
+                             ranks.size() == 1 ? "its device" : "their devices", have(ranks),
+                             count_of_others(started), started == 1 ? "has" : "have",
+                             whereabouts(first(ranks), stall_cause::behind)));
+}
+
+/// All of a group have entered an operation, and it does not end.
+ELASTIC_DECL auto stall_judge::of_transport() const -> outcome {
+  const auto waiting = select([&](std::size_t rank) {
+    return graph_.waits(rank) && !graph_.is_held_up(rank);
+  });
+  if (waiting.empty()) return {};
+  const awaited_operation operation = graph_.most_awaited();
+  if (operation.call == nullptr || !operation.group->is_complete || operation.group->has_unknown) {
+    return {};
+  }
+  const auto ranks = select([&](std::size_t rank) { return !evidence_[rank].stuck_peer.empty(); });
+  const std::string where =
+      ranks.empty() ? "the transport is stuck"
+                    : fmt::format("the connection of {} to {} is stuck", name_of(first(ranks)),
+                                  printable_line(first(ranks).stuck_peer));
+  return verdict(stall_cause::transport, stall_confidence::likely, ranks,
+                 fmt::format("all {} ranks have entered {} #{} of group {}, which has not ended{}: "
+                             "{}",
+                             operation.group->members.size(),
+                             printable_line(operation.call->operation), operation.call->sequence,
+                             printable_line(operation.group->label), for_time(operation.age),
+                             where));
+}
+
+/// Without recorders: most are in a function of torch.distributed, a few are not.
+ELASTIC_DECL auto stall_judge::of_stacks() const -> outcome {
+  const bool is_recorded =
+      std::any_of(evidence_.begin(), evidence_.end(), [](const rank_evidence& rank) {
+        return rank.recorder == recorder_state::answered;
+      });
+  if (is_recorded) return {};
+  const auto is_known = [&](std::size_t rank) { return !evidence_[rank].stack.empty(); };
+  const auto waiting = select([&](std::size_t rank) {
+    return is_in_collective(evidence_[rank].stack);
+  });
+  const auto ranks = select([&](std::size_t rank) {
+    return is_known(rank) && !is_in_collective(evidence_[rank].stack);
+  });
+  const bool is_clear = !ranks.empty() && ranks.size() * 2 <= waiting.size() &&
+                        ranks.size() + waiting.size() == evidence_.size();
+  if (!is_clear) return {};
+  const stall_cause cause = cause_of(first(ranks));
+  const rank_evidence& other = evidence_[waiting.front()];
+  return verdict(cause, stall_confidence::likely, ranks,
+                 fmt::format("{} {} not entered {}, in which {} {}{}; {}", names(ranks),
+                             have(ranks), collective_in(other.stack),
+                             count_of_others(waiting.size()),
+                             waiting.size() == 1 ? "waits" : "wait", in_frame(other),
+                             whereabouts(first(ranks), cause)));
+}
+
+ELASTIC_DECL stall_verdict stall_judge::nobody() const {
+  const auto computing = select([&](std::size_t rank) {
+    return computes(evidence_[rank]);
+  });
+  const auto silent = select([&](std::size_t rank) {
+    return evidence_[rank].recorder != recorder_state::answered;
+  });
+  std::string sentence = fmt::format("nobody can be blamed: {} of {} ranks wait in operations",
+                                     graph_.waiting(), evidence_.size());
+  if (!computing.empty()) sentence += fmt::format(", {} compute", computing.size());
+  if (!silent.empty()) sentence += fmt::format(", {} told nothing", silent.size());
+  stall_verdict unknown;
+  unknown.sentence = std::move(sentence);
+  return unknown;
+}
+
+ELASTIC_DECL stall_verdict stall_judge::verdict(stall_cause cause, stall_confidence confidence,
+                                                const rank_indices& ranks,
+                                                std::string sentence) const {
+  stall_verdict verdict{cause, confidence, {}, std::move(sentence), evidence_for(ranks)};
+  for (const std::size_t rank : ranks) {
+    if (verdict.ranks.size() < limits::blamed_ranks) verdict.ranks.push_back(evidence_[rank].rank);
+  }
+  verdict.sentence = beginning_of(verdict.sentence, limits::verdict_sentence_bytes);
+  return verdict;
+}
+
+/// Lines about the first ranks to blame, and about those that wait.
+ELASTIC_DECL std::vector<std::string> stall_judge::evidence_for(const rank_indices& ranks) const {
+  constexpr std::size_t shown_ranks = 4;
+  std::vector<std::string> lines;
+  for (std::size_t each = 0; each < ranks.size() && each < shown_ranks; ++each) {
+    const auto own = lines_about(evidence_[ranks[each]]);
+    lines.insert(lines.end(), own.begin(), own.end());
+  }
+  const awaited_operation operation = graph_.most_awaited();
+  if (operation.call != nullptr) {
+    std::vector<int> waiting;
+    for (const group_member& member : operation.group->members) {
+      const bool waits =
+          member.wait != nullptr && member.wait->sequence == operation.call->sequence;
+      if (waits) waiting.push_back(evidence_[member.rank].rank);
+    }
+    lines.push_back(fmt::format("ranks {} wait in {} #{} of group {}{}{}",
+                                rank_set(std::move(waiting)).text(),
+                                printable_line(operation.call->operation), operation.call->sequence,
+                                printable_line(operation.group->label), inputs_of(*operation.call),
+                                for_time(operation.age)));
+  }
+  if (lines.size() > limits::verdict_evidence_lines) lines.resize(limits::verdict_evidence_lines);
+  for (std::string& line : lines) line = beginning_of(line, limits::verdict_evidence_bytes);
+  return lines;
+}
+
+ELASTIC_DECL stall_verdict judge_stall(const std::vector<rank_evidence>& evidence,
+                                       const stall_judge_options& options) {
+  return stall_judge(evidence, options).judge();
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/etcd/detail/etcd_client.hpp>
+#include <elastic/store/versioned_keys.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace elastic::detail {
+
+/// The first key after all keys that begin with `prefix`: the end of their range.
+ELASTIC_DECL std::string etcd_prefix_end(std::string prefix);
+
+/// Names each change that one program makes in etcd. The name is written together with the change,
+/// so that a second attempt, after a connection broke, learns whether the first one succeeded.
+///
+/// Thread-safety: one strand at a time.
+class etcd_marker {
+ public:
+  ELASTIC_DECL explicit etcd_marker(std::string root);
+
+  const std::string& key() const { return key_; }
+  ELASTIC_DECL std::string next();
+
+ private:
+  std::string key_;
+  std::uint64_t last_ = 0;
+};
+
+/// Keys of etcd under one prefix, by its v3 API. Watches report changes at once.
+///
+/// Errors: those of `etcd_client`. Thread-safety: one strand at a time.
+class etcd_keys final : public versioned_keys {
+ public:
+  /// @param root    what each key begins with
+  /// @param marker  the same for everything that changes keys through this client; null: a change
+  ///                whose answer is lost may be reported as not made
+  ELASTIC_DECL etcd_keys(std::shared_ptr<etcd_client> client, std::string root,
+                         std::shared_ptr<etcd_marker> marker);
+  ELASTIC_DECL std::string place_of(const std::string& key) const override;
+  ELASTIC_DECL task<versioned_value> get(std::string key) override;
+  ELASTIC_DECL task<bool> put(std::string key, std::string value, std::string version) override;
+  ELASTIC_DECL task<void> put(std::string key, std::string value) override;
+  ELASTIC_DECL task<bool> erase(std::string key) override;
+  ELASTIC_DECL task<std::int64_t> count() override;
+  ELASTIC_DECL task<void> wait_for_change(std::string key, std::string version) override;
+
+  // ---- what requests and answers are made of --------------------------------------------------
+
+  using json = nlohmann::json;
+
+  /// How long a watch may be silent before the key is read: it may have broken unnoticed.
+  static constexpr std::chrono::seconds longest_watch{5};
+
+  /// "<revision of the key>:<revision of etcd at that time>"; the first is 0 for a missing key.
+  ELASTIC_DECL static std::string version_of(std::int64_t of_key, std::int64_t of_etcd);
+  /// The first revision of etcd after a version was read.
+  ELASTIC_DECL static std::string next_revision(const std::string& version);
+  ELASTIC_DECL static json unchanged(const std::string& key, const std::string& version);
+  ELASTIC_DECL static json put_of(const std::string& key, const std::string& value);
+  ELASTIC_DECL static json range_of(const std::string& key, const std::string& end = "");
+  ELASTIC_DECL static bool has_succeeded(const json& answer);
+
+  /// The answer to one of the requests of a transaction, with the revision of etcd then.
+  /// Errors: `errc::protocol_violation`.
+  ELASTIC_DECL static json response_of(const json& answer, std::size_t place, const char* kind);
+
+  /// The first key of a range's answer, or that there is none.
+  /// Errors: `errc::protocol_violation`.
+  ELASTIC_DECL static versioned_value first_of(const json& range);
+
+  /// Bytes of an answer, which encodes them in base64.
+  /// Errors: `errc::protocol_violation`.
+  ELASTIC_DECL static std::string bytes_in(const json& object, const char* name);
+
+ private:
+  std::shared_ptr<etcd_client> client_;
+  std::string root_;
+  std::shared_ptr<etcd_marker> marker_;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/etcd/detail/impl/etcd_keys.ipp>
+#endif

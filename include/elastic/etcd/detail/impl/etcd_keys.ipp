@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/etcd/detail/etcd_keys.hpp>
+
+#include <elastic/base/detail/base64.hpp>
+#include <elastic/base/detail/random.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/time.hpp>
+
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::string etcd_prefix_end(std::string prefix) {
+  while (!prefix.empty() && prefix.back() == '\xff') prefix.pop_back();
+  if (prefix.empty()) return std::string(1, '\0');
+  prefix.back() = static_cast<char>(prefix.back() + 1);
+  return prefix;
+}
+
+ELASTIC_DECL etcd_marker::etcd_marker(std::string root)
+    : key_(std::move(root) + random_name(16)) {}
+
+ELASTIC_DECL std::string etcd_marker::next() { return std::to_string(++last_); }
+
+ELASTIC_DECL etcd_keys::etcd_keys(std::shared_ptr<etcd_client> client, std::string root,
+                                  std::shared_ptr<etcd_marker> marker)
+    : client_(std::move(client)), root_(std::move(root)), marker_(std::move(marker)) {}
+
+ELASTIC_DECL std::string etcd_keys::place_of(const std::string& key) const {
+  return fmt::format("the key '{}{}' of the etcd at {}", root_, key, client_->name());
+}
+
+ELASTIC_DECL task<versioned_value> etcd_keys::get(std::string key) {
+  json body;
+  body["key"] = to_base64(root_ + key);
+  const json answer = co_await client_->call(std::string("/v3/kv/range"), std::move(body));
+  co_return first_of(answer);
+}
+
+ELASTIC_DECL task<bool> etcd_keys::put(std::string key, std::string value, std::string version) {
+  const std::string name = root_ + key;
+  json body;
+  body["compare"].push_back(unchanged(name, version));
+  body["success"].push_back(put_of(name, value));
+  if (!marker_) {
+    const json outcome = co_await client_->call(std::string("/v3/kv/txn"), std::move(body));
+    co_return has_succeeded(outcome);
+  }
+  const std::string change = marker_->next();
+  body["success"].push_back(put_of(marker_->key(), change));
+  body["failure"].push_back(range_of(marker_->key()));
+  const json answer = co_await client_->call(std::string("/v3/kv/txn"), std::move(body));
+  if (has_succeeded(answer)) co_return true;
+  const versioned_value marked = first_of(response_of(answer, 0, "response_range"));
+  co_return marked.value == change;
+}
+
+ELASTIC_DECL task<void> etcd_keys::put(std::string key, std::string value) {
+  json body;
+  body["key"] = to_base64(root_ + key);
+  body["value"] = to_base64(value);
+  co_await client_->call(std::string("/v3/kv/put"), std::move(body));
+}
+
+ELASTIC_DECL task<bool> etcd_keys::erase(std::string key) {
+  json body;
+  body["key"] = to_base64(root_ + key);
+  const json answer = co_await client_->call(std::string("/v3/kv/deleterange"), std::move(body));
+  co_return etcd_client::number_in(answer, "deleted") > 0;
+}
+
+ELASTIC_DECL task<std::int64_t> etcd_keys::count() {
+  json body;
+  body["key"] = to_base64(root_);
+  body["range_end"] = to_base64(etcd_prefix_end(root_));
+  body["count_only"] = true;
+  const json answer = co_await client_->call(std::string("/v3/kv/range"), std::move(body));
+  co_return etcd_client::number_in(answer, "count");
+}
+
+ELASTIC_DECL task<void> etcd_keys::wait_for_change(std::string key, std::string version) {
+  json watch;
+  watch["key"] = to_base64(root_ + key);
+  watch["start_revision"] = next_revision(version);
+  time_source& time = client_->time();
+  task<void> waiting = client_->await_event(std::move(watch));
+  co_await with_deadline(time, time.now() + longest_watch, std::move(waiting));
+}
+
+ELASTIC_DECL std::string etcd_keys::version_of(std::int64_t of_key, std::int64_t of_etcd) {
+  return fmt::format("{}:{}", of_key, of_etcd);
+}
+
+ELASTIC_DECL std::string etcd_keys::next_revision(const std::string& version) {
+  const std::size_t colon = version.find(':');
+  const std::int64_t seen = colon == std::string::npos ? 0 : std::stoll(version.substr(colon + 1));
+  // Whatever number an etcd tells.
+  return std::to_string(static_cast<std::uint64_t>(seen) + 1);
+}
+
+ELASTIC_DECL auto etcd_keys::unchanged(const std::string& key, const std::string& version) -> json {
+  json compare;
+  compare["key"] = to_base64(key);
+  compare["target"] = "MOD";
+  compare["mod_revision"] = version.substr(0, version.find(':'));
+  return compare;
+}
+
+ELASTIC_DECL auto etcd_keys::put_of(const std::string& key, const std::string& value) -> json {
+  json put;
+  put["request_put"]["key"] = to_base64(key);
+  put["request_put"]["value"] = to_base64(value);
+  return put;
+}
+
+ELASTIC_DECL auto etcd_keys::range_of(const std::string& key, const std::string& end) -> json {
+  json range;
+  range["request_range"]["key"] = to_base64(key);
+  if (!end.empty()) range["request_range"]["range_end"] = to_base64(end);
+  return range;
+}
+
+ELASTIC_DECL bool etcd_keys::has_succeeded(const json& answer) {
+  const json& succeeded = etcd_client::part_of(answer, "succeeded");
+  return succeeded.is_boolean() && succeeded.get<bool>();
+}
+
+ELASTIC_DECL auto etcd_keys::response_of(const json& answer, std::size_t place, const char* kind)
+    -> json {
+  const json& responses = etcd_client::part_of(answer, "responses");
+  if (!responses.is_array() || responses.size() <= place) {
+    throw error(errc::protocol_violation, "etcd's answer is not in its form, at 'responses'");
+  }
+  json response = etcd_client::part_of(responses[place], kind);
+  if (!response.is_object()) response = json::object();
+  response["header"] = etcd_client::part_of(answer, "header");
+  return response;
+}
+
+ELASTIC_DECL versioned_value etcd_keys::first_of(const json& range) {
+  const json& header = etcd_client::part_of(range, "header");
+  const std::int64_t revision = etcd_client::number_in(header, "revision");
+  const json& entries = etcd_client::part_of(range, "kvs");
+  versioned_value seen;
+  seen.version = version_of(0, revision);
+  if (!entries.is_array() || entries.empty()) return seen;
+  seen.value = bytes_in(entries[0], "value");
+  seen.version = version_of(etcd_client::number_in(entries[0], "mod_revision"), revision);
+  return seen;
+}
+
+ELASTIC_DECL std::string etcd_keys::bytes_in(const json& object, const char* name) {
+  std::optional<std::string> bytes = from_base64(etcd_client::text_in(object, name));
+  if (bytes) return std::move(*bytes);
+  throw error(errc::protocol_violation,
+              fmt::format("etcd's answer is not in base64, at '{}'", name));
+}
+
+}  // namespace elastic::detail

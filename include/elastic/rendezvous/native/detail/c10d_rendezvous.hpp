@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/net/address_filter.hpp>
+#include <elastic/net/detail/message_channel.hpp>
+#include <elastic/net/endpoint.hpp>
+#include <elastic/net/endpoint_list.hpp>
+#include <elastic/rendezvous/detail/worker_store_host.hpp>
+#include <elastic/rendezvous/native/detail/candidate.hpp>
+#include <elastic/rendezvous/native/detail/leader_connector.hpp>
+#include <elastic/rendezvous/native/detail/registry_connector.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_link.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
+#include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/rendezvous/rendezvous_settings.hpp>
+#include <elastic/store/store.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace elastic::detail {
+
+/// The rendezvous named "c10d": nodes meet at a store server that one of them hosts.
+///
+/// Each node holds one connection to the server, sends its requests and receives their outcome:
+/// a round costs O(N) messages, and a node that dies is seen by the end of its connection.
+/// docs/design/rendezvous.md has the protocol, docs/guide.md the settings (`--rdzv-conf`).
+///
+/// Thread-safety: one strand at a time.
+class c10d_rendezvous final : public rendezvous_handler {
+ public:
+  using store_watch = std::function<std::shared_ptr<void>(std::shared_ptr<key_value_engine>)>;
+
+  /// How many endpoints may be given.
+  static constexpr std::size_t most_endpoints = limits::rendezvous_candidates;
+
+  /// How a header-only program meets with nodes of torchrun.
+  static constexpr std::string_view torch_hint =
+      "to meet with nodes of torchrun, include <elastic/torch.hpp> (in the single header: define "
+      "ELASTIC_WITH_TORCH) and call add_torch_rendezvous(registry)";
+
+  /// Errors: `errc::invalid_argument` for an empty run id, an invalid endpoint, or a setting
+  /// out of bounds.
+  ELASTIC_DECL explicit c10d_rendezvous(rendezvous_parameters parameters);
+
+  /// The same at a server that is reached by `connector`, and whose store is `agents`. Nothing is
+  /// hosted, and the endpoint is not looked at.
+  /// @param is_beside_server  the server is in this process, so that both end together
+  ELASTIC_DECL c10d_rendezvous(rendezvous_parameters parameters,
+                               std::shared_ptr<message_connector> connector,
+                               std::shared_ptr<store> agents, bool is_beside_server = false);
+
+  /// One of several servers, as another agent of the job reaches it.
+  struct candidate_server {
+    std::shared_ptr<message_connector> connector;
+    /// Its store.
+    std::shared_ptr<store> agents;
+  };
+
+  /// The same at several servers of which one leads. `own`, if any, is this agent's, and runs
+  /// until it was left.
+  ELASTIC_DECL c10d_rendezvous(rendezvous_parameters parameters,
+                               std::vector<candidate_server> servers,
+                               std::shared_ptr<candidate> own);
+
+  /// Makes what finds the agent that leads the job, once, when the first round is asked for.
+  using registry_maker = std::function<task<std::shared_ptr<registry_connector>>()>;
+
+  /// The same at the agent of the job that a registry names. The endpoint is not looked at.
+  /// @param where  the registry, for people
+  ELASTIC_DECL c10d_rendezvous(rendezvous_parameters parameters, std::string where,
+                               registry_maker make);
+
+  /// Leaves it to the caller to meet with nodes of torchrun: errors do not say how to any more.
+  /// Call it before the first round.
+  /// @param watch  called with the table of the store, if this node hosts it; what it returns is
+  ///               kept as long
+  void meet_beside_torch(store_watch watch) { watch_ = std::move(watch); }
+
+  std::string backend() const override { return make_registry_ ? parameters_.backend : "c10d"; }
+  std::string run_id() const override { return parameters_.run_id; }
+
+  ELASTIC_DECL task<rendezvous_round> next_round() override;
+  ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
+  ELASTIC_DECL task<rendezvous_change> report_failure(std::string reason) override;
+  ELASTIC_DECL task<void> exit_barrier() override;
+  ELASTIC_DECL task<void> wait_for_fence() override;
+  ELASTIC_DECL void pause(std::string why, bool saves_first) override;
+  ELASTIC_DECL void resume() override;
+  void keep_out(std::string why) override { bad_because_ = std::move(why); }
+  std::optional<std::int64_t> arrived_workers() const override { return workers_.arrived(); }
+  std::string obstacle() const override { return link_ ? link_->obstacle() : std::string(); }
+  ELASTIC_DECL task<int> num_nodes_waiting() override;
+  ELASTIC_DECL task<void> close(job_end how, std::string why) override;
+  ELASTIC_DECL task<void> shutdown() override;
+
+ private:
+  ELASTIC_DECL task<void> begin();
+
+  // By the network; as its host, if this node is to be.
+  ELASTIC_DECL task<void> reach_endpoint(asio::any_io_executor executor);
+
+  // Whether the server ends with this node.
+  bool hosts() const { return (host_ != nullptr || is_beside_server_) && !leader_ && !registry_; }
+
+  // What is the same wherever the nodes meet.
+  ELASTIC_DECL void take_settings();
+
+  // Where the server is, and whether it is this agent's.
+  ELASTIC_DECL meeting_place server() const;
+  // What this node can say to a registry.
+  ELASTIC_DECL void attach_to_registry(std::uint64_t number);
+
+  // ---- several endpoints ------------------------------------------------------------------------
+
+  bool has_candidates() const { return endpoints_.size() > 1; }
+  ELASTIC_DECL void check_candidates() const;
+  ELASTIC_DECL task<void> check_addresses() const;
+  // The endpoint that the settings give this agent; -1: none.
+  ELASTIC_DECL int chosen_candidate() const;
+  // Serves the first of the endpoints that is this host's and that nobody serves yet.
+  ELASTIC_DECL task<void> reach_candidates(std::uint64_t node);
+  ELASTIC_DECL std::shared_ptr<candidate> make_candidate(int place, std::uint64_t node) const;
+  ELASTIC_DECL std::shared_ptr<message_connector> connector_to(
+      const endpoint& at, std::size_t most_bytes = limits::rendezvous_message_bytes) const;
+  ELASTIC_DECL std::shared_ptr<store> store_at(asio::any_io_executor executor,
+                                               const endpoint& at) const;
+  ELASTIC_DECL void look_for_leader();
+  ELASTIC_DECL task<void> retire();
+
+  // Until this node is placed in a round after its last one.
+  ELASTIC_DECL task<void> join();
+  ELASTIC_DECL task<rendezvous_round> placed_round();
+  ELASTIC_DECL address_filter admitted_addresses() const;
+  ELASTIC_DECL task<void> ask_status();
+  ELASTIC_DECL void throw_if_in_no_round() const;
+  ELASTIC_DECL void throw_if_over() const;
+  [[noreturn]] ELASTIC_DECL void throw_broken() const;
+
+  [[noreturn]] ELASTIC_DECL void throw_refused(const rendezvous_messages::refused& refused) const;
+
+  rendezvous_parameters parameters_;
+  endpoint endpoint_;
+  /// More than one: candidates, in the order in which all name them.
+  std::vector<endpoint> endpoints_;
+  std::string list_;
+  rendezvous_settings settings_;
+  duration host_grace_ = std::chrono::seconds(60);
+  std::optional<bool> is_host_;
+  bool is_beside_server_ = false;
+  worker_store_host workers_;
+  std::unique_ptr<rendezvous_host> host_;
+  std::shared_ptr<candidate> candidate_;
+  std::shared_ptr<leader_connector> leader_;
+  std::vector<candidate_server> servers_;
+  registry_maker make_registry_;
+  std::shared_ptr<registry_connector> registry_;
+  bool is_closing_ = false;
+  std::shared_ptr<message_connector> connector_;
+  store_watch watch_;
+  std::shared_ptr<void> kept_watch_;
+  std::shared_ptr<rendezvous_link> link_;
+  std::shared_ptr<store> agents_;
+  std::string worker_networks_;
+  std::int64_t round_ = -1;
+  /// Why this node is not to come back for a while; empty: it may.
+  std::string bad_because_;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/rendezvous/native/detail/impl/c10d_rendezvous.ipp>
+#endif

@@ -1,0 +1,1064 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
+
+#include <elastic/base/limits.hpp>
+#include <elastic/rendezvous/detail/failure_text.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <variant>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+/// "2:4", or "2,4,8".
+inline std::string sizes_of(const rendezvous_settings& settings) {
+  if (!settings.node_counts.empty()) return node_counts_text(settings.node_counts);
+  return fmt::format("{}:{}", settings.min_nodes, settings.max_nodes);
+}
+
+ELASTIC_DECL rendezvous_coordinator::rendezvous_coordinator(std::string run_id, logger log,
+                                                            std::int64_t term)
+    : run_id_(std::move(run_id)), log_(std::move(log)), term_(term) {}
+
+ELASTIC_DECL void rendezvous_coordinator::begin_with(const rendezvous_settings& settings) {
+  settings_ = settings;
+  has_settings_ = true;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::inherit(const round_register& kept,
+                                                  std::uint64_t own_node,
+                                                  const rendezvous_settings& settings,
+                                                  time_point now, time_point begin) {
+  begin_with(settings);
+  is_elected_ = true;
+  own_node_ = own_node;
+  kept_round_ = kept.round;
+  kept_members_ = kept.members;
+  kept_leader_node_ = kept.leader_node;
+  restarts_ = kept.restarts;
+  // What nodes tell of a former server is needed only if no server knows it.
+  has_made_round_ = kept.round >= 0;
+  for (const exclusion& who : kept.excluded) excluded_.add(who, now);
+  if (kept.ending) ending_ = ending{kept.ending->how, kept.ending->why};
+  // The nodes that know of it may be gone; a node that looks for a round must learn it, too.
+  if (kept.all_finished && !ending_) ending_ = ending{job_end::succeeded, "all workers succeeded"};
+  state_.closed = ending_.has_value();
+  for (const std::uint64_t number : kept.members) expect(number, now + settings.silence());
+  if (begin > now) expect(0, begin);
+  is_inherited_ = !state_.participants.empty();
+  state_.complete = is_inherited_;
+  state_.round = is_inherited_ ? std::max<std::int64_t>(kept.round, 0) : kept.round + 1;
+  if (!is_inherited_) return;
+  all_finished_ = some_finished_ = kept.all_finished;
+  if (all_finished_) return;
+  change_ = rendezvous_change{change_kind::node_lost, "another node leads the job now", restarts_};
+}
+
+ELASTIC_DECL round_register rendezvous_coordinator::content() const {
+  round_register value;
+  value.round = kept_round_;
+  value.members = kept_members_;
+  value.leader_node = kept_leader_node_;
+  value.restarts = restarts_;
+  value.all_finished = all_finished_;
+  value.excluded = excluded_.in_full();
+  if (ending_) value.ending = register_ending{ending_->how, ending_->why};
+  return value;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::received(connection from,
+                                                   const rendezvous_request& request,
+                                                   time_point now) {
+  if (ends_.count(from) == 0) {
+    dropped_.push_back(from);
+    return;
+  }
+  if (const auto* greeting = std::get_if<rendezvous_messages::hello>(&request)) {
+    welcome(from, *greeting, now);
+    return;
+  }
+  if (const auto* second = std::get_if<rendezvous_messages::witness>(&request)) {
+    welcome_witness(from, second->node);
+    return;
+  }
+  const auto position = nodes_.find(from);
+  if (position == nodes_.end()) {
+    dropped_.push_back(from);
+    return;
+  }
+  const node_id node = position->second;
+  members_.at(node).heard = now;
+  std::visit([&](const auto& content) { take(node, content, now); }, request);
+  settle(now);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::disconnected(connection from, time_point now) {
+  ends_.erase(from);
+  if (const auto second = witnesses_.find(from); second != witnesses_.end()) {
+    member& of = members_.at(second->second);
+    witnesses_.erase(second);
+    of.witness.reset();
+    of.witness_ended_at = now;
+    wake_at(lost_at(of));
+    wake_for_fence(now);
+    return;
+  }
+  const auto position = nodes_.find(from);
+  if (position == nodes_.end()) return;
+  const node_id node = position->second;
+  member& gone = members_.at(node);
+  nodes_.erase(position);
+  gone.link.reset();
+  gone.link_ended_at = now;
+  wake_at(lost_at(gone));
+  wake_for_fence(now);
+  note_absence(node, gone, now);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::wake_for_fence(time_point now) {
+  if (fences_own_node_) wake_at(now + settings_.reconnect_grace / 2);
+}
+
+ELASTIC_DECL time_point rendezvous_coordinator::own_fence() const {
+  // Those who left in order never say that they have lost the server.
+  const bool applies = fences_own_node_ && !is_own_fenced_ && !all_finished_ &&
+                       kept_leader_node_ != 0 && kept_members_.size() > 1 && !has_one_left_;
+  if (!applies) return time_point::max();
+  std::optional<time_point> since = last_loss_;
+  for (const auto& [node, other] : members_) {
+    if (!other.was_in_newest || node.number.high == own_node_) continue;
+    if (other.link || other.witness) return time_point::max();
+    since = std::max(since.value_or(time_point::min()), last_end_of(other));
+  }
+  return since ? *since + settings_.reconnect_grace / 2 : time_point::max();
+}
+
+ELASTIC_DECL void rendezvous_coordinator::fence_if_alone(time_point now) {
+  if (now < own_fence()) return;
+  is_own_fenced_ = true;
+  for (auto& [node, entry] : members_) {
+    if (node.number.high != own_node_) continue;
+    std::vector<connection> ended;
+    if (entry.link) ended.push_back(*entry.link);
+    if (entry.witness) ended.push_back(*entry.witness);
+    for (const connection link : ended) {
+      disconnected(link, now);
+      dropped_.push_back(link);
+    }
+    return;
+  }
+}
+
+ELASTIC_DECL std::optional<time_point> rendezvous_coordinator::alone_since(
+    const node_id& self) const {
+  // Who left in order never says that others are lost, so that nobody goes on.
+  if (have_some_left_) return std::nullopt;
+  std::optional<time_point> since = last_loss_;
+  for (const auto& [node, entry] : members_) {
+    if (node == self) continue;
+    if (entry.link || entry.witness) return std::nullopt;
+    since = std::max(since.value_or(time_point::min()), last_end_of(entry));
+  }
+  return since;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::advance(time_point now) {
+  if (now < next_) return;
+  fence_if_alone(now);
+  for (const node_id& node : overdue_nodes(now)) give_up(node, now);
+  if (!excluded_.is_empty()) ++content_version_;
+  excluded_.forget_past(now);
+  settle_all_ = true;
+  settle(now);
+  plan_next(now);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::welcome(connection from,
+                                                  const rendezvous_messages::hello& request,
+                                                  time_point now) {
+  if (nodes_.count(from) != 0) {
+    dropped_.push_back(from);
+    return;
+  }
+  if (const auto why = objection(request)) return refuse(from, *why);
+  if (!make_room_for(request.node, now)) return refuse(from, no_room());
+  if (members_.empty() && !has_settings_) {
+    settings_ = request.settings;
+    if (most_patience_) settings_.bound_patience(*most_patience_);
+  }
+  recognize(request.node);
+  const auto [position, is_new] = members_.try_emplace(request.node);
+  member& node = position->second;
+  // It knows before we do that its former connections are of no use.
+  if (node.link) drop(*node.link);
+  if (node.witness) drop(*node.witness);
+  nodes_[from] = request.node;
+  node.link = from;
+  node.ends = ends_[from];
+  node.heard = now;
+  node.link_ended_at.reset();
+  note_arrival(request.node, node);
+  node.has_witness = request.has_witness;
+  node.witness.reset();
+  node.witness_ended_at.reset();
+  node.hosts = request.hosts;
+  node.former = request.former;
+  node.has_reports = request.has_reports;
+  node.knows_hold = !request.name.empty();
+  node.name = node.knows_hold ? request.name : as_node_name(request.node.host);
+  wake_at(now + settings_.silence());
+  take_over(request, node, now);
+  list(request.node, node);
+  answer(request.node, rendezvous_messages::welcome{!is_new, settings_, term_});
+  ask_for_reports(node);
+  if (ending_) return answer(request.node, rendezvous_messages::closed{ending_->how, ending_->why});
+  if (!is_new) repeat_news(request.node, now);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::refuse(connection from, std::string why) {
+  ends_.erase(from);
+  answers_.push_back({from, rendezvous_messages::refused{false, std::move(why)}});
+}
+
+ELASTIC_DECL std::size_t rendezvous_coordinator::most_connected() const {
+  return 2 * static_cast<std::size_t>(settings_.max_nodes) + limits::rendezvous_spare_nodes;
+}
+
+ELASTIC_DECL bool rendezvous_coordinator::make_room_for(const node_id& node, time_point now) {
+  const auto known = members_.find(node);
+  const bool takes_up_its_own = known != members_.end() && known->second.link;
+  if (takes_up_its_own || nodes_.size() < most_connected()) return true;
+  if (idle_.size() == 0) return false;
+  // One that wants something comes back, and is greeted again.
+  give_up(node_id(idle_.first()), now);
+  return true;
+}
+
+ELASTIC_DECL std::string rendezvous_coordinator::no_room() const {
+  return fmt::format(
+      "the job '{}' has {} nodes, the most that its server keeps a connection to where max_nodes "
+      "is {}: twice as many, and {} more",
+      run_id_, most_connected(), settings_.max_nodes, limits::rendezvous_spare_nodes);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::note_arrival(const node_id& node, member& entry) {
+  gone_.remove(entry.gone);
+  idle_.remove(entry.idle);
+  if (!entry.has_asked) entry.idle = idle_.add(node);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::note_absence(const node_id& node, member& entry,
+                                                       time_point now) {
+  idle_.remove(entry.idle);
+  const bool has_place =
+      state_.participants.count(node) != 0 || state_.wait_list.count(node) != 0;
+  entry.gone = gone_.add(node, has_place);
+  const std::size_t most =
+      static_cast<std::size_t>(settings_.max_nodes) + limits::rendezvous_gone_nodes;
+  if (gone_.size() <= most) return;
+  give_up(node_id(gone_.first()), now);
+  // Others may have to be notified.
+  wake_at(now);
+}
+
+ELASTIC_DECL std::size_t rendezvous_coordinator::bytes_of(connection link) const {
+  const auto position = nodes_.find(link);
+  if (position == nodes_.end()) return 0;
+  // The node's name stands in several tables.
+  constexpr std::size_t copies = 6;
+  const node_id& node = position->second;
+  const member& of = members_.at(node);
+  return sizeof(member) + copies * (sizeof(node_id) + node.host.size()) + of.name.size() +
+         of.offer.address.size() + of.own_addresses.size() +
+         (of.former ? of.former->server.size() : 0) + (of.pause ? of.pause->size() : 0);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::welcome_witness(connection from, const node_id& node) {
+  const auto position = members_.find(node);
+  const bool has_spoken = nodes_.count(from) != 0 || witnesses_.count(from) != 0;
+  if (position == members_.end() || has_spoken) {
+    dropped_.push_back(from);
+    return;
+  }
+  member& of = position->second;
+  if (of.witness) drop(*of.witness);
+  of.witness = from;
+  of.witness_ended_at.reset();
+  witnesses_[from] = node;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::drop(connection link) {
+  nodes_.erase(link);
+  witnesses_.erase(link);
+  ends_.erase(link);
+  dropped_.push_back(link);
+}
+
+ELASTIC_DECL std::optional<std::string> rendezvous_coordinator::objection(
+    const rendezvous_messages::hello& request) const {
+  if (request.version != rendezvous_messages::hello::current_version) {
+    return fmt::format("this node speaks version {} of the rendezvous, the server version {}",
+                       request.version, rendezvous_messages::hello::current_version);
+  }
+  if (request.settings.keep_alive_interval <= duration::zero()) {
+    return std::string("the keep-alive interval must be over 0");
+  }
+  const std::int64_t told_round = request.former ? request.former->round : 0;
+  // One may have told of the largest, and this server have gone on from there.
+  const std::int64_t most_round = std::max(limits::rendezvous_told_number, state_.round);
+  const std::int64_t most_term = std::max(limits::rendezvous_told_number, term_);
+  if (told_round > most_round || request.most_term > most_term) {
+    return fmt::format("this node tells of round {} of server {}, and the largest number is {}",
+                       told_round, request.most_term, std::min(most_round, most_term));
+  }
+  const bool differs = request.settings.min_nodes != settings_.min_nodes ||
+                       request.settings.max_nodes != settings_.max_nodes ||
+                       request.settings.node_counts != settings_.node_counts;
+  if ((members_.empty() && !has_settings_) || !differs) return std::nullopt;
+  return fmt::format(
+      "the job '{}' was begun with {} nodes, this node was told {}: another job of the same run "
+      "id, or another --nnodes",
+      run_id_, sizes_of(settings_), sizes_of(request.settings));
+}
+
+ELASTIC_DECL void rendezvous_coordinator::take_over(const rendezvous_messages::hello& request,
+                                                    const member& node, time_point now) {
+  ++content_version_;
+  const bool had_server = request.most_term != 0 && request.most_term != term_;
+  // The clock of this host may be behind that of the former one. Of several servers the one that
+  // leads is asked for a greater term before.
+  if (request.most_term > term_ && !is_elected_) term_ = request.most_term + 1;
+  if (request.former) {
+    restarts_ = std::max(restarts_, request.former->restarts);
+    begin_at(request.former->round + 1);
+  }
+  if (has_made_round_) return;
+  const duration silence = std::max(settings_.silence(), request.settings.silence());
+  if (request.former) {
+    for (const exclusion& who : request.excluded) excluded_.add(who, now);
+    former_.told(*request.former, node.ends.here, silence, now);
+  }
+  // Of several servers the register tells which rounds there were.
+  if (had_server && !is_elected_) former_.told_server(request.most_term, silence, now);
+  wake_at(former_.over_at());
+}
+
+ELASTIC_DECL void rendezvous_coordinator::note_account(const member& node, std::int64_t after,
+                                                       time_point now) {
+  begin_at(after + 1);
+  if (has_made_round_) return;
+  if (node.hosts) former_.host_joined();
+  if (node.former) {
+    former_.joined(*node.former);
+  } else if (after >= 0) {
+    former_.told_round(after, settings_.silence(), now);
+    wake_at(former_.over_at());
+  }
+}
+
+ELASTIC_DECL void rendezvous_coordinator::begin_at(std::int64_t round) {
+  next_round_ = std::max(next_round_, round);
+  // Nobody knows the number of a round that is not complete.
+  if (!state_.complete) state_.round = std::max(state_.round, next_round_);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::repeat_news(const node_id& node, time_point now) {
+  if (!state_.complete || state_.participants.count(node) == 0) return;
+  const member& entry = members_.at(node);
+  if (!entry.join_deadline && !is_inherited_) answer_placed(node, entry, now);
+  if (change_) answer(node, rendezvous_messages::changed{state_.round, *change_});
+  if (all_finished_) answer(node, rendezvous_messages::all_finished{state_.round});
+}
+
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
+                                               const rendezvous_messages::join& request,
+                                               time_point now) {
+  member& entry = members_.at(node);
+  entry.has_asked = true;
+  idle_.remove(entry.idle);
+  // A round that no server can have made.
+  if (request.after > std::max(limits::rendezvous_told_number, state_.round)) {
+    const std::string why =
+        fmt::format("this node tells of round {}, which never was", request.after);
+    return answer(node, rendezvous_messages::refused{false, why});
+  }
+  entry.join_timeout = request.timeout;
+  entry.join_deadline = now + request.timeout;
+  entry.offer = request.offer;
+  entry.own_addresses = request.addresses;
+  joining_.insert(node);
+  wake_at(*entry.join_deadline);
+  note_account(entry, request.after, now);
+  // The nodes of the round have learned it by its end.
+  if (is_paused() && state_.participants.count(node) == 0) answer_hold(node, "the job pauses");
+  if (!state_.complete || state_.participants.count(node) == 0) return step(node, entry, now);
+  // A repeated request, if this round is the one that it asked for; but a former server may not
+  // have placed it there.
+  if (request.after < state_.round && !is_inherited_) return step(node, entry, now);
+  // Those whose workers have succeeded would else wait for it, or take the job for done.
+  if (some_finished_ && !entry.has_finished) {
+    announce(change_kind::node_lost,
+             fmt::format("node {} meets again before its workers have succeeded", node.text()));
+  }
+  announce(change_kind::node_waiting, fmt::format("node {} waits to join", node.text()));
+  if (entry.has_finished) --finished_;
+  carry_out(round_action::leave_to_rejoin, "meets again", node, now);
+  step(node, entry, now);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
+                                               const rendezvous_messages::keep_alive&, time_point) {
+  answer(node, rendezvous_messages::alive{});
+}
+
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
+                                               const rendezvous_messages::failed& request,
+                                               time_point) {
+  if (ending_) return answer(node, rendezvous_messages::closed{ending_->how, ending_->why});
+  const bool is_in = state_.complete && state_.participants.count(node) != 0;
+  if (!is_in || request.round != state_.round) {
+    const rendezvous_change over{change_kind::node_lost,
+                                 fmt::format("round {} is over", request.round), restarts_};
+    return answer(node, rendezvous_messages::changed{request.round, over});
+  }
+  if (change_) return answer(node, rendezvous_messages::changed{state_.round, *change_});
+  // Workers whose peers vanish fail, too: that is not their fault.
+  if (const auto missing = missing_participant()) {
+    return announce(change_kind::node_lost, fmt::format("node {} is gone", name_of(*missing)));
+  }
+  restarts_ = std::min(restarts_ + 1, limits::job_restarts);
+  ++content_version_;
+  announce(change_kind::worker_failed, failure_text(node, request.what));
+}
+
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
+                                               const rendezvous_messages::finished& request,
+                                               time_point) {
+  if (!state_.complete || request.round != state_.round) return;
+  if (state_.participants.count(node) == 0) return;
+  if (!std::exchange(members_.at(node).has_finished, true)) ++finished_;
+  some_finished_ = true;
+  look_whether_all_finished();
+  if (all_finished_) answer(node, rendezvous_messages::all_finished{state_.round});
+}
+
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
+                                               const rendezvous_messages::pause& request,
+                                               time_point) {
+  if (ending_) return;
+  std::optional<std::string>& pause = members_.at(node).pause;
+  if (!pause) ++pauses_;
+  pause = request.why;
+  log_.info("rendezvous of job '{}': {}", run_id_, request.why);
+  rendezvous_change change{change_kind::node_waiting, request.why};
+  change.is_pause = true;
+  change.saves_first = request.saves_first;
+  announce(std::move(change));
+}
+
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
+                                               const rendezvous_messages::resume&, time_point now) {
+  end_pause(node, now);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::end_pause(const node_id& node, time_point now) {
+  std::optional<std::string>& pause = members_.at(node).pause;
+  if (!std::exchange(pause, std::nullopt) || --pauses_ > 0) return;
+  log_.info("rendezvous of job '{}': the pause is over", run_id_);
+  begin_waits_again(now);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::suspend(bool is_suspended, time_point now) {
+  if (std::exchange(is_suspended_, is_suspended) == is_suspended || is_suspended) return;
+  begin_waits_again(now);
+  settle(now);
+  plan_next(now);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::begin_waits_again(time_point now) {
+  for (const node_id& waiting : counted(joining_)) {
+    member& entry = members_.at(waiting);
+    entry.join_deadline = now + entry.join_timeout;
+  }
+  settle_all_ = true;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
+                                               const rendezvous_messages::leave& request,
+                                               time_point now) {
+  if (request.keep_out > duration::zero()) {
+    keep_out({members_.at(node).name, request.keep_out, request.why}, now);
+  }
+  drop(*members_.at(node).link);
+  remove(node, "left", now);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id& from,
+                                               const rendezvous_messages::close_job& request,
+                                               time_point) {
+  if (ending_) return answer(from, rendezvous_messages::closed{ending_->how, ending_->why});
+  // It has to fit into the register of several servers, with all that is there besides.
+  ending_ = ending{request.end, short_line(request.why, limits::ending_text_bytes)};
+  ++content_version_;
+  state_.closed = true;
+  log_.info("rendezvous of job '{}': closed: {}", run_id_, ending_->why);
+  for (const auto& [node, entry] : counted(members_)) {
+    if (entry.join_deadline) continue;
+    answer(entry, rendezvous_messages::closed{ending_->how, ending_->why});
+  }
+  settle_all_ = true;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
+                                               const rendezvous_messages::ask_status&, time_point) {
+  answer(node,
+         rendezvous_messages::status{static_cast<int>(state_.wait_list.size()), state_.closed});
+}
+
+ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
+                                               const rendezvous_messages::report& request,
+                                               time_point) {
+  if (demand_ == report_demand::nothing) return;
+  reports_.push_back({members_.at(node).key, request.text});
+}
+
+ELASTIC_DECL node_id rendezvous_coordinator::former_node(std::uint64_t number) {
+  return {"former", -1, 0, {number, 0}};
+}
+
+ELASTIC_DECL std::string rendezvous_coordinator::name_of(const node_id& node) {
+  return node.pid < 0 ? "of the former server" : node.text();
+}
+
+ELASTIC_DECL void rendezvous_coordinator::expect(std::uint64_t number, time_point until) {
+  const node_id node = former_node(number);
+  state_.participants.emplace(node, static_cast<int>(state_.participants.size()));
+  member& entry = members_[node];
+  entry.heard = until - settings_.silence();
+  entry.has_asked = true;
+  wake_at(until);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::recognize(const node_id& node) {
+  const auto position = state_.participants.find(former_node(node.number.high));
+  if (position == state_.participants.end() || node.number.high == 0) return;
+  state_.participants.emplace(node, position->second);
+  state_.participants.erase(position);
+  auto entry = members_.extract(former_node(node.number.high));
+  entry.key() = node;
+  members_.insert(std::move(entry));
+}
+
+ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, member& entry,
+                                               time_point now) {
+  ++looked_at_;
+  if (is_held(now)) return;
+  if (former_.is_known() && !std::exchange(has_released_, true)) release(now);
+  if (stands_aside(node, entry, now)) return;
+  for (;;) {
+    const round_decision decision = decide_join(
+        state_, node, settings_, round_rules::direct, now, *entry.join_deadline);
+    switch (decision.action) {
+      case round_action::wait: return;
+      case round_action::placed:
+        end_joining(node, entry);
+        return answer_placed(node, entry, now);
+      case round_action::refuse_closed:
+        end_joining(node, entry);
+        return answer(entry, rendezvous_messages::closed{ending_->how, ending_->why});
+      case round_action::refuse_timeout:
+        end_joining(node, entry);
+        return answer(entry, rendezvous_messages::refused{true, missing_nodes()});
+      default: carry_out(decision.action, decision.reason, node, now);
+    }
+    if (decision.action == round_action::leave_redundancy_list) {
+      entry.join_deadline = now + entry.join_timeout;
+    } else if (decision.action == round_action::enter_wait_list) {
+      announce(change_kind::node_waiting, fmt::format("node {} waits to join", node.text()));
+    }
+  }
+}
+
+ELASTIC_DECL void rendezvous_coordinator::carry_out(round_action action,
+                                                    std::string_view reason, const node_id& node,
+                                                    time_point now) {
+  const std::int64_t round = state_.round;
+  const bool was_complete = state_.complete;
+  apply(state_, action, node, settings_, now);
+  ++roster_version_;
+  log_.debug("rendezvous of job '{}', round {}: node {} {}: {}", run_id_, round, node.text(),
+             verb_of(action), reason);
+  const bool matters_to_others = frees_others(state_, action, settings_);
+  if (matters_to_others || round != state_.round || was_complete != state_.complete) {
+    settle_all_ = true;
+  }
+  if (round != state_.round) begin_round();
+  if (!was_complete && state_.complete) note_completion();
+  if (state_.deadline) wake_at(*state_.deadline);
+  if (state_.scale_up_at) wake_at(*state_.scale_up_at);
+}
+
+ELASTIC_DECL bool rendezvous_coordinator::is_held_by_former(time_point now) const {
+  return !has_made_round_ && !state_.closed && !former_.is_over(now);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::release(time_point now) {
+  state_.unknown_nodes = false;
+  std::vector<node_id> coming;
+  for (known_node* const waiting : waiting_nodes()) {
+    auto& [node, entry] = *waiting;
+    if (contains(state_, node) || stands_aside(node, entry, now)) continue;
+    // It may have been given a place before anybody told of the former server, whose nodes go
+    // first.
+    const round_decision leaving = decide_leave(state_, node);
+    if (leaving.action != round_action::wait) {
+      carry_out(leaving.action, "is placed anew", node, now);
+    }
+    coming.push_back(node);
+  }
+  for (const node_id& node : coming) {
+    const bool fits = has_place(state_, settings_, round_rules::direct);
+    carry_out(
+        fits ? round_action::enter_wait_list : round_action::enter_redundancy_list,
+        "comes from the former server", node, now);
+  }
+  settle_all_ = true;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::begin_round() {
+  state_.round = std::max(state_.round, next_round_);
+  change_.reset();
+  is_inherited_ = false;
+  some_finished_ = false;
+  all_finished_ = false;
+  ++content_version_;
+  finished_ = 0;
+  for (auto& [node, entry] : counted(members_)) entry.has_finished = false;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::settle(time_point now) {
+  do {
+    while (std::exchange(settle_all_, false)) {
+      for (known_node* const waiting : waiting_nodes()) {
+        auto& [node, entry] = *waiting;
+        const bool was_complete = state_.complete;
+        if (entry.join_deadline) step(node, entry, now);
+        // Its nodes are placed before another one can end it.
+        if (!was_complete && state_.complete) break;
+      }
+    }
+  } while (forgive_if_short(now));
+}
+
+ELASTIC_DECL auto rendezvous_coordinator::waiting_nodes() -> std::vector<known_node*> {
+  std::vector<known_node*> waiting;
+  std::vector<known_node*> strangers;
+  for (const node_id& node : counted(joining_)) {
+    known_node& each = *members_.find(node);
+    const member& entry = each.second;
+    const bool is_known = entry.former.has_value() || known_names_.contains(entry.name);
+    (is_known ? waiting : strangers).push_back(&each);
+  }
+  waiting.insert(waiting.end(), strangers.begin(), strangers.end());
+  return waiting;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::keep_out(const exclusion& who, time_point now) {
+  excluded_.add(who, now);
+  ++content_version_;
+  settle_all_ = true;
+  log_.warning("rendezvous of job '{}': node '{}' is kept out for {:g} s: {}", run_id_, who.name,
+               std::chrono::duration<double>(who.remaining).count(), who.why);
+}
+
+ELASTIC_DECL bool rendezvous_coordinator::stands_aside(const node_id& node, member& entry,
+                                                       time_point now) {
+  std::optional<exclusion> why;
+  if (!state_.closed && !excluded_.is_empty()) why = excluded_.find(entry.name, now);
+  // Not from a round that runs.
+  if (why && state_.complete && contains(state_, node)) why.reset();
+  if (!why) {
+    if (note_kept_out(entry, false)) entry.join_deadline = now + entry.join_timeout;
+    return false;
+  }
+  wake_at(now + why->remaining);
+  if (note_kept_out(entry, true)) return true;
+  const round_decision decision = decide_leave(state_, node);
+  carry_out(decision.action, "is kept out", node, now);
+  answer_hold(node, fmt::format("node '{}' is kept out for {:.0f} s more: {}", why->name,
+                                std::ceil(std::chrono::duration<double>(why->remaining).count()),
+                                why->why));
+  return true;
+}
+
+ELASTIC_DECL bool rendezvous_coordinator::note_kept_out(member& entry, bool is_kept_out) {
+  const bool was_kept_out = std::exchange(entry.is_kept_out, is_kept_out);
+  if (is_kept_out && !was_kept_out) ++kept_out_;
+  if (was_kept_out && !is_kept_out) --kept_out_;
+  return was_kept_out;
+}
+
+ELASTIC_DECL std::vector<std::string> rendezvous_coordinator::kept_out_names() const {
+  std::vector<std::string> names;
+  for (const node_id& node : counted(joining_)) {
+    const member& entry = members_.at(node);
+    if (entry.is_kept_out) names.push_back(entry.name);
+  }
+  return names;
+}
+
+ELASTIC_DECL bool rendezvous_coordinator::forgive_if_short(time_point now) {
+  if (excluded_.is_empty() && !short_since_) return false;
+  const std::size_t ready = joining_.size() - kept_out_;
+  const auto least = static_cast<std::size_t>(settings_.min_nodes);
+  const bool has_round = state_.complete || state_.closed || is_held(now);
+  if (has_round || ready >= least || joining_.size() < least) {
+    short_since_.reset();
+    return false;
+  }
+  if (!short_since_) short_since_ = now;
+  const time_point due = *short_since_ + settings_.last_call_timeout;
+  wake_at(due);
+  if (now < due) return false;
+  short_since_.reset();
+  const std::string name = excluded_.first_of(kept_out_names());
+  log_.warning(
+      "rendezvous of job '{}': node '{}' comes back before its time: without those that are kept "
+      "out there are {} of at least {} nodes",
+      run_id_, name, ready, least);
+  excluded_.forgive(name);
+  ++content_version_;
+  settle_all_ = true;
+  return true;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::end_joining(const node_id& node, member& entry) {
+  joining_.erase(node);
+  entry.join_deadline.reset();
+}
+
+ELASTIC_DECL std::vector<node_id> rendezvous_coordinator::overdue_nodes(time_point now) const {
+  std::vector<node_id> overdue;
+  for (const auto& [node, entry] : counted(members_)) {
+    if (lost_at(entry) <= now) overdue.push_back(node);
+  }
+  return overdue;
+}
+
+ELASTIC_DECL time_point rendezvous_coordinator::lost_at(const member& entry) const {
+  const time_point silent_until = entry.heard + settings_.silence();
+  if (!entry.link_ended_at || entry.witness) return silent_until;
+  if (!entry.witness_ended_at) {
+    // It may be on its way, and the node alive. Those of earlier releases have none.
+    return entry.has_witness ? silent_until : *entry.link_ended_at + settings_.reconnect_grace;
+  }
+  // The last words of a process that is gone may get lost on the way once.
+  const auto [first, last] = std::minmax(*entry.link_ended_at, *entry.witness_ended_at);
+  if (last - first > settings_.reconnect_grace) return silent_until;
+  return last + settings_.reconnect_grace;
+}
+
+ELASTIC_DECL time_point rendezvous_coordinator::last_end_of(const member& entry) {
+  const time_point first = entry.link_ended_at.value_or(entry.heard);
+  return std::max(first, entry.witness_ended_at.value_or(first));
+}
+
+ELASTIC_DECL void rendezvous_coordinator::give_up(const node_id& node, time_point now) {
+  const member& entry = members_.at(node);
+  const time_point ended_at = entry.link ? now : last_end_of(entry);
+  last_loss_ = std::max(last_loss_.value_or(ended_at), ended_at);
+  if (entry.link) drop(*entry.link);
+  remove(node, entry.link ? "is silent" : "is gone", now);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::string_view how,
+                                                 time_point now) {
+  member& entry = members_.at(node);
+  if (entry.witness) drop(*entry.witness);
+  idle_.remove(entry.idle);
+  gone_.remove(entry.gone);
+  end_pause(node, now);
+  const bool has_finished = entry.has_finished;
+  if (how != "left") note_lost(node, entry);
+  if (how == "left") have_some_left_ = true;
+  const bool ran = state_.complete && state_.participants.count(node) != 0;
+  if (entry.was_in_newest && how == "left") has_one_left_ = true;
+  if (ran && has_finished) --finished_;
+  if (entry.is_reporting) --reporting_;
+  note_kept_out(entry, false);
+  members_.erase(node);
+  joining_.erase(node);
+  if (ran && !has_finished && !ending_) {
+    announce(change_kind::node_lost, fmt::format("node {} {}", name_of(node), how));
+  }
+  const round_decision decision = decide_leave(state_, node);
+  carry_out(decision.action, how, node, now);
+  look_whether_all_finished();
+}
+
+ELASTIC_DECL std::optional<node_id> rendezvous_coordinator::missing_participant() const {
+  for (const auto& [node, rank] : counted(state_.participants)) {
+    const auto position = members_.find(node);
+    if (position == members_.end() || !position->second.link) return node;
+  }
+  return std::nullopt;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::announce(change_kind kind, std::string reason) {
+  announce(rendezvous_change{kind, std::move(reason)});
+}
+
+ELASTIC_DECL void rendezvous_coordinator::announce(rendezvous_change change) {
+  const bool is_in_vain = change.kind == change_kind::node_waiting && !change.is_pause;
+  const bool is_ending_well = all_finished_ || (some_finished_ && is_in_vain);
+  if (!state_.complete || change_ || is_ending_well) return;
+  change.restarts = restarts_;
+  change_ = std::move(change);
+  log_.info("rendezvous of job '{}', round {}: {}", run_id_, state_.round, change_->what);
+  for (const auto& [node, rank] : counted(state_.participants)) {
+    answer(node, rendezvous_messages::changed{state_.round, *change_});
+  }
+}
+
+ELASTIC_DECL void rendezvous_coordinator::look_whether_all_finished() {
+  if (!some_finished_ || all_finished_ || change_ || state_.participants.empty()) return;
+  if (finished_ < state_.participants.size()) return;
+  all_finished_ = true;
+  ++content_version_;
+  for (const auto& [node, rank] : counted(state_.participants)) {
+    answer(node, rendezvous_messages::all_finished{state_.round});
+  }
+}
+
+ELASTIC_DECL void rendezvous_coordinator::answer_peers(const node_id& node) {
+  const std::size_t most_bytes = limits::rendezvous_message_bytes / 4;
+  rendezvous_messages::peers part{state_.round, ""};
+  for (const auto& [other, rank] : counted(state_.participants)) {
+    const auto position = members_.find(other);
+    if (position == members_.end() || position->second.own_addresses.empty()) continue;
+    part.addresses += position->second.own_addresses + ' ' + position->second.ends.there + ' ';
+    if (part.addresses.size() < most_bytes) continue;
+    answer(node, part);
+    part.addresses.clear();
+  }
+  if (!part.addresses.empty()) answer(node, part);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::answer_placed(const node_id& node, const member& entry,
+                                                        time_point now) {
+  const int rank = state_.participants.at(node);
+  if (rank == 0) answer_peers(node);
+  answer(entry, rendezvous_messages::placed{state_.round, rank, world_, master_, round_restarts_,
+                                            round_term_, host_rank_, excluded_.at(now)});
+}
+
+ELASTIC_DECL void rendezvous_coordinator::tell_waiting(const std::string& why) {
+  for (const auto& [node, unused] : counted(state_.participants)) answer_hold(node, why);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::answer_hold(const node_id& node, std::string why) {
+  if (members_.at(node).knows_hold) answer(node, rendezvous_messages::on_hold{std::move(why)});
+}
+
+ELASTIC_DECL void rendezvous_coordinator::answer(const node_id& node, rendezvous_answer reply) {
+  const auto position = members_.find(node);
+  if (position != members_.end()) answer(position->second, std::move(reply));
+}
+
+ELASTIC_DECL void rendezvous_coordinator::answer(const member& entry, rendezvous_answer reply) {
+  if (entry.link) answers_.push_back({*entry.link, std::move(reply)});
+}
+
+ELASTIC_DECL std::string rendezvous_coordinator::missing_nodes() const {
+  return fmt::format("{} of at least {} nodes had joined",
+                     state_.participants.size() + state_.wait_list.size() + 1, settings_.min_nodes);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::note_completion() {
+  has_made_round_ = true;
+  // Nobody is missing.
+  if (static_cast<int>(state_.participants.size()) == settings_.max_nodes) lost_.clear();
+  is_own_fenced_ = false;
+  has_one_left_ = false;
+  if (fences_own_node_) {
+    for (auto& [node, entry] : counted(members_)) {
+      entry.was_in_newest = state_.participants.count(node) != 0;
+    }
+  }
+  world_ = static_cast<int>(state_.participants.size());
+  host_rank_ = host_rank();
+  round_restarts_ = restarts_;
+  round_term_ = term_;
+  kept_round_ = state_.round;
+  ++content_version_;
+  kept_members_.clear();
+  if (known_names_.size() > limits::nodes) known_names_.clear();
+  for (const auto& [node, rank] : counted(state_.participants)) {
+    kept_members_.push_back(node.number.high);
+    const auto position = members_.find(node);
+    if (position != members_.end()) known_names_.insert(position->second.name);
+  }
+  const auto is_own = [this](std::uint64_t number) { return number == own_node_; };
+  const bool has_own = std::any_of(kept_members_.begin(), kept_members_.end(), is_own);
+  kept_leader_node_ = has_own ? own_node_ : 0;
+  if (!state_.redundancy_list.empty()) {
+    log_.info("rendezvous of job '{}', round {}: {} nodes are in it, {} stand by", run_id_,
+              state_.round, world_, state_.redundancy_list.size());
+  }
+  choose_master();
+}
+
+ELASTIC_DECL int rendezvous_coordinator::host_rank() const {
+  for (const auto& [node, rank] : state_.participants) {
+    const auto position = members_.find(node);
+    if (position != members_.end() && position->second.hosts) return rank;
+  }
+  return -1;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::choose_master() {
+  const auto first = members_.find(state_.participants.begin()->first);
+  master_ = first == members_.end() ? master_endpoint{} : first->second.offer;
+  if (first == members_.end() || !first->second.ends.is_loopback) return;
+  if (master_.address != first->second.ends.there) return;
+  for (const auto& [node, rank] : state_.participants) {
+    const auto other = members_.find(node);
+    if (other == members_.end() || other->second.ends.is_loopback) continue;
+    master_.address = other->second.ends.here;
+    return;
+  }
+}
+
+// ---- for those who look at the job --------------------------------------------------------------
+
+ELASTIC_DECL void rendezvous_coordinator::demand_reports(report_demand demand) {
+  if (std::exchange(demand_, demand) == demand) return;
+  const bool ends = demand == report_demand::nothing;
+  for (auto& [node, entry] : counted(members_)) {
+    ask_for_reports(entry);
+    if (ends && entry.is_reporting) answer(entry, rendezvous_messages::report_wanted{demand});
+    if (ends) entry.is_reporting = false;
+  }
+  if (ends) reporting_ = 0;
+}
+
+/// Whether it is new or has lost its connection, it has to be told.
+ELASTIC_DECL void rendezvous_coordinator::ask_for_reports(member& entry) {
+  if (!entry.has_reports || demand_ == report_demand::nothing) return;
+  if (!entry.is_reporting && reporting_ >= limits::viewed_nodes) return;
+  if (!std::exchange(entry.is_reporting, true)) ++reporting_;
+  answer(entry, rendezvous_messages::report_wanted{demand_});
+}
+
+ELASTIC_DECL void rendezvous_coordinator::list(const node_id& node, member& entry) {
+  ++roster_version_;
+  if (entry.key != 0) return;
+  entry.key = ++last_key_;
+  // A node that comes to a host replaces one that was lost there.
+  const auto former = std::find_if(lost_.begin(), lost_.end(), [&](const job_roster::entry& gone) {
+    return gone.host == node.host;
+  });
+  if (former != lost_.end()) lost_.erase(former);
+}
+
+ELASTIC_DECL void rendezvous_coordinator::note_lost(const node_id& node, const member& entry) {
+  ++roster_version_;
+  if (entry.key == 0) return;
+  if (lost_.size() >= limits::lost_nodes) lost_.pop_front();
+  lost_.push_back({entry.key, node.host, node.text(), node_presence::lost, -1});
+}
+
+ELASTIC_DECL node_presence rendezvous_coordinator::presence_of(const node_id& node) const {
+  if (state_.participants.count(node) != 0) {
+    return state_.complete ? node_presence::active : node_presence::waiting;
+  }
+  if (state_.wait_list.count(node) != 0) return node_presence::waiting;
+  return state_.redundancy_list.count(node) != 0 ? node_presence::standing_by
+                                                 : node_presence::meeting;
+}
+
+ELASTIC_DECL job_roster rendezvous_coordinator::roster() const {
+  job_roster roster;
+  roster.round = state_.round;
+  roster.is_complete = state_.complete;
+  roster.min_nodes = settings_.min_nodes;
+  roster.max_nodes = settings_.max_nodes;
+  std::vector<job_roster::entry> others;
+  for (const auto& [node, entry] : members_) {
+    // One of a former server's round, that has said nothing yet.
+    if (entry.key == 0) continue;
+    const node_presence presence = presence_of(node);
+    const bool is_active = presence == node_presence::active;
+    if (is_active) ++roster.active;
+    if (presence == node_presence::waiting || presence == node_presence::standing_by) {
+      ++roster.waiting;
+    }
+    const int rank = is_active ? state_.participants.at(node) : -1;
+    (is_active ? roster.nodes : others)
+        .push_back({entry.key, node.host, node.text(), presence, rank});
+  }
+  std::sort(roster.nodes.begin(), roster.nodes.end(),
+            [](const auto& left, const auto& right) { return left.group_rank < right.group_rank; });
+  roster.nodes.insert(roster.nodes.end(), others.begin(), others.end());
+  if (roster.active + roster.waiting < settings_.max_nodes) {
+    roster.lost = static_cast<int>(lost_.size());
+    roster.nodes.insert(roster.nodes.end(), lost_.begin(), lost_.end());
+  }
+  roster.nodes.resize(std::min(roster.nodes.size(), limits::viewed_nodes));
+  return roster;
+}
+
+ELASTIC_DECL auto rendezvous_coordinator::links() const -> std::vector<connection> {
+  std::vector<connection> list;
+  for (const auto& [node, entry] : members_) {
+    if (entry.link) list.push_back(*entry.link);
+  }
+  return list;
+}
+
+ELASTIC_DECL void rendezvous_coordinator::plan_next(time_point now) {
+  next_ = own_fence();
+  for (const auto& [node, entry] : counted(members_)) {
+    wake_at(lost_at(entry));
+    if (entry.is_kept_out) wake_at(excluded_.end_of(entry.name));
+    if (entry.join_deadline && !waits_without_end(node, entry, now)) {
+      wake_at(std::max(*entry.join_deadline, now) + duration(1));
+    }
+  }
+  // Nothing happens at the end of a last call that is not waited for.
+  if (state_.deadline && state_.unknown_nodes && !is_held(now)) wake_at(*state_.deadline);
+  if (is_held_by_former(now)) wake_at(former_.over_at());
+  if (short_since_) wake_at(*short_since_ + settings_.last_call_timeout);
+  // Once it is over, those that could not grow then wait for one more node, not for the time.
+  if (state_.scale_up_at && *state_.scale_up_at > now) wake_at(*state_.scale_up_at);
+}
+
+ELASTIC_DECL bool rendezvous_coordinator::waits_without_end(const node_id& node,
+                                                            const member& entry,
+                                                            time_point now) const {
+  return is_held(now) || entry.is_kept_out || state_.redundancy_list.count(node) != 0 ||
+         is_in_last_call(state_, node, settings_, round_rules::direct);
+}
+
+ELASTIC_DECL std::string_view rendezvous_coordinator::verb_of(round_action action) {
+  switch (action) {
+    case round_action::enter_round: return "enters the round";
+    case round_action::enter_wait_list: return "waits for the next round";
+    case round_action::enter_redundancy_list: return "stands by";
+    case round_action::leave_round: return "leaves the round";
+    case round_action::leave_wait_list: return "waits no longer";
+    case round_action::leave_redundancy_list: return "stands by no longer";
+    case round_action::leave_to_rejoin: return "leaves the round for the next";
+    case round_action::complete_round: return "completes the round";
+    default: return "stays";
+  }
+}
+
+}  // namespace elastic::detail

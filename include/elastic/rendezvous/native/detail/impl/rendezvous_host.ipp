@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/net/local_address.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+ELASTIC_DECL task<std::unique_ptr<rendezvous_host>> rendezvous_host::try_host(
+    endpoint at, std::optional<bool> decided, rendezvous_parameters parameters,
+    rendezvous_protocol protocol, std::shared_ptr<store_extension> service) {
+  if (decided == false) co_return nullptr;
+  auto executor = co_await asio::this_coro::executor;
+  const auto addresses = co_await resolve_addresses(at.host);
+  const std::function<bool(const asio::ip::address&)> is_own =
+      [&executor](const asio::ip::address& address) { return is_local_address(executor, address); };
+  const bool is_ours = std::any_of(addresses.begin(), addresses.end(), is_own);
+  if (!is_ours && !decided) co_return nullptr;
+  listen_point point;
+  const bool is_alone = is_loopback(at.host);
+  if (is_alone || !parameters.listens_everywhere()) {
+    point = choose_listen_point(at.host, addresses, is_own);
+  }
+  const std::string reached = point.address.empty() ? "this host" : "it at " + point.address;
+  try {
+    auto host = std::make_unique<rendezvous_host>(executor, std::move(point), at.port, parameters,
+                                                  protocol, std::move(service));
+    if (!is_alone && !parameters.secret) {
+      parameters.log.info(
+          "port {} is open to whoever reaches {}: --rdzv-conf secret_file lets in only who "
+          "holds the job's secret",
+          at.port, reached);
+    }
+    co_return host;
+  } catch (const error& failure) {
+    if (failure.code() != errc::address_in_use || decided) throw;
+  }
+  co_return nullptr;
+}
+
+ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
+                                              listen_point at, std::uint16_t port,
+                                              const rendezvous_parameters& parameters,
+                                              rendezvous_protocol protocol,
+                                              std::shared_ptr<store_extension> service) {
+  tcp_store_server_options options;
+  options.address = std::move(at.address);
+  options.besides = std::move(at.besides);
+  options.port = port;
+  options.use_ring = parameters.use_ring;
+  options.secret = parameters.secret;
+  options.log = parameters.log;
+  options.time = parameters.time;
+  options.meter = parameters.meter;
+  if (service) {
+    options.extension = std::move(service);
+  } else if (protocol == rendezvous_protocol::native) {
+    auto meeting = std::make_shared<rendezvous_service>(parameters.log, parameters.time);
+    meeting->set_own_job(parameters.run_id, parameters.settings());
+    if (parameters.reports) meeting->show(parameters.run_id, parameters.reports);
+    options.extension = std::move(meeting);
+  }
+  server_ = std::make_unique<tcp_store_server>(std::move(executor), std::move(options));
+  if (protocol == rendezvous_protocol::native) engine()->set("/" + std::string(native_key), "");
+}
+
+ELASTIC_DECL void rendezvous_host::forget_rounds(const std::string& run_id,
+                                                 std::int64_t first_kept) {
+  const std::string prefix = fmt::format("/torch.rendezvous.{}.", run_id);
+  const auto is_forgotten = [&](std::string_view key) {
+    if (!key.starts_with(prefix)) return false;
+    const std::string_view rest = key.substr(prefix.size());
+    const std::size_t end = rest.find('/');
+    if (end == std::string_view::npos) return false;
+    std::int64_t round = 0;
+    const auto [stop, failure] = std::from_chars(rest.data(), rest.data() + end, round);
+    if (failure != std::errc() || stop != rest.data() + end || round >= first_kept) return false;
+    return !key.ends_with("/MASTER_ADDR") && !key.ends_with("/MASTER_PORT");
+  };
+  std::vector<std::string> keys;
+  engine()->for_each_key([&](std::string_view key) {
+    if (is_forgotten(key)) keys.emplace_back(key);
+  });
+  for (const std::string& key : keys) engine()->erase(key);
+}
+
+ELASTIC_DECL task<void> rendezvous_host::stop() { co_await server_->stop(); }
+
+}  // namespace elastic::detail

@@ -1,0 +1,469 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/status/detail/job_document.hpp>
+
+#include <elastic/base/detail/json_object.hpp>
+#include <elastic/base/detail/json_text.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/printable_text.hpp>
+#include <elastic/base/version.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace elastic::detail {
+
+/// Cut between characters.
+inline std::string_view cut_text(std::string_view text, std::size_t most) {
+  text = text.substr(0, most);
+  return text.substr(0, text.size() - unfinished_character(text));
+}
+
+inline double rounded(double number) { return std::round(number * 1e3) / 1e3; }
+
+inline std::string_view name_of(attempt_end end) {
+  return attempt_end_names[static_cast<std::size_t>(end)];
+}
+
+inline std::string_view name_of(viewed_worker::condition state) {
+  return worker_condition_names[static_cast<std::size_t>(state)];
+}
+
+/// Objects with commas between them, in brackets.
+inline std::string json_list(const std::vector<std::string>& entries) {
+  return fmt::format("[{}]", fmt::join(entries, ",\n"));
+}
+
+inline std::string attempt_json(const viewed_attempt& attempt, bool has_lines) {
+  json_object json;
+  json.add("round", attempt.round).add("attempt", attempt.number);
+  json.add("world_size", attempt.world_size).add("nodes", attempt.nodes);
+  json.add("began_us", attempt.began_us).add("started_us", attempt.started_us);
+  json.add("ended_us", attempt.ended_us).add("end", name_of(attempt.end));
+  if (attempt.failed_rank) json.add("failed_rank", *attempt.failed_rank);
+  json.add("reason", cut_text(attempt.reason, 400));
+  if (!attempt.cause.empty()) json.add("cause", cut_text(attempt.cause, 400));
+  if (has_lines && !attempt.last_lines.empty()) {
+    json.add("last_lines", cut_text(attempt.last_lines, limits::journal_text_bytes));
+  }
+  json.add("decision", cut_text(attempt.decision, 200));
+  if (attempt.lost_seconds) json.add("lost_seconds", rounded(*attempt.lost_seconds));
+  return json.text();
+}
+
+/// What workers said, as long as there is room for it.
+class text_budget {
+ public:
+  std::string_view spend(std::string_view text, std::size_t most) {
+    const std::string_view part = cut_text(text, std::min(most, left_));
+    left_ -= part.size();
+    return part;
+  }
+
+ private:
+  // A byte of a text takes up to 6 in JSON.
+  std::size_t left_ = limits::status_answer_bytes / 16;
+};
+
+inline std::string worker_json(const viewed_worker& worker, double median, text_budget& budget) {
+  json_object json;
+  json.add("rank", worker.rank).add("local_rank", worker.local_rank).add("pid", worker.pid);
+  json.add("state", name_of(worker.state));
+  if (worker.exit_code) json.add("exit_code", *worker.exit_code);
+  if (worker.signal) json.add("signal", *worker.signal);
+  if (worker.ended_us > 0) json.add("ended_us", worker.ended_us);
+  if (!worker.reason.empty()) json.add("reason", budget.spend(worker.reason, 2048));
+  if (worker.is_suspected()) {
+    json.add("suspicion", to_string(worker.suspicion));
+    json.add("suspicion_reason", budget.spend(worker.suspicion_reason, 256));
+  }
+  if (worker.step < 0) return json.text();
+  json.add("step", worker.step).add("total", worker.total).add("progress_us", worker.progress_us);
+  if (worker.step_seconds > 0) json.add("step_seconds", rounded(worker.step_seconds));
+  if (median > 0) json.add("ratio", rounded(worker.step_seconds / median));
+  if (!worker.text.empty()) json.add("text", budget.spend(worker.text, 256));
+  return json.text();
+}
+
+/// How far all workers are that are known here.
+struct known_progress {
+  /// The furthest behind; null: none reports steps.
+  const viewed_worker* slowest = nullptr;
+  /// The slowest of those that say something; workers of other nodes tell no text.
+  const viewed_worker* speaker = nullptr;
+  double median_seconds = 0;
+
+  /// How long the job still takes, if its workers say how many steps there are.
+  std::optional<double> seconds_left() const {
+    if (!slowest || median_seconds <= 0 || slowest->total <= slowest->step) return std::nullopt;
+    const double steps = static_cast<double>(slowest->total) - static_cast<double>(slowest->step);
+    return median_seconds * steps;
+  }
+};
+
+inline known_progress progress_of(const job_view& view) {
+  known_progress progress;
+  std::vector<const viewed_worker*> workers;
+  for (const viewed_worker& worker : view.workers()) workers.push_back(&worker);
+  for (const viewed_node& node : view.whole().nodes()) {
+    if (node.entry.presence != node_presence::active) continue;
+    for (const viewed_worker& worker : node.workers) workers.push_back(&worker);
+  }
+  for (const viewed_worker* const worker : workers) {
+    if (worker->step < 0) continue;
+    if (!progress.slowest || worker->step < progress.slowest->step) progress.slowest = worker;
+    const bool speaks = !worker->text.empty();
+    if (speaks && (!progress.speaker || worker->step < progress.speaker->step)) {
+      progress.speaker = worker;
+    }
+  }
+  progress.median_seconds = median_step_seconds(workers);
+  return progress;
+}
+
+inline std::string progress_part(const known_progress& progress) {
+  json_object json;
+  if (const viewed_worker* const slowest = progress.slowest) {
+    json.add("step", slowest->step).add("total", slowest->total);
+    json.add("progress_us", slowest->progress_us);
+    if (progress.speaker) json.add("text", cut_text(progress.speaker->text, 256));
+    if (progress.median_seconds > 0) json.add("step_seconds", rounded(progress.median_seconds));
+    if (const auto remaining = progress.seconds_left())
+      json.add("seconds_left", rounded(*remaining));
+  }
+  return json.text();
+}
+
+inline std::string node_json(const viewed_node& node, double median, text_budget& budget) {
+  json_object json;
+  json.add("host", budget.spend(node.entry.host, 256))
+      .add("name", budget.spend(node.entry.name, 300));
+  json.add("presence", to_string(node.entry.presence)).add("group_rank", node.entry.group_rank);
+  json.add("since_us", node.since_us).add("own", node.is_own);
+  if (node.epoch != 0) json.add("state", to_string(node.activity));
+  if (!node.reason.empty()) json.add("reason", budget.spend(node.reason, 240));
+  json.add("base_rank", node.base_rank);
+  std::vector<std::string> workers;
+  for (const viewed_worker& worker : node.workers) {
+    workers.push_back(worker_json(worker, median, budget));
+  }
+  std::string text = json.text();
+  text.pop_back();
+  return fmt::format("{}, \"workers\": {}}}", text, json_list(workers));
+}
+
+inline std::string whole_part(const viewed_job& whole, double median, text_budget& budget) {
+  if (!whole.is_known()) return "null";
+  json_object json;
+  json.add("round", whole.round()).add("complete", whole.is_complete());
+  json.add("min_nodes", whole.min_nodes()).add("max_nodes", whole.max_nodes());
+  json.add("active", whole.active()).add("waiting", whole.waiting()).add("lost", whole.lost());
+  std::vector<std::string> nodes;
+  for (const viewed_node& node : whole.nodes()) nodes.push_back(node_json(node, median, budget));
+  std::string text = json.text();
+  text.pop_back();
+  return fmt::format("{}, \"nodes\": {}}}", text, json_list(nodes));
+}
+
+inline std::string uses_part(const job_view& view, std::int64_t now_us) {
+  json_object json;
+  for (std::size_t use = 0; use < time_use_names.size(); ++use) {
+    json.add(time_use_names[use], rounded(view.seconds(static_cast<time_use>(use), now_us)));
+  }
+  return json.text();
+}
+
+// ---- for people
+// -----------------------------------------------------------------------------------
+
+/// "41.0 s", "20 min 13 s", "18 h 31 min".
+inline std::string span_text(double seconds) {
+  if (seconds < 60) return fmt::format("{:.1f} s", seconds);
+  // More years than a job has.
+  const auto whole = static_cast<std::int64_t>(std::min(seconds, 1e12));
+  if (whole < 3600) return fmt::format("{} min {} s", whole / 60, whole % 60);
+  return fmt::format("{} h {} min", whole / 3600, whole / 60 % 60);
+}
+
+/// "14:00:02", in UTC.
+inline std::string clock_text(std::int64_t time_us) {
+  const std::int64_t seconds = time_us / 1'000'000 % 86'400;
+  return fmt::format("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+}
+
+inline std::string one_line(std::string_view text, std::size_t most) {
+  std::string line(cut_text(text, most));
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return printable_text(line);
+}
+
+inline std::string attempt_line(const viewed_attempt& attempt, const job_view& view,
+                                std::int64_t now_us) {
+  std::string line = fmt::format("  {}  ", clock_text(attempt.began_us));
+  line += attempt.round >= 0 ? fmt::format("round {}", attempt.round) : std::string("meeting");
+  const bool is_over = attempt.end != attempt_end::none;
+  const std::int64_t until = is_over || view.has_ended() ? attempt.ended_us : now_us;
+  if (attempt.started_us > 0) {
+    const double ran = seconds_between(attempt.started_us, until == 0 ? now_us : until);
+    line += fmt::format("  ran {}", span_text(ran));
+  }
+  if (is_over) line += fmt::format("  {}", name_of(attempt.end));
+  if (!attempt.reason.empty()) line += ": " + one_line(attempt.reason, 300);
+  if (!attempt.cause.empty()) line += "; " + one_line(attempt.cause, 300);
+  if (attempt.lost_seconds) line += fmt::format("  (lost {})", span_text(*attempt.lost_seconds));
+  return line + "\n";
+}
+
+inline std::string worker_line(const viewed_worker& worker, double median) {
+  std::string line =
+      fmt::format("  rank {:<5} pid {:<8} {:<9}", worker.rank, worker.pid, name_of(worker.state));
+  if (worker.step >= 0) line += fmt::format("  step {}", worker.step);
+  // What seems wrong with it says how slow it is.
+  if (!worker.is_suspected() && median > 0 && worker.step_seconds > median * straggler_ratio) {
+    line += fmt::format("  slow: {:.2f} times the median", worker.step_seconds / median);
+  }
+  if (worker.is_suspected()) {
+    line += fmt::format("  {}: {}", to_string(worker.suspicion),
+                        one_line(worker.suspicion_reason, 200));
+  }
+  if (worker.exit_code) line += fmt::format("  exit code {}", *worker.exit_code);
+  if (worker.signal) line += fmt::format("  signal {}", *worker.signal);
+  if (!worker.reason.empty()) line += "  " + one_line(worker.reason, 300);
+  return line + "\n";
+}
+
+inline bool is_remarkable(const viewed_worker& worker, double median) {
+  using condition = viewed_worker::condition;
+  const bool is_usual = worker.state == condition::running || worker.state == condition::waiting ||
+                        worker.state == condition::succeeded;
+  return !is_usual || worker.is_suspected() ||
+         (median > 0 && worker.step_seconds > median * straggler_ratio);
+}
+
+/// Each of a few workers, else only those of which there is something to be said.
+inline std::string workers_text(const job_view& view) {
+  constexpr std::size_t most_lines = 16;
+  const bool shows_each = view.workers().size() <= most_lines;
+  const double median = view.median_step_seconds();
+  std::string text;
+  std::size_t left_out = 0;
+  std::size_t lines = 0;
+  for (const viewed_worker& worker : view.workers()) {
+    if ((shows_each || is_remarkable(worker, median)) && lines < most_lines) {
+      text += worker_line(worker, median);
+      ++lines;
+    } else {
+      ++left_out;
+    }
+  }
+  if (left_out > 0) text += fmt::format("  and {} more\n", left_out);
+  return text;
+}
+
+/// Of the other nodes only workers of which there is something to be said.
+inline std::string other_workers_text(const job_view& view) {
+  constexpr int most_lines = 16;
+  const double median = progress_of(view).median_seconds;
+  std::string text;
+  int lines = 0;
+  for (const viewed_node& node : view.whole().nodes()) {
+    for (const viewed_worker& worker : node.workers) {
+      if (!is_remarkable(worker, median) || ++lines > most_lines) continue;
+      text += fmt::format("  {}{}", one_line(node.entry.host, 100), worker_line(worker, median));
+    }
+  }
+  if (lines > most_lines) text += fmt::format("  and {} more\n", lines - most_lines);
+  return text.empty() ? text : "workers of other nodes\n" + text;
+}
+
+inline std::string headline(const job_view& view, std::int64_t now_us) {
+  std::string line =
+      fmt::format("job {}  {}", one_line(view.run_id(), 200), to_string(view.activity()));
+  if (!view.reason().empty()) line += fmt::format(" ({})", one_line(view.reason(), 300));
+  line += '\n';
+  if (!view.attempts().empty() && view.attempts().back().round >= 0) {
+    const viewed_attempt& last = view.attempts().back();
+    line += fmt::format("round {}  world {}  node {} of {} ({})  ", last.round, last.world_size,
+                        view.group_rank(), last.nodes, one_line(view.node(), 100));
+  }
+  line += fmt::format("restarts {} of {}", view.restarts(), view.max_restarts());
+  if (const auto part = view.goodput(now_us))
+    line += fmt::format("  goodput {:.1f} %", *part * 100);
+  return line + "\n";
+}
+
+/// "nodes 2 of 2 to 4: node0 node1  lost: node2 (12.0 s ago)"; empty: not known here.
+inline std::string nodes_line_of(const viewed_job& whole, std::int64_t now_us) {
+  if (!whole.is_known()) return {};
+  constexpr std::size_t most_names = 8;
+  const int there = whole.active() + whole.waiting();
+  const std::string most =
+      whole.max_nodes() > whole.min_nodes() ? fmt::format(" to {}", whole.max_nodes()) : "";
+  std::string line = fmt::format("nodes {} of {}{}", there, whole.min_nodes(), most);
+  for (const node_presence presence : {node_presence::active, node_presence::waiting,
+                                       node_presence::standing_by, node_presence::lost}) {
+    std::size_t count = 0;
+    for (const viewed_node& node : whole.nodes()) {
+      if (node.entry.presence != presence || ++count > most_names) continue;
+      line += count > 1 ? " " : fmt::format("  {}: ", to_string(presence));
+      line += one_line(node.entry.name, 100);
+      if (presence != node_presence::lost) continue;
+      line += fmt::format(" ({} ago)", span_text(seconds_between(node.since_us, now_us)));
+    }
+    if (count > most_names) line += fmt::format(" and {} more", count - most_names);
+  }
+  return line + "\n";
+}
+
+inline std::string progress_line_of(const job_view& view) {
+  const known_progress progress = progress_of(view);
+  const viewed_worker* const slowest = progress.slowest;
+  if (!slowest) return {};
+  std::string line = fmt::format("step {}", slowest->step);
+  if (slowest->total > 0) line += fmt::format(" of {}", slowest->total);
+  const double median = progress.median_seconds;
+  if (median > 0) line += fmt::format("  {:.3g} s a step", median);
+  if (const auto remaining = progress.seconds_left())
+    line += fmt::format("  {} left", span_text(*remaining));
+  if (!slowest->text.empty()) line += "  " + one_line(slowest->text, 200);
+  return line + "\n";
+}
+
+
+
+inline std::string stall_json(const viewed_stall& stall) {
+  json_object json;
+  json.add("is_there", stall.is_there).add("cause", cut_text(stall.cause, 64));
+  json.add("sentence", cut_text(stall.sentence, 1024));
+  json.add("evidence", cut_text(stall.evidence, 4096));
+  json.add("rank", stall.rank).add("ranks", stall.ranks).add("found_us", stall.found_us);
+  return json.text();
+}
+
+ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
+  json_object head;
+  head.add("run_id", view.run_id()).add("role", view.role()).add("backend", view.backend());
+  head.add("version", version_text).add("node", view.node());
+  head.add("epoch", view.epoch()).add("sequence", view.sequence()).add("time_us", now_us);
+  head.add("began_us", view.began_us()).add("state", to_string(view.activity()));
+  head.add("reason", cut_text(view.reason(), 1024));
+  if (view.stall()) head.add_json("stall", stall_json(*view.stall()));
+  head.add("group_rank", view.group_rank()).add("base_rank", view.base_rank());
+  head.add("restarts", view.restarts()).add("max_restarts", view.max_restarts());
+  if (const auto part = view.goodput(now_us)) head.add("goodput", rounded(*part));
+  std::vector<std::string> attempts;
+  constexpr std::size_t with_lines = 8;
+  for (std::size_t at = 0; at < view.attempts().size(); ++at) {
+    const bool has_lines = at + with_lines >= view.attempts().size();
+    attempts.push_back(attempt_json(view.attempts()[at], has_lines));
+  }
+  std::vector<std::string> workers;
+  text_budget budget;
+  const known_progress progress = progress_of(view);
+  for (const viewed_worker& worker : view.workers()) {
+    workers.push_back(worker_json(worker, progress.median_seconds, budget));
+  }
+  const std::string whole = whole_part(view.whole(), progress.median_seconds, budget);
+  std::string text = head.text();
+  text.pop_back();
+  return fmt::format(
+      "{},\n\"seconds\": {},\n\"progress\": {},\n\"attempts\": {},\n\"workers\": {},\n"
+      "\"whole\": {}}}\n",
+      text, uses_part(view, now_us), progress_part(progress),
+      json_list(attempts), json_list(workers), whole);
+}
+
+ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us) {
+  std::string text = headline(view, now_us) + nodes_line_of(view.whole(), now_us) +
+                     progress_line_of(view);
+  if (view.stall() && view.stall()->is_there) {
+    text += fmt::format("stands still: {}\n", one_line(view.stall()->sentence, 1024));
+  }
+  if (!view.attempts().empty()) text += "attempts (UTC)\n";
+  for (const viewed_attempt& attempt : view.attempts()) {
+    text += attempt_line(attempt, view, now_us);
+  }
+  if (!view.workers().empty()) text += "workers of this node\n";
+  return text + workers_text(view) + other_workers_text(view);
+}
+
+ELASTIC_DECL std::string progress_json(const job_view& view, std::int64_t since_us,
+                                       std::int64_t now_us) {
+  std::vector<std::string> workers;
+  const auto add = [&](const viewed_worker& worker) {
+    if (worker.step < 0 || worker.progress_us < since_us) return;
+    workers.push_back(fmt::format("[{},{},{},{}]", worker.rank, worker.step, worker.total,
+                                  rounded(worker.step_seconds)));
+  };
+  for (const viewed_worker& worker : view.workers()) add(worker);
+  for (const viewed_node& node : view.whole().nodes()) {
+    if (node.entry.presence == node_presence::active) {
+      std::for_each(node.workers.begin(), node.workers.end(), add);
+    }
+  }
+  return fmt::format("{{\"time_us\": {}, \"workers\": [{}]}}", now_us, fmt::join(workers, ","));
+}
+
+ELASTIC_DECL std::string why_not_ready(const job_view& view) {
+  if (view.activity() == agent_activity::running) return {};
+  std::string why(to_string(view.activity()));
+  if (!view.reason().empty()) why += ": " + one_line(view.reason(), 300);
+  return why;
+}
+
+ELASTIC_DECL std::string ready_checks(const job_view& view, std::int64_t now_us) {
+  using condition = viewed_worker::condition;
+  const auto line = [](bool is_good, std::string_view name, const std::string& state) {
+    return fmt::format("[{}]{} {}\n", is_good ? '+' : '-', name, state);
+  };
+  const std::size_t count = view.workers().size();
+  const auto running =
+      std::count_if(view.workers().begin(), view.workers().end(),
+                    [](const viewed_worker& worker) { return worker.state == condition::running; });
+  const std::string why = why_not_ready(view);
+  const bool has_round = !view.attempts().empty() && view.attempts().back().round >= 0;
+  std::string text = line(why.empty(), "agent", why.empty() ? "running" : why);
+  text += line(has_round, "round",
+               has_round ? fmt::format("{}", view.attempts().back().round) : "none yet");
+  text += line(running > 0 && static_cast<std::size_t>(running) == count, "workers",
+               fmt::format("{} of {} run", running, count));
+  std::string nodes = nodes_line_of(view.whole(), now_us);
+  if (!nodes.empty()) {
+    nodes.pop_back();
+    const viewed_job& whole = view.whole();
+    const bool is_enough = whole.active() + whole.waiting() >= whole.min_nodes();
+    text += line(is_enough, "rendezvous", nodes);
+  }
+  return text + (why.empty() ? "ready\n" : "not ready\n");
+}
+
+ELASTIC_DECL std::string output_json(std::int64_t rank, const std::vector<output_tail>& tails) {
+  std::string text = fmt::format(R"({{"rank": {}, "streams": [)", rank);
+  bool is_first_tail = true;
+  for (const output_tail& tail : tails) {
+    text += fmt::format(R"({}{{"name": {}, "path": {}, "lines": [)",
+                        std::exchange(is_first_tail, false) ? "" : ", ",
+                        json_string(tail.stream), json_string(tail.path));
+    bool is_first_line = true;
+    for (const std::string_view line : tail.lines) {
+      text += std::exchange(is_first_line, false) ? "" : ", ";
+      const std::string_view begin = line.substr(0, limits::shown_line_bytes);
+      text +=
+          json_string(begin.substr(0, begin.size() - unfinished_character(begin)));
+    }
+    text += "]}";
+  }
+  return text + "]}\n";
+}
+
+}  // namespace elastic::detail

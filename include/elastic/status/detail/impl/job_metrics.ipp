@@ -1,0 +1,246 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/status/detail/job_metrics.hpp>
+
+#include <elastic/base/version.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+/// Writes families of metrics, one after the other.
+class metrics_writer {
+ public:
+  explicit metrics_writer(metrics_format format) : format_(format) {}
+
+  /// Begins a family. @param type  "counter", "gauge", "histogram" or "info"
+  void family(std::string_view name, std::string_view type, std::string_view help) {
+    name_ = name;
+    type_ = type;
+    const bool is_open = format_ == metrics_format::openmetrics;
+    // What OpenMetrics names without its suffix, the older form names with it.
+    const std::string shown = is_open ? name_ : name_ + std::string(suffix());
+    const std::string_view kind = !is_open && type == "info" ? "gauge" : type;
+    text_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", shown, help, shown, kind);
+  }
+
+  /// @param labels  "" or "{name=\"value\"}", whose values are escaped
+  void sample(double value, std::string_view labels = {}) {
+    text_ += fmt::format("{}{}{} {}\n", name_, suffix(), labels, value);
+  }
+
+  void histogram(const duration_histogram& durations) {
+    std::int64_t below = 0;
+    for (std::size_t at = 0; at < durations.bounds.size(); ++at) {
+      below += durations.counts[at];
+      text_ += fmt::format("{}_bucket{{le=\"{}\"}} {}\n", name_, bound_text(durations.bounds[at]),
+                           below);
+    }
+    text_ += fmt::format("{}_bucket{{le=\"+Inf\"}} {}\n{}_sum {}\n{}_count {}\n", name_,
+                         durations.count, name_, durations.sum, name_, durations.count);
+  }
+
+  std::string take() {
+    if (format_ == metrics_format::openmetrics) text_ += "# EOF\n";
+    return std::move(text_);
+  }
+
+ private:
+  std::string_view suffix() const {
+    if (type_ == "counter") return "_total";
+    return type_ == "info" ? "_info" : "";
+  }
+
+  /// OpenMetrics wants bounds as floating point numbers.
+  static std::string bound_text(double bound) {
+    std::string text = fmt::format("{}", bound);
+    if (text.find_first_of(".e") == std::string::npos) text += ".0";
+    return text;
+  }
+
+  metrics_format format_;
+  std::string name_;
+  std::string type_;
+  std::string text_;
+};
+
+inline std::string label_value(std::string_view text) {
+  std::string value;
+  for (const char letter : text) {
+    if (letter == '\\' || letter == '"' || letter == '\n') value += '\\';
+    value += letter == '\n' ? 'n' : letter;
+  }
+  return value;
+}
+
+inline std::string label(std::string_view name, std::string_view value) {
+  return fmt::format("{{{}=\"{}\"}}", name, label_value(value));
+}
+
+inline void write_state(metrics_writer& to, const job_view& view) {
+  to.family("elastic_job", "info", "What the agent runs.");
+  to.sample(1, fmt::format(R"({{run_id="{}",role="{}",backend="{}",version="{}"}})",
+                           label_value(view.run_id()), label_value(view.role()),
+                           label_value(view.backend()), version_text));
+  to.family("elastic_job_state", "gauge", "1 for what the agent is at, else 0.");
+  for (std::size_t at = 0; at < agent_activity_names.size(); ++at) {
+    const bool is_it = view.activity() == static_cast<agent_activity>(at);
+    to.sample(is_it ? 1 : 0, label("state", agent_activity_names[at]));
+  }
+  if (view.attempts().empty() || view.attempts().back().round < 0) return;
+  to.family("elastic_round", "gauge", "The last round of the rendezvous that the node was in.");
+  to.sample(static_cast<double>(view.attempts().back().round));
+}
+
+/// The node that serves the rendezvous tells it; if it does not show the job, that of group rank 0.
+inline bool tells_of_whole_job(const job_view& view) {
+  return view.whole().is_known() || (view.group_rank() == 0 && !view.is_shown_elsewhere());
+}
+
+inline void write_nodes(metrics_writer& to, const job_view& view) {
+  const viewed_job& whole = view.whole();
+  const bool is_running = view.activity() == agent_activity::running;
+  if (!is_running && !whole.is_known()) return;
+  to.family("elastic_nodes", "gauge", "Nodes of the round that runs, and those beside it.");
+  if (is_running) {
+    to.sample(static_cast<double>(view.attempts().back().nodes), label("state", "active"));
+  } else {
+    to.sample(whole.active(), label("state", "active"));
+  }
+  if (!whole.is_known()) return;
+  to.sample(whole.waiting(), label("state", "waiting"));
+  to.sample(whole.lost(), label("state", "lost"));
+}
+
+inline void write_whole_job(metrics_writer& to, const job_view& view) {
+  if (!tells_of_whole_job(view)) return;
+  if (view.activity() == agent_activity::running) {
+    to.family("elastic_world_size", "gauge", "Workers of the round.");
+    to.sample(static_cast<double>(view.attempts().back().world_size));
+  }
+  write_nodes(to, view);
+  to.family("elastic_restarts_remaining", "gauge", "How often workers may still fail.");
+  to.sample(static_cast<double>(std::max<std::int64_t>(view.max_restarts() - view.restarts(), 0)));
+  to.family("elastic_restarts", "counter", "Ends of attempts, by what ended them.");
+  for (const attempt_end end :
+       {attempt_end::failure, attempt_end::hang, attempt_end::membership, attempt_end::request}) {
+    const auto at = static_cast<std::size_t>(end);
+    to.sample(static_cast<double>(view.ends()[at]), label("cause", attempt_end_names[at]));
+  }
+}
+
+inline void write_time(metrics_writer& to, const job_view& view, std::int64_t now_us) {
+  to.family("elastic_productive_seconds", "counter", "Time for which the workers ran.");
+  to.sample(view.seconds(time_use::training, now_us));
+  to.family("elastic_lost_seconds", "counter", "Time that went to something else.");
+  for (const time_use use : {time_use::rendezvous, time_use::start, time_use::stop,
+                             time_use::exit_barrier, time_use::rollback}) {
+    to.sample(view.seconds(use, now_us),
+              label("phase", time_use_names[static_cast<std::size_t>(use)]));
+  }
+  to.family("elastic_rendezvous_duration_seconds", "histogram", "Until a round was joined.");
+  to.histogram(view.rendezvous_durations());
+  to.family("elastic_worker_start_duration_seconds", "histogram", "Until the workers ran.");
+  to.histogram(view.start_durations());
+  to.family("elastic_stop_duration_seconds", "histogram", "Until no worker was left.");
+  to.histogram(view.stop_durations());
+}
+
+/// A label for each of many would be a series for each of them.
+inline constexpr std::size_t most_named_ranks = 8;
+
+inline void write_suspicions(metrics_writer& to, const job_view& view) {
+  to.family("elastic_worker_suspected", "gauge", "1 for a rank that seems to hold up the others.");
+  std::size_t named = 0;
+  for (const viewed_worker& worker : view.workers()) {
+    if (!worker.is_suspected()) continue;
+    if (named++ == most_named_ranks) break;
+    to.sample(1,
+              fmt::format(R"({{rank="{}",state="{}"}})", worker.rank, to_string(worker.suspicion)));
+  }
+}
+
+/// A sample only once a stall was found: 0 would say that a job which nobody diagnoses is well.
+inline void write_stall(metrics_writer& to, const job_view& view) {
+  to.family("elastic_stalled_ranks", "gauge", "Ranks for which the others wait.");
+  const std::optional<viewed_stall>& stall = view.stall();
+  if (stall) to.sample(stall->is_there ? static_cast<double>(stall->ranks) : 0);
+}
+
+inline void write_workers(metrics_writer& to, const job_view& view) {
+  to.family("elastic_worker_exits", "counter", "Ends of workers, by exit code or signal.");
+  for (const auto& [code, count] : view.exits()) {
+    to.sample(static_cast<double>(count), label("code", code));
+  }
+  write_suspicions(to, view);
+  write_stall(to, view);
+  const viewed_worker* const slowest = view.slowest();
+  if (!slowest) return;
+  to.family("elastic_progress_steps", "gauge", "The step of the worker that is furthest behind.");
+  to.sample(static_cast<double>(slowest->step));
+  std::int64_t last_us = 0;
+  for (const viewed_worker& worker : view.workers()) {
+    last_us = std::max(last_us, worker.progress_us);
+  }
+  to.family("elastic_last_heartbeat_timestamp_seconds", "gauge",
+            "When a worker last reported a step.");
+  to.sample(static_cast<double>(last_us) / 1e6);
+  const double median = view.median_step_seconds();
+  if (median <= 0) return;
+  to.family("elastic_step_duration_seconds", "gauge", "What a step takes, the median of workers.");
+  to.sample(median);
+  std::vector<const viewed_worker*> slow;
+  for (const viewed_worker& worker : view.workers()) {
+    if (worker.step_seconds > median * straggler_ratio) slow.push_back(&worker);
+  }
+  std::sort(slow.begin(), slow.end(), [](auto* a, auto* b) {
+    return std::pair(-a->step_seconds, a->rank) < std::pair(-b->step_seconds, b->rank);
+  });
+  slow.resize(std::min(slow.size(), most_named_ranks));
+  to.family("elastic_straggler_ratio", "gauge", "How often the median a step takes a slow rank.");
+  for (const viewed_worker* const worker : slow) {
+    to.sample(worker->step_seconds / median, label("rank", fmt::format("{}", worker->rank)));
+  }
+}
+
+inline void write_stores(metrics_writer& to, const viewed_stores& stores) {
+  to.family("elastic_store_requests", "counter", "What clients of the node's stores asked for.");
+  for (const auto& [operation, count] : stores.requests) {
+    to.sample(static_cast<double>(count), label("op", operation));
+  }
+  to.family("elastic_store_keys", "gauge", "Keys in the stores that the node serves.");
+  to.sample(static_cast<double>(stores.keys));
+}
+
+ELASTIC_DECL metrics_format metrics_format_for(std::string_view accept) {
+  return accept.find("application/openmetrics-text") != std::string_view::npos
+             ? metrics_format::openmetrics
+             : metrics_format::text;
+}
+
+ELASTIC_DECL std::string_view content_type(metrics_format format) {
+  return format == metrics_format::openmetrics
+             ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+             : "text/plain; version=0.0.4; charset=utf-8";
+}
+
+ELASTIC_DECL std::string metrics_text(const job_view& view, metrics_format format,
+                                      std::int64_t now_us,
+                                      const std::optional<viewed_stores>& stores) {
+  metrics_writer writer(format);
+  write_state(writer, view);
+  write_whole_job(writer, view);
+  write_time(writer, view, now_us);
+  write_workers(writer, view);
+  if (stores) write_stores(writer, *stores);
+  return writer.take();
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,446 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/status/detail/job_view.hpp>
+
+#include <elastic/base/limits.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+inline std::string exit_name(const job_event& event) {
+  if (event.signal) return fmt::format("signal:{}", *event.signal);
+  if (event.exit_code) return fmt::format("exit:{}", *event.exit_code);
+  return "unknown";
+}
+
+/// "rank 3 ended: exit code 1".
+inline std::string end_text(const job_event& event) {
+  const std::string how = event.reason.empty() ? exit_name(event) : event.reason;
+  return fmt::format("rank {} ended: {}", event.rank.value_or(-1), how);
+}
+
+ELASTIC_DECL void duration_histogram::add(double seconds) {
+  ++count;
+  sum += seconds;
+  const auto bound = std::lower_bound(bounds.begin(), bounds.end(), seconds);
+  if (bound != bounds.end()) ++counts[static_cast<std::size_t>(bound - bounds.begin())];
+}
+
+ELASTIC_DECL const job_event* viewed_attempt::root_cause() const {
+  const bool is_own = !change || (change == "worker_failed" && !is_elsewhere);
+  if (!is_own) return nullptr;
+  if (!hung.empty()) return &hung.front();
+  return failures.empty() ? nullptr : &failures.front();
+}
+
+ELASTIC_DECL void job_view::take(const journal_record& record) {
+  if (record.epoch == epoch_ && record.sequence <= sequence_) return;
+  if (record.epoch != epoch_ || sequence_ == 0) begin_run(record);
+  sequence_ = record.sequence;
+  node_ = record.node;
+  spend_time(record);
+  apply(record);
+  note_in_attempt(record.event);
+  phase_ = phase_after(record.event, phase_);
+}
+
+ELASTIC_DECL void job_view::begin_run(const journal_record& record) {
+  job_view next(bounds_);
+  next.whole_ = std::move(whole_);
+  next.is_shown_elsewhere_ = is_shown_elsewhere_;
+  *this = std::move(next);
+  epoch_ = record.epoch;
+  began_us_ = record.time_us;
+  use_began_us_ = record.time_us;
+  last_us_ = record.time_us;
+  // The beginning of the journal is lost.
+  if (record.event.kind == job_event_kind::agent_started) return;
+  add_attempt(record);
+  attempts_.back().round = record.event.round.value_or(-1);
+}
+
+/// What the agent did since the record before.
+ELASTIC_DECL void job_view::spend_time(const journal_record& record) {
+  const double span = seconds_between(last_us_, record.time_us);
+  last_us_ = record.time_us;
+  phase_seconds_[static_cast<std::size_t>(phase_)] += span;
+  const bool is_work = phase_ == agent_phase::work;
+  if (is_work && !attempts_.empty()) attempts_.back().work_seconds += span;
+}
+
+/// What belongs to an attempt also after its end.
+ELASTIC_DECL void job_view::note_in_attempt(const job_event& event) {
+  if (attempts_.empty()) return;
+  viewed_attempt& attempt = attempts_.back();
+  if (event.step) attempt.step = std::max(attempt.step.value_or(*event.step), *event.step);
+  switch (event.kind) {
+    case job_event_kind::worker_ended:
+      if (event.state == "succeeded" || attempt.failures.size() >= bounds_.failures) break;
+      attempt.failures.push_back(event);
+      break;
+    case job_event_kind::worker_hung:
+      if (attempt.hung.size() < bounds_.failures) attempt.hung.push_back(event);
+      break;
+    case job_event_kind::round_ended:
+      attempt.change = event.state;
+      attempt.is_elsewhere = event.elsewhere == 1;
+      break;
+    case job_event_kind::restart_decided: attempt.is_restarted = true; break;
+    case job_event_kind::failure_decided: attempt.is_restarted = false; break;
+    case job_event_kind::workers_stopped:
+      attempt.stop_seconds = event.seconds.value_or(0);
+      attempt.stop_allowed = event.allowed;
+      break;
+    default: break;
+  }
+}
+
+ELASTIC_DECL void job_view::apply(const journal_record& record) {
+  const job_event& event = record.event;
+  if (event.restarts) restarts_ = *event.restarts;
+  if (event.max_restarts) max_restarts_ = *event.max_restarts;
+  switch (event.kind) {
+    case job_event_kind::agent_started:
+      run_id_ = event.run_id;
+      backend_ = event.backend;
+      role_ = event.role;
+      break;
+    case job_event_kind::rendezvous_started:
+      if (stall_) stall_->is_there = false;
+      open_attempt(record);
+      break;
+    case job_event_kind::round_joined: join_round(record); break;
+    case job_event_kind::workers_starting: use_time(time_use::start, record.time_us); break;
+    case job_event_kind::workers_started: start_workers(record); break;
+    case job_event_kind::worker_ended: end_worker(record); break;
+    case job_event_kind::worker_hung: note_hung(record); break;
+    case job_event_kind::worker_suspected: suspect(record.event); break;
+    case job_event_kind::workers_judged:
+      if (event.state == "succeeded") {
+        end_attempt(record, attempt_end::success);
+        activity_ = agent_activity::finishing;
+      }
+      break;
+    case job_event_kind::round_ended:
+      if (event.state == "paused") {
+        end_attempt(record, attempt_end::request);
+      } else if (event.state != "worker_failed") {
+        end_attempt(record, attempt_end::membership);
+      } else {
+        end_attempt(record, attempt_end::failure);
+      }
+      break;
+    case job_event_kind::job_paused:
+      pause_ = event.reason;
+      show_meeting();
+      break;
+    case job_event_kind::job_resumed:
+      pause_.clear();
+      show_meeting();
+      break;
+    case job_event_kind::restart_decided:
+    case job_event_kind::failure_decided: decide(record); break;
+    case job_event_kind::failure_described:
+      if (attempts_.empty()) break;
+      attempts_.back().cause = event.reason;
+      attempts_.back().last_lines = event.lines;
+      break;
+    case job_event_kind::stop_requested: end_attempt(record, attempt_end::request); break;
+    case job_event_kind::workers_stopping:
+      is_stopping_ = true;
+      if (activity_ != agent_activity::finishing) activity_ = agent_activity::stopping;
+      if (is_working()) use_time(time_use::stop, record.time_us);
+      break;
+    case job_event_kind::workers_stopped: note_stopped(record); break;
+    case job_event_kind::exit_barrier_started:
+      activity_ = agent_activity::finishing;
+      reason_ = "the workers have ended; waiting for the other nodes";
+      use_time(time_use::exit_barrier, record.time_us);
+      break;
+    case job_event_kind::agent_ended:
+      if (stall_) stall_->is_there = false;
+      end_agent(record);
+      break;
+    case job_event_kind::stall_found: note_stall(record); break;
+    case job_event_kind::stall_ended:
+      if (stall_) stall_->is_there = false;
+      break;
+    case job_event_kind::checkpoint_ended:
+    case job_event_kind::fence_reached:
+    case job_event_kind::fault_injected:
+    case job_event_kind::exit_barrier_ended:
+    case job_event_kind::node_told: break;
+  }
+}
+
+ELASTIC_DECL void job_view::note_stall(const journal_record& record) {
+  const job_event& event = record.event;
+  stall_.emplace();
+  stall_->cause = event.state;
+  stall_->sentence = event.reason;
+  stall_->evidence = event.lines;
+  stall_->ranks = event.count.value_or(0);
+  stall_->rank = event.rank.value_or(-1);
+  stall_->found_us = record.time_us;
+  stall_->is_there = true;
+}
+
+/// While the nodes meet; what came before a pause is shown to its end.
+ELASTIC_DECL void job_view::show_meeting() {
+  if (activity_ != agent_activity::meeting && activity_ != agent_activity::paused) return;
+  activity_ = pause_.empty() ? agent_activity::meeting : agent_activity::paused;
+  reason_ = pause_.empty() ? "waiting for the nodes of the next round" : pause_;
+}
+
+ELASTIC_DECL void job_view::open_attempt(const journal_record& record) {
+  activity_ = agent_activity::meeting;
+  show_meeting();
+  use_time(time_use::rendezvous, record.time_us);
+  will_restart_ = false;
+  if (is_open_ && attempts_.back().end == attempt_end::none) return;
+  add_attempt(record);
+}
+
+ELASTIC_DECL void job_view::add_attempt(const journal_record& record) {
+  is_open_ = true;
+  if (attempts_.size() >= bounds_.attempts) attempts_.pop_front();
+  attempts_.emplace_back();
+  attempts_.back().began_us = record.time_us;
+}
+
+ELASTIC_DECL void job_view::join_round(const journal_record& record) {
+  const job_event& event = record.event;
+  if (!is_open_) open_attempt(record);
+  if (event.seconds) rendezvous_.add(*event.seconds);
+  use_time(time_use::start, record.time_us);
+  pause_.clear();
+  activity_ = agent_activity::meeting;
+  reason_ = "starting the workers";
+  viewed_attempt& attempt = attempts_.back();
+  attempt.round = event.round.value_or(attempt.round);
+  attempt.number = event.attempt.value_or(restarts_);
+  attempt.world_size = event.world_size.value_or(attempt.world_size);
+  attempt.nodes = event.group_world_size.value_or(attempt.nodes);
+  if (event.kind == job_event_kind::round_joined) {
+    attempt.joined_us = record.time_us;
+    attempt.met_seconds = event.seconds.value_or(0);
+  }
+  group_rank_ = event.group_rank.value_or(group_rank_);
+  base_rank_ = event.base_rank.value_or(0);
+  const std::int64_t size =
+      std::clamp<std::int64_t>(event.local_world_size.value_or(0), 0, limits::local_world_size);
+  workers_.assign(static_cast<std::size_t>(size), {});
+  for (std::size_t at = 0; at < workers_.size(); ++at) {
+    workers_[at].local_rank = static_cast<std::int64_t>(at);
+    workers_[at].rank = static_cast<std::int64_t>(static_cast<std::uint64_t>(base_rank_) +
+                                                  static_cast<std::uint64_t>(at));
+  }
+}
+
+ELASTIC_DECL void job_view::start_workers(const journal_record& record) {
+  const job_event& event = record.event;
+  if (!is_open_ || workers_.empty()) join_round(record);
+  if (event.seconds) starts_.add(*event.seconds);
+  use_time(time_use::training, record.time_us);
+  former_step_ = std::max(former_step_, std::exchange(step_, -1));
+  activity_ = agent_activity::running;
+  reason_.clear();
+  is_stopping_ = false;
+  attempts_.back().started_us = record.time_us;
+  attempts_.back().workers = event.local_world_size.value_or(0);
+  if (attempts_.size() >= 2) {
+    viewed_attempt& last = attempts_[attempts_.size() - 2];
+    last.lost_seconds = seconds_between(last.ended_us, record.time_us);
+  }
+  for (std::size_t at = 0; at < workers_.size(); ++at) {
+    workers_[at].state = viewed_worker::condition::running;
+    if (at < event.pids.size()) workers_[at].pid = event.pids[at];
+  }
+}
+
+ELASTIC_DECL viewed_worker* job_view::worker_of(const job_event& event) {
+  const std::int64_t place = event.local_rank.value_or(-1);
+  if (place < 0 || place >= static_cast<std::int64_t>(workers_.size())) return nullptr;
+  return &workers_[static_cast<std::size_t>(place)];
+}
+
+ELASTIC_DECL void job_view::end_worker(const journal_record& record) {
+  const job_event& event = record.event;
+  using condition = viewed_worker::condition;
+  const std::string name = exit_name(event);
+  // There are as many names as exit codes and signals, but for those of a file that lies.
+  if (exits_.contains(name) || exits_.size() < limits::viewed_exits) ++exits_[name];
+  const bool succeeded = event.exit_code == 0;
+  viewed_worker* const worker = worker_of(event);
+  if (worker) {
+    worker->exit_code = event.exit_code;
+    worker->signal = event.signal;
+    worker->ended_us = record.time_us;
+    if (!event.reason.empty()) worker->reason = event.reason;
+    if (succeeded) {
+      worker->state = condition::succeeded;
+    } else if (worker->state != condition::hung) {
+      worker->state = is_stopping_ ? condition::stopped : condition::failed;
+    }
+  }
+  if (succeeded || is_stopping_) return;
+  const bool is_hung = worker && worker->state == condition::hung;
+  end_attempt(record, is_hung ? attempt_end::hang : attempt_end::failure);
+}
+
+ELASTIC_DECL void job_view::note_hung(const journal_record& record) {
+  if (viewed_worker* const worker = worker_of(record.event)) {
+    worker->state = viewed_worker::condition::hung;
+    worker->reason = record.event.reason;
+  }
+  end_attempt(record, attempt_end::hang);
+}
+
+ELASTIC_DECL void job_view::suspect(const job_event& event) {
+  viewed_worker* const worker = worker_of(event);
+  if (!worker) return;
+  const auto name =
+      std::find(worker_suspicion_names.begin(), worker_suspicion_names.end(), event.state);
+  if (name == worker_suspicion_names.end()) return;
+  worker->suspicion = static_cast<worker_suspicion>(name - worker_suspicion_names.begin());
+  const bool is_none = worker->suspicion == worker_suspicion::none;
+  worker->suspicion_reason = is_none ? std::string() : event.reason;
+}
+
+/// Those that ended because they were told to have no record of their own.
+ELASTIC_DECL void job_view::note_stopped(const journal_record& record) {
+  if (record.event.seconds) stops_.add(*record.event.seconds);
+  if (will_restart_) activity_ = agent_activity::restarting;
+  for (viewed_worker& worker : workers_) {
+    if (worker.state != viewed_worker::condition::running) continue;
+    worker.state = viewed_worker::condition::stopped;
+    worker.ended_us = record.time_us;
+  }
+}
+
+/// What is told first is the cause; the rest are consequences.
+ELASTIC_DECL void job_view::end_attempt(const journal_record& record, attempt_end end) {
+  if (!is_open_ || attempts_.back().end != attempt_end::none) return;
+  viewed_attempt& attempt = attempts_.back();
+  attempt.end = end;
+  attempt.ended_us = record.time_us;
+  const bool is_worker = record.event.rank.has_value();
+  if (is_worker && end != attempt_end::success) attempt.failed_rank = record.event.rank;
+  attempt.reason = record.event.reason;
+  if (is_worker && end == attempt_end::failure) attempt.reason = end_text(record.event);
+  if (is_worker && end == attempt_end::hang) {
+    attempt.reason = fmt::format("rank {} was hung: {}", *record.event.rank, record.event.reason);
+  }
+  ++ends_[static_cast<std::size_t>(end)];
+  if (end == attempt_end::success) return use_time(time_use::exit_barrier, record.time_us);
+  if (is_working()) use_time(time_use::stop, record.time_us);
+  activity_ = agent_activity::stopping;
+  reason_ = attempt.reason;
+}
+
+ELASTIC_DECL void job_view::decide(const journal_record& record) {
+  end_attempt(record, attempt_end::failure);
+  if (!attempts_.empty()) attempts_.back().decision = record.event.reason;
+  is_open_ = false;
+  will_restart_ = record.event.kind == job_event_kind::restart_decided;
+  if (will_restart_) activity_ = agent_activity::restarting;
+}
+
+ELASTIC_DECL void job_view::end_agent(const journal_record& record) {
+  use_time(use_, record.time_us);
+  const std::string& state = record.event.state;
+  activity_ = state == "succeeded" ? agent_activity::succeeded
+              : state == "stopped" ? agent_activity::stopped
+                                   : agent_activity::failed;
+  reason_ = record.event.reason;
+  is_open_ = false;
+}
+
+ELASTIC_DECL void job_view::use_time(time_use use, std::int64_t now_us) {
+  used_[static_cast<std::size_t>(use_)] += seconds_between(use_began_us_, now_us);
+  use_ = use;
+  use_began_us_ = now_us;
+}
+
+ELASTIC_DECL double job_view::seconds(time_use use, std::int64_t now_us) const {
+  const double before = used_[static_cast<std::size_t>(use)];
+  if (use != use_ || has_ended() || began_us_ == 0) return before;
+  return before + seconds_between(use_began_us_, now_us);
+}
+
+ELASTIC_DECL std::optional<double> job_view::goodput(std::int64_t now_us) const {
+  double whole = 0;
+  for (std::size_t use = 0; use < used_.size(); ++use) {
+    whole += seconds(static_cast<time_use>(use), now_us);
+  }
+  if (whole <= 0) return std::nullopt;
+  return seconds(time_use::training, now_us) / whole;
+}
+
+/// What the workers did until their first step went to the same as that.
+ELASTIC_DECL void job_view::note_step(std::int64_t step, std::int64_t now_us) {
+  if (step <= step_) return;
+  const bool is_first = std::exchange(step_, step) < 0;
+  const bool repeats = step < former_step_;
+  if (is_first && repeats && use_ == time_use::training) use_ = time_use::rollback;
+  if (!repeats && use_ == time_use::rollback) use_time(time_use::training, now_us);
+}
+
+ELASTIC_DECL void job_view::take(const worker_progress& progress, std::int64_t now_us) {
+  const auto place = static_cast<std::size_t>(progress.local_rank);
+  if (progress.local_rank < 0 || place >= workers_.size()) return;
+  note_step(progress.step, now_us);
+  viewed_worker& worker = workers_[place];
+  const double steps = static_cast<double>(progress.step) - static_cast<double>(worker.step);
+  if (worker.step >= 0 && steps > 0) {
+    constexpr double weight = 0.3;
+    const double each = seconds_between(worker.step_us, now_us) / steps;
+    const bool is_first = worker.step_seconds <= 0;
+    worker.step_seconds = is_first ? each : weight * each + (1 - weight) * worker.step_seconds;
+  }
+  if (progress.step != worker.step) worker.step_us = now_us;
+  worker.step = progress.step;
+  worker.total = progress.total;
+  worker.progress_us = now_us;
+  worker.text = progress.text;
+}
+
+ELASTIC_DECL const viewed_worker* job_view::slowest() const {
+  const viewed_worker* slowest = nullptr;
+  for (const viewed_worker& worker : workers_) {
+    if (worker.step >= 0 && (!slowest || worker.step < slowest->step)) slowest = &worker;
+  }
+  return slowest;
+}
+
+ELASTIC_DECL double job_view::median_step_seconds() const {
+  std::vector<const viewed_worker*> workers;
+  for (const viewed_worker& worker : workers_) workers.push_back(&worker);
+  return detail::median_step_seconds(workers);
+}
+
+ELASTIC_DECL double median_step_seconds(const std::vector<const viewed_worker*>& workers) {
+  std::vector<double> spans;
+  for (const viewed_worker* const worker : workers) {
+    const bool runs = worker->state == viewed_worker::condition::running;
+    if (runs && worker->step_seconds > 0) spans.push_back(worker->step_seconds);
+  }
+  if (spans.empty()) return 0;
+  const auto middle = spans.begin() + static_cast<std::ptrdiff_t>(spans.size() / 2);
+  std::nth_element(spans.begin(), middle, spans.end());
+  return *middle;
+}
+
+ELASTIC_DECL job_view view_of(const std::vector<journal_record>& records) {
+  job_view view;
+  for (const journal_record& record : records) view.take(record);
+  return view;
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/status/detail/job_view.hpp>
+#include <elastic/telemetry/detail/output_tails.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace elastic::detail {
+
+/// The view as a JSON object, which docs/observe.md describes. What workers said of themselves is
+/// cut, so that it is never longer than `limits::status_answer_bytes`.
+/// @param now_us  the time of day, in microseconds since 1970
+ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us);
+
+/// The view for people, in lines; what is hostile in it may be shown on a terminal.
+ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us);
+
+/// What workers have said since a time, as {"time_us": …, "workers": [[rank, step, total, seconds
+/// of a step], …]}: short, since it is sent again and again.
+ELASTIC_DECL std::string progress_json(const job_view& view, std::int64_t since_us,
+                                       std::int64_t now_us);
+
+/// Why the workers do not run; empty: they do.
+ELASTIC_DECL std::string why_not_ready(const job_view& view);
+
+/// What is looked at for that, a line each.
+ELASTIC_DECL std::string ready_checks(const job_view& view, std::int64_t now_us);
+
+/// The last lines of a worker as JSON: {"rank": 3, "streams": [{"name": "stderr", "path": "…",
+/// "lines": ["…"]}]}. Bytes that are no text are replaced; lines are cut after
+/// `limits::shown_line_bytes`.
+ELASTIC_DECL std::string output_json(std::int64_t rank, const std::vector<output_tail>& tails);
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/status/detail/impl/job_document.ipp>
+#endif

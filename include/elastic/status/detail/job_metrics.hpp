@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/status/detail/job_view.hpp>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace elastic::detail {
+
+/// How often clients asked the stores that a node serves for each operation, and the keys there.
+struct viewed_stores {
+  std::map<std::string, std::uint64_t> requests;
+  std::int64_t keys = 0;
+};
+
+/// The two forms in which Prometheus reads metrics.
+enum class metrics_format { openmetrics, text };
+
+/// The form that a client takes, by its header "Accept": OpenMetrics only if it names it.
+ELASTIC_DECL metrics_format metrics_format_for(std::string_view accept);
+
+/// What the answer has as "Content-Type".
+ELASTIC_DECL std::string_view content_type(metrics_format format);
+
+/// The view as metrics, which docs/observe.md lists. What is true of the job as a whole is only
+/// among those of one node, so that a sum over nodes counts it once: the one that serves the
+/// rendezvous, or else that of group rank 0.
+/// @param now_us  the time of day, in microseconds since 1970
+/// @param stores  none: this node serves none, or nobody counts
+ELASTIC_DECL std::string metrics_text(const job_view& view, metrics_format format,
+                                      std::int64_t now_us,
+                                      const std::optional<viewed_stores>& stores = {});
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/status/detail/impl/job_metrics.ipp>
+#endif

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/telemetry/journal_record.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace elastic::detail {
+
+/// What was read of a journal.
+struct journal_contents {
+  /// In the order of the file.
+  std::vector<journal_record> records;
+  /// How many whole lines are no records, and what is wrong with the first.
+  std::int64_t refused_lines = 0;
+  std::string first_refusal;
+  /// The last line has no end: its writer ended meanwhile.
+  bool is_torn = false;
+};
+
+/// Reads the text of a journal. A last line without an end counts if it is whole.
+ELASTIC_DECL journal_contents parse_journal(std::string_view text);
+
+/// Reads a journal with the files that were put aside, oldest first; blocks.
+/// @param path  a file
+/// Errors: `errc::file_access`, naming the file: it cannot be read, is larger than
+/// `limits::journal_read_bytes`, or has lines of which none is a record.
+ELASTIC_DECL journal_contents read_journal(const std::string& path);
+
+/// The journals of a run: `path` itself if it is a file; that of the log directory `path`; or those
+/// of the newest run of which a log directory lies in it, one for each node that wrote there: those
+/// with its run id that were written at the same time, directly or by way of others.
+/// Errors: `errc::file_access`, saying what was looked for.
+ELASTIC_DECL std::vector<std::string> find_journals(const std::string& path);
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/status/detail/impl/journal_reader.ipp>
+#endif
