@@ -59,7 +59,7 @@ DEFINITIONS_START = "#if defined(ELASTIC_HEADER_ONLY)"
 
 
 def module_of(header):
-    """The opt-in module of elastic/etcd/etcd_client.hpp and elastic/etcd.hpp; None for the core."""
+    """The opt-in module of elastic/file/file_keys.hpp and elastic/file.hpp; None for the core."""
     name = header.split("/")[1].removesuffix(".hpp")
     return name if name in OPT_IN_LAYERS else None
 

@@ -10,7 +10,6 @@
 #include <elastic/launch/run_as_program.hpp>
 #include <elastic/launch/run_with_signals.hpp>
 #include <elastic/status.hpp>
-#include <elastic/torch.hpp>
 
 #include <csignal>
 #include <cstdio>

@@ -45,7 +45,7 @@ LINK = "rendezvous/native/detail/impl/rendezvous_link.ipp"
 LEADER = "rendezvous/native/detail/impl/registered_leader.ipp"
 REGISTRY = "rendezvous/native/detail/impl/registry_connector.ipp"
 FORMER = "rendezvous/native/detail/impl/former_world.ipp"
-COORDINATOR = "rendezvous/native/impl/rendezvous_coordinator.ipp"
+COORDINATOR = "rendezvous/native/detail/impl/rendezvous_coordinator.ipp"
 
 # The rule, its file, the text there, the text that replaces it, and the simulations that may
 # notice.
