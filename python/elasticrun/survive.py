@@ -56,7 +56,7 @@ class _Epochs:
     """What this process knows of the job's epochs. A thread listens to the agent."""
 
     def __init__(self) -> None:
-        self.current = int(os.environ.get("ELASTIC_EPOCH") or 0)
+        self._current: Optional[int] = None
         self.has_survived = False
         self.state: Optional[TorchState] = None
         self.sockets = GroupSockets()
@@ -68,6 +68,13 @@ class _Epochs:
         self._is_stopped = False
         self._holds_group = False
         self._callbacks: List[Callable[[int], None]] = []
+
+    @property
+    def current(self) -> int:
+        # Not read at import: a standby that has imported this begins in a later epoch.
+        if self._current is None:
+            self._current = int(os.environ.get("ELASTIC_EPOCH") or 0)
+        return self._current
 
     def connect(self) -> None:
         """Says that this process can rejoin, once."""
@@ -128,7 +135,7 @@ class _Epochs:
                     os.environ.pop(name, None)
                 else:
                     os.environ[name] = str(value)
-            self.current = message["epoch"]
+            self._current = message["epoch"]
             self.has_survived = True
 
     def _wait(self, condition: Callable[[], bool], seconds: Optional[float]) -> None:

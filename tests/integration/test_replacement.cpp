@@ -3,21 +3,28 @@
 
 // Workers that outlive the failure of another one, in Python, with the protocol alone.
 
+#include <support/candidate_endpoints.hpp>
 #include <support/catch.hpp>
 #include <support/elasticrun_stage.hpp>
+#include <support/etcd_server.hpp>
 #include <support/reserved_port.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/types.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -63,20 +70,59 @@ world epoch_of(const std::string& output, int wanted) {
 class stage : public elastic::test::elasticrun_stage {
  public:
   std::unique_ptr<running_program> start(const words& options, const words& faults = {}) const {
-    const words command =
-        elasticrun({{"--max-restarts", "3"},
-                    options,
-                    {ELASTIC_SOURCE_DIR "/tests/integration/python/survivor.py"},
-                    faults});
-    return std::make_unique<running_program>(
-        command, environment({{"OMP_NUM_THREADS", "1"},
-                              {"LOGLEVEL", "INFO"},
-                              {"FINISH", finish()}}));
+    return start_script("survivor.py", options, faults);
   }
 
-  std::string finish() const { return folder / "finish"; }
-  void end_work() const { std::ofstream(finish()) << "now"; }
+  std::unique_ptr<running_program> start_script(const std::string& script, const words& options,
+                                                const words& arguments = {}) const {
+    const words command = elasticrun({{"--max-restarts", "3"},
+                                      options,
+                                      {ELASTIC_SOURCE_DIR "/tests/integration/python/" + script},
+                                      arguments});
+    return std::make_unique<running_program>(
+        command, environment({{"OMP_NUM_THREADS", "1"},
+                              {"PYTHONPATH", ELASTIC_SOURCE_DIR "/python"},
+                              {"LOGLEVEL", "INFO"},
+                              {"STORY", story()},
+                              {"LEAVE", folder / "leave"},
+                              {"FINISH", folder / "finish"}}));
+  }
+
+  std::string story() const { return folder / "story"; }
+  void end_work() const { std::ofstream(folder / "finish") << "now"; }
+  void let_leave() const { std::ofstream(folder / "leave") << "now"; }
 };
+
+/// Of the epochs of a whole world of that size the last; waits for one that came after `after`, and
+/// sets that to it.
+world await_world(const stage& of, int size, int& after) {
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+  while (std::chrono::steady_clock::now() < limit) {
+    std::ostringstream text;
+    text << std::ifstream(of.story()).rdbuf();
+    for (int epoch = after + 30; epoch > after; --epoch) {
+      const world seen = epoch_of(text.str(), epoch);
+      const bool is_whole = std::all_of(seen.begin(), seen.end(), [&](const auto& entry) {
+        return entry.second.world == size;
+      });
+      if (static_cast<int>(seen.size()) != size || !is_whole) continue;
+      after = epoch;
+      return seen;
+    }
+    ::poll(nullptr, 0, 5);
+  }
+  FAIL("there is no world of " << size << " after epoch " << after);
+  return {};
+}
+
+/// How many of these processes are in a later world, too, wherever.
+int count_kept(const world& before, const world& after) {
+  return static_cast<int>(std::count_if(after.begin(), after.end(), [&](const auto& entry) {
+    return std::any_of(before.begin(), before.end(), [&](const auto& old) {
+      return old.second.pid == entry.second.pid;
+    });
+  }));
+}
 
 void kill_ranks(const world& of, const std::vector<int>& ranks) {
   for (const int rank : ranks) REQUIRE(::kill(of.at(rank).pid, SIGKILL) == 0);
@@ -162,6 +208,73 @@ TEST_CASE("replacement: one that dies while it leaves counts once", "[integratio
   job->wait();
 }
 
+TEST_CASE("replacement: one that ends while it leaves or rejoins is replaced, too",
+          "[integration][replacement]") {
+  struct row {
+    std::string fault;
+    int restarts;
+  };
+  // The end in the next epoch is a failure of that epoch.
+  for (const auto& [fault, restarts] : {row{"raises:2", 1}, row{"quits:2", 2}}) {
+    const stage stage;
+    const auto job = stage.start(one_node("4"), {fault});
+    int epoch = -1;
+    const world before = await_world(stage, 4, epoch);
+    kill_ranks(before, {1});
+    const world after = await_world(stage, 4, epoch);
+    INFO(job->err());
+    CHECK(count_kept(before, after) == 2);
+    for (const int rank : {0, 3}) CHECK(after.at(rank).pid == before.at(rank).pid);
+    for (const auto& [rank, at] : after) CHECK(at.restarts == restarts);
+    stage.end_work();
+    CHECK(job->wait().code == 0);
+  }
+}
+
+TEST_CASE("replacement: one that falls silent is replaced", "[integration][replacement]") {
+  const stage stage;
+  words options = one_node("3");
+  options.insert(options.end(), {"--heartbeat-timeout", "2"});
+  const auto job = stage.start(options, {"beats:1"});
+  int epoch = -1;
+  const world before = await_world(stage, 3, epoch);
+  REQUIRE(::kill(before.at(1).pid, SIGSTOP) == 0);
+  const world after = await_world(stage, 3, epoch);
+  INFO(job->err());
+  for (const auto& [rank, at] : after) CHECK((at.pid == before.at(rank).pid) == (rank != 1));
+  stage.end_work();
+  CHECK(job->wait().code == 0);
+  CHECK(stage.left.processes().empty());
+}
+
+TEST_CASE("replacement: a pause between two epochs waits for the next, and then ends all",
+          "[integration][replacement]") {
+  const stage stage;
+  words options = one_node("3");
+  const std::string socket = "unix:" + (stage.folder / "status");
+  options.insert(options.end(), {"--status", socket, "--rejoin-timeout", "100"});
+  const auto job = stage.start(options, {"waits:2"});
+  int epoch = -1;
+  const world before = await_world(stage, 3, epoch);
+  kill_ranks(before, {1});
+  job->await_err("restarting the workers");
+  running_program pause({ELASTIC_ELASTICRUN, "pause", socket, "a", "test"});
+  job->await_err("the job pauses when the workers have begun the next epoch");
+  stage.let_leave();
+  const auto paused = pause.wait();
+  INFO(job->err());
+  CHECK(paused.code == 0);
+  CHECK(paused.out == "the job is paused: no worker of this node runs\n");
+  for (const auto& [rank, at] : before) CHECK(::kill(at.pid, 0) != 0);
+  CHECK(elastic::test::run_program({ELASTIC_ELASTICRUN, "resume", socket}).code == 0);
+  const world after = await_world(stage, 3, epoch);
+  CHECK(count_kept(before, after) == 0);
+  // The replacement was one; the pause costs none.
+  for (const auto& [rank, at] : after) CHECK(at.restarts == 1);
+  stage.end_work();
+  CHECK(job->wait().code == 0);
+}
+
 TEST_CASE("replacement: one that fails at once, again and again, uses the restarts up",
           "[integration][replacement]") {
   const stage stage;
@@ -198,6 +311,32 @@ TEST_CASE("replacement: a failure that nothing explains is the worker's own",
   job->wait();
 }
 
+TEST_CASE("replacement: a newcomer begins in its standby, which has imported survive",
+          "[integration][replacement]") {
+  const stage stage;
+  const words options{"--on-failure", "replace",     "--nproc-per-node", "2",
+                      "--log-dir",    "/dev/null",   "--warm-standby",   "--standby-delay",
+                      "0.1",          "--standalone"};
+  const auto job = stage.start_script("survive_script.py", options);
+  int epoch = -1;
+  world before = await_world(stage, 2, epoch);
+  // Its epoch is another one than that in which the standby was made, each time.
+  for (int time = 1; time <= 3; ++time) {
+    job->await_err("has a standby", time + 1);
+    kill_ranks(before, {1});
+    const world after = await_world(stage, 2, epoch);
+    INFO(job->err());
+    CHECK(after.at(0).pid == before.at(0).pid);
+    CHECK(after.at(1).pid != before.at(1).pid);
+    before = after;
+  }
+  stage.end_work();
+  const auto result = job->wait();
+  CHECK(result.code == 0);
+  CHECK_THAT(result.err, contains_text("the workers' starts on this node: 3 warm; 2 cold, because "
+                                       "it is the first start"));
+}
+
 TEST_CASE("replacement: SIGTERM ends all, also while workers leave an epoch",
           "[integration][replacement]") {
   const stage stage;
@@ -216,22 +355,28 @@ TEST_CASE("replacement: SIGTERM ends all, also while workers leave an epoch",
 
 class nodes {
  public:
-  explicit nodes(const stage& of, std::string counts) : stage_(of), counts_(std::move(counts)) {}
+  nodes(const stage& of, std::string counts)
+      : nodes(of, std::move(counts), "c10d",
+              fmt::format("localhost:{}", elastic::test::reserved_port())) {}
+  nodes(const stage& of, std::string counts, std::string backend, std::string place)
+      : stage_(of),
+        meeting_{"--nnodes",        std::move(counts), "--rdzv-backend", std::move(backend),
+                 "--rdzv-endpoint", std::move(place),  "--rdzv-id",      "job",
+                 "--rdzv-conf",     "last_call_timeout=0.3"} {}
 
   std::unique_ptr<running_program> start(const words& faults = {},
-                                         const std::string& on_failure = "replace") const {
+                                         const std::string& on_failure = "replace",
+                                         const words& more = {}) const {
     words options = one_node("2");
     options[1] = on_failure;
-    options.insert(options.end(), {"--nnodes", counts_, "--rdzv-backend", "c10d", "--rdzv-endpoint",
-                                   fmt::format("localhost:{}", port_), "--rdzv-id", "job",
-                                   "--rdzv-conf", "last_call_timeout=0.3"});
+    options.insert(options.end(), meeting_.begin(), meeting_.end());
+    options.insert(options.end(), more.begin(), more.end());
     return stage_.start(options, faults);
   }
 
  private:
   const stage& stage_;
-  std::string counts_;
-  int port_ = elastic::test::reserved_port();
+  words meeting_;
 };
 
 /// The epoch of a whole world of that size, as all nodes have described it; waits for it.
@@ -302,6 +447,122 @@ TEST_CASE("replacement: a node that comes or is lost costs nobody its process, a
   stage.end_work();
   CHECK(first->wait().code == 0);
   CHECK(third->wait().code == 0);
+}
+
+/// A rank is killed, then a node: `lose` chooses one of those that run.
+void check_place(const stage& stage, const nodes& place, int count,
+                 const std::function<std::size_t(const std::vector<running_program*>&)>& lose) {
+  std::vector<std::unique_ptr<running_program>> running;
+  std::vector<running_program*> all;
+  for (int node = 0; node < count; ++node) {
+    running.push_back(place.start());
+    all.push_back(running.back().get());
+  }
+  int epoch = -1;
+  const world before = await_world(stage, 2 * count, epoch);
+  kill_ranks(before, {0, 3});
+  const world replaced = await_world(stage, 2 * count, epoch);
+  CHECK(count_kept(before, replaced) == 2 * count - 2);
+  for (const auto& [rank, at] : replaced) {
+    CHECK((at.pid == before.at(rank).pid) == (rank != 0 && rank != 3));
+  }
+  for (running_program* const node : all) node->await_err(": node ", 2);
+  const std::size_t lost = lose(all);
+  all[lost]->signal(SIGKILL);
+  all[lost]->wait();
+  const world left = await_world(stage, 2 * count - 2, epoch);
+  CHECK(count_kept(replaced, left) == 2 * count - 2);
+  stage.end_work();
+  for (std::size_t node = 0; node < all.size(); ++node) {
+    if (node == lost) continue;
+    const auto result = all[node]->wait();
+    INFO(result.err);
+    CHECK(result.code == 0);
+    CHECK(result.err.find("start again") == std::string::npos);
+  }
+  CHECK(stage.left.processes().empty());
+}
+
+TEST_CASE("replacement: nodes that meet at etcd or in a directory keep their survivors",
+          "[integration][replacement][nodes]") {
+  const auto first = [](const auto&) { return std::size_t{0}; };
+  {
+    const stage stage;
+    const elastic::test::etcd_server etcd;
+    check_place(stage, nodes(stage, "1:3", "etcd", etcd.endpoint()), 3, first);
+  }
+  const stage stage;
+  std::filesystem::create_directory(stage.folder / "place");
+  check_place(stage, nodes(stage, "1:3", "file", stage.folder / "place"), 3, first);
+}
+
+TEST_CASE("replacement: of several nodes that can lead the one that does is lost",
+          "[integration][replacement][nodes]") {
+  const stage stage;
+  const elastic::test::candidate_endpoints endpoints;
+  check_place(stage, nodes(stage, "2:3", "c10d", endpoints.list()), 3,
+              [](const std::vector<running_program*>& all) {
+                const std::regex line(" leads in term (\\d+)");
+                std::size_t leader = 0;
+                int most = -1;
+                for (std::size_t node = 0; node < all.size(); ++node) {
+                  const std::string text = all[node]->err();
+                  for (std::sregex_iterator at(text.begin(), text.end(), line), end; at != end;
+                       ++at) {
+                    const int term = std::stoi((*at)[1]);
+                    if (term > most) leader = node;
+                    most = std::max(most, term);
+                  }
+                }
+                REQUIRE(most >= 0);
+                return leader;
+              });
+}
+
+TEST_CASE("replacement: a node that is drained costs nobody else a process or a restart",
+          "[integration][replacement][nodes]") {
+  const stage stage;
+  const nodes pair(stage, "1:2");
+  const auto first = pair.start();
+  int epoch = -1;
+  await_world(stage, 2, epoch);
+  const std::string socket = "unix:" + (stage.folder / "status");
+  const auto second = pair.start({}, "replace", {"--status", socket});
+  const world before = await_world(stage, 4, epoch);
+  CHECK(elastic::test::run_program({ELASTIC_ELASTICRUN, "drain", socket}).code == 0);
+  const world after = await_world(stage, 2, epoch);
+  for (const auto& [rank, at] : after) {
+    CHECK(at.pid == before.at(rank).pid);
+    CHECK(at.restarts == 0);
+  }
+  CHECK(second->wait().code == 128 + SIGTERM);
+  stage.end_work();
+  CHECK(first->wait().code == 0);
+}
+
+TEST_CASE("replacement: a node that was cut off comes back, and the others keep their processes",
+          "[integration][replacement][nodes]") {
+  const stage stage;
+  const nodes pair(stage, "1:2");
+  const words soon{"--rdzv-conf", "last_call_timeout=0.3,keep_alive_interval=1"};
+  const auto first = pair.start({}, "replace", soon);
+  int epoch = -1;
+  await_world(stage, 2, epoch);
+  const auto second = pair.start({}, "replace", soon);
+  const world before = await_world(stage, 4, epoch);
+  second->signal(SIGSTOP);
+  const world alone = await_world(stage, 2, epoch);
+  for (const auto& [rank, at] : alone) CHECK(at.pid == before.at(rank).pid);
+  second->signal(SIGCONT);
+  const world after = await_world(stage, 4, epoch);
+  INFO(first->err() << second->err());
+  for (const int rank : {0, 1}) CHECK(after.at(rank).pid == before.at(rank).pid);
+  for (const int rank : {2, 3}) CHECK(after.at(rank).pid != before.at(rank).pid);
+  for (const auto& [rank, at] : after) CHECK(at.restarts == 0);
+  stage.end_work();
+  CHECK(first->wait().code == 0);
+  CHECK(second->wait().code == 0);
+  CHECK(stage.left.processes().empty());
 }
 
 TEST_CASE("replacement: a job with a node that starts all workers again is refused in one line",

@@ -2,14 +2,19 @@
 # SPDX-License-Identifier: MIT
 """A worker that outlives epochs, with nothing but the protocol of docs/control_channel.md.
 
-It prints a line for each epoch, and works until it gets a signal or the file named by FINISH is
-there. Arguments such as deaf:1 say what the worker of a rank does wrong:
+It prints a line for each epoch, also into the file named by STORY, and works until it gets a signal
+or the file named by FINISH is there. Arguments such as deaf:1 say what the worker of a rank, or of
+all ranks, does wrong or besides:
 
 mute      never says survive
 deaf      does not leave an epoch
+waits     leaves an epoch when the file named by LEAVE is there
 dies      kills itself when an epoch ends
+raises    ends when an epoch ends
+quits     ends when the next epoch begins
 fails     ends at once, if it was started for a later epoch
 finishes  says that its work is done, and stays
+beats     sends heartbeats
 At SIGUSR1 a worker asks whether its epoch has ended.
 """
 
@@ -30,7 +35,11 @@ def say(line):
 
 
 def is_faulty(fault):
-    return FAULTS.get(fault) == os.environ["RANK"]
+    return FAULTS.get(fault) in (os.environ["RANK"], "all")
+
+
+def is_there(name):
+    return os.path.exists(os.environ.get(name, "/nowhere"))
 
 
 class Channel:
@@ -65,19 +74,26 @@ def show_epoch():
     socket.create_connection(master, timeout=20).close()
     values = [os.environ[name] for name in
               ("ELASTIC_EPOCH", "RANK", "WORLD_SIZE", "GROUP_RANK", "TORCHELASTIC_RESTART_COUNT")]
-    say("epoch {} rank {}/{} node {} restarts {} pid {}".format(*values, os.getpid()))
+    line = "epoch {} rank {}/{} node {} restarts {} pid {}".format(*values, os.getpid())
+    say(line)
+    if "STORY" in os.environ:
+        story = os.open(os.environ["STORY"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        os.write(story, line.encode() + b"\n")
+        os.close(story)
 
 
 def work(channel):
     """Until this epoch ends, or the job."""
     while True:
         epoch = int(os.environ["ELASTIC_EPOCH"])
-        if os.path.exists(os.environ.get("FINISH", "/nowhere")):
+        if is_there("FINISH"):
             channel.say(kind="finished", epoch=epoch)
             sys.exit(0)
         if QUESTIONS:
             QUESTIONS.clear()
             channel.say(kind="ask", epoch=epoch, reason="a signal")
+        if is_faulty("beats"):
+            channel.say(kind="heartbeat")
         message = channel.hear()
         if message is None:
             continue
@@ -103,11 +119,17 @@ def main():
         epoch = work(channel)
         if is_faulty("dies"):
             os.kill(os.getpid(), signal.SIGKILL)
+        if is_faulty("raises"):
+            sys.exit(5)
+        while is_faulty("waits") and not is_there("LEAVE"):
+            select.select([], [], [], 0.02)
         channel.say(kind="ready", epoch=epoch)
         message = channel.hear()
         while message is None or message["kind"] != "rejoin":
             message = channel.hear()
         os.environ.update(message["environment"])
+        if is_faulty("quits"):
+            sys.exit(6)
 
 
 main()

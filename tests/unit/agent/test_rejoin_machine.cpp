@@ -210,6 +210,15 @@ TEST_CASE("rejoin: how an epoch begins", "[agent]") {
   CHECK_FALSE(all.keeps_survivors);
   CHECK(all.reason == deaf.obstacle);
 
+  // A node that comes back: the others have had another epoch without it.
+  node_epoch fenced = node(1, 0, 3);
+  fenced.obstacle = "the workers were told to end";
+  CHECK(plan_epoch({fenced, node(0)}, true).keeps_survivors);
+  node_epoch of_old_server = fenced;
+  of_old_server.term = 0;
+  of_old_server.round = 9;
+  CHECK(plan_epoch({of_old_server, node(0)}, true).keeps_survivors);
+
   const epoch_plan mixed = plan_epoch({node(0), node_epoch()}, true);
   CHECK_FALSE(mixed.is_possible);
   CHECK_FALSE(mixed.keeps_survivors);

@@ -79,7 +79,8 @@ struct node_epoch {
   int place = -1;
   /// How many of its workers wait for the next epoch.
   int survivors = 0;
-  /// Why all workers of the job have to start again; empty: this node knows of no reason.
+  /// Why all workers of the job have to start again; empty: this node knows of no reason. It counts
+  /// if none of the nodes has had a later epoch.
   std::string obstacle;
 
   friend bool operator==(const node_epoch&, const node_epoch&) = default;

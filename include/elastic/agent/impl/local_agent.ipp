@@ -136,7 +136,7 @@ class agent_run {
   void take(const std::shared_ptr<pending_command>& pending) {
     switch (pending->command().what) {
       case job_command::kind::pause: return pause(pending);
-      case job_command::kind::resume: return pause_.resume(*pending);
+      case job_command::kind::resume: return resume(*pending);
       case job_command::kind::checkpoint: return ask_for_checkpoint(pending);
       case job_command::kind::drain: return drain(*pending);
       case job_command::kind::stacks: return inspect(pending);
@@ -242,9 +242,23 @@ class agent_run {
 
   void pause(const std::shared_ptr<pending_command>& pending) {
     if (stop_) return pending->settle(false, "not paused: this node leaves the job");
+    if (group_.stayers().ready() > 0) return pause_later(pending);
     pause_.begin(pending);
     // If it waits for the others to succeed, they may do so before they learn of the pause.
     if (group_.running() + group_.starting() == 0 && !is_at_exit_barrier_) pause_.settle();
+  }
+
+  /// Workers that wait for the next epoch cannot save now, nor can their memory be given up.
+  void pause_later(const std::shared_ptr<pending_command>& pending) {
+    if (pause_for_epoch_) return pending->settle(false, "not paused: a pause is asked for already");
+    log_.warning("the job pauses when the workers have begun the next epoch");
+    pause_for_epoch_ = pending;
+  }
+
+  void resume(pending_command& pending) {
+    if (!pause_for_epoch_) return pause_.resume(pending);
+    std::exchange(pause_for_epoch_, nullptr)->settle(false, "not paused: resumed before");
+    pending.settle(true, "the job goes on: it does not pause");
   }
 
   void ask_for_checkpoint(const std::shared_ptr<pending_command>& pending) {
@@ -459,6 +473,7 @@ class agent_run {
               ranks->base_rank + spec_.nproc_per_node - 1, ranks->world_size, round.master.address,
               round.master.port);
     if (attempt_->keeps_survivors) log_replacement();
+    if (pause_for_epoch_) pause(std::exchange(pause_for_epoch_, nullptr));
   }
 
   /// The rendezvous. No ranks: the job's restarts are used up.
@@ -603,8 +618,10 @@ class agent_run {
     const rendezvous_change& change = *attempt_->change;
     const bool ends_all = group_.bad_node() || !group_.stayers().is_on();
     std::optional<std::string> obstacle;
+    // A pause in which nobody saves is that of a node that leaves the others.
+    const bool is_pause = change.is_pause && change.saves_first;
     if (!ends_all) {
-      co_await race(keep_result(group_.leave_epoch(change.is_pause, change.grace), obstacle),
+      co_await race(keep_result(group_.leave_epoch(is_pause, change.grace), obstacle),
                     stop_requested_.wait());
       if (stop_ || (obstacle && obstacle->empty())) co_return;
       last_epoch_.obstacle = obstacle.value_or("a node stops its workers");
@@ -1064,6 +1081,8 @@ class agent_run {
   agent_journal journal_;
   agent_telemetry telemetry_;
   job_pause pause_;
+  /// A pause that comes between two epochs.
+  std::shared_ptr<pending_command> pause_for_epoch_;
   /// Of the failures of the job's workers, on all nodes.
   restart_ledger ledger_;
   bool are_missing_steps_noted_ = false;

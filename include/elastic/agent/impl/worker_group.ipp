@@ -167,7 +167,8 @@ ELASTIC_DECL auto worker_group::new_attempt(const rendezvous_round& round,
 
 ELASTIC_DECL task<std::string> worker_group::leave_epoch(bool is_pause, duration most) & {
   co_await finish_hooks(std::min(most, spec_.rejoin_timeout));
-  if (attempt_.stop_signal) {
+  // Those that were killed at the fence are lost as any other.
+  if (attempt_.stop_signal.value_or(SIGKILL) != SIGKILL) {
     co_return attempt_.obstacle.empty() ? "the workers were told to end" : attempt_.obstacle;
   }
   const std::string obstacle = co_await survivors_.leave(is_pause, most);

@@ -423,6 +423,7 @@ class Standby:
             packages = {name.split(".")[0] for name, _ in wanted} - local
             # Python's own parts take no time, and change what a process does at its end.
             self.load_recorded(names, packages - set(getattr(sys, "stdlib_module_names", ())))
+            self.load_for_survival(names)
 
     def load_module(self, name, members, may_lack=False):
         self.loading = name
@@ -456,6 +457,15 @@ class Standby:
             elif line.split(".")[0] in packages and line not in sys.modules:
                 if "-" + line not in names:
                     self.load_module(line, (), may_lack=True)
+
+    def load_for_survival(self, names):
+        """What takes PyTorch longest of all that elasticrun.survive and a first optimizer import:
+        for a newcomer the other ranks wait."""
+        if self.variables.get(b"ELASTIC_ON_FAILURE") != b"replace":
+            return
+        for name in ("torch._dynamo", "torch.distributed.nn.functional"):
+            if "torch" in sys.modules and name not in sys.modules and "-" + name not in names:
+                self.load_module(name, (), may_lack=True)
 
     def check_copies(self):
         if self.lookups.are_listed and is_copied(self.before, (self.before, self.variables)):

@@ -89,6 +89,14 @@ ELASTIC_DECL std::vector<int> keep_places(const std::vector<node_epoch>& nodes) 
   return places;
 }
 
+/// Whether a node was in the last epoch of these nodes. What kept the workers of another one from
+/// staying, such as the fence behind which they were killed, hinders nobody now.
+inline bool was_in_last_epoch(const node_epoch& node, const std::vector<node_epoch>& nodes) {
+  return std::none_of(nodes.begin(), nodes.end(), [&](const node_epoch& other) {
+    return std::tie(node.term, node.round) < std::tie(other.term, other.round);
+  });
+}
+
 ELASTIC_DECL epoch_plan plan_epoch(const std::vector<node_epoch>& nodes, bool may_move) {
   epoch_plan plan;
   plan.places.resize(nodes.size());
@@ -102,9 +110,9 @@ ELASTIC_DECL epoch_plan plan_epoch(const std::vector<node_epoch>& nodes, bool ma
     return plan;
   }
   plan.is_possible = true;
-  for (std::size_t node = 0; node < nodes.size(); ++node) {
-    if (nodes[node].obstacle.empty()) continue;
-    plan.reason = nodes[node].obstacle;
+  for (const node_epoch& node : nodes) {
+    if (node.obstacle.empty() || !was_in_last_epoch(node, nodes)) continue;
+    plan.reason = node.obstacle;
     return plan;
   }
   plan.keeps_survivors = std::any_of(nodes.begin(), nodes.end(),
