@@ -242,10 +242,22 @@ class agent_run {
 
   void pause(const std::shared_ptr<pending_command>& pending) {
     if (stop_) return pending->settle(false, "not paused: this node leaves the job");
-    if (group_.stayers().ready() > 0) return pause_later(pending);
+    if (is_between_epochs()) return pause_later(pending);
     pause_.begin(pending);
     // If it waits for the others to succeed, they may do so before they learn of the pause.
     if (group_.running() + group_.starting() == 0 && !is_at_exit_barrier_) pause_.settle();
+  }
+
+  /// Workers leave an epoch, or wait for the next one.
+  bool is_between_epochs() const {
+    if (!group_.stayers().is_on() || group_.running() == 0) return false;
+    const rendezvous_change* const change = round_end();
+    return group_.stayers().ready() > 0 || (change && !ends_all(*change));
+  }
+
+  /// A pause in which nobody saves is that of a node that leaves the others.
+  static bool ends_all(const rendezvous_change& change) {
+    return change.is_pause && change.saves_first;
   }
 
   /// Workers that wait for the next epoch cannot save now, nor can their memory be given up.
@@ -616,13 +628,10 @@ class agent_run {
   /// starts all of them again.
   task<void> end_epoch() {
     const rendezvous_change& change = *attempt_->change;
-    const bool ends_all = group_.bad_node() || !group_.stayers().is_on();
     std::optional<std::string> obstacle;
-    // A pause in which nobody saves is that of a node that leaves the others.
-    const bool is_pause = change.is_pause && change.saves_first;
-    if (!ends_all) {
-      co_await race(keep_result(group_.leave_epoch(is_pause, change.grace), obstacle),
-                    stop_requested_.wait());
+    if (!group_.bad_node() && group_.stayers().is_on()) {
+      task<std::string> leaving = group_.leave_epoch(ends_all(change), change.grace);
+      co_await race(keep_result(std::move(leaving), obstacle), stop_requested_.wait());
       if (stop_ || (obstacle && obstacle->empty())) co_return;
       last_epoch_.obstacle = obstacle.value_or("a node stops its workers");
     }
