@@ -27,9 +27,9 @@ const std::vector<elastic::program_command>& command_rows() {
        "Show where the workers of a job are: over the socket of a node's --status unix:PATH, for "
        "the whole job if it was started with --diagnose; of a log directory, what the kernel knows "
        "about the workers on this host."},
-      {"status", "[--watch | --ready] [--json] [--token-file FILE] [PLACE]",
-       "Show what a job does that was started with --status PLACE, or that has left a journal in "
-       "the log directory PLACE; without one, PET_STATUS is looked at. --watch: anew each second; "
+      {"status", "[--watch | --ready] [--json] [--token-file FILE] [ADDRESS|LOGDIR]",
+       "Show what a job does that was started with --status ADDRESS, or that has left a journal in "
+       "the log directory LOGDIR; without either, PET_STATUS counts. --watch: refresh each second; "
        "--ready: exit with 0 only if the workers run, which no log directory tells."},
       {"trace", "LOGDIR|FILE ...",
        "Write the journals of all nodes of a run as one Chrome trace to stdout, with clocks that "

@@ -456,7 +456,7 @@ TEST_CASE("etcd: two ways to meet under one run id are told", "[integration][etc
   const std::vector<std::string> command = {"etcdctl", "--endpoints=" + server.url(), "mkdir",
                                             "/torchelastic/p2p/run_job"};
   REQUIRE(elastic::test::run_program(command, {{"ETCDCTL_API", "2"}}).code == 0);
-  job.node()->check_failure(2, "start it anew under another id");
+  job.node()->check_failure(2, "start it again under another id");
   job.finish();
   ours->check_success();
 }

@@ -766,7 +766,7 @@ CO_TEST("process_set: that output cannot be copied any more is logged", "[proces
   co_await set.start(0, worker);
   set.kill();
   co_await set.stop(set_plan(SIGKILL, 0s));
-  CHECK(records->has("the output of process 1000 is read no more: the clock is broken",
+  CHECK(records->has("the output of process 1000 is no longer read: the clock is broken",
                      log_level::warning));
 }
 

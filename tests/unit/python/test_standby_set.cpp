@@ -401,7 +401,7 @@ TEST_CASE("standby_set: one is made anew for what its worker imported since", "[
     job.say(4, "refused\0x"s);
     CHECK(job.set.ready() == 1);
     CHECK(job.launcher->started[2]->running());
-    CHECK(job.log->has("standbys import no more what workers have imported later: x"));
+    CHECK(job.log->has("standbys no longer import what workers imported later: x"));
     job.pass(1h);
     CHECK(job.launcher->started.size() == 5);
     CHECK_FALSE(job.log->has("no more standbys are made"));

@@ -461,7 +461,7 @@ TIME_TEST("rendezvous link: a round ends with its server, even if the next one k
   co_await time.sleep_until(time.now() + 100ms);
   REQUIRE(job.hellos.size() == 2);
   REQUIRE(link->known().change);
-  CHECK(link->known().change->what == "the server of the rendezvous was started anew");
+  CHECK(link->known().change->what == "the server of the rendezvous was restarted");
   co_await link->stop();
 }
 
@@ -486,7 +486,7 @@ TIME_TEST("rendezvous link: who follows a server that resigned waits for this no
     co_await time.sleep_until(begin + 3s);
     REQUIRE(job.hellos.size() == 2);
     REQUIRE(link->known().change);
-    CHECK(link->known().change->what == "the node that led the job leads it no more");
+    CHECK(link->known().change->what == "the node that led the job no longer leads it");
     CHECK(link->known().change->grace == elastic::duration::max());
     co_await link->wait_for_fence();
     CHECK(time.now() - begin > 15s);
@@ -524,7 +524,7 @@ TIME_TEST("rendezvous link: a server that resigns before its welcome is asked ag
   connector->first().answer(messages::resigned{});
   co_await time.sleep_until(time.now() + 1s);
   CHECK(link->is_connected());
-  CHECK(link->last_problem() == "it leads the job no more");
+  CHECK(link->last_problem() == "it no longer leads the job");
   co_await link->stop();
 }
 

@@ -313,7 +313,7 @@ inline task<void> check_no_v3_round(rendezvous_parameters parameters,
   throw error(errc::invalid_argument,
               fmt::format("at the etcd {}, under the run id '{}', nodes of elasticrun meet by its "
                           "v3 API and nodes of torchrun by their backend 'etcd': to make one job "
-                          "of them, start it anew under another id, all nodes of elasticrun with "
+                          "of them, start it again under another id, all nodes of elasticrun with "
                           "--rdzv-conf dialect=1.13 (or 2.0, 2.6)",
                           client->name(), parameters.run_id));
 }

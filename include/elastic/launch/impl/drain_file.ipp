@@ -162,7 +162,7 @@ ELASTIC_DECL task<std::string> wait_for_drain_file(std::string path,
   logger once = log;
   while (!detail::is_drained(path, directory, once)) {
     if (watch.is_lost()) {
-      log.warning("the drain file {} is not waited for any more: its directory is gone",
+      log.warning("the drain file {} is no longer watched: its directory is gone",
                   in_quotes(path));
       co_await time->sleep_until(time_point::max());
     }

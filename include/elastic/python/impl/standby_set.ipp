@@ -374,7 +374,7 @@ ELASTIC_DECL task<void> standby_set::make_missing() {
 ELASTIC_DECL void standby_set::note_refusal(const std::string& reason, bool has_record) {
   if (!has_record) return plan_.give_up(reason);
   uses_records_ = false;
-  services_.log.info("standbys import no more what workers have imported later: {}", reason);
+  services_.log.info("standbys no longer import what workers imported later: {}", reason);
 }
 
 /// Says once why no more standbys are made.

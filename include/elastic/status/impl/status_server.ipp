@@ -135,7 +135,8 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
       }
     } catch (const std::exception& failure) {
       pass_cancellation();
-      self->options_.log.warning("status: nobody was waited for: {}", failure.what());
+      self->options_.log.warning("status: the last viewers were not waited for: {}",
+                                 failure.what());
     }
     self->close();
     try {

@@ -181,7 +181,7 @@ ELASTIC_DECL task<void> tcp_store_server_core::run_and_log(self_pointer server,
     co_await std::move(lasting);
   } catch (const std::exception& failure) {
     if (server->is_closed_) co_return;
-    server->options_.log.error("store at {}: no client is served in full any more: {}",
+    server->options_.log.error("store at {}: clients are no longer served in full: {}",
                                to_text(server->endpoint_), failure.what());
   }
 }

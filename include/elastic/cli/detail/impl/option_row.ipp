@@ -602,12 +602,12 @@ inline std::vector<option_row> make_option_rows() {
        .type = flag_type([](option_target& target) -> bool& { return target.no_progress; }),
        .is_own = true},
       {.names = "--status",
-       .value = "PLACE",
+       .value = "ADDRESS",
        .heading = heading_output,
        .help =
            "Show what the job does: a page, JSON, metrics and probes by HTTP, at [ADDRESS:]PORT "
            "(without an address for this host alone; for others with a token) or at a Unix "
-           "socket, unix:PATH. It can only be looked at. 'elasticrun status PLACE' shows it in "
+           "socket, unix:PATH. It can only be looked at. 'elasticrun status ADDRESS' shows it in "
            "a terminal.",
        .type = status_type(),
        .default_text = "none",

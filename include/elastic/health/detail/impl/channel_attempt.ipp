@@ -85,7 +85,7 @@ ELASTIC_DECL void channel_attempt::open_timer_file() {
     }
     timer_file.assign(open_timer_fifo(timer_path));
     made_timer_file = true;
-    run(fmt::format("timer file '{}' is not read any more", timer_path),
+    run(fmt::format("timer file '{}' is no longer read", timer_path),
         read_timers(shared_from_this()));
   } catch (const std::exception& failure) {
     options.log.error("{}", failure.what());
@@ -427,7 +427,7 @@ ELASTIC_DECL void channel_attempt::look_again(int local_rank) {
   if (due == time_point::max()) return;
   if (!is_watching) {
     is_watching = true;
-    run("hung workers are not noticed any more", watch(shared_from_this()));
+    run("hung workers are no longer noticed", watch(shared_from_this()));
   } else if (due < watched_until) {
     changed.set();
   }
@@ -536,7 +536,7 @@ ELASTIC_DECL task<void> channel_attempt::read_timers(self_pointer self) {
         co_await self->timer_file.async_read_some(asio::buffer(piece), detail::as_result);
     if (self->is_closing()) co_return;
     if (failure) {
-      self->options.log.error("timer file '{}' cannot be read any more: {}", self->timer_path,
+      self->options.log.error("timer file '{}' can no longer be read: {}", self->timer_path,
                               failure.message());
       co_return;
     }
@@ -584,8 +584,7 @@ ELASTIC_DECL task<void> channel_attempt::watch_while_due(self_pointer self) {
     if (woken < until) continue;
     if (woken - until > limits::watch_lateness) {
       self->options.log.warning(
-          "this process stood still for {}: the clocks of its workers start "
-          "anew",
+          "this process stood still for {}: the clocks of its workers start again",
           worker_liveness::text_of(woken - until));
       for (place& entry : self->places) entry.liveness.renew(woken);
       continue;

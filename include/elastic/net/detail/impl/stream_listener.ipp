@@ -196,7 +196,7 @@ ELASTIC_DECL task<accepted_stream> stream_listener::accept() {
     if (failure == asio::error::operation_aborted && listening_.is_open()) {
       throw std::system_error(failure);
     }
-    if (failure) throw error(errc::connection_failed, "it is listened no more");
+    if (failure) throw error(errc::connection_failed, "the listener was closed");
   }
 }
 

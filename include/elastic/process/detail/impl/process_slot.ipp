@@ -127,9 +127,9 @@ ELASTIC_DECL void process_slot::note_copied(const std::exception_ptr& failure) {
   } catch (const std::exception& thrown) {
     const auto* const failed = dynamic_cast<const std::system_error*>(&thrown);
     if (failed && failed->code() == asio::error::operation_aborted) return;
-    log_.warning("the output of process {} is read no more: {}", pid, thrown.what());
+    log_.warning("the output of process {} is no longer read: {}", pid, thrown.what());
   } catch (...) {
-    log_.warning("the output of process {} is read no more", pid);
+    log_.warning("the output of process {} is no longer read", pid);
   }
 }
 

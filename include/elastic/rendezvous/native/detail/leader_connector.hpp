@@ -51,7 +51,7 @@ class leader_connector final : public message_connector {
   /// Cancellation: all types; until one leads, it is the only end.
   ELASTIC_DECL task<std::shared_ptr<message_channel>> connect() override;
 
-  /// Errors: `errc::connection_failed` if that one does not lead any more.
+  /// Errors: `errc::connection_failed` if that one no longer leads.
   ELASTIC_DECL task<std::shared_ptr<message_channel>> connect_again() override;
 
   bool knows_other_side() const override { return true; }

@@ -162,7 +162,7 @@ class vote_machine {
     int to;
     std::uint64_t life;
     std::int64_t term;
-    /// When it was renewed; for itself, until when it holds if it does not lead any more.
+    /// When it was renewed; for itself, until when it holds if it no longer leads.
     time_point since;
     /// Of the leader's last write; none: it has written nothing yet.
     std::optional<std::int64_t> stamp = std::nullopt;

@@ -76,7 +76,7 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> leader_connector::connect_ag
   const candidate_answer answer = parse_candidate_answer(message);
   const auto* leads = std::get_if<candidate_messages::leads>(&answer);
   if (leads && leads->term == term_) co_return channel;
-  throw error(errc::connection_failed, fmt::format("{} does not lead any more", connector->name()));
+  throw error(errc::connection_failed, fmt::format("{} no longer leads", connector->name()));
 }
 
 ELASTIC_DECL std::string leader_connector::question() const {

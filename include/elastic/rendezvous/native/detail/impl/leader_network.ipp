@@ -31,8 +31,8 @@ ELASTIC_DECL task<endpoint> tcp_leader_network::serve(std::shared_ptr<store_exte
   endpoint at(address_, host_->port());
   if (!is_loopback(address_) && !parameters_.secret) {
     parameters_.log.info(
-        "port {} is open to whoever reaches {}: --rdzv-conf secret_file lets in only who holds the "
-        "job's secret",
+        "port {} is open to anyone who can reach {}: with --rdzv-conf secret_file, only those who "
+        "hold the job's secret get in",
         at.port, address_);
   }
   co_return at;

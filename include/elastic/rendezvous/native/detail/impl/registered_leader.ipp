@@ -151,7 +151,7 @@ ELASTIC_DECL task<void> registered_leader::run() {
   try {
     co_await lead();
   } catch (const error& failure) {
-    chosen_.log.error("rendezvous of job '{}': this node leads it no more: {}", chosen_.run_id,
+    chosen_.log.error("rendezvous of job '{}': this node no longer leads it: {}", chosen_.run_id,
                       failure.what());
   }
   is_over_ = true;

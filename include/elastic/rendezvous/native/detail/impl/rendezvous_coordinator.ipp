@@ -619,7 +619,7 @@ ELASTIC_DECL void rendezvous_coordinator::release(time_point now) {
     // first.
     const round_decision leaving = decide_leave(state_, node);
     if (leaving.action != round_action::wait) {
-      carry_out(leaving.action, "is placed anew", node, now);
+      carry_out(leaving.action, "is placed again", node, now);
     }
     coming.push_back(node);
   }

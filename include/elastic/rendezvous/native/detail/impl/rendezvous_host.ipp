@@ -41,8 +41,8 @@ ELASTIC_DECL task<std::unique_ptr<rendezvous_host>> rendezvous_host::try_host(
                                                   protocol, std::move(service));
     if (!is_alone && !parameters.secret) {
       parameters.log.info(
-          "port {} is open to whoever reaches {}: --rdzv-conf secret_file lets in only who "
-          "holds the job's secret",
+          "port {} is open to anyone who can reach {}: with --rdzv-conf secret_file, only those "
+          "who hold the job's secret get in",
           at.port, reached);
     }
     co_return host;

@@ -191,7 +191,7 @@ ELASTIC_DECL void rendezvous_link::begin_absence(time_point now) {
   if (has_server_resigned_) {
     // Its successor ends the round, and knows nothing of connections that have ended.
     end_ = fencing::of_silence(settings_.silence());
-    return note_lost("the node that led the job leads it no more");
+    return note_lost("the node that led the job no longer leads it");
   }
   const duration grace = settings_.reconnect_grace;
   end_ = connector_->reaches_own_process() ? fencing::of_step_down(grace) : fencing::of_end(grace);
@@ -353,7 +353,7 @@ ELASTIC_DECL task<bool> rendezvous_link::is_welcomed(channel_pointer channel, ti
     throw error(errc::invalid_argument, refusal->why);
   }
   if (std::holds_alternative<rendezvous_messages::resigned>(*reply)) {
-    last_problem_ = "it leads the job no more";
+    last_problem_ = "it no longer leads the job";
     co_return false;
   }
   const auto* welcome = std::get_if<rendezvous_messages::welcome>(&*reply);
@@ -402,7 +402,7 @@ ELASTIC_DECL void rendezvous_link::note_end_of_round(bool is_known, bool is_othe
   // follows another in order, and was greeted once, waits for the nodes of the round.
   const bool is_waited_for = is_known && has_server_resigned_;
   if (known_.placed && !is_waited_for) is_given_up_ = true;
-  note_lost(is_other_server ? "the server of the rendezvous was started anew"
+  note_lost(is_other_server ? "the server of the rendezvous was restarted"
                             : "this node was given up by the others");
 }
 
