@@ -20,7 +20,6 @@ using elastic::change_kind;
 using elastic::errc;
 using elastic::job_end;
 using elastic::rendezvous_change;
-using elastic::to_text;
 using elastic::detail::parse_rendezvous_answer;
 using elastic::detail::parse_rendezvous_request;
 using elastic::detail::rendezvous_answer;

@@ -29,6 +29,10 @@
 namespace journal_file_tests {
 
 using namespace elastic;
+using detail::find_journals;
+using detail::journal_contents;
+using detail::parse_journal;
+using detail::read_journal;
 using test::contains_text;
 
 struct journal_in_folder {
