@@ -142,8 +142,9 @@ TEST_CASE("rendezvous message: what the server says has its bytes, and is read f
        R"({"kind": "changed", "round": 4, "change": "node_waiting", "restarts": 0, "what": "a"})"},
       {changed{4, rendezvous_change{change_kind::node_lost, "b", 1}},
        R"({"kind": "changed", "round": 4, "change": "node_lost", "restarts": 1, "what": "b"})"},
-      {changed{4, rendezvous_change{change_kind::worker_failed, "c", 2}},
-       R"({"kind": "changed", "round": 4, "change": "worker_failed", "restarts": 2, "what": "c"})"},
+      {changed{4, rendezvous_change{change_kind::worker_failed, "c", 2}, 3},
+       R"({"kind": "changed", "round": 4, "change": "worker_failed", "restarts": 2, )"
+       R"("what": "c", "failed_rank": 3})"},
       {changed{4, pausing},
        R"({"kind": "changed", "round": 4, "change": "node_waiting", "restarts": 0, )"
        R"("what": "paused at a", "saves_first": false})"},

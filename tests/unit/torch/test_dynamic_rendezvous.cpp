@@ -988,7 +988,8 @@ TIME_TEST("dynamic rendezvous: a job that its node of torchrun left goes on from
 TIME_TEST("dynamic rendezvous: a count that is none is told", "[rendezvous]") {
   town place(time);
   const std::string key = "torch.rendezvous.j.elastic/failures";
-  const std::string nonsense = GENERATE("many", "-1 0\nx", "1 0", "99999999999 0\nx", "1\n0 x");
+  const std::string nonsense = GENERATE("many", "-1 0 0\nx", "1 0 0", "1 0\nx",
+                                        "99999999999 0 0\nx", "1\n0 0 x");
   co_await place.agents->set(key, nonsense);
   const auto a = place.node("a");
   const auto b = place.node("b");

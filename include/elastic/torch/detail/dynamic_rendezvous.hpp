@@ -192,7 +192,6 @@ class dynamic_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> tell_end(job_end how, std::string why);
   ELASTIC_DECL task<void> try_to_leave(task<void> leaving);
   ELASTIC_DECL task<void> give_up_any_place();
-  ELASTIC_DECL task<void> depart();
 
   rendezvous_parameters parameters_;
   rendezvous_settings settings_;

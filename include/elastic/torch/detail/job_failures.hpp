@@ -7,6 +7,7 @@
 #include <elastic/rendezvous/node_id.hpp>
 #include <elastic/store/store.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -17,15 +18,18 @@
 namespace elastic::detail {
 
 /// How often workers of a job have failed, as its agents' store has it:
-/// "<restarts> <round>\n<cause>".
+/// "<restarts> <round> <rank>\n<cause>".
 struct counted_failures {
   int restarts = 0;
-  /// The round in which they failed last, and what was said of it; -1: they have not.
+  /// The round in which they failed last; -1: they have not.
   std::int64_t round = -1;
+  /// On which node: its rank in that round; -1: a node of torchrun.
+  int rank = -1;
+  /// What was said of it.
   std::string cause;
 
-  /// What is kept of a sentence.
-  ELASTIC_DECL static std::string shortened(std::string_view text);
+  /// What is kept of a cause.
+  static constexpr std::size_t most_bytes = 500;
   ELASTIC_DECL std::string text() const;
 
   /// Errors: `errc::protocol_violation`.
@@ -69,10 +73,12 @@ class job_failures {
   /// The failures so far.
   ELASTIC_DECL task<counted_failures> counted();
 
-  /// Counts a failure, unless one was counted in this round or a later one.
+  /// Counts a failure, unless one was counted in its round or a later one.
+  ///
+  /// @param failure  its `restarts` are not used
   /// Result: what is counted then, by whomever.
   /// Cancellation: all types; it may or may not have been counted.
-  ELASTIC_DECL task<counted_failures> count(std::int64_t round, std::string reason);
+  ELASTIC_DECL task<counted_failures> count(counted_failures failure);
 
  private:
   inline static const std::string restarts_key = "elastic/restarts";

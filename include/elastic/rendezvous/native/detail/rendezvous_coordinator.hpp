@@ -366,7 +366,8 @@ class rendezvous_coordinator {
 
   // The first change of a round is the one that counts: what follows, follows from it.
   ELASTIC_DECL void announce(change_kind kind, std::string reason);
-  ELASTIC_DECL void announce(rendezvous_change change);
+  /// @param failed_rank  see `rendezvous_messages::changed`
+  ELASTIC_DECL void announce(rendezvous_change change, int failed_rank = -1);
   ELASTIC_DECL void look_whether_all_finished();
   ELASTIC_DECL void answer_placed(const node_id& node, const member& entry, time_point now);
   ELASTIC_DECL void ask_for_reports(member& entry);
@@ -438,7 +439,7 @@ class rendezvous_coordinator {
   bool has_released_ = false;
   bool has_made_round_ = false;
   /// Why the round ends.
-  std::optional<rendezvous_change> change_;
+  std::optional<rendezvous_messages::changed> change_;
   bool some_finished_ = false;
   bool all_finished_ = false;
   /// How many nodes of the round have finished.

@@ -176,6 +176,8 @@ struct on_hold {
 struct changed {
   std::int64_t round = 0;
   rendezvous_change what;
+  /// worker_failed: the rank of the node whose failure is charged; -1: the other kinds.
+  int failed_rank = -1;
 };
 
 /// The workers of every node have succeeded.

@@ -11,7 +11,6 @@
 #include <elastic/base/race.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/net/local_address.hpp>
-#include <elastic/rendezvous/detail/failure_text.hpp>
 #include <elastic/rendezvous/detail/master_keys.hpp>
 #include <elastic/rendezvous/detail/round_machine.hpp>
 #include <elastic/store/prefix_store.hpp>
@@ -175,7 +174,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::shutdown() {
   shared_->hurry();
   co_await shared_->stop_heartbeats();
   co_await workers_.stop();
-  co_await try_to_leave(depart());
+  co_await try_to_leave(give_up_any_place());
 }
 
 ELASTIC_DECL rendezvous_parameters
@@ -186,7 +185,6 @@ dynamic_rendezvous::with_sharing(rendezvous_parameters parameters, torch_dialect
 
 ELASTIC_DECL task<void> dynamic_rendezvous::join() {
   time_point deadline = now() + settings_.join_timeout;
-  co_await shared_->announce();
   view current = co_await shared_->leave(true);
   task<void> introduction = failures_.introduce(shared_->node());
   co_await with_deadline(*parameters_.time, deadline, std::move(introduction));
@@ -416,8 +414,10 @@ ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::explaine
   std::optional<rendezvous_change> detected = co_await change_of(std::move(current));
   if (detected && counts_alone() && detected->kind == change_kind::worker_failed) {
     // For when the nodes count together again.
-    std::string text = detected->what;
-    co_await failures_.count(round_, std::move(text));
+    counted_failures failure;
+    failure.round = round_;
+    failure.cause = detected->what;
+    co_await failures_.count(std::move(failure));
   }
   if (!detected || !counts_together()) co_return detected;
   const counted_failures counted = co_await failures_.counted();
@@ -426,14 +426,16 @@ ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::explaine
 }
 
 ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::count_failure(std::string reason) {
-  std::string text = failure_text(shared_->node(), reason);
-  const std::string mine = counted_failures::shortened(text);
-  const counted_failures counted = co_await failures_.count(round_, std::move(text));
+  counted_failures failure;
+  failure.round = round_;
+  failure.rank = rank_;
+  failure.cause = fmt::format("node {}: {}", shared_->node().text(), reason);
+  const counted_failures counted = co_await failures_.count(std::move(failure));
   if (counts_alone()) co_return change(change_kind::worker_failed, std::move(reason));
   if (counted.round != round_) {
     co_return change(change_kind::node_lost, "the other nodes have gone on without this one");
   }
-  if (counted.cause == mine) ++own_failures_;
+  if (counted.rank == rank_) ++own_failures_;
   co_return failure_of(counted);
 }
 
@@ -457,7 +459,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::await_failures_at_torchrun() {
 ELASTIC_DECL rendezvous_change
 dynamic_rendezvous::failure_of(const counted_failures& counted) const {
   rendezvous_change failed{change_kind::worker_failed, counted.cause, counted.restarts};
-  failed.on_other_node = is_on_other_node(shared_->node(), counted.cause);
+  failed.on_other_node = counted.rank != rank_;
   return failed;
 }
 
@@ -544,10 +546,5 @@ ELASTIC_DECL task<void> dynamic_rendezvous::try_to_leave(task<void> leaving) {
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::give_up_any_place() { co_await shared_->leave(false); }
-
-ELASTIC_DECL task<void> dynamic_rendezvous::depart() {
-  co_await shared_->leave(false);
-  co_await shared_->withdraw();
-}
 
 }  // namespace elastic::detail

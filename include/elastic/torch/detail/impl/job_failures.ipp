@@ -18,27 +18,27 @@
 
 namespace elastic::detail {
 
-ELASTIC_DECL std::string counted_failures::shortened(std::string_view text) {
-  constexpr std::size_t most_bytes = 500;
-  return std::string(text.substr(0, most_bytes));
-}
-
 ELASTIC_DECL std::string counted_failures::text() const {
-  return fmt::format("{} {}\n{}", restarts, round, cause);
+  return fmt::format("{} {} {}\n{}", restarts, round, rank, cause);
 }
 
 ELASTIC_DECL counted_failures counted_failures::parse(std::string_view text) {
   constexpr int most_counted = std::numeric_limits<int>::max() / 2;
   counted_failures read;
   const char* const end = text.data() + text.size();
-  auto [position, failure] = std::from_chars(text.data(), end, read.restarts);
-  bool is_read = failure == std::errc() && position != end && *position == ' ';
-  if (is_read) {
-    const auto [stop, why] = std::from_chars(position + 1, end, read.round);
-    is_read = why == std::errc() && stop != end && *stop == '\n';
-    if (is_read) read.cause = shortened(std::string_view(stop + 1, end));
+  const char* position = text.data();
+  // A number, and the letter behind it.
+  const auto take = [&](auto& number, char behind) {
+    const auto [stop, failure] = std::from_chars(position, end, number);
+    if (failure != std::errc() || stop == end || *stop != behind) return false;
+    position = stop + 1;
+    return true;
+  };
+  const bool is_read = take(read.restarts, ' ') && take(read.round, ' ') && take(read.rank, '\n');
+  if (is_read && read.restarts >= 0 && read.restarts <= most_counted) {
+    read.cause = text.substr(position - text.data(), most_bytes);
+    return read;
   }
-  if (is_read && read.restarts >= 0 && read.restarts <= most_counted) return read;
   throw error(errc::protocol_violation,
               fmt::format("the store says '{:.100}' where it counts failures of the job", text));
 }
@@ -85,16 +85,17 @@ ELASTIC_DECL task<counted_failures> job_failures::counted() {
   co_return parse_failures(text);
 }
 
-ELASTIC_DECL task<counted_failures> job_failures::count(std::int64_t round, std::string reason) {
+ELASTIC_DECL task<counted_failures> job_failures::count(counted_failures failure) {
   const std::string key = count_key();
+  failure.cause.resize(std::min(failure.cause.size(), counted_failures::most_bytes));
   for (;;) {
     const std::string before = co_await stored();
     const counted_failures seen = parse_failures(before);
-    if (seen.round >= round) co_return seen;
-    const counted_failures more{seen.restarts + 1, round, counted_failures::shortened(reason)};
-    const std::string after = more.text();
+    if (seen.round >= failure.round) co_return seen;
+    failure.restarts = seen.restarts + 1;
+    const std::string after = failure.text();
     const std::string position = co_await agents_->compare_set(key, before, after);
-    if (position == after) co_return more;
+    if (position == after) co_return failure;
   }
 }
 

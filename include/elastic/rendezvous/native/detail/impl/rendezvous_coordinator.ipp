@@ -5,7 +5,6 @@
 #include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
 
 #include <elastic/base/limits.hpp>
-#include <elastic/rendezvous/detail/failure_text.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -58,7 +57,9 @@ ELASTIC_DECL void rendezvous_coordinator::inherit(const round_register& kept,
   if (!is_inherited_) return;
   all_finished_ = some_finished_ = kept.all_finished;
   if (all_finished_) return;
-  change_ = rendezvous_change{change_kind::node_lost, "another node leads the job now", restarts_};
+  change_ = rendezvous_messages::changed{
+      state_.round,
+      rendezvous_change{change_kind::node_lost, "another node leads the job now", restarts_}};
 }
 
 ELASTIC_DECL round_register rendezvous_coordinator::content() const {
@@ -373,7 +374,7 @@ ELASTIC_DECL void rendezvous_coordinator::repeat_news(const node_id& node, time_
   if (!state_.complete || state_.participants.count(node) == 0) return;
   const member& entry = members_.at(node);
   if (!entry.join_deadline && !is_inherited_) answer_placed(node, entry, now);
-  if (change_) answer(node, rendezvous_messages::changed{state_.round, *change_});
+  if (change_) answer(node, *change_);
   if (all_finished_) answer(node, rendezvous_messages::all_finished{state_.round});
 }
 
@@ -428,14 +429,16 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
                                  fmt::format("round {} is over", request.round), restarts_};
     return answer(node, rendezvous_messages::changed{request.round, over});
   }
-  if (change_) return answer(node, rendezvous_messages::changed{state_.round, *change_});
+  if (change_) return answer(node, *change_);
   // Workers whose peers vanish fail, too: that is not their fault.
   if (const auto missing = missing_participant()) {
     return announce(change_kind::node_lost, fmt::format("node {} is gone", name_of(*missing)));
   }
   restarts_ = std::min(restarts_ + 1, limits::job_restarts);
   ++content_version_;
-  announce(change_kind::worker_failed, failure_text(node, request.what));
+  announce(rendezvous_change{change_kind::worker_failed,
+                             fmt::format("node {}: {}", node.text(), request.what)},
+           state_.participants.at(node));
 }
 
 ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
@@ -815,15 +818,15 @@ ELASTIC_DECL void rendezvous_coordinator::announce(change_kind kind, std::string
   announce(rendezvous_change{kind, std::move(reason)});
 }
 
-ELASTIC_DECL void rendezvous_coordinator::announce(rendezvous_change change) {
+ELASTIC_DECL void rendezvous_coordinator::announce(rendezvous_change change, int failed_rank) {
   const bool is_in_vain = change.kind == change_kind::node_waiting && !change.is_pause;
   const bool is_ending_well = all_finished_ || (some_finished_ && is_in_vain);
   if (!state_.complete || change_ || is_ending_well) return;
   change.restarts = restarts_;
-  change_ = std::move(change);
-  log_.info("rendezvous of job '{}', round {}: {}", run_id_, state_.round, change_->what);
+  log_.info("rendezvous of job '{}', round {}: {}", run_id_, state_.round, change.what);
+  change_ = rendezvous_messages::changed{state_.round, std::move(change), failed_rank};
   for (const auto& [node, rank] : counted(state_.participants)) {
-    answer(node, rendezvous_messages::changed{state_.round, *change_});
+    answer(node, *change_);
   }
 }
 

@@ -9,7 +9,6 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
-#include <elastic/rendezvous/detail/failure_text.hpp>
 #include <elastic/rendezvous/detail/fencing.hpp>
 
 #include <algorithm>
@@ -561,12 +560,8 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::changed& repl
   if (known_.placed && known_.placed->round == reply.round && !known_.change) {
     known_.change = reply.what;
     greeting_.former->restarts = std::max(greeting_.former->restarts, reply.what.restarts);
-    // Another node may have our name, but only what we reported can be about our workers.
-    const bool is_reported =
-        standing_request_ &&
-        std::holds_alternative<rendezvous_messages::failed>(*standing_request_);
-    const bool is_ours = is_reported && !is_on_other_node(greeting_.node, reply.what.what);
-    known_.change->on_other_node = reply.what.kind == change_kind::worker_failed && !is_ours;
+    known_.change->on_other_node = reply.what.kind == change_kind::worker_failed &&
+                                   reply.failed_rank != known_.placed->rank;
   }
 }
 

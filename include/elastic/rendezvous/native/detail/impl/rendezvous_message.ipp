@@ -232,6 +232,9 @@ inline void describe(rendezvous_messages::changed& message, record_rows& rows) {
   rows.choice("change", message.what.kind, change_names);
   rows.number("restarts", message.what.restarts, 0, limits::job_restarts);
   rows.sentence("what", message.what.what, limits::rendezvous_sentence_bytes);
+  if (rows.has_group("failed_rank", message.failed_rank >= 0)) {
+    rows.number("failed_rank", message.failed_rank, 0, limits::nodes - 1);
+  }
   // Only a pause has it.
   if (!rows.has_group("saves_first", message.what.is_pause)) return;
   if (rows.flag("saves_first", message.what.saves_first)) message.what.is_pause = true;
