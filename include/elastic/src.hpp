@@ -311,7 +311,6 @@
 #include <elastic/torch/detail/impl/torch_state_codec.ipp>
 #include <elastic/torch/detail/impl/dynamic_rendezvous.ipp>
 #include <elastic/torch/detail/impl/keyed_rendezvous_backend.ipp>
-#include <elastic/torch/detail/impl/rendezvous_backend.ipp>
 #include <elastic/torch/detail/impl/store_rendezvous_backend.ipp>
 #include <elastic/torch/detail/impl/torch_dialect.ipp>
 #include <elastic/torch/impl/torch_rendezvous.ipp>

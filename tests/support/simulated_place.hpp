@@ -5,7 +5,6 @@
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>
-#include <elastic/base/limits.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/process/detail/syscalls.hpp>
@@ -44,8 +43,6 @@ class simulated_place {
     store,
     /// A place that tells of changes: late at times, and at times of none.
     watched,
-    /// One that also watches over its nodes, and whose client is patient by itself: like etcd.
-    leased,
   };
 
   /// Told of every state that takes the place of another, and by which node.
@@ -53,12 +50,11 @@ class simulated_place {
                                       const detail::torch_state& after)>;
 
   simulated_place(manual_time& time, elastic::detail::random_source& random, manner how,
-                  detail::torch_dialect dialect, duration lease, observer on_change)
+                  detail::torch_dialect dialect, observer on_change)
       : time_(time),
         random_(random),
         manner_(how),
         dialect_(dialect),
-        lease_(lease),
         on_change_(std::move(on_change)) {}
 
   // ---- faults ---------------------------------------------------------------------------------
@@ -143,16 +139,13 @@ class simulated_place {
   // One way between a node and the place.
   task<void> pass(int node) {
     constexpr std::chrono::milliseconds retransmission{50};
-    const bool is_bounded = manner_ == manner::leased;
-    const time_point limit =
-        is_bounded ? time_.now() + limits::rendezvous_reconnect_timeout : time_point::max();
     co_await time_.sleep_until(time_.now() + delay());
     for (;;) {
-      if (is_over_ || time_.now() > limit) fail("the place does not answer");
+      if (is_over_) fail("the place does not answer");
       const auto refused = refused_until_.find(node);
       const bool is_refused = refused != refused_until_.end() && time_.now() < refused->second;
-      if (is_refused && manner_ != manner::leased) fail("the place hangs up");
-      if (!is_refused && !is_cut_off(node)) co_return;
+      if (is_refused) fail("the place hangs up");
+      if (!is_cut_off(node)) co_return;
       co_await time_.sleep_until(time_.now() + retransmission);
     }
   }
@@ -165,8 +158,6 @@ class simulated_place {
   [[noreturn]] static void fail(const char* why) { throw error(errc::connection_failed, why); }
 
   void lose_answer_at_times() {
-    // A patient client asks again, and is answered.
-    if (manner_ == manner::leased) return;
     if (losses_ != 0 && random_.below(losses_) == 0) fail("the answer is lost");
   }
 
@@ -180,14 +171,7 @@ class simulated_place {
 
   std::optional<detail::stored_state> kept() const {
     if (version_ == 0) return std::nullopt;
-    detail::stored_state found{last_, std::to_string(version_), std::nullopt};
-    if (manner_ == manner::leased) {
-      found.living.emplace();
-      for (const auto& [node, until] : leases_) {
-        if (time_.now() < until) found.living->insert(node);
-      }
-    }
-    return found;
+    return detail::stored_state{last_, std::to_string(version_)};
   }
 
   class far_backend final : public detail::rendezvous_backend {
@@ -239,29 +223,9 @@ class simulated_place {
       co_await at_.pass(node_);
     }
 
-    bool is_patient() const override { return at_.manner_ == manner::leased; }
-    bool watches_over_nodes() const override { return at_.manner_ == manner::leased; }
-
-    task<void> say_alive(node_id node) override {
-      is_known_as_ = node;
-      std::function<bool()> act = [at = &at_, node = std::move(node)] {
-        at->leases_[node] = at->time_.now() + at->lease_;
-        return true;
-      };
-      co_await at_.ask<bool>(node_, std::move(act));
-    }
-    task<void> say_gone() override {
-      if (!is_known_as_) co_return;
-      std::function<bool()> act = [at = &at_, node = *is_known_as_] {
-        return at->leases_.erase(node) != 0;
-      };
-      co_await at_.ask<bool>(node_, std::move(act));
-    }
-
    private:
     simulated_place& at_;
     int node_;
-    std::optional<node_id> is_known_as_;
   };
 
   class far_store final : public store {
@@ -351,13 +315,11 @@ class simulated_place {
   elastic::detail::random_source& random_;
   const manner manner_;
   const detail::torch_dialect dialect_;
-  const duration lease_;
   observer on_change_;
   std::shared_ptr<detail::key_value_engine> engine_ = std::make_shared<detail::key_value_engine>();
   detail::torch_state last_;
   std::string text_;
   std::uint64_t version_ = 0;
-  std::map<node_id, time_point> leases_;
   std::vector<std::shared_ptr<event_flag>> watches_;
   std::set<int> parted_;
   std::set<int> dead_;

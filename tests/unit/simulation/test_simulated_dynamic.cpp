@@ -12,7 +12,6 @@
 #include <elastic/torch/detail/torch_state.hpp>
 #include <support/catch.hpp>
 #include <support/simulated_job.hpp>
-#include <support/simulated_mesh.hpp>
 #include <support/simulated_place.hpp>
 #include <support/simulation_seeds.hpp>
 
@@ -41,7 +40,6 @@ using elastic::detail::torch_state;
 using elastic::test::fake_process;
 using elastic::test::manual_time;
 using elastic::test::round_name;
-using elastic::test::simulated_mesh;
 using elastic::test::simulated_node;
 using elastic::test::simulated_place;
 
@@ -60,17 +58,15 @@ class dynamic_job final : public elastic::test::simulated_job {
  public:
   dynamic_job(manual_time& time, std::uint64_t seed)
       : simulated_job(time, seed),
-        manner_(static_cast<simulated_place::manner>(random_.below(3))),
+        manner_(static_cast<simulated_place::manner>(random_.below(2))),
         dialect_(random_.below(2) == 0 ? torch_dialect::torch_1_13 : torch_dialect::torch_2_6),
-        place_(time, random_, manner_, dialect_, silence,
+        place_(time, random_, manner_, dialect_,
                [this](int node, const torch_state& before, const torch_state& after) {
                  if (!over_) judge(node, before, after);
-               }),
-        mesh_(time, random_),
-        are_linked_(random_.below(3) != 0) {
-    note(fmt::format("{} to {} nodes, {} restarts, dialect {}, place {}{}", plan_.min_nodes,
+               }) {
+    note(fmt::format("{} to {} nodes, {} restarts, dialect {}, place {}", plan_.min_nodes,
                      plan_.max_nodes, plan_.max_restarts, to_text(dialect_),
-                     static_cast<int>(manner_), are_linked_ ? ", linked" : ""));
+                     static_cast<int>(manner_)));
     if (random_.below(2) == 0) place_.lose_one_in(1 + random_.below(50));
   }
 
@@ -103,21 +99,18 @@ class dynamic_job final : public elastic::test::simulated_job {
 
   duration skew() { return std::chrono::seconds(random_.below(2'000'000)) - 1'000'000s; }
 
-  int kinds_of_trouble() const override { return 9; }
+  int kinds_of_trouble() const override { return 5; }
   task<void> trouble(simulated_node& node, duration span) override {
-    switch (random_.below(9)) {
+    switch (random_.below(5)) {
       case 0:
         note(fmt::format("node {} is cut off", node.id));
         place_.part(node.id);
         spawn(check_has_stopped(node));
         // At times for longer than its workers may go on.
         if (random_.below(3) == 0) span *= 4;
-        if (random_.below(2) == 0) part_nodes(node, span);
         co_await time_.sleep_until(time_.now() + span);
         note(fmt::format("node {} is reached again", node.id));
         place_.mend(node.id);
-        if (!node.crashed) mesh_.mend(node.id);
-        all_disturbed(0s);
         ++mends_[node.id];
         disturbed(node.id, 0s);
         break;
@@ -136,28 +129,6 @@ class dynamic_job final : public elastic::test::simulated_job {
         for (const auto& each : nodes_) place_.refuse(each->id, span / 8);
         all_disturbed(span / 8);
         break;
-      case 4:
-        note(fmt::format("node {} loses its connections to others", node.id));
-        // A node whose two connections end at once takes that for the death of the other one: so
-        // both ends have to be told, as the design has it.
-        mesh_.reset_both_ends(node.id);
-        all_disturbed(0s);
-        break;
-      case 5:
-        note(fmt::format("one end of a connection of node {} breaks", node.id));
-        mesh_.break_one_end(node.id, span / 4);
-        all_disturbed(silence);
-        break;
-      case 6:
-        note(fmt::format("node {} is cut off from the others, not from the place", node.id));
-        if (random_.below(3) == 0) span *= 4;
-        part_nodes(node, span);
-        all_disturbed(span);
-        co_await time_.sleep_until(time_.now() + span);
-        note(fmt::format("node {} is connected again", node.id));
-        if (!node.crashed) mesh_.mend(node.id);
-        all_disturbed(0s);
-        break;
       default:
         note(fmt::format("the clock of node {} is set", node.id));
         node.clock->wall_offset = skew();
@@ -169,35 +140,18 @@ class dynamic_job final : public elastic::test::simulated_job {
     until = std::max(until, time_.now() + span);
   }
 
-  void part_nodes(simulated_node& node, duration span) {
-    mesh_.part(node.id);
-    apart_until_ = std::max(apart_until_, time_.now() + span);
-  }
-
   void all_disturbed(duration span) {
     for (const auto& node : nodes_) disturbed(node->id, span);
   }
 
   void cut_for_good(simulated_node& node) override {
     place_.kill(node.id);
-    // A host without power tells nobody.
-    if (random_.below(3) == 0) {
-      mesh_.part(node.id);
-    } else {
-      mesh_.kill(node.id);
-    }
   }
   void end_troubles() override {
     place_.heal();
-    for (const auto& node : nodes_) {
-      if (!node->crashed) mesh_.mend(node->id);
-    }
     all_disturbed(0s);
   }
-  void close_up() override {
-    place_.end();
-    mesh_.end();
-  }
+  void close_up() override { place_.end(); }
 
   // Whether its silence may have been long enough to be given up, or to have given up.
   bool was_disturbed(int node) const {
@@ -229,6 +183,14 @@ class dynamic_job final : public elastic::test::simulated_job {
     const std::int64_t now = node.round ? node.round->round : -1;
     if (over_ || now != before || was_disturbed(node.id)) co_return;
     complain(fmt::format("node {} is neither placed nor refused", node.id));
+  }
+
+  static std::set<node_id> nodes_of(const torch_state& state) {
+    std::set<node_id> nodes = state.wait_list;
+    nodes.insert(state.redundancy_list.begin(), state.redundancy_list.end());
+    for (const auto& [node, rank] : state.participants) nodes.insert(node);
+    for (const auto& [node, time] : state.last_heartbeats) nodes.insert(node);
+    return nodes;
   }
 
   void judge(int by, const torch_state& before, const torch_state& after) {
@@ -308,9 +270,7 @@ class dynamic_job final : public elastic::test::simulated_job {
 
   void note_failure(const simulated_node& node) override {
     const bool is_late = node.failure.rfind("no place in a round of 'job'", 0) == 0;
-    const bool is_apart = node.failure.find("cannot connect to each other") != std::string::npos &&
-                          time_.now() <= apart_until_ + last_breath;
-    if (is_late || is_apart || was_cut_off(node.id) || place_.state().closed) return;
+    if (is_late || was_cut_off(node.id) || place_.state().closed) return;
     complain(fmt::format("node {} fails: {}", node.id, node.failure));
   }
 
@@ -320,14 +280,9 @@ class dynamic_job final : public elastic::test::simulated_job {
   const simulated_place::manner manner_;
   const torch_dialect dialect_;
   simulated_place place_;
-  simulated_mesh mesh_;
-  const bool are_linked_;
-  std::shared_ptr<std::uint16_t> last_place_ = std::make_shared<std::uint16_t>(0);
   std::map<int, node_id> names_;
   std::map<node_id, int> ids_;
   std::map<int, time_point> disturbed_until_;
-  /// Until when nodes cannot reach each other.
-  time_point apart_until_;
   /// How often each was reached again.
   std::map<int, int> mends_;
   /// When the last round with each node was complete.

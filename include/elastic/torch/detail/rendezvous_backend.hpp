@@ -2,13 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
-#include <elastic/rendezvous/node_id.hpp>
 #include <elastic/torch/detail/torch_state.hpp>
 
 #include <optional>
-#include <set>
 #include <string>
 
 namespace elastic::detail {
@@ -18,9 +15,6 @@ struct stored_state {
   torch_state state;
   /// Names this value: another one that is stored later has another token. Never empty.
   std::string token;
-  /// Those of its nodes that live, as of the same moment, if the place watches over them
-  /// itself; none if only the heartbeats in the state tell.
-  std::optional<std::set<node_id>> living = std::nullopt;
 };
 
 /// What came of storing a state.
@@ -53,27 +47,6 @@ class rendezvous_backend {
   /// Returns when what is stored is not what `token` names, or may not be: at the latest when it is
   /// time to look again, if the place cannot tell by itself.
   virtual task<void> wait_for_change(std::string token) = 0;
-
-  /// Whether it looks by itself for a place that does not answer, for a while, before it ends with
-  /// an error: then nobody else has to.
-  virtual bool is_patient() const { return false; }
-
-  /// Whether the place itself watches over nodes, by `say_alive`: then no heartbeats are written
-  /// into the state, and its states tell which of their nodes live.
-  virtual bool watches_over_nodes() const { return false; }
-
-  /// This node lives, and will say so again. Called before the node takes a place.
-  ELASTIC_DECL virtual task<void> say_alive(node_id);
-
-  /// This node says so no more: others hear of it at once.
-  ELASTIC_DECL virtual task<void> say_gone();
 };
 
-/// All nodes that a state names.
-ELASTIC_DECL std::set<node_id> nodes_of(const torch_state& state);
-
 }  // namespace elastic::detail
-
-#if defined(ELASTIC_HEADER_ONLY)
-#include <elastic/torch/detail/impl/rendezvous_backend.ipp>
-#endif

@@ -25,7 +25,6 @@
 #include <exception>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -83,12 +82,6 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   /// waits there as well, and its heartbeats go on.
   ELASTIC_DECL task<void> tell_ended(std::int64_t round, int rank);
 
-  /// Says to a place that watches over its nodes that this one lives: before it takes a place.
-  ELASTIC_DECL task<void> announce();
-
-  /// Says so no more.
-  ELASTIC_DECL task<void> withdraw();
-
   /// Begins to say that this node lives, as long as it has a place.
   ELASTIC_DECL void start_heartbeats(asio::any_io_executor executor);
   ELASTIC_DECL task<void> stop_heartbeats();
@@ -124,14 +117,6 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
   // A store that was reached before may come back.
   template <class T, class Ask>
   task<T> patiently(Ask ask) {
-    if (backend_->is_patient()) {
-      try {
-        co_return co_await ask(*backend_);
-      } catch (const error& problem) {
-        last_problem_ = problem.what();
-        throw;
-      }
-    }
     const time_point limit = time_->now() + limits::rendezvous_reconnect_timeout;
     for (;;) {
       std::exception_ptr failure;
@@ -155,16 +140,12 @@ class torch_round final : public std::enable_shared_from_this<torch_round> {
     }
   }
 
-  ELASTIC_DECL static task<bool> answered(task<void> work);
   ELASTIC_DECL bool is_named(const round_state& state) const;
 
   // ---- reading --------------------------------------------------------------------------------
 
   ELASTIC_DECL task<view> take_in(std::optional<stored_state> stored);
 
-  // By what the place itself tells of its nodes.
-  ELASTIC_DECL static std::vector<node_id> missing(const torch_state& stored,
-                                                   const std::set<node_id>& living);
   ELASTIC_DECL round_state translated(const torch_state& stored) const;
 
   // Nodes that wait at the exit barrier are silent, and not dead for those that are in the round.

@@ -96,7 +96,7 @@ ELASTIC_DECL task<versioned_value> keyed_rendezvous_backend::look() {
 ELASTIC_DECL std::optional<stored_state> keyed_rendezvous_backend::parsed(versioned_value current) {
   std::optional<torch_state> state;
   if (current.value) state = read_stored_text(*current.value, dialect_, keys_->place_of(key_));
-  if (state) return stored_state{std::move(*state), std::move(current.version), std::nullopt};
+  if (state) return stored_state{std::move(*state), std::move(current.version)};
   nothing_ = std::move(current.version);
   return std::nullopt;
 }

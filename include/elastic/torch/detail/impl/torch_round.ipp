@@ -99,18 +99,9 @@ ELASTIC_DECL task<void> torch_round::tell_ended(std::int64_t round, int rank) {
   co_await agents_->add(count, 1);
 }
 
-ELASTIC_DECL task<void> torch_round::announce() {
-  const auto say = [this](rendezvous_backend& to) { return answered(to.say_alive(node_)); };
-  const time_point begun = time_->now();
-  co_await patiently<bool>(say);
-  if (backend_->watches_over_nodes()) sign_.heard(begun);
-}
-
 ELASTIC_DECL task<void> torch_round::refresh_sign() {
   if (sign_.age() > settings_.keep_alive_interval) co_await beat();
 }
-
-ELASTIC_DECL task<void> torch_round::withdraw() { co_await backend_->say_gone(); }
 
 ELASTIC_DECL void torch_round::start_heartbeats(asio::any_io_executor executor) {
   if (heartbeats_) return;
@@ -120,11 +111,6 @@ ELASTIC_DECL void torch_round::start_heartbeats(asio::any_io_executor executor) 
 
 ELASTIC_DECL task<void> torch_round::stop_heartbeats() {
   if (heartbeats_) co_await heartbeats_->stop();
-}
-
-ELASTIC_DECL task<bool> torch_round::answered(task<void> work) {
-  co_await std::move(work);
-  co_return true;
 }
 
 ELASTIC_DECL bool torch_round::is_named(const round_state& state) const {
@@ -141,9 +127,7 @@ ELASTIC_DECL auto torch_round::take_in(std::optional<stored_state> stored) -> ta
   clock_.observe(current.stored, time_->now());
   current.state = translated(current.stored);
   is_closed_ = current.state.closed;
-  const bool is_told = stored && stored->living;
-  std::vector<node_id> silent =
-      is_told ? missing(current.stored, *stored->living) : clock_.dead(settings_.silence());
+  std::vector<node_id> silent = clock_.dead(settings_.silence());
   std::erase(silent, node_);
   if (!silent.empty() && current.state.complete && spares_ended_) {
     silent = co_await without_ended(std::move(silent), current.state);
@@ -151,15 +135,6 @@ ELASTIC_DECL auto torch_round::take_in(std::optional<stored_state> stored) -> ta
   for (const node_id& node : silent) remove_dead_node(current, node);
   current.dead = std::move(silent);
   co_return current;
-}
-
-ELASTIC_DECL std::vector<node_id> torch_round::missing(const torch_state& stored,
-                                                       const std::set<node_id>& living) {
-  std::vector<node_id> nodes;
-  for (const node_id& node : nodes_of(stored)) {
-    if (living.count(node) == 0) nodes.push_back(node);
-  }
-  return nodes;
 }
 
 ELASTIC_DECL round_state torch_round::translated(const torch_state& stored) const {
@@ -265,7 +240,6 @@ ELASTIC_DECL torch_time torch_round::next_heartbeat() {
 }
 
 ELASTIC_DECL bool torch_round::shows(const torch_state& stored, torch_time heartbeat) const {
-  if (backend_->watches_over_nodes()) return false;
   const auto mine = stored.last_heartbeats.find(node_);
   return mine != stored.last_heartbeats.end() && mine->second == heartbeat;
 }
@@ -284,10 +258,6 @@ ELASTIC_DECL task<void> torch_round::keep_alive(std::shared_ptr<torch_round> rou
 }
 
 ELASTIC_DECL task<void> torch_round::beat() {
-  if (backend_->watches_over_nodes()) {
-    co_await announce();
-    co_return;
-  }
   view current = co_await look();
   for (;;) {
     const auto mine = current.stored.last_heartbeats.find(node_);
