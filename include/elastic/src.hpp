@@ -237,6 +237,7 @@
 #include <elastic/rendezvous/native/detail/impl/leader_network.ipp>
 #include <elastic/rendezvous/native/detail/impl/leader_record.ipp>
 #include <elastic/rendezvous/native/detail/impl/leader_registry.ipp>
+#include <elastic/rendezvous/native/detail/impl/leader_visitor.ipp>
 #include <elastic/rendezvous/native/detail/impl/message_rows.ipp>
 #include <elastic/rendezvous/native/detail/impl/network_identity.ipp>
 #include <elastic/rendezvous/native/detail/impl/registered_leader.ipp>

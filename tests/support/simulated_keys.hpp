@@ -180,7 +180,8 @@ class simulated_keys {
       return at_.ask<std::int64_t>(node_, std::move(act));
     }
     task<void> wait_for_change(std::string key, std::string version) override {
-      constexpr std::chrono::seconds longest{5};
+      constexpr std::chrono::seconds longest{30};
+      ++at_.requests_;
       const time_point limit = at_.time_.now() + longest;
       co_await at_.pass(node_);
       const bool skips = at_.skips_ != 0 && at_.random_.below(at_.skips_) == 0;

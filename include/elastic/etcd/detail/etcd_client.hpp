@@ -44,12 +44,14 @@ struct etcd_options {
   logger log;
 };
 
-/// etcd refused a request. The reason is one of gRPC's status codes.
+/// etcd refused a request. The reason is one of gRPC's status codes. One that has no room, or too
+/// much to do, is taken for one that is away: `errc::connection_failed`.
 class etcd_refusal final : public error {
  public:
   static constexpr int invalid_argument = 3;
   static constexpr int not_found = 5;
   static constexpr int permission_denied = 7;
+  static constexpr int resource_exhausted = 8;
   static constexpr int failed_precondition = 9;
   static constexpr int unauthenticated = 16;
   ELASTIC_DECL etcd_refusal(errc code, const std::string& sentence, int reason);

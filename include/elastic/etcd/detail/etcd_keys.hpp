@@ -57,7 +57,7 @@ class etcd_keys final : public versioned_keys {
   using json = nlohmann::json;
 
   /// How long a watch may be silent before the key is read: it may have broken unnoticed.
-  static constexpr std::chrono::seconds longest_watch{5};
+  static constexpr std::chrono::seconds longest_watch{30};
 
   /// "<revision of the key>:<revision of etcd at that time>"; the first is 0 for a missing key.
   ELASTIC_DECL static std::string version_of(std::int64_t of_key, std::int64_t of_etcd);

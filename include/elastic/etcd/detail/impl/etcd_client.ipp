@@ -326,7 +326,9 @@ ELASTIC_DECL std::optional<etcd_refusal> etcd_client::refusal_in(const json& ans
   } else if (reason == etcd_refusal::permission_denied) {
     advice = fmt::format(": the user '{}' may not use these keys", options_.user);
   }
-  const errc code = reason == etcd_refusal::not_found ? errc::store_value : errc::invalid_argument;
+  errc code = errc::invalid_argument;
+  if (reason == etcd_refusal::not_found) code = errc::store_value;
+  if (reason == etcd_refusal::resource_exhausted) code = errc::connection_failed;
   return etcd_refusal(
       code, fmt::format("the etcd at {} refuses: {:.200}{}", name_of(current_), text, advice),
       reason);

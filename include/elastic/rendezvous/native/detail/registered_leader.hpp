@@ -71,6 +71,9 @@ class registered_leader final : public store_extension,
   /// Whether it leads no more, or did not come to lead. Any thread.
   bool is_over() const { return is_over_; }
 
+  /// Why it could not write the record, if it does not lead yet. Any thread.
+  ELASTIC_DECL std::string problem() const;
+
   /// Has another agent lead. If the job is over, stays until every node was told, for at most twice
   /// the silence. Any strand.
   ///
@@ -83,6 +86,7 @@ class registered_leader final : public store_extension,
 
  private:
   class visitor;
+  class writing_mark;
   enum class outcome { written, replaced, unknown };
 
   // Whether `stand` was called.
@@ -98,6 +102,8 @@ class registered_leader final : public store_extension,
   ELASTIC_DECL task<void> keep();
   // Looks for another agent's record.
   ELASTIC_DECL task<void> watch();
+  // Waits until what is being written was looked at.
+  ELASTIC_DECL task<void> end_of_write();
   // Stores `record_`, and looks whether it is there.
   ELASTIC_DECL task<outcome> write();
   ELASTIC_DECL outcome judge(const leader_registry::sight& seen);
@@ -115,7 +121,8 @@ class registered_leader final : public store_extension,
 
   options chosen_;
   const duration beat_;
-  std::mutex access_;
+  mutable std::mutex access_;
+  std::string problem_;
   std::optional<asio::any_io_executor> executor_;
   std::optional<candidacy> wish_;
   std::atomic<bool> is_over_ = false;
@@ -133,6 +140,7 @@ class registered_leader final : public store_extension,
   time_point first_round_at_;
   time_point next_beat_;
   time_point next_try_;
+  bool is_writing_ = false;
   bool is_replaced_ = false;
   bool is_retiring_ = false;
   bool is_away_ = false;

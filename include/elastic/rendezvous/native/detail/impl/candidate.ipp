@@ -10,7 +10,7 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/base/scope.hpp>
-#include <elastic/net/detail/message_frame.hpp>
+#include <elastic/rendezvous/native/detail/leader_visitor.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 
@@ -25,41 +25,17 @@
 namespace elastic::detail {
 
 /// One connection to this candidate: another candidate's, or a node's.
-class candidate::visitor final : public store_extension::conversation {
+class candidate::visitor final : public leader_visitor {
  public:
-  visitor(candidate& of, client& from)
-      : of_(of), from_(from), frames_(limits::first_message_bytes) {
+  visitor(candidate& of, client& from) : leader_visitor(from), of_(of) {
     of_.visitors_.push_back(this);
   }
   ~visitor() override {
-    node_.reset();
+    leave();
     of_.gone(*this);
-  }
-  visitor(const visitor&) = delete;
-  visitor& operator=(const visitor&) = delete;
-
-  void received(std::string_view bytes) override {
-    frames_.append(bytes);
-    while (const auto message = frames_.next()) {
-      if (is_dismissed_) return;
-      if (node_) {
-        pass_on(*message);
-      } else {
-        of_.received(*this, *message);
-      }
-      if (has_begun()) frames_.raise_bound(limits::rendezvous_message_bytes);
-    }
   }
 
   bool has_begun() const override { return claim || search; }
-
-  std::size_t held() const override { return frames_.held() + (node_ ? node_->held() : 0); }
-
-  void say(const candidate_answer& answer) {
-    std::string frame;
-    append_frame(frame, candidate_text(answer));
-    from_.send(frame);
-  }
 
   /// It took this for the only server of its job.
   void refuse(const std::string& list) {
@@ -67,27 +43,11 @@ class candidate::visitor final : public store_extension::conversation {
         false, fmt::format("--rdzv-endpoint: this server is one of several, which each node of the "
                            "job has to name: {}",
                            list)};
-    std::string frame;
-    append_frame(frame, detail::to_text(rendezvous_answer(refusal)));
-    from_.send(frame);
+    say_frame(detail::to_text(rendezvous_answer(refusal)));
   }
 
   /// It is a candidate, and writes registers.
-  void trust() { frames_.raise_bound(limits::rendezvous_register_bytes); }
-
-  void dismiss() {
-    is_dismissed_ = true;
-    node_.reset();
-    service_.reset();
-    from_.hang_up();
-  }
-
-  /// From now on it is a node of the job, which begins with `message`.
-  void enter(std::shared_ptr<rendezvous_service> service, std::string_view message) {
-    service_ = std::move(service);
-    node_ = service_->begin(from_);
-    pass_on(message);
-  }
+  void trust() { raise_bound(limits::rendezvous_register_bytes); }
 
   /// The candidate that it is; -1: none.
   int index = -1;
@@ -98,20 +58,13 @@ class candidate::visitor final : public store_extension::conversation {
   bool knows_leader = false;
 
  private:
-  void pass_on(std::string_view message) {
-    std::string frame;
-    append_frame(frame, message);
-    node_->received(frame);
-    of_.wake();
+  void greet(std::string_view message) override {
+    of_.received(*this, message);
+    if (has_begun()) raise_bound(limits::rendezvous_message_bytes);
   }
+  void noted() override { of_.wake(); }
 
   candidate& of_;
-  client& from_;
-  frame_reader frames_;
-  bool is_dismissed_ = false;
-  // It refers to the service.
-  std::shared_ptr<rendezvous_service> service_;
-  std::unique_ptr<conversation> node_;
 };
 
 ELASTIC_DECL candidate::candidate(options chosen)

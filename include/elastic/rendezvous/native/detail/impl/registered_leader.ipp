@@ -10,8 +10,8 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/base/scope.hpp>
-#include <elastic/net/detail/message_frame.hpp>
 #include <elastic/rendezvous/native/detail/candidate_message.hpp>
+#include <elastic/rendezvous/native/detail/leader_visitor.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_coordinator.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 
@@ -31,52 +31,29 @@ inline constexpr std::chrono::seconds registry_patience{10};
 inline constexpr std::chrono::seconds registry_farewell{2};
 
 /// One connection to the leader. Its first message shows the password; it is a node's after that.
-class registered_leader::visitor final : public store_extension::conversation {
+class registered_leader::visitor final : public leader_visitor {
  public:
-  visitor(registered_leader& of, client& from)
-      : of_(of), from_(from), frames_(limits::first_message_bytes) {
+  visitor(registered_leader& of, client& from) : leader_visitor(from), of_(of) {
     of_.visitors_.push_back(this);
   }
   ~visitor() override {
-    node_.reset();
+    leave();
     std::erase(of_.visitors_, this);
     of_.wake();
   }
-  visitor(const visitor&) = delete;
-  visitor& operator=(const visitor&) = delete;
-
-  void received(std::string_view bytes) override {
-    frames_.append(bytes);
-    while (const auto message = frames_.next()) {
-      if (is_dismissed_) return;
-      if (node_) {
-        pass_on(*message);
-      } else {
-        greet(*message);
-      }
-    }
-  }
 
   bool has_begun() const override { return is_known_; }
-  std::size_t held() const override { return frames_.held() + (node_ ? node_->held() : 0); }
 
   // It learns that this one leads, and says its hello next.
   void welcome() {
     if (is_known_) say(candidate_messages::leads{of_.record_.kept.term, 0});
   }
 
-  void dismiss() {
-    is_dismissed_ = true;
-    node_.reset();
-    service_.reset();
-    from_.hang_up();
-  }
-
  private:
-  void greet(std::string_view message) {
+  void greet(std::string_view message) override {
     const auto request = parse_candidate_request(message);
     const auto* seek = request ? std::get_if<candidate_messages::seek>(&*request) : nullptr;
-    if (!request && is_known_ && of_.service_) return enter(message);
+    if (!request && is_known_ && of_.service_) return enter(of_.service_, message);
     if (seek == nullptr || is_known_) return dismiss();
     is_known_ = seek->run_id == of_.chosen_.run_id && !of_.record_.password.empty() &&
                 seek->list == of_.record_.password;
@@ -84,37 +61,28 @@ class registered_leader::visitor final : public store_extension::conversation {
       say(candidate_messages::rejected{"this server does not lead the job"});
       return dismiss();
     }
-    frames_.raise_bound(limits::rendezvous_message_bytes);
+    raise_bound(limits::rendezvous_message_bytes);
     if (of_.service_) welcome();
   }
-
-  void enter(std::string_view message) {
-    service_ = of_.service_;
-    node_ = service_->begin(from_);
-    pass_on(message);
-  }
-
-  void pass_on(std::string_view message) {
-    std::string frame;
-    append_frame(frame, message);
-    node_->received(frame);
-    of_.wake();
-  }
-
-  void say(const candidate_answer& answer) {
-    std::string frame;
-    append_frame(frame, candidate_text(answer));
-    from_.send(frame);
-  }
+  void noted() override { of_.wake(); }
 
   registered_leader& of_;
-  client& from_;
-  frame_reader frames_;
   bool is_known_ = false;
-  bool is_dismissed_ = false;
-  // It refers to the service.
-  std::shared_ptr<rendezvous_service> service_;
-  std::unique_ptr<conversation> node_;
+};
+
+/// While it lives, the leader writes.
+class registered_leader::writing_mark {
+ public:
+  explicit writing_mark(registered_leader& of) : of_(of) { of_.is_writing_ = true; }
+  ~writing_mark() {
+    of_.is_writing_ = false;
+    of_.wake();
+  }
+  writing_mark(const writing_mark&) = delete;
+  writing_mark& operator=(const writing_mark&) = delete;
+
+ private:
+  registered_leader& of_;
 };
 
 ELASTIC_DECL registered_leader::registered_leader(options chosen)
@@ -207,6 +175,7 @@ ELASTIC_DECL task<bool> registered_leader::take() {
 }
 
 ELASTIC_DECL auto registered_leader::write() -> task<outcome> {
+  const writing_mark mark(*this);
   const time_point begun = chosen_.time->now();
   std::optional<std::uint64_t> content;
   if (job_) {
@@ -261,7 +230,12 @@ ELASTIC_DECL bool registered_leader::has_lease() const {
 }
 
 ELASTIC_DECL void registered_leader::note_absence(const std::string& why) {
-  if (!job_ || std::exchange(is_away_, true)) return;
+  if (!job_) {
+    const std::lock_guard lock(access_);
+    problem_ = why;
+    return;
+  }
+  if (std::exchange(is_away_, true)) return;
   const std::chrono::duration<double> remaining = lease_end_ - chosen_.time->now();
   chosen_.log.warning(
       "rendezvous of job '{}': {} does not answer ({}): the job runs on, begins no round and takes "
@@ -271,6 +245,11 @@ ELASTIC_DECL void registered_leader::note_absence(const std::string& why) {
   job_->suspend(true, chosen_.time->now());
   // The end of a job does not wait.
   service_->speak();
+}
+
+ELASTIC_DECL std::string registered_leader::problem() const {
+  const std::lock_guard lock(access_);
+  return problem_;
 }
 
 ELASTIC_DECL void registered_leader::note_return() {
@@ -295,8 +274,12 @@ ELASTIC_DECL void registered_leader::begin_service() {
   service_->on_change([this](const rendezvous_coordinator&) { wake(); });
   if (chosen_.reports) service_->show(chosen_.run_id, chosen_.reports);
   next_beat_ = now + beat_;
-  chosen_.log.info("rendezvous of job '{}': this node leads it, at {}", chosen_.run_id,
-                   to_text(record_.at));
+  {
+    const std::lock_guard lock(access_);
+    problem_.clear();
+  }
+  chosen_.log.info("rendezvous of job '{}': this node leads it, in term {}, at {}",
+                   chosen_.run_id, record_.kept.term, to_text(record_.at));
   for (visitor* const entry : std::vector<visitor*>(visitors_)) entry->welcome();
 }
 
@@ -358,6 +341,12 @@ ELASTIC_DECL task<void> registered_leader::watch() {
     bool has_failed = false;
     try {
       co_await chosen_.registry->wait_for_change(version);
+      co_await end_of_write();
+      // A write of its own, which has looked at the record.
+      if (version != version_) {
+        version = version_;
+        continue;
+      }
       const leader_registry::sight seen = co_await chosen_.registry->look();
       version = seen.version;
       const bool is_newer = seen.record && seen.record->kept.term > record_.kept.term;
@@ -369,6 +358,14 @@ ELASTIC_DECL task<void> registered_leader::watch() {
     if (!has_failed && !is_replaced_) continue;
     const time_point next_look = chosen_.time->now() + registry_pause;
     co_await chosen_.time->sleep_until(next_look);
+  }
+}
+
+ELASTIC_DECL task<void> registered_leader::end_of_write() {
+  // The registry may say nothing any more, but of its changes.
+  const time_point limit = chosen_.time->now() + registry_pause;
+  while (is_writing_ && chosen_.time->now() < limit) {
+    co_await with_deadline(*chosen_.time, limit, news_->wait());
   }
 }
 

@@ -55,6 +55,7 @@ ELASTIC_DECL task<std::shared_ptr<store>> registry_connector::agents() {
 ELASTIC_DECL task<std::shared_ptr<message_channel>> registry_connector::connect() {
   duration pause = first_registry_look;
   for (;;) {
+    if (leader_ && !leader_->problem().empty()) problem_ = leader_->problem();
     co_await end_own_leader();
     if (seen_) {
       const std::shared_ptr<message_channel> channel = co_await try_leader();

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+#include <elastic/rendezvous/native/detail/registered_leader.hpp>
+
+#include <elastic/base/asio.hpp>
+#include <elastic/base/detail/random.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/net/endpoint.hpp>
+#include <elastic/rendezvous/native/detail/leader_registry.hpp>
+#include <elastic/rendezvous/rendezvous_settings.hpp>
+#include <support/catch.hpp>
+#include <support/manual_time.hpp>
+#include <support/simulated_keys.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace registered_leader_tests {
+
+using namespace std::chrono_literals;
+using elastic::task;
+using elastic::detail::leader_registry;
+using elastic::detail::registered_leader;
+using elastic::test::manual_time;
+using elastic::test::simulated_keys;
+
+/// A registry, and the agents that lead a job there, without nodes.
+class stage {
+ public:
+  explicit stage(manual_time& clock) : time_(clock), keys(clock, random_) {}
+
+  /// What is under way ends with it.
+  task<void> end() {
+    for (const auto& cancel : cancels_) cancel->emit(asio::cancellation_type::terminal);
+    keys.end();
+    co_await pass(10s);
+  }
+
+  /// An agent that stands for the office.
+  task<std::shared_ptr<registered_leader>> stand(int node) {
+    registered_leader::options options;
+    options.run_id = "job";
+    options.node = static_cast<std::uint64_t>(node);
+    options.lease = 80s;
+    options.registry = registry(node);
+    options.time = std::shared_ptr<elastic::time_source>(std::shared_ptr<void>(), &time_);
+    auto leader = std::make_shared<registered_leader>(std::move(options));
+    cancels_.push_back(std::make_shared<asio::cancellation_signal>());
+    asio::co_spawn(
+        time_.context(), leader->run(),
+        asio::bind_cancellation_slot(cancels_.back()->slot(), [leader](std::exception_ptr) {}));
+    registered_leader::candidacy wish;
+    wish.at = elastic::parse_endpoint("node:1", 0);
+    wish.former = co_await registry(node)->look();
+    if (wish.former.record) wish.least_term = wish.former.record->kept.term + 1;
+    leader->stand(std::move(wish));
+    co_return leader;
+  }
+
+  task<std::uint64_t> leading_node() {
+    const leader_registry::sight seen = co_await registry(0)->look();
+    co_return seen.record ? seen.record->agent : 0;
+  }
+
+  task<void> pass(elastic::duration span) { co_await time_.sleep_until(time_.now() + span); }
+
+ private:
+  std::shared_ptr<leader_registry> registry(int node) {
+    return std::make_shared<leader_registry>(keys.keys_of(node), std::nullopt);
+  }
+
+  manual_time& time_;
+  elastic::detail::random_source random_{1};
+  std::vector<std::shared_ptr<asio::cancellation_signal>> cancels_;
+
+ public:
+  simulated_keys keys;
+};
+
+TIME_TEST("registered leader: a job that goes on asks the registry once in 5 s at most",
+          "[rendezvous]") {
+  stage set(time);
+  const auto leader = co_await set.stand(1);
+  co_await set.pass(1s);
+  const std::uint64_t leading = co_await set.leading_node();
+  CHECK(leading == 1);
+  const std::uint64_t before = set.keys.requests();
+  co_await set.pass(1000s);
+  const std::uint64_t requests = set.keys.requests() - before;
+  CHECK(requests <= 200);
+  CHECK(requests >= 50);
+  CHECK_FALSE(leader->is_over());
+  co_await set.end();
+}
+
+TIME_TEST("registered leader: one that was replaced sees it at once, also while it writes",
+          "[rendezvous]") {
+  stage set(time);
+  const auto leader = co_await set.stand(1);
+  // Its write is due every 20 s.
+  const auto after = GENERATE(1s, 10s, 20s, 40s);
+  co_await set.pass(after);
+  const auto next = co_await set.stand(2);
+  co_await set.pass(1s);
+  const std::uint64_t leading = co_await set.leading_node();
+  CHECK(leading == 2);
+  CHECK(leader->is_over());
+  CHECK_FALSE(next->is_over());
+  co_await set.end();
+}
+
+}  // namespace registered_leader_tests
