@@ -151,7 +151,6 @@ inline std::vector<std::string> known_settings() {
           "host_grace",
           "candidate",
           "fast_takeover",
-          "links",
           "registry_grace",
           "timeout",
           "is_host",
