@@ -96,58 +96,9 @@ CO_TEST("rendezvous backend in etcd by v2: does what the others do", "[integrati
 using elastic::test::job_of_nodes;
 
 const std::string quick = "last_call_timeout=1,lease_ttl=3";
-const std::string impatient = "last_call_timeout=1,registry_grace=1,host_grace=2,lease_ttl=4";
 
 std::vector<std::string> at(const std::string& endpoint) {
   return {"--rdzv-backend", "etcd", "--rdzv-endpoint", endpoint};
-}
-
-const std::string meeting = "meeting at the etcd";
-
-TEST_CASE("etcd: nodes meet and end together", "[integration][etcd]") {
-  etcd_server server;
-  job_of_nodes job("2:3", at(server.endpoint()), quick);
-  elastic::test::check_meeting(job);
-}
-
-TEST_CASE("etcd: a worker is killed, all begin anew", "[integration][etcd]") {
-  etcd_server server;
-  job_of_nodes job("2", at(server.endpoint()), quick);
-  elastic::test::check_worker_killed(job);
-}
-
-TEST_CASE("etcd: the others of a node that is lost go on, and take in another",
-          "[integration][etcd]") {
-  etcd_server server;
-  job_of_nodes job("2:3", at(server.endpoint()), quick);
-  elastic::test::check_node_lost(job);
-}
-
-TEST_CASE("etcd: whichever agent is killed, nobody waits for its lease", "[integration][etcd]") {
-  etcd_server server;
-  job_of_nodes job("1:3", at(server.endpoint()), elastic::test::long_lease);
-  elastic::test::check_agents_killed(job);
-}
-
-TEST_CASE("etcd: a node that waits for others can be interrupted", "[integration][etcd]") {
-  etcd_server server;
-  job_of_nodes job("2", at(server.endpoint()), quick);
-  elastic::test::check_interrupted_wait(job, meeting);
-}
-
-TEST_CASE("etcd: a member that restarts is ridden out", "[integration][etcd]") {
-  etcd_server server;
-  job_of_nodes job("2", at(server.endpoint()), quick);
-  const auto first = job.node();
-  const auto second = job.node();
-  for (const auto* node : {&first, &second}) (*node)->await_world(2);
-  server.kill();
-  server.start();
-  ::kill(first->worker(), SIGKILL);
-  for (const auto* node : {&first, &second}) (*node)->await_world(2, 2);
-  job.finish();
-  for (const auto* node : {&first, &second}) (*node)->check_success();
-  job.check_nothing_left();
 }
 
 TEST_CASE("etcd: of several members one is enough", "[integration][etcd]") {
@@ -155,55 +106,6 @@ TEST_CASE("etcd: of several members one is enough", "[integration][etcd]") {
   const std::uint16_t nobody = elastic::test::reserved_port();
   job_of_nodes job("2:3", at(fmt::format("127.0.0.1:{},{}", nobody, server.endpoint())), quick);
   elastic::test::check_meeting(job);
-}
-
-TEST_CASE("etcd: when it is gone for good, agents stop their workers and end",
-          "[integration][etcd]") {
-  etcd_server server;
-  job_of_nodes job("2", at(server.endpoint()), impatient);
-  const auto first = job.node();
-  const auto second = job.node();
-  for (const auto* node : {&first, &second}) (*node)->await_world(2);
-  SECTION("it was killed") { server.kill(); }
-  SECTION("it hangs") { server.hang(); }
-  for (const auto* node : {&first, &second}) {
-    (*node)->check_failure(1, "and nobody served it again within 2 s (--rdzv-conf host_grace)");
-  }
-  job.check_nothing_left();
-}
-
-TEST_CASE("etcd: while it hangs the job runs on, and a worker's death waits for it",
-          "[integration][etcd]") {
-  etcd_server server;
-  job_of_nodes job("2", at(server.endpoint()), quick);
-  const auto first = job.node();
-  const auto second = job.node();
-  for (const auto* node : {&first, &second}) {
-    (*node)->await_world(2);
-    // What it leads is said before.
-    (**node)->await_err(" of 2, ranks");
-  }
-  server.hang();
-  ::kill(second->worker(), SIGKILL);
-  const bool first_leads = (*first)->err().find("this node leads it") != std::string::npos;
-  (*(first_leads ? first : second))->await_err("the job runs on, begins no round");
-  server.resume();
-  for (const auto* node : {&first, &second}) (*node)->await_world(2, 2);
-  job.finish();
-  for (const auto* node : {&first, &second}) (*node)->check_success();
-  job.check_nothing_left();
-}
-
-TEST_CASE("etcd: a job ends also while it is away", "[integration][etcd]") {
-  etcd_server server;
-  job_of_nodes job("2", at(server.endpoint()), quick);
-  const auto first = job.node();
-  const auto second = job.node();
-  for (const auto* node : {&first, &second}) (*node)->await_world(2);
-  server.kill();
-  job.finish();
-  for (const auto* node : {&first, &second}) (*node)->check_success();
-  job.check_nothing_left();
 }
 
 TEST_CASE("etcd: a job of an earlier release, and a foreign value, are named",

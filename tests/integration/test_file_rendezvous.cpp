@@ -26,39 +26,6 @@ std::vector<std::string> in(const std::string& directory) {
   return {"--rdzv-backend", "file", "--rdzv-endpoint", directory};
 }
 
-TEST_CASE("file rendezvous: nodes meet and end together", "[integration][file]") {
-  temporary_directory place;
-  job_of_nodes job("2:3", in(place.path()), quick);
-  elastic::test::check_meeting(job);
-}
-
-TEST_CASE("file rendezvous: a worker is killed, all begin anew", "[integration][file]") {
-  temporary_directory place;
-  job_of_nodes job("2", in(place.path()), quick);
-  elastic::test::check_worker_killed(job);
-}
-
-TEST_CASE("file rendezvous: the others of a node that is lost go on, and take in another",
-          "[integration][file]") {
-  temporary_directory place;
-  job_of_nodes job("2:3", in(place.path()), quick);
-  elastic::test::check_node_lost(job);
-}
-
-TEST_CASE("file rendezvous: whichever agent is killed, nobody waits for its lease",
-          "[integration][file]") {
-  temporary_directory place;
-  job_of_nodes job("1:3", in(place.path()), elastic::test::long_lease);
-  elastic::test::check_agents_killed(job);
-}
-
-TEST_CASE("file rendezvous: a node that waits for others can be interrupted",
-          "[integration][file]") {
-  temporary_directory place;
-  job_of_nodes job("2", in(place.path()), quick);
-  elastic::test::check_interrupted_wait(job, "meeting in the directory");
-}
-
 TEST_CASE("file rendezvous: a directory that is not there is told at once", "[integration][file]") {
   temporary_directory place;
   job_of_nodes job("2", in(place / "missing"), quick);
@@ -75,44 +42,6 @@ TEST_CASE("file rendezvous: a state that is damaged is named, and left as it is"
   job_of_nodes job("2", in(place.path()), quick);
   job.node()->check_failure(1, "the file '" + state + "' was not written by elasticrun");
   CHECK(elastic::test::file_text(state) == before);
-}
-
-TEST_CASE("file rendezvous: when the directory is gone, agents stop their workers and end",
-          "[integration][file]") {
-  temporary_directory place;
-  job_of_nodes job("2", in(place.path()), quick + ",registry_grace=1,host_grace=2");
-  const auto first = job.node();
-  const auto second = job.node();
-  for (const auto* node : {&first, &second}) (*node)->await_world(2);
-  std::filesystem::rename(place / "job", place / "gone");
-  for (const auto* node : {&first, &second}) (*node)->check_failure(1, "the directory '");
-  job.check_nothing_left();
-}
-
-TEST_CASE("file rendezvous: a directory that is away for a while costs nothing",
-          "[integration][file]") {
-  temporary_directory place;
-  job_of_nodes job("2", in(place.path()), quick);
-  const auto first = job.node();
-  const auto second = job.node();
-  for (const auto* node : {&first, &second}) {
-    (*node)->await_world(2);
-    // What it leads is said before.
-    (**node)->await_err(" of 2, ranks");
-  }
-  std::filesystem::rename(place / "job", place / "gone");
-  // A round cannot be kept there now: the next one waits.
-  ::kill(first->worker(), SIGKILL);
-  const auto leader = [&]() -> const auto& {
-    return (*first)->err().find("this node leads it") != std::string::npos ? first : second;
-  };
-  (*leader())->await_err("the job runs on, begins no round");
-  CHECK((*first)->out().find("works", (*first)->out().find("works") + 1) == std::string::npos);
-  std::filesystem::rename(place / "gone", place / "job");
-  for (const auto* node : {&first, &second}) (*node)->await_world(2, 2);
-  job.finish();
-  for (const auto* node : {&first, &second}) (*node)->check_success();
-  job.check_nothing_left();
 }
 
 TEST_CASE("file rendezvous: a job of an earlier release is named", "[integration][file]") {
