@@ -5,7 +5,8 @@
 
   host_loss.py ELASTICRUN [--rounds N] [--only PATTERN] [--list]
 
-Jobs of real processes on this host, each case so many times. As root also in network namespaces,
+Jobs of real processes on this host, each case so many times. Nodes meet over c10d, in a directory
+or over an etcd, which is taken away as well. As root also in network namespaces,
 whose cables are cut, one way or both, and whose connections are reset. Workers write down when they
 live, in which world, and how many restarts they were told; a judge who reads that looks for
 
@@ -23,6 +24,7 @@ import argparse
 import collections
 import contextlib
 import fnmatch
+import json
 import os
 import pathlib
 import random
@@ -33,7 +35,9 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from support.candidate_marks import remove_marks
@@ -72,6 +76,8 @@ class Wrong(Exception):
 class Loopback:
     """All of them at 127.0.0.1."""
 
+    backend = "c10d"
+
     def __init__(self, endpoints):
         self.endpoint = ",".join(f"127.0.0.1:{reserved_port()}" for _ in range(endpoints))
         self.servers = self.endpoint
@@ -83,11 +89,100 @@ class Loopback:
         pass
 
 
+class Directory(Loopback):
+    """The same, and a directory names the agent that leads."""
+
+    backend = "file"
+
+    def __init__(self):
+        super().__init__(1)
+        self.endpoint = tempfile.mkdtemp(prefix="host_loss.place.")
+
+    def leave(self):
+        for entry in pathlib.Path(self.endpoint).iterdir():
+            entry.rename(entry.with_name("gone." + entry.name))
+
+    def come_back(self):
+        for entry in pathlib.Path(self.endpoint).iterdir():
+            entry.rename(entry.with_name(entry.name.removeprefix("gone.")))
+
+    def close(self):
+        shutil.rmtree(self.endpoint)
+
+
+class Etcd(Loopback):
+    """The same, and an etcd of so many members does."""
+
+    backend = "etcd"
+
+    def __init__(self, members):
+        super().__init__(members)
+        self.ports = [int(member.rpartition(":")[2]) for member in self.endpoint.split(",")]
+        self.peers = [f"http://127.0.0.1:{reserved_port()}" for _ in self.ports]
+        self.folder = tempfile.mkdtemp(prefix="host_loss.place.", dir="/dev/shm")
+        self.processes = [self.start(member) for member in range(members)]
+        self.await_leader()
+
+    def start(self, member):
+        url = f"http://127.0.0.1:{self.ports[member]}"
+        cluster = ",".join(f"m{number}={peer}" for number, peer in enumerate(self.peers))
+        return subprocess.Popen(
+            ["etcd", f"--name=m{member}", f"--data-dir={self.folder}/{member}", "--logger=zap",
+             "--log-level=error", f"--listen-client-urls={url}", f"--advertise-client-urls={url}",
+             f"--listen-peer-urls={self.peers[member]}", f"--initial-cluster={cluster}",
+             f"--initial-advertise-peer-urls={self.peers[member]}"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def leader(self):
+        """The member that leads the others; None if none does."""
+        for member, port in enumerate(self.ports):
+            request = urllib.request.Request(
+                f"http://127.0.0.1:{port}/v3/maintenance/status", data=b"{}")
+            with contextlib.suppress(OSError, ValueError):
+                with urllib.request.urlopen(request, timeout=1) as answer:
+                    status = json.load(answer)
+                if status.get("leader") == status["header"]["member_id"]:
+                    return member
+        return None
+
+    def await_leader(self):
+        deadline = time.monotonic() + PATIENCE
+        while (member := self.leader()) is None:
+            if time.monotonic() > deadline:
+                raise Wrong("etcd has no leader")
+            time.sleep(0.05)
+        return member
+
+    def kill(self, member):
+        self.processes[member].kill()
+        self.processes[member].wait()
+
+    def replace_leader(self):
+        """Its leader dies, and is started again."""
+        member = self.await_leader()
+        self.kill(member)
+        self.await_leader()
+        self.processes[member] = self.start(member)
+
+    def leave(self):
+        for member in range(len(self.ports)):
+            self.kill(member)
+
+    def come_back(self):
+        self.processes = [self.start(member) for member in range(len(self.ports))]
+        self.await_leader()
+
+    def close(self):
+        self.leave()
+        shutil.rmtree(self.folder)
+
+
 class Network:
     """Each on a host of its own: a network namespace with an address, 10.79.0.N, on one switch. A
     single endpoint is a name, which may come to mean another host."""
 
     NOBODY = "02:00:00:00:00:01"
+    backend = "c10d"
 
     def __init__(self, endpoints, hosts):
         self.hosts = range(1, hosts + 1)
@@ -201,7 +296,8 @@ class Job:
         self.excused = []
         self.failures = 0
         self.took = None
-        self.has_list = case.endpoints > 1
+        # Any agent may lead.
+        self.has_list = case.endpoints > 1 or place.backend != "c10d"
 
     # ---- nodes ----
 
@@ -214,7 +310,7 @@ class Job:
         elif not self.has_list:
             settings.append(f"is_host={int(count == 0)}")
         command = [*self.place.on(host), self.elasticrun, "--nnodes",
-                   f"2:{self.case.nodes}", "--rdzv-backend", "c10d",
+                   f"2:{self.case.nodes}", "--rdzv-backend", self.place.backend,
                    "--rdzv-endpoint", self.place.endpoint, "--rdzv-id", self.run_id, "--rdzv-conf",
                    ",".join(settings), "--max-restarts", "100", "--shutdown-timeout", "1",
                    "--no-python", sys.executable,
@@ -236,7 +332,8 @@ class Job:
             return self.alive()[0]
         terms = {}
         for node in self.alive():
-            for term in re.findall(r" leads in term (\d+)", node.text()):
+            for term in re.findall(r"(?: leads in term |: this node leads it, in term )(\d+)",
+                                   node.text()):
                 terms[int(term)] = node
         if not terms:
             raise Wrong("nobody leads")
@@ -475,6 +572,41 @@ def die_at_the_end(job):
     job.kill(job.one_of(0.8))
 
 
+def lose_place(job):
+    """What names the leading agent is away for a while; a worker fails meanwhile."""
+    before = job.await_world()[0].world
+    job.place.leave()
+    time.sleep(random.uniform(0, 3))
+    if job.await_world()[0].world != before:
+        raise Wrong("the absence of the place ended a world")
+    victim = random.choice(job.await_world())
+    job.failures += 1
+    os.kill(victim.pid, signal.SIGKILL)
+    time.sleep(random.uniform(0, 3))
+    job.place.come_back()
+    while job.await_world()[0].restarts < job.failures:
+        time.sleep(0.01)
+
+
+def disturb_cluster(job):
+    """The leader of an etcd of three dies each 5 s, which ends no world; agents die meanwhile."""
+    for _ in range(4):
+        world = job.await_world()[0].world
+        begin = time.monotonic()
+        job.place.replace_leader()
+        time.sleep(random.uniform(0, 1))
+        if job.await_world()[0].world != world:
+            raise Wrong("the loss of etcd's leader ended a world")
+        killing = threading.Thread(target=job.place.replace_leader)
+        killing.start()
+        time.sleep(random.uniform(0, 0.5))
+        job.go_on_without(lambda: job.kill(job.one_of(0.5)))
+        killing.join()
+        job.add()
+        job.await_world()
+        time.sleep(max(0, 5 - (time.monotonic() - begin)))
+
+
 def move(job):
     """The only server comes back at another address, by the same name."""
     job.kill(job.leading())
@@ -533,7 +665,7 @@ def reset_one_end(job):
 class Case:
     """A way to lose a node, of a job of a certain shape."""
 
-    def __init__(self, name, endpoints, nodes, what, conf=(), hosts=0):
+    def __init__(self, name, endpoints, nodes, what, conf=(), hosts=0, place=None):
         self.name = name
         self.endpoints = endpoints
         self.nodes = nodes
@@ -541,6 +673,8 @@ class Case:
         self.conf = conf
         # If any, each node is on one of its own.
         self.hosts = hosts
+        # Makes what names the leading agent; none: the endpoints do.
+        self.place = place
         # The share of workers that SIGTERM does not end; where times are taken, it ends all.
         self.stubborn = 0 if what in (kill_leading, kill_any, kill_two, come_back) else 0.25
 
@@ -565,6 +699,17 @@ CASES = [
     Case("one endpoint: kill the host while the job ends", 1, 3, die_at_the_end, SOON),
     Case("one endpoint: SIGSTOP for 1 s", 1, 3, stop_shortly),
     Case("one endpoint: SIGSTOP for 20 s", 1, 3, stop_long),
+    *[Case(f"{name}: {words}", 1, nodes, what, conf, place=place)
+      for name, place in (("directory", Directory), ("etcd", lambda: Etcd(1)))
+      for words, nodes, what, conf in (
+          ("kill the leading agent", 3, kill_leading, ()),
+          ("kill any agent of 4", 4, kill_any, ()),
+          ("SIGTERM", 3, terminate, ()),
+          ("kill one while the job ends", 3, die_at_the_end, ()),
+          ("SIGSTOP for 1 s", 3, stop_shortly, ()),
+          ("it is away for a while", 3, lose_place, ()))],
+    Case("etcd of three: its leader dies each 5 s", 1, 3, disturb_cluster,
+         place=lambda: Etcd(3)),
     Case("network, 3 candidates: a cable is out shortly", 3, 3, cut_shortly, QUICK, 3),
     Case("network, 3 candidates: a cable is out for long", 3, 3, cut_long, QUICK, 3),
     Case("network, 3 candidates: the leading host loses power", 3, 3, lose_power, QUICK, 3),
@@ -582,7 +727,10 @@ CASES = [
 def run(elasticrun, case):
     """One job. Result: seconds to the new world, or None."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="host_loss."))
-    place = Network(case.endpoints, case.hosts) if case.hosts else Loopback(case.endpoints)
+    if case.place:
+        place = case.place()
+    else:
+        place = Network(case.endpoints, case.hosts) if case.hosts else Loopback(case.endpoints)
     job = Job(elasticrun, folder, place, case)
     try:
         for _ in range(case.nodes):
@@ -593,7 +741,7 @@ def run(elasticrun, case):
         job.judge()
         job.finish()
         # Whoever tells of the end of a job with one server may die before all have heard it.
-        is_open = case.endpoints == 1 and case.what in (die_at_the_end, stay_away)
+        is_open = not job.has_list and case.what in (die_at_the_end, stay_away)
         job.end((0, 1) if is_open else (0,))
         job.judge()
     except Exception:
@@ -624,11 +772,15 @@ def main():
     if arguments.list:
         print("\n".join(case.name for case in chosen))
         return 0
+    has_etcd = shutil.which("etcd")
     has_network = os.geteuid() == 0 and all(map(shutil.which, ("ip", "ss")))
     failed = 0
     for case in chosen:
         if case.hosts and not has_network:
             print(f"left out: {case.name}: it takes root, ip and ss", flush=True)
+            continue
+        if case.name.startswith("etcd") and not has_etcd:
+            print(f"left out: {case.name}: it takes etcd", flush=True)
             continue
         took = []
         wrong = 0
