@@ -3,11 +3,8 @@
 #pragma once
 
 #include <elastic/base/detail/random.hpp>
-#include <elastic/base/error.hpp>
-#include <elastic/base/event_flag.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
-#include <elastic/process/detail/syscalls.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 #include <elastic/store/detail/store_keys.hpp>
 #include <elastic/store/memory_store.hpp>
@@ -15,28 +12,24 @@
 #include <elastic/torch/detail/rendezvous_backend.hpp>
 #include <elastic/torch/detail/store_rendezvous_backend.hpp>
 #include <elastic/torch/detail/torch_state_codec.hpp>
+#include <support/far_place.hpp>
 #include <support/manual_time.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace elastic::test {
 
-/// A place in which the nodes of a rendezvous keep their state, and a store beside it, for the
-/// agents, as far from every node as a network makes it: what is asked takes time, gets stuck or is
-/// refused, what was done may not be answered, and what is asked may be done when nobody waits for
-/// it any more. Everything follows from the seed of `random`.
-class simulated_place {
+/// A place, far from every node, in which the nodes of a rendezvous keep their state, and a store
+/// beside it, for the agents.
+class simulated_place final : public far_place {
  public:
   enum class manner {
     /// A store like one that torchrun serves: the real backend, which looks every second.
@@ -51,40 +44,19 @@ class simulated_place {
 
   simulated_place(manual_time& time, elastic::detail::random_source& random, manner how,
                   detail::torch_dialect dialect, observer on_change)
-      : time_(time),
-        random_(random),
+      : far_place(time, random, duration::max()),
         manner_(how),
         dialect_(dialect),
         on_change_(std::move(on_change)) {}
 
   // ---- faults ---------------------------------------------------------------------------------
 
-  /// Nothing gets through between the node and the place, and nobody is told.
-  void part(int node) { parted_.insert(node); }
-  /// What waited gets through.
-  void mend(int node) { parted_.erase(node); }
   /// The node's requests fail for a while, also those that are under way.
   void refuse(int node, duration span) { refused_until_[node] = time_.now() + span; }
-  /// The place takes nothing for a while, and answers nothing.
-  void stall(duration span) { stalled_until_ = time_.now() + span; }
-  /// The way to the place takes so much longer, and the way back.
-  void slow_down(duration each_way) { slowness_ = each_way; }
-  /// One in so many changes of the state is made, and the answer lost; 0: none.
-  void lose_one_in(std::uint64_t many) { losses_ = many; }
-  /// The node is gone.
-  void kill(int node) { dead_.insert(node); }
   /// Everything works from now on.
   void heal() {
-    parted_.clear();
     refused_until_.clear();
-    stalled_until_ = time_point::min();
-    losses_ = 0;
-  }
-  /// Whatever is under way ends.
-  void end() { is_over_ = true; }
-
-  bool is_cut_off(int node) const {
-    return parted_.count(node) + dead_.count(node) != 0 || time_.now() < stalled_until_;
+    far_place::heal();
   }
 
   /// What is kept now.
@@ -103,62 +75,9 @@ class simulated_place {
   }
 
  private:
-  // ---- the way --------------------------------------------------------------------------------
-
-  template <class T>
-  struct request {
-    explicit request(asio::any_io_executor executor) : ended(std::move(executor)) {}
-    event_flag ended;
-    std::optional<T> answer;
-    std::exception_ptr failure;
-  };
-
-  // A request and its answer. It is on its way by itself: who gives up waiting does not stop it.
-  template <class T>
-  task<T> ask(int node, std::function<T()> act) {
-    auto made = std::make_shared<request<T>>(time_.context().get_executor());
-    asio::co_spawn(time_.context(), carry(made, node, std::move(act)), [](std::exception_ptr) {});
-    co_await made->ended.wait();
-    if (made->failure) std::rethrow_exception(made->failure);
-    co_return std::move(*made->answer);
-  }
-
-  template <class T>
-  task<void> carry(std::shared_ptr<request<T>> made, int node, std::function<T()> act) {
-    try {
-      co_await pass(node);
-      T answer = act();
-      co_await pass(node);
-      made->answer.emplace(std::move(answer));
-    } catch (const error&) {
-      made->failure = std::current_exception();
-    }
-    made->ended.set();
-  }
-
-  // One way between a node and the place.
-  task<void> pass(int node) {
-    constexpr std::chrono::milliseconds retransmission{50};
-    co_await time_.sleep_until(time_.now() + delay());
-    for (;;) {
-      if (is_over_) fail("the place does not answer");
-      const auto refused = refused_until_.find(node);
-      const bool is_refused = refused != refused_until_.end() && time_.now() < refused->second;
-      if (is_refused) fail("the place hangs up");
-      if (!is_cut_off(node)) co_return;
-      co_await time_.sleep_until(time_.now() + retransmission);
-    }
-  }
-
-  duration delay() {
-    const std::uint64_t longest = random_.below(20) == 0 ? 100'000 : 2'000;
-    return slowness_ + std::chrono::microseconds(random_.below(longest));
-  }
-
-  [[noreturn]] static void fail(const char* why) { throw error(errc::connection_failed, why); }
-
-  void lose_answer_at_times() {
-    if (losses_ != 0 && random_.below(losses_) == 0) fail("the answer is lost");
+  bool hangs_up_on(int node) const override {
+    const auto refused = refused_until_.find(node);
+    return refused != refused_until_.end() && time_.now() < refused->second;
   }
 
   // ---- what is kept ---------------------------------------------------------------------------
@@ -166,7 +85,7 @@ class simulated_place {
   void changed(int node, const detail::torch_state& after) {
     const detail::torch_state before = std::exchange(last_, after);
     on_change_(node, before, after);
-    for (const auto& watch : watches_) watch->set();
+    tell_watches();
   }
 
   std::optional<detail::stored_state> kept() const {
@@ -206,18 +125,9 @@ class simulated_place {
           at_.random_.below(5) == 0
               ? at_.time_.now() + std::chrono::milliseconds(at_.random_.below(3000))
               : time_point::max();
-      auto watch = std::make_shared<event_flag>(co_await asio::this_coro::executor);
-      const struct scope {
-        scope(simulated_place& place, std::shared_ptr<event_flag> flag)
-            : at(place), watching(std::move(flag)) {
-          at.watches_.push_back(watching);
-        }
-        ~scope() { std::erase(at.watches_, watching); }
-        simulated_place& at;
-        std::shared_ptr<event_flag> watching;
-      } watched(at_, watch);
+      watch watching(at_, co_await asio::this_coro::executor);
       const std::string now = at_.version_ == 0 ? "" : std::to_string(at_.version_);
-      task<void> waiting = watch->wait();
+      task<void> waiting = watching.flag().wait();
       if (now == token) co_await with_deadline(at_.time_, spurious, std::move(waiting));
       if (at_.random_.below(10) == 0) co_await at_.time_.sleep_until(at_.time_.now() + late);
       co_await at_.pass(node_);
@@ -311,8 +221,6 @@ class simulated_place {
     lose_answer_at_times();
   }
 
-  manual_time& time_;
-  elastic::detail::random_source& random_;
   const manner manner_;
   const detail::torch_dialect dialect_;
   observer on_change_;
@@ -320,14 +228,7 @@ class simulated_place {
   detail::torch_state last_;
   std::string text_;
   std::uint64_t version_ = 0;
-  std::vector<std::shared_ptr<event_flag>> watches_;
-  std::set<int> parted_;
-  std::set<int> dead_;
   std::map<int, time_point> refused_until_;
-  time_point stalled_until_ = time_point::min();
-  duration slowness_{};
-  std::uint64_t losses_ = 0;
-  bool is_over_ = false;
 };
 
 }  // namespace elastic::test
