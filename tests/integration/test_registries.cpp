@@ -8,6 +8,9 @@
 #include <support/http_peer.hpp>
 #include <support/job_of_nodes.hpp>
 #include <support/run_program.hpp>
+#include <support/skip.hpp>
+
+#include <sys/mount.h>
 
 #include <algorithm>
 #include <csignal>
@@ -31,6 +34,7 @@ using elastic::test::job_of_nodes;
 using elastic::test::node_of_job;
 using elastic::test::program_result;
 using elastic::test::run_program;
+using elastic::test::skip;
 using elastic::test::temporary_directory;
 using words = std::vector<std::string>;
 using node_pointer = std::unique_ptr<node_of_job>;
@@ -60,6 +64,37 @@ class directory_place final : public place {
 
  private:
   temporary_directory directory_;
+};
+
+// Its file system has no room for another file.
+class full_directory_place final : public place {
+ public:
+  /// Why there can be none on this machine; empty: there can.
+  static std::string missing() {
+    full_directory_place trial;
+    return trial.is_mounted_ ? "" : "it takes the right to mount a file system";
+  }
+
+  full_directory_place()
+      : is_mounted_(::mount("tmpfs", directory_.path().c_str(), "tmpfs", 0, "size=64k") == 0) {}
+  ~full_directory_place() override {
+    if (is_mounted_) ::umount2(directory_.path().c_str(), MNT_DETACH);
+  }
+
+  words meeting() const override {
+    return {"--rdzv-backend", "file", "--rdzv-endpoint", directory_.path()};
+  }
+  std::string found() const override { return "meeting in the directory"; }
+  void leave() override {
+    std::ofstream filler(directory_ / "filler");
+    filler << std::string(128 * 1024, 'x') << std::flush;
+    REQUIRE_FALSE(filler);
+  }
+  void come_back() override { std::filesystem::remove(directory_ / "filler"); }
+
+ private:
+  temporary_directory directory_;
+  bool is_mounted_;
 };
 
 class etcd_place : public place {
@@ -99,6 +134,7 @@ class full_etcd_place final : public etcd_place {
 std::unique_ptr<place> make_place(const std::string& kind) {
   if (kind == "etcd") return std::make_unique<etcd_place>();
   if (kind == "stalled etcd") return std::make_unique<stalled_etcd_place>();
+  if (kind == "full directory") return std::make_unique<full_directory_place>();
   if (kind == "full etcd") return std::make_unique<full_etcd_place>();
   return std::make_unique<directory_place>();
 }
@@ -264,8 +300,8 @@ TEST_CASE("registries: a node that was drained stays out, whichever agent leads"
 
 // ---- the place is lost --------------------------------------------------------------------------
 
-TEST_CASE("registries: a place that is away for a while costs nothing", "[integration][nodes]") {
-  registered_job set(GENERATE("directory", "etcd", "full etcd"), "2:3", quick);
+/// A job of 2 to 3 nodes whose place is away for a while.
+void check_absence(registered_job& set) {
   for (int more = 0; more < 2; ++more) set.start();
   set.await_world(2);
   const std::size_t leader = set.leader();
@@ -281,6 +317,17 @@ TEST_CASE("registries: a place that is away for a while costs nothing", "[integr
   set.start();
   set.await_world(3);
   set.check_success();
+}
+
+TEST_CASE("registries: a place that is away for a while costs nothing", "[integration][nodes]") {
+  registered_job set(GENERATE("directory", "etcd", "full etcd"), "2:3", quick);
+  check_absence(set);
+}
+
+TEST_CASE("registries: nor does a directory that is full for a while", "[integration][nodes]") {
+  if (const std::string why = full_directory_place::missing(); !why.empty()) return skip(why);
+  registered_job set("full directory", "2:3", quick);
+  check_absence(set);
 }
 
 TEST_CASE("registries: a job ends also while the place is away", "[integration][nodes]") {
@@ -300,7 +347,7 @@ TEST_CASE("registries: when the place is gone for good, agents stop their worker
   const std::size_t leader = set.leader();
   set.at->leave();
   (*set.nodes[leader])->await_err(
-      "this node stops to lead the job, and its nodes stop their workers");
+      "this node stops leading the job, and its nodes stop their workers");
   for (const node_pointer& node : set.nodes) {
     node->check_failure(1, "and nobody served it again within 2 s (--rdzv-conf host_grace)");
   }

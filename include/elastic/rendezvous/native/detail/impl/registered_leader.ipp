@@ -315,7 +315,7 @@ ELASTIC_DECL task<void> registered_leader::keep() {
     if (now >= lease_end_) {
       chosen_.log.warning(
           "rendezvous of job '{}': {} has not answered for {:g} s (--rdzv-conf registry_grace): "
-          "this node stops to lead the job, and its nodes stop their workers",
+          "this node stops leading the job, and its nodes stop their workers",
           chosen_.run_id, chosen_.registry->name(),
           std::chrono::duration<double>(chosen_.lease).count());
       co_return;
