@@ -31,9 +31,10 @@ for_minutes() {
 cmake --preset dev -DELASTIC_TEST_EVERY_WAY=ON
 cmake --build --preset dev -j "$jobs"
 
-say "A hundred thousand lives of jobs that several servers lead, each the same every time"
+say "A hundred thousand lives of jobs, wherever nodes meet, each the same every time"
 for simulation in "vote machine: whatever happens*" "simulation: candidates*" \
-  "simulation: a network that fails*" "simulation: whatever happens*"; do
+  "simulation: a network that fails*" "simulation: whatever happens*" "simulation: a registry*" \
+  "simulation: nodes that meet*"; do
   # A part of them: --first, --count.
   tests/long/seeds.py build/dev/tests/unit_tests "$simulation"
 done
