@@ -31,9 +31,9 @@ class rendezvous_registry
   ELASTIC_DECL rendezvous_registry();
 
   /// Makes the handler that `parameters.backend` names.
-  /// Errors: `errc::invalid_argument` for an unknown name, and for a backend of an opt-in module
-  /// that was not added: the message names the header and the function. What the backend's
-  /// constructor throws.
+  /// Errors: `errc::invalid_argument` for an unknown name, for a `time` that is null, and for a
+  /// backend of an opt-in module that was not added: the message names the header and the function.
+  /// What the backend's constructor throws.
   ELASTIC_DECL std::shared_ptr<rendezvous_handler> make(
       const rendezvous_parameters& parameters) const;
 };

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/etcd.hpp>
 #include <elastic/file.hpp>
+#include <elastic/rendezvous/native/registered_rendezvous.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
 #include <elastic/torch.hpp>
 
@@ -43,6 +44,20 @@ TEST_CASE("rendezvous registry: makes the backend of a name", "[rendezvous]") {
     parameters.backend = name;
     CHECK(registry.make(parameters)->backend() == name);
   }
+}
+
+TEST_CASE("rendezvous registry: no backend is made without a time source", "[rendezvous]") {
+  const rendezvous_registry registry = every_backend();
+  rendezvous_parameters parameters;
+  parameters.endpoint = "localhost:1";
+  parameters.time = nullptr;
+  for (const std::string name : {"static", "etcd", "etcd-v2", "etcd-v3", "file", "c10d"}) {
+    CAPTURE(name);
+    parameters.backend = name;
+    CHECK_THROWS_WITH(registry.make(parameters), "rendezvous_parameters::time is null");
+  }
+  CHECK_THROWS_WITH(elastic::make_registered_rendezvous(parameters, {}),
+                    "rendezvous_parameters::time is null");
 }
 
 TEST_CASE("rendezvous registry: who cannot keep to numbers of nodes or a delay refuses them",

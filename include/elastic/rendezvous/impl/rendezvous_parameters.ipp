@@ -6,6 +6,7 @@
 
 #include <elastic/base/detail/joined_text.hpp>
 #include <elastic/base/detail/nearest_name.hpp>
+#include <elastic/base/detail/required.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
@@ -114,6 +115,7 @@ inline void check_exclusion(const rendezvous_parameters& parameters) {
 }
 
 ELASTIC_DECL rendezvous_settings rendezvous_parameters::settings() const {
+  detail::required(time, "rendezvous_parameters::time");
   check_exclusion(*this);
   rendezvous_settings settings;
   settings.min_nodes = min_nodes;

@@ -4,6 +4,7 @@
 
 #include <elastic/rendezvous/rendezvous_registry.hpp>
 
+#include <elastic/base/detail/required.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/rendezvous/detail/solo_rendezvous.hpp>
 #include <elastic/rendezvous/detail/static_rendezvous.hpp>
@@ -61,6 +62,7 @@ ELASTIC_DECL rendezvous_registry::rendezvous_registry()
 
 ELASTIC_DECL std::shared_ptr<rendezvous_handler> rendezvous_registry::make(
     const rendezvous_parameters& parameters) const {
+  detail::required(parameters.time, "rendezvous_parameters::time");
   const std::string way = detail::how_to_add(parameters.backend);
   if (!way.empty() && !contains(parameters.backend)) {
     throw error(errc::invalid_argument, fmt::format("the rendezvous backend '{}' was not added: {}",
