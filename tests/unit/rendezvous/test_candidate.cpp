@@ -311,7 +311,7 @@ TIME_TEST("candidate: of two agents in one place the second is told so, and dist
   }
   INFO(job.logs());
   CHECK(job.count("leads in term") == 1);
-  CHECK(job.count("leads no more") == 0);
+  CHECK(job.count("steps down") == 0);
   co_await job.end();
 }
 

@@ -489,7 +489,7 @@ ELASTIC_DECL void vote_machine::look_at_lease(time_point now) {
 }
 
 ELASTIC_DECL void vote_machine::step_down(std::string why, time_point now) {
-  notes_.push_back({fmt::format("no longer leads in term {}: {}", term_, why)});
+  notes_.push_back({fmt::format("steps down in term {}: {}", term_, why)});
   role_ = vote_role::follows;
   has_begun_ = false;
   is_resignation_due_ = true;
