@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/unique_fd.hpp>
 
 #include <sys/types.h>
 
@@ -13,6 +14,9 @@ namespace elastic::detail {
 /// A folder of mode 0700 for the Unix sockets of workers, each named by its process. It lies in
 /// $XDG_RUNTIME_DIR, else in $TMPDIR or /tmp: the first of them in which a socket's path has room
 /// for its name. The destructor removes the folder with its sockets.
+///
+/// The folder is locked while this lives. So the constructor also removes those of this user that
+/// nobody has locked: agents that were killed have left them.
 class socket_folder {
  public:
   ELASTIC_DECL socket_folder();
@@ -30,8 +34,15 @@ class socket_folder {
   ELASTIC_DECL void remove_ended() const;
 
  private:
+  ELASTIC_DECL void make_in(const std::string& place);
+
   std::string path_;
+  unique_fd lock_;
 };
+
+/// Removes the folders in `place` that agents of this user have left. Other users' folders, and
+/// whatever has another name or mode, stay.
+ELASTIC_DECL void remove_left_folders(const std::string& place);
 
 }  // namespace elastic::detail
 
