@@ -144,6 +144,15 @@ TEST_CASE("why one rank holds up seven that wait", "[diagnosis]") {
       {"it computes on one line, on a processor that it shares",
        [](rank_evidence& rank) { rank.processor_share = 0.2; }, stall_cause::behind, likely,
        "uses 20 % of a processor: it computes or loops"},
+      {"it wants a processor that others have",
+       [](rank_evidence& rank) { rank.state = process_state::running; }, stall_cause::behind,
+       likely, "and runs: it computes or loops"},
+      {"it reads much from a disk",
+       [](rank_evidence& rank) {
+         rank.state = process_state::uninterruptible;
+         rank.stack_moved = true;
+       },
+       stall_cause::blocked, likely, "uninterruptible sleep"},
       {"it runs, and was looked at once",
        [](rank_evidence& rank) {
          rank.processor_share.reset();

@@ -225,11 +225,12 @@ ELASTIC_DECL auto stall_judge::of_behind() const -> outcome {
   });
   const awaited_operation operation = graph_.awaited_from(ranks.front());
   const rank_group& group = *operation.group;
-  // One that computes may only be slow: a long computation stays on its line, as a loop does. Of
-  // one that is asleep at a single look nobody knows.
+  // One that computes may only be slow: a long computation stays on its line, as a loop does. So
+  // may one that moves, which reads much from a slow disk. Of one that is asleep at a single look
+  // nobody knows.
   const bool may_compute = std::any_of(ranks.begin(), ranks.end(), [&](std::size_t rank) {
     const rank_evidence& evidence = evidence_[rank];
-    return computes(evidence) ||
+    return computes(evidence) || evidence.stack_moved ||
            (!evidence.processor_share && cause_of(evidence) == stall_cause::behind);
   });
   const bool is_sure = group.is_complete && !group.has_unknown &&

@@ -110,10 +110,13 @@ inline std::string kernel_wait(const rank_evidence& rank) {
   return fmt::format("it waits in the kernel for {} ({})", system, channel);
 }
 
+/// Of a processor, for a process that does not only wait.
+inline constexpr double least_computing_share = 0.1;
+
+/// On a machine that is too busy a process may want a processor and get none.
 ELASTIC_DECL bool computes(const rank_evidence& rank) {
-  constexpr double least_share = 0.1;
-  if (!rank.processor_share) return rank.state == process_state::running;
-  return *rank.processor_share >= least_share;
+  return rank.state == process_state::running ||
+         rank.processor_share.value_or(0) >= least_computing_share;
 }
 
 ELASTIC_DECL std::string whereabouts(const rank_evidence& rank, stall_cause cause) {
@@ -130,10 +133,10 @@ ELASTIC_DECL std::string whereabouts(const rank_evidence& rank, stall_cause caus
     default: break;
   }
   if (!computes(rank)) return place;
-  const std::string share = rank.processor_share
-                                ? fmt::format("uses {:.0f} % of a processor",
-                                              *rank.processor_share * 100)
-                                : "runs";
+  const bool is_measured = rank.processor_share.value_or(0) >= least_computing_share;
+  const std::string share =
+      is_measured ? fmt::format("uses {:.0f} % of a processor", *rank.processor_share * 100)
+                  : "runs";
   return fmt::format("{} and {}: it computes or loops", place, share);
 }
 
