@@ -8,8 +8,9 @@
 
 Eight ranks of gloo on two agents take steps, until a fault at one of them, both drawn by chance,
 stops the job. Each fault N times: how often the verdict named the right rank first, a wrong one, or
-none, and how long it took after the time that --stall-after allows. PYTHON needs PyTorch 2.13;
-dead_mount and cut_link need root, bindfs and ip.
+none, and how long it took after the time that --stall-after allows. It fails if a wrong rank is
+named, or the right one in less than 95 %. PYTHON needs PyTorch 2.13; dead_mount and cut_link need
+root, bindfs and ip.
 """
 
 import argparse
@@ -289,6 +290,7 @@ def undisturbed(arguments):
             job.end()
     print(f"{arguments.undisturbed} s undisturbed: {slow} verdicts of slow ranks or nobody, "
           f"{wrong} wrong ones")
+    return wrong == 0
 
 
 def main():
@@ -304,20 +306,22 @@ def main():
     parser.add_argument("faults", nargs="*", metavar="FAULT", help=", ".join(FAULTS))
     arguments = parser.parse_args()
     if arguments.undisturbed:
-        undisturbed(arguments)
-        return
+        sys.exit(0 if undisturbed(arguments) else 1)
     chance = random.Random(arguments.seed)
     print("| fault | right | wrong | none | slowest, s after --stall-after |")
     print("| --- | ---: | ---: | ---: | ---: |")
+    is_well = True
     for fault in arguments.faults or FAULTS:
         results = [run(arguments, fault, chance) for _ in range(arguments.runs)]
         counts = {name: sum(result[0] == name for result in results)
                   for name in ("right", "wrong", "none")}
+        is_well = is_well and counts["wrong"] == 0 and counts["right"] >= 0.95 * arguments.runs
         slowest = max((result[1] for result in results if result[1] is not None), default=None)
         print(f"| {fault} | {counts['right']} | {counts['wrong']} | {counts['none']} | "
               f"{'' if slowest is None else f'{slowest:.1f}'} |", flush=True)
         for outcome, _, sentence in results:
             print(f"  {outcome}: {sentence}", file=sys.stderr)
+    sys.exit(0 if is_well else 1)
 
 
 if __name__ == "__main__":

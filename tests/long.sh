@@ -92,6 +92,11 @@ done
 say "Bytes from outside that nobody has thought of"
 tests/fuzz/run.py --seconds $((minutes * 60))
 
+say "Which rank holds up a job: each fault, and a job without one that keeps all processors busy"
+benchmarks/hangs.py --elasticrun build/dev/elasticrun --python build/torch-2.13/bin/python --runs 20
+benchmarks/hangs.py --elasticrun build/dev/elasticrun --python build/torch-2.13/bin/python \
+  --undisturbed $((minutes * 60))
+
 say "From a fresh clone to a trained model"
 examples/quickstart.sh --no-torch
 
