@@ -16,6 +16,7 @@
 #include <elastic/agent/node_check.hpp>
 #include <elastic/agent/rank_assignment.hpp>
 #include <elastic/agent/rank_exchange.hpp>
+#include <elastic/agent/rank_replacements.hpp>
 #include <elastic/agent/restart_ledger.hpp>
 #include <elastic/agent/restart_terms.hpp>
 #include <elastic/agent/run_result.hpp>

@@ -17,6 +17,7 @@
 #include <elastic/agent/detail/impl/line_template.ipp>
 #include <elastic/agent/detail/impl/node_checker.ipp>
 #include <elastic/agent/detail/impl/rejoin_machine.ipp>
+#include <elastic/agent/detail/impl/replacement_line.ipp>
 #include <elastic/agent/detail/impl/request_inbox.ipp>
 #include <elastic/agent/detail/impl/round_agreement.ipp>
 #include <elastic/agent/detail/impl/run_files.ipp>
@@ -36,6 +37,7 @@
 #include <elastic/agent/impl/node_check.ipp>
 #include <elastic/agent/impl/rank_assignment.ipp>
 #include <elastic/agent/impl/rank_exchange.ipp>
+#include <elastic/agent/impl/rank_replacements.ipp>
 #include <elastic/agent/impl/restart_ledger.ipp>
 #include <elastic/agent/impl/restart_terms.ipp>
 #include <elastic/agent/impl/run_result.ipp>

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/rank_replacements.hpp>
 #include <elastic/agent/worker_starts.hpp>
 #include <elastic/agent/worker_failure.hpp>
 #include <elastic/agent/worker_state.hpp>
@@ -32,6 +33,8 @@ struct run_result {
   /// How the workers of this node were started in all attempts; empty without an agent_extension
   /// that takes part in that.
   worker_starts starts;
+  /// The ranks of this node that were replaced while other workers of the job went on.
+  rank_replacements replacements;
   /// Why the run ended as it did, one sentence.
   std::string reason;
   /// This node left the job because a worker of it or its node check said that it is bad; `failed`,

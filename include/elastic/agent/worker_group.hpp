@@ -39,6 +39,7 @@
 
 #include <sys/types.h>
 
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -134,6 +135,10 @@ class worker_group {
   /// what runs waits for `rejoin`.
   /// Errors: those of `process_set::clear`. Cancellation: all types; `stop` is to follow.
   ELASTIC_DECL task<std::string> leave_epoch(bool is_pause, duration most) &;
+
+  /// Why the workers that run cannot outlive the epoch, as far as this node knows by now; empty:
+  /// they can.
+  ELASTIC_DECL std::string epoch_obstacle() const;
 
   /// Begins an epoch in which some workers of the job keep their processes: those of this node that
   /// wait are told of it, and the others are started.
@@ -366,6 +371,8 @@ class worker_group {
   struct attempt;
   ELASTIC_DECL attempt new_attempt(const rendezvous_round& round, const assigned_ranks& ranks,
                                    int restart_count) const;
+  // Those that were killed at the fence are lost as any other.
+  bool is_told_to_end() const { return attempt_.stop_signal.value_or(SIGKILL) != SIGKILL; }
   // Takes what outlives its epoch from the last attempt. Result: the slots of the others.
   ELASTIC_DECL std::vector<std::size_t> begin_with_stayers(attempt next);
   ELASTIC_DECL detail::survivors_options survivor_options(const agent_services& services);

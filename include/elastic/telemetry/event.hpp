@@ -33,7 +33,8 @@ struct event {
   std::string hostname;
   std::string rdzv_backend;
   /// How a worker or an agent ended: "SUCCEEDED", "FAILED", "TERMINATED"; "START" of a worker that
-  /// was started; what an agent did, with its `duration_ms`: "RENDEZVOUS", "ASSIGN_WORKER_RANKS".
+  /// was started; what an agent did, with its `duration_ms`: "RENDEZVOUS", "ASSIGN_WORKER_RANKS",
+  /// and "REPLACED" if workers outlived a round, which torchelastic's agent does not know.
   std::string state;
   /// Seconds since the agent started to run.
   std::int64_t total_run_time = 0;

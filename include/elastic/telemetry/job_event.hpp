@@ -43,6 +43,9 @@ enum class job_event_kind {
   exit_barrier_ended,
   agent_ended,
   node_told,
+  ranks_replaced,
+  replacement_abandoned,
+  step_reached,
 };
 
 /// Their names in files and on pages.
@@ -74,6 +77,9 @@ inline constexpr auto job_event_kinds = std::to_array<std::pair<job_event_kind, 
     {job_event_kind::exit_barrier_ended, "exit_barrier_ended"},
     {job_event_kind::agent_ended, "agent_ended"},
     {job_event_kind::node_told, "node_told"},
+    {job_event_kind::ranks_replaced, "ranks_replaced"},
+    {job_event_kind::replacement_abandoned, "replacement_abandoned"},
+    {job_event_kind::step_reached, "step_reached"},
 });
 
 constexpr std::string_view to_string(job_event_kind kind) {
@@ -109,7 +115,8 @@ struct job_event {
   /// How something ended: "succeeded", "failed", "stopped" of workers_judged and agent_ended;
   /// "node_waiting", "node_lost", "paused", "worker_failed" of round_ended; "passed", "changed" or
   /// "timed_out" of exit_barrier_ended; a worker_suspicion of worker_suspected; a stall_cause of
-  /// stall_found; of node_told, what happened there: the name of its kind.
+  /// stall_found; of node_told, what happened there: the name of its kind; of ranks_replaced that
+  /// of the round_ended before; "replace" of agent_started if workers can outlive a round.
   std::string state = {};
   /// Of node_told: the node, as the server of the rendezvous calls it.
   std::string peer = {};
@@ -146,16 +153,20 @@ struct job_event {
   /// 1: the failure that ended the round was another node's, and those of this node's workers are
   /// its consequence.
   std::optional<std::int64_t> elsewhere = {};
-  /// How many workers: that were stopped, saved a checkpoint, were started by a standby, or hold
-  /// up the others (stall_found; `rank` is the first).
+  /// How many workers: that were stopped, saved a checkpoint, were started by a standby, hold up
+  /// the others (stall_found; `rank` is the first), or went on in a new round (ranks_replaced).
   std::optional<std::int64_t> count = {};
 
-  /// What a span took, at its end.
+  /// What a span took, at its end; of ranks_replaced and step_reached, the time since the workers
+  /// of the round before were known to have ended, and of the first step_reached since the workers
+  /// were started.
   std::optional<double> seconds = {};
   /// The time that something gets: workers to end (workers_stopping), a restart to wait.
   std::optional<double> allowed = {};
   /// Of workers_started, by local rank.
   std::vector<std::int64_t> pids = {};
+  /// Of ranks_replaced: those of this node that have a new process, in ascending order.
+  std::vector<std::int64_t> ranks = {};
 
   friend bool operator==(const job_event&, const job_event&) = default;
 };

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -35,6 +36,10 @@ struct started_workers {
   int group_world_size = 0;
   int restarts = 0;
   int max_restarts = 0;
+  /// How many workers of this node are those of the round before; 0: all were started.
+  int stayed = 0;
+  /// The ranks of this node that were replaced while other workers of the job went on.
+  std::vector<int> replaced = {};
 };
 
 /// A worker that is about to be ended because it said nothing for too long.

@@ -66,9 +66,17 @@ class agent_journal {
                                  const std::optional<worker_starts>& starts, time_point began);
   ELASTIC_DECL void note_round_end(const rendezvous_change& change, int failures);
 
+  /// Workers of the last round go on in this one.
+  /// @param change  what ended the last one
+  /// @param ended   when that was known here
+  ELASTIC_DECL void note_replacement(const rendezvous_change& change, time_point ended);
+  /// The workers have come as far as any of this node before.
+  ELASTIC_DECL void note_step(std::int64_t step, time_point since);
+
   /// What became of the workers that ran; once for each round.
   ELASTIC_DECL void note_verdict();
-  ELASTIC_DECL void note_decision(const restart_decision& decision, int failures);
+  /// @param replaces  the others keep their processes, as far as this node knows
+  ELASTIC_DECL void note_decision(const restart_decision& decision, int failures, bool replaces);
   /// What the worker left whose failure ended the attempt, if it was one of this node.
   ELASTIC_DECL void note_cause();
 

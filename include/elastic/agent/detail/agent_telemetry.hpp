@@ -58,8 +58,12 @@ class agent_telemetry {
   /// How often workers have failed, for the events of phases.
   void set_restarts(int restarts) { restarts_ = restarts; }
 
-  /// One event for each worker, which was started; the phases from now on name its round.
+  /// One event for each worker that was started; the phases from now on name its round.
   ELASTIC_DECL void record_start(const worker_group& group);
+
+  /// Some workers were replaced while the others went on: an event with the time that it took, and
+  /// a metric of how many.
+  ELASTIC_DECL void record_replacement(std::size_t replaced, duration took);
 
   /// The metrics of a look at the workers, periodic and when their fate is known: the restarts that
   /// are left, and a 1 under the state's name. Looking takes no time: nothing is polled.

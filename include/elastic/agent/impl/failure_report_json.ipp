@@ -65,6 +65,12 @@ ELASTIC_DECL std::string failure_report_json(const run_result& result) {
     report["warm_starts"] = result.starts.warm;
     report["cold_starts"] = result.starts.all_cold();
   }
+  for (const auto& [rank, count] : result.replacements.by_rank) {
+    nlohmann::ordered_json entry;
+    entry["rank"] = rank;
+    entry["count"] = count;
+    report["replacements"].push_back(std::move(entry));
+  }
   if (const worker_failure* const root = root_cause(result.failures)) {
     report["root_cause"] = root->rank;
   }

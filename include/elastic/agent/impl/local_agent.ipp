@@ -13,9 +13,11 @@
 #include <elastic/agent/detail/node_checker.hpp>
 #include <elastic/agent/detail/program_environment.hpp>
 #include <elastic/agent/detail/rejoin_machine.hpp>
+#include <elastic/agent/detail/replacement_line.hpp>
 #include <elastic/agent/detail/request_inbox.hpp>
 #include <elastic/agent/detail/round_agreement.hpp>
 #include <elastic/agent/detail/run_files.hpp>
+#include <elastic/agent/failure_report.hpp>
 #include <elastic/agent/rank_assignment.hpp>
 #include <elastic/agent/restart_ledger.hpp>
 #include <elastic/agent/worker_group.hpp>
@@ -93,7 +95,10 @@ class agent_run {
     if (extension_->looks_last()) {
       group_.look_last([this] { return extension_->last_look(); });
     }
-    group_.on_step([this](std::int64_t step) { extension_->stepped(step); });
+    group_.on_step([this](std::int64_t step) {
+      note_step(step);
+      extension_->stepped(step);
+    });
   }
 
   agent_run(const agent_run&) = delete;
@@ -230,6 +235,15 @@ class agent_run {
     bool is_reported = false;
     /// Some workers of the job go on in it.
     bool keeps_survivors = false;
+    /// The same, and this node was in the epoch before.
+    bool replaces = false;
+  };
+
+  /// The way of the workers back to the furthest step that any of this node has reported.
+  struct catch_up {
+    std::optional<std::int64_t> furthest;
+    /// When what is made up for was known to have ended; none: they are there.
+    std::optional<time_point> since;
   };
 
   /// A request for the workers, and the command that waits for its outcome; null: none.
@@ -477,14 +491,18 @@ class agent_run {
     journal_.note_workers(round, *ranks, starts, starting);
     if (starts) starts_.add(*starts);
     telemetry_.record_start(group_);
-    group_.announce({round.round, ranks->world_size, round.group_rank, round.group_world_size,
-                     restarts_, spec_.max_restarts});
+    const time_point ended = std::exchange(epoch_ended_, std::nullopt).value_or(starting);
+    catch_up_.since = ended;
+    started_workers start{round.round, ranks->world_size, round.group_rank,
+                          round.group_world_size, restarts_, spec_.max_restarts};
+    if (attempt_->replaces) take_replacement(start, ended);
+    group_.announce(start);
     if (!notice_.empty()) log_.warning("{}", std::exchange(notice_, {}));
     log_.info("round {}: node {} of {}, ranks {} to {} of {}, master {}:{}", round.round,
               round.group_rank, round.group_world_size, ranks->base_rank,
               ranks->base_rank + spec_.nproc_per_node - 1, ranks->world_size, round.master.address,
               round.master.port);
-    if (attempt_->keeps_survivors) log_replacement();
+    if (attempt_->replaces) log_replacement(start.replaced, time_.now() - ended);
     if (pause_for_epoch_) pause(std::exchange(pause_for_epoch_, nullptr));
   }
 
@@ -574,7 +592,7 @@ class agent_run {
     rendezvous_round round = co_await rendezvous_->next_round();
     check_round(round, rendezvous_->backend());
     journal_.begin_round(round.round);
-    attempt_ = attempt{std::move(round), std::nullopt, false, false};
+    attempt_ = attempt{std::move(round), std::nullopt, false, false, false};
     const int restarts = attempt_->round.restarts;
     if (is_first) ledger_.begin_at(restarts);
     ledger_.count(restarts, time_.now());
@@ -614,10 +632,12 @@ class agent_run {
     }
     if (!agreement.keeps_survivors && !is_first) {
       log_.warning("all workers of the job start again: {}", agreement.reason);
+      journal_.note(job_event_kind::replacement_abandoned, agreement.reason);
     }
     rendezvous_round& round = attempt_->round;
     round.group_rank = agreement.place;
     attempt_->keeps_survivors = agreement.keeps_survivors;
+    attempt_->replaces = agreement.keeps_survivors && !is_first;
     last_epoch_ = node_epoch();
     last_epoch_.term = round.term;
     last_epoch_.round = round.round;
@@ -638,14 +658,49 @@ class agent_run {
     co_await stop_usually();
   }
 
-  void log_replacement() {
-    std::string replaced;
+  /// Tells the journal, the events and the result which workers of this node are new.
+  void take_replacement(started_workers& start, time_point ended) {
     for (const worker& entry : group_.workers()) {
-      if (entry.has_stayed) continue;
-      replaced += fmt::format("{}{}", replaced.empty() ? "" : ", ", entry.identity.rank);
+      if (entry.has_stayed) {
+        ++start.stayed;
+        continue;
+      }
+      start.replaced.push_back(entry.identity.rank);
+      replacements_.add(entry.identity.rank);
     }
-    if (replaced.empty()) return log_.info("all workers of this node go on");
-    log_.info("new processes have ranks {}; the other workers of this node go on", replaced);
+    if (last_change_) journal_.note_replacement(*last_change_, ended);
+    telemetry_.record_replacement(start.replaced.size(), time_.now() - ended);
+  }
+
+  void log_replacement(const std::vector<int>& replaced, duration took) {
+    const double seconds = std::chrono::duration<double>(took).count();
+    if (replaced.empty()) {
+      return log_.info("all workers of this node went on after {:.3f} s", seconds);
+    }
+    log_.info("rank{} {} of this node {} a new process after {:.3f} s; the others went on",
+              replaced.size() == 1 ? "" : "s", rank_ranges(replaced),
+              replaced.size() == 1 ? "has" : "have each", seconds);
+  }
+
+  /// The agent knows that the epoch is over, by whatever it learned first.
+  void note_epoch_end() {
+    if (epoch_ended_) return;
+    epoch_ended_ = time_.now();
+    catch_up_.since.reset();
+    const std::optional<std::int64_t> step = group_.furthest_step();
+    if (step) catch_up_.furthest = std::max(catch_up_.furthest.value_or(*step), *step);
+  }
+
+  void note_step(std::int64_t step) {
+    if (!catch_up_.since || step < catch_up_.furthest.value_or(step)) return;
+    journal_.note_step(step, *std::exchange(catch_up_.since, std::nullopt));
+  }
+
+  /// Whether a failure leads to a replacement, as far as this node knows.
+  bool may_replace(const restart_decision& decision, std::size_t failed) const {
+    if (!decision.restart || !group_.stayers().is_on() || group_.workers().empty()) return false;
+    const auto world = static_cast<std::size_t>(group_.workers().front().identity.world_size);
+    return failed < world && !attempt_->change->is_pause && group_.epoch_obstacle().empty();
   }
 
   /// The nodes have agreed that all workers start again.
@@ -667,6 +722,7 @@ class agent_run {
       if (failure.code() != errc::rendezvous_closed) throw;
       closed = std::current_exception();
     }
+    if (group_.state() != worker_state::succeeded) note_epoch_end();
     // They were for these workers, not for the next.
     requests_.clear();
     inspections_.clear();
@@ -735,6 +791,8 @@ class agent_run {
   task<void> note_change() { take_change(co_await rendezvous_->wait_for_change()); }
 
   void take_change(rendezvous_change change) {
+    note_epoch_end();
+    last_change_ = change;
     ledger_.reached(group_.furthest_step());
     ledger_.count(change.restarts, time_.now());
     note_missing_steps();
@@ -893,18 +951,23 @@ class agent_run {
   }
 
   void log_change(const restart_decision& decision) {
-    journal_.note_decision(decision, ledger_.failures());
-    bool has_local_failure = false;
-    for (const worker* const entry : group_.failed()) {
-      // That the others are stopped is no news.
-      if (entry->stopped_by_agent && entry->hung.empty()) continue;
-      has_local_failure = true;
+    std::vector<const worker*> failed = group_.failed();
+    // That the others are stopped is no news.
+    std::erase_if(failed, [](const worker* entry) {
+      return entry->stopped_by_agent && entry->hung.empty();
+    });
+    const bool replaces = may_replace(decision, failed.size());
+    journal_.note_decision(decision, ledger_.failures(), replaces);
+    if (replaces) {
+      return log_.warning("{}", replacement_line(failed, attempt_->change->what, decision.reason));
+    }
+    for (const worker* const entry : failed) {
       log_.warning("{} rank {} (local rank {}, pid {}) ended: {}{}{}", entry->identity.role_name,
                    entry->identity.rank, entry->identity.local_rank, entry->pid,
                    entry->end->status.text(), entry->hung.empty() ? "" : ", hung: ", entry->hung);
     }
     log_.warning("{}: {}{}", decision.restart ? "restarting the workers" : "stopping the workers",
-                 has_local_failure ? "" : attempt_->change->what + ": ", decision.reason);
+                 failed.empty() ? attempt_->change->what + ": " : "", decision.reason);
   }
 
   /// Ends one attempt and begins the next after a while, unless a stop is requested meanwhile.
@@ -1027,6 +1090,7 @@ class agent_run {
     result.max_restarts = spec_.max_restarts;
     result.restarts = restarts_;
     result.starts = starts_;
+    result.replacements = replacements_;
     result.reason = std::move(reason);
     return result;
   }
@@ -1065,6 +1129,7 @@ class agent_run {
     if (const std::string starts = starts_.text(); !starts.empty()) {
       log_.info("the workers' starts on this node: {}", starts);
     }
+    if (!replacements_.empty()) log_.info("{}", replacements_.text());
     if (result.state != worker_state::stopped) telemetry_.emit_result(result);
     telemetry_.record_workers(group_, result);
     telemetry_.record_agent(group_, result.restarts,
@@ -1099,6 +1164,11 @@ class agent_run {
   std::optional<attempt> attempt_;
   /// Where workers can outlive an epoch: what the other nodes are told of the last one.
   node_epoch last_epoch_;
+  /// When the last epoch was known to have ended; none while one goes on. And what ended it.
+  std::optional<time_point> epoch_ended_;
+  std::optional<rendezvous_change> last_change_;
+  rank_replacements replacements_;
+  catch_up catch_up_;
   /// How often workers had failed when those of the last attempt were started.
   int restarts_ = 0;
   /// Workers were started of whom the fence does not know.

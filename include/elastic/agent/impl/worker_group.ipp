@@ -167,10 +167,7 @@ ELASTIC_DECL auto worker_group::new_attempt(const rendezvous_round& round,
 
 ELASTIC_DECL task<std::string> worker_group::leave_epoch(bool is_pause, duration most) & {
   co_await finish_hooks(std::min(most, spec_.rejoin_timeout));
-  // Those that were killed at the fence are lost as any other.
-  if (attempt_.stop_signal.value_or(SIGKILL) != SIGKILL) {
-    co_return attempt_.obstacle.empty() ? "the workers were told to end" : attempt_.obstacle;
-  }
+  if (is_told_to_end()) co_return epoch_obstacle();
   const std::string obstacle = co_await survivors_.leave(is_pause, most);
   if (!obstacle.empty()) co_return obstacle;
   // Those that are killed now have not got far enough to stay.
@@ -180,6 +177,11 @@ ELASTIC_DECL task<std::string> worker_group::leave_epoch(bool is_pause, duration
   }
   co_await read_leftovers();
   co_return std::string();
+}
+
+ELASTIC_DECL std::string worker_group::epoch_obstacle() const {
+  if (!is_told_to_end()) return survivors_.obstacle();
+  return attempt_.obstacle.empty() ? "the workers were told to end" : attempt_.obstacle;
 }
 
 ELASTIC_DECL auto worker_group::begin_with_stayers(attempt next) -> std::vector<std::size_t> {
@@ -617,11 +619,14 @@ ELASTIC_DECL task<std::string> worker_group::look() {
 ELASTIC_DECL void worker_group::pass_on(int local_rank,
                                         const detail::worker_messages::progress& progress) {
   auto& last = attempt_.steps.at(static_cast<std::size_t>(local_rank));
+  // A worker that outlived its round may report the step again that it had reported there.
+  const bool is_news =
+      last.number != progress.step || progress.step > attempt_.furthest_step.value_or(-1);
   if (last.number != progress.step) {
     last.number = progress.step;
     last.at = time_->now();
-    if (on_step_) on_step_(progress.step);
   }
+  if (is_news && on_step_) on_step_(progress.step);
   attempt_.furthest_step = std::max(attempt_.furthest_step.value_or(0), progress.step);
   worker_progress made;
   made.rank = attempt_.base_rank + local_rank;

@@ -62,6 +62,9 @@ ELASTIC_DECL std::string closing_words(const std::string& name, const run_result
   if (result.starts.all() > 0) {
     words += fmt::format("Starts of workers on this node: {}\n", result.starts.text());
   }
+  if (!result.replacements.empty()) {
+    words += fmt::format("Replacements on this node: {}\n", result.replacements.text());
+  }
   if (!result.log_directory.empty()) words += fmt::format("Logs: {}\n", result.log_directory);
   // Much of it is what workers and other nodes said.
   return printable_text(words);

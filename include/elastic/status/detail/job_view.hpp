@@ -68,6 +68,9 @@ struct viewed_attempt {
   std::string decision = {};
   /// From its end until workers ran again; empty: they do not, or not yet.
   std::optional<double> lost_seconds = {};
+  /// Workers of the attempt before went on in it, and these ranks of this node were replaced.
+  bool is_replacement = false;
+  std::vector<std::int64_t> replaced = {};
 
   // ---- what documents leave out, and `explain` shows ----
 
@@ -92,10 +95,34 @@ struct viewed_attempt {
   /// How long the workers ran, and the furthest step of the attempt.
   double work_seconds = 0;
   std::optional<std::int64_t> step = {};
+  /// From the end of the attempt before until its furthest step was reached again; of the first
+  /// attempt, from the start of the workers to their first step. Empty: no worker has reported it.
+  std::optional<double> reached_seconds = {};
+  /// When that was, and when the workers of the attempt were told to end; 0: not yet, or never.
+  std::int64_t reached_us = 0;
+  std::int64_t stopping_us = 0;
 
   /// The root cause of a failure that began on this node; null: there is none, or its event was not
   /// kept. A hung worker precedes the failures, since it fails only when it is killed.
   ELASTIC_DECL const job_event* root_cause() const;
+};
+
+/// What is known of ranks of a node that were replaced while other workers of the job went on.
+struct viewed_replacements {
+  /// The job runs with `on_failure::replace`.
+  bool is_on = false;
+  /// How often workers of this node went on in a new round, and how many ranks were replaced then.
+  std::int64_t epochs = 0;
+  std::int64_t ranks = 0;
+  std::map<std::int64_t, std::int64_t> by_rank = {};
+  /// Until the workers of this node were in the new round.
+  duration_histogram durations = {};
+  /// How often all workers had to start again instead, and why the last time.
+  std::int64_t abandoned = 0;
+  std::string last_obstacle = {};
+
+  /// Whether there is anything to be shown.
+  bool is_known() const { return is_on || epochs > 0 || abandoned > 0; }
 };
 
 /// How much a job_view keeps.
@@ -151,6 +178,8 @@ class job_view {
 
   /// The last one that was found; none: none was.
   const std::optional<viewed_stall>& stall() const { return stall_; }
+
+  const viewed_replacements& replacements() const { return replacements_; }
 
   /// The last record that was taken; 0: none.
   std::int64_t epoch() const { return epoch_; }
@@ -209,6 +238,9 @@ class job_view {
   ELASTIC_DECL void note_hung(const journal_record& record);
   ELASTIC_DECL void suspect(const job_event& event);
   ELASTIC_DECL void note_stall(const journal_record& record);
+  ELASTIC_DECL void note_replacement(const job_event& event);
+  ELASTIC_DECL void note_abandonment(const job_event& event);
+  ELASTIC_DECL void show_replacements();
   ELASTIC_DECL void note_stopped(const journal_record& record);
   ELASTIC_DECL void end_attempt(const journal_record& record, attempt_end end);
   ELASTIC_DECL void decide(const journal_record& record);
@@ -224,6 +256,7 @@ class job_view {
   /// Why the job pauses, or is about to; empty: it does not.
   std::string pause_;
   std::optional<viewed_stall> stall_;
+  viewed_replacements replacements_;
   std::int64_t epoch_ = 0;
   std::int64_t sequence_ = 0;
   std::string node_;

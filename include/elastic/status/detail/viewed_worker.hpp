@@ -66,6 +66,8 @@ struct viewed_worker {
   /// Whether it seems to hold up the others, and why.
   worker_suspicion suspicion = worker_suspicion::none;
   std::string suspicion_reason = {};
+  /// How often its rank was given to a new process while other workers went on.
+  std::int64_t replacements = 0;
 
   bool is_suspected() const {
     return state == condition::running && suspicion != worker_suspicion::none;

@@ -15,6 +15,7 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace elastic {
@@ -46,17 +47,21 @@ inline void journal_kind(record_rows& rows, job_event_kind& kind) {
   rows.choice("kind", kind, names);
 }
 
-inline void journal_pids(record_rows& rows, std::vector<std::int64_t>& pids) {
+/// One number for each worker, as far as a line has room for them.
+inline void journal_numbers(record_rows& rows, const char* name,
+                            std::vector<std::int64_t>& numbers) {
   std::string written;
-  for (std::size_t i = 0; i < pids.size() && i < limits::journal_pids; ++i) {
-    written += (i == 0 ? "[" : ", ") + std::to_string(pids[i]);
+  for (std::size_t i = 0; i < numbers.size() && i < limits::journal_pids; ++i) {
+    written += (i == 0 ? "[" : ", ") + std::to_string(numbers[i]);
   }
-  if (!pids.empty()) written += ']';
-  const auto* list = rows.list("pids", written, limits::journal_pids, presence::sparse);
+  if (!numbers.empty()) written += ']';
+  const auto* list = rows.list(name, written, limits::journal_pids, presence::sparse);
   if (list == nullptr) return;
-  for (const nlohmann::json& pid : *list) {
-    if (!pid.is_number_integer()) rows.refuse("has \"pids\" that are no whole numbers");
-    pids.push_back(pid.get<std::int64_t>());
+  for (const nlohmann::json& number : *list) {
+    if (!number.is_number_integer()) {
+      rows.refuse(fmt::format("has \"{}\" that are no whole numbers", name));
+    }
+    numbers.push_back(number.get<std::int64_t>());
   }
 }
 
@@ -88,7 +93,8 @@ inline void describe(job_event& event, record_rows& rows) {
   journal_text(rows, "role", event.role);
   journal_text(rows, "peer", event.peer);
   journal_text(rows, "lines", event.lines);
-  journal_pids(rows, event.pids);
+  journal_numbers(rows, "pids", event.pids);
+  journal_numbers(rows, "ranks", event.ranks);
 }
 
 inline void describe(journal_record& record, record_rows& rows) {

@@ -28,6 +28,9 @@ inline const char* journal_name(const rendezvous_change& change) {
   return change.kind == change_kind::node_lost ? "node_lost" : "worker_failed";
 }
 
+/// What follows the end of a round is a replacement.
+inline constexpr const char* replace_name = "replace";
+
 ELASTIC_DECL agent_journal::agent_journal(job_journal& journal, const worker_spec& spec,
                                           const worker_group& group, time_source& time)
     : journal_(journal), spec_(spec), group_(group), time_(time) {}
@@ -65,6 +68,7 @@ ELASTIC_DECL void agent_journal::note_start(std::string run_id, std::string back
   event.role = spec_.role;
   event.local_world_size = spec_.nproc_per_node;
   event.max_restarts = spec_.max_restarts;
+  if (group_.stayers().is_on()) event.state = replace_name;
   event.pid = ::getpid();
   journal_.record(std::move(event));
 }
@@ -139,6 +143,31 @@ ELASTIC_DECL void agent_journal::note_round_end(const rendezvous_change& change,
   journal_.record(std::move(event));
 }
 
+ELASTIC_DECL void agent_journal::note_replacement(const rendezvous_change& change,
+                                                  time_point ended) {
+  job_event event = about(job_event_kind::ranks_replaced);
+  event.state = journal_name(change);
+  event.reason = change.what;
+  event.count = 0;
+  for (const worker& entry : group_.workers()) {
+    if (entry.has_stayed) {
+      ++*event.count;
+    } else {
+      event.ranks.push_back(entry.identity.rank);
+    }
+  }
+  if (!event.ranks.empty()) event.rank = event.ranks.front();
+  event.seconds = seconds_since(ended);
+  journal_.record(std::move(event));
+}
+
+ELASTIC_DECL void agent_journal::note_step(std::int64_t step, time_point since) {
+  job_event event = about(job_event_kind::step_reached);
+  event.step = step;
+  event.seconds = seconds_since(since);
+  journal_.record(std::move(event));
+}
+
 ELASTIC_DECL void agent_journal::note_verdict() {
   if (!round_ || is_judged_) return;
   const worker_state state = group_.state();
@@ -152,10 +181,12 @@ ELASTIC_DECL void agent_journal::note_verdict() {
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_decision(const restart_decision& decision, int failures) {
+ELASTIC_DECL void agent_journal::note_decision(const restart_decision& decision, int failures,
+                                               bool replaces) {
   job_event event =
       about(decision.restart ? job_event_kind::restart_decided : job_event_kind::failure_decided);
   event.reason = decision.reason;
+  if (replaces) event.state = replace_name;
   event.restarts = failures;
   event.max_restarts = spec_.max_restarts;
   if (decision.restart) event.allowed = std::chrono::duration<double>(decision.delay).count();

@@ -54,7 +54,16 @@ ELASTIC_DECL void agent_telemetry::record_start(const worker_group& group) {
   if (group.workers().empty()) return;
   group_rank_ = group.workers().front().identity.group_rank;
   group_world_size_ = group.workers().front().identity.group_world_size;
-  for (const worker& entry : group.workers()) record(event_of_worker(entry, "START", restarts_));
+  for (const worker& entry : group.workers()) {
+    if (!entry.has_stayed) record(event_of_worker(entry, "START", restarts_));
+  }
+}
+
+ELASTIC_DECL void agent_telemetry::record_replacement(std::size_t replaced, duration took) {
+  event happened = common("REPLACED", restarts_, group_rank_, group_world_size_);
+  happened.duration_ms = std::chrono::duration<double, std::milli>(took).count();
+  record(happened);
+  emit(fmt::format("workers.{}.replaced", role_), static_cast<std::int64_t>(replaced));
 }
 
 ELASTIC_DECL event agent_telemetry::event_of_worker(const worker& entry, std::string state,

@@ -36,7 +36,10 @@ ELASTIC_DECL agent_phase phase_after(const job_event& event, agent_phase before)
     case kind::job_paused:
     case kind::job_resumed:
     case kind::checkpoint_ended:
-    case kind::node_told: break;
+    case kind::node_told:
+    case kind::ranks_replaced:
+    case kind::replacement_abandoned:
+    case kind::step_reached: break;
   }
   return before;
 }

@@ -79,6 +79,35 @@ inline std::string told_sentence(const job_event& told) {
   return where + event_sentence(there);
 }
 
+/// "rank 3", "ranks 0, 2 and 5", of at most eight.
+inline std::string replaced_words(const job_event& event) {
+  constexpr std::size_t most_named = 8;
+  if (event.ranks.size() < 2) return fmt::format("rank {}", event.rank.value_or(-1));
+  std::string text = "ranks";
+  const std::size_t named = std::min(event.ranks.size(), most_named);
+  for (std::size_t at = 0; at < named; ++at) {
+    const bool is_last = at + 1 == event.ranks.size();
+    text += fmt::format("{}{}", at == 0 ? " " : is_last ? " and " : ", ", event.ranks[at]);
+  }
+  if (event.ranks.size() > named) text += fmt::format(" and {} more", event.ranks.size() - named);
+  return text;
+}
+
+/// "ranks 1 and 3 were replaced and 2 workers went on, after 0.13 s".
+inline std::string replacement_sentence(const job_event& event) {
+  const std::int64_t stayed = event.count.value_or(0);
+  std::string text;
+  if (event.rank) {
+    text = replaced_words(event) + (event.ranks.size() > 1 ? " were replaced" : " was replaced");
+  }
+  if (stayed > 0) {
+    text += fmt::format("{}{} worker{} went on", text.empty() ? "" : " and ", stayed,
+                        stayed == 1 ? "" : "s");
+  }
+  if (event.seconds) text += fmt::format(", after {}", span_words(*event.seconds));
+  return text + reason_words(event);
+}
+
 /// What workers did, or what was done to them.
 inline std::string worker_sentence(const job_event& event) {
   using kind = job_event_kind;
@@ -132,7 +161,16 @@ ELASTIC_DECL std::string event_sentence(const job_event& event) {
       return fmt::format("the round ended, {}{}", change_words(event.state), why);
     case kind::job_paused: return "the job pauses" + why;
     case kind::job_resumed: return "the job went on" + why;
-    case kind::restart_decided: return fmt::format("restart{}{}", why, pause_words(event));
+    case kind::restart_decided:
+      if (event.state == "replace") {
+        return fmt::format("the other workers keep their processes{}{}", why, pause_words(event));
+      }
+      return fmt::format("restart{}{}", why, pause_words(event));
+    case kind::ranks_replaced: return replacement_sentence(event);
+    case kind::replacement_abandoned: return "all workers of the job start again" + why;
+    case kind::step_reached:
+      return fmt::format("step {} was reached after {}", event.step.value_or(0),
+                         span_words(seconds));
     case kind::failure_decided: return "the job is given up" + why;
     case kind::stop_requested: return "a stop was asked for" + why;
     case kind::fault_injected: return "a fault was made on purpose" + why;

@@ -110,6 +110,7 @@ ELASTIC_DECL void job_view::apply(const journal_record& record) {
       run_id_ = event.run_id;
       backend_ = event.backend;
       role_ = event.role;
+      replacements_.is_on = event.state == "replace";
       break;
     case job_event_kind::rendezvous_started:
       if (stall_) stall_->is_there = false;
@@ -154,6 +155,7 @@ ELASTIC_DECL void job_view::apply(const journal_record& record) {
     case job_event_kind::stop_requested: end_attempt(record, attempt_end::request); break;
     case job_event_kind::workers_stopping:
       is_stopping_ = true;
+      if (!attempts_.empty()) attempts_.back().stopping_us = record.time_us;
       if (activity_ != agent_activity::finishing) activity_ = agent_activity::stopping;
       if (is_working()) use_time(time_use::stop, record.time_us);
       break;
@@ -176,6 +178,43 @@ ELASTIC_DECL void job_view::apply(const journal_record& record) {
     case job_event_kind::fault_injected:
     case job_event_kind::exit_barrier_ended:
     case job_event_kind::node_told: break;
+    case job_event_kind::ranks_replaced: note_replacement(event); break;
+    case job_event_kind::replacement_abandoned: note_abandonment(event); break;
+    case job_event_kind::step_reached:
+      if (attempts_.empty()) break;
+      attempts_.back().reached_seconds = event.seconds;
+      attempts_.back().reached_us = record.time_us;
+      break;
+  }
+}
+
+/// The attempt that has just begun.
+ELASTIC_DECL void job_view::note_replacement(const job_event& event) {
+  if (attempts_.empty()) return;
+  constexpr auto most = static_cast<std::size_t>(limits::local_world_size);
+  viewed_attempt& attempt = attempts_.back();
+  attempt.is_replacement = true;
+  attempt.replaced = event.ranks;
+  attempt.replaced.resize(std::min(attempt.replaced.size(), most));
+  ++replacements_.epochs;
+  replacements_.ranks += static_cast<std::int64_t>(attempt.replaced.size());
+  if (event.seconds) replacements_.durations.add(*event.seconds);
+  for (const std::int64_t rank : attempt.replaced) {
+    const bool is_known = replacements_.by_rank.contains(rank);
+    if (is_known || replacements_.by_rank.size() < most) ++replacements_.by_rank[rank];
+  }
+  show_replacements();
+}
+
+ELASTIC_DECL void job_view::note_abandonment(const job_event& event) {
+  ++replacements_.abandoned;
+  replacements_.last_obstacle = event.reason;
+}
+
+ELASTIC_DECL void job_view::show_replacements() {
+  for (viewed_worker& worker : workers_) {
+    const auto position = replacements_.by_rank.find(worker.rank);
+    worker.replacements = position == replacements_.by_rank.end() ? 0 : position->second;
   }
 }
 
@@ -241,6 +280,7 @@ ELASTIC_DECL void job_view::join_round(const journal_record& record) {
     workers_[at].rank = static_cast<std::int64_t>(static_cast<std::uint64_t>(base_rank_) +
                                                   static_cast<std::uint64_t>(at));
   }
+  show_replacements();
 }
 
 ELASTIC_DECL void job_view::start_workers(const journal_record& record) {

@@ -19,6 +19,7 @@ inline constexpr std::size_t report_room = limits::node_report_bytes - 6 * 1024;
 inline bool matters_to_job(const job_event& event) {
   using kind = job_event_kind;
   if (event.kind == kind::worker_ended) return event.state != "succeeded" && event.exit_code != 0;
+  if (event.kind == kind::ranks_replaced) return !event.ranks.empty();
   return event.kind == kind::worker_hung || event.kind == kind::stall_found ||
          event.kind == kind::stop_requested || event.kind == kind::fence_reached ||
          event.kind == kind::failure_decided || event.kind == kind::agent_ended;

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/detail/replacement_line.hpp>
+
+#include <cstddef>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::string end_clause(const exit_status& status) {
+  if (const auto code = status.code()) return fmt::format("ended with exit code {}", *code);
+  const auto number = status.signal();
+  if (!number) return "ended: " + status.text();
+  const std::string name = signal_name(*number);
+  std::string clause = fmt::format("ended by signal {}", *number);
+  // Signals that have no name have their number as one.
+  if (name.starts_with("SIG")) clause += fmt::format(" ({})", name);
+  return status.core_dumped() ? clause + ", core dumped" : clause;
+}
+
+inline std::string failure_clause(const worker& failed) {
+  const std::string who =
+      fmt::format("rank {} (local rank {}, pid {})", failed.identity.rank,
+                  failed.identity.local_rank, failed.pid);
+  if (!failed.hung.empty()) return fmt::format("{} was hung: {}", who, failed.hung);
+  return failed.end ? fmt::format("{} {}", who, end_clause(failed.end->status)) : who + " failed";
+}
+
+ELASTIC_DECL std::string replacement_line(const std::vector<const worker*>& failed,
+                                          const std::string& change, const std::string& decision) {
+  if (failed.empty()) {
+    return fmt::format("{}; the workers of this node keep their processes: {}", change, decision);
+  }
+  constexpr std::size_t most_clauses = 8;
+  std::string line;
+  for (std::size_t at = 0; at < failed.size() && at < most_clauses; ++at) {
+    line += (at == 0 ? "" : ", ") + failure_clause(*failed[at]);
+  }
+  if (failed.size() > most_clauses) {
+    line += fmt::format(" and {} more", failed.size() - most_clauses);
+  }
+  return fmt::format("{}; replacing {}, the others keep their processes: {}", line,
+                     failed.size() == 1 ? "it" : "them", decision);
+}
+
+}  // namespace elastic::detail

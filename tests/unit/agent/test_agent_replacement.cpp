@@ -1,0 +1,299 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// What an agent tells of workers that are replaced while others go on.
+
+#include <elastic/agent/detail/replacement_line.hpp>
+#include <elastic/agent/local_agent.hpp>
+#include <elastic/agent/rank_replacements.hpp>
+#include <elastic/launch/job_outcome.hpp>
+#include <elastic/telemetry/worker_observer.hpp>
+#include <support/agent_stage.hpp>
+#include <support/catch.hpp>
+#include <support/channel_peer.hpp>
+#include <support/manual_time.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace agent_replacement_tests {
+
+using namespace std::chrono_literals;
+using elastic::exit_status;
+using elastic::job_event;
+using elastic::job_event_kind;
+using elastic::log_level;
+using elastic::rank_replacements;
+using elastic::task;
+using elastic::worker_state;
+using elastic::detail::end_clause;
+using elastic::detail::replacement_line;
+using elastic::test::agent_stage;
+using elastic::test::channel_peer;
+using elastic::test::contains_text;
+using elastic::test::fake_process;
+
+/// A worker that can rejoin, and has said so.
+struct survivor : channel_peer {
+  explicit survivor(const fake_process& worker)
+      : channel_peer(worker.variable("ELASTIC_CONTROL"), worker.local_rank()) {
+    say(R"({"kind":"survive"})");
+  }
+  void leave(int epoch) { say(fmt::format(R"({{"kind":"ready","epoch":{}}})", epoch)); }
+  void step(int number) {
+    say(fmt::format(R"({{"kind":"progress","step":{},"total":100}})", number));
+  }
+};
+
+struct start_recorder final : elastic::worker_observer {
+  std::vector<elastic::started_workers> starts;
+  void started(const elastic::started_workers& start) override { starts.push_back(start); }
+};
+
+/// Three workers that can rejoin.
+struct play {
+  explicit play(elastic::test::manual_time& time) : stage(time) {
+    stage.workers.nproc_per_node = 3;
+    stage.workers.max_restarts = 3;
+    stage.workers.on_failure = elastic::on_failure::replace;
+    stage.workers.rejoin_timeout = 10s;
+    stage.events = events;
+    stage.observer = observer;
+    stage.start();
+  }
+
+  /// The process that was started as the `number`th says that it can rejoin.
+  survivor& join(std::size_t number) {
+    peers.push_back(std::make_unique<survivor>(stage.worker(number)));
+    return *peers.back();
+  }
+
+  std::vector<job_event> told(job_event_kind kind) const {
+    std::vector<job_event> events_of_kind;
+    for (const auto& record : stage.journal->after(0)) {
+      if (record.event.kind == kind) events_of_kind.push_back(record.event);
+    }
+    return events_of_kind;
+  }
+
+  /// The last event of a kind.
+  job_event last(job_event_kind kind) const {
+    const auto all = told(kind);
+    REQUIRE_FALSE(all.empty());
+    return all.back();
+  }
+
+  std::ptrdiff_t count_events(const std::string& state) const {
+    return std::count_if(events->events.begin(), events->events.end(),
+                         [&](const auto& event) { return event.state == state; });
+  }
+
+  std::shared_ptr<elastic::test::event_recorder> events =
+      std::make_shared<elastic::test::event_recorder>();
+  std::shared_ptr<start_recorder> observer = std::make_shared<start_recorder>();
+  std::vector<std::unique_ptr<survivor>> peers;
+  agent_stage stage;
+};
+
+TIME_TEST("agent replacement: log, journal, events, observer and result tell of one that is killed",
+          "[agent]") {
+  play job(time);
+  co_await job.stage.quiet();
+  for (std::size_t at = 0; at < 3; ++at) job.join(at);
+  job.peers[0]->step(7);
+  co_await job.stage.pass(10ms);
+  CHECK(job.told(job_event_kind::agent_started).front().state == "replace");
+  CHECK(job.last(job_event_kind::step_reached).step == 7);
+  job.stage.worker(1).end(exit_status::signalled(SIGKILL));
+  co_await job.stage.pass(300ms);
+  CHECK(job.stage.log->has(
+      "rank 1 (local rank 1, pid 1001) ended by signal 9 (SIGKILL); replacing it, the others keep "
+      "their processes: restart 1 of 3",
+      log_level::warning));
+  CHECK(job.last(job_event_kind::restart_decided).state == "replace");
+  job.peers[0]->leave(0);
+  job.peers[2]->leave(0);
+  co_await job.stage.pass(10ms);
+  REQUIRE(job.stage.launcher->started.size() == 4);
+  const job_event told = job.last(job_event_kind::ranks_replaced);
+  CHECK(told.round == 1);
+  CHECK(told.attempt == 1);
+  CHECK(told.ranks == std::vector<std::int64_t>{1});
+  CHECK(told.rank == 1);
+  CHECK(told.count == 2);
+  CHECK(told.state == "worker_failed");
+  CHECK(told.reason == "rank 1 ended: SIGKILL");
+  CHECK(told.seconds == 0.3);
+  CHECK(job.told(job_event_kind::workers_stopping).empty());
+  CHECK(job.told(job_event_kind::replacement_abandoned).empty());
+  CHECK(job.stage.log->has(
+      "rank 1 of this node has a new process after 0.300 s; the others went on", log_level::info));
+  // Those that went on were not started.
+  CHECK(job.count_events("START") == 4);
+  CHECK(job.count_events("REPLACED") == 1);
+  REQUIRE(job.observer->starts.size() == 2);
+  CHECK(job.observer->starts[0].stayed == 0);
+  CHECK(job.observer->starts[1].stayed == 2);
+  CHECK(job.observer->starts[1].replaced == std::vector<int>{1});
+  // The furthest step of before, which the one that had reported it may report again.
+  job.peers[0]->step(6);
+  co_await job.stage.pass(100ms);
+  CHECK(job.told(job_event_kind::step_reached).size() == 1);
+  job.peers[0]->step(7);
+  co_await job.stage.pass(10ms);
+  CHECK(job.told(job_event_kind::step_reached).size() == 2);
+  CHECK(job.last(job_event_kind::step_reached).seconds == 0.41);
+  for (const std::size_t process : {0, 2, 3}) job.stage.worker(process).exit(0);
+  co_await job.stage.end();
+  const elastic::run_result result = job.stage.result();
+  CHECK(result.state == worker_state::succeeded);
+  CHECK(result.replacements.by_rank == std::map<int, int>{{1, 1}});
+  CHECK(job.stage.log->has("rank 1 was replaced once", log_level::info));
+  CHECK(job.stage.is_clean());
+}
+
+TIME_TEST("agent replacement: one that stays too long makes all start again, which is told",
+          "[agent]") {
+  play job(time);
+  co_await job.stage.quiet();
+  for (std::size_t at = 0; at < 3; ++at) job.join(at);
+  co_await job.stage.pass(10ms);
+  job.stage.worker(1).exit(4);
+  co_await job.stage.pass(10ms);
+  job.peers[0]->leave(0);
+  co_await job.stage.pass(9s);
+  CHECK(job.told(job_event_kind::replacement_abandoned).empty());
+  co_await job.stage.pass(2s);
+  CHECK(job.last(job_event_kind::replacement_abandoned).reason ==
+        "rank 2 did not leave its epoch in time");
+  CHECK(job.told(job_event_kind::ranks_replaced).empty());
+  CHECK(job.stage.launcher->started.size() == 6);
+  CHECK(job.count_events("START") == 6);
+  CHECK(job.observer->starts.back().stayed == 0);
+  for (const std::size_t process : {3, 4, 5}) job.stage.worker(process).exit(0);
+  co_await job.stage.end();
+  CHECK(job.stage.result().replacements.empty());
+}
+
+TIME_TEST("agent replacement: where one has not said that it can rejoin, nothing is announced",
+          "[agent]") {
+  play job(time);
+  co_await job.stage.quiet();
+  for (std::size_t at = 0; at < 2; ++at) job.join(at);
+  co_await job.stage.pass(10ms);
+  job.stage.worker(0).exit(4);
+  co_await job.stage.pass(10ms);
+  CHECK(job.stage.log->has("restarting the workers: restart 1 of 3", log_level::warning));
+  CHECK(job.last(job_event_kind::restart_decided).state.empty());
+  CHECK(job.last(job_event_kind::replacement_abandoned).reason ==
+        "rank 2 has not said that it can rejoin");
+  for (const std::size_t process : {3, 4, 5}) job.stage.worker(process).exit(0);
+  co_await job.stage.end();
+}
+
+TIME_TEST("agent replacement: a change of the membership replaces nobody", "[agent]") {
+  play job(time);
+  co_await job.stage.quiet();
+  for (std::size_t at = 0; at < 3; ++at) job.join(at);
+  co_await job.stage.pass(10ms);
+  job.stage.rendezvous->change();
+  co_await job.stage.pass(10ms);
+  CHECK(job.stage.log->has(
+      "node b_1_0 waits to join; the workers of this node keep their processes: the membership "
+      "changed; this uses up no restart",
+      log_level::warning));
+  for (const auto& peer : job.peers) peer->leave(0);
+  co_await job.stage.pass(10ms);
+  const job_event told = job.last(job_event_kind::ranks_replaced);
+  CHECK(told.ranks.empty());
+  CHECK_FALSE(told.rank);
+  CHECK(told.count == 3);
+  CHECK(told.state == "node_waiting");
+  CHECK(job.stage.launcher->started.size() == 3);
+  CHECK(job.observer->starts.back().stayed == 3);
+  for (const std::size_t process : {0, 1, 2}) job.stage.worker(process).exit(0);
+  co_await job.stage.end();
+  CHECK(job.stage.result().replacements.empty());
+}
+
+TIME_TEST("agent replacement: a job that fails in the end says how often ranks were replaced",
+          "[agent]") {
+  play job(time);
+  co_await job.stage.quiet();
+  for (std::size_t at = 0; at < 3; ++at) job.join(at);
+  co_await job.stage.pass(10ms);
+  for (int epoch = 0; epoch < 4; ++epoch) {
+    const std::size_t victim = epoch == 0 ? 1 : static_cast<std::size_t>(epoch) + 2;
+    job.stage.worker(victim).exit(9);
+    co_await job.stage.pass(10ms);
+    if (epoch == 3) break;
+    job.peers[0]->leave(epoch);
+    job.peers[2]->leave(epoch);
+    co_await job.stage.pass(10ms);
+    job.join(static_cast<std::size_t>(epoch) + 3);
+    co_await job.stage.pass(10ms);
+  }
+  co_await job.stage.end();
+  const elastic::run_result result = job.stage.result();
+  CHECK(result.state == worker_state::failed);
+  CHECK(result.replacements.by_rank == std::map<int, int>{{1, 3}});
+  CHECK_THAT(closing_words("train.py", result),
+             contains_text("Replacements on this node: rank 1 was replaced 3 times\n"));
+}
+
+// ---- words --------------------------------------------------------------------------------------
+
+elastic::worker failed_worker(int rank, exit_status status, std::string hung = {}) {
+  elastic::worker failed;
+  failed.identity.rank = rank;
+  failed.identity.local_rank = rank % 4;
+  failed.pid = 100 + rank;
+  failed.end = elastic::process_end{0, failed.pid, status, {}, {}};
+  failed.hung = std::move(hung);
+  return failed;
+}
+
+TEST_CASE("replacement line: how a worker ended", "[agent]") {
+  CHECK(end_clause(exit_status::exited(3)) == "ended with exit code 3");
+  CHECK(end_clause(exit_status::signalled(SIGKILL)) == "ended by signal 9 (SIGKILL)");
+  CHECK(end_clause(exit_status::signalled(SIGSEGV, true)) ==
+        "ended by signal 11 (SIGSEGV), core dumped");
+  CHECK(end_clause(exit_status::signalled(63)) == "ended by signal 63");
+}
+
+TEST_CASE("replacement line: one, several, many and none of this node", "[agent]") {
+  const auto killed = failed_worker(3, exit_status::signalled(SIGKILL));
+  const auto hung = failed_worker(5, exit_status::signalled(SIGKILL), "no heartbeat for 10 s");
+  CHECK(replacement_line({&killed}, "", "restart 1 of 3") ==
+        "rank 3 (local rank 3, pid 103) ended by signal 9 (SIGKILL); replacing it, the others keep "
+        "their processes: restart 1 of 3");
+  CHECK(replacement_line({&hung, &killed}, "", "restart 2 of 3") ==
+        "rank 5 (local rank 1, pid 105) was hung: no heartbeat for 10 s, rank 3 (local rank 3, pid "
+        "103) ended by signal 9 (SIGKILL); replacing them, the others keep their processes: "
+        "restart 2 of 3");
+  const std::vector<const elastic::worker*> many(11, &killed);
+  CHECK_THAT(replacement_line(many, "", "restart 1 of 3"),
+             contains_text("(SIGKILL) and 3 more; replacing them, "));
+  CHECK(replacement_line({}, "rank 9 ended: SIGKILL", "restart 1 of 3") ==
+        "rank 9 ended: SIGKILL; the workers of this node keep their processes: restart 1 of 3");
+}
+
+TEST_CASE("rank replacements: as text", "[agent]") {
+  rank_replacements replacements;
+  CHECK(replacements.text().empty());
+  for (const int rank : {3, 5, 3}) replacements.add(rank);
+  CHECK(replacements.text() == "rank 3 was replaced 2 times, rank 5 once");
+  for (int rank = 100; rank < 120; ++rank) replacements.add(rank);
+  CHECK_THAT(replacements.text(), contains_text(", rank 113 once and 6 other ranks"));
+}
+
+}  // namespace agent_replacement_tests
