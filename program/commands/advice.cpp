@@ -262,6 +262,28 @@ std::string silent_end(const std::vector<journal_run>& runs) {
   return "";
 }
 
+/// Ranks that could not be replaced alone, and why.
+std::string abandoned_replacements(const std::vector<journal_run>& runs) {
+  const detail::viewed_replacements* worst = nullptr;
+  for (const journal_run& run : runs) {
+    const detail::viewed_replacements& mine = run.view.replacements();
+    if (mine.abandoned > 0 && (!worst || mine.abandoned > worst->abandoned)) worst = &mine;
+  }
+  if (!worst) return "";
+  const std::string& obstacle = worst->last_obstacle;
+  std::string help = "see \"What restarts all\" in docs/survive.md.";
+  if (obstacle.find("has not said that it can rejoin") != obstacle.npos) {
+    help = "call a function decorated with elasticrun.survive.run on every rank, before its work.";
+  } else if (obstacle.find("did not leave its epoch in time") != obstacle.npos) {
+    help = "look at what that rank does for so long, or give it more by --rejoin-timeout.";
+  }
+  return fmt::format(
+      "In spite of --on-failure replace, all workers started again {}, because {}: {}",
+      worst->abandoned == 1 ? std::string("once")
+                            : fmt::format("{} times, the last time", worst->abandoned),
+      obstacle, help);
+}
+
 }  // namespace
 
 const std::vector<advice_rule>& advice_rules() {
@@ -277,6 +299,7 @@ const std::vector<advice_rule>& advice_rules() {
       {"nodes that come", joining_nodes},
       {"lost the others", lost_nodes},
       {"silent end", silent_end},
+      {"not replaced", abandoned_replacements},
   };
   return rules;
 }

@@ -7,6 +7,7 @@
 #include <elastic/status/detail/event_sentence.hpp>
 #include <program/commands/advice.hpp>
 #include <program/commands/journal_run.hpp>
+#include <program/commands/replacement_account.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -149,6 +150,7 @@ std::string explain(const std::vector<elastic::detail::journal_contents>& journa
                     time_line(run));
   }
   text += section("Root causes", root_causes(runs));
+  text += section("Replacements", replacement_account(runs));
   text += section("Where the time went", where_time_went(runs));
   std::string help;
   for (const advice_rule& rule : advice_rules()) {

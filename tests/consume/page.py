@@ -390,7 +390,7 @@ def main():
         endpoint = reserved_port()
         meeting = ["--nnodes", "2:3", "--rdzv-id", "job", "--rdzv-backend", "c10d",
                    "--rdzv-endpoint", f"localhost:{endpoint}",
-                   "--rdzv-conf", "last_call_timeout=0.2"]
+                   "--rdzv-conf", "last_call_timeout=0.2", "--on-failure", "replace"]
         text = FRIENDLY if options.screenshot else HOSTILE
         logs = str(folder / "logs")
         agent = Agent(options.elasticrun, folder, 0, text, *meeting, "--log-dir", logs)

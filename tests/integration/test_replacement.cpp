@@ -133,6 +133,20 @@ words one_node(const std::string& workers, const std::string& logs = "/dev/null"
   return {"--on-failure", "replace", "--nproc-per-node", workers, "--log-dir", logs};
 }
 
+/// The end of the log and `explain` tell who was replaced, once each.
+void check_story(const stage& of, const std::vector<int>& victims) {
+  const auto told = elastic::test::run_program({ELASTIC_ELASTICRUN, "explain", of.logs()});
+  INFO(told.out);
+  CHECK(told.code == 0);
+  std::string text;
+  for (const int rank : victims) {
+    text += text.empty() ? fmt::format("rank {} was replaced once", rank)
+                         : fmt::format(", rank {} once", rank);
+  }
+  CHECK_THAT(told.out, contains_text(text + "\n"));
+  CHECK_THAT(told.out, contains_text("that saved is not known, because no worker reported"));
+}
+
 TEST_CASE("replacement: whoever is killed is replaced, and the others keep process and rank",
           "[integration][replacement]") {
   for (const std::vector<int>& victims :
@@ -154,8 +168,11 @@ TEST_CASE("replacement: whoever is killed is replaced, and the others keep proce
       CHECK(std::filesystem::exists(stage.log_root() / files) == is_new);
     }
     stage.end_work();
-    CHECK(job->wait().code == 0);
+    const auto result = job->wait();
+    CHECK(result.code == 0);
     CHECK(stage.left.processes().empty());
+    CHECK_THAT(result.err, contains_text("the others keep their processes: restart 1 of 3"));
+    check_story(stage, victims);
   }
 }
 
@@ -307,7 +324,7 @@ TEST_CASE("replacement: a failure that nothing explains is the worker's own",
   const world after = epoch_of(job->out(), 1);
   CHECK(after.at(0).pid == before.at(0).pid);
   CHECK(after.at(1).pid != before.at(1).pid);
-  CHECK_THAT(job->err(), contains_text("ended: exit code 3"));
+  CHECK_THAT(job->err(), contains_text("ended with exit code 3; replacing it"));
   job->signal(SIGTERM);
   job->wait();
 }
@@ -369,7 +386,7 @@ TEST_CASE("replacement: SIGTERM ends all, also while workers leave an epoch",
   const auto job = stage.start(options, {"deaf:2"});
   job->await_out("epoch 0 rank ", 3);
   kill_ranks(epoch_of(job->out(), 0), {1});
-  job->await_err("restarting the workers");
+  job->await_err("replacing it, the others keep their processes");
   job->signal(SIGTERM);
   CHECK(job->wait().code == 128 + SIGTERM);
   CHECK(stage.left.processes().empty());

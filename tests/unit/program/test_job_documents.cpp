@@ -183,7 +183,8 @@ std::string moment_of(const journal_record& record) {
 }
 
 TEST_CASE("job documents: a journal's lines", "[program]") {
-  for (const std::string name : {"node0.journal", "node1.journal", "stalled.journal"}) {
+  for (const std::string name : {"node0.journal", "node1.journal", "stalled.journal",
+                                 "replaced.journal"}) {
     std::string text;
     for (const std::string& line : lines_of(read_file(folder + name))) {
       text += to_json_line(elastic::parse_journal_line(line)) + "\n";
@@ -194,7 +195,9 @@ TEST_CASE("job documents: a journal's lines", "[program]") {
 
 TEST_CASE("job documents: the fixed journals have every kind of event", "[program]") {
   std::vector<journal_record> records = records_of("node0");
-  for (const journal_record& record : records_of("stalled")) records.push_back(record);
+  for (const std::string other : {"stalled", "replaced"}) {
+    for (const journal_record& record : records_of(other)) records.push_back(record);
+  }
   for (const auto& [kind, name] : elastic::job_event_kinds) {
     INFO(name);
     const auto is_there = [kind = kind](const journal_record& record) {
@@ -218,6 +221,34 @@ TEST_CASE("job documents: a job that stands still, as JSON, as text and as metri
                 elastic::detail::metrics_text(view, elastic::detail::metrics_format::text, now_us));
   }
   check_golden("stalled.txt", json.text() + text.text() + metrics.text());
+}
+
+TEST_CASE("job documents: a job whose ranks are replaced, in every form", "[program]") {
+  versions json;
+  versions text;
+  versions metrics;
+  job_view view;
+  const std::vector<journal_record> records = records_of("replaced");
+  for (const journal_record& record : records) {
+    view.take(record);
+    const std::int64_t now_us = record.time_us + 500'000;
+    json.add(moment_of(record), elastic::job_json(view, now_us));
+    text.add(moment_of(record), elastic::job_text(view, now_us));
+    metrics.add(moment_of(record),
+                elastic::metrics_text(view, elastic::metrics_format::text, now_us));
+  }
+  check_golden("replaced.txt", json.text() + text.text() + metrics.text());
+  elastic::detail::event_cursor cursor;
+  check_golden("replaced_events.txt",
+               elastic::detail::events_text(records, records.front().epoch, cursor));
+  elastic::detail::trace_events events(1);
+  std::string trace;
+  for (const journal_record& record : records) {
+    for (const std::string& event : events.take(record)) trace += event + ",\n";
+  }
+  check_golden("replaced_trace.json", trace);
+  const std::vector<journal_contents> one{journal_of("replaced")};
+  check_golden("replaced_explanation.txt", elasticrun::explain(one));
 }
 
 TEST_CASE("job documents: /api/v1/job as JSON and as text, and the probe of readiness",

@@ -161,6 +161,11 @@ function showHead() {
     facts.push(["nodes", text]);
   }
   facts.push(["restarts", job.restarts + " of " + job.max_restarts]);
+  if (job.replacements) {
+    const { worker_epoch: epoch, ranks: count, abandoned } = job.replacements;
+    facts.push(["epoch", epoch], ["replaced ranks", count]);
+    if (abandoned) facts.push(["restarts of all instead", abandoned]);
+  }
   if (job.goodput !== undefined) facts.push(["goodput", (job.goodput * 100).toFixed(1) + " %"]);
   facts.push(["begun", clock(job.began_us)]);
   $("facts").replaceChildren(...facts.map(([name, value]) => {
@@ -209,9 +214,13 @@ function showAttempts() {
     };
     part("met", attempt.began_us, started || until, "met and started");
     if (started) part("ran", started, until, "ran");
-    const label = attempt.round >= 0 ? "round " + attempt.round : "meeting";
+    let label = attempt.round >= 0 ? "round " + attempt.round : "meeting";
+    if (attempt.replaced) label += attempt.replaced.length ? " · replaced" : " · kept all";
     row.append(make("div", "", label + " · " + clock(attempt.began_us)), track);
     const why = make("div", "why");
+    if (attempt.replaced && attempt.replaced.length) {
+      why.append(make("span", "", "replaced rank " + attempt.replaced.join(", ") + " · "));
+    }
     if (attempt.end) why.append(make("span", "mark", marks[attempt.end]));
     const ran = started ? span((until - started) / 1e6) : "";
     let text = started ? " after " + ran : "";
@@ -341,6 +350,7 @@ function showRank() {
   head += " · " + worker.state;
   if (worker.exit_code !== undefined) head += " · exit code " + worker.exit_code;
   if (worker.signal !== undefined) head += " · signal " + worker.signal;
+  if (worker.replacements) head += " · replaced " + worker.replacements + " ×";
   const lines = [make("b", "", head)];
   const attempt = job.attempts.filter(a => a.failed_rank === worker.rank).pop();
   if (attempt) {

@@ -44,6 +44,12 @@ inline std::string json_list(const std::vector<std::string>& entries) {
   return fmt::format("[{}]", fmt::join(entries, ",\n"));
 }
 
+/// Numbers with commas between them, in brackets.
+inline std::string number_list(const std::vector<std::int64_t>& numbers, std::size_t most) {
+  const auto end = numbers.begin() + static_cast<std::ptrdiff_t>(std::min(numbers.size(), most));
+  return fmt::format("[{}]", fmt::join(numbers.begin(), end, ", "));
+}
+
 inline std::string attempt_json(const viewed_attempt& attempt, bool has_lines) {
   json_object json;
   json.add("round", attempt.round).add("attempt", attempt.number);
@@ -58,6 +64,7 @@ inline std::string attempt_json(const viewed_attempt& attempt, bool has_lines) {
   }
   json.add("decision", cut_text(attempt.decision, 200));
   if (attempt.lost_seconds) json.add("lost_seconds", rounded(*attempt.lost_seconds));
+  if (attempt.is_replacement) json.add_json("replaced", number_list(attempt.replaced, 64));
   return json.text();
 }
 
@@ -87,6 +94,7 @@ inline std::string worker_json(const viewed_worker& worker, double median, text_
     json.add("suspicion", to_string(worker.suspicion));
     json.add("suspicion_reason", budget.spend(worker.suspicion_reason, 256));
   }
+  if (worker.replacements > 0) json.add("replacements", worker.replacements);
   if (worker.step < 0) return json.text();
   json.add("step", worker.step).add("total", worker.total).add("progress_us", worker.progress_us);
   if (worker.step_seconds > 0) json.add("step_seconds", rounded(worker.step_seconds));
@@ -207,10 +215,27 @@ inline std::string one_line(std::string_view text, std::size_t most) {
   return printable_text(line);
 }
 
+inline std::string times_text(std::int64_t count) {
+  return count == 1 ? std::string("once") : fmt::format("{} times", count);
+}
+
+/// At most eight of them.
+inline std::vector<std::int64_t> named_ranks(std::vector<std::int64_t> ranks) {
+  constexpr std::size_t most_named = 8;
+  ranks.resize(std::min(ranks.size(), most_named));
+  return ranks;
+}
+
 inline std::string attempt_line(const viewed_attempt& attempt, const job_view& view,
                                 std::int64_t now_us) {
   std::string line = fmt::format("  {}  ", clock_text(attempt.began_us));
   line += attempt.round >= 0 ? fmt::format("round {}", attempt.round) : std::string("meeting");
+  if (!attempt.replaced.empty()) {
+    line += fmt::format("  replaced rank{} {}", attempt.replaced.size() == 1 ? "" : "s",
+                        fmt::join(named_ranks(attempt.replaced), " "));
+  } else if (attempt.is_replacement) {
+    line += "  kept all workers";
+  }
   const bool is_over = attempt.end != attempt_end::none;
   const std::int64_t until = is_over || view.has_ended() ? attempt.ended_us : now_us;
   if (attempt.started_us > 0) {
@@ -236,6 +261,7 @@ inline std::string worker_line(const viewed_worker& worker, double median) {
     line += fmt::format("  {}: {}", to_string(worker.suspicion),
                         one_line(worker.suspicion_reason, 200));
   }
+  if (worker.replacements > 0) line += "  replaced " + times_text(worker.replacements);
   if (worker.exit_code) line += fmt::format("  exit code {}", *worker.exit_code);
   if (worker.signal) line += fmt::format("  signal {}", *worker.signal);
   if (!worker.reason.empty()) line += "  " + one_line(worker.reason, 300);
@@ -350,6 +376,40 @@ inline std::string stall_json(const viewed_stall& stall) {
   return json.text();
 }
 
+inline std::string replacements_json(const job_view& view) {
+  const viewed_replacements& replacements = view.replacements();
+  json_object json;
+  json.add("worker_epoch", view.attempts().empty() ? -1 : view.attempts().back().round);
+  json.add("epochs", replacements.epochs).add("ranks", replacements.ranks);
+  json.add("seconds", rounded(replacements.durations.sum));
+  json.add("abandoned", replacements.abandoned);
+  if (replacements.abandoned > 0) {
+    json.add("last_obstacle", cut_text(replacements.last_obstacle, 400));
+  }
+  return json.text();
+}
+
+/// "replaced: rank 3 2 times, rank 5 once; all workers started again once, …"; empty: neither.
+inline std::string replacements_line(const viewed_replacements& replacements) {
+  constexpr std::size_t most_named = 16;
+  std::string line;
+  std::size_t named = 0;
+  for (const auto& [rank, count] : replacements.by_rank) {
+    if (named++ == most_named) break;
+    line += fmt::format("{}rank {} {}", line.empty() ? "replaced: " : ", ", rank,
+                        times_text(count));
+  }
+  if (replacements.by_rank.size() > most_named) {
+    line += fmt::format(" and {} other ranks", replacements.by_rank.size() - most_named);
+  }
+  if (replacements.abandoned > 0) {
+    line += fmt::format("{}all workers started again {}, the last time because {}",
+                        line.empty() ? "" : "; ", times_text(replacements.abandoned),
+                        one_line(replacements.last_obstacle, 200));
+  }
+  return line.empty() ? line : line + "\n";
+}
+
 ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
   json_object head;
   head.add("run_id", view.run_id()).add("role", view.role()).add("backend", view.backend());
@@ -358,6 +418,9 @@ ELASTIC_DECL std::string job_json(const job_view& view, std::int64_t now_us) {
   head.add("began_us", view.began_us()).add("state", to_string(view.activity()));
   head.add("reason", cut_text(view.reason(), 1024));
   if (view.stall()) head.add_json("stall", stall_json(*view.stall()));
+  if (view.replacements().is_known()) {
+    head.add_json("replacements", replacements_json(view));
+  }
   head.add("group_rank", view.group_rank()).add("base_rank", view.base_rank());
   head.add("restarts", view.restarts()).add("max_restarts", view.max_restarts());
   if (const auto part = view.goodput(now_us)) head.add("goodput", rounded(*part));
@@ -389,6 +452,7 @@ ELASTIC_DECL std::string job_text(const job_view& view, std::int64_t now_us) {
   if (view.stall() && view.stall()->is_there) {
     text += fmt::format("stands still: {}\n", one_line(view.stall()->sentence, 1024));
   }
+  text += replacements_line(view.replacements());
   if (!view.attempts().empty()) text += "attempts (UTC)\n";
   for (const viewed_attempt& attempt : view.attempts()) {
     text += attempt_line(attempt, view, now_us);

@@ -153,6 +153,20 @@ inline void write_time(metrics_writer& to, const job_view& view, std::int64_t no
   to.histogram(view.stop_durations());
 }
 
+/// None in a job that does not replace ranks.
+inline void write_replacements(metrics_writer& to, const job_view& view) {
+  const viewed_replacements& replacements = view.replacements();
+  if (!replacements.is_known()) return;
+  to.family("elastic_replacements", "counter", "Ranks replaced while other workers went on.");
+  to.sample(static_cast<double>(replacements.ranks));
+  to.family("elastic_replacement_duration_seconds", "histogram",
+            "Until the workers of the node were in the next epoch.");
+  to.histogram(replacements.durations);
+  to.family("elastic_replacements_abandoned", "counter",
+            "How often all workers started again instead.");
+  to.sample(static_cast<double>(replacements.abandoned));
+}
+
 /// A label for each of many would be a series for each of them.
 inline constexpr std::size_t most_named_ranks = 8;
 
@@ -238,6 +252,7 @@ ELASTIC_DECL std::string metrics_text(const job_view& view, metrics_format forma
   write_state(writer, view);
   write_whole_job(writer, view);
   write_time(writer, view, now_us);
+  write_replacements(writer, view);
   write_workers(writer, view);
   if (stores) write_stores(writer, *stores);
   return writer.take();
