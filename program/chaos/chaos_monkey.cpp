@@ -42,11 +42,33 @@ void chaos_monkey::started(const elastic::started_workers& job) {
     start_time_ = time_->now();
     has_started_.set();
   } else if (const auto fault = std::exchange(last_fault_time_, std::nullopt)) {
-    log_.warning(
-        "chaos: {} workers run again {:.3f} s after the last fault (round {}, restarts {})",
-        job.world_size, std::chrono::duration<double>(time_->now() - *fault).count(), job.round,
-        job.restarts);
+    report_recovery(job, time_->now() - *fault);
   }
+}
+
+void chaos_monkey::report_recovery(const elastic::started_workers& job, elastic::duration took) {
+  const bool is_replacement = job.stayed > 0 || !job.replaced.empty();
+  ++(is_replacement ? replacements_ : restarts_);
+  std::string ranks;
+  for (const int rank : job.replaced) {
+    ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", rank);
+  }
+  std::string how = fmt::format("{} workers run again", job.world_size);
+  if (!ranks.empty()) {
+    how = fmt::format("rank{} {} replaced, and {} workers run again",
+                      job.replaced.size() == 1 ? "" : "s",
+                      ranks + (job.replaced.size() == 1 ? " was" : " were"), job.world_size);
+  } else if (is_replacement) {
+    how = fmt::format("the {} workers of this node went on, and {} run again", job.stayed,
+                      job.world_size);
+  }
+  std::string tally;
+  if (replacements_ > 0) {
+    tally = fmt::format("; so far {} replacement{}, {} restart{} of all", replacements_,
+                        replacements_ == 1 ? "" : "s", restarts_, restarts_ == 1 ? "" : "s");
+  }
+  log_.warning("chaos: {} {:.3f} s after the last fault (round {}, restarts {}{})", how,
+               std::chrono::duration<double>(took).count(), job.round, job.restarts, tally);
 }
 
 void chaos_monkey::progress(const elastic::worker_progress& made) {

@@ -58,6 +58,7 @@ class chaos_monkey final : public elastic::worker_observer {
   void inject(elastic::local_agent& agent, const chaos_step& step, active_cut& cut);
   void cut_network(active_cut& cut, const chaos_step& step);
   void restore_network(active_cut& cut, const chaos_step& step);
+  void report_recovery(const elastic::started_workers& job, elastic::duration took);
   void report(const std::string& text);
 
   elastic::chaos_plan plan_;
@@ -71,6 +72,9 @@ class chaos_monkey final : public elastic::worker_observer {
   /// The job as of the last start of its workers.
   elastic::started_workers job_;
   std::optional<elastic::time_point> last_fault_time_;
+  /// How faults ended: some workers of the job were replaced, or all started again.
+  int replacements_ = 0;
+  int restarts_ = 0;
 };
 
 }  // namespace elasticrun
