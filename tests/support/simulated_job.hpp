@@ -70,8 +70,9 @@ struct simulated_node {
   std::shared_ptr<fake_launcher> launcher = std::make_shared<fake_launcher>();
   std::unique_ptr<local_agent> agent;
   asio::cancellation_signal cancel;
-  /// The round of each of its workers, by the number of its start.
-  std::vector<round_name> worker_rounds;
+  /// The round of each of its workers, by the number of its start; none: it has left one, and
+  /// waits for the next.
+  std::vector<std::optional<round_name>> worker_rounds;
   /// The round in which it was placed last.
   std::optional<rendezvous_round> round;
   bool crashed = false;
@@ -168,6 +169,19 @@ class simulated_job {
                                                            rendezvous_parameters parameters) = 0;
   /// One trouble for a node, of those that only this way to meet knows.
   virtual task<void> trouble(simulated_node& node, duration span) = 0;
+  /// Changes what the workers of a node are.
+  virtual void shape(worker_spec&) {}
+  /// The life of a worker, the `number`th that was started on its node.
+  virtual task<void> live(simulated_node& node, std::shared_ptr<fake_process> self,
+                          std::size_t number) {
+    const bool fails = is_failing_worker();
+    const time_point end = end_of_work();
+    co_await work_until(self, end);
+    if (!self->running()) co_return;
+    const bool has_failed = fails && !calm_;
+    if (has_failed) note_failing_round(*node.worker_rounds.at(number));
+    self->exit(has_failed ? 1 : 0);
+  }
   /// How many kinds of those there are, for each of which there is a share of all troubles.
   virtual int kinds_of_trouble() const = 0;
   /// The node is gone: nothing that it says arrives any more.
@@ -217,6 +231,37 @@ class simulated_job {
       if (worker->running()) worker->end(exit_status::signalled(SIGKILL));
     }
     node.cancel.emit(asio::cancellation_type::terminal);
+  }
+
+  bool is_failing_worker() { return plan_.failing && random_.below(4) == 0; }
+
+  time_point end_of_work() {
+    const std::uint64_t longest = random_.below(8) == 0 ? 400'000 : 40'000;
+    return time_.now() + std::chrono::milliseconds(200 + random_.below(longest));
+  }
+
+  /// Until then, the end of the process, or calm.
+  task<void> work_until(std::shared_ptr<fake_process> self, time_point end) {
+    constexpr std::chrono::milliseconds look{500};
+    while (self->running() && time_.now() < end && !calm_) {
+      const time_point next_look = std::min(end, time_.now() + look);
+      co_await time_.sleep_until(next_look);
+    }
+  }
+
+  /// A worker has failed by itself in that round.
+  void note_failing_round(round_name round) { failing_rounds_.insert(round); }
+
+  /// A worker begins to work in a round: no other one may run in another round.
+  void check_other_rounds(const simulated_node& starting, round_name round) {
+    for (const auto& node : nodes_) {
+      const auto& started = node->launcher->started;
+      for (std::size_t place = 0; place < started.size(); ++place) {
+        const std::optional<round_name> its_round = node->worker_rounds.at(place);
+        if (!its_round || *its_round == round || !started[place]->running()) continue;
+        found_other_round(starting, *node, *started[place], *its_round);
+      }
+    }
   }
 
   /// A further node.
@@ -313,6 +358,7 @@ class simulated_job {
     options.workers.max_restarts = plan_.max_restarts;
     options.workers.log_dir = "/dev/null";
     options.workers.shutdown_timeout = plan_.worker_grace;
+    shape(options.workers);
     options.rendezvous =
         std::make_shared<observed_rendezvous>(*this, node, make_handler(node, parameters));
     options.services.launcher = node.launcher;
@@ -396,34 +442,7 @@ class simulated_job {
     } else if (random_.below(2) == 0) {
       process.on_signal = fake_process::exit_after(time_, slowness);
     }
-    spawn(live(process.shared_from_this(), round));
-  }
-
-  task<void> live(std::shared_ptr<fake_process> self, round_name round) {
-    constexpr std::chrono::milliseconds look{500};
-    const bool fails = plan_.failing && random_.below(4) == 0;
-    const std::uint64_t longest = random_.below(8) == 0 ? 400'000 : 40'000;
-    const duration span = std::chrono::milliseconds(200 + random_.below(longest));
-    const time_point end = time_.now() + span;
-    while (self->running() && time_.now() < end && !calm_) {
-      const time_point next_look = std::min(end, time_.now() + look);
-      co_await time_.sleep_until(next_look);
-    }
-    if (!self->running()) co_return;
-    const bool has_failed = fails && !calm_;
-    if (has_failed) failing_rounds_.insert(round);
-    self->exit(has_failed ? 1 : 0);
-  }
-
-  void check_other_rounds(const simulated_node& starting, round_name round) {
-    for (const auto& node : nodes_) {
-      const auto& started = node->launcher->started;
-      for (std::size_t place = 0; place < started.size(); ++place) {
-        const round_name its_round = node->worker_rounds.at(place);
-        if (its_round == round || !started[place]->running()) continue;
-        found_other_round(starting, *node, *started[place], its_round);
-      }
-    }
+    spawn(live(node, process.shared_from_this(), node.worker_rounds.size() - 1));
   }
 
   // ---- troubles -------------------------------------------------------------------------------

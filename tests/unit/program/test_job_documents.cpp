@@ -232,10 +232,10 @@ TEST_CASE("job documents: a job whose ranks are replaced, in every form", "[prog
   for (const journal_record& record : records) {
     view.take(record);
     const std::int64_t now_us = record.time_us + 500'000;
-    json.add(moment_of(record), elastic::job_json(view, now_us));
-    text.add(moment_of(record), elastic::job_text(view, now_us));
+    json.add(moment_of(record), elastic::detail::job_json(view, now_us));
+    text.add(moment_of(record), elastic::detail::job_text(view, now_us));
     metrics.add(moment_of(record),
-                elastic::metrics_text(view, elastic::metrics_format::text, now_us));
+                elastic::detail::metrics_text(view, elastic::detail::metrics_format::text, now_us));
   }
   check_golden("replaced.txt", json.text() + text.text() + metrics.text());
   elastic::detail::event_cursor cursor;

@@ -263,7 +263,7 @@ class dynamic_job final : public elastic::test::simulated_job {
   void check_no_worker(const simulated_node& node, std::int64_t round) {
     const auto& started = node.launcher->started;
     for (std::size_t place = 0; place < started.size(); ++place) {
-      if (node.worker_rounds.at(place).round != round || !started[place]->running()) continue;
+      if (node.worker_rounds.at(place)->round != round || !started[place]->running()) continue;
       complain(fmt::format("node {} still has a worker of round {}", node.id, round));
     }
   }
