@@ -275,7 +275,7 @@ TEST_CASE("replacement: a pause between two epochs waits for the next, and then 
   int epoch = -1;
   const world before = await_world(stage, 3, epoch);
   kill_ranks(before, {1});
-  job->await_err("restarting the workers");
+  job->await_err("replacing it, the others keep their processes");
   running_program pause({ELASTIC_ELASTICRUN, "pause", socket, "a", "test"});
   job->await_err("the job pauses when the workers have begun the next epoch");
   stage.let_leave();
