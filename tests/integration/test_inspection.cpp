@@ -181,6 +181,18 @@ CO_TEST("inspection: a stopped worker is silent, and nothing waits for it", "[in
   co_await job.end();
 }
 
+CO_TEST("inspection: a worker that only imports PyTorch ends", "[integration]") {
+  const std::string python = test::torch_213_python();
+  if (python.empty()) co_return;
+  // Of several one ends before its recorder's server accepts.
+  stage jobs[] = {stage(python), stage(python), stage(python), stage(python)};
+  for (stage& job : jobs) co_await job.start("import");
+  for (stage& job : jobs) {
+    const exit_status status = co_await job.process().wait();
+    CHECK(status.success());
+  }
+}
+
 CO_TEST("inspection: children of a worker have nothing of it", "[integration]") {
   const std::string python = test::torch_python();
   if (python.empty()) co_return;

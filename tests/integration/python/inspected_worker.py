@@ -46,6 +46,10 @@ def sleep_with_torch():
     sleep_in_loader()
 
 
+def import_torch():
+    import torch.distributed
+
+
 def show_children():
     import subprocess
     pid = os.fork()
@@ -99,6 +103,7 @@ MODES = {
     "sleep": sleep_in_loader,
     "spin": spin_forever,
     "torch": sleep_with_torch,
+    "import": import_torch,
     "children": show_children,
     "exec": execute_other,
     "endless": lambda: serve(answer_endlessly),

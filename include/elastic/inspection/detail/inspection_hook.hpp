@@ -80,6 +80,21 @@ class Silence:
         os.close(self.kept)
 
 
+def answers(path):
+    """Whether the server accepts connections."""
+    import _socket
+    client = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        client.settimeout(1)
+        client.connect(path)
+        client.sendall(b"POST /handler/ping HTTP/1.0\r\nContent-Length: 0\r\n\r\n")
+        return client.recv(1) != b""
+    except OSError:
+        return False
+    finally:
+        client.close()
+
+
 def open_recorder(folder):
     from torch._C._distributed_c10d import _WorkerServer
     import atexit
@@ -92,8 +107,9 @@ def open_recorder(folder):
     own = os.getpid()
 
     def shut_down():
-        # Its threads must not outlive the interpreter.
-        if os.getpid() == own:
+        # Its threads must not outlive the interpreter. A shutdown before the server accepts never
+        # returns.
+        if os.getpid() == own and answers(path):
             with Silence():
                 server.shutdown()
 
