@@ -243,7 +243,7 @@ CO_TEST("drain file: the loss of its directory is said once", "[launch]") {
   stage.path = subfolder + "/drain";
   const std::function<void()> lose = [&] { std::filesystem::remove(subfolder); };
   task<void> lose_task = act_during_wait(lose);
-  task<void> warning_task = await_warning(stage.log, "is not waited for any more");
+  task<void> warning_task = await_warning(stage.log, "is no longer watched");
   co_await elastic::race(stage.wait(), std::move(lose_task), std::move(warning_task));
   CHECK_FALSE(stage.reason);
 }
