@@ -104,6 +104,7 @@ inline std::string replacement_sentence(const job_event& event) {
     text += fmt::format("{}{} worker{} went on", text.empty() ? "" : " and ", stayed,
                         stayed == 1 ? "" : "s");
   }
+  if (text.empty()) text = "no worker of this node went on";
   if (event.seconds) text += fmt::format(", after {}", span_words(*event.seconds));
   return text + reason_words(event);
 }
