@@ -152,6 +152,22 @@ CO_TEST("inspection: a loop that ends never shows its stack", "[integration]") {
   co_await job.end();
 }
 
+CO_TEST("inspection: a worker whose threads compute outlives many looks", "[integration]") {
+  const std::string python = test::torch_python();
+  if (python.empty()) co_return;
+  stage job(python);
+  co_await job.start("threads");
+  job.await_out("ready");
+  bool is_seen = false;
+  for (int look = 0; look < 200; ++look) {
+    const worker_inspection found = co_await job.inspect();
+    REQUIRE(found.facts);  // It lives.
+    is_seen = is_seen || has_text(found.stacks, "in descend");
+  }
+  CHECK(is_seen);
+  co_await job.end();
+}
+
 CO_TEST("inspection: PyTorch 2.13 has its recorder opened by the hook", "[integration]") {
   const std::string python = test::torch_213_python();
   if (python.empty()) co_return;

@@ -40,6 +40,23 @@ def spin_forever():
         pass
 
 
+def recurse_in_threads():
+    import threading
+
+    def descend(depth):
+        if depth:
+            descend(depth - 1)
+
+    def loop():
+        while True:
+            descend(800)  # Python frees the memory of deep frames as it returns.
+
+    for _ in range(3):
+        threading.Thread(target=loop, daemon=True).start()
+    say("ready")
+    loop()
+
+
 def sleep_with_torch():
     import torch.distributed
     assert "exec_module" not in vars(torch.distributed.__loader__)
@@ -102,6 +119,7 @@ def answer_nonsense(client):
 MODES = {
     "sleep": sleep_in_loader,
     "spin": spin_forever,
+    "threads": recurse_in_threads,
     "torch": sleep_with_torch,
     "import": import_torch,
     "children": show_children,

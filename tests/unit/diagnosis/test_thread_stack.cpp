@@ -53,6 +53,14 @@ TEST_CASE("the text of faulthandler names threads and frames", "[diagnosis]") {
   CHECK(parse_main_stack(text) == threads[2].frames);
 }
 
+TEST_CASE("a thread that writes its own stack alone gives it no number", "[diagnosis]") {
+  const auto threads =
+      parse_traceback("Stack (most recent call first):\n  File \"/c.py\", line 12 in h\n");
+  REQUIRE(threads.size() == 1);
+  CHECK(threads[0].is_current);
+  CHECK(threads[0].frames == std::vector<stack_frame>{{"/c.py", 12, "h"}});
+}
+
 TEST_CASE("a traceback that is cut has no main thread", "[diagnosis]") {
   const std::string thread = "Thread 0x1 (most recent call first):\n  File \"a\", line 1 in f\n";
   CHECK(parse_main_stack(thread).size() == 1);

@@ -8,8 +8,10 @@ namespace elastic::detail {
 /// `hook_prelude`. ELASTIC_INSPECTION is "HAD_PATH:PIPE:FOLDER": the path of the pipe for stacks,
 /// and the folder of the sockets. Nothing that goes wrong here reaches the script.
 ///
-/// Stacks: `faulthandler` writes them to the pipe at SIGURG. The kernel ignores that signal where
-/// nobody handles it, so it never ends a process that has no handler, or no longer has one.
+/// Stacks: `faulthandler` writes that of the main thread to the pipe at SIGURG. The kernel ignores
+/// that signal where nobody handles it, so it never ends a process that has no handler, or no longer
+/// has one. A thread writes its own stack alone: that of another thread, which goes on meanwhile,
+/// may be gone as it is read, and the process dies by SIGSEGV then.
 /// Recorder: when PyTorch's module `torch.distributed` has been imported, its own server listens
 /// at FOLDER/PID, on a thread that needs no Python. The import itself is left to the script.
 inline constexpr char inspection_hook[] = R"python(
@@ -46,7 +48,7 @@ def answer_signal(pipe):
     import _signal
     import faulthandler
     number = move_descriptor(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC))
-    faulthandler.register(_signal.SIGURG, number)
+    faulthandler.register(_signal.SIGURG, number, all_threads=False)
     close_in_children(number, lambda: faulthandler.unregister(_signal.SIGURG))
 
 

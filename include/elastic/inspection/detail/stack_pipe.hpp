@@ -22,8 +22,8 @@ class stack_pipe {
   /// The path for the worker; empty: there is none, for want of descriptors.
   ELASTIC_DECL std::string path() const;
 
-  /// Has a process write its stacks: those that Python's faulthandler writes. Call it once at a
-  /// time.
+  /// Has the main thread of a process write its stack, as Python's faulthandler does. Call it once
+  /// at a time.
   /// Result: up to `limits::stack_text_bytes`. Empty: the process has not opened the pipe, or has
   /// closed it, and gets no signal; or its main thread does not handle signals.
   /// Cancellation: all types.

@@ -27,6 +27,11 @@ class process_handle {
   /// Result: whether it was sent.
   ELASTIC_DECL bool signal(int number) const;
 
+  /// Sends a signal to the main thread, which then is the one that handles it. Before Linux 6.9 a
+  /// pidfd cannot do that: call it only while nobody has waited for the process.
+  /// Result: whether it was sent.
+  ELASTIC_DECL bool signal_main_thread(int number) const;
+
  private:
   pid_t pid_;
   unique_fd pidfd_;

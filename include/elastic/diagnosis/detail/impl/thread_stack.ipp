@@ -47,7 +47,8 @@ inline std::optional<stack_frame> parse_frame(std::string_view line) {
 }
 
 inline bool begins_thread(std::string_view line) {
-  return line.starts_with("Thread 0x") || line.starts_with("Current thread 0x");
+  return line.starts_with("Thread 0x") || line.starts_with("Current thread 0x") ||
+         line.starts_with("Stack (");
 }
 
 ELASTIC_DECL std::vector<thread_stack> parse_traceback(std::string_view text) {
@@ -61,7 +62,7 @@ ELASTIC_DECL std::vector<thread_stack> parse_traceback(std::string_view text) {
     const std::string_view line = take_line(text);
     if (begins_thread(line)) {
       if (threads.size() == limits::stack_threads) threads.erase(threads.begin());
-      threads.emplace_back().is_current = line.starts_with("Current");
+      threads.emplace_back().is_current = !line.starts_with("Thread");
     } else if (!threads.empty() && threads.back().frames.size() < limits::stack_frames) {
       if (auto frame = parse_frame(line)) {
         threads.back().frames.push_back(std::move(*frame));

@@ -54,7 +54,7 @@ ELASTIC_DECL task<std::string> stack_pipe::ask(std::shared_ptr<process_handle> p
   if (!process->is_running() || !has_pipe(process->pid(), status.st_ino)) co_return text;
   // What is left of a worker that was asked and answered too late.
   while (read_all(text)) text.clear();
-  if (!process->signal(SIGURG)) co_return text;
+  if (!process->signal_main_thread(SIGURG)) co_return text;
   for (;;) {
     co_await time->sleep_until(time->now() + pause);
     // In this order: once the signal is settled, nothing more is written.

@@ -7,6 +7,8 @@
 #include <elastic/process/detail/syscalls.hpp>
 
 #include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace elastic::detail {
 
@@ -19,6 +21,10 @@ ELASTIC_DECL bool process_handle::is_running() const {
 
 ELASTIC_DECL bool process_handle::signal(int number) const {
   return pidfd_ && real::pidfd_send_signal(pidfd_.get(), number, 0) == 0;
+}
+
+ELASTIC_DECL bool process_handle::signal_main_thread(int number) const {
+  return is_running() && ::syscall(SYS_tgkill, pid_, pid_, number) == 0;
 }
 
 }  // namespace elastic::detail
