@@ -63,6 +63,13 @@ def sleep_with_torch():
     sleep_in_loader()
 
 
+def end_with_torch():
+    import time
+    import torch.distributed
+    say("ready")
+    time.sleep(0.2)
+
+
 def import_torch():
     import torch.distributed
 
@@ -122,6 +129,7 @@ MODES = {
     "threads": recurse_in_threads,
     "torch": sleep_with_torch,
     "import": import_torch,
+    "end": end_with_torch,
     "children": show_children,
     "exec": execute_other,
     "endless": lambda: serve(answer_endlessly),

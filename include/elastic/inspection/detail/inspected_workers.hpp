@@ -73,8 +73,9 @@ class inspected_workers final : public process_launcher {
   ELASTIC_DECL std::shared_ptr<place> place_of(const process_spec& spec);
   ELASTIC_DECL process_spec hooked(process_spec spec, const place& at) const;
   ELASTIC_DECL task<void> inspect_one(worker_inspection& found, time_point deadline);
-  ELASTIC_DECL task<void> read_answers(worker_inspection& found, std::shared_ptr<place> at,
-                                       time_point deadline);
+  ELASTIC_DECL task<void> ask_server(worker_inspection& found, time_point deadline);
+  ELASTIC_DECL task<void> ask_python(worker_inspection& found, std::shared_ptr<place> at,
+                                     time_point deadline);
 
   std::shared_ptr<process_launcher> next_;
   std::shared_ptr<time_source> time_;

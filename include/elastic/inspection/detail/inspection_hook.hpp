@@ -9,11 +9,16 @@ namespace elastic::detail {
 /// and the folder of the sockets. Nothing that goes wrong here reaches the script.
 ///
 /// Stacks: `faulthandler` writes that of the main thread to the pipe at SIGURG. The kernel ignores
-/// that signal where nobody handles it, so it never ends a process that has no handler, or no longer
-/// has one. A thread writes its own stack alone: that of another thread, which goes on meanwhile,
+/// that signal where nobody handles it, so it never ends a process that has no handler, or has one
+/// no longer. A thread writes its own stack alone: that of another thread, which goes on meanwhile,
 /// may be gone as it is read, and the process dies by SIGSEGV then.
 /// Recorder: when PyTorch's module `torch.distributed` has been imported, its own server listens
 /// at FOLDER/PID, on a thread that needs no Python. The import itself is left to the script.
+///
+/// The server is only asked what needs no Python. A thread that waits for Python while the
+/// interpreter ends is ended by pthread_exit, and the server's `catch (...)` makes the C library
+/// abort the process then ("exception not rethrown"). And `shutdown` holds Python while it waits
+/// for the server's threads: for ever, if one of them waits for Python.
 inline constexpr char inspection_hook[] = R"python(
 
 LOWEST = 200  # Scripts and libraries may count on the small numbers.
@@ -101,19 +106,23 @@ def open_recorder(folder):
     from torch._C._distributed_c10d import _WorkerServer
     import atexit
     import ctypes
-    path = f"{folder}/{os.getpid()}"
+    own = os.getpid()
+    path = f"{folder}/{own}"
     with Silence():
         server = _WorkerServer(path, -1)
     # Never destroyed: in a forked child that would wait for a thread that is not there.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(server))
-    own = os.getpid()
 
     def shut_down():
         # Its threads must not outlive the interpreter. A shutdown before the server accepts never
-        # returns.
-        if os.getpid() == own and answers(path):
+        # returns; then at least nobody is to ask it any more.
+        if os.getpid() != own:
+            return
+        if answers(path):
             with Silence():
                 server.shutdown()
+        else:
+            os.unlink(path)
 
     atexit.register(shut_down)
     number = listening_descriptor(path)

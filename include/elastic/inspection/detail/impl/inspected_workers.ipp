@@ -104,32 +104,31 @@ ELASTIC_DECL task<void> inspected_workers::inspect_one(worker_inspection& found,
     place& used;
     ~freeing() { used.is_busy = false; }
   } guard{*at};
-  task<void> reading = read_answers(found, at, deadline);
-  const bool is_in_time = co_await with_deadline(*time_, deadline, std::move(reading));
-  if (!is_in_time) found.is_silent = true;
+  std::vector<task<void>> asking;
+  asking.push_back(ask_server(found, deadline));
+  asking.push_back(ask_python(found, at, deadline));
+  co_await when_all(std::move(asking));
 }
 
-ELASTIC_DECL task<void> inspected_workers::read_answers(worker_inspection& found,
-                                                        std::shared_ptr<place> at,
-                                                        time_point deadline) {
-  const std::string socket = folder_->socket_of(found.worker.pid);
-  // Half of the time is for the server, whose thread answers also while Python does not.
-  const time_point half = time_->now() + (deadline - time_->now()) / 2;
+/// Its thread answers also while Python does not.
+ELASTIC_DECL task<void> inspected_workers::ask_server(worker_inspection& found,
+                                                      time_point deadline) {
   try {
-    task<std::string> asking = ask_recorder(socket, "dump_traceback", limits::stack_text_bytes);
-    const auto stacks = co_await with_deadline(*time_, half, std::move(asking));
-    found.is_silent = !stacks;
-    if (stacks) {
-      found.stacks = *stacks;
-      task<std::string> reading = read_recorder(socket);
-      const auto recorder = co_await with_deadline(*time_, half, std::move(reading));
-      found.is_silent = !recorder;
-      if (recorder) found.recorder = *recorder;
-    }
+    task<std::string> reading = read_recorder(folder_->socket_of(found.worker.pid));
+    const auto recorder = co_await with_deadline(*time_, deadline, std::move(reading));
+    found.is_silent = !recorder;
+    if (recorder) found.recorder = *recorder;
   } catch (const error&) {
     // PyTorch is not imported, is of before 2.13, or its server is not what it should be.
   }
-  if (found.stacks.empty()) found.stacks = co_await at->pipe.ask(at->process, time_);
+}
+
+ELASTIC_DECL task<void> inspected_workers::ask_python(worker_inspection& found,
+                                                      std::shared_ptr<place> at,
+                                                      time_point deadline) {
+  task<std::string> asking = at->pipe.ask(at->process, time_);
+  const auto stacks = co_await with_deadline(*time_, deadline, std::move(asking));
+  if (stacks) found.stacks = *stacks;
 }
 
 }  // namespace elastic::detail
