@@ -5,6 +5,10 @@
 Gloo waits for its time-out (30 minutes) when a peer says nothing, and no call of PyTorch ends that.
 A connection that this process shuts down by itself does. Which connections are gloo's is read from
 /proc: gloo makes an epoll instance for each process group and watches its connections there.
+
+One kind of call is left, which nothing can end before the group's time-out: as a connection breaks,
+gloo tells the calls that have not begun to use it, but not those of which some bytes were on their
+way (`Pair::signalException` looks at other lists). Their thread waits on.
 """
 
 from __future__ import annotations
@@ -14,11 +18,15 @@ import os
 import re
 import socket
 import threading
+import time
 from typing import Callable, Iterator, List, Optional, Set
 
 __all__ = ["GroupSockets"]
 
 _DESCRIPTORS = "/proc/self/fd/"
+_TASKS = "/proc/self/task/"
+# How long gloo may take to close connections that were shut down.
+_CLOSE_SECONDS = 1.0
 _WATCHED = re.compile(r"^tfd:\s+(\d+)", re.MULTILINE)
 
 
@@ -31,6 +39,8 @@ class GroupSockets:
         self._oldest: Optional[Set[str]] = None  # before the first group of an epoch
         self._before: Optional[Set[str]] = None  # before the group that is being made
         self._store_port = 0
+        self._threads: Set[int] = set()
+        self._threads_before: Set[int] = set()
 
     @contextlib.contextmanager
     def beginning(self, store_port: int) -> Iterator[None]:
@@ -40,6 +50,7 @@ class GroupSockets:
         with self._lock:
             self._store_port = store_port
             self._before = _descriptors()
+            self._threads_before = _threads()
             if self._oldest is None:
                 self._oldest = self._before
         try:
@@ -47,6 +58,7 @@ class GroupSockets:
         finally:
             with self._lock:
                 self._epolls |= _epolls(_descriptors() - (self._before or set()))
+                self._threads |= _threads() - self._threads_before
                 self._before = None
 
     def shut_down(self) -> None:
@@ -63,11 +75,40 @@ class GroupSockets:
                     # If rank 0 itself serves the store, that has an epoll instance, too.
                     _shut_down(descriptor, lambda here, there: here != self._store_port)
 
+    def has_lost_call(self, caller: Optional[int] = None) -> bool:
+        """Whether a thread waits for a call that nothing ends before the time-out of these groups.
+        `caller` is a thread (its number in the kernel) that may be in a call by itself.
+
+        Exact after `shut_down`: gloo wakes the threads that it tells before it closes a connection,
+        and a thread of its own waits with a limit in calls only.
+        """
+        with self._lock:
+            if self._before is not None or not self._epolls or self._is_connected():
+                return False
+            return any(_waits_with_limit(each) for each in {*self._threads, caller} - {None})
+
+    def wait_for_close(self) -> None:
+        """Until gloo has closed what `shut_down` has shut down."""
+        deadline = time.monotonic() + _CLOSE_SECONDS
+        while time.monotonic() < deadline:
+            with self._lock:
+                if not self._is_connected():
+                    return
+            time.sleep(0.001)
+
     def forget(self) -> None:
         """The groups have been destroyed: their descriptors may soon be somebody else's."""
         with self._lock:
             self._epolls.clear()
+            self._threads.clear()
             self._oldest = None
+
+    def _is_connected(self) -> bool:
+        for descriptor in (each for epoll in self._epolls for each in _watched(epoll)):
+            with _connection(descriptor) as connection:
+                if connection and connection.getsockname()[1] != self._store_port:
+                    return True
+        return False
 
 
 def _descriptors() -> Set[str]:
@@ -94,15 +135,41 @@ def _watched(epoll: str) -> List[str]:
         return []
 
 
-def _shut_down(descriptor: str, is_meant: Callable[[int, int], bool]) -> None:
-    """If it is a connection over TCP whose ports (here, there) are meant."""
-    number = int(descriptor.split()[0])
+def _threads() -> Set[int]:
+    """Those that Python does not know."""
+    known = {each.native_id for each in threading.enumerate()}
+    return {int(each) for each in os.listdir(_TASKS)} - known
+
+
+def _waits_with_limit(thread: int) -> bool:
+    """Whether it sleeps in futex(2) with a time limit, its fourth argument."""
     try:
-        connection = socket.socket(fileno=os.dup(number))
+        with open(f"{_TASKS}{thread}/wchan", encoding="ascii") as file:
+            place = file.read()
+        with open(f"{_TASKS}{thread}/syscall", encoding="ascii") as file:
+            call = file.read().split()
     except OSError:
+        return False
+    return place.startswith("futex") and len(call) > 4 and int(call[4], 16) != 0
+
+
+@contextlib.contextmanager
+def _connection(descriptor: str) -> Iterator[Optional[socket.socket]]:
+    """A copy of the descriptor, if it is a socket of TCP that does not listen."""
+    try:
+        copy = socket.socket(fileno=os.dup(int(descriptor.split()[0])))
+    except OSError:
+        yield None
         return
-    with connection, contextlib.suppress(OSError):
-        if connection.family in (socket.AF_INET, socket.AF_INET6):
-            here, there = connection.getsockname()[1], connection.getpeername()[1]
-            if is_meant(here, there):
-                connection.shutdown(socket.SHUT_RDWR)
+    with copy:
+        is_meant = (copy.family in (socket.AF_INET, socket.AF_INET6)
+                    and copy.type == socket.SOCK_STREAM
+                    and not copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+        yield copy if is_meant else None
+
+
+def _shut_down(descriptor: str, is_meant: Callable[[int, int], bool]) -> None:
+    """If it is a connection whose ports (here, there) are meant."""
+    with _connection(descriptor) as connection, contextlib.suppress(OSError):
+        if connection and is_meant(connection.getsockname()[1], connection.getpeername()[1]):
+            connection.shutdown(socket.SHUT_RDWR)

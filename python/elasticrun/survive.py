@@ -154,6 +154,7 @@ class _Epochs:
                 # Again and again: the main thread may be just about to connect.
                 self.sockets.shut_down()
                 _abort_nccl()
+                _end_if_stuck()
         with self._heard:
             self._heard.notify_all()
 
@@ -420,7 +421,25 @@ def _drop_groups() -> None:
     # Descriptors may have been inherited by processes such as those of a DataLoader: to close them
     # here would not end the connections.
     _epochs.sockets.shut_down()
+    _epochs.sockets.wait_for_close()
+    _end_if_stuck()
     _destroy_groups()
+
+
+def _end_if_stuck() -> None:
+    """Ends this process if a thread of gloo cannot be freed: groups wait for their threads as they
+    are destroyed. The agent replaces it together with the rank that was lost."""
+    main = threading.main_thread()
+    frame = sys._current_frames().get(main.ident or 0)
+    # It may be in dist.send or recv, which no thread of gloo does.
+    is_in_call = frame is not None and (
+        frame.f_code.co_filename == torch_state.__file__
+        or f"{os.sep}distributed{os.sep}" in frame.f_code.co_filename)
+    if _epochs.sockets.has_lost_call(main.native_id if is_in_call else None):
+        _say("a message was under way to or from a rank when that was lost: gloo never tells the "
+             "thread that waits for it, and this process cannot leave the epoch. It ends, to be "
+             "replaced, too")
+        os._exit(1)
 
 
 def _destroy_groups() -> None:
