@@ -115,6 +115,13 @@ class c10d_rendezvous final : public rendezvous_handler {
   // By the network; as its host, if this node is to be.
   ELASTIC_DECL task<void> reach_endpoint(asio::any_io_executor executor);
 
+  // Hosts the server if the program that held its port is gone: a job that was about to end, or an
+  // agent that began in the same moment, and gave way as this one did.
+  ELASTIC_DECL task<void> host_abandoned_endpoint();
+
+  // Result: whether this node hosts the server now.
+  ELASTIC_DECL task<bool> host_endpoint();
+
   // Whether the server ends with this node.
   bool hosts() const { return (host_ != nullptr || is_beside_server_) && !leader_ && !registry_; }
 
@@ -162,6 +169,8 @@ class c10d_rendezvous final : public rendezvous_handler {
   rendezvous_settings settings_;
   duration host_grace_ = std::chrono::seconds(60);
   std::optional<bool> is_host_;
+  /// Whether this node may still host the server; none: it depends on the address.
+  std::optional<bool> may_host_ = false;
   bool is_beside_server_ = false;
   worker_store_host workers_;
   std::unique_ptr<rendezvous_host> host_;

@@ -49,6 +49,9 @@ class rendezvous_host {
       endpoint at, std::optional<bool> decided, rendezvous_parameters parameters,
       rendezvous_protocol protocol, std::shared_ptr<store_extension> service = nullptr);
 
+  /// Whether `at` is an address of this host. Asks the resolver.
+  ELASTIC_DECL static task<bool> is_of_this_host(endpoint at);
+
   /// Errors: those of `tcp_store_server`.
   ELASTIC_DECL rendezvous_host(asio::any_io_executor executor, listen_point at, std::uint16_t port,
                                const rendezvous_parameters& parameters,

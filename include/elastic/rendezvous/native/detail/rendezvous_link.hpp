@@ -100,8 +100,11 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// The address of this node on the way to the server; empty while there is no connection.
   ELASTIC_DECL std::string local_address() const;
 
-  /// Waits until the server has said more.
+  /// Waits until the server has said more, or an attempt to reach it has failed.
   ELASTIC_DECL task<void> news();
+
+  /// The server is this node's own from now on. Call it before the first connection.
+  void note_own_server() { greeting_.hosts = true; }
 
   /// Sends a request now and after every reconnect, until another one supersedes it: its effect has
   /// to be the same whether it arrives once or twice.

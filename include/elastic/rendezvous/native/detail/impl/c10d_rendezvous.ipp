@@ -322,15 +322,31 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::reach_endpoint(asio::any_io_executor executor) {
+  connector_ = connector_to(endpoint_);
+  const bool hosts_it = co_await host_endpoint();
+  if (hosts_it) co_return;
+  agents_ = store_at(executor, endpoint_);
+  if (!is_host_) may_host_.reset();
+}
+
+ELASTIC_DECL task<bool> c10d_rendezvous::host_endpoint() {
   host_ = co_await rendezvous_host::try_host(endpoint_, is_host_, parameters_,
                                              rendezvous_protocol::native);
-  connector_ = connector_to(endpoint_);
-  if (host_) {
-    agents_ = std::make_shared<memory_store>(host_->engine());
-    if (watch_) kept_watch_ = watch_(host_->engine());
-    co_return;
+  if (!host_) co_return false;
+  agents_ = std::make_shared<memory_store>(host_->engine());
+  if (watch_) kept_watch_ = watch_(host_->engine());
+  may_host_ = false;
+  co_return true;
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::host_abandoned_endpoint() {
+  if (!may_host_) {
+    const bool is_ours = co_await rendezvous_host::is_of_this_host(endpoint_);
+    may_host_ = is_ours;
   }
-  agents_ = store_at(executor, endpoint_);
+  if (!*may_host_ || link_->was_connected()) co_return;
+  const bool hosts_it = co_await host_endpoint();
+  if (hosts_it) link_->note_own_server();
 }
 
 ELASTIC_DECL std::shared_ptr<message_connector> c10d_rendezvous::connector_to(
@@ -514,6 +530,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::join() {
   while (!link_->is_connected()) {
     throw_if_over();
     co_await link_->news();
+    if (!link_->was_connected()) co_await host_abandoned_endpoint();
   }
   const std::string address = link_->local_address();
   rendezvous_messages::join wish;

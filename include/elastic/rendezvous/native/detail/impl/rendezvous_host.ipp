@@ -52,6 +52,15 @@ ELASTIC_DECL task<std::unique_ptr<rendezvous_host>> rendezvous_host::try_host(
   co_return nullptr;
 }
 
+ELASTIC_DECL task<bool> rendezvous_host::is_of_this_host(endpoint at) {
+  const auto executor = co_await asio::this_coro::executor;
+  const auto addresses = co_await resolve_addresses(at.host);
+  const auto is_own = [&executor](const asio::ip::address& address) {
+    return is_local_address(executor, address);
+  };
+  co_return std::any_of(addresses.begin(), addresses.end(), is_own);
+}
+
 ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
                                               listen_point at, std::uint16_t port,
                                               const rendezvous_parameters& parameters,

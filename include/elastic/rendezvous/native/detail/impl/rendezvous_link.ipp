@@ -213,6 +213,7 @@ ELASTIC_DECL auto rendezvous_link::connect_until(time_point deadline) -> task<ch
     }
     if (now >= deadline) throw error(errc::connection_failed, absence());
     if (now - begun >= silent_wait) warn_of_absence();
+    notify();
     const time_point next_try = std::min({deadline, next_limit(), now + pause});
     co_await time_->sleep_until(next_try);
     pause = std::min<duration>(pause * 2, was_connected_ ? longest_search_pause : longest_pause);
