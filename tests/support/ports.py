@@ -2,15 +2,49 @@
 # SPDX-License-Identifier: MIT
 """Ports for servers of tests."""
 
+import itertools
+import os
 import socket
 
-_HOLDERS = []
+_LOCKS = []
+_FIRST = 10000
+
+
+def _is_free(port):
+    with socket.socket() as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind(("", port))
+        except OSError:
+            return False
+    return True
+
+
+def _has_taken(port):
+    lock = socket.socket(socket.AF_UNIX)
+    try:
+        lock.bind(f"\0elastic_test_port_{port}")
+    except OSError:
+        lock.close()
+        return False
+    _LOCKS.append(lock)
+    return True
+
+
+def _candidates():
+    with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as ranges:
+        count = int(ranges.read().split()[0]) - _FIRST
+    for step in itertools.count(1):
+        yield _FIRST + (os.getpid() + step * 7919) % count
+
+
+_PORTS = _candidates()
 
 
 def reserved_port():
-    """A port at which nobody listens, and which the kernel gives to nobody else meanwhile."""
-    holder = socket.socket()
-    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    holder.bind(("", 0))
-    _HOLDERS.append(holder)
-    return holder.getsockname()[1]
+    """A port at which nobody listens, and which no other test takes while this process lives.
+
+    It lies below the ports that the kernel gives to programs that name none: such a port can have
+    been promised to a program that is not yet there.
+    """
+    return next(port for port in _PORTS if _is_free(port) and _has_taken(port))

@@ -6,31 +6,65 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <fstream>
+#include <string>
+
+#include <fmt/format.h>
 
 namespace elastic::test {
 
-/// A port of this host at which nobody listens, and which the kernel gives to nobody else while
-/// this process lives: tests run side by side. Whoever allows a port to be used again
-/// (SO_REUSEADDR), as servers do, can listen at it.
+/// Whether this process has taken the port, which no other test can take then. A name of the
+/// abstract namespace goes with the process, and belongs to the network as ports do.
+inline bool has_taken(std::uint16_t port) {
+  // Left open on purpose.
+  const int lock = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  const std::string text = fmt::format("elastic_test_port_{}", port);
+  text.copy(name.sun_path + 1, text.size());
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
+  if (::bind(lock, reinterpret_cast<const sockaddr*>(&name), size) == 0) return true;
+  ::close(lock);
+  return false;
+}
+
+/// Whether a server could listen at the port at every address.
+inline bool is_free(std::uint16_t port) {
+  const int trial = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int family = trial < 0 ? AF_INET : AF_INET6;
+  const int fd = trial < 0 ? ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) : trial;
+  const int on = 1;
+  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  sockaddr_storage any{};
+  any.ss_family = static_cast<sa_family_t>(family);
+  if (family == AF_INET6) reinterpret_cast<sockaddr_in6*>(&any)->sin6_port = htons(port);
+  if (family == AF_INET) reinterpret_cast<sockaddr_in*>(&any)->sin_port = htons(port);
+  const socklen_t size = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+  const bool is_bound = ::bind(fd, reinterpret_cast<const sockaddr*>(&any), size) == 0;
+  ::close(fd);
+  return is_bound;
+}
+
+/// A port of this host at which nobody listens, and which no other test takes while this process
+/// lives. It lies below those that the kernel gives to whoever names none: a port of theirs can
+/// have been promised to a program that is not yet there, as PyTorch's launcher promises them.
 inline std::uint16_t reserved_port() {
-  for (const int family : {AF_INET6, AF_INET}) {
-    // Left open on purpose.
-    const int holder = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (holder < 0) continue;
-    const int on = 1;
-    ::setsockopt(holder, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    sockaddr_storage any{};
-    any.ss_family = static_cast<sa_family_t>(family);
-    socklen_t size = family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
-    auto* const address = reinterpret_cast<sockaddr*>(&any);
-    if (::bind(holder, address, size) == 0 && ::getsockname(holder, address, &size) == 0) {
-      return ntohs(family == AF_INET6 ? reinterpret_cast<const sockaddr_in6*>(&any)->sin6_port
-                                      : reinterpret_cast<const sockaddr_in*>(&any)->sin_port);
-    }
-    ::close(holder);
+  constexpr int first_port = 10000;
+  int first_of_kernel = 32768;
+  std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> first_of_kernel;
+  REQUIRE(first_of_kernel > first_port);
+  const int count = first_of_kernel - first_port;
+  static int next = ::getpid();
+  for (int tries = 0; tries < count; ++tries) {
+    // A stride that is prime keeps processes of neighbouring numbers apart.
+    next = (next + 7919) % count;
+    const auto port = static_cast<std::uint16_t>(first_port + next);
+    if (is_free(port) && has_taken(port)) return port;
   }
   FAIL("no port is free");
   return 0;
