@@ -98,7 +98,8 @@ TEST_CASE("nodes: two meet, work and end together", "[integration][nodes][io]") 
 /// A program that listens at a port, and neither accepts nor answers.
 class silent_listener {
  public:
-  explicit silent_listener(std::uint16_t port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit silent_listener(std::uint16_t port)
+      : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const int on = 1;
     ::setsockopt(fd_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     sockaddr_in at{};
