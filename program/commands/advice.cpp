@@ -3,12 +3,14 @@
 
 #include <program/commands/advice.hpp>
 
+#include <elastic/base/printable_text.hpp>
 #include <elastic/status/detail/event_sentence.hpp>
 
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -128,6 +130,29 @@ std::string hung(const std::vector<journal_run>& runs) {
       "{} worker{} hung: --hang-hook 'py-spy dump --pid \"$ELASTIC_HUNG_PID\"' shows where, in "
       "hang.log beside the worker's log files.",
       count, count == 1 ? " was" : "s were");
+}
+
+std::string stood_still(const std::vector<journal_run>& runs) {
+  int count = 0;
+  const elastic::job_event* last = nullptr;
+  std::set<std::int64_t> ranks;
+  for (const journal_run& run : runs) {
+    for (const elastic::journal_record* record : run.records) {
+      if (record->event.kind != elastic::job_event_kind::stall_found) continue;
+      ++count;
+      last = &record->event;
+      if (last->rank) ranks.insert(*last->rank);
+    }
+  }
+  if (!last) return "";
+  const std::string what =
+      fmt::format("The job stood still {} time{}", count, count == 1 ? "" : "s");
+  if (ranks.empty()) return what + ", and nobody could be blamed: the evidence is in the journal.";
+  if (ranks.size() > 1 || count == 1) {
+    return fmt::format("{}; the last time, {}.", what, elastic::printable_line(last->reason));
+  }
+  return fmt::format("{}, each time for rank {}: look at its data, its node and its links.", what,
+                     *ranks.begin());
 }
 
 std::string out_of_memory(const std::vector<journal_run>& runs) {
@@ -291,6 +316,7 @@ const std::vector<advice_rule>& advice_rules() {
       {"loop without progress", loop},
       {"always the same place", same_worker},
       {"hung rank", hung},
+      {"rank that others waited for", stood_still},
       {"out of memory", out_of_memory},
       {"grace too long", long_grace},
       {"slow node", slow_node},

@@ -242,6 +242,24 @@ def check_join(browser, agent):
     check(len(set(names)) == 3, f"the nodes are {names}")
 
 
+def check_stall(browser):
+    """While a job stands still, the page says for whom it waits, as text."""
+    shown = browser.run("""
+        const kept = job.stall, words = document.querySelector('#stall');
+        job.stall = { is_there: true, sentence: 'rank 5 (<b>node3</b>) has not entered barrier #6',
+                      evidence: 'rank 5 sleeps' };
+        showHead();
+        const during = [words.hidden, words.textContent, words.title, words.children.length];
+        job.stall.is_there = false;
+        showHead();
+        const after = words.hidden;
+        job.stall = kept;
+        showHead();
+        return [...during, after];""")
+    check(shown == [False, "The job stands still: rank 5 (<b>node3</b>) has not entered barrier #6",
+                    "rank 5 sleeps", 0, True], f"a stall is shown as {shown}")
+
+
 def check_many_ranks(browser):
     """1,000 ranks on 125 nodes, a third of them slow, need no element of the page each."""
     spent = browser.run("""
@@ -408,6 +426,7 @@ def main():
         stack.callback(third.end, signal.SIGKILL)
         check_join(browser, agent)
         check_examples(agent)
+        check_stall(browser)
         check_many_ranks(browser)
         if options.screenshot:
             comes_true("the end is estimated", lambda: "left" in browser.text("#steps"))

@@ -182,6 +182,29 @@ TEST_CASE("explanation: what would have helped a run, rule by rule", "[program]"
     CHECK_THAT(run.explanation(), contains_text("hung rank: 1 worker was hung: --hang-hook"));
     CHECK_THAT(run.explanation(), contains_text("rank 5 was hung: no heartbeat for 60 s"));
   }
+  SECTION("a rank for which the others wait again and again") {
+    run.start();
+    for (int stall = 0; stall < 2; ++stall) {
+      run.tell(kind::stall_found, 60, "rank 5 has not entered all_reduce #7", "behind").rank = 5;
+      run.tell(kind::stall_ended, 60);
+    }
+    CHECK_THAT(run.explanation(),
+               contains_text("rank that others waited for: The job stood still 2 times, each time "
+                             "for rank 5: look at its data"));
+  }
+  SECTION("different ranks for which the others wait") {
+    run.start();
+    run.tell(kind::stall_found, 60, "rank 5 is stopped", "stopped").rank = 5;
+    run.tell(kind::stall_found, 60, "rank 6 has ended", "dead").rank = 6;
+    CHECK_THAT(run.explanation(),
+               contains_text("The job stood still 2 times; the last time, rank 6 has ended."));
+  }
+  SECTION("a stall of which nobody knows the reason") {
+    run.start();
+    run.tell(kind::stall_found, 60, "nobody can be blamed", "unknown");
+    CHECK_THAT(run.explanation(),
+               contains_text("The job stood still 1 time, and nobody could be blamed"));
+  }
   SECTION("out of memory") {
     run.start();
     run.fail(60, 1, "SIGKILL, while the kernel killed processes for want of memory");

@@ -18,6 +18,7 @@ inline constexpr char status_page_html[] = R"page(<!doctype html>
   <h1><span id="job">job</span> <b id="state" role="status">…</b></h1>
   <p id="reason"></p>
   <p id="notice" role="alert" hidden></p>
+  <p id="stall" role="alert" hidden></p>
   <dl id="facts"></dl>
 </header>
 <section id="progress" hidden>
@@ -69,7 +70,7 @@ p { margin: .2rem 0; }
 #state { padding: 0 .5em; border-radius: .3em; background: var(--wait); color: var(--back); }
 #state.running, #state.succeeded { background: var(--run); }
 #state.failed, #state.stopping, #state.gone { background: var(--bad); }
-#notice { color: var(--bad); font-weight: 600; }
+#notice, #stall { color: var(--bad); font-weight: 600; }
 #facts { display: flex; flex-wrap: wrap; gap: .3rem 1.6rem; margin: .5rem 0; }
 #facts div { display: flex; gap: .4em; }
 dt { color: var(--faint); }
@@ -146,6 +147,10 @@ function showHead() {
   $("state").textContent = state;
   $("state").className = state;
   $("reason").textContent = job.reason;
+  const stall = job.stall && job.stall.is_there && !over() ? job.stall : null;
+  $("stall").hidden = !stall;
+  $("stall").textContent = stall ? "The job stands still: " + stall.sentence : "";
+  $("stall").title = stall ? stall.evidence : "";
   const facts = [];
   if (last() && last().round >= 0) {
     facts.push(["round", last().round], ["world", last().world_size + " workers"],
