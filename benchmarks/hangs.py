@@ -20,13 +20,14 @@ import pathlib
 import queue
 import random
 import re
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+
+from hang_faults import Cables, DeadMount, read_shard, wait_for_cut
 
 NODES, LOCAL_RANKS = 2, 4
 RANKS = NODES * LOCAL_RANKS
@@ -41,40 +42,11 @@ FIRST_RANK = re.compile(r"\branks? (\d+)")
 
 # ---- a rank -------------------------------------------------------------------------------------
 
-class StuckData:
-    """A data set whose process never has an item."""
-
-    def __len__(self):
-        return 8
-
-    def __getitem__(self, index):
-        time.sleep(1000)
-
-
 def break_down(fault, folder):
     """The fault of a rank, and the size of its input after it."""
     pathlib.Path(folder, "fault").write_text(repr(time.time()))
-    if fault == "loader_sleep":
-        time.sleep(1000)
-    elif fault == "endless_loop":
-        while True:
-            pass
-    elif fault == "dead_mount":
-        pathlib.Path(folder, "mount", "shard").read_bytes()
-    elif fault == "loader_process":
-        import torch.utils.data
-        next(iter(torch.utils.data.DataLoader(StuckData(), num_workers=1)))
-    elif fault == "exception":
-        raise ValueError("the shard is damaged")
-    elif fault == "stopped":
-        os.kill(os.getpid(), signal.SIGSTOP)
+    read_shard(fault, folder)
     return 9 if fault == "mismatched_size" else 5
-
-
-def wait_for_cut(folder, rank):
-    pathlib.Path(folder, f"ready{rank}").touch()
-    while not os.path.exists(os.path.join(folder, "cut")):
-        time.sleep(0.01)
 
 
 def train(dist, torch):
@@ -117,62 +89,6 @@ def rank_main():
 
 # ---- the job ------------------------------------------------------------------------------------
 
-def sh(command):
-    subprocess.run(command, shell=True, check=True)
-
-
-class DeadMount:
-    """A file system whose server is stopped."""
-
-    def __init__(self, folder):
-        self.mount = os.path.join(folder, "mount")
-        self.behind = os.path.join(folder, "behind")
-
-    def __enter__(self):
-        os.mkdir(self.mount)
-        os.mkdir(self.behind)
-        pathlib.Path(self.behind, "shard").write_bytes(b"1")
-        self.daemon = subprocess.Popen(["bindfs", "-f", self.behind, self.mount])
-        while not os.path.ismount(self.mount):
-            time.sleep(0.05)
-        self.daemon.send_signal(signal.SIGSTOP)
-
-    def __exit__(self, *_):
-        self.daemon.send_signal(signal.SIGCONT)
-        sh(f"umount -l {self.mount}")
-        self.daemon.kill()
-        self.daemon.wait()
-
-
-class Cables:
-    """Two network namespaces with one cable for the agents, and one for the data."""
-
-    SPACES = [f"hangs{os.getpid()}n{node}" for node in range(NODES)]
-
-    def __enter__(self):
-        for space in self.SPACES:
-            sh(f"ip netns add {space} && ip -n {space} link set lo up")
-        for number, cable in enumerate(("agents", "data")):
-            sh(f"ip link add {cable} netns {self.SPACES[0]} type veth "
-               f"peer name {cable} netns {self.SPACES[1]}")
-            for node, space in enumerate(self.SPACES):
-                sh(f"ip -n {space} addr add 10.{91 + number}.0.{node + 1}/24 dev {cable} && "
-                   f"ip -n {space} link set {cable} up")
-        return self
-
-    def cut(self, folder):
-        """What is sent to an address that no card has reaches nobody."""
-        for node, space in enumerate(self.SPACES):
-            sh(f"ip -n {space} neigh replace 10.92.0.{2 - node} lladdr 02:00:00:00:00:99 "
-               f"dev data nud permanent")
-        pathlib.Path(folder, "fault").write_text(repr(time.time()))
-        pathlib.Path(folder, "cut").touch()
-
-    def __exit__(self, *_):
-        for space in self.SPACES:
-            sh(f"ip netns del {space}")
-
-
 class Job:
     """Two agents; their lines come out of a queue, each with its time."""
 
@@ -184,7 +100,7 @@ class Job:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        host = "10.91.0.1" if is_linked else "127.0.0.1"
+        host = Cables.address(0, 0) if is_linked else "127.0.0.1"
         environment = dict(os.environ, HANG_FAULT=fault, HANG_RANK=str(rank), HANG_STEP=str(step),
                            HANG_FOLDER=folder, OMP_NUM_THREADS="1",
                            GLOO_SOCKET_IFNAME="data" if is_linked else "lo")
@@ -247,16 +163,12 @@ def run(arguments, fault, chance):
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="hangs"))
         if fault == "dead_mount":
             stack.enter_context(DeadMount(folder))
-        cables = stack.enter_context(Cables()) if fault == "cut_link" else None
+        cables = stack.enter_context(Cables("agents", "data")) if fault == "cut_link" else None
         job = Job(arguments, fault, rank, step, folder)
         try:
             if cables:
-                deadline = time.time() + PATIENCE
-                while len(list(pathlib.Path(folder).glob("ready*"))) < RANKS:
-                    if time.time() > deadline:
-                        raise TimeoutError("the ranks do not meet")
-                    time.sleep(0.05)
-                cables.cut(folder)
+                cables.cut(folder, RANKS, PATIENCE)
+                pathlib.Path(folder, "fault").write_text(repr(time.time()))
             verdict = job.verdict(PATIENCE)
             if verdict is None:
                 return "none", None, f"(rank {rank}, step {step}) {job.last_line}"
