@@ -320,6 +320,42 @@ def check_banned(tree):
                     yield name, number, f"{found[0].strip()}: {reason}"
 
 
+AWAITED_CONDITION = re.compile(r"\b(?:if|while|switch) \(!?co_await\b")
+DECLARATION = re.compile(r"^\s*(?:for \()?(?:const |static )?(?!return|throw|delete|else|co_)"
+                         r"[a-z_][\w:]*(?:<.*>)?(?: const)?[&* ]+(?:\[[\w, ]+\]|\w+)"
+                         r"(?: = |\{|;|\(|$)")
+
+
+def body_around(lines, number):
+    """The lines of the function around a line: as this code is laid out, from the last line with
+    less indentation that opens a block to the one that closes it, for the outermost of them."""
+    begin = number
+    depth = len(lines[number]) - len(lines[number].lstrip())
+    for place in range(number, -1, -1):
+        line = lines[place]
+        indentation = len(line) - len(line.lstrip())
+        if line.rstrip().endswith("{") and indentation < depth:
+            if re.match(r"\s*(?:class|struct|namespace|union|enum|extern)\b", line):
+                break
+            begin, depth = place, indentation
+    end = next((place for place in range(number, len(lines))
+                if lines[place].startswith(" " * depth + "}")), len(lines))
+    return lines[begin + 1:end]
+
+
+def check_awaited_conditions(tree):
+    """No coroutine that declares no variable awaits in a condition: g++ 12 miscompiles it."""
+    for name, lines in tree.files.items():
+        if not name.endswith((".hpp", ".ipp", ".cpp")):
+            continue
+        for number, line in enumerate(lines):
+            if not AWAITED_CONDITION.search(code_of(line)):
+                continue
+            if not any(DECLARATION.match(code_of(other)) for other in body_around(lines, number)):
+                yield name, number + 1, ("awaits in a condition, in a function that declares no "
+                                         "variable: g++ 12 miscompiles it; name the result")
+
+
 def check_debris(tree):
     """Nothing that was left lying about: notes to oneself, switched-off code, merge marks."""
     words = re.compile(r"\b(" + "|".join(DEBRIS) + r")\b|^\s*#\s*if 0\b|^(<{7}|>{7}|={7})( |$)")
@@ -410,7 +446,8 @@ def check_table_of_layers(tree):
 
 
 CHECKS = [check_text, check_start, check_layers, check_umbrellas, check_definitions, check_modules,
-          check_banned, check_debris, check_links, check_rules, check_table_of_layers]
+          check_banned, check_awaited_conditions, check_debris, check_links, check_rules,
+          check_table_of_layers]
 
 
 def findings(root):
@@ -428,7 +465,8 @@ CLEAN = {
     "include/elastic/elastic.hpp": START + "\n#include <elastic/base.hpp>\n"
                                    "#include <elastic/process.hpp>\n",
     "include/elastic/base.hpp": START + "\n#include <elastic/base/time.hpp>\n",
-    "include/elastic/base/time.hpp": START + "// not asio::detached\nnow = steady_clock::now();\n",
+    "include/elastic/base/time.hpp": START + "// not asio::detached\nnow = steady_clock::now();\n"
+    "task<void> f() {\n  const bool b = c;\n  if (co_await g()) co_return;\n}\n",
     "include/elastic/base/extra.hpp": START + "\n// Opt-in: large.\n",
     "include/elastic/process.hpp": START + "\n#include <elastic/process/child.hpp>\n",
     "include/elastic/src.hpp": START + "#include <elastic/process/impl/child.ipp>\n",
@@ -467,6 +505,9 @@ VIOLATIONS = [
     (TIME, "if (fork() == 0) {\n", "fork"),
     (TIME, "waitid(P_PIDFD);\n", "waitid"),
     (TIME, "::kill(pid, 9);\n", "kill"),
+    (TIME, "task<void> f() {\n  if (co_await g()) co_return;\n  throw x;\n}\n", "in a condition"),
+    (TIME, "class c {\n  int a;\n  task<void> f() {\n    while (!co_await g()) h();\n  }\n};\n",
+     "in a condition"),
     (TIME, "// " + DEBRIS[0] + ": later\n", DEBRIS[0]),
     (TIME, "#if 0\n", "#if 0"),
     (TIME, "<<<<<<< HEAD\n", "<<<<<<<"),
