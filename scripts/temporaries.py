@@ -33,6 +33,8 @@ ENDS = {"stop", "finish"}
 ALLOWED = {
     "elastic::rendezvous_service::rendezvous_service":
         "is made for a server, which runs it; no user awaits it",
+    "elastic::rendezvous_factory::rendezvous_factory":
+        "a registry's function, which is no coroutine, makes it",
     "elastic::c10d_rendezvous::c10d_rendezvous":
         "make_registered_rendezvous, which is no coroutine, names the function",
 }

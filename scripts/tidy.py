@@ -79,7 +79,7 @@ SHARED = {
                    "worker_store_host"],
     "store": ["key_value_engine", "store_extension", "store_keys", "store_meter"],
     "telemetry": ["output_tails", "record_writer", "report_exchange"],
-    "torch": ["chosen_rendezvous", "dynamic_options", "dynamic_rendezvous",
+    "torch": ["dynamic_options", "dynamic_rendezvous",
               "keyed_rendezvous_backend", "life_sign", "pickle_format", "store_rendezvous_backend",
               "torch_dialect", "torch_exit", "torch_state", "torch_state_codec"],
 }

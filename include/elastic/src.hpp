@@ -225,6 +225,7 @@
 #include <elastic/rendezvous/detail/impl/worker_store_host.ipp>
 #include <elastic/rendezvous/impl/exit_barrier.ipp>
 #include <elastic/rendezvous/impl/node_id.ipp>
+#include <elastic/rendezvous/impl/rendezvous_factory.ipp>
 #include <elastic/rendezvous/impl/rendezvous_handler.ipp>
 #include <elastic/rendezvous/impl/rendezvous_parameters.ipp>
 #include <elastic/rendezvous/impl/rendezvous_registry.ipp>
@@ -298,12 +299,10 @@
 #include <elastic/telemetry/impl/journal_file.ipp>
 #include <elastic/telemetry/impl/journal_record.ipp>
 #include <elastic/telemetry/detail/impl/output_tails.ipp>
-#include <elastic/torch/detail/impl/chosen_rendezvous.ipp>
 #include <elastic/torch/detail/impl/dynamic_options.ipp>
 #include <elastic/torch/detail/impl/job_failures.ipp>
 #include <elastic/torch/detail/impl/key_watch.ipp>
 #include <elastic/torch/detail/impl/life_sign.ipp>
-#include <elastic/torch/detail/impl/mixed_rendezvous.ipp>
 #include <elastic/torch/detail/impl/pickle_format.ipp>
 #include <elastic/torch/detail/impl/pickle_reader.ipp>
 #include <elastic/torch/detail/impl/pickle_writer.ipp>

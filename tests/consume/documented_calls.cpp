@@ -184,14 +184,16 @@ task<void> ranks_in_braces() {
   expect(ranks.world_size == 2, "exchange_ranks(store, {role, 2}, 0, 1)");
 }
 
-// A handler that is used where it is made, from parameters with and without a name.
+// A handler that is made by a temporary factory.
 task<void> rendezvous_of_temporary() {
   rendezvous_parameters meeting;
   meeting.backend = "c10d";
   meeting.endpoint = "localhost:0";
   meeting.run_id = long_text;
-  const rendezvous_round round = co_await rendezvous_registry().make(meeting)->next_round();
-  expect(round.group_world_size == 1, "registry.make(parameters)->next_round()");
+  std::shared_ptr<rendezvous_handler> tried;
+  const auto handler = co_await rendezvous_registry().make(meeting).make(tried);
+  const rendezvous_round round = co_await handler->next_round();
+  expect(round.group_world_size == 1, "registry.make(parameters).make(tried)");
 }
 
 // A launcher with its default options.

@@ -97,6 +97,8 @@ class agent_stage {
   /// Starts the hooks for hung workers.
   std::shared_ptr<fake_launcher> hooks = std::make_shared<fake_launcher>();
   std::shared_ptr<fake_rendezvous> rendezvous;
+  /// Chooses it; none: there is nothing to choose.
+  rendezvous_factory::chooser choose;
   std::shared_ptr<log_recorder> log;
   std::shared_ptr<event_handler> events;
   std::shared_ptr<metric_handler> metrics;
@@ -114,6 +116,7 @@ class agent_stage {
       agent_options options;
       options.workers = workers;
       options.rendezvous = rendezvous;
+      if (choose) options.rendezvous = rendezvous_factory("c10d", rendezvous->job, choose);
       options.services.launcher = launcher;
       options.services.hook_launcher = hooks;
       // The test owns the clock.

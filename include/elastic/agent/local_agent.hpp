@@ -10,7 +10,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/agent/job_command.hpp>
-#include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/rendezvous/rendezvous_factory.hpp>
 
 #include <memory>
 #include <string>
@@ -24,8 +24,9 @@ class request_inbox;
 /// What a local_agent is made from.
 struct agent_options {
   worker_spec workers;
-  /// How this node meets the others. Must be set.
-  std::shared_ptr<rendezvous_handler> rendezvous;
+  /// How this node meets the others: a handler, or what makes one before the first round. Must be
+  /// set.
+  rendezvous_factory rendezvous;
   agent_services services;
   /// A warning to log when the workers run for the first time: a job that cannot start says only
   /// why it cannot.

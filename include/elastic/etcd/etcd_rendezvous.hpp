@@ -3,11 +3,10 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
-#include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/rendezvous/rendezvous_factory.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
 
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -32,9 +31,8 @@ ELASTIC_DECL rendezvous_parameters with_password(rendezvous_parameters parameter
 /// docs/guide.md has the settings (`--rdzv-conf`).
 ///
 /// Errors: `errc::invalid_argument` for an empty run id, a malformed endpoint, or a setting out of
-/// bounds. The first round reports errors of etcd itself.
-ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(
-    rendezvous_parameters parameters);
+/// bounds. Making the handler, or its first round, reports errors of etcd itself.
+ELASTIC_DECL rendezvous_factory make_etcd_rendezvous(rendezvous_parameters parameters);
 
 /// Adds the backends "etcd", "etcd-v2" and "etcd-v3", which the registry of a compiled library has.
 ELASTIC_DECL void add_etcd_rendezvous(rendezvous_registry& registry);

@@ -4,10 +4,9 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/base/detail/named_factories.hpp>
-#include <elastic/rendezvous/rendezvous_handler.hpp>
+#include <elastic/rendezvous/rendezvous_factory.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -26,16 +25,15 @@ namespace elastic {
 /// A program that uses the single header defines ELASTIC_WITH_ETCD, ELASTIC_WITH_FILE or
 /// ELASTIC_WITH_TORCH before it includes that.
 class rendezvous_registry
-    : public detail::named_factories<rendezvous_handler, const rendezvous_parameters&> {
+    : public detail::named_factories<rendezvous_factory, const rendezvous_parameters&> {
  public:
   ELASTIC_DECL rendezvous_registry();
 
-  /// Makes the handler that `parameters.backend` names.
+  /// Makes what makes the handler that `parameters.backend` names.
   /// Errors: `errc::invalid_argument` for an unknown name, for a `time` that is null, and for a
   /// backend of an opt-in module that was not added: the message names the header and the function.
-  /// What the backend's constructor throws.
-  ELASTIC_DECL std::shared_ptr<rendezvous_handler> make(
-      const rendezvous_parameters& parameters) const;
+  /// `errc::invalid_argument` for a setting out of bounds. Nothing is waited for.
+  ELASTIC_DECL rendezvous_factory make(const rendezvous_parameters& parameters) const;
 };
 
 namespace detail {

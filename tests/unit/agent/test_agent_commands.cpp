@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <elastic/agent/local_agent.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/event_flag.hpp>
 
 #include <support/agent_stage.hpp>
 #include <support/catch.hpp>
@@ -184,6 +185,38 @@ TIME_TEST("agent commands: nodes that cannot pause say so, and go on", "[agent]"
   stage.worker(1).exit(0);
   co_await stage.end();
   CHECK(stage.result().state == worker_state::succeeded);
+}
+
+TIME_TEST("agent commands: before a rendezvous is found there is nothing to pause", "[agent]") {
+  for (const bool is_tried : {false, true}) {
+    CAPTURE(is_tried);
+    agent_stage stage(time);
+    elastic::event_flag decided(time.context().get_executor());
+    stage.choose = [&](auto& tried) -> elastic::task<std::shared_ptr<rendezvous_handler>> {
+      if (is_tried) tried = stage.rendezvous;
+      co_await decided.wait();
+      co_return stage.rendezvous;
+    };
+    stage.start();
+    co_await stage.quiet();
+    const sent_command pause_command(stage, job_command::kind::pause);
+    co_await stage.quiet();
+    if (is_tried) {
+      CHECK(pause_command.text() == "done: the job is paused: no worker of this node runs");
+      CHECK_THAT(stage.story(), elastic::test::contains_text("pause: paused at "));
+      const sent_command resume_command(stage, job_command::kind::resume);
+      co_await stage.quiet();
+      CHECK(resume_command.text() == "done: the job goes on: its nodes meet");
+    } else {
+      CHECK(pause_command.text() == "not done: not paused: this node was in no round yet");
+    }
+    decided.set();
+    co_await stage.quiet();
+    stage.worker(0).exit(0);
+    stage.worker(1).exit(0);
+    co_await stage.end();
+    CHECK(stage.result().state == worker_state::succeeded);
+  }
 }
 
 TIME_TEST("agent: its own stop counts, if another node that was told the same has closed the job",

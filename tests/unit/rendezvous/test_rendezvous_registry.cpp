@@ -42,7 +42,7 @@ TEST_CASE("rendezvous registry: makes the backend of a name", "[rendezvous]") {
   rendezvous_parameters parameters;
   for (const std::string name : {"static", "c10d"}) {
     parameters.backend = name;
-    CHECK(registry.make(parameters)->backend() == name);
+    CHECK(registry.make(parameters).backend() == name);
   }
 }
 
@@ -77,8 +77,8 @@ TEST_CASE("rendezvous registry: who cannot keep to numbers of nodes or a delay r
     const bool takes_dialect = name == "c10d";
     chosen.backend = slow.backend = name;
     if (is_native) {
-      CHECK(registry.make(chosen)->backend() == name);
-      CHECK(registry.make(slow)->backend() == name);
+      CHECK(registry.make(chosen).backend() == name);
+      CHECK(registry.make(slow).backend() == name);
       if (!takes_dialect) continue;
       chosen.conf["dialect"] = slow.conf["dialect"] = "2.6";
     }
@@ -127,7 +127,7 @@ TEST_CASE("rendezvous registry: a compiled library has every backend, headers th
   for (const std::string name : {"etcd", "etcd-v2", "etcd-v3", "file"}) {
     CAPTURE(name);
     parameters.backend = name;
-    CHECK(every_backend().make(parameters)->backend() == name);
+    CHECK(every_backend().make(parameters).backend() == name);
     CHECK(registry.contains(name) == !is_header_only);
     if (!is_header_only) continue;
     CHECK_THROWS_WITH(registry.make(parameters), "the rendezvous backend '" + name +

@@ -21,9 +21,10 @@ namespace elastic::detail {
 /// Thread-safety: the agent's strand.
 class job_pause {
  public:
-  /// The journal and the log must outlive it.
-  ELASTIC_DECL job_pause(std::shared_ptr<rendezvous_handler> rendezvous, agent_journal& journal,
-                         const logger& log);
+  /// @param rendezvous  null as long as it is not chosen
+  /// All of them must outlive it.
+  ELASTIC_DECL job_pause(const std::shared_ptr<rendezvous_handler>& rendezvous,
+                         agent_journal& journal, const logger& log);
 
   /// Has the job pause. The command is answered by `settle`; at once, if there is nothing to do.
   ELASTIC_DECL void begin(std::shared_ptr<pending_command> pending);
@@ -44,7 +45,7 @@ class job_pause {
   const std::optional<std::string>& reason() const { return reason_; }
 
  private:
-  std::shared_ptr<rendezvous_handler> rendezvous_;
+  const std::shared_ptr<rendezvous_handler>& rendezvous_;
   agent_journal& journal_;
   const logger& log_;
   std::optional<std::string> reason_;

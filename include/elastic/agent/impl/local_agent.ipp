@@ -67,12 +67,13 @@ struct inbox_closer {
 class agent_run {
  public:
   agent_run(asio::any_io_executor strand, const worker_spec& spec,
-            std::shared_ptr<rendezvous_handler> rendezvous, agent_services services,
+            rendezvous_factory rendezvous, agent_services services,
             std::string notice, std::string meeting, bool job_may_grow)
       : spec_(spec),
         notice_(std::move(notice)),
         meeting_(std::move(meeting)),
-        rendezvous_(std::move(rendezvous)),
+        factory_(std::move(rendezvous)),
+        rendezvous_(factory_.handler()),
         job_may_grow_(job_may_grow),
         extension_(make_extension(strand, services)),
         services_(by_extension(std::move(services))),
@@ -82,7 +83,7 @@ class agent_run {
         files_(*services_.journal, time_, log_),
         group_(strand, spec, services_, files_.layout()),
         journal_(*services_.journal, spec, group_, time_),
-        telemetry_(services_, spec, rendezvous_->run_id(), rendezvous_->backend()),
+        telemetry_(services_, spec, factory_.run_id(), factory_.backend()),
         pause_(rendezvous_, journal_, log_),
         ledger_(spec.max_restarts, spec.restart),
         started_(strand),
@@ -172,7 +173,7 @@ class agent_run {
   task<run_result> run() {
     agent_telemetry::timed_step timer(telemetry_, "SimpleElasticAgent.run");
     const time_point began = time_.now();
-    journal_.note_start(rendezvous_->run_id(), rendezvous_->backend());
+    journal_.note_start(factory_.run_id(), factory_.backend());
     std::optional<run_result> result;
     std::string breakdown = "unknown error";
     std::exception_ptr failure;
@@ -208,7 +209,7 @@ class agent_run {
     context.time = services.time;
     context.log = services.log;
     context.job_may_grow = job_may_grow_;
-    context.first_workers = [this] { return group_.expected_processes(rendezvous_->run_id()); };
+    context.first_workers = [this] { return group_.expected_processes(factory_.run_id()); };
     context.workers = [this] { return group_.attempt_workers(); };
     context.end_hung = [this](int local_rank, const std::string& reason) {
       group_.end_hung(local_rank, reason);
@@ -355,7 +356,7 @@ class agent_run {
   /// The whole life of the job on this node.
   task<run_result> run_attempts() {
     using action = agent_step::action;
-    task<void> opening = files_.open(rendezvous_->run_id(), spec_.log_dir, spec_.journal);
+    task<void> opening = files_.open(factory_.run_id(), spec_.log_dir, spec_.journal);
     co_await race(std::move(opening), stop_requested_.wait());
     co_await begin_attempt();
     emit_early_outcome();
@@ -533,8 +534,8 @@ class agent_run {
     started_.set();
     bool all_run = false;
     task<void> working = attempt_->keeps_survivors
-                             ? group_.rejoin(round, ranks, rendezvous_->run_id(), restarts_)
-                             : group_.start(round, ranks, rendezvous_->run_id(), restarts_);
+                             ? group_.rejoin(round, ranks, factory_.run_id(), restarts_)
+                             : group_.start(round, ranks, factory_.run_id(), restarts_);
     task<void> starting = note_end(std::move(working), all_run);
     co_await race(telemetry_.timed("LocalElasticAgent._start_workers", std::move(starting)),
                   fenced_.wait());
@@ -556,7 +557,8 @@ class agent_run {
         log_.warning("the job is {}, for {} s", *why, waited.count());
         continue;
       }
-      if (const std::string obstacle = rendezvous_->obstacle(); !obstacle.empty()) {
+      const std::string obstacle = rendezvous_ ? rendezvous_->obstacle() : std::string();
+      if (!obstacle.empty()) {
         log_.warning("waiting for {} s: {}", waited.count(), obstacle);
         continue;
       }
@@ -589,8 +591,12 @@ class agent_run {
 
   task<void> next_round() {
     const bool is_first = !attempt_;
+    if (is_first) {
+      task<std::shared_ptr<rendezvous_handler>> making = factory_.make(rendezvous_);
+      rendezvous_ = co_await std::move(making);
+    }
     rendezvous_round round = co_await rendezvous_->next_round();
-    check_round(round, rendezvous_->backend());
+    check_round(round, factory_.backend());
     journal_.begin_round(round.round);
     attempt_ = attempt{std::move(round), std::nullopt, false, false, false};
     const int restarts = attempt_->round.restarts;
@@ -606,7 +612,7 @@ class agent_run {
     role.is_same_everywhere =
         find_variable(spec_.environment, "TORCH_ELASTIC_WORKER_IDENTICAL") == "1";
     std::optional<node_epoch> self;
-    if (group_.stayers().is_on() && rendezvous_->backend() == "static" &&
+    if (group_.stayers().is_on() && factory_.backend() == "static" &&
         attempt_->round.group_world_size > 1) {
       throw error(errc::invalid_argument,
                   "--on-failure replace: several nodes of the static rendezvous have one store for "
@@ -1064,7 +1070,7 @@ class agent_run {
     run_result result =
         finish(worker_state::stopped, request.reason.empty() ? "stop requested" : request.reason);
     result.stop_signal = request.signal;
-    if (request.is_node_bad) rendezvous_->keep_out(result.reason);
+    if (request.is_node_bad) keep_out(result.reason);
     co_return result;
   }
 
@@ -1077,8 +1083,12 @@ class agent_run {
     run_result result = finish(worker_state::failed, reason);
     job_end_.reset();
     result.left_as_bad = true;
-    rendezvous_->keep_out(reason);
+    keep_out(reason);
     co_return result;
+  }
+
+  void keep_out(const std::string& reason) {
+    if (rendezvous_) rendezvous_->keep_out(reason);
   }
 
   run_result finish(worker_state state, std::string reason) {
@@ -1111,8 +1121,10 @@ class agent_run {
     }
     attempt_.reset();
     journal_.leave_rounds();
-    if (job_end_) co_await run_and_log(rendezvous_->close(*job_end_, end_reason_));
-    co_await run_and_log(rendezvous_->shutdown());
+    if (rendezvous_) {
+      if (job_end_) co_await run_and_log(rendezvous_->close(*job_end_, end_reason_));
+      co_await run_and_log(rendezvous_->shutdown());
+    }
     if (failure) std::rethrow_exception(failure);
   }
 
@@ -1141,6 +1153,8 @@ class agent_run {
   const worker_spec& spec_;
   std::string notice_;
   std::string meeting_;
+  rendezvous_factory factory_;
+  /// While the node waits for its first round it is the one that is tried, or null.
   std::shared_ptr<rendezvous_handler> rendezvous_;
   const bool job_may_grow_;
   std::unique_ptr<agent_extension> extension_;

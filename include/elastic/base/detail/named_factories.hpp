@@ -7,7 +7,6 @@
 
 #include <functional>
 #include <map>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -18,10 +17,11 @@ namespace elastic::detail {
 /// Makes things of one kind by name: what registries have in common.
 ///
 /// A plain value; nothing is registered globally.
+/// @tparam Product  a pointer, or something else that may be null
 template <class Product, class... Parameters>
 class named_factories {
  public:
-  using factory = std::function<std::shared_ptr<Product>(Parameters...)>;
+  using factory = std::function<Product(Parameters...)>;
 
   /// @param none  how a message begins if a name is not known: "there is no event handler"
   explicit named_factories(std::string none) : none_(std::move(none)) {}
@@ -41,7 +41,7 @@ class named_factories {
   /// Makes the one of that name.
   /// Errors: `errc::invalid_argument` if there is none, naming those that there are, and if the
   /// factory returns null; what the factory throws.
-  std::shared_ptr<Product> make(const std::string& name, Parameters... parameters) const {
+  Product make(const std::string& name, Parameters... parameters) const {
     const auto position = factories_.find(name);
     if (position != factories_.end()) {
       return required(position->second(parameters...),

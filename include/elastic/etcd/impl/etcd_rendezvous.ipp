@@ -16,10 +16,10 @@
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/detail/reachable_address.hpp>
+#include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
 #include <elastic/rendezvous/native/detail/leader_registry.hpp>
 #include <elastic/rendezvous/native/registered_rendezvous.hpp>
 #include <elastic/store/versioned_store.hpp>
-#include <elastic/torch/detail/chosen_rendezvous.hpp>
 #include <elastic/torch/detail/dynamic_options.hpp>
 #include <elastic/torch/detail/dynamic_rendezvous.hpp>
 #include <elastic/torch/detail/keyed_rendezvous_backend.hpp>
@@ -170,7 +170,7 @@ inline std::shared_ptr<versioned_keys> v3_keys(std::shared_ptr<etcd_client> clie
 }
 
 /// @param prepare  what is to be done before the first round
-inline std::shared_ptr<rendezvous_handler> make_etcd_v3(
+inline std::shared_ptr<c10d_rendezvous> make_etcd_v3(
     rendezvous_parameters parameters,
     std::function<task<void>(std::shared_ptr<etcd_client>)> prepare) {
   const etcd_options options = etcd_options_of(parameters);
@@ -191,7 +191,7 @@ inline std::shared_ptr<rendezvous_handler> make_etcd_v3(
     again.log = logger();
     return v3_keys(std::make_shared<etcd_client>(std::move(again)), parameters);
   };
-  return make_registered_rendezvous(std::move(parameters), std::move(place));
+  return make_registered(std::move(parameters), std::move(place));
 }
 
 /// Etcd at its first call: an error says what was tried, and that it was given the join timeout.
@@ -217,7 +217,7 @@ inline task<void> reach_etcd(std::shared_ptr<etcd_client> client, logger log) {
 }
 
 /// As torchrun's backend "etcd-v2" has it: its nodes may take part.
-inline task<std::shared_ptr<rendezvous_handler>> make_etcd_v2(rendezvous_parameters parameters,
+inline task<std::shared_ptr<dynamic_rendezvous>> make_etcd_v2(rendezvous_parameters parameters,
                                                               std::shared_ptr<etcd_client> client) {
   constexpr int two_hours = 7200;
   const auto states = std::make_shared<etcd_v2_keys>(client, "/torch/elastic/rendezvous",
@@ -354,76 +354,71 @@ inline task<void> reach_v3(std::shared_ptr<etcd_client> client) {
 /// It has been reached.
 inline task<void> reached_v3(std::shared_ptr<etcd_client>) { co_return; }
 
+// Nodes of torchrun, and those that meet as they do, know nothing of some options.
+inline void refuse_own_options(const rendezvous_parameters& parameters, const etcd_client& client) {
+  parameters.refuse_choice_of_nodes("a job with nodes of torchrun, or by etcd's v2 API,");
+  if (!parameters.chosen_secret()) return;
+  throw error(errc::invalid_argument,
+              fmt::format("--rdzv-conf secret_file: at the etcd {} nodes meet as those of "
+                          "torchrun do, which know no secret",
+                          client.name()));
+}
+
+inline task<void> note_met(task<void> meeting, bool& has_met) {
+  co_await std::move(meeting);
+  has_met = true;
+}
+
+/// Meets by `tried`, unless nodes of torchrun come before it has led to a round.
+/// @param meeting  leads to that round
+inline task<std::shared_ptr<rendezvous_handler>> meet_unless_legacy(
+    rendezvous_parameters parameters, std::shared_ptr<etcd_client> client, task<void> meeting,
+    std::shared_ptr<rendezvous_handler>& tried) {
+  bool has_met = false;
+  task<void> legacy = await_legacy(client, legacy_path(parameters));
+  co_await race(note_met(std::move(meeting), has_met), std::move(legacy));
+  if (has_met) co_return tried;
+  co_await tried->shutdown();
+  tried.reset();
+  refuse_own_options(parameters, *client);
+  co_return co_await make_etcd_legacy(std::move(parameters), std::move(client));
+}
+
 /// The rendezvous "etcd": like torchrun's backend of that name if its nodes meet, or are announced
-/// by a dialect; else by the API that the server has. It is left for torchrun's if nodes of
-/// torchrun come before it has led to a round.
-class any_etcd_rendezvous final : public chosen_rendezvous {
- public:
-  explicit any_etcd_rendezvous(rendezvous_parameters parameters)
-      : chosen_rendezvous(parameters.backend, parameters.run_id, nullptr),
-        parameters_(std::move(parameters)) {}
-
- private:
-  task<rendezvous_round> first_round() override {
-    if (!chosen_) co_await choose();
-    if (!may_yield_) co_return co_await chosen_->next_round();
-    std::optional<rendezvous_round> round;
-    std::string path = legacy_path(parameters_);
-    task<void> legacy = await_legacy(client_, std::move(path));
-    co_await race(meet(round), std::move(legacy));
-    if (round) co_return std::move(*round);
-    co_await chosen_->shutdown();
-    chosen_.reset();
-    may_yield_ = false;
-    refuse_options();
-    chosen_ = co_await make_etcd_legacy(parameters_, client_);
-    co_return co_await chosen_->next_round();
+/// by a dialect; else by the API that the server has.
+inline task<std::shared_ptr<rendezvous_handler>> choose_etcd(
+    rendezvous_parameters parameters, std::shared_ptr<rendezvous_handler>& tried) {
+  const auto client = std::make_shared<etcd_client>(etcd_options_of(parameters));
+  co_await reach_etcd(client, parameters.log);
+  const bool is_announced = conf_text(parameters, "dialect", "auto") != "auto";
+  std::optional<bool> is_legacy = true;
+  bool is_v3 = false;
+  if (!is_announced) {
+    std::string path = legacy_path(parameters);
+    is_legacy = co_await sees_legacy(client, std::move(path));
+    std::string why_not;
+    is_v3 = co_await offers_v3(client, why_not);
   }
-
-  // Nodes of torchrun, and those that meet as they do, know nothing of some options.
-  void refuse_options() const {
-    parameters_.refuse_choice_of_nodes("a job with nodes of torchrun, or by etcd's v2 API,");
-    if (!parameters_.chosen_secret()) return;
-    throw error(errc::invalid_argument,
-                fmt::format("--rdzv-conf secret_file: at the etcd {} nodes meet as those of "
-                            "torchrun do, which know no secret",
-                            client_->name()));
+  const bool is_v3_alone = is_v3 && is_legacy != true;
+  if (!is_v3_alone) refuse_own_options(parameters, *client);
+  if (is_legacy == true) {
+    if (is_v3) co_await check_no_v3_round(parameters, client);
+    co_return co_await make_etcd_legacy(std::move(parameters), client);
   }
-
-  task<void> choose() {
-    client_ = std::make_shared<etcd_client>(etcd_options_of(parameters_));
-    co_await reach_etcd(client_, parameters_.log);
-    const bool is_announced = conf_text(parameters_, "dialect", "auto") != "auto";
-    std::optional<bool> is_legacy = true;
-    bool is_v3 = false;
-    if (!is_announced) {
-      std::string path = legacy_path(parameters_);
-      is_legacy = co_await sees_legacy(client_, std::move(path));
-      std::string why_not;
-      is_v3 = co_await offers_v3(client_, why_not);
-    }
-    const bool is_v3_alone = is_v3 && is_legacy != true;
-    if (!is_v3_alone) refuse_options();
-    may_yield_ = is_legacy == false;
-    if (is_legacy == true) {
-      if (is_v3) co_await check_no_v3_round(parameters_, client_);
-      chosen_ = co_await make_etcd_legacy(parameters_, client_);
-    } else if (is_v3) {
-      chosen_ = make_etcd_v3(parameters_, reached_v3);
-    } else {
-      chosen_ = co_await make_etcd_v2(parameters_, client_);
-    }
+  task<void> meeting;
+  if (is_v3) {
+    const auto native = make_etcd_v3(parameters, reached_v3);
+    meeting = native->meet();
+    tried = native;
+  } else {
+    const auto dynamic = co_await make_etcd_v2(parameters, client);
+    meeting = dynamic->meet();
+    tried = dynamic;
   }
-
-  task<void> meet(std::optional<rendezvous_round>& round) {
-    round = co_await chosen_->next_round();
-  }
-
-  rendezvous_parameters parameters_;
-  std::shared_ptr<etcd_client> client_;
-  /// Nodes of torchrun may still come.
-  bool may_yield_ = false;
-};
+  // Nodes of torchrun may still come, if etcd can show that they do.
+  if (!is_legacy) co_return tried;
+  co_return co_await meet_unless_legacy(std::move(parameters), client, std::move(meeting), tried);
+}
 
 /// The settings of a backend that may come to one of the APIs.
 inline std::vector<std::string_view> etcd_settings(bool may_be_v2, bool may_be_v3) {
@@ -447,8 +442,7 @@ inline std::vector<std::string_view> etcd_settings(bool may_be_v2, bool may_be_v
 
 }  // namespace detail
 
-ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(
-    rendezvous_parameters parameters) {
+ELASTIC_DECL rendezvous_factory make_etcd_rendezvous(rendezvous_parameters parameters) {
   if (parameters.run_id.empty()) {
     throw error(errc::invalid_argument, "--rdzv-id must not be empty for an etcd rendezvous");
   }
@@ -460,14 +454,17 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(
   parameters = detail::with_password(detail::with_lease(std::move(parameters)));
   // So that a mistake is told before anything is waited for.
   const detail::etcd_client trial(detail::etcd_options_of(parameters));
-  if (parameters.backend == "etcd") {
-    return std::make_shared<detail::any_etcd_rendezvous>(std::move(parameters));
-  }
   if (parameters.backend == "etcd-v3") {
     return detail::make_etcd_v3(std::move(parameters), detail::reach_v3);
   }
-  const auto make = [parameters] { return detail::make_named_v2(parameters); };
-  return std::make_shared<detail::chosen_rendezvous>(parameters.backend, parameters.run_id, make);
+  const std::string backend = parameters.backend;
+  const std::string run_id = parameters.run_id;
+  rendezvous_factory::chooser choose =
+      [parameters = std::move(parameters)](std::shared_ptr<rendezvous_handler>& tried) {
+        return parameters.backend == "etcd" ? detail::choose_etcd(parameters, tried)
+                                            : detail::make_named_v2(parameters);
+      };
+  return {backend, run_id, std::move(choose)};
 }
 
 ELASTIC_DECL void add_etcd_rendezvous(rendezvous_registry& registry) {

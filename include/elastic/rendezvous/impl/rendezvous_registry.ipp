@@ -48,7 +48,7 @@ ELASTIC_DECL rendezvous_registry::rendezvous_registry()
   add("static", [](const rendezvous_parameters& parameters) {
     return std::make_shared<detail::static_rendezvous>(parameters);
   });
-  add("c10d", [](const rendezvous_parameters& parameters) -> std::shared_ptr<rendezvous_handler> {
+  add("c10d", [](const rendezvous_parameters& parameters) -> rendezvous_factory {
     // A job of one node needs no socket to meet.
     if (parameters.max_nodes == 1) return std::make_shared<detail::solo_rendezvous>(parameters);
     return detail::make_native(parameters);
@@ -60,7 +60,7 @@ ELASTIC_DECL rendezvous_registry::rendezvous_registry()
 #endif
 }
 
-ELASTIC_DECL std::shared_ptr<rendezvous_handler> rendezvous_registry::make(
+ELASTIC_DECL rendezvous_factory rendezvous_registry::make(
     const rendezvous_parameters& parameters) const {
   detail::required(parameters.time, "rendezvous_parameters::time");
   const std::string way = detail::how_to_add(parameters.backend);

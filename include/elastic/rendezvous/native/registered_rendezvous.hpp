@@ -16,6 +16,10 @@
 
 namespace elastic {
 
+namespace detail {
+class c10d_rendezvous;
+}  // namespace detail
+
 /// A place that says which agent leads a job: a directory, an etcd, or a place of your own.
 struct registry_place {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
@@ -43,6 +47,14 @@ ELASTIC_DECL std::vector<std::string_view> registered_settings();
 /// round reports errors of the place.
 ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_registered_rendezvous(
     rendezvous_parameters parameters, registry_place place);
+
+namespace detail {
+
+/// The same, for those who try it before they choose it.
+ELASTIC_DECL std::shared_ptr<c10d_rendezvous> make_registered(rendezvous_parameters parameters,
+                                                              registry_place place);
+
+}  // namespace detail
 
 }  // namespace elastic
 

@@ -7,6 +7,7 @@
 #include <elastic/base/time.hpp>
 #include <elastic/rendezvous/detail/round_state.hpp>
 #include <elastic/rendezvous/detail/worker_store_host.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
 #include <elastic/rendezvous/node_id.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
@@ -43,6 +44,8 @@ struct dynamic_rendezvous_options {
   /// Where the state is kept, and a store for what else agents tell each other. Must be set.
   std::shared_ptr<rendezvous_backend> backend;
   std::shared_ptr<store> agents;
+  /// The server of that store, if it is this node's. Ends with the handler.
+  std::shared_ptr<rendezvous_host> host;
   /// Tells this agent from all others.
   node_id node;
   /// A numeric address of this host that the other nodes can reach.
@@ -67,6 +70,10 @@ class dynamic_rendezvous final : public rendezvous_handler {
   std::string backend() const override { return parameters_.backend; }
   std::string run_id() const override { return parameters_.run_id; }
 
+  /// Meets the other nodes for the first time; `next_round` then returns that round at once.
+  /// Errors and cancellation: those of `next_round`.
+  ELASTIC_DECL task<void> meet();
+
   ELASTIC_DECL task<rendezvous_round> next_round() override;
   ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
   ELASTIC_DECL task<rendezvous_change> report_failure(std::string reason) override;
@@ -86,6 +93,11 @@ class dynamic_rendezvous final : public rendezvous_handler {
   /// agents of 2.6 and newer may say so in the first round only.
   static constexpr std::chrono::seconds master_patience{5};
   static constexpr std::chrono::seconds second_look{2};
+  /// How long the node that serves the store stays for the others, after success and otherwise:
+  /// they look at the state once a second.
+  static constexpr std::chrono::seconds linger_timeout{10};
+  static constexpr std::chrono::seconds short_linger_timeout{2};
+  static constexpr std::chrono::milliseconds linger_pause{20};
 
   // Agents of before 2.4 do not serve the workers' store.
   ELASTIC_DECL static rendezvous_parameters with_sharing(rendezvous_parameters parameters,
@@ -102,6 +114,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   // ---- joining --------------------------------------------------------------------------------
 
+  ELASTIC_DECL task<rendezvous_round> another_round();
   ELASTIC_DECL task<void> join();
 
   // When time alone makes a difference.
@@ -193,16 +206,25 @@ class dynamic_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> try_to_leave(task<void> leaving);
   ELASTIC_DECL task<void> give_up_any_place();
 
+  // Nobody can go on without the store that this node serves.
+  ELASTIC_DECL task<void> close_before_leaving();
+
+  // Ends the server, once the others have looked at the state for the last time.
+  ELASTIC_DECL task<void> end_host();
+
   rendezvous_parameters parameters_;
   rendezvous_settings settings_;
   torch_dialect dialect_;
   std::shared_ptr<store> agents_;
+  std::shared_ptr<rendezvous_host> host_;
   std::string address_;
   worker_store_host workers_;
   std::shared_ptr<torch_round> shared_;
   /// The round that this node is in: its nodes with their ranks.
   std::map<node_id, int> members_;
   std::int64_t round_ = -1;
+  /// The round of `meet`, until `next_round` returns it.
+  std::optional<rendezvous_round> met_;
   int rank_ = 0;
   std::shared_ptr<store> round_agents_;
   /// Where the workers of the last round met.
@@ -221,6 +243,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
   int restarts_ = 0;
   int own_failures_ = 0;
   torch_exit exit_;
+  /// How this node has closed the job.
+  std::optional<job_end> end_;
 };
 
 }  // namespace elastic::detail

@@ -4,28 +4,226 @@
 
 #include <elastic/torch/torch_rendezvous.hpp>
 
+#include <elastic/base/asio.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/net/endpoint.hpp>
+#include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/detail/solo_rendezvous.hpp>
 #include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
+#include <elastic/rendezvous/node_id.hpp>
+#include <elastic/rendezvous/rendezvous_factory.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
-#include <elastic/torch/detail/mixed_rendezvous.hpp>
+#include <elastic/store/detail/key_value_engine.hpp>
+#include <elastic/store/memory_store.hpp>
+#include <elastic/store/tcp_store.hpp>
+#include <elastic/store/tcp_store_generation.hpp>
+#include <elastic/torch/detail/dynamic_rendezvous.hpp>
+#include <elastic/torch/detail/store_rendezvous_backend.hpp>
+#include <elastic/torch/detail/torch_agent_watch.hpp>
+#include <elastic/torch/detail/torch_dialect.hpp>
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
 
 namespace elastic {
 
+namespace detail {
+
+/// How long a store that answered a moment ago has to answer again.
+inline constexpr std::chrono::seconds torch_store_patience{5};
+/// How long the node that serves the store has to write the first state.
+inline constexpr std::chrono::seconds first_state_patience{3};
+inline constexpr std::chrono::milliseconds first_state_pause{100};
+
+/// The setting `dialect`; none: the server shows how its nodes meet.
+/// Errors: `errc::invalid_argument` for one that does not exist, or that excludes another option.
+inline std::optional<torch_dialect> announced_dialect(const rendezvous_parameters& parameters) {
+  const auto setting = parameters.conf.find("dialect");
+  if (setting == parameters.conf.end() || setting->second == "auto") return std::nullopt;
+  std::optional<torch_dialect> dialect;
+  try {
+    dialect = parse_torch_dialect(setting->second);
+  } catch (const error&) {
+    throw error(
+        errc::invalid_argument,
+        fmt::format("--rdzv-conf dialect={}: auto, 1.13, 2.0 or 2.6 is needed", setting->second));
+  }
+  if (parameters.chosen_secret()) {
+    throw error(
+        errc::invalid_argument,
+        fmt::format("--rdzv-conf secret_file: agents of torchrun hold no secret, so that it "
+                    "cannot be used with dialect={}",
+                    to_text(*dialect)));
+  }
+  parameters.refuse_choice_of_nodes("a job with a dialect");
+  return dialect;
+}
+
+/// A numeric address by which the others reach this node: that on the way to the store.
+inline task<std::string> address_towards_store(std::string host) {
+  const auto addresses = co_await resolve_addresses(host);
+  auto executor = co_await asio::this_coro::executor;
+  for (const auto& address : addresses) {
+    const asio::ip::address own = address_towards(executor, address);
+    if (!own.is_unspecified()) co_return own.to_string();
+  }
+  co_return std::string("127.0.0.1");
+}
+
+/// The store of a node of torchrun, or of one that was given a dialect.
+/// Errors: `errc::rendezvous_timeout`; an error of one line if nodes of elasticrun meet there.
+inline task<std::shared_ptr<tcp_store>> connect_to_torch(rendezvous_parameters parameters,
+                                                         endpoint at,
+                                                         std::optional<torch_dialect> dialect) {
+  tcp_store_options options;
+  options.host = at.host;
+  options.port = at.port;
+  options.generation = tcp_store_generation::probe;
+  options.log = parameters.log;
+  options.time = parameters.time;
+  auto client = std::make_shared<tcp_store>(co_await asio::this_coro::executor, options);
+  time_source& time = *parameters.time;
+  const duration patience =
+      dialect ? parameters.settings().join_timeout : duration(torch_store_patience);
+  const bool is_there = co_await with_deadline(time, time.now() + patience, client->connect());
+  if (!is_there) {
+    throw error(errc::rendezvous_timeout,
+                fmt::format("no store answered at {} within {} s: {}", to_text(at),
+                            std::chrono::duration<double>(patience).count(),
+                            client->last_problem()));
+  }
+  std::vector<std::string> keys(1, std::string(rendezvous_host::native_key));
+  const bool is_native = co_await client->check(std::move(keys));
+  if (!is_native) co_return client;
+  if (!dialect) {
+    throw error(errc::connection_failed, fmt::format("the store of torchrun at {} has gone, and "
+                                                     "nodes of elasticrun meet there now",
+                                                     to_text(at)));
+  }
+  throw error(errc::invalid_argument,
+              fmt::format("the nodes at {} meet in elasticrun's own way: for a mixed job start "
+                          "every node of elasticrun with --rdzv-conf dialect={}",
+                          to_text(at), to_text(*dialect)));
+}
+
+/// The dialect of the state; that of the server's generation, if nobody has written one.
+inline task<torch_dialect> detect_dialect(rendezvous_parameters parameters,
+                                          std::shared_ptr<tcp_store> client) {
+  time_source& time = *parameters.time;
+  const time_point limit = time.now() + first_state_patience;
+  while (time.now() < limit) {
+    const std::optional<torch_dialect> written =
+        co_await store_rendezvous_backend::seen_dialect(client, parameters.run_id);
+    if (written) co_return *written;
+    co_await time.sleep_until(time.now() + first_state_pause);
+  }
+  co_return client->generation() == tcp_store_generation::torch_2_2 ? torch_dialect::torch_2_6
+                                                                    : torch_dialect::torch_1_13;
+}
+
+/// The rendezvous of nodes that meet as those of torchrun do. With a dialect this node may serve
+/// the store.
+inline task<std::shared_ptr<rendezvous_handler>> meet_as_torch(
+    rendezvous_parameters parameters, endpoint at, std::optional<torch_dialect> dialect) {
+  dynamic_rendezvous_options options;
+  options.parameters = parameters;
+  options.node = new_node(parameters.shown_host());
+  options.address = co_await address_towards_store(at.host);
+  std::shared_ptr<key_value_engine> engine;
+  if (dialect) {
+    options.host = co_await rendezvous_host::try_host(at, parameters.yes_or_no("is_host"),
+                                                      parameters, rendezvous_protocol::torch);
+  }
+  if (options.host) {
+    engine = options.host->engine();
+    options.agents = std::make_shared<memory_store>(engine);
+    options.dialect = *dialect;
+  } else {
+    const std::shared_ptr<tcp_store> client = co_await connect_to_torch(parameters, at, dialect);
+    options.agents = client;
+    options.dialect = dialect ? *dialect : co_await detect_dialect(parameters, client);
+  }
+  options.backend = std::make_shared<store_rendezvous_backend>(
+      options.agents, parameters.run_id, options.dialect, parameters.time, engine);
+  parameters.log.info("{} the store at {}, meeting as agents of PyTorch {} do",
+                      options.host ? "serving" : "using", to_text(at), to_text(options.dialect));
+  co_return std::make_shared<dynamic_rendezvous>(std::move(options));
+}
+
+/// The rendezvous of nodes of elasticrun, unless the store turns out to be one of torchrun, or of a
+/// node with a dialect.
+inline task<std::shared_ptr<rendezvous_handler>> choose_c10d(
+    rendezvous_parameters parameters, endpoint at, std::shared_ptr<c10d_rendezvous> native,
+    std::shared_ptr<rendezvous_handler>& tried) {
+  tried = native;
+  try {
+    co_await native->meet();
+    co_return native;
+  } catch (const error& failure) {
+    if (failure.code() != errc::not_supported) throw;
+    parameters.log.debug("meeting in torchrun's way: {}", failure.what());
+  }
+  co_await native->shutdown();
+  tried.reset();
+  parameters.refuse_choice_of_nodes("torchrun, which serves the rendezvous here,");
+  co_return co_await meet_as_torch(std::move(parameters), std::move(at), std::nullopt);
+}
+
+/// A rendezvous of nodes of elasticrun that turns away those of torchrun.
+inline std::shared_ptr<c10d_rendezvous> make_native_beside_torch(
+    const rendezvous_parameters& parameters) {
+  auto native = std::make_shared<c10d_rendezvous>(parameters);
+  native->meet_beside_torch([run_id = parameters.run_id,
+                             log = parameters.log](std::shared_ptr<key_value_engine> table) {
+    auto watch = std::make_shared<torch_agent_watch>(std::move(table), run_id, log);
+    watch->begin();
+    return watch;
+  });
+  return native;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL rendezvous_factory make_torch_rendezvous(rendezvous_parameters parameters) {
+  if (parameters.max_nodes == 1) return std::make_shared<detail::solo_rendezvous>(parameters);
+  // Nodes of torchrun know one endpoint only.
+  if (parameters.endpoint.find(',') != std::string::npos) {
+    return std::make_shared<detail::c10d_rendezvous>(parameters);
+  }
+  const std::optional<detail::torch_dialect> dialect = detail::announced_dialect(parameters);
+  // With a dialect it only checks the settings.
+  auto native = detail::make_native_beside_torch(parameters);
+  const endpoint at =
+      parse_endpoint(parameters.endpoint.empty() ? "localhost" : parameters.endpoint,
+                     detail::rendezvous_host::default_port);
+  const std::string run_id = parameters.run_id;
+  rendezvous_factory::chooser choose;
+  if (dialect) {
+    choose = [parameters = std::move(parameters), at,
+              dialect](std::shared_ptr<rendezvous_handler>&) {
+      return detail::meet_as_torch(parameters, at, dialect);
+    };
+  } else {
+    choose = [parameters = std::move(parameters), at,
+              native = std::move(native)](std::shared_ptr<rendezvous_handler>& tried) {
+      return detail::choose_c10d(parameters, at, native, tried);
+    };
+  }
+  return {"c10d", run_id, std::move(choose)};
+}
+
 ELASTIC_DECL void add_torch_rendezvous(rendezvous_registry& registry) {
-  const auto make =
-      [](const rendezvous_parameters& parameters) -> std::shared_ptr<rendezvous_handler> {
-    if (parameters.max_nodes == 1) return std::make_shared<detail::solo_rendezvous>(parameters);
-    // Nodes of torchrun know one endpoint only.
-    if (parameters.endpoint.find(',') != std::string::npos) {
-      return std::make_shared<detail::c10d_rendezvous>(parameters);
-    }
-    return std::make_shared<detail::mixed_rendezvous>(parameters);
-  };
-  registry.add("c10d", make);
+  registry.add("c10d", make_torch_rendezvous);
 }
 
 }  // namespace elastic

@@ -13,14 +13,15 @@
 
 namespace elastic::detail {
 
-ELASTIC_DECL job_pause::job_pause(std::shared_ptr<rendezvous_handler> rendezvous,
+ELASTIC_DECL job_pause::job_pause(const std::shared_ptr<rendezvous_handler>& rendezvous,
                                   agent_journal& journal, const logger& log)
-    : rendezvous_(std::move(rendezvous)), journal_(journal), log_(log) {}
+    : rendezvous_(rendezvous), journal_(journal), log_(log) {}
 
 ELASTIC_DECL void job_pause::begin(std::shared_ptr<pending_command> pending) {
   if (is_own_ && reason_) {
     return pending->settle(true, fmt::format("the job is {} already", *reason_));
   }
+  if (!rendezvous_) return pending->settle(false, "not paused: this node was in no round yet");
   const std::string why =
       fmt::format("paused at {} {}", journal_.node(), pending->command().reason);
   try {

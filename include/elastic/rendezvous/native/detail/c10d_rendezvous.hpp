@@ -95,6 +95,12 @@ class c10d_rendezvous final : public rendezvous_handler {
   std::string backend() const override { return make_registry_ ? parameters_.backend : "c10d"; }
   std::string run_id() const override { return parameters_.run_id; }
 
+  /// Meets the other nodes for the first time; `next_round` then returns that round at once.
+  /// Errors: those of `next_round`; `errc::not_supported` if agents of torchrun meet there, after
+  /// `meet_beside_torch`.
+  /// Cancellation: all types; this node is then in no round.
+  ELASTIC_DECL task<void> meet();
+
   ELASTIC_DECL task<rendezvous_round> next_round() override;
   ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
   ELASTIC_DECL task<rendezvous_change> report_failure(std::string reason) override;
@@ -187,6 +193,8 @@ class c10d_rendezvous final : public rendezvous_handler {
   std::shared_ptr<store> agents_;
   std::string worker_networks_;
   std::int64_t round_ = -1;
+  /// The round of `meet`, until `next_round` returns it.
+  std::optional<rendezvous_round> met_;
   /// Why this node is not to come back for a while; empty: it may.
   std::string bad_because_;
 };

@@ -44,6 +44,36 @@ inline task<std::shared_ptr<registry_connector>> make_registry_connector(
   co_return std::make_shared<registry_connector>(std::move(options));
 }
 
+ELASTIC_DECL std::shared_ptr<c10d_rendezvous> make_registered(rendezvous_parameters parameters,
+                                                              registry_place place) {
+  if (parameters.run_id.empty()) {
+    throw error(errc::invalid_argument, "--rdzv-id must not be empty");
+  }
+  const rendezvous_settings settings = parameters.settings();
+  const auto refuse = [&place](const std::string& why) {
+    throw error(errc::invalid_argument, fmt::format("{}: {}", place.name, why));
+  };
+  if (settings.reconnect_grace < std::chrono::milliseconds(300)) {
+    refuse("nodes need a reconnect_grace of at least 0.3 s (--rdzv-conf)");
+  }
+  if (settings.max_nodes > limits::rendezvous_register_nodes) {
+    refuse(fmt::format("up to {} nodes can meet there (--nnodes)",
+                       limits::rendezvous_register_nodes));
+  }
+  if (parameters.seconds("registry_grace", default_registry_grace) <
+      least_registry_grace) {
+    refuse("registry_grace has to be at least 1 s (--rdzv-conf)");
+  }
+  parameters.secret = parameters.chosen_secret();
+  parameters.conf.erase("secret_file");
+  std::string name = place.name;
+  c10d_rendezvous::registry_maker make = [parameters, place] {
+    return make_registry_connector(parameters, place);
+  };
+  return std::make_shared<c10d_rendezvous>(std::move(parameters), std::move(name),
+                                           std::move(make));
+}
+
 }  // namespace detail
 
 ELASTIC_DECL std::vector<std::string_view> registered_settings() {
@@ -65,32 +95,7 @@ ELASTIC_DECL std::vector<std::string_view> registered_settings() {
 
 ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_registered_rendezvous(
     rendezvous_parameters parameters, registry_place place) {
-  if (parameters.run_id.empty()) {
-    throw error(errc::invalid_argument, "--rdzv-id must not be empty");
-  }
-  const rendezvous_settings settings = parameters.settings();
-  const auto refuse = [&place](const std::string& why) {
-    throw error(errc::invalid_argument, fmt::format("{}: {}", place.name, why));
-  };
-  if (settings.reconnect_grace < std::chrono::milliseconds(300)) {
-    refuse("nodes need a reconnect_grace of at least 0.3 s (--rdzv-conf)");
-  }
-  if (settings.max_nodes > limits::rendezvous_register_nodes) {
-    refuse(fmt::format("up to {} nodes can meet there (--nnodes)",
-                       limits::rendezvous_register_nodes));
-  }
-  if (parameters.seconds("registry_grace", detail::default_registry_grace) <
-      detail::least_registry_grace) {
-    refuse("registry_grace has to be at least 1 s (--rdzv-conf)");
-  }
-  parameters.secret = parameters.chosen_secret();
-  parameters.conf.erase("secret_file");
-  std::string name = place.name;
-  detail::c10d_rendezvous::registry_maker make = [parameters, place] {
-    return detail::make_registry_connector(parameters, place);
-  };
-  return std::make_shared<detail::c10d_rendezvous>(std::move(parameters), std::move(name),
-                                           std::move(make));
+  return detail::make_registered(std::move(parameters), std::move(place));
 }
 
 }  // namespace elastic

@@ -31,6 +31,7 @@ ELASTIC_DECL dynamic_rendezvous::dynamic_rendezvous(dynamic_rendezvous_options o
       settings_(parameters_.settings()),
       dialect_(options.dialect),
       agents_(required(std::move(options.agents), "dynamic_rendezvous: the store")),
+      host_(std::move(options.host)),
       address_(std::move(options.address)),
       workers_(with_sharing(parameters_, dialect_), worker_store_host::ports::kept),
       shared_(std::make_shared<torch_round>(
@@ -39,7 +40,16 @@ ELASTIC_DECL dynamic_rendezvous::dynamic_rendezvous(dynamic_rendezvous_options o
           parameters_.time, parameters_.log)),
       failures_(agents_, parameters_.run_id) {}
 
+ELASTIC_DECL task<void> dynamic_rendezvous::meet() { met_ = co_await next_round(); }
+
 ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::next_round() {
+  if (met_) co_return *std::exchange(met_, std::nullopt);
+  rendezvous_round round = co_await another_round();
+  if (host_) host_->forget_rounds(run_id(), round.round - 1);
+  co_return round;
+}
+
+ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::another_round() {
   auto executor = co_await asio::this_coro::executor;
   for (;;) {
     co_await workers_.stop();
@@ -157,6 +167,7 @@ ELASTIC_DECL task<int> dynamic_rendezvous::num_nodes_waiting() {
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::close(job_end how, std::string why) {
+  end_ = how;
   // Whoever served the state may have left, once the job has succeeded.
   shared_->hurry();
   const time_point limit = now() + limits::rendezvous_reconnect_timeout;
@@ -171,10 +182,31 @@ ELASTIC_DECL task<void> dynamic_rendezvous::close(job_end how, std::string why) 
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::shutdown() {
+  if (host_ && !end_) co_await close_before_leaving();
   shared_->hurry();
   co_await shared_->stop_heartbeats();
   co_await workers_.stop();
   co_await try_to_leave(give_up_any_place());
+  if (host_) co_await end_host();
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::close_before_leaving() {
+  try {
+    co_await close(job_end::failed, "the node that hosts the rendezvous has left the job");
+  } catch (const error& failure) {
+    parameters_.log.debug("could not close the rendezvous: {}", failure.what());
+  }
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::end_host() {
+  const duration patience =
+      end_ == job_end::succeeded ? duration(linger_timeout) : duration(short_linger_timeout);
+  const time_point limit = now() + patience;
+  while (host_->connections() > 0 && now() < limit) {
+    co_await parameters_.time->sleep_until(now() + linger_pause);
+  }
+  const std::shared_ptr<rendezvous_host> ended = std::move(host_);
+  co_await ended->stop();
 }
 
 ELASTIC_DECL rendezvous_parameters

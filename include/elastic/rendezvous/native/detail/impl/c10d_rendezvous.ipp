@@ -180,7 +180,10 @@ ELASTIC_DECL void c10d_rendezvous::take_settings() {
   worker_networks_ = worker_networks(parameters_);
 }
 
+ELASTIC_DECL task<void> c10d_rendezvous::meet() { met_ = co_await next_round(); }
+
 ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::next_round() {
+  if (met_) co_return *std::exchange(met_, std::nullopt);
   co_await workers_.stop();
   if (!link_) co_await begin();
   throw_if_over();
