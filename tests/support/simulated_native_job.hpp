@@ -6,7 +6,7 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
-#include <support/simulated_job.hpp>
+#include <support/coordinated_job.hpp>
 #include <support/simulated_network.hpp>
 
 #include <algorithm>
@@ -34,18 +34,17 @@ struct stretch {
   }
 };
 
-/// What elasticrun's own way promises, besides what every way does:
+/// What a job at one server promises, besides what every coordinated job does:
 ///
 /// - No worker runs beside one of a newer round, also if the server was killed and another one took
 ///   its place; unless nobody who was with the former one is heard of.
 /// - Restarts are counted on over servers by every node that has heard of them.
-/// - A node takes its round for finished only if all of it are done.
 /// - A node fails only if it could not reach a server for too long, finds no round in time, or the
 ///   job has ended.
-class simulated_native_job : public simulated_job {
+class simulated_native_job : public coordinated_job {
  public:
   simulated_native_job(manual_time& time, std::uint64_t seed)
-      : simulated_job(time, seed),
+      : coordinated_job(time, seed),
         network_(time, random_),
         is_hosted_(random_.below(2) == 0),
         host_grace_(5 + random_.below(30)) {}
@@ -163,10 +162,6 @@ class simulated_native_job : public simulated_job {
   }
   void close_up() override { network_.end(); }
 
-  void check_world(const simulated_node&, const known_round& known) override {
-    if (!known.worlds.empty()) complain("two sizes of one round");
-  }
-
   // What it learnt of the job's end is forgotten with the server that made its round.
   bool could_know(const simulated_node& node) const override {
     const auto position = deaths_before_.find(node.id);
@@ -183,13 +178,10 @@ class simulated_native_job : public simulated_job {
 
   // The server sees to it that a node's workers are gone before the others go on without it.
   void found_other_round(const simulated_node& starting, const simulated_node& other,
-                         const fake_process&, round_name its_round) override {
+                         const fake_process& worker, round_name its_round) override {
     const std::int64_t term = starting.round->term;
     if (its_round.term != term && returned_to_.count(term) == 0) return;
-    complain(
-        fmt::format("node {} starts a worker of round {} while one of round {} runs on node "
-                    "{}",
-                    starting.id, starting.round->round, its_round.round, other.id));
+    coordinated_job::found_other_round(starting, other, worker, its_round);
   }
 
   // ---- whether a node that ended by an error had a cause ---------------------------------------
@@ -207,16 +199,6 @@ class simulated_native_job : public simulated_job {
     const bool was_disturbed_before = was_disturbed(node, lost_at_);
     return time_.now() -
            (was_disturbed_before ? std::min(lost_at_, disturbances_.at(node).from) : lost_at_);
-  }
-
-  void passed_barrier(const simulated_node& passed) override {
-    for (const auto& node : nodes_) {
-      const round_name round(*passed.round);
-      const bool is_in = node->round && round_name(*node->round) == round;
-      if (!is_in || node->crashed || node->ended || node->done_round == round) continue;
-      complain(fmt::format("node {} takes round {} for finished, and node {} is not done",
-                           passed.id, passed.round->round, node->id));
-    }
   }
 
   void note_failure(const simulated_node& node) override {

@@ -11,7 +11,7 @@
 #include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
 #include <elastic/rendezvous/native/detail/candidate.hpp>
 #include <support/catch.hpp>
-#include <support/simulated_job.hpp>
+#include <support/coordinated_job.hpp>
 #include <support/simulated_mesh.hpp>
 #include <support/simulation_seeds.hpp>
 
@@ -23,7 +23,6 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -41,9 +40,7 @@ using elastic::task;
 using elastic::time_point;
 using elastic::detail::c10d_rendezvous;
 using elastic::detail::candidate;
-using elastic::test::fake_process;
 using elastic::test::manual_time;
-using elastic::test::round_name;
 using elastic::test::simulated_mesh;
 using elastic::test::simulated_node;
 
@@ -117,22 +114,16 @@ class serving_rendezvous final : public rendezvous_handler {
   std::shared_ptr<rendezvous_handler> inner_;
 };
 
-class candidates_job : public elastic::test::simulated_job {
+class candidates_job : public elastic::test::coordinated_job {
  public:
   candidates_job(manual_time& time, std::uint64_t seed)
-      : simulated_job(time, seed), net_(time, random_) {}
+      : coordinated_job(time, seed), net_(time, random_) {}
 
  protected:
   int kinds_of_trouble() const override { return 6; }
   task<void> trouble(simulated_node& node, duration span) override {
     switch (random_.below(6)) {
-      case 4:
-        note(fmt::format("node {} is told to stop", node.id));
-        if (node.crashed || node.ended) break;
-        stopped_.insert(node.id);
-        node.agent->stop({});
-        if (random_.below(2) == 0) start_node_after(span / 4);
-        break;
+      case 4: stop(node, span); break;
       case 0:
       case 1:
         note(fmt::format("node {} is cut off", node.id));
@@ -205,10 +196,6 @@ class candidates_job : public elastic::test::simulated_job {
     return std::make_shared<candidate>(std::move(options));
   }
 
-  elastic::logger log_of(const simulated_node& node) {
-    return elastic::logger(std::make_shared<story>(*this, node.id), elastic::log_level::info);
-  }
-
   // The end is decided: of those who serve now, a majority knows it.
   void note_end_of_job() {
     if (servers_at_end_.empty()) servers_at_end_ = net_.serving_nodes();
@@ -229,11 +216,10 @@ class candidates_job : public elastic::test::simulated_job {
   void entered_round(const simulated_node& node) override {
     if (begins_anew()) later_.insert(node.id);
   }
-  // Who never was in a round hears how the job ends that is there when it is reached again; who is
-  // told to stop ends with what its own workers came to.
+  // Who never was in a round hears how the job ends that is there when it is reached again.
   bool could_know(const simulated_node& node) const override {
     const bool waited_on = !node.round && begins_anew();
-    return !waited_on && later_.count(node.id) == 0 && stopped_.count(node.id) == 0;
+    return !waited_on && later_.count(node.id) == 0 && coordinated_job::could_know(node);
   }
 
   void cut_for_good(simulated_node& node) override { net_.kill(node.id); }
@@ -244,48 +230,15 @@ class candidates_job : public elastic::test::simulated_job {
   }
   void close_up() override { net_.end(); }
 
-  void check_world(const simulated_node&, const known_round& known) override {
-    if (!known.worlds.empty()) complain("two sizes of one round");
-  }
-
-  void found_other_round(const simulated_node& starting, const simulated_node& other,
-                         const fake_process&, round_name its_round) override {
-    complain(
-        fmt::format("node {} starts a worker of round {} while one of round {} runs on node "
-                    "{}",
-                    starting.id, starting.round->round, its_round.round, other.id));
-  }
-
   void passed_barrier(const simulated_node& passed) override {
     note_end_of_job();
-    for (const auto& node : nodes_) {
-      const round_name round(*passed.round);
-      const bool is_in = node->round && round_name(*node->round) == round;
-      if (!is_in || node->crashed || node->ended || node->done_round == round) continue;
-      complain(fmt::format("node {} takes round {} for finished, and node {} is not done",
-                           passed.id, passed.round->round, node->id));
-    }
+    coordinated_job::passed_barrier(passed);
   }
-
-  void note_failure(const simulated_node&) override {}
-
-  class story final : public elastic::log_handler {
-   public:
-    story(candidates_job& of, int node) : of_(of), node_(node) {}
-    void write(elastic::log_level, std::string_view text) noexcept override {
-      of_.note(fmt::format("node {}: {}", node_, text));
-    }
-
-   private:
-    candidates_job& of_;
-    int node_;
-  };
 
   /// The node that served at each place when the job's end was decided.
   std::map<int, int> servers_at_end_;
   /// Nodes of a job after that.
   std::set<int> later_;
-  std::set<int> stopped_;
 };
 
 /// The same in a network that also works one way only, and where one end of a connection may hear

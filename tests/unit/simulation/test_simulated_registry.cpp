@@ -7,7 +7,6 @@
 //
 //   ELASTIC_SIMULATION_SEEDS=10000 ELASTIC_SIMULATION_FIRST=1 unit_tests "simulation: a registry*"
 
-#include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/endpoint.hpp>
@@ -19,8 +18,8 @@
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <support/catch.hpp>
+#include <support/coordinated_job.hpp>
 #include <support/manual_time.hpp>
-#include <support/simulated_job.hpp>
 #include <support/simulated_keys.hpp>
 #include <support/simulated_mesh.hpp>
 #include <support/simulation_seeds.hpp>
@@ -30,9 +29,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -49,9 +46,7 @@ using elastic::time_point;
 using elastic::detail::c10d_rendezvous;
 using elastic::detail::leader_registry;
 using elastic::detail::registry_connector;
-using elastic::test::fake_process;
 using elastic::test::manual_time;
-using elastic::test::round_name;
 using elastic::test::simulated_keys;
 using elastic::test::simulated_mesh;
 using elastic::test::simulated_node;
@@ -91,10 +86,10 @@ class mesh_network final : public elastic::detail::leader_network {
   std::uint16_t place_ = 0;
 };
 
-class registry_job final : public elastic::test::simulated_job {
+class registry_job final : public elastic::test::coordinated_job {
  public:
   registry_job(manual_time& time, std::uint64_t seed)
-      : simulated_job(time, seed), mesh_(time, random_), keys_(time, random_) {
+      : coordinated_job(time, seed), mesh_(time, random_), keys_(time, random_) {
     if (random_.below(2) == 0) keys_.lose_one_in(1 + random_.below(20));
     if (random_.below(2) == 0) keys_.skip_one_in(1 + random_.below(5));
     if (random_.below(2) == 0) keys_.delay_entries(200ms);
@@ -106,8 +101,7 @@ class registry_job final : public elastic::test::simulated_job {
 
   std::shared_ptr<rendezvous_handler> make_handler(simulated_node& node,
                                                    rendezvous_parameters parameters) override {
-    parameters.log = elastic::logger(std::make_shared<story>(*this, node.id),
-                                     elastic::log_level::info);
+    parameters.log = log_of(node);
     registry_connector::options options;
     options.run_id = parameters.run_id;
     options.settings = parameters.settings();
@@ -168,13 +162,7 @@ class registry_job final : public elastic::test::simulated_job {
         note(fmt::format("one end of a connection of node {} breaks", node.id));
         mesh_.break_one_end(node.id, span / 4);
         break;
-      case 8:
-        note(fmt::format("node {} is told to stop", node.id));
-        if (node.crashed || node.ended) break;
-        stopped_.insert(node.id);
-        node.agent->stop({});
-        if (random_.below(2) == 0) start_node_after(span / 4);
-        break;
+      case 8: stop(node, span); break;
       default: node.clock->wall_offset = span * 1000;
     }
   }
@@ -199,52 +187,9 @@ class registry_job final : public elastic::test::simulated_job {
     mesh_.end();
   }
 
-  // ---- judgement ------------------------------------------------------------------------------
-
-  void check_world(const simulated_node&, const known_round& known) override {
-    if (!known.worlds.empty()) complain("two sizes of one round");
-  }
-
-  void found_other_round(const simulated_node& starting, const simulated_node& other,
-                         const fake_process&, round_name its_round) override {
-    complain(fmt::format(
-        "node {} starts a worker of round {} while one of round {} runs on node {}", starting.id,
-        starting.round->round, its_round.round, other.id));
-  }
-
-  void passed_barrier(const simulated_node& passed) override {
-    for (const auto& node : nodes_) {
-      const round_name round(*passed.round);
-      const bool is_in = node->round && round_name(*node->round) == round;
-      if (!is_in || node->crashed || node->ended || node->done_round == round) continue;
-      complain(fmt::format("node {} takes round {} for finished, and node {} is not done",
-                           passed.id, passed.round->round, node->id));
-    }
-  }
-
-  // Who is told to stop ends with what its own workers came to.
-  bool could_know(const simulated_node& node) const override {
-    return stopped_.count(node.id) == 0;
-  }
-
-  void note_failure(const simulated_node&) override {}
-
-  class story final : public elastic::log_handler {
-   public:
-    story(registry_job& of, int node) : of_(of), node_(node) {}
-    void write(elastic::log_level, std::string_view text) noexcept override {
-      of_.note(fmt::format("node {}: {}", node_, text));
-    }
-
-   private:
-    registry_job& of_;
-    int node_;
-  };
-
   simulated_mesh mesh_;
   simulated_keys keys_;
   std::shared_ptr<std::uint16_t> last_place_ = std::make_shared<std::uint16_t>(0);
-  std::set<int> stopped_;
 };
 
 TEST_CASE("simulation: a registry names one leader after the other, and the job stays whole",

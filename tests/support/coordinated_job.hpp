@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/log.hpp>
+#include <support/simulated_job.hpp>
+
+#include <memory>
+#include <set>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace elastic::test {
+
+/// What a job promises whose rounds a coordinator decides, wherever it runs, besides what every job
+/// does:
+///
+/// - The nodes of a round agree on its size.
+/// - No worker runs beside one of another round.
+/// - A node takes its round for finished only if all of it are done.
+class coordinated_job : public simulated_job {
+ public:
+  using simulated_job::simulated_job;
+
+ protected:
+  void check_world(const simulated_node&, const known_round& known) override {
+    if (!known.worlds.empty()) complain("two sizes of one round");
+  }
+
+  void found_other_round(const simulated_node& starting, const simulated_node& other,
+                         const fake_process&, round_name its_round) override {
+    complain(fmt::format(
+        "node {} starts a worker of round {} while one of round {} runs on node {}", starting.id,
+        starting.round->round, its_round.round, other.id));
+  }
+
+  void passed_barrier(const simulated_node& passed) override {
+    const round_name round(*passed.round);
+    for (const auto& node : nodes_) {
+      const bool is_in = node->round && round_name(*node->round) == round;
+      if (!is_in || node->crashed || node->ended || node->done_round == round) continue;
+      complain(fmt::format("node {} takes round {} for finished, and node {} is not done",
+                           passed.id, passed.round->round, node->id));
+    }
+  }
+
+  void note_failure(const simulated_node&) override {}
+
+  // Who is told to stop ends with what its own workers came to.
+  bool could_know(const simulated_node& node) const override {
+    return stopped_.count(node.id) == 0;
+  }
+
+  /// Tells the node's agent to stop; half of the time another node comes.
+  void stop(simulated_node& node, duration span) {
+    note(fmt::format("node {} is told to stop", node.id));
+    if (node.crashed || node.ended) return;
+    stopped_.insert(node.id);
+    node.agent->stop({});
+    if (random_.below(2) == 0) start_node_after(span / 4);
+  }
+
+  /// Notes what the node logs.
+  elastic::logger log_of(const simulated_node& node) {
+    return elastic::logger(std::make_shared<story>(*this, node.id), elastic::log_level::info);
+  }
+
+ private:
+  class story final : public elastic::log_handler {
+   public:
+    story(coordinated_job& job, int node) : job_(job), node_(node) {}
+    void write(elastic::log_level, std::string_view text) noexcept override {
+      job_.note(fmt::format("node {}: {}", node_, text));
+    }
+
+   private:
+    coordinated_job& job_;
+    int node_;
+  };
+
+  std::set<int> stopped_;
+};
+
+}  // namespace elastic::test
