@@ -4,7 +4,8 @@
 """Shows the purpose of each rule of a job's servers: without it, a simulation goes wrong.
 
   ablations.py [--build DIR] [--seeds N] [--only WORDS]
-  ablations.py --check    only checks that the text of each rule is still in its file
+  ablations.py --check    only checks that the text of each rule is still in its file, and that the
+                          page on registries names each ablation of a registry
 
 docs/design/leaders.md and rendezvous.md have the rules. One at a time is changed in a copy that is
 compiled and linked with the simulations and with the rest of the library in the build directory
@@ -26,6 +27,8 @@ import xml.etree.ElementTree
 from seeds import run
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# The page whose tables name the ablations of a registry.
+PAGE = ROOT / "docs" / "design" / "etcd_and_directories.md"
 TESTS = {
     "vote": ("tests/unit/rendezvous/test_vote_machine.cpp", "vote machine: whatever happens*"),
     "candidates": ("tests/unit/simulation/test_simulated_candidates.cpp",
@@ -188,6 +191,13 @@ def missing_rules():
             yield f"{file}: the text to replace is gone: {rule}"
 
 
+def unnamed_rules():
+    page = PAGE.read_text("utf-8")
+    for rule, _, _, _, simulations in RULES:
+        if simulations == "registry" and rule.removeprefix("... ") not in page:
+            yield f"{PAGE.relative_to(ROOT)}: an ablation is not named: {rule}"
+
+
 def without(file, text, instead):
     """The file's content where `text`, whatever its line breaks, is replaced."""
     source = source_of(file).read_text("utf-8")
@@ -275,7 +285,7 @@ def break_scripted(program):
 
 def main():
     arguments = parse_arguments()
-    missing = list(missing_rules())
+    missing = [*missing_rules(), *unnamed_rules()]
     print("\n".join(missing), end="\n" if missing else "")
     if missing or arguments.check:
         return bool(missing)
