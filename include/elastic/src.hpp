@@ -99,6 +99,7 @@
 #include <elastic/diagnosis/detail/impl/rank_set.ipp>
 #include <elastic/diagnosis/detail/impl/recorder_dump.ipp>
 #include <elastic/diagnosis/detail/impl/stack_groups.ipp>
+#include <elastic/diagnosis/detail/impl/stall_history.ipp>
 #include <elastic/diagnosis/detail/impl/stall_judge.ipp>
 #include <elastic/diagnosis/detail/impl/stall_watch.ipp>
 #include <elastic/diagnosis/detail/impl/straggler_watch.ipp>

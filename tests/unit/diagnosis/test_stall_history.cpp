@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#include <elastic/diagnosis/detail/stall_history.hpp>
+
+#include <support/catch.hpp>
+
+#include <vector>
+
+namespace stall_history_tests {
+
+using elastic::stall_cause;
+using elastic::stall_confidence;
+using elastic::stall_verdict;
+using elastic::detail::stall_history;
+
+constexpr auto none = stall_confidence::none;
+constexpr auto likely = stall_confidence::likely;
+constexpr auto certain = stall_confidence::certain;
+
+TEST_CASE("each thing about a stall is told once", "[diagnosis]") {
+  struct row {
+    stall_verdict before;
+    stall_verdict next;
+    bool is_told;
+  };
+  const std::vector<row> rows{
+      {{stall_cause::behind, likely, {1}, "for 2 s"}, {stall_cause::behind, likely, {1}, "for 3 s"},
+       false},
+      {{stall_cause::behind, likely, {1}}, {stall_cause::behind, certain, {1}}, true},
+      {{stall_cause::behind, certain, {1}}, {stall_cause::behind, likely, {1}}, false},
+      {{stall_cause::behind, likely, {1}}, {stall_cause::behind, likely, {2}}, true},
+      {{stall_cause::behind, likely, {1}}, {stall_cause::behind, likely, {1, 2}}, true},
+      {{stall_cause::behind, likely, {1, 2}}, {stall_cause::behind, likely, {2, 1}}, false},
+      // Of a slow rank one look finds that it computes, and the next one may not.
+      {{stall_cause::slow, likely, {1}}, {stall_cause::behind, likely, {1}}, false},
+      {{stall_cause::behind, likely, {1}}, {stall_cause::slow, likely, {1}}, false},
+      {{stall_cause::slow, likely, {1}}, {stall_cause::behind, certain, {1}}, true},
+      {{stall_cause::silent, likely, {1}}, {stall_cause::behind, likely, {1}}, true},
+      {{stall_cause::unknown, none, {}}, {stall_cause::behind, likely, {1}}, true},
+      {{stall_cause::unknown, none, {}}, {stall_cause::unknown, none, {}}, false},
+  };
+  for (const row& each : rows) {
+    CAPTURE(&each - rows.data());
+    stall_history history;
+    CHECK(history.is_empty());
+    CHECK(history.add(each.before));
+    CHECK_FALSE(history.is_empty());
+    CHECK(history.add(each.next) == each.is_told);
+    CHECK_FALSE(history.add(each.before));
+    history.clear();
+    CHECK(history.add(each.next));
+  }
+}
+
+TEST_CASE("a verdict that changes with every look is not told for ever", "[diagnosis]") {
+  stall_history history;
+  int told = 0;
+  for (int rank = 0; rank < 100; ++rank) {
+    if (history.add({stall_cause::behind, likely, {rank}})) ++told;
+  }
+  CHECK(told == static_cast<int>(stall_history::most_verdicts));
+}
+
+}  // namespace stall_history_tests
