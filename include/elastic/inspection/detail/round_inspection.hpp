@@ -69,6 +69,7 @@ class round_inspection {
   ELASTIC_DECL task<void> answer_next(std::int64_t number);
   ELASTIC_DECL task<void> ask_others(request asked, time_point deadline,
                                      std::vector<std::optional<std::string>>& answers);
+  ELASTIC_DECL task<std::optional<std::string>> take_answer(std::string key, time_point deadline);
   ELASTIC_DECL task<void> answer_own(request asked, std::optional<std::string>& answer);
 
   std::shared_ptr<store> agents_;

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <string_view>
 #include <utility>
 
@@ -122,8 +123,8 @@ ELASTIC_DECL task<void> round_inspection::ask_others(
     // One after the other: all of them have the same time.
     for (int node = 0; node < nodes_; ++node) {
       if (node == group_rank_) continue;
-      task<std::string> getting = agents_->get(answer_key(number, node));
-      const auto answer = co_await with_deadline(*time_, deadline, std::move(getting));
+      task<std::optional<std::string>> taking = take_answer(answer_key(number, node), deadline);
+      const auto answer = co_await std::move(taking);
       if (!answer) continue;
       answers[static_cast<std::size_t>(node)] = *answer;
       task<bool> erasing = agents_->erase(answer_key(number, node));
@@ -132,6 +133,21 @@ ELASTIC_DECL task<void> round_inspection::ask_others(
   } catch (const error& failure) {
     log_.debug("the other nodes cannot be asked: {}", failure.what());
   }
+}
+
+/// A node that has left uses up the time of the wait. Behind it, answers that are there are taken.
+ELASTIC_DECL task<std::optional<std::string>> round_inspection::take_answer(std::string key,
+                                                                            time_point deadline) {
+  constexpr std::chrono::milliseconds rest(200);
+  const bool waits = time_->now() < deadline - rest;
+  if (!waits) {
+    task<bool> looking = agents_->check({key});
+    const auto is_there = co_await with_deadline(*time_, deadline, std::move(looking));
+    if (!is_there.value_or(false)) co_return std::nullopt;
+  }
+  task<std::string> getting = agents_->get(std::move(key));
+  const time_point end = waits ? deadline - rest : deadline;
+  co_return co_await with_deadline(*time_, end, std::move(getting));
 }
 
 }  // namespace elastic::detail
