@@ -8,6 +8,7 @@
 #include <support/catch.hpp>
 #include <support/text.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -105,6 +106,20 @@ TEST_CASE("inspection: ranks with the same stack are shown once", "[inspection]"
   CHECK(has_text(chosen, "the agent of node 1 did not answer"));
 }
 
+TEST_CASE("inspection: the stacks of 4,096 ranks are a few lines", "[inspection]") {
+  std::vector<std::optional<std::string>> answers;
+  for (int node = 0; node < 512; ++node) {
+    std::vector<inspected_rank> ranks;
+    for (int local = 0; local < 8; ++local) ranks.push_back(rank_in(node * 8 + local, "wait"));
+    if (node == 300) ranks[5].evidence.stack.front().function = "read";
+    answers.push_back(to_text(answer_of(std::move(ranks)), true));
+  }
+  const std::string text = detail::stacks_text(answers, {}, true);
+  CHECK(has_text(text, "ranks 0-2404,2406-4095: sleeping in futex_do_wait"));
+  CHECK(has_text(text, "rank 2405 (node0, local rank 0): sleeping in futex_do_wait"));
+  CHECK(std::count(text.begin(), text.end(), '\n') < 10);
+}
+
 TEST_CASE("inspection: a stall is what the recorders, or else the processors say", "[inspection]") {
   std::vector<inspected_rank> ranks{rank_in(0, "wait"), rank_in(1, "wait")};
   CHECK(detail::look_of(ranks).is_idle);
@@ -121,15 +136,24 @@ TEST_CASE("inspection: a stall is what the recorders, or else the processors say
 }
 
 TEST_CASE("inspection: two looks tell who computes", "[inspection]") {
-  const std::vector<inspected_rank> before{rank_in(0, "wait"), rank_in(1, "loop")};
-  std::vector<inspected_rank> after{rank_in(0, "wait"), rank_in(1, "other")};
-  for (inspected_rank& rank : after) rank.looked_at += 1s;
-  after[1].processor_ticks = 50;
+  std::vector<inspected_rank> before{rank_in(0, "wait"), rank_in(1, "loop"), rank_in(2, "wait")};
+  std::vector<inspected_rank> after{rank_in(0, "wait"), rank_in(1, "other"), rank_in(2, "wait")};
+  for (inspected_rank& rank : before) rank.processor_time = 10s;
+  for (inspected_rank& rank : after) {
+    rank.processor_time = 10s;
+    rank.looked_at += 1s;
+  }
+  after[1].processor_time = 10s + 500ms;
+  // It has ended a loader for which it has not waited: nobody knows what it used itself.
+  after[2].processor_time = 9s;
+  after[2].evidence.stack.clear();
   detail::compare_looks(before, after);
   CHECK(after[0].evidence.processor_share == 0.0);
   CHECK_FALSE(after[0].evidence.stack_moved);
-  CHECK(after[1].evidence.processor_share > 0.1);
+  CHECK(after[1].evidence.processor_share == 0.5);
   CHECK(after[1].evidence.stack_moved);
+  CHECK_FALSE(after[2].evidence.processor_share);
+  CHECK_FALSE(after[2].evidence.stack_moved);
 }
 
 }  // namespace inspection_answer_test

@@ -8,7 +8,6 @@
 #include <elastic/diagnosis/detail/stall_watch.hpp>
 #include <elastic/inspection/detail/inspected_workers.hpp>
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,8 +22,8 @@ struct inspected_rank {
   long system_call = -1;
   /// It could have shown its stack.
   bool is_hooked = false;
-  /// The processor time that it has used, and when: not for other nodes.
-  std::uint64_t processor_ticks = 0;
+  /// The processor time that it and its children have used, and when: not for other nodes.
+  std::optional<duration> processor_time = {};
   time_point looked_at{};
 };
 

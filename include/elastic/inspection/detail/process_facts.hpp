@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/time.hpp>
 #include <elastic/diagnosis/detail/rank_evidence.hpp>
 
 #include <sys/types.h>
@@ -32,8 +33,9 @@ struct process_facts {
   std::vector<thread_facts> threads;
   /// There are more threads than were looked at.
   bool is_cut = false;
-  /// Processor time so far, of all its threads, in ticks.
-  std::uint64_t processor_ticks = 0;
+  /// Processor time so far, of all its threads and of its children, such as a loader's processes;
+  /// none: there are too many of them.
+  std::optional<duration> processor_time = {};
 };
 
 /// Reads the facts of a process. It does not wait for the process, whatever state that is in.

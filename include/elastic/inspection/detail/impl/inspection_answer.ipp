@@ -15,8 +15,6 @@
 #include <elastic/diagnosis/detail/stack_groups.hpp>
 #include <elastic/diagnosis/detail/thread_stack.hpp>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -74,7 +72,7 @@ inline inspected_rank rank_of(const worker_inspection& found, time_point now, wa
     evidence.state = main.state;
     evidence.wait_channel = main.wait_channel;
     rank.system_call = main.system_call.value_or(-1);
-    rank.processor_ticks = found.facts->processor_ticks;
+    rank.processor_time = found.facts->processor_time;
   }
   if (found.is_silent) evidence.recorder = recorder_state::silent;
   read_stacks(found.stacks, evidence);
@@ -91,16 +89,18 @@ ELASTIC_DECL std::vector<inspected_rank> ranks_of(const std::vector<worker_inspe
 
 ELASTIC_DECL void compare_looks(const std::vector<inspected_rank>& before,
                                 std::vector<inspected_rank>& after) {
-  const auto ticks_per_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
   for (std::size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
     const inspected_rank& first = before[i];
     inspected_rank& last = after[i];
     if (first.evidence.rank != last.evidence.rank) continue;
     const std::chrono::duration<double> between = last.looked_at - first.looked_at;
-    if (between.count() <= 0 || last.processor_ticks < first.processor_ticks) continue;
-    const auto ticks = static_cast<double>(last.processor_ticks - first.processor_ticks);
-    last.evidence.processor_share = ticks / ticks_per_second / between.count();
-    last.evidence.stack_moved = first.evidence.stack != last.evidence.stack;
+    const bool are_known = !first.evidence.stack.empty() && !last.evidence.stack.empty();
+    last.evidence.stack_moved = are_known && first.evidence.stack != last.evidence.stack;
+    const bool is_measured = between.count() > 0 && first.processor_time && last.processor_time &&
+                             *last.processor_time >= *first.processor_time;
+    if (!is_measured) continue;
+    const std::chrono::duration<double> used = *last.processor_time - *first.processor_time;
+    last.evidence.processor_share = used / between;
   }
 }
 

@@ -8,6 +8,7 @@
 #include <elastic/base/limits.hpp>
 #include <elastic/diagnosis/detail/process_texts.hpp>
 #include <elastic/process/detail/process_tree.hpp>
+#include <elastic/process/detail/tree_usage.hpp>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -55,7 +56,10 @@ ELASTIC_DECL std::optional<process_facts> read_process_facts(pid_t pid, std::siz
   const auto process = read_process(pid);
   if (!process || process->dead()) return std::nullopt;
   process_facts facts;
-  facts.processor_ticks = process->processor_ticks;
+  // For 64 loaders of 64 threads each.
+  constexpr std::size_t most_files = 8192;
+  const auto usage = look_at_tree(pid, most_files);
+  if (usage && !usage->is_cut) facts.processor_time = usage->processor_time;
   const std::string tasks = fmt::format("/proc/{}/task/", pid);
   facts.threads.push_back(facts_of_thread(tasks + std::to_string(pid), pid));
   std::error_code failure;
