@@ -13,9 +13,8 @@ namespace elastic::detail {
 
 /// When a job counts as stalled.
 struct stall_watch_options {
-  /// After exactly so long, above 0, whatever the length of steps; output is then no sign of
-  /// progress. Without a value: after `least`, or `step_factor` times the longest step seen,
-  /// whichever is longer, without a step and without output.
+  /// After exactly so long, above 0, whatever the length of steps. Without a value: after `least`,
+  /// or `step_factor` times the longest step seen, whichever is longer, without a step.
   std::optional<duration> stall_after = {};
   duration least = std::chrono::seconds(30);
   int step_factor = 5;
@@ -44,10 +43,6 @@ class stall_watch {
   /// Result: whether it ends a stall.
   ELASTIC_DECL bool step(std::int64_t number, time_point now);
 
-  /// A rank wrote something.
-  /// Result: whether it ends a stall.
-  ELASTIC_DECL bool output(time_point now);
-
   /// When to ask next; `time_point::max()` while the job is stalled.
   ELASTIC_DECL time_point wake_at() const;
 
@@ -64,7 +59,6 @@ class stall_watch {
   ELASTIC_DECL duration patience() const;
 
  private:
-  ELASTIC_DECL bool progress(time_point now);
   ELASTIC_DECL bool shows_stall(const stall_look& found) const;
 
   stall_watch_options options_;

@@ -12,22 +12,14 @@ namespace elastic::detail {
 ELASTIC_DECL stall_watch::stall_watch(const stall_watch_options& options, time_point now)
     : options_(options), progressed_(now), rests_until_(now) {}
 
-ELASTIC_DECL bool stall_watch::progress(time_point now) {
-  progressed_ = std::max(progressed_, now);
-  return std::exchange(is_stalled_, false);
-}
-
 ELASTIC_DECL bool stall_watch::step(std::int64_t number, time_point now) {
   if (number <= last_step_) return false;
   // A stall is no step of usual length.
   if (stepped_ && !is_stalled_) longest_step_ = std::max(longest_step_, now - *stepped_);
   last_step_ = number;
   stepped_ = now;
-  return progress(now);
-}
-
-ELASTIC_DECL bool stall_watch::output(time_point now) {
-  return options_.stall_after ? false : progress(now);
+  progressed_ = std::max(progressed_, now);
+  return std::exchange(is_stalled_, false);
 }
 
 ELASTIC_DECL duration stall_watch::patience() const {
