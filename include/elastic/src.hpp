@@ -132,8 +132,10 @@
 #include <elastic/inspection/detail/impl/diagnosis_extension.ipp>
 #include <elastic/inspection/detail/impl/inspected_workers.ipp>
 #include <elastic/inspection/detail/impl/inspection_answer.ipp>
+#include <elastic/inspection/detail/impl/kept_recorders.ipp>
 #include <elastic/inspection/detail/impl/process_facts.ipp>
 #include <elastic/inspection/detail/impl/recorder_client.ipp>
+#include <elastic/inspection/detail/impl/recorder_pickle.ipp>
 #include <elastic/inspection/detail/impl/round_inspection.ipp>
 #include <elastic/inspection/detail/impl/socket_folder.ipp>
 #include <elastic/inspection/detail/impl/stack_pipe.ipp>

@@ -15,9 +15,12 @@ struct agent_services;
 enum class stall_policy {
   /// They say so.
   warn,
-  /// They say so, and if they are certain, they end that rank as a hung one, which restarts the
-  /// workers as any failure does.
+  /// They say so, and if they are certain, they end that rank as a hung one. What follows is what
+  /// follows any failure.
   restart,
+  /// The same, but only for jobs of `on_failure::replace`: the others go on. If they cannot, all
+  /// workers start again, and the log says why.
+  replace,
 };
 
 /// How an agent finds out which rank holds up a job.

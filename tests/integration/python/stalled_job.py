@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The elastic authors
 # SPDX-License-Identifier: MIT
-"""A job in gloo whose rank 1 holds up the others in its first attempt: stalled_job.py FAULT."""
+"""A job in gloo of which one rank holds up the others in its first attempt.
+
+  stalled_job.py FAULT [RANK]    rank 1 by default
+"""
 import os
 import signal
 import sys
@@ -39,10 +42,11 @@ def hold_up(fault):
 
 def main():
     fault = sys.argv[1]
+    culprit = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     is_first = os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
     dist.init_process_group("gloo")
     for step in range(6):
-        if step == 5 and is_first and dist.get_rank() == 1:
+        if step == 5 and is_first and dist.get_rank() == culprit:
             hold_up(fault)
         dist.all_reduce(torch.ones(3))
     print("trained", flush=True)

@@ -7,17 +7,22 @@
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/diagnosis/detail/stall_history.hpp>
 #include <elastic/diagnosis/detail/stall_watch.hpp>
 #include <elastic/diagnosis/stall_verdict.hpp>
 #include <elastic/inspection/detail/inspected_workers.hpp>
 #include <elastic/inspection/detail/inspection_answer.hpp>
+#include <elastic/inspection/detail/kept_recorders.hpp>
 #include <elastic/inspection/detail/round_inspection.hpp>
 #include <elastic/inspection/job_diagnosis.hpp>
 #include <elastic/telemetry/job_event.hpp>
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -51,28 +56,47 @@ class diagnosis_extension final : public agent_extension {
 
  private:
   using question = round_inspection::question;
+  /// What is known of this node's ranks, and what it comes from.
+  struct look {
+    // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+    look() = default;
+
+    std::vector<inspected_rank> ranks;
+    std::vector<worker_inspection> found;
+  };
 
   ELASTIC_DECL void enter_round(const rendezvous_round& round);
   ELASTIC_DECL task<void> run_inner(bool may_restart);
   ELASTIC_DECL task<std::string> answer(round_inspection::request asked);
-  ELASTIC_DECL task<std::vector<inspected_rank>> inspect(duration within);
-  ELASTIC_DECL task<std::vector<inspected_rank>> inspect_twice();
+  ELASTIC_DECL task<look> inspect(time_point deadline);
+  ELASTIC_DECL task<look> inspect_twice(time_point deadline);
+  ELASTIC_DECL task<void> keep_recorders(std::vector<worker_inspection> found,
+                                         time_point deadline);
   ELASTIC_DECL void end_rank(int rank, const std::string& reason);
   ELASTIC_DECL task<stall_verdict> judge(question asked);
   ELASTIC_DECL task<void> watch();
   ELASTIC_DECL task<void> take_look();
   ELASTIC_DECL void end_stall();
-  ELASTIC_DECL task<void> report(const stall_verdict& verdict, bool may_restart);
+  ELASTIC_DECL task<void> judge_again();
+  ELASTIC_DECL void report(const stall_verdict& verdict);
+  ELASTIC_DECL task<void> end_first_of(const stall_verdict& verdict);
   ELASTIC_DECL void record(job_event_kind kind, const stall_verdict& verdict);
 
   job_diagnosis terms_;
   agent_extension_context context_;
   std::unique_ptr<agent_extension> inner_;
   std::shared_ptr<inspected_workers> workers_;
+  /// None before the first is kept: the number of nodes is not known.
+  std::optional<kept_recorders> recorders_;
+  std::string recorders_place_;
   /// None before the first attempt.
   std::unique_ptr<round_inspection> round_;
   /// On the node that notices stalls, while workers run.
   std::optional<stall_watch> watch_;
+  /// What was told of the stall that lasts.
+  stall_history history_;
+  /// Workers of this node that are being ended.
+  std::set<pid_t> ending_;
   /// A last look that others wait for, too, and its result, until then.
   bool is_looking_ = false;
   event_flag has_looked_;

@@ -38,6 +38,9 @@ struct worker_inspection {
   bool is_hooked = false;
   /// Its recorder's server did not answer in time.
   bool is_silent = false;
+  /// How many workers the job has, and the folder of the attempt's logs; empty: there is none.
+  int world_size = 1;
+  std::string log_folder;
 };
 
 /// A launcher that has Python workers run the `inspection_hook`, and inspects them.
@@ -66,12 +69,15 @@ class inspected_workers final : public process_launcher {
   struct place {
     stack_pipe pipe;
     std::shared_ptr<process_handle> process;
+    int world_size = 1;
+    std::string log_folder;
     bool is_busy = false;
   };
 
   /// Null: the process does not get the hook.
   ELASTIC_DECL std::shared_ptr<place> place_of(const process_spec& spec);
   ELASTIC_DECL process_spec hooked(process_spec spec, const place& at) const;
+  ELASTIC_DECL static void describe(const process_spec& spec, place& at);
   ELASTIC_DECL task<void> inspect_one(worker_inspection& found, time_point deadline);
   ELASTIC_DECL task<void> ask_server(worker_inspection& found, time_point deadline);
   ELASTIC_DECL task<void> ask_python(worker_inspection& found, std::shared_ptr<place> at,

@@ -171,8 +171,14 @@ inline void check_standby(const given_options& options, const option_target& tar
   }
 }
 
+inline void check_stall_policy(const program_config& config) {
+  const bool replaces = config.job.workers.on_failure == on_failure::replace;
+  if (config.diagnosis.on_stall != stall_policy::replace || replaces) return;
+  refuse_options("--on-stall replace needs --on-failure replace");
+}
+
 inline void check_diagnosis(const given_options& options, const option_target& target) {
-  if (target.config.diagnosis.opens_workers) return;
+  if (target.config.diagnosis.opens_workers) return check_stall_policy(target.config);
   for (const char* name : {"--stall-after", "--on-stall"}) {
     const auto value = options.find(name);
     if (value) refuse_options(fmt::format("{} is for --diagnose alone", value->source));

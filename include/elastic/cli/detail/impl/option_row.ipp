@@ -471,9 +471,11 @@ inline std::vector<option_row> make_option_rows() {
        .value = "POLICY",
        .heading = heading_failure,
        .help = "What follows then: warn, or restart, which ends the rank that the others certainly "
-               "wait for as a hung one.",
+               "wait for as a hung one, or replace, which does so and needs --on-failure replace.",
        .type = choice_type<stall_policy>(
-           {{"warn", stall_policy::warn}, {"restart", stall_policy::restart}},
+           {{"warn", stall_policy::warn},
+            {"restart", stall_policy::restart},
+            {"replace", stall_policy::replace}},
            in_config(&program_config::diagnosis, &job_diagnosis::on_stall)),
        .is_own = true},
       {.names = "--guard",

@@ -47,6 +47,8 @@ ELASTIC_DECL void diagnosis_extension::begin_replacement(const rendezvous_round&
 
 ELASTIC_DECL void diagnosis_extension::enter_round(const rendezvous_round& round) {
   watch_.reset();
+  history_.clear();
+  ending_.clear();
   rendezvous_round asked = round;
   // Unless all nodes diagnose, none waits for questions.
   if (!terms_.opens_workers) asked.agents = nullptr;
@@ -71,12 +73,21 @@ ELASTIC_DECL task<std::string> diagnosis_extension::answer(round_inspection::req
   node_answer answer;
   answer.node = host_name();
   answer.group_rank = round_->group_rank();
+  const time_point deadline = context_.time->now() + limits::inspection_time;
+  look seen;
   switch (asked.what) {
-    case question::digests: answer.ranks = co_await inspect_twice(); break;
+    case question::digests: seen = co_await inspect_twice(deadline); break;
     case question::last_words:
-    case question::stacks: answer.ranks = co_await inspect(limits::inspection_time); break;
+    case question::stacks: seen = co_await inspect(deadline); break;
     case question::end_rank: end_rank(asked.rank, asked.reason); break;
   }
+  const bool keeps = asked.what == question::digests || asked.what == question::last_words;
+  if (keeps) {
+    // Others wait for the answer a little longer than for what is in it.
+    constexpr auto more = (limits::inspection_answer - limits::inspection_time) / 2;
+    co_await keep_recorders(std::move(seen.found), deadline + more);
+  }
+  answer.ranks = std::move(seen.ranks);
   for (inspected_rank& rank : answer.ranks) {
     rank.evidence.node = answer.node.substr(0, limits::node_name_bytes);
     rank.evidence.group_rank = answer.group_rank;
@@ -84,31 +95,49 @@ ELASTIC_DECL task<std::string> diagnosis_extension::answer(round_inspection::req
   co_return to_text(answer, asked.what == question::stacks);
 }
 
-ELASTIC_DECL task<std::vector<inspected_rank>> diagnosis_extension::inspect(duration within) {
+ELASTIC_DECL auto diagnosis_extension::inspect(time_point deadline) -> task<look> {
   std::vector<attempt_worker> workers = context_.workers();
-  const time_point deadline = context_.time->now() + within;
   task<std::vector<worker_inspection>> inspecting =
       workers_->inspect(std::move(workers), deadline);
-  const std::vector<worker_inspection> found = co_await std::move(inspecting);
-  co_return ranks_of(found, context_.time->now(), context_.time->wall_now());
+  look seen;
+  seen.found = co_await std::move(inspecting);
+  seen.ranks = ranks_of(seen.found, context_.time->now(), context_.time->wall_now());
+  co_return seen;
+}
+
+ELASTIC_DECL task<void> diagnosis_extension::keep_recorders(std::vector<worker_inspection> found,
+                                                            time_point deadline) {
+  if (!recorders_) {
+    const auto nodes = static_cast<std::size_t>(std::max(round_->nodes(), 1));
+    recorders_.emplace(kept_recorder_bytes / nodes);
+  }
+  task<std::string> keeping = recorders_->keep(std::move(found), context_.time, deadline);
+  const std::string folder = co_await std::move(keeping);
+  if (folder.empty() || folder == std::exchange(recorders_place_, folder)) co_return;
+  context_.log.info("the flight recorders of this node's ranks are in {}", folder);
 }
 
 /// Whether a worker computes is seen by two looks.
-ELASTIC_DECL task<std::vector<inspected_rank>> diagnosis_extension::inspect_twice() {
+ELASTIC_DECL auto diagnosis_extension::inspect_twice(time_point deadline) -> task<look> {
   constexpr std::chrono::milliseconds between(300);
   const time_point began = context_.time->now();
-  const std::vector<inspected_rank> before = co_await inspect(limits::inspection_time / 2);
+  const look before = co_await inspect(began + (deadline - began) / 2);
   const time_point next = std::max(began + between, context_.time->now());
   co_await context_.time->sleep_until(next);
-  std::vector<inspected_rank> after =
-      co_await inspect(began + limits::inspection_time - context_.time->now());
-  compare_looks(before, after);
+  look after = co_await inspect(deadline);
+  compare_looks(before.ranks, after.ranks);
   co_return after;
 }
 
 ELASTIC_DECL void diagnosis_extension::end_rank(int rank, const std::string& reason) {
   for (const attempt_worker& each : context_.workers()) {
-    if (each.rank == rank && each.end.empty()) context_.end_hung(each.local_rank, reason);
+    const bool is_wanted = each.rank == rank && each.end.empty();
+    // Whoever asks again may not have heard that it is under way.
+    if (!is_wanted || !ending_.insert(each.pid).second) continue;
+    // What ends it is the last look.
+    found_ = reason;
+    found_at_ = context_.time->now();
+    context_.end_hung(each.local_rank, reason);
   }
 }
 
@@ -142,6 +171,9 @@ ELASTIC_DECL void diagnosis_extension::stepped(std::int64_t step) {
 }
 
 ELASTIC_DECL void diagnosis_extension::end_stall() {
+  // It may go on before anything was found out.
+  if (history_.is_empty()) return;
+  history_.clear();
   context_.log.info("the job goes on");
   record(job_event_kind::stall_ended, {});
 }
@@ -165,34 +197,45 @@ ELASTIC_DECL task<void> diagnosis_extension::watch() {
 }
 
 ELASTIC_DECL task<void> diagnosis_extension::take_look() {
-  const std::vector<inspected_rank> ranks = co_await inspect_twice();
-  const stall_look found = look_of(ranks);
+  const time_point deadline = context_.time->now() + limits::inspection_time;
+  const look seen = co_await inspect_twice(deadline);
+  const stall_look found = look_of(seen.ranks);
   const time_point now = context_.time->now();
   if (watch_->is_stalled()) {
     const bool still_waits = found.longest_wait ? *found.longest_wait >= watch_->patience()
                                                 : found.is_idle;
-    if (still_waits) co_return;
+    if (still_waits) co_return co_await judge_again();
     end_stall();
     stall_watch_options options;
     options.stall_after = terms_.stall_after;
     watch_.emplace(options, now);
     co_return;
   }
-  if (!watch_->looked(found, now)) co_return;
-  const stall_verdict verdict = co_await judge(question::digests);
-  co_await report(verdict, true);
+  if (watch_->looked(found, now)) co_await judge_again();
 }
 
-ELASTIC_DECL task<void> diagnosis_extension::report(const stall_verdict& verdict,
-                                                    bool may_restart) {
+/// While a machine is busy, ranks may not answer in time: another look may tell more.
+ELASTIC_DECL task<void> diagnosis_extension::judge_again() {
+  const stall_verdict verdict = co_await judge(question::digests);
+  // Meanwhile a step may have been reported.
+  if (!watch_->is_stalled()) co_return;
+  const bool is_first = history_.is_empty();
+  if (history_.add(verdict)) report(verdict);
+  if (terms_.on_stall == stall_policy::warn) co_return;
+  if (verdict.confidence == stall_confidence::certain && !verdict.ranks.empty()) {
+    co_await end_first_of(verdict);
+  } else if (is_first) {
+    context_.log.warning("--on-stall: no rank is ended, since none is certainly to blame");
+  }
+}
+
+ELASTIC_DECL void diagnosis_extension::report(const stall_verdict& verdict) {
   context_.log.warning("the job stands still: {}", verdict.sentence);
   for (const std::string& line : verdict.evidence) context_.log.info("  {}", line);
   record(job_event_kind::stall_found, verdict);
-  if (!may_restart || terms_.on_stall == stall_policy::warn) co_return;
-  if (verdict.confidence != stall_confidence::certain || verdict.ranks.empty()) {
-    context_.log.warning("--on-stall restart: no rank is ended, since none is certainly to blame");
-    co_return;
-  }
+}
+
+ELASTIC_DECL task<void> diagnosis_extension::end_first_of(const stall_verdict& verdict) {
   round_inspection::request asked;
   asked.what = question::end_rank;
   asked.rank = verdict.ranks.front();
@@ -236,8 +279,7 @@ ELASTIC_DECL task<std::string> diagnosis_extension::last_look() {
   if (verdict.cause != stall_cause::unknown) {
     found_ = verdict.sentence;
     found_at_ = context_.time->now();
-    const bool is_known = watch_ && watch_->is_stalled();
-    if (!is_known) co_await report(verdict, false);
+    if (history_.add(verdict)) report(verdict);
   }
   co_return found_;
 }

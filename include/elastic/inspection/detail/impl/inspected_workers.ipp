@@ -12,8 +12,10 @@
 #include <elastic/inspection/detail/inspection_hook.hpp>
 #include <elastic/inspection/detail/recorder_client.hpp>
 
+#include <charconv>
 #include <chrono>
 #include <exception>
+#include <filesystem>
 #include <functional>
 #include <string_view>
 #include <utility>
@@ -56,10 +58,25 @@ ELASTIC_DECL process_spec inspected_workers::hooked(process_spec spec, const pla
 
 ELASTIC_DECL task<std::unique_ptr<child>> inspected_workers::launch(process_spec spec) {
   const std::shared_ptr<place> at = place_of(spec);
-  if (at) spec = hooked(std::move(spec), *at);
+  if (at) {
+    describe(spec, *at);
+    spec = hooked(std::move(spec), *at);
+  }
   std::unique_ptr<child> process = co_await next_->launch(std::move(spec));
   if (at) at->process = std::make_shared<process_handle>(process->pid());
   co_return process;
+}
+
+/// By what every worker is told.
+ELASTIC_DECL void inspected_workers::describe(const process_spec& spec, place& at) {
+  const environment_map environment = environment_from(spec.environment);
+  const auto size = find_variable(environment, "WORLD_SIZE");
+  at.world_size = 1;
+  if (size) std::from_chars(size->data(), size->data() + size->size(), at.world_size);
+  // FOLDER/LOCAL_RANK/error.json
+  const auto error_file = find_variable(environment, "TORCHELASTIC_ERROR_FILE");
+  const std::filesystem::path path(error_file.value_or(""));
+  at.log_folder = path.parent_path().parent_path();
 }
 
 ELASTIC_DECL void inspected_workers::begin_attempt() {
@@ -98,6 +115,8 @@ ELASTIC_DECL task<void> inspected_workers::inspect_one(worker_inspection& found,
   const std::shared_ptr<place> at = known->second;
   const bool is_known = at->process && at->process->pid() == found.worker.pid;
   found.is_hooked = is_known;
+  found.world_size = at->world_size;
+  found.log_folder = at->log_folder;
   // Two inspections at the same time would read each other's stacks.
   if (!found.is_hooked || std::exchange(at->is_busy, true)) co_return;
   const struct freeing {

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/config.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/inspection/detail/inspected_workers.hpp>
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace elastic::detail {
+
+/// What the flight recorders that a job keeps take at most.
+inline constexpr std::size_t kept_recorder_bytes = 64 * 1024 * 1024;
+
+/// Keeps the flight recorders of workers beside their logs, in "flight_recorder/rank_N", for
+/// PyTorch's analyser. A later one of the same rank and attempt replaces the earlier one.
+///
+/// Thread-safety: one strand at a time.
+class kept_recorders {
+ public:
+  /// @param most_bytes  what all files of this node take at most
+  ELASTIC_DECL explicit kept_recorders(std::size_t most_bytes);
+
+  /// Writes, on a thread, what was read of the workers, in the order of their ranks. What has no
+  /// room is left out, and so is all of it while an earlier call still writes.
+  ///
+  /// @param found     workers without a recorder or a log folder are passed over
+  /// @param deadline  the writing then goes on by itself
+  /// Result: the folder in which all of them are now; empty if there is none, some have no room, or
+  /// after the deadline.
+  /// Errors: none. Cancellation: all types.
+  ELASTIC_DECL task<std::string> keep(std::vector<worker_inspection> found,
+                                      std::shared_ptr<time_source> time, time_point deadline);
+
+ private:
+  /// Shared with the thread.
+  struct room {
+    std::mutex mutex;
+    std::size_t left = 0;
+    /// What the files take, by path.
+    std::map<std::string, std::size_t> files;
+  };
+
+  ELASTIC_DECL static std::string write_all(room& within,
+                                            const std::vector<worker_inspection>& found);
+  ELASTIC_DECL static bool write_one(room& within, const std::string& folder,
+                                     const worker_inspection& found);
+
+  std::shared_ptr<room> room_;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/inspection/detail/impl/kept_recorders.ipp>
+#endif
