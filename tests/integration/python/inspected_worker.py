@@ -40,6 +40,15 @@ def spin_forever():
         pass
 
 
+def call_forever():
+    def identity(number):
+        return number
+
+    say("ready")
+    while True:
+        list(map(identity, range(1000)))  # C calls Python: its frames are not whole each time.
+
+
 def recurse_in_threads():
     import threading
 
@@ -126,6 +135,7 @@ def answer_nonsense(client):
 MODES = {
     "sleep": sleep_in_loader,
     "spin": spin_forever,
+    "calls": call_forever,
     "threads": recurse_in_threads,
     "torch": sleep_with_torch,
     "import": import_torch,

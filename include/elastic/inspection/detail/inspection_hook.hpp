@@ -8,10 +8,12 @@ namespace elastic::detail {
 /// `hook_prelude`. ELASTIC_INSPECTION is "HAD_PATH:PIPE:FOLDER": the path of the pipe for stacks,
 /// and the folder of the sockets. Nothing that goes wrong here reaches the script.
 ///
-/// Stacks: `faulthandler` writes that of the main thread to the pipe at SIGURG. The kernel ignores
-/// that signal where nobody handles it, so it never ends a process that has no handler, or has one
-/// no longer. A thread writes its own stack alone: that of another thread, which goes on meanwhile,
-/// may be gone as it is read, and the process dies by SIGSEGV then.
+/// Stacks: the main thread writes its own to the pipe: at SIGWINCH between two instructions of
+/// Python, at SIGURG at once, by `faulthandler`. The kernel ignores these signals where nobody
+/// handles them, so they never end a process that has no handler, or has one no longer. A thread
+/// that runs Python gets no SIGURG: while Python (up to 3.12) calls a function, its frames are not
+/// whole for a moment. Nor are those of another thread, which goes on as they are read. Whoever
+/// reads them then dies by SIGSEGV.
 /// Recorder: when PyTorch's module `torch.distributed` has been imported, its own server listens
 /// at FOLDER/PID, on a thread that needs no Python. The import itself is left to the script.
 ///
@@ -53,8 +55,29 @@ def answer_signal(pipe):
     import _signal
     import faulthandler
     number = move_descriptor(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+
+    def write_stack(_, frame):
+        text = "Stack (most recent call first):\n"
+        try:
+            for _ in range(100):
+                if frame is None:
+                    break
+                code = frame.f_code
+                text += f'  File "{code.co_filename}", line {frame.f_lineno} in {code.co_name}\n'
+                frame = frame.f_back
+            os.write(number, text.encode(errors="replace"))
+        except Exception:
+            pass  # There is no room, or the script has closed it.
+
+    def forget():
+        faulthandler.unregister(_signal.SIGURG)
+        if _signal.getsignal(_signal.SIGWINCH) is write_stack:
+            _signal.signal(_signal.SIGWINCH, _signal.SIG_DFL)
+
     faulthandler.register(_signal.SIGURG, number, all_threads=False)
-    close_in_children(number, lambda: faulthandler.unregister(_signal.SIGURG))
+    if _signal.getsignal(_signal.SIGWINCH) == _signal.SIG_DFL:
+        _signal.signal(_signal.SIGWINCH, write_stack)
+    close_in_children(number, forget)
 
 
 def listening_descriptor(path):

@@ -48,6 +48,12 @@ ELASTIC_DECL std::optional<process_facts> read_process_facts(pid_t pid, std::siz
 /// Result: empty if it has ended.
 ELASTIC_DECL std::optional<std::uint64_t> unsettled_signals(pid_t pid);
 
+/// What the main thread of a process does. Result: `unknown` if it has ended.
+ELASTIC_DECL process_state main_thread_state(pid_t pid);
+
+/// For how long the main thread of a process has run on a processor. Result: 0 if it has ended.
+ELASTIC_DECL duration main_thread_time(pid_t pid);
+
 /// Whether a process has a descriptor of this pipe. @param inode  that of the pipe
 ELASTIC_DECL bool has_pipe(pid_t pid, ino_t inode);
 

@@ -9,6 +9,7 @@
 #include <elastic/process/detail/process_handle.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace elastic::detail {
@@ -22,16 +23,20 @@ class stack_pipe {
   /// The path for the worker; empty: there is none, for want of descriptors.
   ELASTIC_DECL std::string path() const;
 
-  /// Has the main thread of a process write its stack, as Python's faulthandler does. Call it once
-  /// at a time.
+  /// Has the main thread of a process write its stack, in the form of Python's faulthandler. Call
+  /// it once at a time.
   /// Result: up to `limits::stack_text_bytes`. Empty: the process has not opened the pipe, or has
-  /// closed it, and gets no signal; or its main thread does not handle signals.
+  /// closed it, and gets no signal; or its main thread neither runs nor sleeps, or handles none.
   /// Cancellation: all types.
   ELASTIC_DECL task<std::string> ask(std::shared_ptr<process_handle> process,
                                      std::shared_ptr<time_source> time) const;
 
  private:
   ELASTIC_DECL bool read_all(std::string& text) const;
+  ELASTIC_DECL task<std::optional<std::string>> ask_python(
+      std::shared_ptr<process_handle> process, std::shared_ptr<time_source> time) const;
+  ELASTIC_DECL task<std::string> ask_native(std::shared_ptr<process_handle> process,
+                                            std::shared_ptr<time_source> time) const;
 
   unique_fd ours_;
   unique_fd theirs_;

@@ -16,6 +16,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -93,6 +95,18 @@ ELASTIC_DECL std::optional<std::uint64_t> unsettled_signals(pid_t pid) {
   if (status.empty()) return std::nullopt;
   return signal_mask_in(status, "\nSigPnd:") | signal_mask_in(status, "\nShdPnd:") |
          signal_mask_in(status, "\nSigBlk:");
+}
+
+ELASTIC_DECL process_state main_thread_state(pid_t pid) {
+  return parse_process_state(read_proc_file(fmt::format("/proc/{0}/task/{0}/stat", pid)));
+}
+
+ELASTIC_DECL duration main_thread_time(pid_t pid) {
+  // "RAN WAITED SLICES", in ns.
+  const std::string text = read_proc_file(fmt::format("/proc/{0}/task/{0}/schedstat", pid));
+  std::int64_t ran = 0;
+  std::from_chars(text.data(), text.data() + text.size(), ran);
+  return std::chrono::nanoseconds(ran);
 }
 
 ELASTIC_DECL bool has_pipe(pid_t pid, ino_t inode) {

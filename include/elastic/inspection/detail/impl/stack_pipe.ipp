@@ -15,8 +15,12 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
+#include <optional>
 
 namespace elastic::detail {
+
+inline constexpr std::chrono::milliseconds stack_pause{2};
 
 ELASTIC_DECL stack_pipe::stack_pipe() {
   int ends[2];
@@ -46,17 +50,55 @@ ELASTIC_DECL bool stack_pipe::read_all(std::string& text) const {
 
 ELASTIC_DECL task<std::string> stack_pipe::ask(std::shared_ptr<process_handle> process,
                                                std::shared_ptr<time_source> time) const {
-  constexpr std::uint64_t mask = std::uint64_t(1) << (SIGURG - 1);
-  constexpr auto pause = std::chrono::milliseconds(2);
   struct stat status{};
   std::string text;
   if (!ours_ || ::fstat(ours_.get(), &status) != 0) co_return text;
   if (!process->is_running() || !has_pipe(process->pid(), status.st_ino)) co_return text;
   // What is left of a worker that was asked and answered too late.
   while (read_all(text)) text.clear();
+  // One that sleeps may wake meanwhile, and one that runs may come to sleep.
+  for (int attempt = 0; attempt < 3 && text.empty() && process->is_running(); ++attempt) {
+    const process_state state = main_thread_state(process->pid());
+    bool is_native = state == process_state::sleeping;
+    if (state == process_state::running) {
+      task<std::optional<std::string>> asking = ask_python(process, time);
+      const std::optional<std::string> answer = co_await std::move(asking);
+      is_native = !answer;
+      text = answer.value_or("");
+    }
+    if (is_native) {
+      task<std::string> asking = ask_native(process, time);
+      co_return co_await std::move(asking);
+    }
+  }
+  co_return text;
+}
+
+/// Result: none if the thread runs what is not Python; empty if it has come to sleep, or has ended.
+ELASTIC_DECL task<std::optional<std::string>> stack_pipe::ask_python(
+    std::shared_ptr<process_handle> process, std::shared_ptr<time_source> time) const {
+  // On a processor, not by the clock: on a busy machine it may not run at all.
+  constexpr duration longest_call = std::chrono::milliseconds(50);
+  std::string text;
+  const duration before = main_thread_time(process->pid());
+  if (!process->signal_main_thread(SIGWINCH)) co_return text;
+  for (;;) {
+    co_await time->sleep_until(time->now() + stack_pause);
+    // It writes all at once.
+    if (read_all(text) || !process->is_running()) co_return text;
+    if (main_thread_state(process->pid()) != process_state::running) co_return text;
+    if (main_thread_time(process->pid()) - before >= longest_call) co_return std::nullopt;
+  }
+}
+
+/// Of a thread that sleeps, or runs what is not Python.
+ELASTIC_DECL task<std::string> stack_pipe::ask_native(std::shared_ptr<process_handle> process,
+                                                      std::shared_ptr<time_source> time) const {
+  constexpr std::uint64_t mask = std::uint64_t(1) << (SIGURG - 1);
+  std::string text;
   if (!process->signal_main_thread(SIGURG)) co_return text;
   for (;;) {
-    co_await time->sleep_until(time->now() + pause);
+    co_await time->sleep_until(time->now() + stack_pause);
     // In this order: once the signal is settled, nothing more is written.
     const auto unsettled = unsettled_signals(process->pid());
     read_all(text);
