@@ -10,7 +10,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -40,7 +39,7 @@ class manual_time final : public time_source {
   }
 
   task<void> sleep_until(time_point deadline) override {
-    return sleepers_.wait({deadline, next_++});
+    return sleepers_.wait(nullptr, deadline.time_since_epoch().count());
   }
 
   /// How many sleep at present, those without a deadline included.
@@ -100,8 +99,6 @@ class manual_time final : public time_source {
     std::exception_ptr failure;
   };
 
-  using place = std::pair<time_point, std::uint64_t>;
-
   template <class T>
   static task<void> keep(task<T> work, std::shared_ptr<std::optional<T>> result) {
     result->emplace(co_await std::move(work));
@@ -117,22 +114,23 @@ class manual_time final : public time_source {
     return quiet_.count() > 0 && context_.run_one_for(quiet_) != 0;
   }
 
+  time_point first_deadline() const { return time_point(duration(sleepers_.first_order())); }
+
   // Goes to the next deadline, at most to `end`, and wakes who waits for it.
   // Result: whether there was one.
   bool jump(time_point end) {
     if (sleepers_.empty()) return false;
-    const time_point deadline = sleepers_.first().first;
+    const time_point deadline = first_deadline();
     if (deadline > end || deadline == time_point::max()) return false;
     if (deadline > now()) elapsed_ = deadline - start;
-    while (!sleepers_.empty() && sleepers_.first().first <= now()) sleepers_.wake_first({});
+    while (!sleepers_.empty() && first_deadline() <= now()) sleepers_.wake_first();
     return true;
   }
 
   asio::io_context& context_;
   duration elapsed_{0};
-  std::uint64_t next_ = 0;
   std::chrono::milliseconds quiet_{0};
-  ::elastic::detail::waiters<place> sleepers_;
+  ::elastic::detail::waiters sleepers_;
 };
 
 /// Runs the coroutine of a TIME_TEST; fails where something that it started is still there after

@@ -6,7 +6,6 @@
 #include <elastic/base/detail/waiters.hpp>
 #include <elastic/base/task.hpp>
 
-#include <cstdint>
 #include <utility>
 
 namespace elastic {
@@ -33,8 +32,7 @@ class event_flag {
 
  private:
   bool is_set_ = false;
-  std::uint64_t next_ = 0;
-  detail::waiters<std::uint64_t> waiting_;
+  detail::waiters waiting_;
 };
 
 }  // namespace elastic

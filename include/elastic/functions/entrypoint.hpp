@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/scope.hpp>
@@ -164,7 +165,7 @@ class entrypoint<R(P...)> {
  public:
   template <class Function>
   entrypoint(std::string name, Function function) {
-    const auto entry = std::make_shared<detail::registered_function>();
+    const auto entry = detail::new_shared<detail::registered_function>();
     entry->run = [name, function = std::move(function)](const nlohmann::json& values) mutable {
       auto arguments = decoded(name, values);
       return detail::json_of_call<R>(

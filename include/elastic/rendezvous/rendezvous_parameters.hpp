@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/job_secret.hpp>
@@ -76,7 +77,7 @@ struct rendezvous_parameters {
   /// Counts what the stores that this node serves are asked for; null: nobody does.
   std::shared_ptr<detail::store_meter> meter = {};
 
-  std::shared_ptr<time_source> time = std::make_shared<system_time>();
+  std::shared_ptr<time_source> time = detail::new_shared<system_time>();
   logger log;
 
   /// The first part of this node's id: its name, else the address that it gives to others;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/required.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/store/detail/key_value_engine.hpp>
@@ -26,7 +27,7 @@ namespace elastic {
 class memory_store final : public store {
  public:
   /// A store with a table of its own.
-  memory_store() : memory_store(std::make_shared<detail::key_value_engine>()) {}
+  memory_store() : memory_store(detail::new_shared<detail::key_value_engine>()) {}
 
   /// A store on a table that others use as well.
   /// Errors: `errc::invalid_argument` if `engine` is null.

@@ -4,6 +4,7 @@
 
 #include <elastic/agent/agent_services.hpp>
 
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/telemetry/job_journal.hpp>
 #include <elastic/process/console_output.hpp>
@@ -25,19 +26,19 @@ inline std::shared_ptr<process_launcher> make_guarded_launcher(
   options.unguarded.parent = services.worker_parent;
   options.unguarded.open_files = services.open_files;
   options.log = services.log;
-  return std::make_shared<guarded_launcher>(strand, std::move(options));
+  return new_shared<guarded_launcher>(strand, std::move(options));
 }
 
 }  // namespace detail
 
 ELASTIC_DECL agent_services complete(agent_services services, const asio::any_io_executor& strand) {
-  if (!services.time) services.time = std::make_shared<system_time>();
+  if (!services.time) services.time = detail::new_shared<system_time>();
   if (!services.journal) {
     job_journal_options options;
     options.node = host_name();
     options.time = services.time;
     options.log = services.log;
-    services.journal = std::make_shared<job_journal>(std::move(options));
+    services.journal = detail::new_shared<job_journal>(std::move(options));
   }
   if (!services.launcher) {
     services.launcher = detail::make_guarded_launcher(services, strand);

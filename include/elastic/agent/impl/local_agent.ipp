@@ -25,6 +25,7 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/detail/mailbox.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/limits.hpp>
@@ -1207,7 +1208,7 @@ class agent_run {
 }  // namespace detail
 
 ELASTIC_DECL local_agent::local_agent(agent_options options)
-    : options_(std::move(options)), inbox_(std::make_shared<detail::request_inbox>()) {
+    : options_(std::move(options)), inbox_(detail::new_shared<detail::request_inbox>()) {
   validate(options_.workers);
   if (!options_.rendezvous) throw error(errc::invalid_argument, "the agent has no rendezvous");
 }
@@ -1267,7 +1268,7 @@ struct command_reply {
 /// On a strand.
 inline task<command_outcome> reply_to(job_command command, std::shared_ptr<request_inbox> inbox) {
   const asio::any_io_executor strand = co_await asio::this_coro::executor;
-  const auto reply = std::make_shared<command_reply>(strand);
+  const auto reply = new_shared<command_reply>(strand);
   const pending_command::answer_taker answer =
       [weak = std::weak_ptr<command_reply>(reply)](command_outcome outcome) {
         const auto waiting = weak.lock();
@@ -1276,7 +1277,7 @@ inline task<command_outcome> reply_to(job_command command, std::shared_ptr<reque
         waiting->outcome = std::move(outcome);
         post_work(waiting->strand, [waiting] { waiting->is_there.set(); });
       };
-  inbox->push(std::make_shared<pending_command>(std::move(command), answer));
+  inbox->push(new_shared<pending_command>(std::move(command), answer));
   co_await reply->is_there.wait();
   co_return reply->outcome;
 }

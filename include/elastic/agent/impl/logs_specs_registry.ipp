@@ -4,13 +4,15 @@
 
 #include <elastic/agent/logs_specs_registry.hpp>
 
+#include <elastic/base/detail/new_shared.hpp>
+
 #include <memory>
 
 namespace elastic {
 
 ELASTIC_DECL logs_specs_registry::logs_specs_registry()
     : named_factories("there are no logs specs") {
-  add("default", [] { return std::make_shared<default_logs_specs>(); });
+  add("default", [] { return detail::new_shared<default_logs_specs>(); });
 }
 
 }  // namespace elastic

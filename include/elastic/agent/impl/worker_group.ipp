@@ -9,6 +9,7 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/mount_table.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/scope.hpp>
@@ -98,7 +99,7 @@ ELASTIC_DECL worker_group::worker_group(completed, asio::any_io_executor strand,
     : spec_(std::move(spec)),
       descriptors_(detail::descriptors_of(spec_)),
       layout_(layout),
-      logs_(services.logs ? services.logs : std::make_shared<default_logs_specs>()),
+      logs_(services.logs ? services.logs : detail::new_shared<default_logs_specs>()),
       log_(services.log),
       observer_(services.observer),
       journal_(services.journal),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/task.hpp>
 
@@ -30,7 +31,7 @@ ELASTIC_DECL task<void> run_blocking(std::function<void()> work);
 template <class Result>
 task<Result> run_blocking(std::function<Result()> work) {
   // Shared with the thread, which may outlive this.
-  const auto result = std::make_shared<std::optional<Result>>();
+  const auto result = new_shared<std::optional<Result>>();
   std::function<void()> keeping = [result, work = std::move(work)] { result->emplace(work()); };
   co_await run_blocking(std::move(keeping));
   co_return std::move(**result);

@@ -5,7 +5,6 @@
 #include <elastic/base/detail/waiters.hpp>
 #include <elastic/base/task.hpp>
 
-#include <cstdint>
 #include <deque>
 #include <optional>
 #include <utility>
@@ -25,7 +24,8 @@ class mailbox {
     if (waiting_.empty()) {
       values_.push_back(std::move(value));
     } else {
-      waiting_.wake_first({}, std::optional<T>(std::move(value)));
+      static_cast<std::optional<T>*>(waiting_.first_receiver())->emplace(std::move(value));
+      waiting_.wake_first();
     }
   }
 
@@ -39,7 +39,8 @@ class mailbox {
   task<T> pop() {
     if (values_.empty()) {
       // Nothing of the mailbox is touched after the wait: it may be gone by then.
-      std::optional<T> value = co_await waiting_.wait(next_++);
+      std::optional<T> value;
+      co_await waiting_.wait(&value);
       co_return std::move(*value);
     }
     T value = std::move(values_.front());
@@ -49,8 +50,7 @@ class mailbox {
 
  private:
   std::deque<T> values_;
-  std::uint64_t next_ = 0;
-  waiters<std::uint64_t, std::optional<T>> waiting_;
+  waiters waiting_;
 };
 
 }  // namespace elastic::detail

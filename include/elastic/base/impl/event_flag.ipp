@@ -8,12 +8,12 @@ namespace elastic {
 
 ELASTIC_DECL void event_flag::set() {
   is_set_ = true;
-  while (!waiting_.empty()) waiting_.wake_first({});
+  while (!waiting_.empty()) waiting_.wake_first();
 }
 
 ELASTIC_DECL task<void> event_flag::wait() {
   // Nothing of the flag is touched after the wait: it may be gone by then.
-  if (!is_set_) co_await waiting_.wait(next_++);
+  if (!is_set_) co_await waiting_.wait();
 }
 
 }  // namespace elastic

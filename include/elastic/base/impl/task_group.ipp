@@ -7,6 +7,7 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/concurrent_run.hpp>
 #include <elastic/base/detail/executor_work.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/event_flag.hpp>
 
 #include <exception>
@@ -28,7 +29,7 @@ struct task_group::state : std::enable_shared_from_this<state> {
 
   void spawn(task<void> work) {
     if (is_cancelled) return;
-    auto cancellation = std::make_shared<signal>();
+    auto cancellation = detail::new_shared<signal>();
     const auto slot = cancellation->slot();
     const auto position = running.insert(running.end(), cancellation);
     ended.reset();
@@ -104,7 +105,7 @@ struct task_group::state : std::enable_shared_from_this<state> {
 };
 
 ELASTIC_DECL task_group::task_group(asio::any_io_executor executor)
-    : state_(std::make_shared<state>(std::move(executor))) {}
+    : state_(detail::new_shared<state>(std::move(executor))) {}
 
 ELASTIC_DECL task_group::~task_group() {
   bool has_tasks = false;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/log.hpp>
@@ -40,7 +41,7 @@ struct etcd_options {
   duration first_patience = std::chrono::seconds(600);
   /// How long an etcd that it reached before may be away.
   duration patience = limits::rendezvous_reconnect_timeout;
-  std::shared_ptr<time_source> time = std::make_shared<system_time>();
+  std::shared_ptr<time_source> time = new_shared<system_time>();
   logger log;
 };
 

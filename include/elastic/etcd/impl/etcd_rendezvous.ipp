@@ -4,6 +4,7 @@
 
 #include <elastic/etcd/etcd_rendezvous.hpp>
 
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/base/task.hpp>
@@ -166,7 +167,7 @@ inline task<void> check_former_state(std::shared_ptr<etcd_client> client, std::s
 /// What an etcd has of a job's leader, by its v3 API.
 inline std::shared_ptr<versioned_keys> v3_keys(std::shared_ptr<etcd_client> client,
                                                const rendezvous_parameters& parameters) {
-  return std::make_shared<etcd_keys>(std::move(client), v3_root(parameters) + "job/", nullptr);
+  return new_shared<etcd_keys>(std::move(client), v3_root(parameters) + "job/", nullptr);
 }
 
 /// @param prepare  what is to be done before the first round
@@ -178,7 +179,7 @@ inline std::shared_ptr<c10d_rendezvous> make_etcd_v3(
   place.name = etcd_client(options).name();
   place.towards = hosts_of(options.members);
   place.prepare = [options, parameters, prepare]() -> task<void> {
-    const auto client = std::make_shared<etcd_client>(options);
+    const auto client = new_shared<etcd_client>(options);
     co_await prepare(client);
     std::string root = v3_root(parameters);
     co_await check_former_state(client, std::move(root));
@@ -189,7 +190,7 @@ inline std::shared_ptr<c10d_rendezvous> make_etcd_v3(
     again.first_patience = again.patience;
     // Who waits for the registry says so.
     again.log = logger();
-    return v3_keys(std::make_shared<etcd_client>(std::move(again)), parameters);
+    return v3_keys(new_shared<etcd_client>(std::move(again)), parameters);
   };
   return make_registered(std::move(parameters), std::move(place));
 }
@@ -220,10 +221,10 @@ inline task<void> reach_etcd(std::shared_ptr<etcd_client> client, logger log) {
 inline task<std::shared_ptr<dynamic_rendezvous>> make_etcd_v2(rendezvous_parameters parameters,
                                                               std::shared_ptr<etcd_client> client) {
   constexpr int two_hours = 7200;
-  const auto states = std::make_shared<etcd_v2_keys>(client, "/torch/elastic/rendezvous",
-                                                     etcd_v2_form::plain, two_hours);
+  const auto states = new_shared<etcd_v2_keys>(client, "/torch/elastic/rendezvous",
+                                               etcd_v2_form::plain, two_hours);
   const auto keys =
-      std::make_shared<etcd_v2_keys>(client, "/torch/elastic/store", etcd_v2_form::base64);
+      new_shared<etcd_v2_keys>(client, "/torch/elastic/store", etcd_v2_form::base64);
   std::vector<std::string> towards = hosts_of(client->options().members);
   dynamic_rendezvous_options options = co_await dynamic_options(parameters, std::move(towards));
   const std::string dialect = conf_text(parameters, "dialect", "auto");
@@ -231,12 +232,12 @@ inline task<std::shared_ptr<dynamic_rendezvous>> make_etcd_v2(rendezvous_paramet
   const std::optional<torch_dialect> written =
       co_await keyed_rendezvous_backend::seen_dialect(states, parameters.run_id);
   if (written && dialect == "auto") options.dialect = *written;
-  options.agents = std::make_shared<versioned_store>(keys);
+  options.agents = new_shared<versioned_store>(keys);
   options.backend =
-      std::make_shared<keyed_rendezvous_backend>(states, parameters.run_id, options.dialect);
+      new_shared<keyed_rendezvous_backend>(states, parameters.run_id, options.dialect);
   parameters.log.info("meeting at the etcd {}, by its v2 API, as agents of PyTorch {} do",
                       client->name(), to_text(options.dialect));
-  co_return std::make_shared<dynamic_rendezvous>(std::move(options));
+  co_return new_shared<dynamic_rendezvous>(std::move(options));
 }
 
 /// Where nodes of torchrun's backend "etcd" keep what they share of a job.
@@ -251,16 +252,16 @@ inline std::string legacy_path(const rendezvous_parameters& parameters) {
 inline task<std::shared_ptr<rendezvous_handler>> make_etcd_legacy(
     rendezvous_parameters parameters, std::shared_ptr<etcd_client> client) {
   const std::string path = legacy_path(parameters);
-  const auto job = std::make_shared<etcd_v2_keys>(client, path, etcd_v2_form::plain);
+  const auto job = new_shared<etcd_v2_keys>(client, path, etcd_v2_form::plain);
   legacy_rendezvous_options options;
   const std::string dialect = conf_text(parameters, "dialect", "auto");
   if (dialect != "auto") options.dialect = parse_torch_dialect(dialect);
   options.path = path + "/rdzv";
-  options.keys = std::make_shared<etcd_v2_keys>(client, options.path, etcd_v2_form::plain);
+  options.keys = new_shared<etcd_v2_keys>(client, options.path, etcd_v2_form::plain);
   options.store_of = [client, path = options.path](const std::string& version) {
     std::string place = fmt::format("{}/v_{}/kv", path, version);
-    return std::make_shared<versioned_store>(
-        std::make_shared<etcd_v2_keys>(client, std::move(place), etcd_v2_form::base64));
+    return new_shared<versioned_store>(
+        new_shared<etcd_v2_keys>(client, std::move(place), etcd_v2_form::base64));
   };
   options.keep_job = [job] { return job->refresh_directory(legacy_ttl::job); };
   const bool stays_here = is_loopback(parameters.local_addr);
@@ -269,7 +270,7 @@ inline task<std::shared_ptr<rendezvous_handler>> make_etcd_legacy(
   parameters.log.info("meeting at the etcd {}, as agents of PyTorch {} do by their backend 'etcd'",
                       client->name(), to_text(options.dialect));
   options.parameters = std::move(parameters);
-  co_return std::make_shared<legacy_rendezvous>(std::move(options));
+  co_return new_shared<legacy_rendezvous>(std::move(options));
 }
 
 /// Whether nodes of torchrun's backend "etcd" meet under the name of this job; none if etcd does
@@ -338,7 +339,7 @@ inline task<bool> offers_v3(std::shared_ptr<etcd_client> client, std::string& wh
 
 /// The rendezvous "etcd-v2", which waits for its server.
 inline task<std::shared_ptr<rendezvous_handler>> make_named_v2(rendezvous_parameters parameters) {
-  auto client = std::make_shared<etcd_client>(etcd_options_of(parameters));
+  auto client = new_shared<etcd_client>(etcd_options_of(parameters));
   co_await reach_etcd(client, parameters.log);
   co_return co_await make_etcd_v2(std::move(parameters), std::move(client));
 }
@@ -388,7 +389,7 @@ inline task<std::shared_ptr<rendezvous_handler>> meet_unless_legacy(
 /// by a dialect; else by the API that the server has.
 inline task<std::shared_ptr<rendezvous_handler>> choose_etcd(
     rendezvous_parameters parameters, std::shared_ptr<rendezvous_handler>& tried) {
-  const auto client = std::make_shared<etcd_client>(etcd_options_of(parameters));
+  const auto client = new_shared<etcd_client>(etcd_options_of(parameters));
   co_await reach_etcd(client, parameters.log);
   const bool is_announced = conf_text(parameters, "dialect", "auto") != "auto";
   std::optional<bool> is_legacy = true;

@@ -5,6 +5,7 @@
 #include <elastic/file/file_keys.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/file/detail/key_file.hpp>
 
 #include <sys/inotify.h>
@@ -18,7 +19,7 @@ ELASTIC_DECL std::string key_directory_name(const std::string& run_id) {
 }
 
 ELASTIC_DECL file_keys::file_keys(std::string directory, std::shared_ptr<time_source> time)
-    : directory_(std::make_shared<detail::key_directory>(std::move(directory))),
+    : directory_(detail::new_shared<detail::key_directory>(std::move(directory))),
       time_(std::move(time)) {}
 
 ELASTIC_DECL task<void> file_keys::prepare() {

@@ -4,6 +4,7 @@
 
 #include <elastic/file/file_rendezvous.hpp>
 
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/file/file_keys.hpp>
 #include <elastic/rendezvous/native/registered_rendezvous.hpp>
@@ -57,7 +58,7 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_file_rendezvous(
     return detail::prepare_directory(directory, parameters);
   };
   place.keys = [directory, time = parameters.time] {
-    return std::make_shared<file_keys>(directory, time);
+    return detail::new_shared<file_keys>(directory, time);
   };
   return make_registered_rendezvous(std::move(parameters), std::move(place));
 }

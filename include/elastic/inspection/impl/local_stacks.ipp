@@ -4,6 +4,7 @@
 
 #include <elastic/inspection/local_stacks.hpp>
 
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/inspection/detail/inspected_workers.hpp>
@@ -16,7 +17,7 @@
 namespace elastic {
 
 ELASTIC_DECL task<std::string> local_stacks(named<std::vector<attempt_worker>> workers) {
-  const auto time = std::make_shared<system_time>();
+  const auto time = detail::new_shared<system_time>();
   detail::inspected_workers inspected(nullptr, time, false);
   task<std::vector<detail::worker_inspection>> inspecting =
       inspected.inspect(*workers, time->now() + limits::inspection_time);

@@ -6,6 +6,7 @@
 
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/scope.hpp>
@@ -50,7 +51,7 @@ inline std::shared_ptr<const program_plan> plan_program(const launch_config& con
     throw error(errc::invalid_argument,
                 "program_options::status_token_file takes program_options::status");
   }
-  const auto plan = std::make_shared<program_plan>();
+  const auto plan = new_shared<program_plan>();
   plan->signals = config.signals;
   plan->options = options;
   plan->services = services;
@@ -66,7 +67,7 @@ inline std::shared_ptr<const program_plan> plan_program(const launch_config& con
 /// Stops the agent when the drain file appears; ends by cancellation only.
 inline task<void> stop_at_drain_file(std::string path, std::shared_ptr<local_agent> agent,
                                      std::shared_ptr<time_source> time, logger log) {
-  if (!time) time = std::make_shared<system_time>();
+  if (!time) time = new_shared<system_time>();
   stop_request request;
   request.reason = co_await wait_for_drain_file(path, time, log);
   request.is_node_bad = true;

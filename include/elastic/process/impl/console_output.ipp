@@ -4,6 +4,7 @@
 
 #include <elastic/process/console_output.hpp>
 
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/process/detail/console_writer.hpp>
 
 #include <utility>
@@ -12,7 +13,7 @@ namespace elastic {
 
 ELASTIC_DECL std::shared_ptr<output_sink> make_console_writer(const asio::any_io_executor& executor,
                                                               int fd, logger log) {
-  return std::make_shared<detail::console_writer>(executor, fd, std::move(log));
+  return detail::new_shared<detail::console_writer>(executor, fd, std::move(log));
 }
 
 }  // namespace elastic

@@ -5,6 +5,7 @@
 #include <elastic/process/log_file.hpp>
 
 #include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 
@@ -48,7 +49,7 @@ ELASTIC_DECL std::shared_ptr<log_file> log_file::open(const std::string& path,
                                                       bool may_hang) {
   detail::unique_fd file;
   if (!may_hang) file = detail::open_log_file(path, calls);
-  auto made = std::make_shared<log_file>(std::move(file), path, rotation, may_hang);
+  auto made = detail::new_shared<log_file>(std::move(file), path, rotation, may_hang);
   if (may_hang) made->opens_by_ = &calls;
   return made;
 }

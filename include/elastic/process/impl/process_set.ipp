@@ -5,6 +5,7 @@
 #include <elastic/process/process_set.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/process/child.hpp>
@@ -21,7 +22,7 @@
 namespace elastic {
 
 ELASTIC_DECL process_set::process_set(asio::any_io_executor strand, process_set_services services)
-    : state_(std::make_shared<state>(std::move(strand), std::move(services))) {}
+    : state_(detail::new_shared<state>(std::move(strand), std::move(services))) {}
 
 ELASTIC_DECL task<void> process_set::start(std::size_t index, named<supervised_process> plan) & {
   return start_in(state_, index, *plan);
@@ -111,8 +112,8 @@ ELASTIC_DECL std::function<std::vector<std::string>()> process_set::tail_reader(
 
 ELASTIC_DECL process_set::state::state(asio::any_io_executor executor, process_set_services parts)
     : strand(std::move(executor)), services(std::move(parts)), end_noted(strand), progress(strand) {
-  if (!services.launcher) services.launcher = std::make_shared<pidfd_launcher>(strand);
-  if (!services.time) services.time = std::make_shared<system_time>();
+  if (!services.launcher) services.launcher = detail::new_shared<pidfd_launcher>(strand);
+  if (!services.time) services.time = detail::new_shared<system_time>();
 }
 
 ELASTIC_DECL auto process_set::find(const state& self, std::size_t index) -> slot_pointer {
@@ -172,7 +173,7 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
     input = detail::open_null(detail::real_syscalls);
     plan.process.stdin_fd = input.get();
   }
-  const auto slot = std::make_shared<detail::process_slot>(self->strand, index);
+  const auto slot = detail::new_shared<detail::process_slot>(self->strand, index);
   slot->out = slot->make_tee(plan.out, out, services.console_out, services.time, services.log);
   slot->err = slot->make_tee(plan.err, err, services.console_err, services.time, services.log);
   if (plan.err.kind == output_plan::how::file && plan.err.keep_tail) {

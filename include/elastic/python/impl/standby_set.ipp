@@ -4,6 +4,7 @@
 
 #include <elastic/python/standby_set.hpp>
 
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/python/detail/import_record.hpp>
 #include <elastic/python/detail/python_command.hpp>
 #include <elastic/python/detail/standby_environment.hpp>
@@ -85,7 +86,7 @@ ELASTIC_DECL task<std::unique_ptr<child>> standby_set::launch(process_spec spec)
   settled_.reset();
   const bool is_recorded = uses_records_ && !plan_.off() && detail::runs_hooks(spec);
   if (!is_recorded) entry.record.reset();
-  if (is_recorded && !entry.record) entry.record = std::make_shared<detail::import_record>();
+  if (is_recorded && !entry.record) entry.record = detail::new_shared<detail::import_record>();
   const auto record = entry.record;
   std::string reason = plan_.off() ? "there are no standbys"
                        : is_first  ? "it is the first start"

@@ -4,6 +4,7 @@
 
 #include <elastic/rendezvous/rendezvous_registry.hpp>
 
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/required.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/rendezvous/detail/solo_rendezvous.hpp>
@@ -35,7 +36,7 @@ ELASTIC_DECL std::string how_to_add(std::string_view backend) {
 inline std::shared_ptr<rendezvous_handler> make_native(const rendezvous_parameters& parameters) {
   const auto dialect = parameters.conf.find("dialect");
   if (dialect == parameters.conf.end() || dialect->second == "auto") {
-    return std::make_shared<c10d_rendezvous>(parameters);
+    return new_shared<c10d_rendezvous>(parameters);
   }
   throw error(errc::invalid_argument, fmt::format("--rdzv-conf dialect={}: {}", dialect->second,
                                                   c10d_rendezvous::torch_hint));
@@ -46,11 +47,11 @@ inline std::shared_ptr<rendezvous_handler> make_native(const rendezvous_paramete
 ELASTIC_DECL rendezvous_registry::rendezvous_registry()
     : named_factories("there is no rendezvous backend") {
   add("static", [](const rendezvous_parameters& parameters) {
-    return std::make_shared<detail::static_rendezvous>(parameters);
+    return detail::new_shared<detail::static_rendezvous>(parameters);
   });
   add("c10d", [](const rendezvous_parameters& parameters) -> rendezvous_factory {
     // A job of one node needs no socket to meet.
-    if (parameters.max_nodes == 1) return std::make_shared<detail::solo_rendezvous>(parameters);
+    if (parameters.max_nodes == 1) return detail::new_shared<detail::solo_rendezvous>(parameters);
     return detail::make_native(parameters);
   });
 #if !defined(ELASTIC_HEADER_ONLY)

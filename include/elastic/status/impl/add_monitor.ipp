@@ -5,6 +5,7 @@
 #include <elastic/status/add_monitor.hpp>
 
 #include <elastic/agent/agent_services.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/launch/detail/node_journal.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
@@ -38,11 +39,11 @@ ELASTIC_DECL std::shared_ptr<job_monitor> add_monitor(agent_services& services,
                 "it");
   }
   detail::add_journal(services, meeting);
-  auto monitor = std::make_shared<job_monitor>(services.time, services.observer);
+  auto monitor = detail::new_shared<job_monitor>(services.time, services.observer);
   services.journal->add(monitor);
   services.observer = monitor;
   services.reports = monitor;
-  if (!services.meter) services.meter = std::make_shared<detail::store_meter>();
+  if (!services.meter) services.meter = detail::new_shared<detail::store_meter>();
   detail::measure_stores(*monitor, services.meter);
   return monitor;
 }

@@ -7,6 +7,7 @@
 #include <elastic/agent/agent_services.hpp>
 #include <elastic/agent/job_command.hpp>
 #include <elastic/agent/local_agent.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/log.hpp>
@@ -69,7 +70,7 @@ class status_extension final : public program_extension {
   void begin(asio::any_io_executor executor, std::shared_ptr<local_agent> agent) override {
     if (!options_.status.empty()) serve(std::move(executor), std::move(agent));
     if (options_.trace.empty()) return;
-    trace_ = std::make_shared<trace_file>(options_.trace, log_);
+    trace_ = new_shared<trace_file>(options_.trace, log_);
     journal_->add(trace_);
   }
 
@@ -87,7 +88,7 @@ class status_extension final : public program_extension {
       server_options_.token = read_status_token(options_.status_token_file);
     }
     server_options_.monitor = add_monitor(services, config.rendezvous);
-    if (!services.tails) services.tails = std::make_shared<output_tails>();
+    if (!services.tails) services.tails = new_shared<output_tails>();
     server_options_.journal = services.journal;
     server_options_.tails = services.tails;
     server_options_.time = services.time;

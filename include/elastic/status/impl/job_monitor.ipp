@@ -4,6 +4,7 @@
 
 #include <elastic/status/job_monitor.hpp>
 
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/status/detail/node_report.hpp>
@@ -20,14 +21,14 @@ ELASTIC_DECL job_monitor::job_monitor(std::shared_ptr<time_source> time,
     : time_(std::move(time)),
       next_(std::move(next)),
       feed_(std::make_unique<detail::report_feed>()) {
-  if (!time_) time_ = std::make_shared<system_time>();
+  if (!time_) time_ = detail::new_shared<system_time>();
 }
 
 ELASTIC_DECL job_monitor::~job_monitor() = default;
 
 ELASTIC_DECL std::shared_ptr<const detail::job_view> job_monitor::view() const {
   const std::lock_guard lock(mutex_);
-  if (!shown_) shown_ = std::make_shared<const detail::job_view>(view_);
+  if (!shown_) shown_ = detail::new_shared<const detail::job_view>(view_);
   return shown_;
 }
 

@@ -6,6 +6,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>
@@ -82,7 +83,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
         changed_(strand_),
         gone_(strand_),
         tasks_(strand_) {
-    if (!options_.time) options_.time = std::make_shared<system_time>();
+    if (!options_.time) options_.time = new_shared<system_time>();
     if (!options_.address.is_unix()) options_.address.tcp.port = listener_.port();
     makes_token_ = options_.token.empty() && !options_.address.is_local();
     if (makes_token_) options_.token = make_status_token();
@@ -220,7 +221,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
       clients_.erase(silent);
     }
     gone_.reset();
-    const auto made = std::make_shared<client>();
+    const auto made = new_shared<client>();
     made->stream = std::move(accepted.stream);
     made->user = accepted.user;
     clients_.push_back(made);
@@ -524,7 +525,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   /// How many reads of log directories that do not answer may be under way: each has a thread.
   static constexpr long most_hanging_reads = 4;
   /// Shared by these, also by those that nobody waits for any more.
-  const std::shared_ptr<const int> hanging_reads_ = std::make_shared<const int>(0);
+  const std::shared_ptr<const int> hanging_reads_ = new_shared<const int>(0);
   std::atomic<bool> is_change_noted_ = false;
   bool is_stopping_ = false;
   bool makes_token_ = false;
@@ -552,7 +553,7 @@ inline status_server_options checked_status_options(status_server_options option
 
 ELASTIC_DECL status_server::status_server(asio::any_io_executor executor,
                                           status_server_options options)
-    : core_(std::make_shared<detail::status_server_core>(
+    : core_(detail::new_shared<detail::status_server_core>(
           std::move(executor), detail::checked_status_options(std::move(options)))) {
   core_->start();
 }

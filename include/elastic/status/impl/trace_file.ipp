@@ -4,6 +4,7 @@
 
 #include <elastic/status/trace_file.hpp>
 
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/telemetry/detail/record_writer.hpp>
 #include <elastic/status/detail/trace_events.hpp>
 
@@ -27,7 +28,7 @@ inline record_writer_options trace_writer_options(std::string path) {
 ELASTIC_DECL trace_file::trace_file(std::string path, logger log)
     : log_(std::move(log)),
       writer_(
-          std::make_shared<detail::record_writer>(detail::trace_writer_options(std::move(path)))),
+          detail::new_shared<detail::record_writer>(detail::trace_writer_options(std::move(path)))),
       events_(std::make_unique<detail::trace_events>(1)) {}
 
 ELASTIC_DECL trace_file::~trace_file() = default;

@@ -6,6 +6,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/executor_work.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/store/detail/store_keys.hpp>
 
@@ -139,7 +140,7 @@ ELASTIC_DECL std::vector<std::string_view> memory_store::views_of(
 ELASTIC_DECL task<void> memory_store::wait_for(std::vector<std::string_view> keys) {
   auto executor = co_await asio::this_coro::executor;
   event_flag is_ready(executor);
-  auto waiting = std::make_shared<detail::engine_wait>(executor, is_ready);
+  auto waiting = detail::new_shared<detail::engine_wait>(executor, is_ready);
   const detail::engine_wait_scope scope(*engine_, keys, std::move(waiting));
   if (scope.is_waiting()) co_await is_ready.wait();
 }

@@ -5,6 +5,7 @@
 #include <elastic/store/tcp_store.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/net/detail/secure_session.hpp>
 #include <elastic/store/detail/store_keys.hpp>
 
@@ -42,7 +43,7 @@ ELASTIC_DECL tcp_store::tcp_store(asio::any_io_executor executor, tcp_store_opti
     : executor_(std::move(executor)),
       options_(std::move(options)),
       generation_(options_.generation) {
-  if (!options_.time) options_.time = std::make_shared<system_time>();
+  if (!options_.time) options_.time = detail::new_shared<system_time>();
 }
 
 ELASTIC_DECL tcp_store::lease::lease(tcp_store& of, std::unique_ptr<link> held)

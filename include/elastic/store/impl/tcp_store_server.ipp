@@ -6,6 +6,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/executor_work.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/net/detail/socket_hook.hpp>
@@ -123,15 +124,15 @@ ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor 
       has_newcomers_(strand_),
       disconnected_(strand_),
       tasks_(strand_) {
-  if (!options_.engine) options_.engine = std::make_shared<key_value_engine>();
+  if (!options_.engine) options_.engine = new_shared<key_value_engine>();
   if (options_.meter) {
     options_.engine->count_by(options_.meter);
     options_.meter->add(options_.engine);
   }
-  if (!options_.time) options_.time = std::make_shared<system_time>();
-  accounts_.all = std::make_shared<tcp_store_budget>(options_.bounds.clients_bytes);
+  if (!options_.time) options_.time = new_shared<system_time>();
+  accounts_.all = new_shared<tcp_store_budget>(options_.bounds.clients_bytes);
   // Newcomers have half of the descriptors at most.
-  accounts_.newcomers = std::make_shared<tcp_store_newcomers>(
+  accounts_.newcomers = new_shared<tcp_store_newcomers>(
       options_.time, std::min(limits::store_newcomers, most_connections() / 2),
       [this] { has_newcomers_.set(); },
       options_.secret ? duration(tcp_store_newcomers::handshake_time) : duration::zero());
@@ -316,9 +317,9 @@ ELASTIC_DECL std::shared_ptr<tcp_store_connection> tcp_store_server_core::connec
     if (const auto self = weak.lock()) self->on_connection_gone(connection, complaint);
   };
   if (ring_) {
-    return std::make_shared<tcp_store_ring_connection>(fd, ring_, strand_, options_.engine,
-                                                       options_.bounds, options_.legacy_dialect,
-                                                       accounts_, std::move(on_gone));
+    return new_shared<tcp_store_ring_connection>(fd, ring_, strand_, options_.engine,
+                                                 options_.bounds, options_.legacy_dialect,
+                                                 accounts_, std::move(on_gone));
   }
   tcp_store_reactor_connection::socket peer(strand_);
   asio::error_code failure;
@@ -330,7 +331,7 @@ ELASTIC_DECL std::shared_ptr<tcp_store_connection> tcp_store_server_core::connec
     return nullptr;
   }
   peer.non_blocking(true, failure);
-  return std::make_shared<tcp_store_reactor_connection>(
+  return new_shared<tcp_store_reactor_connection>(
       std::move(peer), std::span<char>(scratch_.get(), scratch_bytes), options_.engine,
       options_.bounds, options_.legacy_dialect, accounts_, std::move(on_gone));
 }
@@ -432,8 +433,8 @@ ELASTIC_DECL void tcp_store_server_core::note_end() {
 
 ELASTIC_DECL tcp_store_server::tcp_store_server(asio::any_io_executor executor,
                                                 tcp_store_server_options options)
-    : core_(std::make_shared<detail::tcp_store_server_core>(std::move(executor),
-                                                            std::move(options))) {
+    : core_(detail::new_shared<detail::tcp_store_server_core>(std::move(executor),
+                                                              std::move(options))) {
   detail::dispatch_work(core_->strand(), [core = core_] { core->start(); });
 }
 
@@ -461,7 +462,7 @@ ELASTIC_DECL std::int64_t tcp_store_server::announced_workers() const {
 ELASTIC_DECL std::string_view tcp_store_server::io() const { return core_->io(); }
 
 ELASTIC_DECL void tcp_store_server::admit(address_filter filter) {
-  const auto shared = std::make_shared<address_filter>(std::move(filter));
+  const auto shared = detail::new_shared<address_filter>(std::move(filter));
   detail::dispatch_work(core_->strand(),
                         [core = core_, shared] { core->admit(std::move(*shared)); });
 }

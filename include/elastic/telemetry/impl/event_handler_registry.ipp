@@ -4,6 +4,7 @@
 
 #include <elastic/telemetry/event_handler_registry.hpp>
 
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/telemetry/console_event_handler.hpp>
 
 #include <memory>
@@ -21,9 +22,9 @@ class discarding_event_handler final : public event_handler {
 
 ELASTIC_DECL event_handler_registry::event_handler_registry()
     : named_factories("there is no event handler") {
-  add("null", [] { return std::make_shared<detail::discarding_event_handler>(); });
-  add("console", [] { return std::make_shared<console_event_handler>(); });
-  add("dynamic_rendezvous", [] { return std::make_shared<detail::discarding_event_handler>(); });
+  add("null", [] { return detail::new_shared<detail::discarding_event_handler>(); });
+  add("console", [] { return detail::new_shared<console_event_handler>(); });
+  add("dynamic_rendezvous", [] { return detail::new_shared<detail::discarding_event_handler>(); });
 }
 
 }  // namespace elastic

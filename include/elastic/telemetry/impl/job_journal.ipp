@@ -4,6 +4,8 @@
 
 #include <elastic/telemetry/job_journal.hpp>
 
+#include <elastic/base/detail/new_shared.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <exception>
@@ -21,7 +23,7 @@ inline std::int64_t microseconds_of(wall_time time) {
 }  // namespace detail
 
 ELASTIC_DECL job_journal::job_journal(job_journal_options options) : options_(std::move(options)) {
-  if (!options_.time) options_.time = std::make_shared<system_time>();
+  if (!options_.time) options_.time = detail::new_shared<system_time>();
   epoch_ = detail::microseconds_of(options_.time->wall_now());
 }
 

@@ -4,6 +4,7 @@
 
 #include <elastic/telemetry/journal_file.hpp>
 
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/telemetry/detail/record_writer.hpp>
 
 #include <utility>
@@ -26,7 +27,7 @@ inline record_writer_options writer_options_of(journal_file_options options) {
 ELASTIC_DECL journal_file::journal_file(journal_file_options options)
     : path_(options.path),
       log_(options.log),
-      writer_(std::make_shared<detail::record_writer>(detail::writer_options_of(options))) {}
+      writer_(detail::new_shared<detail::record_writer>(detail::writer_options_of(options))) {}
 
 ELASTIC_DECL journal_file::~journal_file() = default;
 

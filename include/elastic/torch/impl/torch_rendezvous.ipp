@@ -5,6 +5,7 @@
 #include <elastic/torch/torch_rendezvous.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
@@ -91,7 +92,7 @@ inline task<std::shared_ptr<tcp_store>> connect_to_torch(rendezvous_parameters p
   options.generation = tcp_store_generation::probe;
   options.log = parameters.log;
   options.time = parameters.time;
-  auto client = std::make_shared<tcp_store>(co_await asio::this_coro::executor, options);
+  auto client = new_shared<tcp_store>(co_await asio::this_coro::executor, options);
   time_source& time = *parameters.time;
   const duration patience =
       dialect ? parameters.settings().join_timeout : duration(torch_store_patience);
@@ -146,18 +147,18 @@ inline task<std::shared_ptr<rendezvous_handler>> meet_as_torch(
   }
   if (options.host) {
     engine = options.host->engine();
-    options.agents = std::make_shared<memory_store>(engine);
+    options.agents = new_shared<memory_store>(engine);
     options.dialect = *dialect;
   } else {
     const std::shared_ptr<tcp_store> client = co_await connect_to_torch(parameters, at, dialect);
     options.agents = client;
     options.dialect = dialect ? *dialect : co_await detect_dialect(parameters, client);
   }
-  options.backend = std::make_shared<store_rendezvous_backend>(
+  options.backend = new_shared<store_rendezvous_backend>(
       options.agents, parameters.run_id, options.dialect, parameters.time, engine);
   parameters.log.info("{} the store at {}, meeting as agents of PyTorch {} do",
                       options.host ? "serving" : "using", to_text(at), to_text(options.dialect));
-  co_return std::make_shared<dynamic_rendezvous>(std::move(options));
+  co_return new_shared<dynamic_rendezvous>(std::move(options));
 }
 
 /// The rendezvous of nodes of elasticrun, unless the store turns out to be one of torchrun, or of a
@@ -182,10 +183,10 @@ inline task<std::shared_ptr<rendezvous_handler>> choose_c10d(
 /// A rendezvous of nodes of elasticrun that turns away those of torchrun.
 inline std::shared_ptr<c10d_rendezvous> make_native_beside_torch(
     const rendezvous_parameters& parameters) {
-  auto native = std::make_shared<c10d_rendezvous>(parameters);
+  auto native = new_shared<c10d_rendezvous>(parameters);
   native->meet_beside_torch([run_id = parameters.run_id,
                              log = parameters.log](std::shared_ptr<key_value_engine> table) {
-    auto watch = std::make_shared<torch_agent_watch>(std::move(table), run_id, log);
+    auto watch = new_shared<torch_agent_watch>(std::move(table), run_id, log);
     watch->begin();
     return watch;
   });
@@ -195,10 +196,10 @@ inline std::shared_ptr<c10d_rendezvous> make_native_beside_torch(
 }  // namespace detail
 
 ELASTIC_DECL rendezvous_factory make_torch_rendezvous(rendezvous_parameters parameters) {
-  if (parameters.max_nodes == 1) return std::make_shared<detail::solo_rendezvous>(parameters);
+  if (parameters.max_nodes == 1) return detail::new_shared<detail::solo_rendezvous>(parameters);
   // Nodes of torchrun know one endpoint only.
   if (parameters.endpoint.find(',') != std::string::npos) {
-    return std::make_shared<detail::c10d_rendezvous>(parameters);
+    return detail::new_shared<detail::c10d_rendezvous>(parameters);
   }
   const std::optional<detail::torch_dialect> dialect = detail::announced_dialect(parameters);
   // With a dialect it only checks the settings.

@@ -6,6 +6,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/executor_work.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/process/stdio.hpp>
 
 #include <chrono>
@@ -18,7 +19,7 @@ namespace elastic::detail {
 
 ELASTIC_DECL hang_hooks::hang_hooks(asio::any_io_executor strand, hang_hook settings,
                                     hang_hooks_services services)
-    : state_(std::make_shared<state>(std::move(strand), std::move(settings), std::move(services))) {
+    : state_(new_shared<state>(std::move(strand), std::move(settings), std::move(services))) {
 }
 
 ELASTIC_DECL hang_hooks::~hang_hooks() {
@@ -79,7 +80,7 @@ ELASTIC_DECL hang_hooks::state::state(asio::any_io_executor executor, hang_hook 
 }
 
 ELASTIC_DECL process_set_services hang_hooks::state::set_services() {
-  if (!services.time) services.time = std::make_shared<system_time>();
+  if (!services.time) services.time = new_shared<system_time>();
   process_set_services parts;
   parts.launcher = services.launcher;
   parts.time = services.time;

@@ -5,6 +5,7 @@
 #include <elastic/agent/detail/node_checker.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
 #include <elastic/base/scope.hpp>
@@ -62,7 +63,7 @@ struct node_look {
   node_look(asio::any_io_executor strand, node_check chosen, node_check_services services)
       : check(std::move(chosen)),
         time(services.time),
-        output(std::make_shared<end_of_output>()),
+        output(new_shared<end_of_output>()),
         processes(std::move(strand), services_of(std::move(services), output)) {}
 
   static process_set_services services_of(node_check_services services,

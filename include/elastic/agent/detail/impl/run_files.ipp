@@ -7,6 +7,7 @@
 #include <elastic/agent/failure_report_json.hpp>
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/limits.hpp>
 
 #include <fstream>
@@ -61,7 +62,7 @@ ELASTIC_DECL task<void> run_files::open(std::string run_id, std::string log_dir,
   options.path = journal_path.empty() ? layout_.journal_file() : journal_path;
   options.log = log_;
   if (options.path.empty() || options.path == "/dev/null") co_return;
-  journal_file_ = std::make_shared<journal_file>(std::move(options));
+  journal_file_ = new_shared<journal_file>(std::move(options));
   journal_.add(journal_file_);
 }
 

@@ -5,6 +5,7 @@
 #include <elastic/base/detail/blocking.hpp>
 
 #include <elastic/base/detail/executor_work.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/event_flag.hpp>
 
 #include <signal.h>
@@ -82,7 +83,7 @@ struct blocking_wait {
 
 ELASTIC_DECL task<void> run_blocking(std::function<void()> work) {
   event_flag ended(co_await asio::this_coro::executor);
-  const auto call = std::make_shared<blocking_call>();
+  const auto call = new_shared<blocking_call>();
   call->executor = co_await asio::this_coro::executor;
   call->ended = &ended;
   call->work = std::move(work);
@@ -104,7 +105,7 @@ ELASTIC_DECL task<void> run_blocking(std::function<void()> work) {
 
 ELASTIC_DECL void close_on_thread(unique_fd file) noexcept {
   if (!file) return;
-  const auto shared = std::make_shared<unique_fd>(std::move(file));
+  const auto shared = new_shared<unique_fd>(std::move(file));
   try {
     start_thread([shared] { shared->reset(); }).detach();
   } catch (const std::system_error&) {

@@ -5,6 +5,7 @@
 #include <elastic/base/detail/concurrent_run.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 
 #include <system_error>
 
@@ -29,7 +30,7 @@ struct start_concurrent_run {
   void operator()(Handler handler, const asio::any_io_executor& executor, std::size_t addressees,
                   cancelled_by reason, std::vector<task<void>> tasks) const {
     const std::size_t count = tasks.size();
-    std::make_shared<concurrent_run<Handler>>(std::move(handler), count, addressees, reason)
+    new_shared<concurrent_run<Handler>>(std::move(handler), count, addressees, reason)
         ->start(executor, std::move(tasks));
   }
 };

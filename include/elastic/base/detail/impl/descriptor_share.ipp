@@ -4,6 +4,7 @@
 
 #include <elastic/base/detail/descriptor_share.hpp>
 
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/limits.hpp>
 
 #include <dirent.h>
@@ -68,7 +69,7 @@ ELASTIC_DECL descriptor_lender::~descriptor_lender() {
 }
 
 ELASTIC_DECL auto descriptor_lender::ask(std::size_t count) -> request {
-  const auto made = std::make_shared<descriptor_request>();
+  const auto made = new_shared<descriptor_request>();
   made->wanted = count;
   const std::lock_guard lock(all().access);
   made->unanswered = static_cast<int>(all().lenders.size());

@@ -6,6 +6,7 @@
 
 #include <elastic/base/detail/json_document.hpp>
 #include <elastic/base/detail/json_text.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/printable_text.hpp>
 
@@ -44,7 +45,7 @@ ELASTIC_DECL json_fields::json_fields(std::string_view subject, std::string_view
     refuse(fmt::format("is {} bytes long; up to {} are taken", text.size(), most_bytes));
   }
   if (read_plain_json(text_, fields_)) return;
-  document_ = std::make_shared<const nlohmann::json>(parse_json(text_));
+  document_ = new_shared<const nlohmann::json>(parse_json(text_));
   constexpr std::size_t shown_bytes = 80;
   if (!document_->is_object()) {
     refuse(fmt::format("is no JSON object: '{}'", printable_line(text_.substr(0, shown_bytes))));
@@ -122,7 +123,7 @@ ELASTIC_DECL std::string_view json_fields::text(const char* name, std::size_t mo
 
 ELASTIC_DECL const nlohmann::json& json_fields::field(const char* name) const {
   get(name);
-  if (!document_) document_ = std::make_shared<const nlohmann::json>(parse_json(text_));
+  if (!document_) document_ = new_shared<const nlohmann::json>(parse_json(text_));
   return document_->at(name);
 }
 

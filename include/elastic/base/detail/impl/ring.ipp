@@ -6,6 +6,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/executor_work.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -349,7 +350,7 @@ struct ring::start_awaited {
   template <class Handler>
   void operator()(Handler handler, ring* of, request wanted) const {
     auto slot = asio::get_associated_cancellation_slot(handler);
-    auto on = std::make_shared<awaited<Handler>>(*of, std::move(handler));
+    auto on = new_shared<awaited<Handler>>(*of, std::move(handler));
     if (slot.is_connected()) {
       slot.assign([weak = std::weak_ptr<awaited<Handler>>(on)](asio::cancellation_type type) {
         const auto running = weak.lock();

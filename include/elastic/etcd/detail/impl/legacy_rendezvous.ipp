@@ -5,6 +5,7 @@
 #include <elastic/etcd/detail/legacy_rendezvous.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
@@ -30,8 +31,8 @@ ELASTIC_DECL legacy_rendezvous::legacy_rendezvous(legacy_rendezvous_options opti
       keep_job_(options.keep_job),
       address_(std::move(options.address)),
       workers_(parameters_),
-      lease_(std::make_shared<legacy_lease>(options.keys, std::move(options.keep_job),
-                                            parameters_.time, parameters_.log)),
+      lease_(new_shared<legacy_lease>(options.keys, std::move(options.keep_job),
+                                      parameters_.time, parameters_.log)),
       shared_(options.keys, std::move(options.path), settings_, parameters_.time, lease_) {}
 
 ELASTIC_DECL task<rendezvous_round> legacy_rendezvous::next_round() {

@@ -5,6 +5,7 @@
 #include <elastic/functions/detail/own_functions.hpp>
 
 #include <elastic/agent/agent_services.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/contract/function_call.hpp>
 #include <elastic/functions/entrypoint.hpp>
@@ -47,7 +48,7 @@ inline std::shared_ptr<process_launcher> make_fork_launcher(const launch_config&
                 "empty");
   }
   auto body = [] { return run_entrypoint().value_or(1); };
-  return std::make_shared<fork_launcher>(body, services.log);
+  return new_shared<fork_launcher>(body, services.log);
 }
 
 ELASTIC_DECL void run_own_function(const launch_config& config, worker_spec& workers,

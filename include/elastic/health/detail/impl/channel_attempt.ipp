@@ -5,6 +5,7 @@
 #include <elastic/health/detail/channel_attempt.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/health/detail/rate_gate.hpp>
@@ -139,7 +140,7 @@ ELASTIC_DECL void channel_attempt::admit(socket accepted) {
         "let in",
         connections.size(), peer.pid);
   }
-  auto client = std::make_shared<connection>(std::move(accepted));
+  auto client = new_shared<connection>(std::move(accepted));
   connections.push_back(client);
   run("a connection to the control channel is lost", serve(shared_from_this(), client));
 }
@@ -596,7 +597,7 @@ ELASTIC_DECL task<void> channel_attempt::watch_while_due(self_pointer self) {
 ELASTIC_DECL task<checkpoint_outcome> channel_attempt::ask_checkpoint(self_pointer self,
                                                                       duration within) {
   if (!self || self->is_closing()) co_return checkpoint_outcome();
-  const auto pending = std::make_shared<question>(self->strand);
+  const auto pending = new_shared<question>(self->strand);
   pending->id = ++self->last_question;
   control_messages::checkpoint wanted;
   wanted.id = pending->id;

@@ -5,6 +5,7 @@
 #include <elastic/health/detail/worker_channels.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 
 namespace elastic::detail {
 
@@ -12,13 +13,13 @@ ELASTIC_DECL worker_channels::worker_channels(asio::any_io_executor strand,
                                               worker_channels_options options)
     : strand_(std::move(strand)),
       options_(std::move(options)),
-      learned_(std::make_shared<learned_timeouts>(options_.liveness)) {
-  if (!options_.time) options_.time = std::make_shared<system_time>();
+      learned_(new_shared<learned_timeouts>(options_.liveness)) {
+  if (!options_.time) options_.time = new_shared<system_time>();
 }
 
 ELASTIC_DECL void worker_channels::open(int workers) {
   abandon();
-  state_ = std::make_shared<channel_attempt>(strand_, options_, learned_, workers);
+  state_ = new_shared<channel_attempt>(strand_, options_, learned_, workers);
   state_->listen();
   state_->open_timer_file();
 }

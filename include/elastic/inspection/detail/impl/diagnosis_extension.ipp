@@ -4,6 +4,7 @@
 
 #include <elastic/inspection/detail/diagnosis_extension.hpp>
 
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
 #include <elastic/diagnosis/detail/stall_judge.hpp>
@@ -27,8 +28,8 @@ ELASTIC_DECL diagnosis_extension::diagnosis_extension(job_diagnosis terms,
       inner_(std::move(inner)),
       has_looked_(context_.strand) {
   std::shared_ptr<process_launcher> next = inner_->launcher();
-  workers_ = std::make_shared<inspected_workers>(next ? next : context_.launcher, context_.time,
-                                                 terms_.opens_workers);
+  workers_ = new_shared<inspected_workers>(next ? next : context_.launcher, context_.time,
+                                           terms_.opens_workers);
 }
 
 ELASTIC_DECL std::shared_ptr<process_launcher> diagnosis_extension::launcher() { return workers_; }

@@ -5,6 +5,7 @@
 #include <elastic/inspection/detail/inspected_workers.hpp>
 
 #include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/when_all.hpp>
@@ -43,7 +44,7 @@ ELASTIC_DECL auto inspected_workers::place_of(const process_spec& spec) -> std::
   if (!hook_ || !hook_->exists() || folder_->path().empty()) return nullptr;
   if (!slot || !is_python(spec.program)) return nullptr;
   std::shared_ptr<place>& known = places_[*slot];
-  if (!known) known = std::make_shared<place>();
+  if (!known) known = new_shared<place>();
   return known->pipe.path().empty() ? nullptr : known;
 }
 
@@ -63,7 +64,7 @@ ELASTIC_DECL task<std::unique_ptr<child>> inspected_workers::launch(process_spec
     spec = hooked(std::move(spec), *at);
   }
   std::unique_ptr<child> process = co_await next_->launch(std::move(spec));
-  if (at) at->process = std::make_shared<process_handle>(process->pid());
+  if (at) at->process = new_shared<process_handle>(process->pid());
   co_return process;
 }
 

@@ -5,6 +5,7 @@
 #include <elastic/launch/detail/node_journal.hpp>
 
 #include <elastic/agent/agent_services.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/telemetry/job_journal.hpp>
@@ -20,7 +21,7 @@ ELASTIC_DECL void add_journal(agent_services& services, const rendezvous_paramet
   recording.node = meeting.node_name.empty() ? host_name() : meeting.node_name;
   recording.time = services.time;
   recording.log = services.log;
-  services.journal = std::make_shared<job_journal>(std::move(recording));
+  services.journal = new_shared<job_journal>(std::move(recording));
 }
 
 }  // namespace elastic::detail

@@ -4,6 +4,7 @@
 
 #include <elastic/net/detail/secure_session.hpp>
 
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 
@@ -154,7 +155,7 @@ inline context_pointer make_context(job_secret_state& state, session_role role) 
 ELASTIC_DECL std::shared_ptr<const job_secret_state> make_job_secret_state(std::string_view bytes) {
   // So that the bytes serve as no other key, whatever else they are used for.
   constexpr std::string_view label = "elastic job secret 1";
-  const auto state = std::make_shared<job_secret_state>();
+  const auto state = new_shared<job_secret_state>();
   unsigned int size = 0;
   const unsigned char* made = ::HMAC(::EVP_sha256(), bytes.data(), static_cast<int>(bytes.size()),
                                      reinterpret_cast<const unsigned char*>(label.data()),

@@ -5,6 +5,7 @@
 #include <elastic/net/detail/tcp_message_channel.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/detail/socket_hook.hpp>
@@ -183,7 +184,7 @@ ELASTIC_DECL std::shared_ptr<message_channel> tcp_message_connector::converse(
   socket.non_blocking(true, ignored);
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);
   keep_alive_as_client(socket.native_handle());
-  auto channel = std::make_shared<tcp_message_channel>(std::move(socket), bound_, secret_);
+  auto channel = new_shared<tcp_message_channel>(std::move(socket), bound_, secret_);
   channel->send_raw(greeting_);
   return channel;
 }

@@ -5,6 +5,7 @@
 #include <elastic/process/detail/reaper.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 
 #include <poll.h>
 
@@ -20,7 +21,7 @@ ELASTIC_DECL reaper& reaper::of(const asio::any_io_executor& executor) {
 }
 
 ELASTIC_DECL void reaper::adopt(asio::posix::stream_descriptor pidfd, const syscalls& calls) {
-  const auto held = std::make_shared<dying>(std::move(pidfd), calls);
+  const auto held = new_shared<dying>(std::move(pidfd), calls);
   if (down_) return;
   held->pidfd.async_wait(asio::posix::stream_descriptor::wait_read, [held](asio::error_code) {});
 }

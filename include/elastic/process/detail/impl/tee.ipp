@@ -7,6 +7,7 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/executor_work.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 
 #include <fcntl.h>
@@ -30,7 +31,7 @@ ELASTIC_DECL tee::tee(asio::any_io_executor executor, unique_fd pipe, tee_outlet
       lines_(outlets_.prefix, outlets_.json),
       matches_(outlets_.matches.filters, outlets_.matches.prefix, outlets_.json),
       by_line_(outlets_.json || !outlets_.prefix.empty()) {
-  if (!outlets_.time) outlets_.time = std::make_shared<system_time>();
+  if (!outlets_.time) outlets_.time = new_shared<system_time>();
   // A refusal (the user has too many large pipes) costs speed only.
   ::fcntl(pipe.get(), F_SETPIPE_SZ, static_cast<int>(limits::copy_buffer_bytes));
   asio::error_code failure;

@@ -4,6 +4,7 @@
 
 #include <elastic/python/detail/standby_extension.hpp>
 
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/health/detail/worker_liveness.hpp>
 #include <elastic/python/detail/planned_restart.hpp>
 #include <elastic/python/detail/standby_plan.hpp>
@@ -20,7 +21,7 @@ ELASTIC_DECL standby_extension::standby_extension(warm_standby terms,
   services.time = context_.time;
   services.log = context_.log;
   standbys_ =
-      std::make_shared<standby_set>(context_.strand, std::move(terms), std::move(services));
+      new_shared<standby_set>(context_.strand, std::move(terms), std::move(services));
   standbys_->on_end(context_.process_ended);
 }
 

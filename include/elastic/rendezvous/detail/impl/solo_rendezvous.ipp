@@ -5,6 +5,7 @@
 #include <elastic/rendezvous/detail/solo_rendezvous.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
@@ -60,9 +61,9 @@ ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
   while (pause_) co_await pause_changes_->wait();
   rendezvous_round round;
   round.round = ++round_ - 1;
-  round.agents = std::make_shared<prefix_store>(
+  round.agents = new_shared<prefix_store>(
       fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, round.round),
-      std::make_shared<memory_store>());
+      new_shared<memory_store>());
   const std::string own_address = "127.0.0.1";
   const meeting_place nowhere;
   round.master = co_await workers_.serve(own_address, parameters_.local_addr.empty(), nowhere);

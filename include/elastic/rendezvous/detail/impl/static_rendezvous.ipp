@@ -5,6 +5,7 @@
 #include <elastic/rendezvous/detail/static_rendezvous.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/net/local_address.hpp>
@@ -77,7 +78,7 @@ ELASTIC_DECL task<rendezvous_round> static_rendezvous::next_round() {
   round.round = round_++;
   round.group_rank = parameters_.node_rank;
   round.group_world_size = parameters_.max_nodes;
-  round.agents = std::make_shared<prefix_store>(parameters_.run_id, agents_);
+  round.agents = new_shared<prefix_store>(parameters_.run_id, agents_);
   round.exchange_timeout = timeout_;
   round.restarts = restarts();
   round.master.address = endpoint_.host;
@@ -87,7 +88,7 @@ ELASTIC_DECL task<rendezvous_round> static_rendezvous::next_round() {
 }
 
 ELASTIC_DECL task<void> static_rendezvous::exit_barrier() {
-  auto agents = std::make_shared<prefix_store>(parameters_.run_id, agents_);
+  auto agents = new_shared<prefix_store>(parameters_.run_id, agents_);
   co_await elastic::exit_barrier(agents, parameters_.max_nodes);
   const int other_nodes = parameters_.max_nodes - 1;
   if (other_nodes == 0) co_return;
@@ -121,7 +122,7 @@ inline task<listen_point> point_of_server(std::string host) {
 ELASTIC_DECL task<void> static_rendezvous::connect() {
   auto executor = co_await asio::this_coro::executor;
   if (parameters_.node_rank == 0) {
-    auto table = std::make_shared<key_value_engine>();
+    auto table = new_shared<key_value_engine>();
     tcp_store_server_options options;
     listen_point point;
     if (!parameters_.listens_everywhere()) point = co_await point_of_server(endpoint_.host);
@@ -133,7 +134,7 @@ ELASTIC_DECL task<void> static_rendezvous::connect() {
     options.meter = parameters_.meter;
     options.engine = table;
     server_ = std::make_unique<tcp_store_server>(executor, options);
-    agents_ = std::make_shared<memory_store>(table);
+    agents_ = new_shared<memory_store>(table);
     co_return;
   }
   tcp_store_options options;
@@ -142,7 +143,7 @@ ELASTIC_DECL task<void> static_rendezvous::connect() {
   options.log = parameters_.log;
   // A node of torchrun that serves waits until all others have told the store that they are there.
   options.announce_worker = true;
-  auto client = std::make_shared<tcp_store>(executor, options);
+  auto client = new_shared<tcp_store>(executor, options);
   if (!co_await with_deadline(*parameters_.time, parameters_.time->now() + timeout_,
                               client->connect())) {
     throw error(errc::rendezvous_timeout,

@@ -4,6 +4,7 @@
 
 #include <elastic/rendezvous/native/registered_rendezvous.hpp>
 
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/net/local_address.hpp>
@@ -35,13 +36,13 @@ inline task<std::shared_ptr<registry_connector>> make_registry_connector(
   options.settings = parameters.settings();
   options.registry_grace = parameters.seconds("registry_grace", default_registry_grace);
   options.registry = [keys = place.keys, secret = parameters.secret] {
-    return std::make_shared<leader_registry>(keys(), secret);
+    return new_shared<leader_registry>(keys(), secret);
   };
   options.reports = parameters.reports;
   options.time = parameters.time;
   options.log = parameters.log;
-  options.network = std::make_shared<tcp_leader_network>(std::move(parameters), std::move(address));
-  co_return std::make_shared<registry_connector>(std::move(options));
+  options.network = new_shared<tcp_leader_network>(std::move(parameters), std::move(address));
+  co_return new_shared<registry_connector>(std::move(options));
 }
 
 ELASTIC_DECL std::shared_ptr<c10d_rendezvous> make_registered(rendezvous_parameters parameters,
@@ -70,8 +71,7 @@ ELASTIC_DECL std::shared_ptr<c10d_rendezvous> make_registered(rendezvous_paramet
   c10d_rendezvous::registry_maker make = [parameters, place] {
     return make_registry_connector(parameters, place);
   };
-  return std::make_shared<c10d_rendezvous>(std::move(parameters), std::move(name),
-                                           std::move(make));
+  return new_shared<c10d_rendezvous>(std::move(parameters), std::move(name), std::move(make));
 }
 
 }  // namespace detail

@@ -5,6 +5,7 @@
 #include <elastic/store/detail/key_value_engine.hpp>
 
 #include <elastic/base/assert.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/store/detail/store_keys.hpp>
 
@@ -290,7 +291,7 @@ ELASTIC_DECL void key_value_engine::note_change(change_kind kind, std::string_vi
   const auto watched = watching_.find(key);
   if (watched == watching_.end()) return;
   change made{kind, std::string(key), std::string(old_value), std::string(new_value)};
-  const auto news = std::make_shared<const change>(std::move(made));
+  const auto news = new_shared<const change>(std::move(made));
   for (const watch_entry& entry : watched->second) {
     notices_.push_back(notice{entry.who, entry.id, news});
   }

@@ -5,6 +5,7 @@
 #include <elastic/torch/detail/dynamic_rendezvous.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/required.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
@@ -34,7 +35,7 @@ ELASTIC_DECL dynamic_rendezvous::dynamic_rendezvous(dynamic_rendezvous_options o
       host_(std::move(options.host)),
       address_(std::move(options.address)),
       workers_(with_sharing(parameters_, dialect_), worker_store_host::ports::kept),
-      shared_(std::make_shared<torch_round>(
+      shared_(new_shared<torch_round>(
           parameters_.run_id, std::move(options.node), settings_, dialect_,
           required(std::move(options.backend), "dynamic_rendezvous: the backend"), agents_,
           parameters_.time, parameters_.log)),
@@ -278,7 +279,7 @@ ELASTIC_DECL void dynamic_rendezvous::take_place(const round_state& state) {
   round_ = state.round;
   rank_ = members_.at(shared_->node());
   shared_->spare_ended(true);
-  round_agents_ = std::make_shared<prefix_store>(shared_->prefix(round_), agents_);
+  round_agents_ = new_shared<prefix_store>(shared_->prefix(round_), agents_);
   exit_ = torch_exit(round_agents_, rank_, size(), dialect_);
 }
 
@@ -383,7 +384,7 @@ ELASTIC_DECL std::shared_ptr<tcp_store> dynamic_rendezvous::worker_store_at(
   options.generation = tcp_store_generation::torch_2_2;
   options.log = parameters_.log;
   options.time = parameters_.time;
-  return std::make_shared<tcp_store>(executor, std::move(options));
+  return new_shared<tcp_store>(executor, std::move(options));
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::clear_worker_keys(std::int64_t round) {
@@ -425,7 +426,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::clear_store(std::shared_ptr<tcp_stor
 ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::earlier_master(
     std::int64_t before) {
   for (std::int64_t round = before - 1; round >= std::max<std::int64_t>(0, before - 64); --round) {
-    const auto agents = std::make_shared<prefix_store>(shared_->prefix(round), agents_);
+    const auto agents = new_shared<prefix_store>(shared_->prefix(round), agents_);
     std::vector<std::string> keys;
     keys.push_back("MASTER_ADDR");
     keys.push_back("MASTER_PORT");

@@ -5,6 +5,7 @@
 #include <elastic/torch/detail/key_watch.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/store/detail/store_keys.hpp>
 
 #include <utility>
@@ -16,7 +17,7 @@ ELASTIC_DECL key_watch::key_watch(asio::any_io_executor executor,
     : engine_(std::move(engine)),
       key_(store_wire_key(key)),
       changed_(executor),
-      listening_(std::make_shared<listener>(executor, changed_)),
+      listening_(new_shared<listener>(executor, changed_)),
       id_(engine_->watch(key_, listening_)) {}
 
 ELASTIC_DECL key_watch::~key_watch() {

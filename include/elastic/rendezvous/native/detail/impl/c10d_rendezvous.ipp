@@ -5,6 +5,7 @@
 #include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/time.hpp>
@@ -309,9 +310,8 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
       as_node_name(parameters_.node_name.empty() ? host_name() : parameters_.node_name);
   greeting.hosts = hosts();
   const std::uint64_t number = greeting.node.number.high;
-  link_ = std::make_shared<rendezvous_link>(connector_, std::move(greeting), host_grace_,
-                                                    parameters_.time, parameters_.log,
-                                                    parameters_.reports);
+  link_ = new_shared<rendezvous_link>(connector_, std::move(greeting), host_grace_,
+                                      parameters_.time, parameters_.log, parameters_.reports);
   if (registry_) attach_to_registry(number);
   const bool may_be_torch =
       !is_told_servers && !registry_ && !host_ && !has_candidates() && !parameters_.secret;
@@ -336,7 +336,7 @@ ELASTIC_DECL task<bool> c10d_rendezvous::host_endpoint() {
   host_ = co_await rendezvous_host::try_host(endpoint_, is_host_, parameters_,
                                              rendezvous_protocol::native);
   if (!host_) co_return false;
-  agents_ = std::make_shared<memory_store>(host_->engine());
+  agents_ = new_shared<memory_store>(host_->engine());
   if (watch_) kept_watch_ = watch_(host_->engine());
   may_host_ = false;
   co_return true;
@@ -354,7 +354,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::host_abandoned_endpoint() {
 
 ELASTIC_DECL std::shared_ptr<message_connector> c10d_rendezvous::connector_to(
     const endpoint& at, std::size_t most_bytes) const {
-  return std::make_shared<tcp_message_connector>(
+  return new_shared<tcp_message_connector>(
       at, std::string(rendezvous_service::first_words), most_bytes, parameters_.secret);
 }
 
@@ -365,7 +365,7 @@ ELASTIC_DECL std::shared_ptr<store> c10d_rendezvous::store_at(asio::any_io_execu
   options.port = at.port;
   options.secret = parameters_.secret;
   options.log = parameters_.log;
-  return std::make_shared<tcp_store>(executor, options);
+  return new_shared<tcp_store>(executor, options);
 }
 
 ELASTIC_DECL void c10d_rendezvous::check_candidates() const {
@@ -434,7 +434,7 @@ ELASTIC_DECL std::shared_ptr<candidate> c10d_rendezvous::make_candidate(
   options.reports = parameters_.reports;
   options.time = parameters_.time;
   options.log = parameters_.log;
-  return std::make_shared<candidate>(std::move(options));
+  return new_shared<candidate>(std::move(options));
 }
 
 ELASTIC_DECL int c10d_rendezvous::chosen_candidate() const {
@@ -445,7 +445,7 @@ ELASTIC_DECL int c10d_rendezvous::chosen_candidate() const {
 
 ELASTIC_DECL task<void> c10d_rendezvous::check_addresses() const {
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
-  const auto of = std::make_shared<candidate_addresses>();
+  const auto of = new_shared<candidate_addresses>();
   of->list = endpoints_;
   of->known.resize(endpoints_.size());
   const time_point limit = parameters_.time->now() + look_up_patience;
@@ -477,7 +477,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates(std::uint64_t node) {
                                                rendezvous_protocol::native, candidate);
     if (!host_) continue;
     candidate_ = candidate;
-    servers_.back().agents = std::make_shared<memory_store>(host_->engine());
+    servers_.back().agents = new_shared<memory_store>(host_->engine());
     if (watch_) kept_watch_ = watch_(host_->engine());
   }
   look_for_leader();
@@ -495,7 +495,7 @@ ELASTIC_DECL void c10d_rendezvous::look_for_leader() {
   options.interval = settings_.keep_alive_interval;
   options.time = parameters_.time;
   options.log = parameters_.log;
-  leader_ = std::make_shared<leader_connector>(std::move(options));
+  leader_ = new_shared<leader_connector>(std::move(options));
   connector_ = leader_;
 }
 
@@ -567,7 +567,7 @@ ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::placed_round() {
   round.group_world_size = placed.world;
   round.restarts = placed.restarts;
   round.master = placed.master;
-  round.agents = std::make_shared<prefix_store>(
+  round.agents = new_shared<prefix_store>(
       fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, round.round), agents_);
   // Nobody asks for the round before the last any more.
   if (host_) host_->forget_rounds(parameters_.run_id, round.round - 1);

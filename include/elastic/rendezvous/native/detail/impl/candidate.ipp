@@ -6,6 +6,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/executor_work.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
@@ -586,14 +587,14 @@ inline task<void> serve(std::shared_ptr<rendezvous_service> service,
 
 ELASTIC_DECL void candidate::begin_service() {
   const time_point now = chosen_.time->now();
-  job_ = std::make_shared<rendezvous_coordinator>(chosen_.run_id, chosen_.log, votes_->term());
+  job_ = new_shared<rendezvous_coordinator>(chosen_.run_id, chosen_.log, votes_->term());
   proposed_version_.reset();
   job_->inherit(votes_->value(), chosen_.node, chosen_.settings, now, votes_->uncertain_until());
-  service_ = std::make_shared<rendezvous_service>(
+  service_ = new_shared<rendezvous_service>(
       job_, [this](const rendezvous_coordinator& job) { return may_speak(job); }, chosen_.log,
       chosen_.time);
   if (chosen_.reports) service_->show(chosen_.run_id, chosen_.reports);
-  service_end_ = std::make_shared<event_flag>(*executor_);
+  service_end_ = new_shared<event_flag>(*executor_);
   tasks_->spawn(serve(service_, service_end_));
   tell_seekers();
 }

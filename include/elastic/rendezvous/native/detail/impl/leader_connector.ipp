@@ -5,6 +5,7 @@
 #include <elastic/rendezvous/native/detail/leader_connector.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/scope.hpp>
@@ -56,7 +57,7 @@ ELASTIC_DECL std::string leader_connector::connected_to() const {
 
 ELASTIC_DECL task<std::shared_ptr<message_channel>> leader_connector::connect() {
   auto executor = co_await asio::this_coro::executor;
-  const auto of = std::make_shared<search>(executor);
+  const auto of = new_shared<search>(executor);
   task_group conversations(executor);
   for (std::size_t place = 0; place < chosen_.candidates.size(); ++place) {
     conversations.spawn(ask(of, place));

@@ -5,6 +5,7 @@
 #include <elastic/rendezvous/native/detail/leader_network.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/net/detail/tcp_message_channel.hpp>
 #include <elastic/net/local_address.hpp>
@@ -49,7 +50,7 @@ ELASTIC_DECL void tcp_leader_network::forget_rounds(const std::string& run_id,
 }
 
 ELASTIC_DECL std::shared_ptr<message_connector> tcp_leader_network::connector_to(endpoint at) {
-  return std::make_shared<tcp_message_connector>(
+  return new_shared<tcp_message_connector>(
       std::move(at), std::string(rendezvous_service::first_words), limits::rendezvous_message_bytes,
       parameters_.secret);
 }
@@ -60,7 +61,7 @@ ELASTIC_DECL task<std::shared_ptr<store>> tcp_leader_network::store_at(endpoint 
   options.port = at.port;
   options.secret = parameters_.secret;
   options.log = parameters_.log;
-  co_return std::make_shared<tcp_store>(co_await asio::this_coro::executor, options);
+  co_return new_shared<tcp_store>(co_await asio::this_coro::executor, options);
 }
 
 }  // namespace elastic::detail

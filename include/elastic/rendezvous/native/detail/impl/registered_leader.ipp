@@ -5,6 +5,7 @@
 #include <elastic/rendezvous/native/detail/registered_leader.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
@@ -264,10 +265,10 @@ ELASTIC_DECL void registered_leader::note_return() {
 ELASTIC_DECL void registered_leader::begin_service() {
   const time_point now = chosen_.time->now();
   first_round_at_ = now + wish_->wait;
-  job_ = std::make_shared<rendezvous_coordinator>(chosen_.run_id, chosen_.log, record_.kept.term);
+  job_ = new_shared<rendezvous_coordinator>(chosen_.run_id, chosen_.log, record_.kept.term);
   job_->inherit(record_.kept, chosen_.node, chosen_.settings, now, first_round_at_);
   job_->fence_own_node();
-  service_ = std::make_shared<rendezvous_service>(
+  service_ = new_shared<rendezvous_service>(
       job_, [this](const rendezvous_coordinator& job) { return may_speak(job); }, chosen_.log,
       chosen_.time);
   service_->let_pass([this](const rendezvous_answer& answer) { return may_pass(answer); });

@@ -5,6 +5,7 @@
 #include <elastic/rendezvous/native/detail/registry_connector.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/rendezvous/native/detail/candidate_message.hpp>
 
@@ -251,7 +252,7 @@ ELASTIC_DECL task<void> registry_connector::stand(duration wait) {
   leading.reports = chosen_.reports;
   leading.time = chosen_.time;
   leading.log = chosen_.log;
-  auto leader = std::make_shared<registered_leader>(std::move(leading));
+  auto leader = new_shared<registered_leader>(std::move(leading));
   registered_leader::candidacy wish;
   wish.at = co_await chosen_.network->serve(leader);
   wish.former = *seen_;

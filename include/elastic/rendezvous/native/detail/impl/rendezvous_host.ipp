@@ -5,6 +5,7 @@
 #include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
@@ -78,7 +79,7 @@ ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
   if (service) {
     options.extension = std::move(service);
   } else if (protocol == rendezvous_protocol::native) {
-    auto meeting = std::make_shared<rendezvous_service>(parameters.log, parameters.time);
+    auto meeting = new_shared<rendezvous_service>(parameters.log, parameters.time);
     meeting->set_own_job(parameters.run_id, parameters.settings());
     if (parameters.reports) meeting->show(parameters.run_id, parameters.reports);
     options.extension = std::move(meeting);

@@ -6,6 +6,7 @@
 
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/executor_work.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
@@ -24,7 +25,7 @@ namespace elastic::detail {
 
 ELASTIC_DECL rendezvous_service::rendezvous_service(logger log, std::shared_ptr<time_source> time)
     : log_(std::move(log)), time_(std::move(time)) {
-  if (!time_) time_ = std::make_shared<system_time>();
+  if (!time_) time_ = new_shared<system_time>();
 }
 
 ELASTIC_DECL rendezvous_service::rendezvous_service(
@@ -190,7 +191,7 @@ ELASTIC_DECL std::shared_ptr<rendezvous_coordinator> rendezvous_service::begin_j
   const std::int64_t milliseconds =
       std::chrono::duration_cast<std::chrono::milliseconds>(today).count();
   last_term_ = std::max(last_term_ + 1, milliseconds);
-  auto job = std::make_shared<rendezvous_coordinator>(run_id, log_, last_term_);
+  auto job = new_shared<rendezvous_coordinator>(run_id, log_, last_term_);
   if (is_own(run_id)) {
     job->begin_with(own_->settings);
   } else if (own_) {
