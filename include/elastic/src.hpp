@@ -118,6 +118,7 @@
 #include <elastic/file/detail/impl/key_file.ipp>
 #include <elastic/file/impl/file_keys.ipp>
 #include <elastic/file/impl/file_rendezvous.ipp>
+#include <elastic/functions/detail/impl/call_value.ipp>
 #include <elastic/functions/detail/impl/own_functions.ipp>
 #include <elastic/functions/impl/entrypoint.ipp>
 #include <elastic/health/detail/impl/channel_attempt.ipp>

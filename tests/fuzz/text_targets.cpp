@@ -11,7 +11,7 @@
 #include <elastic/cli/command_line.hpp>
 #include <elastic/cli/detail/slurm_hosts.hpp>
 #include <elastic/contract/error_file.hpp>
-#include <elastic/contract/function_call.hpp>
+#include <elastic/functions/detail/call_value.hpp>
 #include <elastic/health/detail/control_message.hpp>
 #include <elastic/health/detail/timer_request.hpp>
 #include <elastic/net/endpoint.hpp>

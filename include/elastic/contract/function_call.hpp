@@ -6,11 +6,8 @@
 #include <elastic/base/limits.hpp>
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
-
-#include <nlohmann/json_fwd.hpp>
 
 namespace elastic {
 
@@ -28,23 +25,16 @@ struct function_call {
 
 namespace detail {
 
-/// Why a value would not arrive as it is; none if it would. `what` names it.
-ELASTIC_DECL std::optional<std::string> unsayable(const nlohmann::json& value, int depth = 1);
-
-/// A value as it travels between agent and worker. `what` names it in errors.
-/// Errors: `errc::invalid_argument`, saying what is wrong with it.
-ELASTIC_DECL std::string call_text(const nlohmann::json& value, std::size_t most,
-                                   const std::string& subject);
-
-/// The value that such a text stands for; the text may be anything.
-/// Errors: `errc::protocol_violation`, saying what is wrong with it.
-ELASTIC_DECL nlohmann::json call_value(std::string_view text, const std::string& subject);
+/// Checks a value as it travels between agent and worker; the text may be anything.
+/// Errors: `errc::protocol_violation`, saying what is wrong with `subject`.
+ELASTIC_DECL void check_call_text(std::string_view text, const std::string& subject);
 
 /// The list of arguments of a function, as errors name it.
 ELASTIC_DECL std::string arguments_name(const std::string& function);
 
-/// The arguments of a call as a JSON array. Errors: `errc::invalid_argument`.
-ELASTIC_DECL nlohmann::json arguments_of(const function_call& call);
+/// Checks that the arguments of a call are a JSON array within the bounds.
+/// Errors: `errc::invalid_argument`.
+ELASTIC_DECL void check_arguments(const function_call& call);
 
 }  // namespace detail
 

@@ -10,6 +10,7 @@
 #include <elastic/base/task.hpp>
 #include <elastic/contract/error_file.hpp>
 #include <elastic/contract/function_call.hpp>
+#include <elastic/functions/detail/call_value.hpp>
 
 #include <cstddef>
 #include <functional>

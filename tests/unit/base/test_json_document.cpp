@@ -19,9 +19,9 @@ TEST_CASE("json document: reads what nlohmann's own parser reads", "[base]") {
       "{", "[1,]", "{\"a\"}", "[1] 2", "\"\xff\"", "nul", "1e999", "\"\\x\"", "[1", "{\"a\": }");
   CAPTURE(text);
   // A discarded value equals no other, but its dump does.
-  CHECK(detail::parse_json(text).dump() == nlohmann::json::parse(text, nullptr, false).dump());
-  CHECK(detail::parse_ordered_json(text).dump() ==
+  CHECK(detail::parse_json(text).dump() ==
         nlohmann::ordered_json::parse(text, nullptr, false).dump());
+  CHECK(detail::json_fault(text).empty() == nlohmann::json::accept(text));
 }
 
 TEST_CASE("json document: the complaint is that of nlohmann's parser", "[base]") {
@@ -37,8 +37,17 @@ TEST_CASE("json document: the complaint is that of nlohmann's parser", "[base]")
   std::string complaint;
   CHECK(detail::parse_json(text, &complaint).is_discarded());
   CHECK(complaint == expected);
+  CHECK(detail::json_fault(text) == expected);
 }
 
-TEST_CASE("json document: members keep the order of the text where it counts", "[base]") {
-  CHECK(detail::parse_ordered_json(R"({"z": 1, "a": 2})").dump() == R"({"z":1,"a":2})");
+TEST_CASE("json document: members keep the order of the text", "[base]") {
+  CHECK(detail::parse_json(R"({"z": 1, "a": 2})").dump() == R"({"z":1,"a":2})");
+}
+
+TEST_CASE("json document: an object of more members than are allowed is refused", "[base]") {
+  const std::string text = R"([{"a": 1, "b": 2}, {"a": 1, "b": {"c": 3}, "d": 4}])";
+  std::string complaint;
+  CHECK(detail::parse_json(text, &complaint, 3).size() == 2);
+  CHECK(detail::parse_json(text, &complaint, 2).is_discarded());
+  CHECK(complaint == "more than 2 members");
 }

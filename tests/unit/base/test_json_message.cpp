@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace json_message_tests {
@@ -42,6 +43,23 @@ TEST_CASE("json fields: each is read by its type and within its bounds", "[base]
   CHECK(fields_of(R"({"n": 5})").has("n"));
   CHECK_FALSE(fields_of(R"({"n": null})").has("n"));
   CHECK_FALSE(fields_of("{}").has("n"));
+}
+
+TEST_CASE("json fields: of more members than a message has, none is looked up", "[base]") {
+  std::string text = R"({"r": "no number")";
+  for (int field = 0; field < 300; ++field) text += fmt::format(", \"{}\": 1", field);
+  const auto complaint = [](const std::string& message) -> std::string {
+    try {
+      json_fields("a word", message, 10'000).real("r");
+    } catch (const elastic::error& failure) {
+      CHECK(failure.code() == elastic::errc::protocol_violation);
+      return failure.what();
+    }
+    return "";
+  };
+  CHECK(complaint(text + "}") == "a word has an object of more than 256 members");
+  CHECK(complaint(text + R"(, "list": []})") == "a word has an object of more than 256 members");
+  CHECK(complaint(R"({"r": "no number"})") == "a word has no number \"r\"");
 }
 
 TEST_CASE("json fields: what is wrong is named", "[base]") {

@@ -4,6 +4,7 @@
 #include <elastic/contract/detail/call_memfd.hpp>
 #include <elastic/contract/error_file.hpp>
 #include <elastic/contract/function_call.hpp>
+#include <elastic/functions/detail/call_value.hpp>
 #include <support/catch.hpp>
 
 #include <fcntl.h>

@@ -78,7 +78,7 @@ ELASTIC_DECL std::string failure_report_json(const run_result& result) {
   for (const worker_failure& failure : result.failures) {
     report["failures"].push_back(detail::failure_json(failure));
   }
-  return report.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return report.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace elastic

@@ -44,7 +44,7 @@ ELASTIC_DECL std::optional<int> whole_number(const json_value& value, int least,
 
 ELASTIC_DECL json_value parse_told(const std::string& text) {
   if (text.size() > limits::rank_exchange_bytes) return {};
-  return parse_ordered_json(text);
+  return parse_json(text);
 }
 
 ELASTIC_DECL role_info parse_role_info(const std::string& text, int group_rank) {

@@ -780,7 +780,7 @@ ELASTIC_DECL void worker_group::take_value(std::map<int, std::string>& values, i
   std::string problem;
   if (answer.kind == detail::call_answer::content::value) {
     try {
-      detail::call_value(answer.text, "it");
+      detail::check_call_text(answer.text, "it");
       values.emplace(rank, std::move(answer.text));
       return;
     } catch (const error& failure) {

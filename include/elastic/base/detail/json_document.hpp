@@ -4,6 +4,7 @@
 
 #include <elastic/base/config.hpp>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -12,16 +13,21 @@
 namespace elastic::detail {
 
 // The only calls of nlohmann's parser in the core: `json::parse` compiles two parsers for each type
-// of a text that it is given, one of them for a callback.
+// of a text that it is given, one of them for a callback. The core knows one type of JSON, because
+// each costs as much again. Its objects keep the order of their members.
 
-/// The value of a JSON text; discarded if the text is not JSON.
+/// More members than this make an object no message; a lookup takes time in proportion to them.
+inline constexpr std::size_t message_members = 256;
+
+/// The value of a JSON text; discarded if the text is not JSON, or if an object in it has more than
+/// `most_members`.
 /// @param complaint  unless it is null, receives the reason why the text is not JSON
-ELASTIC_DECL nlohmann::json parse_json(std::string_view text, std::string* complaint = nullptr);
+ELASTIC_DECL nlohmann::ordered_json parse_json(std::string_view text,
+                                               std::string* complaint = nullptr,
+                                               std::size_t most_members = message_members);
 
-/// The same with the members of objects in the order of the text. A lookup takes time in proportion
-/// to the members, so the caller bounds their number.
-ELASTIC_DECL nlohmann::ordered_json parse_ordered_json(std::string_view text,
-                                                       std::string* complaint = nullptr);
+/// Why a text is not JSON; empty if it is. Keeps nothing of it, so there is no bound on members.
+ELASTIC_DECL std::string json_fault(std::string_view text);
 
 }  // namespace elastic::detail
 

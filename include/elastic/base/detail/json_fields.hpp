@@ -31,7 +31,7 @@ class json_fields {
   ELASTIC_DECL json_fields(std::string_view subject, std::string_view text, std::size_t most_bytes);
 
   /// An object within a message.
-  ELASTIC_DECL json_fields(std::string_view subject, const nlohmann::json& value);
+  ELASTIC_DECL json_fields(std::string_view subject, const nlohmann::ordered_json& value);
 
   json_fields(const json_fields&) = delete;
   json_fields& operator=(const json_fields&) = delete;
@@ -50,7 +50,7 @@ class json_fields {
   ELASTIC_DECL std::string_view text(const char* name, std::size_t most_bytes) const;
 
   /// A field of any type.
-  ELASTIC_DECL const nlohmann::json& field(const char* name) const;
+  ELASTIC_DECL const nlohmann::ordered_json& field(const char* name) const;
 
   /// Refuses the message if it has a field of another name.
   ELASTIC_DECL void allow(std::initializer_list<std::string_view> names) const;
@@ -66,13 +66,15 @@ class json_fields {
   ELASTIC_DECL const plain_field* find(std::string_view name) const;
   ELASTIC_DECL const plain_field& get(const char* name) const;
   ELASTIC_DECL void read_document();
+  // Refuses the message for the number of members of an object in it.
+  [[noreturn]] ELASTIC_DECL void refuse_wide() const;
 
   std::string_view subject_;
   std::string_view text_;
   // Refer to the text, or to the document.
   std::vector<plain_field> fields_;
   // Null until a caller needs a field that is not plain.
-  mutable std::shared_ptr<const nlohmann::json> document_;
+  mutable std::shared_ptr<const nlohmann::ordered_json> document_;
 };
 
 }  // namespace elastic::detail

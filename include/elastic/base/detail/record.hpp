@@ -104,12 +104,13 @@ class record_rows {
   /// A field that is a list or an object.
   /// @param written  the value as JSON, to be written
   /// Result: the value that was read; null if there is none.
-  ELASTIC_DECL const nlohmann::json* json(const char* name, std::string_view written,
-                                          presence need = presence::required);
+  ELASTIC_DECL const nlohmann::ordered_json* json(const char* name, std::string_view written,
+                                                  presence need = presence::required);
 
   /// The same for a list, which is refused if it has more than `most` entries.
-  ELASTIC_DECL const nlohmann::json* list(const char* name, std::string_view written,
-                                          std::size_t most, presence need = presence::required);
+  ELASTIC_DECL const nlohmann::ordered_json* list(const char* name, std::string_view written,
+                                                  std::size_t most,
+                                                  presence need = presence::required);
 
   /// Whether a group of rows is part of the message: it has the field `name`, or is written and
   /// `is_written`.

@@ -27,13 +27,14 @@ namespace elastic {
 namespace detail {
 
 ELASTIC_DECL std::string json_quoted(std::string_view text) {
-  return nlohmann::ordered_json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  using json = nlohmann::ordered_json;
+  return json(text).dump(-1, ' ', true, json::error_handler_t::replace);
 }
 
 /// A value as Python's json.dumps writes it, with a blank after each comma and colon.
 inline std::string json_dumped(const nlohmann::ordered_json& value) {
   if (!value.is_structured()) {
-    return value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+    return value.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
   }
   std::string body;
   for (const auto& [key, element] : value.items()) {
@@ -115,7 +116,7 @@ ELASTIC_DECL error_file_content parse_error_file(std::string_view text) {
   }
   try {
     std::string complaint;
-    const auto root = detail::parse_ordered_json(text, &complaint);
+    const auto root = detail::parse_json(text, &complaint, detail::error_file_members);
     if (root.is_discarded()) {
       return detail::unparsable_error_file(detail::json_complaint(complaint));
     }
@@ -217,7 +218,7 @@ ELASTIC_DECL void write_error_file(const std::string& path, std::string_view tex
 ELASTIC_DECL std::string launcher_error_file_text(const error_file_content& content,
                                                   int exit_code) {
   if (content.unparsable || exit_code == 0) return content.raw_json;
-  nlohmann::ordered_json root = detail::parse_ordered_json(content.raw_json);
+  auto root = detail::parse_json(content.raw_json, nullptr, detail::error_file_members);
   if (!root.is_object() || !root.contains("message")) return content.raw_json;
   if (root["message"].is_object()) root["message"]["errorCode"] = exit_code;
   return detail::json_dumped(root);

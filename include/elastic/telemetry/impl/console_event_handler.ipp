@@ -15,7 +15,8 @@ namespace detail {
 
 /// A JSON text as Python's json.dumps writes it: ASCII only; bad UTF-8 is replaced.
 inline std::string event_text(std::string_view text) {
-  return nlohmann::ordered_json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  using json = nlohmann::ordered_json;
+  return json(text).dump(-1, ' ', true, json::error_handler_t::replace);
 }
 
 inline std::string event_text(const std::optional<std::string>& text) {

@@ -57,7 +57,7 @@ inline void journal_numbers(record_rows& rows, const char* name,
   if (!numbers.empty()) written += ']';
   const auto* list = rows.list(name, written, limits::journal_pids, presence::sparse);
   if (list == nullptr) return;
-  for (const nlohmann::json& number : *list) {
+  for (const nlohmann::ordered_json& number : *list) {
     if (!number.is_number_integer()) {
       rows.refuse(fmt::format("has \"{}\" that are no whole numbers", name));
     }

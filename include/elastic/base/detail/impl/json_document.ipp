@@ -10,28 +10,39 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 namespace elastic::detail {
 
 /// Receives the events of nlohmann's parser.
-template <class Json>
 class json_builder {
  public:
+  using json = nlohmann::ordered_json;
+
+  /// @param keeps  whether the value is made, or only the text checked
+  json_builder(bool keeps, std::size_t most_members) : keeps_(keeps), most_members_(most_members) {}
+
   bool null() { return add(nullptr); }
   bool boolean(bool value) { return add(value); }
   bool number_integer(std::int64_t value) { return add(value); }
   bool number_unsigned(std::uint64_t value) { return add(value); }
   bool number_float(double value, const std::string&) { return add(value); }
   bool string(std::string& value) { return add(std::move(value)); }
-  bool binary(typename Json::binary_t&) { return false; }  // a text has none
-  bool start_object(std::size_t) { return open(Json::value_t::object); }
-  bool start_array(std::size_t) { return open(Json::value_t::array); }
+  bool binary(json::binary_t&) { return false; }  // a text has none
+  bool start_object(std::size_t) { return open(json::value_t::object); }
+  bool start_array(std::size_t) { return open(json::value_t::array); }
   bool end_object() { return close(); }
   bool end_array() { return close(); }
 
   bool key(std::string& name) {
-    member_ = &(*open_.back())[name];
+    if (!keeps_) return true;
+    json& object = *open_.back();
+    if (object.size() == most_members_) {
+      complaint_ = fmt::format("more than {} members", most_members_);
+      return false;
+    }
+    member_ = &object[name];
     return true;
   }
 
@@ -40,31 +51,31 @@ class json_builder {
     return false;
   }
 
-  Json take() { return std::move(root_); }
+  json take() { return std::move(root_); }
   std::string take_complaint() { return std::move(complaint_); }
 
  private:
-  bool add(Json value) {
-    place(std::move(value));
+  bool add(json value) {
+    if (keeps_) place(std::move(value));
     return true;
   }
 
-  bool open(typename Json::value_t kind) {
-    open_.push_back(place(kind));
+  bool open(json::value_t kind) {
+    if (keeps_) open_.push_back(place(kind));
     return true;
   }
 
   bool close() {
-    open_.pop_back();
+    if (keeps_) open_.pop_back();
     return true;
   }
 
-  Json* place(Json value) {
+  json* place(json value) {
     if (open_.empty()) {
       root_ = std::move(value);
       return &root_;
     }
-    Json& holder = *open_.back();
+    json& holder = *open_.back();
     if (holder.is_array()) {
       holder.push_back(std::move(value));
       return &holder.back();
@@ -73,30 +84,33 @@ class json_builder {
     return member_;
   }
 
-  Json root_;
+  bool keeps_;
+  std::size_t most_members_;
+  json root_;
   // From the root to the innermost; only that one grows, so the pointers stay valid.
-  std::vector<Json*> open_;
-  Json* member_ = nullptr;
+  std::vector<json*> open_;
+  json* member_ = nullptr;
   std::string complaint_;
 };
 
-template <class Json>
-Json parse_json_as(std::string_view text, std::string* complaint) {
+/// Result: whether the text is JSON.
+inline bool read_json(std::string_view text, json_builder& builder) {
   auto input = nlohmann::detail::input_adapter(text.data(), text.data() + text.size());
-  nlohmann::detail::parser<Json, decltype(input)> parser(std::move(input));
-  json_builder<Json> builder;
-  if (parser.sax_parse(&builder)) return builder.take();
+  nlohmann::detail::parser<json_builder::json, decltype(input)> parser(std::move(input));
+  return parser.sax_parse(&builder);
+}
+
+ELASTIC_DECL nlohmann::ordered_json parse_json(std::string_view text, std::string* complaint,
+                                               std::size_t most_members) {
+  json_builder builder(true, most_members);
+  if (read_json(text, builder)) return builder.take();
   if (complaint != nullptr) *complaint = builder.take_complaint();
-  return Json(Json::value_t::discarded);
+  return nlohmann::ordered_json(nlohmann::ordered_json::value_t::discarded);
 }
 
-ELASTIC_DECL nlohmann::json parse_json(std::string_view text, std::string* complaint) {
-  return parse_json_as<nlohmann::json>(text, complaint);
-}
-
-ELASTIC_DECL nlohmann::ordered_json parse_ordered_json(std::string_view text,
-                                                       std::string* complaint) {
-  return parse_json_as<nlohmann::ordered_json>(text, complaint);
+ELASTIC_DECL std::string json_fault(std::string_view text) {
+  json_builder builder(false, 0);
+  return read_json(text, builder) ? "" : builder.take_complaint();
 }
 
 }  // namespace elastic::detail

@@ -18,7 +18,7 @@
 namespace elastic::detail {
 
 /// What a value of a document is, without what is inside of it.
-inline plain_field plain_field_of(std::string_view name, const nlohmann::json& value) {
+inline plain_field plain_field_of(std::string_view name, const nlohmann::ordered_json& value) {
   plain_field field{.name = name};
   if (value.is_null()) field.kind = plain_field::type::null;
   if (value.is_boolean()) {
@@ -45,7 +45,8 @@ ELASTIC_DECL json_fields::json_fields(std::string_view subject, std::string_view
     refuse(fmt::format("is {} bytes long; up to {} are taken", text.size(), most_bytes));
   }
   if (read_plain_json(text_, fields_)) return;
-  document_ = new_shared<const nlohmann::json>(parse_json(text_));
+  document_ = new_shared<const nlohmann::ordered_json>(parse_json(text_));
+  if (document_->is_discarded() && json_fault(text_).empty()) refuse_wide();
   constexpr std::size_t shown_bytes = 80;
   if (!document_->is_object()) {
     refuse(fmt::format("is no JSON object: '{}'", printable_line(text_.substr(0, shown_bytes))));
@@ -53,10 +54,14 @@ ELASTIC_DECL json_fields::json_fields(std::string_view subject, std::string_view
   read_document();
 }
 
-ELASTIC_DECL json_fields::json_fields(std::string_view subject, const nlohmann::json& value)
+ELASTIC_DECL json_fields::json_fields(std::string_view subject, const nlohmann::ordered_json& value)
     : subject_(subject), document_(std::shared_ptr<void>(), &value) {
   if (!value.is_object()) refuse("is no JSON object");
   read_document();
+}
+
+ELASTIC_DECL void json_fields::refuse_wide() const {
+  refuse(fmt::format("has an object of more than {} members", message_members));
 }
 
 ELASTIC_DECL void json_fields::read_document() {
@@ -98,7 +103,7 @@ ELASTIC_DECL std::int64_t json_fields::number(const char* name, std::int64_t lea
 ELASTIC_DECL double json_fields::real(const char* name) const {
   const plain_field& plain = get(name);
   if (plain.kind == plain_field::type::number) return static_cast<double>(plain.number);
-  const nlohmann::json& value = field(name);
+  const nlohmann::ordered_json& value = field(name);
   if (!value.is_number()) refuse(fmt::format("has no number \"{}\"", name));
   return value.get<double>();
 }
@@ -121,9 +126,11 @@ ELASTIC_DECL std::string_view json_fields::text(const char* name, std::size_t mo
   refuse(fmt::format("has \"{}\" of {} bytes; up to {} are taken", name, value.size(), most_bytes));
 }
 
-ELASTIC_DECL const nlohmann::json& json_fields::field(const char* name) const {
+ELASTIC_DECL const nlohmann::ordered_json& json_fields::field(const char* name) const {
   get(name);
-  if (!document_) document_ = new_shared<const nlohmann::json>(parse_json(text_));
+  if (!document_) document_ = new_shared<const nlohmann::ordered_json>(parse_json(text_));
+  // Plain fields are read without a document, however many there are.
+  if (document_->is_discarded()) refuse_wide();
   return document_->at(name);
 }
 

@@ -117,17 +117,19 @@ ELASTIC_DECL bool record_rows::choice(const char* name, std::size_t& index,
   return true;
 }
 
-ELASTIC_DECL const nlohmann::json* record_rows::json(const char* name, std::string_view written,
-                                                     presence need) {
+ELASTIC_DECL const nlohmann::ordered_json* record_rows::json(const char* name,
+                                                             std::string_view written,
+                                                             presence need) {
   if (!has_row(name, need, written.empty())) return nullptr;
   if (reads()) return &fields_->field(name);
   object_->add_json(name, written);
   return nullptr;
 }
 
-ELASTIC_DECL const nlohmann::json* record_rows::list(const char* name, std::string_view written,
-                                                     std::size_t most, presence need) {
-  const nlohmann::json* const value = json(name, written, need);
+ELASTIC_DECL const nlohmann::ordered_json* record_rows::list(const char* name,
+                                                             std::string_view written,
+                                                             std::size_t most, presence need) {
+  const nlohmann::ordered_json* const value = json(name, written, need);
   if (value == nullptr) return nullptr;
   if (!value->is_array()) refuse(fmt::format("has no list \"{}\"", name));
   if (value->size() <= most) return value;

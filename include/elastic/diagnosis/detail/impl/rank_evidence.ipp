@@ -43,9 +43,9 @@ void digest_list(record_rows& rows, const char* name, std::vector<Record>& recor
     }
     if (!written.empty()) written += ']';
   }
-  const nlohmann::json* const list = rows.list(name, written, most, presence::sparse);
+  const nlohmann::ordered_json* const list = rows.list(name, written, most, presence::sparse);
   if (list == nullptr) return;
-  for (const nlohmann::json& each : *list) {
+  for (const nlohmann::ordered_json& each : *list) {
     read_record(json_fields("an entry of the evidence of a rank", each), records.emplace_back());
   }
 }

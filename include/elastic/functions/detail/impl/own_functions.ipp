@@ -8,6 +8,7 @@
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/contract/function_call.hpp>
+#include <elastic/functions/detail/call_value.hpp>
 #include <elastic/functions/entrypoint.hpp>
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/launch/start_method.hpp>

@@ -140,12 +140,12 @@ ELASTIC_DECL std::string to_text(const node_answer& answer, bool with_stacks) {
 
 inline std::vector<stack_frame> read_stack_field(const json_fields& fields) {
   std::vector<stack_frame> stack;
-  const nlohmann::json& frames = fields.field("stack");
+  const nlohmann::ordered_json& frames = fields.field("stack");
   if (!frames.is_array() || frames.size() > limits::stack_frames) {
     fields.refuse(fmt::format("has a stack that is no list of at most {} frames",
                               limits::stack_frames));
   }
-  for (const nlohmann::json& frame : frames) {
+  for (const nlohmann::ordered_json& frame : frames) {
     const bool is_frame = frame.is_array() && frame.size() == 3 && frame[0].is_string() &&
                           frame[1].is_number_integer() && frame[2].is_string();
     if (!is_frame) fields.refuse("has a frame that is not a file, a line and a function");

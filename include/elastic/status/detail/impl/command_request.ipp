@@ -32,8 +32,8 @@ inline std::string known_commands() {
 }
 
 inline std::vector<int> read_ranks(const json_fields& fields) {
-  const nlohmann::json& list = fields.field("ranks");
-  const auto is_rank = [](const nlohmann::json& rank) {
+  const nlohmann::ordered_json& list = fields.field("ranks");
+  const auto is_rank = [](const nlohmann::ordered_json& rank) {
     return rank.is_number_integer() && rank.get<std::int64_t>() >= 0 &&
            rank.get<std::int64_t>() < limits::job_ranks;
   };
@@ -41,7 +41,7 @@ inline std::vector<int> read_ranks(const json_fields& fields) {
     fields.refuse("has ranks that are no list of numbers from 0 on");
   }
   std::vector<int> ranks;
-  for (const nlohmann::json& rank : list) ranks.push_back(rank.get<int>());
+  for (const nlohmann::ordered_json& rank : list) ranks.push_back(rank.get<int>());
   return ranks;
 }
 

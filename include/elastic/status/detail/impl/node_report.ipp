@@ -60,9 +60,9 @@ std::string report_list(const std::vector<Entry>& entries) {
 }
 
 /// One of the numbers of a worker, within bounds.
-inline std::int64_t report_number(const record_rows& rows, const nlohmann::json& entry,
+inline std::int64_t report_number(const record_rows& rows, const nlohmann::ordered_json& entry,
                                   std::size_t at, std::int64_t least, std::int64_t most) {
-  const nlohmann::json& value = entry[at];
+  const nlohmann::ordered_json& value = entry[at];
   const bool is_large =
       value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
   if (!value.is_number_integer() || is_large || value.get<std::int64_t>() < least ||
@@ -73,7 +73,7 @@ inline std::int64_t report_number(const record_rows& rows, const nlohmann::json&
   return value.get<std::int64_t>();
 }
 
-inline viewed_worker read_worker(const record_rows& rows, const nlohmann::json& entry,
+inline viewed_worker read_worker(const record_rows& rows, const nlohmann::ordered_json& entry,
                                  std::int64_t size) {
   constexpr auto most = std::numeric_limits<std::int64_t>::max();
   constexpr auto least = std::numeric_limits<std::int64_t>::min();
@@ -114,10 +114,10 @@ inline void describe(node_report& report, record_rows& rows) {
       rows.list("events", report_list(report.events), limits::node_events_per_second);
   const auto* workers = rows.list("workers", report_list(report.workers), limits::local_world_size);
   if (!rows.reads()) return;
-  for (const nlohmann::json& event : *events) {
+  for (const nlohmann::ordered_json& event : *events) {
     report.events.push_back(read_journal_record(json_fields("a line of the journal", event)));
   }
-  for (const nlohmann::json& worker : *workers) {
+  for (const nlohmann::ordered_json& worker : *workers) {
     report.workers.push_back(read_worker(rows, worker, report.size));
   }
 }
