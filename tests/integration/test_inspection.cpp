@@ -21,6 +21,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -138,6 +139,15 @@ class stage {
   std::string said_;
 };
 
+/// For what imports PyTorch: on a busy machine that alone takes longer than a CO_TEST may.
+void run_to_its_end(task<void> body) {
+  asio::io_context context;
+  std::exception_ptr failure;
+  asio::co_spawn(context, std::move(body), [&](std::exception_ptr thrown) { failure = thrown; });
+  context.run();
+  if (failure) std::rethrow_exception(failure);
+}
+
 CO_TEST("inspection: a Python of any age shows its stack while it sleeps", "[integration]") {
   const std::string python = test::torch_python();
   if (python.empty()) co_return;
@@ -189,7 +199,7 @@ CO_TEST("inspection: a worker that computes outlives many looks", "[integration]
   co_await job.end();
 }
 
-CO_TEST("inspection: PyTorch 2.13 has its recorder opened by the hook", "[integration]") {
+task<void> open_recorder() {
   const std::string python = test::torch_213_python();
   if (python.empty()) co_return;
   stage job(python);
@@ -203,7 +213,11 @@ CO_TEST("inspection: PyTorch 2.13 has its recorder opened by the hook", "[integr
   co_await job.end();
 }
 
-CO_TEST("inspection: a stopped worker is silent, and nothing waits for it", "[integration]") {
+TEST_CASE("inspection: PyTorch 2.13 has its recorder opened by the hook", "[integration]") {
+  run_to_its_end(open_recorder());
+}
+
+task<void> stop_worker() {
   const std::string python = test::torch_213_python();
   if (python.empty()) co_return;
   stage job(python);
@@ -219,8 +233,11 @@ CO_TEST("inspection: a stopped worker is silent, and nothing waits for it", "[in
   co_await job.end();
 }
 
-CO_TEST("inspection: a worker that is asked while it ends, ends as if nobody asked",
-        "[integration]") {
+TEST_CASE("inspection: a stopped worker is silent, and nothing waits for it", "[integration]") {
+  run_to_its_end(stop_worker());
+}
+
+task<void> ask_while_it_ends() {
   const std::string python = test::torch_213_python();
   if (python.empty()) co_return;
   stage job(python);
@@ -242,7 +259,12 @@ CO_TEST("inspection: a worker that is asked while it ends, ends as if nobody ask
   CHECK(status->success());
 }
 
-CO_TEST("inspection: a worker that only imports PyTorch ends", "[integration]") {
+TEST_CASE("inspection: a worker that is asked while it ends, ends as if nobody asked",
+          "[integration]") {
+  run_to_its_end(ask_while_it_ends());
+}
+
+task<void> import_pytorch() {
   const std::string python = test::torch_213_python();
   if (python.empty()) co_return;
   // Of several one ends before its recorder's server accepts.
@@ -252,6 +274,10 @@ CO_TEST("inspection: a worker that only imports PyTorch ends", "[integration]") 
     const exit_status status = co_await job.process().wait();
     CHECK(status.success());
   }
+}
+
+TEST_CASE("inspection: a worker that only imports PyTorch ends", "[integration]") {
+  run_to_its_end(import_pytorch());
 }
 
 CO_TEST("inspection: children of a worker have nothing of it", "[integration]") {
