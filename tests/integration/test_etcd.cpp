@@ -3,8 +3,10 @@
 #include <elastic/etcd/detail/etcd_client.hpp>
 #include <elastic/etcd/detail/etcd_keys.hpp>
 #include <elastic/etcd/detail/etcd_v2_keys.hpp>
+#include <elastic/etcd/etcd_rendezvous.hpp>
 #include <elastic/store/versioned_store.hpp>
 #include <elastic/torch/detail/keyed_rendezvous_backend.hpp>
+#include <support/cancelled_choice.hpp>
 #include <support/catch.hpp>
 #include <support/certificates.hpp>
 #include <support/co_test.hpp>
@@ -361,6 +363,31 @@ TEST_CASE("etcd: two ways to meet under one run id are told", "[integration][etc
   job.node()->check_failure(2, "start it again under another id");
   job.finish();
   ours->check_success();
+}
+
+TEST_CASE("etcd: cancelled at any point of the choice, a node leaves nothing",
+          "[integration][etcd]") {
+  etcd_server server({"--enable-v2"});
+  elastic::rendezvous_parameters parameters;
+  parameters.backend = "etcd";
+  parameters.endpoint = server.endpoint();
+  parameters.local_addr = "127.0.0.1";
+  parameters.min_nodes = 1;
+  parameters.max_nodes = 2;
+  parameters.conf["last_call_timeout"] = "0.02";
+  parameters.conf["join_timeout"] = "20";
+  SECTION("by the v3 API, unless nodes of torchrun come") {}
+  SECTION("as torchrun's backend etcd") { parameters.conf["dialect"] = "1.13"; }
+  SECTION("by the v2 API") { parameters.backend = "etcd-v2"; }
+  constexpr int most_events = 3000;
+  int events = 0;
+  // Each is a job of its own: one that is left without a word may be waited for.
+  for (bool is_made = false; !is_made; ++events) {
+    REQUIRE(events < most_events);
+    parameters.run_id = fmt::format("job{}", events);
+    is_made = elastic::test::is_made_within(events, elastic::make_etcd_rendezvous(parameters));
+  }
+  CHECK(events > 1);
 }
 
 // ---- what goes wrong ----------------------------------------------------------------------------
