@@ -37,13 +37,15 @@ from elasticrun.group_sockets import GroupSockets
 from elasticrun.torch_state import ShardedState, TorchState
 
 __all__ = ["ShardedState", "TorchState", "WorldChanged", "epoch", "finished", "init_process_group",
-           "is_change", "is_new", "new_group", "next_epoch", "on_change", "rank", "ready", "run",
-           "world_size"]
+           "is_change", "is_new", "new_group", "next_epoch", "on_change", "prepare", "rank",
+           "ready", "run", "world_size"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 # The agent answers within its --rejoin-timeout; this is for an agent that stands still.
 _ANSWER_SECONDS = 600.0
+# Where a standby that runs the script is found.
+_STANDBY = "elasticrun.standby"
 # How often a thread that is stuck in the end of an epoch is freed again.
 _FREE_SECONDS = 0.05
 
@@ -66,6 +68,7 @@ class _Epochs:
         self._denied = -1       # the last epoch that goes on, by its answer
         self._next: Optional[Dict[str, Any]] = None
         self._is_stopped = False
+        self._is_listening = False
         self._holds_group = False
         self._callbacks: List[Callable[[int], None]] = []
 
@@ -78,12 +81,23 @@ class _Epochs:
 
     def connect(self) -> None:
         """Says that this process can rejoin, once."""
-        if self._channel.connected or os.environ.get("ELASTIC_ON_FAILURE") != "replace":
+        if self.is_connected or os.environ.get("ELASTIC_ON_FAILURE") != "replace":
             return
-        self._channel = worker.connect()
+        self._open()
         self._channel._send({"kind": "survive"})
-        if self._channel.connected:
+        self._is_listening = self._channel.connected
+        if self._is_listening:
             threading.Thread(target=self._listen, name="elasticrun.survive", daemon=True).start()
+
+    def say_prepared(self) -> None:
+        """Says that a standby can run the script as far as this."""
+        if os.environ.get("ELASTIC_ON_FAILURE") == "replace":
+            self._open()
+            self._channel._send({"kind": "prepared"})
+
+    def _open(self) -> None:
+        if not self._channel.connected:
+            self._channel = worker.connect()
 
     def withdraw(self) -> None:
         """A failure of another rank restarts all from now on."""
@@ -91,7 +105,7 @@ class _Epochs:
 
     @property
     def is_connected(self) -> bool:
-        return self._channel.connected
+        return self._is_listening and self._channel.connected
 
     @property
     def has_ended(self) -> bool:
@@ -220,6 +234,22 @@ def run(train: _Function) -> _Function:
     return cast(_Function, survive)
 
 
+def prepare() -> None:
+    """Marks the point up to which a warm standby runs the script (`--warm-standby`): call it once,
+    outside of `train`, when the model is built, and compiled, and the data are open. The standby
+    waits here until it takes the place of a lost rank.
+
+    Before this point the script must neither write anything that others see nor meet other ranks,
+    and a standby knows LOCAL_RANK, but not RANK, WORLD_SIZE and the like: one in which the script
+    asks for these, raises or ends is not used, and standbys then import only, which the agent says
+    once. In any other process this returns at once.
+    """
+    standby = sys.modules.pop(_STANDBY, None)
+    if standby is not None:
+        cast(Any, standby).reach()
+    _epochs.say_prepared()
+
+
 def init_process_group(backend: Optional[str] = None, **options: Any) -> None:
     """Begins the default process group of this epoch, and brings the state that was given to the
     function under `run` to the newest commit of all ranks: call it first in that function.
@@ -285,6 +315,7 @@ def on_change(callback: Callable[[int], None]) -> None:
     """Says that this process can rejoin, and calls `callback` with the epoch that has ended, in a
     thread of its own, as soon as the agent says so. The process then has to leave its process
     groups and to call `ready` and `next_epoch`, within `--rejoin-timeout`."""
+    _end_standby()
     _epochs.add_callback(callback)
     _epochs.connect()
 
@@ -326,12 +357,19 @@ def finished() -> None:
 # ---- parts -------------------------------------------------------------------------------------
 
 
+def _end_standby() -> None:
+    """Ends a standby whose script trains without survive.prepare()."""
+    if _STANDBY in sys.modules:
+        cast(Any, sys.modules[_STANDBY]).refuse_early("it trains before")
+
+
 def _say(text: str) -> None:
     sys.stderr.write(f"elasticrun.survive: rank {rank()}: {text}\n")
     sys.stderr.flush()
 
 
 def _begin(state: Optional[TorchState]) -> None:
+    _end_standby()
     if state is not None:
         try:
             state._read()

@@ -147,6 +147,42 @@ void check_story(const stage& of, const std::vector<int>& victims) {
   CHECK_THAT(told.out, contains_text("that saved is not known, because no worker reported"));
 }
 
+words with_standbys() {
+  words options = one_node("2");
+  options.insert(options.end(), {"--standalone", "--warm-standby", "--standby-delay", "0.1"});
+  return options;
+}
+
+/// The processes in whose lines of the story this text stands before their number.
+std::set<pid_t> processes_in(const stage& of, const std::string& text) {
+  std::set<pid_t> found;
+  std::ifstream story(of.story());
+  for (std::string line; std::getline(story, line);) {
+    const auto at = line.find(" pid ");
+    if (line.find(text) == 0 && at != line.npos) found.insert(std::stoi(line.substr(at + 5)));
+  }
+  return found;
+}
+
+/// Waits until a local rank has a standby that is still one.
+/// @param sign  what it has noted in the story, if anything
+/// @param from  where in the log it begins to look
+void await_standby(const stage& of, running_program& job, int local_rank,
+                   const std::string& sign = "", std::size_t from = 0) {
+  const std::string line = fmt::format("local rank {} has a standby: process ", local_rank);
+  for (int count = 1;; ++count) {
+    // One may have been replaced, or have become a worker.
+    job.await_err(line, count);
+    std::size_t at = job.err().find(line);
+    for (int each = 1; each < count; ++each) at = job.err().find(line, at + 1);
+    if (at < from) continue;
+    const pid_t pid = std::stoi(job.err().substr(at + line.size()));
+    const bool is_worker = processes_in(of, "epoch").count(pid) != 0;
+    const bool has_sign = sign.empty() || processes_in(of, sign).count(pid) != 0;
+    if (!is_worker && has_sign && ::kill(pid, 0) == 0) return;
+  }
+}
+
 TEST_CASE("replacement: whoever is killed is replaced, and the others keep process and rank",
           "[integration][replacement]") {
   for (const std::vector<int>& victims :
@@ -329,36 +365,10 @@ TEST_CASE("replacement: a failure that nothing explains is the worker's own",
   job->wait();
 }
 
-/// The processes that have taken part in an epoch.
-std::set<pid_t> workers_of(const stage& of) {
-  std::set<pid_t> found;
-  std::ifstream story(of.story());
-  for (std::string line; std::getline(story, line);) {
-    const auto at = line.find(" pid ");
-    if (at != line.npos) found.insert(std::stoi(line.substr(at + 5)));
-  }
-  return found;
-}
-
-/// Waits until a local rank has a standby that is still one: it may have been replaced.
-void await_standby(const stage& of, running_program& job, int local_rank) {
-  const std::string line = fmt::format("local rank {} has a standby: process ", local_rank);
-  for (int count = 1;; ++count) {
-    job.await_err(line, count);
-    std::size_t at = job.err().find(line);
-    for (int each = 1; each < count; ++each) at = job.err().find(line, at + 1);
-    const pid_t pid = std::stoi(job.err().substr(at + line.size()));
-    if (workers_of(of).count(pid) == 0 && ::kill(pid, 0) == 0) return;
-  }
-}
-
 TEST_CASE("replacement: a newcomer begins in its standby, which has imported survive",
           "[integration][replacement]") {
   const stage stage;
-  const words options{"--on-failure", "replace",     "--nproc-per-node", "2",
-                      "--log-dir",    "/dev/null",   "--warm-standby",   "--standby-delay",
-                      "0.1",          "--standalone"};
-  const auto job = stage.start_script("survive_script.py", options);
+  const auto job = stage.start_script("survive_script.py", with_standbys());
   int epoch = -1;
   world before = await_world(stage, 2, epoch);
   // Its epoch is another one than that in which the standby was made, each time.
@@ -376,6 +386,84 @@ TEST_CASE("replacement: a newcomer begins in its standby, which has imported sur
   CHECK(result.code == 0);
   CHECK_THAT(result.err, contains_text("the workers' starts on this node: 2 warm; 2 cold, because "
                                        "it is the first start"));
+}
+
+TEST_CASE("replacement: a newcomer goes on where its standby has prepared it",
+          "[integration][replacement]") {
+  const stage stage;
+  // To say it twice is harmless.
+  const auto job =
+      stage.start_script("survive_script.py", with_standbys(), {"build", "prepare", "prepare"});
+  int epoch = -1;
+  world before = await_world(stage, 2, epoch);
+  for (int time = 1; time <= 2; ++time) {
+    await_standby(stage, *job, time % 2, "built in a standby");
+    kill_ranks(before, {time % 2});
+    const world after = await_world(stage, 2, epoch);
+    INFO(job->err());
+    CHECK(processes_in(stage, "built in a standby").count(after.at(time % 2).pid) == 1);
+    CHECK(after.at(1 - time % 2).pid == before.at(1 - time % 2).pid);
+    before = after;
+  }
+  stage.end_work();
+  const auto result = job->wait();
+  CHECK(result.code == 0);
+  // What a standby wrote is shown when it is a worker.
+  CHECK_THAT(result.out, contains_text("built for local rank 0") &&
+                             contains_text("built for local rank 1"));
+  CHECK_THAT(result.err, contains_text("the workers' starts on this node: 2 warm; 2 cold, because "
+                                       "it is the first start"));
+}
+
+TEST_CASE("replacement: a script that cannot be run up to its point has standbys that import",
+          "[integration][replacement]") {
+  struct row {
+    words script;
+    std::string reason;
+  };
+  for (const auto& [script, reason] :
+       {row{{"rank", "prepare"}, "it reads RANK before, which nobody knows yet"},
+        row{{"standby-skip", "prepare"}, "it trains before"},
+        row{{"standby-raise", "prepare"}, "it raised ValueError: a standby"},
+        row{{"standby-exit", "prepare"}, "it ended before"},
+        row{{"standby-vanish", "prepare"}, "it did not come so far"}}) {
+    const stage stage;
+    const auto job = stage.start_script("survive_script.py", with_standbys(), script);
+    int epoch = -1;
+    const world before = await_world(stage, 2, epoch);
+    job->await_err("standbys do not run the script up to survive.prepare(): " + reason);
+    // Those that were made before the script named its point are gone.
+    await_standby(stage, *job, 1, "", job->err().find("standbys do not run the script"));
+    kill_ranks(before, {1});
+    const world after = await_world(stage, 2, epoch);
+    INFO(job->err());
+    CHECK(after.at(0).pid == before.at(0).pid);
+    stage.end_work();
+    const auto result = job->wait();
+    CHECK(result.code == 0);
+    CHECK_THAT(result.err, contains_text("the workers' starts on this node: 1 warm; 2 cold, "
+                                         "because it is the first start"));
+    const auto first = result.err.find("do not run the script");
+    CHECK(result.err.find("do not run the script", first + 1) == std::string::npos);
+  }
+}
+
+TEST_CASE("replacement: an exception behind its point is the worker's failure, whoever hooks it",
+          "[integration][replacement]") {
+  const stage stage;
+  const auto job = stage.start_script("survive_script.py", with_standbys(),
+                                      {"build", "hook", "prepare", "standby-raise"});
+  int epoch = -1;
+  const world before = await_world(stage, 2, epoch);
+  await_standby(stage, *job, 1, "built in a standby");
+  kill_ranks(before, {1});
+  job->await_err("rank 1 (local rank 1, pid", 2);
+  job->signal(SIGTERM);
+  const auto result = job->wait();
+  INFO(result.err);
+  CHECK_THAT(result.err, contains_text("ended with exit code 1; replacing it"));
+  CHECK_THAT(result.err, contains_text("the hook of the script\n"));
+  CHECK_THAT(result.err, contains_text("ValueError: a standby\n"));
 }
 
 TEST_CASE("replacement: SIGTERM ends all, also while workers leave an epoch",

@@ -108,6 +108,9 @@ class agent_extension {
   /// A worker of this node has reported a step.
   ELASTIC_DECL virtual void stepped(std::int64_t step);
 
+  /// A worker of this node has said that its script can be run in advance up to a point.
+  ELASTIC_DECL virtual void prepared();
+
   /// Awaited while workers run.
   /// @param may_restart  whether another attempt can follow
   ELASTIC_DECL virtual task<void> beside_workers(bool may_restart);

@@ -114,6 +114,10 @@ class worker_group {
   /// Has `call`, which must not throw, called for each step that a worker reports.
   void on_step(std::function<void(std::int64_t step)> call) { on_step_ = std::move(call); }
 
+  /// Has `call`, which must not throw, called when a worker says that its script can be run in
+  /// advance up to a point.
+  void on_prepared(std::function<void()> call) { on_prepared_ = std::move(call); }
+
   /// Takes a worker that runs for hung, for this reason.
   ELASTIC_DECL void end_hung(int local_rank, const std::string& reason);
 
@@ -450,6 +454,7 @@ class worker_group {
   /// Empty: nobody looks.
   std::function<task<std::string>()> look_;
   std::function<void(std::int64_t)> on_step_;
+  std::function<void()> on_prepared_;
   bool has_warned_of_output_ = false;
   event_flag outcome_known_;
   std::shared_ptr<time_source> time_;

@@ -117,6 +117,12 @@ class standby_set final : public process_launcher {
   /// what they imported has changed, so that `launch` need not wait for it.
   ELASTIC_DECL void check();
 
+  /// Standbys run the script from now on, up to the point that it names itself
+  /// (`survive.prepare()`). Those that wait have not, and are made anew. A standby that does not
+  /// reach the point, or was told there what only an attempt decides, ends this: standbys import
+  /// again, and do no more.
+  ELASTIC_DECL void run_scripts();
+
   /// Waits until each process that was launched last has a standby, or none is made before a delay
   /// has passed or at all.
   ///
@@ -160,6 +166,8 @@ class standby_set final : public process_launcher {
     std::shared_ptr<detail::import_record> record;
     /// How much of it the standby knows.
     std::size_t known_bytes = 0;
+    /// The standby has run the script up to its point.
+    bool has_run_script = false;
     /// The process.
     pid_t pid = 0;
     /// It was launched in this attempt, or is expected.
@@ -193,6 +201,7 @@ class standby_set final : public process_launcher {
   ELASTIC_DECL void note_end();
   ELASTIC_DECL void note_pid(const std::string& key, pid_t pid);
   ELASTIC_DECL void note_refusal(const std::string& reason, bool has_record);
+  ELASTIC_DECL void note_failed_run(const std::string& reason);
   ELASTIC_DECL task<bool> make_in(std::string key);
 
   // Whether a standby of this interpreter would wait: one that runs no script does.
@@ -203,7 +212,8 @@ class standby_set final : public process_launcher {
 
   // Result: why it did not become the process; empty: it did.
   ELASTIC_DECL task<std::string> hand_over(detail::standby_process& standby, process_spec from,
-                                           process_spec to, std::string record_place);
+                                           process_spec to, std::string record_place,
+                                           bool has_run_script);
 
   warm_standby terms_;
   standby_set_services services_;
@@ -221,6 +231,8 @@ class standby_set final : public process_launcher {
   bool is_short_noted_ = false;
   /// Standbys import what workers have imported later.
   bool uses_records_ = true;
+  /// Standbys run the script up to its point; none: no worker has named one.
+  std::optional<bool> runs_scripts_;
   event_flag changed_;
   /// None is made.
   event_flag settled_;

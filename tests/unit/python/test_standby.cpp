@@ -276,13 +276,14 @@ TEST_CASE("standby_environment: a standby can join nobody, and gets the hook", "
   const process_spec spec = worker({"ELASTIC_CONTROL=c", "MASTER_ADDR=h", "MASTER_PORT=1", "RANK=0",
                                     "TORCHELASTIC_ERROR_FILE=f", "TORCHELASTIC_RESTART_COUNT=1"});
   CHECK(detail::standby_environment(spec, task) ==
-        words{"ELASTIC_STANDBY=12:1:0:0:script:torch:a:b.py", "PYTHONPATH=/proc/self/fd/1",
+        words{"ELASTIC_STANDBY=12:0:1:0:0:script:torch:a:b.py", "PYTHONPATH=/proc/self/fd/1",
               "RANK=0"});
   CHECK(detail::standby_environment(worker({"PYTHONPATH=/a:/b"}), task) ==
-        words{"ELASTIC_STANDBY=12:1:0:1:script:torch:a:b.py", "PYTHONPATH=/proc/self/fd/1:/a:/b"});
+        words{"ELASTIC_STANDBY=12:0:1:0:1:script:torch:a:b.py",
+              "PYTHONPATH=/proc/self/fd/1:/a:/b"});
   // An empty entry would be the working directory.
   CHECK(detail::standby_environment(worker({"PYTHONPATH="}), task) ==
-        words{"ELASTIC_STANDBY=12:1:0:1:script:torch:a:b.py", "PYTHONPATH=/proc/self/fd/1"});
+        words{"ELASTIC_STANDBY=12:0:1:0:1:script:torch:a:b.py", "PYTHONPATH=/proc/self/fd/1"});
 }
 
 TEST_CASE("standby_environment: before an attempt nothing is known of what that decides",

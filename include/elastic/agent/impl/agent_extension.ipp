@@ -36,6 +36,8 @@ ELASTIC_DECL task<command_outcome> agent_extension::carry_out(job_command) {
 
 ELASTIC_DECL void agent_extension::stepped(std::int64_t) {}
 
+ELASTIC_DECL void agent_extension::prepared() {}
+
 ELASTIC_DECL bool agent_extension::looks_last() const { return false; }
 
 ELASTIC_DECL task<std::string> agent_extension::last_look() { co_return std::string(); }

@@ -101,6 +101,7 @@ class agent_run {
       note_step(step);
       extension_->stepped(step);
     });
+    group_.on_prepared([this] { extension_->prepared(); });
   }
 
   agent_run(const agent_run&) = delete;

@@ -493,6 +493,9 @@ ELASTIC_DECL detail::worker_channels_options worker_group::channel_options(
     update_state();
   };
   events.owner_of = [this](pid_t pid) { return owner_of(pid); };
+  events.prepared = [this] {
+    if (on_prepared_) on_prepared_();
+  };
   events.epoch = [this](int local_rank, const detail::worker_message& message) {
     survivors_.take(local_rank, message);
   };

@@ -158,6 +158,7 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   ELASTIC_DECL void handle(connection& client, const worker_messages::bad_node& message);
   ELASTIC_DECL void handle(connection& client, const worker_messages::bye&);
   ELASTIC_DECL void handle(connection& client, const worker_messages::survive&);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::prepared&);
   ELASTIC_DECL void handle(connection& client, const worker_messages::ask& message);
   ELASTIC_DECL void handle(connection& client, const worker_messages::ready& message);
   ELASTIC_DECL void handle(connection& client, const worker_messages::finished& message);

@@ -92,6 +92,9 @@ struct bye {};
 /// It can leave an epoch and take part in the next one without a new process.
 struct survive {};
 
+/// Its script has come to the point up to which another process can run it in advance.
+struct prepared {};
+
 /// Its work in epoch `epoch` failed: whether the epoch ends, or the failure is its own.
 struct ask {
   std::int64_t epoch = 0;
@@ -117,7 +120,7 @@ using worker_message =
                  worker_messages::progress, worker_messages::saved, worker_messages::not_saved,
                  worker_messages::no_restart, worker_messages::bad_node, worker_messages::bye,
                  worker_messages::survive, worker_messages::ask, worker_messages::ready,
-                 worker_messages::finished>;
+                 worker_messages::finished, worker_messages::prepared>;
 
 /// The message as a line, its end included; at most `limits::control_line_bytes`. Texts and names
 /// are cut if they are too long; metrics that make the line too long are left out.

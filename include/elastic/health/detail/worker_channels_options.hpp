@@ -26,6 +26,8 @@ struct channel_events {
   std::function<void(int local_rank, const std::string& reason)> bad_node{};
   /// A worker that can outlive an epoch: survive, ask, ready or finished.
   std::function<void(int local_rank, const worker_message&)> epoch{};
+  /// The script of a worker can be run in advance up to a point.
+  std::function<void()> prepared{};
   /// Which worker a process is, or descends from: for PyTorch's timers, which name pids, and for
   /// workers that run as another user.
   std::function<std::optional<int>(pid_t)> owner_of{};

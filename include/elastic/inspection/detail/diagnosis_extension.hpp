@@ -44,6 +44,7 @@ class diagnosis_extension final : public agent_extension {
   task<void> until_ready() override { return inner_->until_ready(); }
   task<void> prepare_attempt() override { return inner_->prepare_attempt(); }
   ELASTIC_DECL void begin_attempt(const rendezvous_round& round) override;
+  void prepared() override { inner_->prepared(); }
   ELASTIC_DECL void begin_replacement(const rendezvous_round& round) override;
   std::optional<worker_starts> starts() const override { return inner_->starts(); }
   ELASTIC_DECL void stepped(std::int64_t step) override;

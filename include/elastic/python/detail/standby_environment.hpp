@@ -19,6 +19,8 @@ struct standby_task {
   /// "script", "module" or "code", and its name.
   std::string kind;
   std::string name;
+  /// It runs the script, up to a point that the script names.
+  bool runs_script = false;
   /// Workers run beside it, which it is not to disturb.
   bool stands_back = true;
   /// The hook's archive, in bytes.

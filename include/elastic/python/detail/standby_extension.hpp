@@ -27,6 +27,7 @@ class standby_extension final : public agent_extension {
   ELASTIC_DECL void begin_attempt(const rendezvous_round& round) override;
   ELASTIC_DECL void begin_replacement(const rendezvous_round& round) override;
   ELASTIC_DECL std::optional<worker_starts> starts() const override;
+  void prepared() override { standbys_->run_scripts(); }
   ELASTIC_DECL task<void> beside_workers(bool may_restart) override;
   ELASTIC_DECL void end_attempt() override;
   ELASTIC_DECL task<void> close() override;

@@ -8,14 +8,24 @@ namespace elastic::detail {
 /// it is told to go, and returns; then the interpreter itself runs the script. Whatever goes wrong,
 /// it ends the process: an exception would let the interpreter go on to the script.
 ///
-/// It follows `import_recorder`. ELASTIC_STANDBY, "SIZE:BACK:RECORD:HAD_PATH:KIND:MODULES:NAME",
-/// says what it is to do: SIZE bytes of descriptor 1 are its archive, BACK is 1 if it is to leave
-/// the processors to others, RECORD bytes of descriptor 2 are what a worker has imported, HAD_PATH
-/// is 1 if there was a PYTHONPATH, KIND and NAME are what the interpreter runs, MODULES are names
-/// with commas between, "auto", or empty for a probe.
+/// If the script is to be run up to the point that it names, it returns at once, and the script
+/// waits at that point.
+///
+/// It follows `import_recorder`. ELASTIC_STANDBY says what it is to do:
+/// "SIZE:RUN:BACK:RECORD:HAD_PATH:KIND:MODULES:NAME". SIZE bytes of descriptor 1 are its archive,
+/// RUN is 1 if the script is to be run, BACK is 1 if it is to leave the processors to others,
+/// RECORD bytes of descriptor 2 are what a worker has imported, HAD_PATH is 1 if there was a
+/// PYTHONPATH, KIND and NAME are what the interpreter runs, MODULES are names with commas between,
+/// "auto", or empty for a probe.
 inline constexpr char standby_hook[] = R"python(
 BEFORE = set(sys.modules)
 DEVICES = ("/dev/nvidia", "/dev/kfd", "/dev/dri")
+# What a worker knows and a standby that runs the script does not.
+UNKNOWN = {b"RANK", b"WORLD_SIZE", b"GROUP_RANK", b"GROUP_WORLD_SIZE", b"ROLE_RANK",
+           b"ROLE_WORLD_SIZE", b"MASTER_ADDR", b"MASTER_PORT", b"TORCHELASTIC_RESTART_COUNT",
+           b"ELASTIC_CONTROL", b"ELASTIC_EPOCH"}
+# Where elasticrun.survive finds the standby.
+POINT = "elasticrun.standby"
 
 
 class Refusal(Exception):
@@ -357,9 +367,10 @@ class Standby:
         os.close(nothing)
 
     def restore_environment(self):
-        size, back, record_size, had_path, self.kind, self.modules, self.name = (
-            os.environ.pop("ELASTIC_STANDBY").split(":", 6))
+        size, runs, back, record_size, had_path, self.kind, self.modules, self.name = (
+            os.environ.pop("ELASTIC_STANDBY").split(":", 7))
         self.archive_size = int(size)
+        self.runs_script = runs == "1"
         self.stands_back = back == "1"
         self.record_size = int(record_size)
         restore_path(had_path)
@@ -487,7 +498,8 @@ class Standby:
     def check_again(self, versions):
         """Result: why it cannot be used; none if it can."""
         try:
-            self.check()
+            if not self.runs_script:  # Else what is beside the script was imported by it.
+                self.check()
             if versions_of(sys.modules) != versions:
                 raise Refusal("what it imported was changed since")
         except Refusal as refusal:
@@ -530,9 +542,9 @@ class Standby:
         for name, _, value in changed:
             text = os.fsdecode(name)
             if name in self.lookups.names and self.before.get(name) != value:
-                raise Refusal(f"an import has read {text}, which has another value now")
+                raise Refusal(f"{self.reader} has read {text}, which has another value now")
             if self.lookups.get(name) != self.before.get(name):
-                raise Refusal(f"an import has changed {text}")
+                raise Refusal(f"{self.reader} has changed {text}")
         self.variables.clear()
         self.variables.update(self.lookups)
         os.environ._data = os.environb._data = self.variables
@@ -559,15 +571,66 @@ class Standby:
 
     def run(self):
         self.priority = Priority()
+        self.reader = "an import"
         try:
             self.restore_environment()
             self.priority.lower(self.stands_back)
-            end_guard = guard_execution(self.refuse_program)
+            self.end_guard = guard_execution(self.refuse_program)
             self.run_hidden()
             self.load()
-            end_guard()
             self.check_copies()
             self.check()
+            if self.runs_script:
+                self.begin_script()
+        except Refusal as refusal:
+            self.refuse(str(refusal))
+        except BaseException as failure:
+            self.refuse(f"{type(failure).__name__}: {failure}")
+        if not self.runs_script:
+            self.become_worker()
+
+    def begin_script(self):
+        """The script begins, and has to come to its point: it ends this process on no other way."""
+        import atexit
+        self.reader = "the script"
+        self.hook, sys.excepthook = sys.excepthook, self.refuse_failure
+        atexit.register(self.refuse_end)
+        sys.modules[POINT] = self
+
+    def refuse_failure(self, kind, failure, trace):
+        if POINT in sys.modules:
+            self.refuse_early(f"it raised {kind.__name__}: {failure}")
+        self.hook(kind, failure, trace)  # A hook of the script may call this one later.
+
+    def refuse_end(self):
+        self.refuse_early("it ended before")
+
+    def refuse_early(self, reason):
+        """What the script may not do before its point."""
+        read = sorted(self.lookups.names & UNKNOWN)
+        if read:
+            reason = f"it reads {os.fsdecode(read[0])} before, which nobody knows yet"
+        self.refuse(reason)
+
+    def reach(self):
+        """The script is at its point: waits there until this process is needed."""
+        import atexit
+        if os.getpid() != self.pid:
+            os._exit(0)  # A copy that the script has made.
+        if self.lookups.names & UNKNOWN:
+            self.refuse_early("")
+        try:
+            self.check_copies()
+        except Refusal as refusal:
+            self.refuse(str(refusal))
+        self.become_worker()
+        atexit.unregister(self.refuse_end)
+        if sys.excepthook == self.refuse_failure:
+            sys.excepthook = self.hook
+
+    def become_worker(self):
+        try:
+            self.end_guard()
             versions = versions_of(sys.modules)
             self.priority.raise_processor()
             self.send("ready", "1", str(self.pid), *self.missing[:64])

@@ -94,9 +94,10 @@ ELASTIC_DECL task<std::unique_ptr<child>> standby_set::launch(process_spec spec)
   discarder used{*this, std::move(entry.standby)};
   if (used.standby) {
     const process_spec made_for = std::move(entry.made_for);
+    const bool has_run_script = entry.has_run_script;
     std::string place;
     if (record) place = record->place();
-    reason = co_await hand_over(*used.standby, made_for, spec, place);
+    reason = co_await hand_over(*used.standby, made_for, spec, place, has_run_script);
     if (reason.empty()) {
       services_.log.info("{} starts warm: process {}", name_of(spec), used.standby->pid());
       std::unique_ptr<child> started = std::exchange(used.standby, nullptr)->release();
@@ -144,7 +145,8 @@ inline std::vector<int> streams_of(const process_spec& spec) {
 
 ELASTIC_DECL task<std::string> standby_set::hand_over(detail::standby_process& standby,
                                                       process_spec from, process_spec to,
-                                                      std::string record_place) {
+                                                      std::string record_place,
+                                                      bool has_run_script) {
   using kind = detail::standby_message::kind;
   const std::vector<int> streams = detail::streams_of(to);
   if (streams.empty()) co_return "a standard stream of this program is closed";
@@ -164,7 +166,11 @@ ELASTIC_DECL task<std::string> standby_set::hand_over(detail::standby_process& s
   }
   if (answer.what == kind::refused) {
     const std::string reason = printable_text(answer.reason);
-    plan_.refused(reason, attempt_);
+    if (has_run_script) {
+      note_failed_run(reason);
+    } else {
+      plan_.refused(reason, attempt_);
+    }
     co_return reason;
   }
   if (answer.what != kind::prepared || !standby.is_silent()) {
@@ -217,6 +223,13 @@ ELASTIC_DECL void standby_set::check() {
     // One that does not hear it finds out later.
     if (entry.standby) entry.standby->send(detail::standby_check);
   }
+}
+
+ELASTIC_DECL void standby_set::run_scripts() {
+  if (runs_scripts_) return;
+  runs_scripts_ = true;
+  for (auto& [key, entry] : slots_) discard(std::move(entry.standby));
+  changed_.set();
 }
 
 ELASTIC_DECL void standby_set::expect(std::vector<process_spec> specs) {
@@ -378,6 +391,12 @@ ELASTIC_DECL void standby_set::note_refusal(const std::string& reason, bool has_
   services_.log.info("standbys no longer import what workers imported later: {}", reason);
 }
 
+/// Standbys that import are better than none.
+ELASTIC_DECL void standby_set::note_failed_run(const std::string& reason) {
+  if (!std::exchange(*runs_scripts_, false)) return;
+  services_.log.warning("standbys do not run the script up to survive.prepare(): {}", reason);
+}
+
 /// Says once why no more standbys are made.
 ELASTIC_DECL void standby_set::note_end() {
   if (!plan_.off() || std::exchange(is_off_noted_, true)) return;
@@ -387,7 +406,9 @@ ELASTIC_DECL void standby_set::note_end() {
 
 ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   using kind = detail::standby_message::kind;
-  const process_spec spec = slots_.at(key).spec;
+  process_spec spec = slots_.at(key).spec;
+  const bool runs_script = runs_scripts_.value_or(false);
+  if (runs_script) spec = detail::without_attempt(std::move(spec));
   const auto command = detail::parse_python_command(spec.arguments);
   if (!command) {
     plan_.give_up("the arguments are not those of a Python program");
@@ -398,6 +419,7 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   const auto record = slots_.at(key).record;
   if (record && uses_records_) plan.record = record->text();
   plan.modules = modules_text();
+  plan.runs_script = runs_script;
   plan.stands_back = stage_ != detail::standby_view::stage::absence;
   const std::set<std::string> left_out = plan_.dropped_modules();
   plan.kind = command->what == detail::python_command::kind::script   ? "script"
@@ -412,6 +434,10 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
     answer = co_await first_message(*made.standby, limits::standby_import);
   } catch (const error&) {
     failure = std::current_exception();
+  }
+  if (failure && runs_script) {
+    note_failed_run("it did not come so far");
+    co_return false;
   }
   if (failure) {
     co_await end_of(made.standby);
@@ -431,6 +457,10 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
       }
       co_return false;
     case kind::refused:
+      if (runs_script) {
+        note_failed_run(printable_text(message.reason));
+        co_return false;
+      }
       note_refusal(printable_text(message.reason), !plan.record.empty());
       co_return false;
     case kind::prepared: throw error(errc::protocol_violation, "it was prepared for nothing");
@@ -445,10 +475,11 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
                        printable_text(fmt::format("{}", fmt::join(message.missing, ", "))));
   }
   const auto position = slots_.find(key);
-  if (position == slots_.end()) co_return false;
+  if (position == slots_.end() || runs_script != runs_scripts_.value_or(false)) co_return false;
   services_.log.info("{} has a standby: process {}", name_of(spec), message.pid);
   std::swap(position->second.standby, made.standby);
   position->second.made_for = spec;
+  position->second.has_run_script = runs_script;
   position->second.is_watched = false;
   position->second.known_bytes = plan.record.size();
   largest_ = std::max(largest_, services_.memory_of(message.pid));

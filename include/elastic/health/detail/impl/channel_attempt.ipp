@@ -336,6 +336,10 @@ ELASTIC_DECL void channel_attempt::handle(connection& client,
   tell_of_epoch(client, message);
 }
 
+ELASTIC_DECL void channel_attempt::handle(connection&, const worker_messages::prepared&) {
+  if (options.events.prepared) options.events.prepared();
+}
+
 ELASTIC_DECL void channel_attempt::handle(connection& client, const worker_messages::ask& message) {
   tell_of_epoch(client, message);
 }

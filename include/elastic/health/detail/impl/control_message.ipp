@@ -224,7 +224,7 @@ inline void describe(control_messages::rejoin& message, record_rows& rows) {
 inline constexpr kind_names<worker_message> worker_message_kinds{
     "hello",    "heartbeat", "enter",     "leave",      "expires",  "release",
     "progress", "saved",     "not_saved", "no_restart", "bad_node", "bye",
-    "survive",  "ask",       "ready",     "finished"};
+    "survive",  "ask",       "ready",     "finished",   "prepared"};
 inline constexpr kind_names<agent_message> agent_message_kinds{
     "welcome", "refused", "checkpoint", "pause", "resume", "stop", "change", "no_change", "rejoin"};
 

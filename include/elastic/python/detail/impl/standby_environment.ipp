@@ -72,8 +72,9 @@ ELASTIC_DECL std::vector<std::string> standby_environment(const process_spec& sp
   entries = "/proc/self/fd/1";
   if (path && !path->empty()) entries += ":" + *path;
   variables["ELASTIC_STANDBY"] =
-      fmt::format("{}:{}:{}:{}:{}:{}:{}", standby.archive_size, standby.stands_back ? 1 : 0,
-                  standby.record.size(), path ? 1 : 0, standby.kind, standby.modules, standby.name);
+      fmt::format("{}:{}:{}:{}:{}:{}:{}:{}", standby.archive_size, standby.runs_script ? 1 : 0,
+                  standby.stands_back ? 1 : 0, standby.record.size(), path ? 1 : 0, standby.kind,
+                  standby.modules, standby.name);
   return environment_entries(variables);
 }
 
