@@ -52,6 +52,10 @@ ELASTIC_NODES_ROUNDS=200 for_minutes build/dev/tests/integration_tests \
 say "The agent that leads is lost, in every way"
 tests/long/host_loss.py build/dev/elasticrun --rounds $(((minutes * 10 + 2) / 3))
 
+say "A thousand ranks that are killed and replaced"
+tests/long/survive_kills.py build/dev/elasticrun /usr/bin/python3 --kills 900
+tests/long/survive_kills.py build/dev/elasticrun build/torch-2.13/bin/python --kills 100 --each 20
+
 say "A disturbed job whose journal, metrics and trace agree with what was done to it"
 tests/long/chaos_run.py build/dev/elasticrun --minutes "$minutes"
 

@@ -39,12 +39,15 @@ def parse_arguments():
     parser.add_argument("--no-commit", action="store_true")
     parser.add_argument("--plain", default="", help="ranks that do not say survive")
     parser.add_argument("--pause", type=float, default=0)
+    parser.add_argument("--gate", action="store_true",
+                        help="does as many steps as the file gate in the folder says")
     return parser.parse_args()
 
 
 PLACES = ("kill-late", "kill-init", "stop-init", "kill-send", "kill-receive")
 OPTIONS = parse_arguments()
 HELD = []
+CHANGES = []
 
 
 def say(text):
@@ -73,6 +76,20 @@ def act(place, step):
             raise RuntimeError("no peer is to blame")
         elif what == "exit":
             sys.exit(3)
+
+
+def is_open(step):
+    try:
+        return step < int((OPTIONS.folder / "gate").read_text() or 0)
+    except FileNotFoundError:
+        return False
+
+
+def wait_at_gate(step):
+    while not is_open(step):
+        if CHANGES and CHANGES[-1] >= survive.epoch():
+            raise survive.WorldChanged("at the gate")
+        time.sleep(0.002)
 
 
 class State(survive.TorchState):
@@ -130,6 +147,8 @@ def train(state):
     run = torch.compile(ddp, backend="eager") if OPTIONS.compile else ddp
     for batch in batches(state.step):
         time.sleep(OPTIONS.pause)
+        if OPTIONS.gate:
+            wait_at_gate(state.step)
         state.optimizer.zero_grad()
         loss = run(batch).pow(2).mean()
         act("middle", state.step)
@@ -158,6 +177,8 @@ def main():
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 5, 0.9)
     state = State(model=model, optimizer=optimizer, scheduler=scheduler, step=0, noise=0.0)
+    if OPTIONS.gate:
+        survive.on_change(CHANGES.append)
     is_plain = str(survive.rank()) in OPTIONS.plain.split(",")
     size = (train if is_plain else survive.run(train))(state)
     say(f"finished rank {survive.rank()} of {size} pid {os.getpid()} step {state.step} checksum "
