@@ -43,10 +43,11 @@ class GroupSockets:
         self._threads_before: Set[int] = set()
 
     @contextlib.contextmanager
-    def beginning(self, store_port: int) -> Iterator[None]:
+    def beginning(self, store_port: int, is_gloo: bool = True) -> Iterator[None]:
         """A block that makes process groups, which meet at a store with this port. The connections
         to the store that these and earlier groups have made are shut down, too, within the block:
-        it may be the store's answer that a thread waits for."""
+        it may be the store's answer that a thread waits for. Whether threads of these groups are
+        stuck is known of gloo's alone."""
         with self._lock:
             self._store_port = store_port
             self._before = _descriptors()
@@ -58,7 +59,8 @@ class GroupSockets:
         finally:
             with self._lock:
                 self._epolls |= _epolls(_descriptors() - (self._before or set()))
-                self._threads |= _threads() - self._threads_before
+                if is_gloo:
+                    self._threads |= _threads() - self._threads_before
                 self._before = None
 
     def shut_down(self) -> None:
@@ -83,9 +85,10 @@ class GroupSockets:
         and a thread of its own waits with a limit in calls only.
         """
         with self._lock:
-            if self._before is not None or not self._epolls or self._is_connected():
+            if self._before is not None or not self._threads or self._is_connected():
                 return False
-            return any(_waits_with_limit(each) for each in {*self._threads, caller} - {None})
+            threads = [*self._threads, *([] if caller is None else [caller])]
+            return any(map(_waits_with_limit, threads))
 
     def wait_for_close(self) -> None:
         """Until gloo has closed what `shut_down` has shut down."""

@@ -271,8 +271,8 @@ def init_process_group(backend: Optional[str] = None, **options: Any) -> None:
     if "RANK" not in os.environ:
         options = {"store": dist.HashStore(), "rank": 0, "world_size": 1, **options}
     _traces.hook = sys.excepthook
-    _make_groups(lambda: dist.init_process_group(
-        backend or ("nccl" if torch.cuda.is_available() else "gloo"), **options))
+    name = backend or ("nccl" if torch.cuda.is_available() else "gloo")
+    _make_groups(name, lambda: dist.init_process_group(name, **options))
     if os.environ.get("ELASTIC_ON_FAILURE") == "replace":
         # Ranks that do not say survive take part, so that no rank waits for them.
         kept = _epochs.state if _epochs.state is not None and _epochs.state._is_kept else None
@@ -284,7 +284,9 @@ def new_group(*arguments: Any, **named: Any) -> Any:
     """`torch.distributed.new_group`, for a group that a survivor can leave while a peer is silent.
     As `train` is called again, the groups are made again, in the same order on all ranks."""
     import torch.distributed as dist
-    return _make_groups(lambda: dist.new_group(*arguments, **named))
+    backend = arguments[2] if len(arguments) > 2 else named.get("backend")
+    return _make_groups(backend or dist.get_backend(),
+                        lambda: dist.new_group(*arguments, **named))
 
 
 def rank() -> int:
@@ -411,10 +413,11 @@ def _can_come_from_a_peer(error: Optional[BaseException]) -> bool:
     return False
 
 
-def _make_groups(make: Callable[[], Any]) -> Any:
+def _make_groups(backend: str, make: Callable[[], Any]) -> Any:
     _epochs.hold_group(True)  # first, so that a change from here on is not missed
     _raise_if_changed()
-    with _epochs.sockets.beginning(int(os.environ.get("MASTER_PORT") or 0)):
+    port = int(os.environ.get("MASTER_PORT") or 0)
+    with _epochs.sockets.beginning(port, backend.lower() == "gloo"):
         result = make()
     _raise_if_changed()
     return result
