@@ -183,12 +183,24 @@ void await_standby(const stage& of, running_program& job, int local_rank,
   }
 }
 
+/// The environment that a worker had in an epoch, without what differs between two of one node.
+words environment_in(const stage& of, int epoch, int rank) {
+  std::ifstream file(of.folder / fmt::format("environment.{}.{}", epoch, rank));
+  words lines;
+  for (std::string line; std::getline(file, line);) {
+    const std::string name = line.substr(0, line.find('='));
+    const words own{"RANK", "LOCAL_RANK", "ROLE_RANK", "TORCHELASTIC_ERROR_FILE"};
+    if (std::find(own.begin(), own.end(), name) == own.end()) lines.push_back(line);
+  }
+  return lines;
+}
+
 TEST_CASE("replacement: whoever is killed is replaced, and the others keep process and rank",
           "[integration][replacement]") {
   for (const std::vector<int>& victims :
        {std::vector<int>{2}, std::vector<int>{0, 3}, std::vector<int>{0, 1, 3}}) {
     const stage stage;
-    const auto job = stage.start(one_node("4", stage.logs()));
+    const auto job = stage.start(one_node("4", stage.logs()), {"tells:all"});
     job->await_out("epoch 0 rank ", 4);
     const world before = epoch_of(job->out(), 0);
     kill_ranks(before, victims);
@@ -200,6 +212,11 @@ TEST_CASE("replacement: whoever is killed is replaced, and the others keep proce
       CHECK((at.pid == before.at(rank).pid) == !is_new);
       CHECK(at.restarts == 1);
       CHECK(at.world == 4);
+      // What survivors are told is what those find that were started.
+      const words environment = environment_in(stage, 1, rank);
+      const std::string count = "TORCHELASTIC_RESTART_COUNT=1";
+      CHECK(std::count(environment.begin(), environment.end(), count) == 1);
+      CHECK(environment == environment_in(stage, 1, victims[0]));
       const std::string files = fmt::format("attempt_1/{}", rank);
       CHECK(std::filesystem::exists(stage.log_root() / files) == is_new);
     }

@@ -143,6 +143,46 @@ TEST_CASE("survive: a rank that gloo of PyTorch 2.13 cannot free is replaced, to
   check_lost_call(test::torch_213_python());
 }
 
+TEST_CASE("survive: what a script keeps of an epoch that has ended is named", "[integration]") {
+  struct row {
+    std::string option;
+    std::string complaint;
+    std::size_t processes;  // of the rank that is not killed
+  };
+  const std::string python = test::torch_python();
+  if (python.empty()) return;
+  for (const auto& [option, complaint, processes] :
+       {row{"--hold", "rank 0: the process group of epoch 0 is still in use: something outside", 1},
+        row{"--own-group", "the script has begun its process group with torch.distributed", 2}}) {
+    const job job;
+    const auto result = job.run(python, "2", {"survive_worker.py", "--folder", job.marks(),
+                                              "--steps", "6", "--do", "kill@3:1", option});
+    INFO(result.out << result.err);
+    CHECK(result.code == 0);
+    CHECK_THAT(result.err, test::contains_text(complaint));
+    CHECK(all_of(result.out, "begins epoch \\d+ rank 0 of 2 pid (\\d+)").size() == processes);
+    CHECK(all_of(result.out, "finished rank (\\d) of 2 pid \\d+ step 6") ==
+          std::set<std::string>{"0", "1"});
+  }
+}
+
+TEST_CASE("survive: compiled models go on, and without a commit all ranks begin again in their "
+          "processes",
+          "[integration]") {
+  const std::string python = test::torch_213_python();
+  if (python.empty()) return;
+  const job job;
+  const auto result =
+      job.run(python, "2", {"survive_worker.py", "--folder", job.marks(), "--steps", "5", "--do",
+                            "kill@3:1", "--compile", "--no-commit"});
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  CHECK(all_of(result.out, "begins epoch \\d+ rank 0 of 2 pid (\\d+)").size() == 1);
+  CHECK(all_of(result.out, "finished rank (\\d) of 2 pid \\d+ step 5") ==
+        std::set<std::string>{"0", "1"});
+  CHECK(all_of(result.out, "checksum (\\S+)").size() == 1);
+}
+
 TEST_CASE("survive: all ranks start again if one has not said that it survives",
           "[integration]") {
   const std::string python = test::torch_python();

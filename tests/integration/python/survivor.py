@@ -15,6 +15,7 @@ quits     ends when the next epoch begins
 fails     ends at once, if it was started for a later epoch
 finishes  says that its work is done, and stays
 beats     sends heartbeats
+tells     writes its environment beside the story, in environment.EPOCH.RANK
 At SIGUSR1 a worker asks whether its epoch has ended.
 """
 
@@ -75,6 +76,10 @@ def show_epoch():
     values = [os.environ[name] for name in
               ("ELASTIC_EPOCH", "RANK", "WORLD_SIZE", "GROUP_RANK", "TORCHELASTIC_RESTART_COUNT")]
     line = "epoch {} rank {}/{} node {} restarts {} pid {}".format(*values, os.getpid())
+    if is_faulty("tells"):
+        with open("{}/environment.{}.{}".format(os.path.dirname(os.environ["STORY"]), *values[:2]),
+                  "w", encoding="utf-8") as file:
+            file.writelines(f"{name}={value}\n" for name, value in sorted(os.environ.items()))
     say(line)
     if "STORY" in os.environ:
         story = os.open(os.environ["STORY"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

@@ -44,8 +44,8 @@ using elastic::test::fake_process;
 
 /// A worker that can rejoin, and has said so.
 struct survivor : channel_peer {
-  explicit survivor(const fake_process& worker)
-      : channel_peer(worker.variable("ELASTIC_CONTROL"), worker.local_rank()) {
+  survivor(const fake_process& worker, bool saves)
+      : channel_peer(worker.variable("ELASTIC_CONTROL"), worker.local_rank(), saves) {
     say(R"({"kind":"survive"})");
   }
   void leave(int epoch) { say(fmt::format(R"({{"kind":"ready","epoch":{}}})", epoch)); }
@@ -68,12 +68,11 @@ struct play {
     stage.workers.rejoin_timeout = 10s;
     stage.events = events;
     stage.observer = observer;
-    stage.start();
   }
 
   /// The process that was started as the `number`th says that it can rejoin.
-  survivor& join(std::size_t number) {
-    peers.push_back(std::make_unique<survivor>(stage.worker(number)));
+  survivor& join(std::size_t number, bool saves = false) {
+    peers.push_back(std::make_unique<survivor>(stage.worker(number), saves));
     return *peers.back();
   }
 
@@ -107,6 +106,7 @@ struct play {
 TIME_TEST("agent replacement: log, journal, events, observer and result tell of one that is killed",
           "[agent]") {
   play job(time);
+  job.stage.start();
   co_await job.stage.quiet();
   for (std::size_t at = 0; at < 3; ++at) job.join(at);
   job.peers[0]->step(7);
@@ -164,6 +164,7 @@ TIME_TEST("agent replacement: log, journal, events, observer and result tell of 
 TIME_TEST("agent replacement: one that stays too long makes all start again, which is told",
           "[agent]") {
   play job(time);
+  job.stage.start();
   co_await job.stage.quiet();
   for (std::size_t at = 0; at < 3; ++at) job.join(at);
   co_await job.stage.pass(10ms);
@@ -187,6 +188,7 @@ TIME_TEST("agent replacement: one that stays too long makes all start again, whi
 TIME_TEST("agent replacement: where one has not said that it can rejoin, nothing is announced",
           "[agent]") {
   play job(time);
+  job.stage.start();
   co_await job.stage.quiet();
   for (std::size_t at = 0; at < 2; ++at) job.join(at);
   co_await job.stage.pass(10ms);
@@ -202,6 +204,7 @@ TIME_TEST("agent replacement: where one has not said that it can rejoin, nothing
 
 TIME_TEST("agent replacement: a change of the membership replaces nobody", "[agent]") {
   play job(time);
+  job.stage.start();
   co_await job.stage.quiet();
   for (std::size_t at = 0; at < 3; ++at) job.join(at);
   co_await job.stage.pass(10ms);
@@ -228,6 +231,7 @@ TIME_TEST("agent replacement: a change of the membership replaces nobody", "[age
 TIME_TEST("agent replacement: a job that fails in the end says how often ranks were replaced",
           "[agent]") {
   play job(time);
+  job.stage.start();
   co_await job.stage.quiet();
   for (std::size_t at = 0; at < 3; ++at) job.join(at);
   co_await job.stage.pass(10ms);
@@ -248,6 +252,50 @@ TIME_TEST("agent replacement: a job that fails in the end says how often ranks w
   CHECK(result.replacements.by_rank == std::map<int, int>{{1, 3}});
   CHECK_THAT(closing_words("train.py", result),
              contains_text("Replacements on this node: rank 1 was replaced 3 times\n"));
+}
+
+TIME_TEST("agent replacement: it waits as long as a restart, and the survivors wait with it",
+          "[agent]") {
+  play job(time);
+  job.stage.workers.restart.delay = 2s;
+  job.stage.start();
+  co_await job.stage.quiet();
+  for (std::size_t at = 0; at < 3; ++at) job.join(at);
+  co_await job.stage.pass(10ms);
+  job.stage.worker(1).exit(4);
+  co_await job.stage.pass(10ms);
+  for (const std::size_t at : {0, 2}) job.peers[at]->leave(0);
+  co_await job.stage.pass(1900ms);
+  CHECK(job.stage.launcher->started.size() == 3);
+  CHECK_FALSE(job.peers[0]->hears("\"rejoin\""));
+  co_await job.stage.pass(200ms);
+  CHECK(job.stage.launcher->started.size() == 4);
+  CHECK(job.peers[0]->hears("\"rejoin\""));
+  for (const std::size_t process : {0, 2, 3}) job.stage.worker(process).exit(0);
+  co_await job.stage.end();
+  CHECK(job.stage.result().state == worker_state::succeeded);
+}
+
+TIME_TEST("agent replacement: on SIGTERM survivors save a checkpoint and end, as all workers do",
+          "[agent]") {
+  play job(time);
+  job.stage.workers.preempt_grace = 30s;
+  job.stage.start();
+  co_await job.stage.quiet();
+  for (std::size_t at = 0; at < 3; ++at) job.join(at, at == 0);
+  co_await job.stage.pass(10ms);
+  elastic::stop_request request;
+  request.signal = SIGTERM;
+  job.stage.agent().stop(request);
+  co_await job.stage.pass(20s);
+  CHECK_FALSE(job.peers[1]->hears("\"change\""));
+  CHECK(job.stage.worker(1).signals.empty());
+  job.peers[0]->say(R"({"kind":"saved","id":1})");
+  co_await job.stage.quiet();
+  CHECK(job.stage.ended());
+  CHECK(job.stage.result().state == worker_state::stopped);
+  CHECK(job.stage.result().replacements.empty());
+  CHECK(job.stage.is_clean());
 }
 
 // ---- words --------------------------------------------------------------------------------------

@@ -60,6 +60,21 @@ TEST_CASE("log layout: an attempt that starts again with its number is empty", "
   CHECK_FALSE(fs::exists(layout.error_file(0)));
 }
 
+TEST_CASE("log layout: a worker that is started alone has a directory of its own", "[agent]") {
+  const scratch_directory scratch;
+  elastic::log_layout layout(scratch.path, "job");
+  const fs::path root = layout.root();
+  layout.start_attempt(0, 2);
+  layout.add_worker(1, 1, 4);
+  CHECK(layout.directory(0) == root / "attempt_0" / "0");
+  CHECK(layout.directory(1) == root / "attempt_1" / "1");
+  std::ofstream(layout.error_file(1)) << "{}";
+  // A change of the membership starts workers and does not count.
+  layout.add_worker(1, 1, 6);
+  CHECK(layout.directory(1) == root / "attempt_1" / "1_epoch_6");
+  CHECK_FALSE(fs::exists(layout.error_file(1)));
+}
+
 TEST_CASE("log layout: a directory that the user named stays", "[agent]") {
   const scratch_directory scratch;
   elastic::log_layout layout(scratch.path, "job");
