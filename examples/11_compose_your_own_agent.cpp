@@ -35,7 +35,7 @@ class replica_agent {
  public:
   replica_agent(asio::any_io_executor strand, agent_options options)
       : spec_(options.workers),
-        rendezvous_(options.rendezvous),
+        rendezvous_(options.rendezvous.handler()),  // a static one is there from the beginning
         ledgers_(static_cast<std::size_t>(spec_.nproc_per_node),
                  restart_ledger(spec_.max_restarts, spec_.restart)),
         replicas_(strand) {}
