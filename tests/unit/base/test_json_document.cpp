@@ -49,5 +49,20 @@ TEST_CASE("json document: an object of more members than are allowed is refused"
   std::string complaint;
   CHECK(detail::parse_json(text, &complaint, 3).size() == 2);
   CHECK(detail::parse_json(text, &complaint, 2).is_discarded());
-  CHECK(complaint == "more than 2 members");
+  CHECK(complaint == "an object of more than 2 members");
+}
+
+TEST_CASE("json document: a text of more levels than are allowed is refused", "[base]") {
+  const auto nested = [](int levels) {
+    std::string text;
+    for (int level = 0; level < levels / 2; ++level) text += "[{\"a\":";
+    text += "1";
+    for (int level = 0; level < levels / 2; ++level) text += "}]";
+    return text;
+  };
+  std::string complaint;
+  CHECK(detail::parse_json(nested(128), &complaint).dump() == nested(128));
+  CHECK(detail::parse_json(nested(130), &complaint).is_discarded());
+  CHECK(complaint == "more than 128 levels of objects and lists");
+  CHECK(detail::parse_json(nested(1'000'000)).is_discarded());
 }

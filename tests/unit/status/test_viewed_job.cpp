@@ -165,9 +165,12 @@ TEST_CASE("node report: what is none is refused, and named", "[status]") {
       {text_with("[]", "[" + std::string(40, ' ') + "0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]"),
        "has \"events\" of 17 entries; up to 8 are taken"},
       {text_with("[]", "[" + std::string(14'000, '[') + std::string(14'000, ']') + "]"),
-       "a line of the journal is no JSON object"},
+       "has more than 128 levels of objects and lists"},
       {text_with("[]", "[{\"seq\": 1, \"more\": " + std::string(14'000, '[') +
                            std::string(14'000, ']') + "}]"),
+       "has more than 128 levels of objects and lists"},
+      {text_with("[]", "[{\"seq\": 1, \"more\": " + std::string(120, '[') +
+                           std::string(120, ']') + "}]"),
        "a line of the journal has no \"epoch\""},
       {std::string(elastic::limits::node_report_bytes + 1, ' '), "bytes long"}};
   for (const row& entry : rows) {

@@ -19,8 +19,8 @@ namespace elastic::detail {
 /// More members than this make an object no message; a lookup takes time in proportion to them.
 inline constexpr std::size_t message_members = 256;
 
-/// The value of a JSON text; discarded if the text is not JSON, or if an object in it has more than
-/// `most_members`.
+/// The value of a JSON text; discarded if the text is not JSON, if an object in it has more than
+/// `most_members`, or if it is nested more than 128 levels deep.
 /// @param complaint  unless it is null, receives the reason why the text is not JSON
 ELASTIC_DECL nlohmann::ordered_json parse_json(std::string_view text,
                                                std::string* complaint = nullptr,

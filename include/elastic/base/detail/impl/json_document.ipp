@@ -39,7 +39,7 @@ class json_builder {
     if (!keeps_) return true;
     json& object = *open_.back();
     if (object.size() == most_members_) {
-      complaint_ = fmt::format("more than {} members", most_members_);
+      complaint_ = fmt::format("an object of more than {} members", most_members_);
       return false;
     }
     member_ = &object[name];
@@ -61,7 +61,12 @@ class json_builder {
   }
 
   bool open(json::value_t kind) {
-    if (keeps_) open_.push_back(place(kind));
+    if (!keeps_) return true;
+    if (open_.size() == most_levels) {
+      complaint_ = fmt::format("more than {} levels of objects and lists", most_levels);
+      return false;
+    }
+    open_.push_back(place(kind));
     return true;
   }
 
@@ -83,6 +88,9 @@ class json_builder {
     *member_ = std::move(value);
     return member_;
   }
+
+  // An object that grows copies the values of its members, level by level on the stack.
+  static constexpr std::size_t most_levels = 128;
 
   bool keeps_;
   std::size_t most_members_;

@@ -61,7 +61,9 @@ ELASTIC_DECL json_fields::json_fields(std::string_view subject, const nlohmann::
 }
 
 ELASTIC_DECL void json_fields::refuse_wide() const {
-  refuse(fmt::format("has an object of more than {} members", message_members));
+  std::string complaint;
+  parse_json(text_, &complaint);
+  refuse("has " + complaint);
 }
 
 ELASTIC_DECL void json_fields::read_document() {
