@@ -1146,6 +1146,9 @@ class agent_extension {
   /// A worker of this node has reported a step.
   ELASTIC_DECL virtual void stepped(std::int64_t step);
 
+  /// A worker of this node has said that its script can be run in advance up to a point.
+  ELASTIC_DECL virtual void prepared();
+
   /// Awaited while workers run.
   /// @param may_restart  whether another attempt can follow
   ELASTIC_DECL virtual task<void> beside_workers(bool may_restart);
@@ -2633,23 +2636,16 @@ struct function_call {
 
 namespace detail {
 
-/// Why a value would not arrive as it is; none if it would. `what` names it.
-ELASTIC_DECL std::optional<std::string> unsayable(const nlohmann::json& value, int depth = 1);
-
-/// A value as it travels between agent and worker. `what` names it in errors.
-/// Errors: `errc::invalid_argument`, saying what is wrong with it.
-ELASTIC_DECL std::string call_text(const nlohmann::json& value, std::size_t most,
-                                   const std::string& subject);
-
-/// The value that such a text stands for; the text may be anything.
-/// Errors: `errc::protocol_violation`, saying what is wrong with it.
-ELASTIC_DECL nlohmann::json call_value(std::string_view text, const std::string& subject);
+/// Checks a value as it travels between agent and worker; the text may be anything.
+/// Errors: `errc::protocol_violation`, saying what is wrong with `subject`.
+ELASTIC_DECL void check_call_text(std::string_view text, const std::string& subject);
 
 /// The list of arguments of a function, as errors name it.
 ELASTIC_DECL std::string arguments_name(const std::string& function);
 
-/// The arguments of a call as a JSON array. Errors: `errc::invalid_argument`.
-ELASTIC_DECL nlohmann::json arguments_of(const function_call& call);
+/// Checks that the arguments of a call are a JSON array within the bounds.
+/// Errors: `errc::invalid_argument`.
+ELASTIC_DECL void check_arguments(const function_call& call);
 
 }  // namespace detail
 
@@ -2826,6 +2822,67 @@ ELASTIC_DECL void validate(const worker_spec& spec);
 
 }  // namespace elastic
 
+// ---- elastic/rendezvous/rendezvous_factory.hpp ----
+
+namespace elastic {
+
+/// Makes the handler by which a node takes part in one job. It is there already, or a coroutine
+/// chooses it, because its kind depends on what serves the endpoint, and on the nodes that are
+/// there. The choice holds for the whole job.
+///
+/// A plain value. Thread-safety: that of the handler.
+class rendezvous_factory {
+ public:
+  /// Chooses a handler: what `make` does.
+  using chooser = std::function<task<std::shared_ptr<rendezvous_handler>>(
+      std::shared_ptr<rendezvous_handler>& tried)>;
+
+  /// Makes nothing.
+  rendezvous_factory() = default;
+
+  /// Returns a handler that is there. A null pointer makes a factory that makes nothing.
+  template <std::convertible_to<std::shared_ptr<rendezvous_handler>> Handler>
+  rendezvous_factory(Handler handler) : handler_(std::move(handler)) {
+    if (!handler_) return;
+    backend_ = handler_->backend();
+    run_id_ = handler_->run_id();
+  }
+
+  /// @param backend  the name that the user gave: `rendezvous_handler::backend`
+  /// @param choose   called at most once
+  ELASTIC_DECL rendezvous_factory(std::string backend, std::string run_id, chooser choose);
+
+  explicit operator bool() const { return handler_ != nullptr || choose_ != nullptr; }
+
+  const std::string& backend() const { return backend_; }
+  const std::string& run_id() const { return run_id_; }
+
+  /// The handler that is there; null if one is to be chosen.
+  const std::shared_ptr<rendezvous_handler>& handler() const { return handler_; }
+
+  /// Makes the handler. Call it once, before the first round.
+  ///
+  /// @param tried  holds a handler while it is not known yet whether the node can meet by it, so
+  ///               that the caller can pause the job or report what it waits for. It has to live
+  ///               until the task has ended.
+  /// Result: the handler. If the choice has depended on the first round, that one has been met, and
+  /// the first `rendezvous_handler::next_round` returns it at once.
+  /// Errors: those of `rendezvous_handler::next_round`; `errc::invalid_argument` for a setting that
+  /// the chosen kind does not know. The caller shuts down the handler that `tried` then holds, if
+  /// any.
+  /// Cancellation: all types; as after an error.
+  ELASTIC_DECL task<std::shared_ptr<rendezvous_handler>> make(
+      std::shared_ptr<rendezvous_handler>& tried) const;
+
+ private:
+  std::string backend_;
+  std::string run_id_;
+  std::shared_ptr<rendezvous_handler> handler_;
+  chooser choose_;
+};
+
+}  // namespace elastic
+
 // ---- elastic/agent/local_agent.hpp ----
 
 namespace elastic {
@@ -2837,8 +2894,9 @@ class request_inbox;
 /// What a local_agent is made from.
 struct agent_options {
   worker_spec workers;
-  /// How this node meets the others. Must be set.
-  std::shared_ptr<rendezvous_handler> rendezvous;
+  /// How this node meets the others: a handler, or what makes one before the first round. Must be
+  /// set.
+  rendezvous_factory rendezvous;
   agent_services services;
   /// A warning to log when the workers run for the first time: a job that cannot start says only
   /// why it cannot.
@@ -3240,10 +3298,11 @@ namespace elastic::detail {
 /// Makes things of one kind by name: what registries have in common.
 ///
 /// A plain value; nothing is registered globally.
+/// @tparam Product  a pointer, or something else that may be null
 template <class Product, class... Parameters>
 class named_factories {
  public:
-  using factory = std::function<std::shared_ptr<Product>(Parameters...)>;
+  using factory = std::function<Product(Parameters...)>;
 
   /// @param none  how a message begins if a name is not known: "there is no event handler"
   explicit named_factories(std::string none) : none_(std::move(none)) {}
@@ -3263,7 +3322,7 @@ class named_factories {
   /// Makes the one of that name.
   /// Errors: `errc::invalid_argument` if there is none, naming those that there are, and if the
   /// factory returns null; what the factory throws.
-  std::shared_ptr<Product> make(const std::string& name, Parameters... parameters) const {
+  Product make(const std::string& name, Parameters... parameters) const {
     const auto position = factories_.find(name);
     if (position != factories_.end()) {
       return required(position->second(parameters...),
@@ -3285,7 +3344,7 @@ class named_factories {
 namespace elastic {
 
 /// The logs_specs by name: that of this library, and those that you add.
-class logs_specs_registry : public detail::named_factories<logs_specs> {
+class logs_specs_registry : public detail::named_factories<std::shared_ptr<logs_specs>> {
  public:
   /// Knows "default".
   ELASTIC_DECL logs_specs_registry();
@@ -3490,8 +3549,6 @@ ELASTIC_DECL attempt_verdict judge(const attempt_tally& tally);
 
 // ---- elastic/base/detail/waiters.hpp ----
 
-#include <asio/associated_cancellation_slot.hpp>
-#include <asio/async_result.hpp>
 #include <asio/execution_context.hpp>
 
 namespace elastic::detail {
@@ -3526,114 +3583,47 @@ class waiting_room final : public asio::execution_context::service {
   std::set<std::shared_ptr<abandonable>> holders_;
 };
 
-/// Coroutines of one strand that wait to be woken, ordered by a key of each.
+/// Coroutines of one strand that wait to be woken, ordered by a number of each; equals wake in the
+/// order in which they came.
 ///
 /// In the place of Asio's experimental channel, which (in 1.22) loses what is sent after a receive
-/// was cancelled, and has error codes of its own.
+/// was cancelled, and has error codes of its own. Not a template, because Asio makes some hundred
+/// functions for each type that a coroutine is woken with.
 /// A coroutine that was woken no longer needs this object, which may be destroyed before it runs.
-template <class Key, class... Results>
 class waiters {
  public:
-  explicit waiters(asio::any_io_executor executor)
-      : executor_(std::move(executor)), waiting_(std::make_shared<table>()) {}
+  ELASTIC_DECL explicit waiters(asio::any_io_executor executor);
   waiters(const waiters&) = delete;
   waiters& operator=(const waiters&) = delete;
 
   /// Who still waits is woken with `operation_aborted`.
-  ~waiters() {
-    while (!empty()) wake_first(asio::error::operation_aborted, Results()...);
-  }
+  ELASTIC_DECL ~waiters();
 
-  /// Waits until it is woken under `key`, which nobody else waits or waited under.
+  /// Waits until it is woken.
   ///
-  /// Result: what it was woken with. Errors: the code that it was woken with.
+  /// @param receiver  an object of the coroutine, for what it is woken with; valid while it waits
+  /// @param order     the least is woken first
+  /// Errors: the code that it was woken with.
   /// Cancellation: all types, until it is woken; throws `operation_aborted`.
-  auto wait(Key key) {
-    return asio::async_initiate<const asio::use_awaitable_t<>, void(asio::error_code, Results...)>(
-        start_wait(), asio::use_awaitable, this, key);
-  }
+  ELASTIC_DECL task<void> wait(void* receiver = nullptr, std::int64_t order = 0);
 
-  bool empty() const { return waiting_->places.empty(); }
-  std::size_t size() const { return waiting_->places.size(); }
+  bool empty() const { return size() == 0; }
+  ELASTIC_DECL std::size_t size() const;
 
-  /// The key of the coroutine that is woken next.
-  const Key& first() const { return waiting_->places.begin()->first; }
-
-  void wake_first(asio::error_code failure, Results... results) {
-    wake(*waiting_, first(), failure, std::move(results)...);
-  }
+  // The coroutine that is woken next; there must be one.
+  ELASTIC_DECL void* first_receiver() const;
+  ELASTIC_DECL std::int64_t first_order() const;
+  ELASTIC_DECL void wake_first(asio::error_code failure = {});
 
  private:
-  // Its destruction without `resume` destroys the coroutine that waits.
-  class waiter {
-   public:
-    virtual ~waiter() = default;
-    virtual void resume(asio::error_code failure, Results... results) = 0;
-    /// The last one is gone: the context need not end the coroutines that wait there any more.
-    virtual void leave_room(const std::shared_ptr<abandonable>& holder) = 0;
-  };
-
-  struct table final : abandonable, std::enable_shared_from_this<table> {
-    void abandon() noexcept override {
-      // Out of here first: a coroutine that is destroyed may destroy the owner of this object.
-      const auto leaving = std::exchange(places, {});
-    }
-    std::map<Key, std::unique_ptr<waiter>> places;
-  };
+  class waiter;
+  template <class Handler>
+  class waiter_of;
+  struct table;
+  struct start_wait;
 
   template <class Handler>
-  class waiter_of final : public waiter {
-   public:
-    waiter_of(asio::any_io_executor executor, Handler handler)
-        : executor_(std::move(executor)), handler_(std::move(handler)) {}
-
-    void resume(asio::error_code failure, Results... results) override {
-      auto executor = asio::get_associated_executor(handler_, executor_);
-      auto run = [handler = std::move(handler_), failure,
-                  ... results = std::move(results)]() mutable {
-        std::move(handler)(failure, std::move(results)...);
-      };
-      asio::post(executor, std::move(run));
-    }
-
-    void leave_room(const std::shared_ptr<abandonable>& holder) override {
-      waiting_room::of(executor_).leave(holder);
-    }
-
-   private:
-    asio::any_io_executor executor_;
-    Handler handler_;
-  };
-
-  struct start_wait {
-    template <class Handler>
-    void operator()(Handler handler, waiters* at, Key key) const {
-      at->add(std::move(handler), key);
-    }
-  };
-
-  template <class Handler>
-  void add(Handler handler, const Key& key) {
-    auto slot = asio::get_associated_cancellation_slot(handler);
-    auto place = std::make_unique<waiter_of<Handler>>(executor_, std::move(handler));
-    if (empty()) waiting_room::of(executor_).enter(waiting_);
-    waiting_->places.emplace(key, std::move(place));
-    if (!slot.is_connected()) return;
-    // It stays in the slot after the wait, whose owner may be gone by then, and finds nobody.
-    slot.assign([weak = std::weak_ptr<table>(waiting_), key](asio::cancellation_type type) {
-      const auto waiting = weak.lock();
-      if (!waiting || type == asio::cancellation_type::none) return;
-      wake(*waiting, key, asio::error::operation_aborted, Results()...);
-    });
-  }
-
-  // The key by value: it may be the one that is removed.
-  static void wake(table& waiting, Key key, asio::error_code failure, Results... results) {
-    const auto place = waiting.places.extract(key);
-    if (place.empty()) return;
-    if (waiting.places.empty()) place.mapped()->leave_room(waiting.shared_from_this());
-    place.mapped()->resume(failure, std::move(results)...);
-  }
+  void add(Handler handler, void* receiver, std::int64_t order);
 
   asio::any_io_executor executor_;
   std::shared_ptr<table> waiting_;
@@ -3667,8 +3657,7 @@ class event_flag {
 
  private:
   bool is_set_ = false;
-  std::uint64_t next_ = 0;
-  detail::waiters<std::uint64_t> waiting_;
+  detail::waiters waiting_;
 };
 
 }  // namespace elastic
@@ -4897,6 +4886,9 @@ struct bye {};
 /// It can leave an epoch and take part in the next one without a new process.
 struct survive {};
 
+/// Its script has come to the point up to which another process can run it in advance.
+struct prepared {};
+
 /// Its work in epoch `epoch` failed: whether the epoch ends, or the failure is its own.
 struct ask {
   std::int64_t epoch = 0;
@@ -4922,7 +4914,7 @@ using worker_message =
                  worker_messages::progress, worker_messages::saved, worker_messages::not_saved,
                  worker_messages::no_restart, worker_messages::bad_node, worker_messages::bye,
                  worker_messages::survive, worker_messages::ask, worker_messages::ready,
-                 worker_messages::finished>;
+                 worker_messages::finished, worker_messages::prepared>;
 
 /// The message as a line, its end included; at most `limits::control_line_bytes`. Texts and names
 /// are cut if they are too long; metrics that make the line too long are left out.
@@ -5195,6 +5187,8 @@ struct channel_events {
   std::function<void(int local_rank, const std::string& reason)> bad_node{};
   /// A worker that can outlive an epoch: survive, ask, ready or finished.
   std::function<void(int local_rank, const worker_message&)> epoch{};
+  /// The script of a worker can be run in advance up to a point.
+  std::function<void()> prepared{};
   /// Which worker a process is, or descends from: for PyTorch's timers, which name pids, and for
   /// workers that run as another user.
   std::function<std::optional<int>(pid_t)> owner_of{};
@@ -5348,6 +5342,7 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   ELASTIC_DECL void handle(connection& client, const worker_messages::bad_node& message);
   ELASTIC_DECL void handle(connection& client, const worker_messages::bye&);
   ELASTIC_DECL void handle(connection& client, const worker_messages::survive&);
+  ELASTIC_DECL void handle(connection& client, const worker_messages::prepared&);
   ELASTIC_DECL void handle(connection& client, const worker_messages::ask& message);
   ELASTIC_DECL void handle(connection& client, const worker_messages::ready& message);
   ELASTIC_DECL void handle(connection& client, const worker_messages::finished& message);
@@ -6121,6 +6116,10 @@ class worker_group {
   /// Has `call`, which must not throw, called for each step that a worker reports.
   void on_step(std::function<void(std::int64_t step)> call) { on_step_ = std::move(call); }
 
+  /// Has `call`, which must not throw, called when a worker says that its script can be run in
+  /// advance up to a point.
+  void on_prepared(std::function<void()> call) { on_prepared_ = std::move(call); }
+
   /// Takes a worker that runs for hung, for this reason.
   ELASTIC_DECL void end_hung(int local_rank, const std::string& reason);
 
@@ -6457,6 +6456,7 @@ class worker_group {
   /// Empty: nobody looks.
   std::function<task<std::string>()> look_;
   std::function<void(std::int64_t)> on_step_;
+  std::function<void()> on_prepared_;
   bool has_warned_of_output_ = false;
   event_flag outcome_known_;
   std::shared_ptr<time_source> time_;
@@ -6510,6 +6510,8 @@ ELASTIC_DECL std::string in_quotes(std::string_view text);
 }  // namespace elastic
 
 // ---- elastic/base/detail/concurrent_run.hpp ----
+
+#include <asio/associated_cancellation_slot.hpp>
 
 namespace elastic::detail {
 
@@ -6715,6 +6717,19 @@ enum class start_method {
 };
 
 }  // namespace elastic
+
+// ---- elastic/base/detail/new_shared.hpp ----
+
+namespace elastic::detail {
+
+/// As `std::make_shared`, which makes g++ compile three times as much for each type. Object and
+/// count are two pieces of memory here.
+template <class T, class... Arguments>
+std::shared_ptr<T> new_shared(Arguments&&... arguments) {
+  return std::shared_ptr<T>(new T(std::forward<Arguments>(arguments)...));
+}
+
+}  // namespace elastic::detail
 
 // ---- elastic/net/job_secret.hpp ----
 
@@ -6932,7 +6947,7 @@ struct rendezvous_parameters {
   /// Counts what the stores that this node serves are asked for; null: nobody does.
   std::shared_ptr<detail::store_meter> meter = {};
 
-  std::shared_ptr<time_source> time = std::make_shared<system_time>();
+  std::shared_ptr<time_source> time = detail::new_shared<system_time>();
   logger log;
 
   /// The first part of this node's id: its name, else the address that it gives to others;
@@ -7041,16 +7056,15 @@ namespace elastic {
 /// A program that uses the single header defines ELASTIC_WITH_ETCD, ELASTIC_WITH_FILE or
 /// ELASTIC_WITH_TORCH before it includes that.
 class rendezvous_registry
-    : public detail::named_factories<rendezvous_handler, const rendezvous_parameters&> {
+    : public detail::named_factories<rendezvous_factory, const rendezvous_parameters&> {
  public:
   ELASTIC_DECL rendezvous_registry();
 
-  /// Makes the handler that `parameters.backend` names.
+  /// Makes what makes the handler that `parameters.backend` names.
   /// Errors: `errc::invalid_argument` for an unknown name, for a `time` that is null, and for a
   /// backend of an opt-in module that was not added: the message names the header and the function.
-  /// What the backend's constructor throws.
-  ELASTIC_DECL std::shared_ptr<rendezvous_handler> make(
-      const rendezvous_parameters& parameters) const;
+  /// `errc::invalid_argument` for a setting out of bounds. Nothing is waited for.
+  ELASTIC_DECL rendezvous_factory make(const rendezvous_parameters& parameters) const;
 };
 
 namespace detail {
@@ -8092,6 +8106,10 @@ class versioned_keys {
 
 namespace elastic {
 
+namespace detail {
+class c10d_rendezvous;
+}  // namespace detail
+
 /// A place that says which agent leads a job: a directory, an etcd, or a place of your own.
 struct registry_place {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
@@ -8119,6 +8137,14 @@ ELASTIC_DECL std::vector<std::string_view> registered_settings();
 /// round reports errors of the place.
 ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_registered_rendezvous(
     rendezvous_parameters parameters, registry_place place);
+
+namespace detail {
+
+/// The same, for those who try it before they choose it.
+ELASTIC_DECL std::shared_ptr<c10d_rendezvous> make_registered(rendezvous_parameters parameters,
+                                                              registry_place place);
+
+}  // namespace detail
 
 }  // namespace elastic
 
@@ -8350,7 +8376,7 @@ namespace elastic {
 class memory_store final : public store {
  public:
   /// A store with a table of its own.
-  memory_store() : memory_store(std::make_shared<detail::key_value_engine>()) {}
+  memory_store() : memory_store(detail::new_shared<detail::key_value_engine>()) {}
 
   /// A store on a table that others use as well.
   /// Errors: `errc::invalid_argument` if `engine` is null.
@@ -9886,7 +9912,7 @@ class console_metric_handler final : public metric_handler {
 namespace elastic {
 
 /// The event handlers by name: those of this library, and those that you add.
-class event_handler_registry : public detail::named_factories<event_handler> {
+class event_handler_registry : public detail::named_factories<std::shared_ptr<event_handler>> {
  public:
   /// Knows torchrun's names: "null" and "dynamic_rendezvous", which discard every event there as
   /// here, and "console", which writes to stderr.
@@ -10511,9 +10537,12 @@ struct agent_services;
 enum class stall_policy {
   /// They say so.
   warn,
-  /// They say so, and if they are certain, they end that rank as a hung one, which restarts the
-  /// workers as any failure does.
+  /// They say so, and if they are certain, they end that rank as a hung one. What follows is what
+  /// follows any failure.
   restart,
+  /// The same, but only for jobs of `on_failure::replace`: the others go on. If they cannot, all
+  /// workers start again, and the log says why.
+  replace,
 };
 
 /// How an agent finds out which rank holds up a job.
@@ -10872,9 +10901,8 @@ ELASTIC_DECL rendezvous_parameters with_password(rendezvous_parameters parameter
 /// docs/guide.md has the settings (`--rdzv-conf`).
 ///
 /// Errors: `errc::invalid_argument` for an empty run id, a malformed endpoint, or a setting out of
-/// bounds. The first round reports errors of etcd itself.
-ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(
-    rendezvous_parameters parameters);
+/// bounds. Making the handler, or its first round, reports errors of etcd itself.
+ELASTIC_DECL rendezvous_factory make_etcd_rendezvous(rendezvous_parameters parameters);
 
 /// Adds the backends "etcd", "etcd-v2" and "etcd-v3", which the registry of a compiled library has.
 ELASTIC_DECL void add_etcd_rendezvous(rendezvous_registry& registry);
@@ -10909,7 +10937,7 @@ ELASTIC_DECL task<void> run_blocking(std::function<void()> work);
 template <class Result>
 task<Result> run_blocking(std::function<Result()> work) {
   // Shared with the thread, which may outlive this.
-  const auto result = std::make_shared<std::optional<Result>>();
+  const auto result = new_shared<std::optional<Result>>();
   std::function<void()> keeping = [result, work = std::move(work)] { result->emplace(work()); };
   co_await run_blocking(std::move(keeping));
   co_return std::move(**result);
@@ -11174,6 +11202,27 @@ ELASTIC_DECL void add_file_rendezvous(rendezvous_registry& registry);
 
 #if defined(ELASTIC_WITH_FUNCTIONS)
 
+// ---- elastic/functions/detail/call_value.hpp ----
+
+namespace elastic::detail {
+
+/// Why a value would not arrive as it is; none if it would.
+ELASTIC_DECL std::optional<std::string> unsayable(const nlohmann::json& value, int depth = 1);
+
+/// A value as it travels between agent and worker. `subject` names it in errors.
+/// Errors: `errc::invalid_argument`, saying what is wrong with it.
+ELASTIC_DECL std::string call_text(const nlohmann::json& value, std::size_t most,
+                                   const std::string& subject);
+
+/// The value that such a text stands for; the text may be anything.
+/// Errors: `errc::protocol_violation`, saying what is wrong with it.
+ELASTIC_DECL nlohmann::json call_value(std::string_view text, const std::string& subject);
+
+/// The arguments of a call as a JSON array. Errors: `errc::invalid_argument`.
+ELASTIC_DECL nlohmann::json arguments_of(const function_call& call);
+
+}  // namespace elastic::detail
+
 // ---- elastic/functions/entrypoint.hpp ----
 
 #include <tuple>
@@ -11320,7 +11369,7 @@ class entrypoint<R(P...)> {
  public:
   template <class Function>
   entrypoint(std::string name, Function function) {
-    const auto entry = std::make_shared<detail::registered_function>();
+    const auto entry = detail::new_shared<detail::registered_function>();
     entry->run = [name, function = std::move(function)](const nlohmann::json& values) mutable {
       auto arguments = decoded(name, values);
       return detail::json_of_call<R>(
@@ -12005,6 +12054,8 @@ struct standby_task {
   /// "script", "module" or "code", and its name.
   std::string kind;
   std::string name;
+  /// It runs the script, up to a point that the script names.
+  bool runs_script = false;
   /// Workers run beside it, which it is not to disturb.
   bool stands_back = true;
   /// The hook's archive, in bytes.
@@ -12180,6 +12231,12 @@ class standby_set final : public process_launcher {
   /// what they imported has changed, so that `launch` need not wait for it.
   ELASTIC_DECL void check();
 
+  /// Standbys run the script from now on, up to the point that it names itself
+  /// (`survive.prepare()`). Those that wait have not, and are made anew. A standby that does not
+  /// reach the point, or was told there what only an attempt decides, ends this: standbys import
+  /// again, and do no more.
+  ELASTIC_DECL void run_scripts();
+
   /// Waits until each process that was launched last has a standby, or none is made before a delay
   /// has passed or at all.
   ///
@@ -12223,6 +12280,8 @@ class standby_set final : public process_launcher {
     std::shared_ptr<detail::import_record> record;
     /// How much of it the standby knows.
     std::size_t known_bytes = 0;
+    /// The standby has run the script up to its point.
+    bool has_run_script = false;
     /// The process.
     pid_t pid = 0;
     /// It was launched in this attempt, or is expected.
@@ -12256,6 +12315,7 @@ class standby_set final : public process_launcher {
   ELASTIC_DECL void note_end();
   ELASTIC_DECL void note_pid(const std::string& key, pid_t pid);
   ELASTIC_DECL void note_refusal(const std::string& reason, bool has_record);
+  ELASTIC_DECL void note_failed_run(const std::string& reason);
   ELASTIC_DECL task<bool> make_in(std::string key);
 
   // Whether a standby of this interpreter would wait: one that runs no script does.
@@ -12266,7 +12326,8 @@ class standby_set final : public process_launcher {
 
   // Result: why it did not become the process; empty: it did.
   ELASTIC_DECL task<std::string> hand_over(detail::standby_process& standby, process_spec from,
-                                           process_spec to, std::string record_place);
+                                           process_spec to, std::string record_place,
+                                           bool has_run_script);
 
   warm_standby terms_;
   standby_set_services services_;
@@ -12284,6 +12345,8 @@ class standby_set final : public process_launcher {
   bool is_short_noted_ = false;
   /// Standbys import what workers have imported later.
   bool uses_records_ = true;
+  /// Standbys run the script up to its point; none: no worker has named one.
+  std::optional<bool> runs_scripts_;
   event_flag changed_;
   /// None is made.
   event_flag settled_;
@@ -13206,10 +13269,20 @@ class trace_file final : public journal_sink {
 
 namespace elastic {
 
-class rendezvous_registry;
+/// Makes the backend "c10d" for jobs in which nodes of torchrun may take part.
+///
+/// `--rdzv-conf dialect=1.13`, `2.0` or `2.6` says that nodes meet as those of torchrun do, and
+/// names the release of PyTorch whose agents take part. Without it, or with `auto`, nodes meet in
+/// elasticrun's own way, unless the store turns out to be served by torchrun, or by a node of
+/// elasticrun with a `dialect`; then the dialect is that of the state, or that of the store's
+/// generation if there is no state. A job of one node, and one with several endpoints, is one of
+/// elasticrun.
+///
+/// Errors: `errc::invalid_argument` for an empty run id, an invalid endpoint, a setting out of
+/// bounds, a `dialect` that does not exist, and one together with a secret.
+ELASTIC_DECL rendezvous_factory make_torch_rendezvous(rendezvous_parameters parameters);
 
-/// Lets nodes of torchrun take part in rounds of the backend "c10d", as the registry of a compiled
-/// library does.
+/// Adds it to a registry, as that of a compiled library has it.
 ELASTIC_DECL void add_torch_rendezvous(rendezvous_registry& registry);
 
 }  // namespace elastic
@@ -13527,6 +13600,8 @@ ELASTIC_DECL task<command_outcome> agent_extension::carry_out(job_command) {
 
 ELASTIC_DECL void agent_extension::stepped(std::int64_t) {}
 
+ELASTIC_DECL void agent_extension::prepared() {}
+
 ELASTIC_DECL bool agent_extension::looks_last() const { return false; }
 
 ELASTIC_DECL task<std::string> agent_extension::last_look() { co_return std::string(); }
@@ -13551,19 +13626,19 @@ inline std::shared_ptr<process_launcher> make_guarded_launcher(
   options.unguarded.parent = services.worker_parent;
   options.unguarded.open_files = services.open_files;
   options.log = services.log;
-  return std::make_shared<guarded_launcher>(strand, std::move(options));
+  return new_shared<guarded_launcher>(strand, std::move(options));
 }
 
 }  // namespace detail
 
 ELASTIC_DECL agent_services complete(agent_services services, const asio::any_io_executor& strand) {
-  if (!services.time) services.time = std::make_shared<system_time>();
+  if (!services.time) services.time = detail::new_shared<system_time>();
   if (!services.journal) {
     job_journal_options options;
     options.node = host_name();
     options.time = services.time;
     options.log = services.log;
-    services.journal = std::make_shared<job_journal>(std::move(options));
+    services.journal = detail::new_shared<job_journal>(std::move(options));
   }
   if (!services.launcher) {
     services.launcher = detail::make_guarded_launcher(services, strand);
@@ -13584,16 +13659,21 @@ ELASTIC_DECL agent_services complete(agent_services services, const asio::any_io
 namespace elastic::detail {
 
 // The only calls of nlohmann's parser in the core: `json::parse` compiles two parsers for each type
-// of a text that it is given, one of them for a callback.
+// of a text that it is given, one of them for a callback. The core knows one type of JSON, because
+// each costs as much again. Its objects keep the order of their members.
 
-/// The value of a JSON text; discarded if the text is not JSON.
+/// More members than this make an object no message; a lookup takes time in proportion to them.
+inline constexpr std::size_t message_members = 256;
+
+/// The value of a JSON text; discarded if the text is not JSON, if an object in it has more than
+/// `most_members`, or if it is nested more than 128 levels deep.
 /// @param complaint  unless it is null, receives the reason why the text is not JSON
-ELASTIC_DECL nlohmann::json parse_json(std::string_view text, std::string* complaint = nullptr);
+ELASTIC_DECL nlohmann::ordered_json parse_json(std::string_view text,
+                                               std::string* complaint = nullptr,
+                                               std::size_t most_members = message_members);
 
-/// The same with the members of objects in the order of the text. A lookup takes time in proportion
-/// to the members, so the caller bounds their number.
-ELASTIC_DECL nlohmann::ordered_json parse_ordered_json(std::string_view text,
-                                                       std::string* complaint = nullptr);
+/// Why a text is not JSON; empty if it is. Keeps nothing of it, so there is no bound on members.
+ELASTIC_DECL std::string json_fault(std::string_view text);
 
 }  // namespace elastic::detail
 
@@ -13606,13 +13686,14 @@ namespace elastic {
 namespace detail {
 
 ELASTIC_DECL std::string json_quoted(std::string_view text) {
-  return nlohmann::ordered_json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  using json = nlohmann::ordered_json;
+  return json(text).dump(-1, ' ', true, json::error_handler_t::replace);
 }
 
 /// A value as Python's json.dumps writes it, with a blank after each comma and colon.
 inline std::string json_dumped(const nlohmann::ordered_json& value) {
   if (!value.is_structured()) {
-    return value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+    return value.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
   }
   std::string body;
   for (const auto& [key, element] : value.items()) {
@@ -13694,7 +13775,7 @@ ELASTIC_DECL error_file_content parse_error_file(std::string_view text) {
   }
   try {
     std::string complaint;
-    const auto root = detail::parse_ordered_json(text, &complaint);
+    const auto root = detail::parse_json(text, &complaint, detail::error_file_members);
     if (root.is_discarded()) {
       return detail::unparsable_error_file(detail::json_complaint(complaint));
     }
@@ -13796,7 +13877,7 @@ ELASTIC_DECL void write_error_file(const std::string& path, std::string_view tex
 ELASTIC_DECL std::string launcher_error_file_text(const error_file_content& content,
                                                   int exit_code) {
   if (content.unparsable || exit_code == 0) return content.raw_json;
-  nlohmann::ordered_json root = detail::parse_ordered_json(content.raw_json);
+  auto root = detail::parse_json(content.raw_json, nullptr, detail::error_file_members);
   if (!root.is_object() || !root.contains("message")) return content.raw_json;
   if (root["message"].is_object()) root["message"]["errorCode"] = exit_code;
   return detail::json_dumped(root);
@@ -14167,7 +14248,7 @@ ELASTIC_DECL std::string failure_report_json(const run_result& result) {
   for (const worker_failure& failure : result.failures) {
     report["failures"].push_back(detail::failure_json(failure));
   }
-  return report.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return report.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace elastic
@@ -14241,7 +14322,7 @@ ELASTIC_DECL std::shared_ptr<log_file> log_file::open(const std::string& path,
                                                       bool may_hang) {
   detail::unique_fd file;
   if (!may_hang) file = detail::open_log_file(path, calls);
-  auto made = std::make_shared<log_file>(std::move(file), path, rotation, may_hang);
+  auto made = detail::new_shared<log_file>(std::move(file), path, rotation, may_hang);
   if (may_hang) made->opens_by_ = &calls;
   return made;
 }
@@ -14561,80 +14642,43 @@ ELASTIC_DECL std::optional<std::string> limit_omp_threads(environment_map& varia
 
 // ---- elastic/contract/impl/function_call.ipp ----
 
-#include <cmath>
-
 namespace elastic {
 
 namespace detail {
 
-ELASTIC_DECL std::optional<std::string> unsayable(const nlohmann::json& value, int depth) {
-  if (value.is_number_float() && !std::isfinite(value.get<double>())) {
-    return "holds a number that is not finite, which JSON cannot say";
-  }
-  if (value.is_binary() || value.is_discarded()) return "holds what JSON cannot say";
-  if (!value.is_structured()) return std::nullopt;
-  if (depth > error_file_depth) {
-    return fmt::format("is nested more than {} levels deep", error_file_depth);
-  }
-  for (const nlohmann::json& element : value) {
-    if (auto reason = unsayable(element, depth + 1)) return reason;
-  }
-  return std::nullopt;
-}
-
-ELASTIC_DECL std::string call_text(const nlohmann::json& value, std::size_t most,
-                                   const std::string& subject) {
-  const auto refuse = [&](const std::string& why) {
-    throw error(errc::invalid_argument, subject + " " + why);
-  };
-  if (const auto reason = unsayable(value)) refuse(*reason);
-  std::string text;
-  try {
-    text = value.dump();
-  } catch (const nlohmann::json::exception& failure) {
-    refuse("cannot be written as JSON: " + json_complaint(failure.what()));
-  }
-  if (text.size() > most) {
-    refuse(fmt::format("is {} bytes of JSON, {} are allowed", text.size(), most));
-  }
-  return text;
-}
-
-ELASTIC_DECL nlohmann::json call_value(std::string_view text, const std::string& subject) {
+ELASTIC_DECL void check_call_text(std::string_view text, const std::string& subject) {
   const auto refuse = [&](const std::string& why) {
     throw error(errc::protocol_violation, subject + " cannot be understood: " + why);
   };
   if (const auto reason = beyond_json_bounds(text, std::numeric_limits<int>::max())) {
     refuse(*reason);
   }
-  std::string complaint;
-  nlohmann::json value = parse_json(text, &complaint);
   constexpr std::size_t longest = 300;
-  if (value.is_discarded()) refuse(json_complaint(complaint).substr(0, longest));
-  return value;
+  const std::string fault = json_fault(text);
+  if (!fault.empty()) refuse(json_complaint(fault).substr(0, longest));
 }
 
 ELASTIC_DECL std::string arguments_name(const std::string& function) {
   return fmt::format("the list of arguments of function '{}'", function);
 }
 
-ELASTIC_DECL nlohmann::json arguments_of(const function_call& call) {
+ELASTIC_DECL void check_arguments(const function_call& call) {
   if (call.arguments.size() > limits::function_arguments_bytes) {
     throw error(errc::invalid_argument,
                 fmt::format("{} is {} bytes of JSON, {} are allowed", arguments_name(call.name),
                             call.arguments.size(), limits::function_arguments_bytes));
   }
-  nlohmann::json arguments;
   try {
-    arguments = call_value(call.arguments, arguments_name(call.name));
+    check_call_text(call.arguments, arguments_name(call.name));
   } catch (const error& failure) {
     throw error(errc::invalid_argument, failure.what());
   }
-  if (!arguments.is_array()) {
+  // JSON may begin with blanks, and with a byte order mark.
+  const std::size_t first = call.arguments.find_first_not_of(" \t\n\r\xef\xbb\xbf");
+  if (call.arguments[first] != '[') {
     throw error(errc::invalid_argument,
                 fmt::format("the arguments of function '{}' are no JSON array", call.name));
   }
-  return arguments;
 }
 
 }  // namespace detail
@@ -14653,7 +14697,7 @@ ELASTIC_DECL void validate(const function_call& call) {
                             "them zero",
                             call.name.size(), longest_name));
   }
-  detail::arguments_of(call);
+  detail::check_arguments(call);
 }
 
 }  // namespace elastic
@@ -14807,6 +14851,24 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
   demand(liveness.learn_timeouts == 0 || liveness.learn_timeouts >= 1,
          fmt::format("learn_timeouts is {}: 0 (nothing is learned) or 1 and more are allowed",
                      liveness.learn_timeouts));
+}
+
+}  // namespace elastic
+
+// ---- elastic/rendezvous/impl/rendezvous_factory.ipp ----
+
+namespace elastic {
+
+ELASTIC_DECL rendezvous_factory::rendezvous_factory(std::string backend, std::string run_id,
+                                                    chooser choose)
+    : backend_(std::move(backend)), run_id_(std::move(run_id)), choose_(std::move(choose)) {}
+
+ELASTIC_DECL task<std::shared_ptr<rendezvous_handler>> rendezvous_factory::make(
+    std::shared_ptr<rendezvous_handler>& tried) const {
+  if (handler_) co_return handler_;
+  if (!choose_) throw error(errc::invalid_argument, "there is no rendezvous");
+  task<std::shared_ptr<rendezvous_handler>> choosing = choose_(tried);
+  co_return co_await std::move(choosing);
 }
 
 }  // namespace elastic
@@ -15164,9 +15226,10 @@ namespace elastic::detail {
 /// Thread-safety: the agent's strand.
 class job_pause {
  public:
-  /// The journal and the log must outlive it.
-  ELASTIC_DECL job_pause(std::shared_ptr<rendezvous_handler> rendezvous, agent_journal& journal,
-                         const logger& log);
+  /// @param rendezvous  null as long as it is not chosen
+  /// All of them must outlive it.
+  ELASTIC_DECL job_pause(const std::shared_ptr<rendezvous_handler>& rendezvous,
+                         agent_journal& journal, const logger& log);
 
   /// Has the job pause. The command is answered by `settle`; at once, if there is nothing to do.
   ELASTIC_DECL void begin(std::shared_ptr<pending_command> pending);
@@ -15187,7 +15250,7 @@ class job_pause {
   const std::optional<std::string>& reason() const { return reason_; }
 
  private:
-  std::shared_ptr<rendezvous_handler> rendezvous_;
+  const std::shared_ptr<rendezvous_handler>& rendezvous_;
   agent_journal& journal_;
   const logger& log_;
   std::optional<std::string> reason_;
@@ -15445,7 +15508,8 @@ class mailbox {
     if (waiting_.empty()) {
       values_.push_back(std::move(value));
     } else {
-      waiting_.wake_first({}, std::optional<T>(std::move(value)));
+      static_cast<std::optional<T>*>(waiting_.first_receiver())->emplace(std::move(value));
+      waiting_.wake_first();
     }
   }
 
@@ -15459,7 +15523,8 @@ class mailbox {
   task<T> pop() {
     if (values_.empty()) {
       // Nothing of the mailbox is touched after the wait: it may be gone by then.
-      std::optional<T> value = co_await waiting_.wait(next_++);
+      std::optional<T> value;
+      co_await waiting_.wait(&value);
       co_return std::move(*value);
     }
     T value = std::move(values_.front());
@@ -15469,8 +15534,7 @@ class mailbox {
 
  private:
   std::deque<T> values_;
-  std::uint64_t next_ = 0;
-  waiters<std::uint64_t, std::optional<T>> waiting_;
+  waiters waiting_;
 };
 
 }  // namespace elastic::detail
@@ -15491,12 +15555,13 @@ struct inbox_closer {
 class agent_run {
  public:
   agent_run(asio::any_io_executor strand, const worker_spec& spec,
-            std::shared_ptr<rendezvous_handler> rendezvous, agent_services services,
+            rendezvous_factory rendezvous, agent_services services,
             std::string notice, std::string meeting, bool job_may_grow)
       : spec_(spec),
         notice_(std::move(notice)),
         meeting_(std::move(meeting)),
-        rendezvous_(std::move(rendezvous)),
+        factory_(std::move(rendezvous)),
+        rendezvous_(factory_.handler()),
         job_may_grow_(job_may_grow),
         extension_(make_extension(strand, services)),
         services_(by_extension(std::move(services))),
@@ -15506,7 +15571,7 @@ class agent_run {
         files_(*services_.journal, time_, log_),
         group_(strand, spec, services_, files_.layout()),
         journal_(*services_.journal, spec, group_, time_),
-        telemetry_(services_, spec, rendezvous_->run_id(), rendezvous_->backend()),
+        telemetry_(services_, spec, factory_.run_id(), factory_.backend()),
         pause_(rendezvous_, journal_, log_),
         ledger_(spec.max_restarts, spec.restart),
         started_(strand),
@@ -15523,6 +15588,7 @@ class agent_run {
       note_step(step);
       extension_->stepped(step);
     });
+    group_.on_prepared([this] { extension_->prepared(); });
   }
 
   agent_run(const agent_run&) = delete;
@@ -15596,7 +15662,7 @@ class agent_run {
   task<run_result> run() {
     agent_telemetry::timed_step timer(telemetry_, "SimpleElasticAgent.run");
     const time_point began = time_.now();
-    journal_.note_start(rendezvous_->run_id(), rendezvous_->backend());
+    journal_.note_start(factory_.run_id(), factory_.backend());
     std::optional<run_result> result;
     std::string breakdown = "unknown error";
     std::exception_ptr failure;
@@ -15632,7 +15698,7 @@ class agent_run {
     context.time = services.time;
     context.log = services.log;
     context.job_may_grow = job_may_grow_;
-    context.first_workers = [this] { return group_.expected_processes(rendezvous_->run_id()); };
+    context.first_workers = [this] { return group_.expected_processes(factory_.run_id()); };
     context.workers = [this] { return group_.attempt_workers(); };
     context.end_hung = [this](int local_rank, const std::string& reason) {
       group_.end_hung(local_rank, reason);
@@ -15779,7 +15845,7 @@ class agent_run {
   /// The whole life of the job on this node.
   task<run_result> run_attempts() {
     using action = agent_step::action;
-    task<void> opening = files_.open(rendezvous_->run_id(), spec_.log_dir, spec_.journal);
+    task<void> opening = files_.open(factory_.run_id(), spec_.log_dir, spec_.journal);
     co_await race(std::move(opening), stop_requested_.wait());
     co_await begin_attempt();
     emit_early_outcome();
@@ -15957,8 +16023,8 @@ class agent_run {
     started_.set();
     bool all_run = false;
     task<void> working = attempt_->keeps_survivors
-                             ? group_.rejoin(round, ranks, rendezvous_->run_id(), restarts_)
-                             : group_.start(round, ranks, rendezvous_->run_id(), restarts_);
+                             ? group_.rejoin(round, ranks, factory_.run_id(), restarts_)
+                             : group_.start(round, ranks, factory_.run_id(), restarts_);
     task<void> starting = note_end(std::move(working), all_run);
     co_await race(telemetry_.timed("LocalElasticAgent._start_workers", std::move(starting)),
                   fenced_.wait());
@@ -15980,7 +16046,8 @@ class agent_run {
         log_.warning("the job is {}, for {} s", *why, waited.count());
         continue;
       }
-      if (const std::string obstacle = rendezvous_->obstacle(); !obstacle.empty()) {
+      const std::string obstacle = rendezvous_ ? rendezvous_->obstacle() : std::string();
+      if (!obstacle.empty()) {
         log_.warning("waiting for {} s: {}", waited.count(), obstacle);
         continue;
       }
@@ -16013,8 +16080,12 @@ class agent_run {
 
   task<void> next_round() {
     const bool is_first = !attempt_;
+    if (is_first) {
+      task<std::shared_ptr<rendezvous_handler>> making = factory_.make(rendezvous_);
+      rendezvous_ = co_await std::move(making);
+    }
     rendezvous_round round = co_await rendezvous_->next_round();
-    check_round(round, rendezvous_->backend());
+    check_round(round, factory_.backend());
     journal_.begin_round(round.round);
     attempt_ = attempt{std::move(round), std::nullopt, false, false, false};
     const int restarts = attempt_->round.restarts;
@@ -16030,7 +16101,7 @@ class agent_run {
     role.is_same_everywhere =
         find_variable(spec_.environment, "TORCH_ELASTIC_WORKER_IDENTICAL") == "1";
     std::optional<node_epoch> self;
-    if (group_.stayers().is_on() && rendezvous_->backend() == "static" &&
+    if (group_.stayers().is_on() && factory_.backend() == "static" &&
         attempt_->round.group_world_size > 1) {
       throw error(errc::invalid_argument,
                   "--on-failure replace: several nodes of the static rendezvous have one store for "
@@ -16488,7 +16559,7 @@ class agent_run {
     run_result result =
         finish(worker_state::stopped, request.reason.empty() ? "stop requested" : request.reason);
     result.stop_signal = request.signal;
-    if (request.is_node_bad) rendezvous_->keep_out(result.reason);
+    if (request.is_node_bad) keep_out(result.reason);
     co_return result;
   }
 
@@ -16501,8 +16572,12 @@ class agent_run {
     run_result result = finish(worker_state::failed, reason);
     job_end_.reset();
     result.left_as_bad = true;
-    rendezvous_->keep_out(reason);
+    keep_out(reason);
     co_return result;
+  }
+
+  void keep_out(const std::string& reason) {
+    if (rendezvous_) rendezvous_->keep_out(reason);
   }
 
   run_result finish(worker_state state, std::string reason) {
@@ -16535,8 +16610,10 @@ class agent_run {
     }
     attempt_.reset();
     journal_.leave_rounds();
-    if (job_end_) co_await run_and_log(rendezvous_->close(*job_end_, end_reason_));
-    co_await run_and_log(rendezvous_->shutdown());
+    if (rendezvous_) {
+      if (job_end_) co_await run_and_log(rendezvous_->close(*job_end_, end_reason_));
+      co_await run_and_log(rendezvous_->shutdown());
+    }
     if (failure) std::rethrow_exception(failure);
   }
 
@@ -16565,6 +16642,8 @@ class agent_run {
   const worker_spec& spec_;
   std::string notice_;
   std::string meeting_;
+  rendezvous_factory factory_;
+  /// While the node waits for its first round it is the one that is tried, or null.
   std::shared_ptr<rendezvous_handler> rendezvous_;
   const bool job_may_grow_;
   std::unique_ptr<agent_extension> extension_;
@@ -16617,7 +16696,7 @@ class agent_run {
 }  // namespace detail
 
 ELASTIC_DECL local_agent::local_agent(agent_options options)
-    : options_(std::move(options)), inbox_(std::make_shared<detail::request_inbox>()) {
+    : options_(std::move(options)), inbox_(detail::new_shared<detail::request_inbox>()) {
   validate(options_.workers);
   if (!options_.rendezvous) throw error(errc::invalid_argument, "the agent has no rendezvous");
 }
@@ -16677,7 +16756,7 @@ struct command_reply {
 /// On a strand.
 inline task<command_outcome> reply_to(job_command command, std::shared_ptr<request_inbox> inbox) {
   const asio::any_io_executor strand = co_await asio::this_coro::executor;
-  const auto reply = std::make_shared<command_reply>(strand);
+  const auto reply = new_shared<command_reply>(strand);
   const pending_command::answer_taker answer =
       [weak = std::weak_ptr<command_reply>(reply)](command_outcome outcome) {
         const auto waiting = weak.lock();
@@ -16686,7 +16765,7 @@ inline task<command_outcome> reply_to(job_command command, std::shared_ptr<reque
         waiting->outcome = std::move(outcome);
         post_work(waiting->strand, [waiting] { waiting->is_there.set(); });
       };
-  inbox->push(std::make_shared<pending_command>(std::move(command), answer));
+  inbox->push(new_shared<pending_command>(std::move(command), answer));
   co_await reply->is_there.wait();
   co_return reply->outcome;
 }
@@ -17099,7 +17178,7 @@ namespace elastic {
 
 ELASTIC_DECL logs_specs_registry::logs_specs_registry()
     : named_factories("there are no logs specs") {
-  add("default", [] { return std::make_shared<default_logs_specs>(); });
+  add("default", [] { return detail::new_shared<default_logs_specs>(); });
 }
 
 }  // namespace elastic
@@ -17192,7 +17271,7 @@ ELASTIC_DECL std::optional<int> whole_number(const json_value& value, int least,
 
 ELASTIC_DECL json_value parse_told(const std::string& text) {
   if (text.size() > limits::rank_exchange_bytes) return {};
-  return parse_ordered_json(text);
+  return parse_json(text);
 }
 
 ELASTIC_DECL role_info parse_role_info(const std::string& text, int group_rank) {
@@ -17454,6 +17533,113 @@ ELASTIC_DECL void waiting_room::shutdown() noexcept {
   for (const auto& holder : holders) holder->abandon();
 }
 
+// Its destruction without `resume` destroys the coroutine that waits.
+class waiters::waiter {
+ public:
+  explicit waiter(void* receiver) : receiver_(receiver) {}
+  virtual ~waiter() = default;
+  virtual void resume(asio::error_code failure) = 0;
+  /// The last one is gone: the context need not end the coroutines that wait there any more.
+  virtual void leave_room(const std::shared_ptr<abandonable>& holder) = 0;
+
+  void* receiver() const { return receiver_; }
+
+ private:
+  void* receiver_;
+};
+
+template <class Handler>
+class waiters::waiter_of final : public waiter {
+ public:
+  waiter_of(asio::any_io_executor executor, Handler handler, void* receiver)
+      : waiter(receiver), executor_(std::move(executor)), handler_(std::move(handler)) {}
+
+  void resume(asio::error_code failure) override {
+    auto executor = asio::get_associated_executor(handler_, executor_);
+    auto run = [handler = std::move(handler_), failure]() mutable {
+      std::move(handler)(failure);
+    };
+    post_work(executor, std::move(run));
+  }
+
+  void leave_room(const std::shared_ptr<abandonable>& holder) override {
+    waiting_room::of(executor_).leave(holder);
+  }
+
+ private:
+  asio::any_io_executor executor_;
+  Handler handler_;
+};
+
+struct waiters::table final : abandonable, std::enable_shared_from_this<table> {
+  using key_type = std::pair<std::int64_t, std::uint64_t>;
+
+  void abandon() noexcept override {
+    // Out of here first: a coroutine that is destroyed may destroy the owner of this object.
+    const auto leaving = std::exchange(places, {});
+  }
+
+  // The key by value: it may be the one that is removed.
+  void wake(key_type key, asio::error_code failure) {
+    const auto place = places.extract(key);
+    if (place.empty()) return;
+    if (places.empty()) place.mapped()->leave_room(shared_from_this());
+    place.mapped()->resume(failure);
+  }
+
+  std::map<key_type, std::unique_ptr<waiter>> places;
+  std::uint64_t next = 0;
+};
+
+struct waiters::start_wait {
+  template <class Handler>
+  void operator()(Handler handler, waiters* waiting, void* receiver, std::int64_t order) const {
+    waiting->add(std::move(handler), receiver, order);
+  }
+};
+
+ELASTIC_DECL waiters::waiters(asio::any_io_executor executor)
+    : executor_(std::move(executor)), waiting_(new_shared<table>()) {}
+
+ELASTIC_DECL waiters::~waiters() {
+  while (!empty()) wake_first(asio::error::operation_aborted);
+}
+
+ELASTIC_DECL std::size_t waiters::size() const { return waiting_->places.size(); }
+
+ELASTIC_DECL void waiters::wake_first(asio::error_code failure) {
+  waiting_->wake(waiting_->places.begin()->first, failure);
+}
+
+ELASTIC_DECL void* waiters::first_receiver() const {
+  return waiting_->places.begin()->second->receiver();
+}
+
+ELASTIC_DECL std::int64_t waiters::first_order() const {
+  return waiting_->places.begin()->first.first;
+}
+
+ELASTIC_DECL task<void> waiters::wait(void* receiver, std::int64_t order) {
+  return asio::async_initiate<const asio::use_awaitable_t<>, void(asio::error_code)>(
+      start_wait(), asio::use_awaitable, this, receiver, order);
+}
+
+template <class Handler>
+void waiters::add(Handler handler, void* receiver, std::int64_t order) {
+  auto slot = asio::get_associated_cancellation_slot(handler);
+  auto place = std::make_unique<waiter_of<Handler>>(executor_, std::move(handler), receiver);
+  if (empty()) waiting_room::of(executor_).enter(waiting_);
+  const table::key_type key{order, waiting_->next++};
+  waiting_->places.emplace(key, std::move(place));
+  if (!slot.is_connected()) return;
+  // It stays in the slot after the wait, whose owner may be gone by then, and finds nobody.
+  slot.assign([weak = std::weak_ptr<table>(waiting_), key](asio::cancellation_type type) {
+    const auto waiting = weak.lock();
+    if (!waiting || type == asio::cancellation_type::none) return;
+    waiting->wake(key, asio::error::operation_aborted);
+  });
+}
+
 }  // namespace elastic::detail
 
 // ---- elastic/base/impl/event_flag.ipp ----
@@ -17462,12 +17648,12 @@ namespace elastic {
 
 ELASTIC_DECL void event_flag::set() {
   is_set_ = true;
-  while (!waiting_.empty()) waiting_.wake_first({});
+  while (!waiting_.empty()) waiting_.wake_first();
 }
 
 ELASTIC_DECL task<void> event_flag::wait() {
   // Nothing of the flag is touched after the wait: it may be gone by then.
-  if (!is_set_) co_await waiting_.wait(next_++);
+  if (!is_set_) co_await waiting_.wait();
 }
 
 }  // namespace elastic
@@ -18003,7 +18189,7 @@ ELASTIC_DECL tee::tee(asio::any_io_executor executor, unique_fd pipe, tee_outlet
       lines_(outlets_.prefix, outlets_.json),
       matches_(outlets_.matches.filters, outlets_.matches.prefix, outlets_.json),
       by_line_(outlets_.json || !outlets_.prefix.empty()) {
-  if (!outlets_.time) outlets_.time = std::make_shared<system_time>();
+  if (!outlets_.time) outlets_.time = new_shared<system_time>();
   // A refusal (the user has too many large pipes) costs speed only.
   ::fcntl(pipe.get(), F_SETPIPE_SZ, static_cast<int>(limits::copy_buffer_bytes));
   asio::error_code failure;
@@ -18345,7 +18531,7 @@ ELASTIC_DECL stop_step stop_ladder::kill(time_point now, std::string_view reason
 namespace elastic {
 
 ELASTIC_DECL process_set::process_set(asio::any_io_executor strand, process_set_services services)
-    : state_(std::make_shared<state>(std::move(strand), std::move(services))) {}
+    : state_(detail::new_shared<state>(std::move(strand), std::move(services))) {}
 
 ELASTIC_DECL task<void> process_set::start(std::size_t index, named<supervised_process> plan) & {
   return start_in(state_, index, *plan);
@@ -18435,8 +18621,8 @@ ELASTIC_DECL std::function<std::vector<std::string>()> process_set::tail_reader(
 
 ELASTIC_DECL process_set::state::state(asio::any_io_executor executor, process_set_services parts)
     : strand(std::move(executor)), services(std::move(parts)), end_noted(strand), progress(strand) {
-  if (!services.launcher) services.launcher = std::make_shared<pidfd_launcher>(strand);
-  if (!services.time) services.time = std::make_shared<system_time>();
+  if (!services.launcher) services.launcher = detail::new_shared<pidfd_launcher>(strand);
+  if (!services.time) services.time = detail::new_shared<system_time>();
 }
 
 ELASTIC_DECL auto process_set::find(const state& self, std::size_t index) -> slot_pointer {
@@ -18496,7 +18682,7 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
     input = detail::open_null(detail::real_syscalls);
     plan.process.stdin_fd = input.get();
   }
-  const auto slot = std::make_shared<detail::process_slot>(self->strand, index);
+  const auto slot = detail::new_shared<detail::process_slot>(self->strand, index);
   slot->out = slot->make_tee(plan.out, out, services.console_out, services.time, services.log);
   slot->err = slot->make_tee(plan.err, err, services.console_err, services.time, services.log);
   if (plan.err.kind == output_plan::how::file && plan.err.keep_tail) {
@@ -18703,7 +18889,7 @@ namespace elastic::detail {
 
 ELASTIC_DECL hang_hooks::hang_hooks(asio::any_io_executor strand, hang_hook settings,
                                     hang_hooks_services services)
-    : state_(std::make_shared<state>(std::move(strand), std::move(settings), std::move(services))) {
+    : state_(new_shared<state>(std::move(strand), std::move(settings), std::move(services))) {
 }
 
 ELASTIC_DECL hang_hooks::~hang_hooks() {
@@ -18764,7 +18950,7 @@ ELASTIC_DECL hang_hooks::state::state(asio::any_io_executor executor, hang_hook 
 }
 
 ELASTIC_DECL process_set_services hang_hooks::state::set_services() {
-  if (!services.time) services.time = std::make_shared<system_time>();
+  if (!services.time) services.time = new_shared<system_time>();
   process_set_services parts;
   parts.launcher = services.launcher;
   parts.time = services.time;
@@ -19101,7 +19287,7 @@ class json_fields {
   ELASTIC_DECL json_fields(std::string_view subject, std::string_view text, std::size_t most_bytes);
 
   /// An object within a message.
-  ELASTIC_DECL json_fields(std::string_view subject, const nlohmann::json& value);
+  ELASTIC_DECL json_fields(std::string_view subject, const nlohmann::ordered_json& value);
 
   json_fields(const json_fields&) = delete;
   json_fields& operator=(const json_fields&) = delete;
@@ -19120,7 +19306,7 @@ class json_fields {
   ELASTIC_DECL std::string_view text(const char* name, std::size_t most_bytes) const;
 
   /// A field of any type.
-  ELASTIC_DECL const nlohmann::json& field(const char* name) const;
+  ELASTIC_DECL const nlohmann::ordered_json& field(const char* name) const;
 
   /// Refuses the message if it has a field of another name.
   ELASTIC_DECL void allow(std::initializer_list<std::string_view> names) const;
@@ -19136,13 +19322,15 @@ class json_fields {
   ELASTIC_DECL const plain_field* find(std::string_view name) const;
   ELASTIC_DECL const plain_field& get(const char* name) const;
   ELASTIC_DECL void read_document();
+  // Refuses the message for the number of members of an object in it.
+  [[noreturn]] ELASTIC_DECL void refuse_wide() const;
 
   std::string_view subject_;
   std::string_view text_;
   // Refer to the text, or to the document.
   std::vector<plain_field> fields_;
   // Null until a caller needs a field that is not plain.
-  mutable std::shared_ptr<const nlohmann::json> document_;
+  mutable std::shared_ptr<const nlohmann::ordered_json> document_;
 };
 
 }  // namespace elastic::detail
@@ -19297,12 +19485,13 @@ class record_rows {
   /// A field that is a list or an object.
   /// @param written  the value as JSON, to be written
   /// Result: the value that was read; null if there is none.
-  ELASTIC_DECL const nlohmann::json* json(const char* name, std::string_view written,
-                                          presence need = presence::required);
+  ELASTIC_DECL const nlohmann::ordered_json* json(const char* name, std::string_view written,
+                                                  presence need = presence::required);
 
   /// The same for a list, which is refused if it has more than `most` entries.
-  ELASTIC_DECL const nlohmann::json* list(const char* name, std::string_view written,
-                                          std::size_t most, presence need = presence::required);
+  ELASTIC_DECL const nlohmann::ordered_json* list(const char* name, std::string_view written,
+                                                  std::size_t most,
+                                                  presence need = presence::required);
 
   /// Whether a group of rows is part of the message: it has the field `name`, or is written and
   /// `is_written`.
@@ -19398,6 +19587,8 @@ ELASTIC_DECL std::string printable(std::string_view text, std::size_t most);
 }  // namespace elastic::detail
 
 // ---- elastic/health/detail/impl/control_message.ipp ----
+
+#include <cmath>
 
 namespace elastic::detail {
 
@@ -19606,7 +19797,7 @@ inline void describe(control_messages::rejoin& message, record_rows& rows) {
 inline constexpr kind_names<worker_message> worker_message_kinds{
     "hello",    "heartbeat", "enter",     "leave",      "expires",  "release",
     "progress", "saved",     "not_saved", "no_restart", "bad_node", "bye",
-    "survive",  "ask",       "ready",     "finished"};
+    "survive",  "ask",       "ready",     "finished",   "prepared"};
 inline constexpr kind_names<agent_message> agent_message_kinds{
     "welcome", "refused", "checkpoint", "pause", "resume", "stop", "change", "no_change", "rejoin"};
 
@@ -19671,7 +19862,7 @@ struct task_group::state : std::enable_shared_from_this<state> {
 
   void spawn(task<void> work) {
     if (is_cancelled) return;
-    auto cancellation = std::make_shared<signal>();
+    auto cancellation = detail::new_shared<signal>();
     const auto slot = cancellation->slot();
     const auto position = running.insert(running.end(), cancellation);
     ended.reset();
@@ -19747,7 +19938,7 @@ struct task_group::state : std::enable_shared_from_this<state> {
 };
 
 ELASTIC_DECL task_group::task_group(asio::any_io_executor executor)
-    : state_(std::make_shared<state>(std::move(executor))) {}
+    : state_(detail::new_shared<state>(std::move(executor))) {}
 
 ELASTIC_DECL task_group::~task_group() {
   bool has_tasks = false;
@@ -20161,7 +20352,7 @@ ELASTIC_DECL void channel_attempt::admit(socket accepted) {
         "let in",
         connections.size(), peer.pid);
   }
-  auto client = std::make_shared<connection>(std::move(accepted));
+  auto client = new_shared<connection>(std::move(accepted));
   connections.push_back(client);
   run("a connection to the control channel is lost", serve(shared_from_this(), client));
 }
@@ -20355,6 +20546,10 @@ ELASTIC_DECL void channel_attempt::handle(connection& client,
                                           const worker_messages::survive& message) {
   client.survives = true;
   tell_of_epoch(client, message);
+}
+
+ELASTIC_DECL void channel_attempt::handle(connection&, const worker_messages::prepared&) {
+  if (options.events.prepared) options.events.prepared();
 }
 
 ELASTIC_DECL void channel_attempt::handle(connection& client, const worker_messages::ask& message) {
@@ -20618,7 +20813,7 @@ ELASTIC_DECL task<void> channel_attempt::watch_while_due(self_pointer self) {
 ELASTIC_DECL task<checkpoint_outcome> channel_attempt::ask_checkpoint(self_pointer self,
                                                                       duration within) {
   if (!self || self->is_closing()) co_return checkpoint_outcome();
-  const auto pending = std::make_shared<question>(self->strand);
+  const auto pending = new_shared<question>(self->strand);
   pending->id = ++self->last_question;
   control_messages::checkpoint wanted;
   wanted.id = pending->id;
@@ -20660,13 +20855,13 @@ ELASTIC_DECL worker_channels::worker_channels(asio::any_io_executor strand,
                                               worker_channels_options options)
     : strand_(std::move(strand)),
       options_(std::move(options)),
-      learned_(std::make_shared<learned_timeouts>(options_.liveness)) {
-  if (!options_.time) options_.time = std::make_shared<system_time>();
+      learned_(new_shared<learned_timeouts>(options_.liveness)) {
+  if (!options_.time) options_.time = new_shared<system_time>();
 }
 
 ELASTIC_DECL void worker_channels::open(int workers) {
   abandon();
-  state_ = std::make_shared<channel_attempt>(strand_, options_, learned_, workers);
+  state_ = new_shared<channel_attempt>(strand_, options_, learned_, workers);
   state_->listen();
   state_->open_timer_file();
 }
@@ -21147,7 +21342,7 @@ ELASTIC_DECL descriptor_lender::~descriptor_lender() {
 }
 
 ELASTIC_DECL auto descriptor_lender::ask(std::size_t count) -> request {
-  const auto made = std::make_shared<descriptor_request>();
+  const auto made = new_shared<descriptor_request>();
   made->wanted = count;
   const std::lock_guard lock(all().access);
   made->unanswered = static_cast<int>(all().lenders.size());
@@ -21588,7 +21783,7 @@ ELASTIC_DECL worker_group::worker_group(completed, asio::any_io_executor strand,
     : spec_(std::move(spec)),
       descriptors_(detail::descriptors_of(spec_)),
       layout_(layout),
-      logs_(services.logs ? services.logs : std::make_shared<default_logs_specs>()),
+      logs_(services.logs ? services.logs : detail::new_shared<default_logs_specs>()),
       log_(services.log),
       observer_(services.observer),
       journal_(services.journal),
@@ -21982,6 +22177,9 @@ ELASTIC_DECL detail::worker_channels_options worker_group::channel_options(
     update_state();
   };
   events.owner_of = [this](pid_t pid) { return owner_of(pid); };
+  events.prepared = [this] {
+    if (on_prepared_) on_prepared_();
+  };
   events.epoch = [this](int local_rank, const detail::worker_message& message) {
     survivors_.take(local_rank, message);
   };
@@ -22269,7 +22467,7 @@ ELASTIC_DECL void worker_group::take_value(std::map<int, std::string>& values, i
   std::string problem;
   if (answer.kind == detail::call_answer::content::value) {
     try {
-      detail::call_value(answer.text, "it");
+      detail::check_call_text(answer.text, "it");
       values.emplace(rank, std::move(answer.text));
       return;
     } catch (const error& failure) {
@@ -22617,7 +22815,7 @@ struct start_concurrent_run {
   void operator()(Handler handler, const asio::any_io_executor& executor, std::size_t addressees,
                   cancelled_by reason, std::vector<task<void>> tasks) const {
     const std::size_t count = tasks.size();
-    std::make_shared<concurrent_run<Handler>>(std::move(handler), count, addressees, reason)
+    new_shared<concurrent_run<Handler>>(std::move(handler), count, addressees, reason)
         ->start(executor, std::move(tasks));
   }
 };
@@ -25363,6 +25561,9 @@ class rendezvous_host {
       endpoint at, std::optional<bool> decided, rendezvous_parameters parameters,
       rendezvous_protocol protocol, std::shared_ptr<store_extension> service = nullptr);
 
+  /// Whether `at` is an address of this host. Asks the resolver.
+  ELASTIC_DECL static task<bool> is_of_this_host(endpoint at);
+
   /// Errors: those of `tcp_store_server`.
   ELASTIC_DECL rendezvous_host(asio::any_io_executor executor, listen_point at, std::uint16_t port,
                                const rendezvous_parameters& parameters,
@@ -25876,8 +26077,11 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// The address of this node on the way to the server; empty while there is no connection.
   ELASTIC_DECL std::string local_address() const;
 
-  /// Waits until the server has said more.
+  /// Waits until the server has said more, or an attempt to reach it has failed.
   ELASTIC_DECL task<void> news();
+
+  /// The server is this node's own from now on. Call it before the first connection.
+  void note_own_server() { greeting_.hosts = true; }
 
   /// Sends a request now and after every reconnect, until another one supersedes it: its effect has
   /// to be the same whether it arrives once or twice.
@@ -26156,6 +26360,12 @@ class c10d_rendezvous final : public rendezvous_handler {
   std::string backend() const override { return make_registry_ ? parameters_.backend : "c10d"; }
   std::string run_id() const override { return parameters_.run_id; }
 
+  /// Meets the other nodes for the first time; `next_round` then returns that round at once.
+  /// Errors: those of `next_round`; `errc::not_supported` if agents of torchrun meet there, after
+  /// `meet_beside_torch`.
+  /// Cancellation: all types; this node is then in no round.
+  ELASTIC_DECL task<void> meet();
+
   ELASTIC_DECL task<rendezvous_round> next_round() override;
   ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
   ELASTIC_DECL task<rendezvous_change> report_failure(std::string reason) override;
@@ -26175,6 +26385,13 @@ class c10d_rendezvous final : public rendezvous_handler {
 
   // By the network; as its host, if this node is to be.
   ELASTIC_DECL task<void> reach_endpoint(asio::any_io_executor executor);
+
+  // Hosts the server if the program that held its port is gone: a job that was about to end, or an
+  // agent that began in the same moment, and gave way as this one did.
+  ELASTIC_DECL task<void> host_abandoned_endpoint();
+
+  // Result: whether this node hosts the server now.
+  ELASTIC_DECL task<bool> host_endpoint();
 
   // Whether the server ends with this node.
   bool hosts() const { return (host_ != nullptr || is_beside_server_) && !leader_ && !registry_; }
@@ -26223,6 +26440,8 @@ class c10d_rendezvous final : public rendezvous_handler {
   rendezvous_settings settings_;
   duration host_grace_ = std::chrono::seconds(60);
   std::optional<bool> is_host_;
+  /// Whether this node may still host the server; none: it depends on the address.
+  std::optional<bool> may_host_ = false;
   bool is_beside_server_ = false;
   worker_store_host workers_;
   std::unique_ptr<rendezvous_host> host_;
@@ -26239,6 +26458,8 @@ class c10d_rendezvous final : public rendezvous_handler {
   std::shared_ptr<store> agents_;
   std::string worker_networks_;
   std::int64_t round_ = -1;
+  /// The round of `meet`, until `next_round` returns it.
+  std::optional<rendezvous_round> met_;
   /// Why this node is not to come back for a while; empty: it may.
   std::string bad_because_;
 };
@@ -26270,7 +26491,7 @@ ELASTIC_DECL std::string how_to_add(std::string_view backend) {
 inline std::shared_ptr<rendezvous_handler> make_native(const rendezvous_parameters& parameters) {
   const auto dialect = parameters.conf.find("dialect");
   if (dialect == parameters.conf.end() || dialect->second == "auto") {
-    return std::make_shared<c10d_rendezvous>(parameters);
+    return new_shared<c10d_rendezvous>(parameters);
   }
   throw error(errc::invalid_argument, fmt::format("--rdzv-conf dialect={}: {}", dialect->second,
                                                   c10d_rendezvous::torch_hint));
@@ -26281,11 +26502,11 @@ inline std::shared_ptr<rendezvous_handler> make_native(const rendezvous_paramete
 ELASTIC_DECL rendezvous_registry::rendezvous_registry()
     : named_factories("there is no rendezvous backend") {
   add("static", [](const rendezvous_parameters& parameters) {
-    return std::make_shared<detail::static_rendezvous>(parameters);
+    return detail::new_shared<detail::static_rendezvous>(parameters);
   });
-  add("c10d", [](const rendezvous_parameters& parameters) -> std::shared_ptr<rendezvous_handler> {
+  add("c10d", [](const rendezvous_parameters& parameters) -> rendezvous_factory {
     // A job of one node needs no socket to meet.
-    if (parameters.max_nodes == 1) return std::make_shared<detail::solo_rendezvous>(parameters);
+    if (parameters.max_nodes == 1) return detail::new_shared<detail::solo_rendezvous>(parameters);
     return detail::make_native(parameters);
   });
 #if !defined(ELASTIC_HEADER_ONLY)
@@ -26295,7 +26516,7 @@ ELASTIC_DECL rendezvous_registry::rendezvous_registry()
 #endif
 }
 
-ELASTIC_DECL std::shared_ptr<rendezvous_handler> rendezvous_registry::make(
+ELASTIC_DECL rendezvous_factory rendezvous_registry::make(
     const rendezvous_parameters& parameters) const {
   detail::required(parameters.time, "rendezvous_parameters::time");
   const std::string way = detail::how_to_add(parameters.backend);
@@ -26997,7 +27218,7 @@ namespace elastic {
 
 ELASTIC_DECL std::shared_ptr<output_sink> make_console_writer(const asio::any_io_executor& executor,
                                                               int fd, logger log) {
-  return std::make_shared<detail::console_writer>(executor, fd, std::move(log));
+  return detail::new_shared<detail::console_writer>(executor, fd, std::move(log));
 }
 
 }  // namespace elastic
@@ -28201,13 +28422,42 @@ inline task<std::shared_ptr<registry_connector>> make_registry_connector(
   options.settings = parameters.settings();
   options.registry_grace = parameters.seconds("registry_grace", default_registry_grace);
   options.registry = [keys = place.keys, secret = parameters.secret] {
-    return std::make_shared<leader_registry>(keys(), secret);
+    return new_shared<leader_registry>(keys(), secret);
   };
   options.reports = parameters.reports;
   options.time = parameters.time;
   options.log = parameters.log;
-  options.network = std::make_shared<tcp_leader_network>(std::move(parameters), std::move(address));
-  co_return std::make_shared<registry_connector>(std::move(options));
+  options.network = new_shared<tcp_leader_network>(std::move(parameters), std::move(address));
+  co_return new_shared<registry_connector>(std::move(options));
+}
+
+ELASTIC_DECL std::shared_ptr<c10d_rendezvous> make_registered(rendezvous_parameters parameters,
+                                                              registry_place place) {
+  if (parameters.run_id.empty()) {
+    throw error(errc::invalid_argument, "--rdzv-id must not be empty");
+  }
+  const rendezvous_settings settings = parameters.settings();
+  const auto refuse = [&place](const std::string& why) {
+    throw error(errc::invalid_argument, fmt::format("{}: {}", place.name, why));
+  };
+  if (settings.reconnect_grace < std::chrono::milliseconds(300)) {
+    refuse("nodes need a reconnect_grace of at least 0.3 s (--rdzv-conf)");
+  }
+  if (settings.max_nodes > limits::rendezvous_register_nodes) {
+    refuse(fmt::format("up to {} nodes can meet there (--nnodes)",
+                       limits::rendezvous_register_nodes));
+  }
+  if (parameters.seconds("registry_grace", default_registry_grace) <
+      least_registry_grace) {
+    refuse("registry_grace has to be at least 1 s (--rdzv-conf)");
+  }
+  parameters.secret = parameters.chosen_secret();
+  parameters.conf.erase("secret_file");
+  std::string name = place.name;
+  c10d_rendezvous::registry_maker make = [parameters, place] {
+    return make_registry_connector(parameters, place);
+  };
+  return new_shared<c10d_rendezvous>(std::move(parameters), std::move(name), std::move(make));
 }
 
 }  // namespace detail
@@ -28231,32 +28481,7 @@ ELASTIC_DECL std::vector<std::string_view> registered_settings() {
 
 ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_registered_rendezvous(
     rendezvous_parameters parameters, registry_place place) {
-  if (parameters.run_id.empty()) {
-    throw error(errc::invalid_argument, "--rdzv-id must not be empty");
-  }
-  const rendezvous_settings settings = parameters.settings();
-  const auto refuse = [&place](const std::string& why) {
-    throw error(errc::invalid_argument, fmt::format("{}: {}", place.name, why));
-  };
-  if (settings.reconnect_grace < std::chrono::milliseconds(300)) {
-    refuse("nodes need a reconnect_grace of at least 0.3 s (--rdzv-conf)");
-  }
-  if (settings.max_nodes > limits::rendezvous_register_nodes) {
-    refuse(fmt::format("up to {} nodes can meet there (--nnodes)",
-                       limits::rendezvous_register_nodes));
-  }
-  if (parameters.seconds("registry_grace", detail::default_registry_grace) <
-      detail::least_registry_grace) {
-    refuse("registry_grace has to be at least 1 s (--rdzv-conf)");
-  }
-  parameters.secret = parameters.chosen_secret();
-  parameters.conf.erase("secret_file");
-  std::string name = place.name;
-  detail::c10d_rendezvous::registry_maker make = [parameters, place] {
-    return detail::make_registry_connector(parameters, place);
-  };
-  return std::make_shared<detail::c10d_rendezvous>(std::move(parameters), std::move(name),
-                                           std::move(make));
+  return detail::make_registered(std::move(parameters), std::move(place));
 }
 
 }  // namespace elastic
@@ -28565,7 +28790,7 @@ ELASTIC_DECL void key_value_engine::note_change(change_kind kind, std::string_vi
   const auto watched = watching_.find(key);
   if (watched == watching_.end()) return;
   change made{kind, std::string(key), std::string(old_value), std::string(new_value)};
-  const auto news = std::make_shared<const change>(std::move(made));
+  const auto news = new_shared<const change>(std::move(made));
   for (const watch_entry& entry : watched->second) {
     notices_.push_back(notice{entry.who, entry.id, news});
   }
@@ -28770,7 +28995,7 @@ ELASTIC_DECL std::vector<std::string_view> memory_store::views_of(
 ELASTIC_DECL task<void> memory_store::wait_for(std::vector<std::string_view> keys) {
   auto executor = co_await asio::this_coro::executor;
   event_flag is_ready(executor);
-  auto waiting = std::make_shared<detail::engine_wait>(executor, is_ready);
+  auto waiting = detail::new_shared<detail::engine_wait>(executor, is_ready);
   const detail::engine_wait_scope scope(*engine_, keys, std::move(waiting));
   if (scope.is_waiting()) co_await is_ready.wait();
 }
@@ -28968,7 +29193,7 @@ inline context_pointer make_context(job_secret_state& state, session_role role) 
 ELASTIC_DECL std::shared_ptr<const job_secret_state> make_job_secret_state(std::string_view bytes) {
   // So that the bytes serve as no other key, whatever else they are used for.
   constexpr std::string_view label = "elastic job secret 1";
-  const auto state = std::make_shared<job_secret_state>();
+  const auto state = new_shared<job_secret_state>();
   unsigned int size = 0;
   const unsigned char* made = ::HMAC(::EVP_sha256(), bytes.data(), static_cast<int>(bytes.size()),
                                      reinterpret_cast<const unsigned char*>(label.data()),
@@ -29631,7 +29856,7 @@ ELASTIC_DECL tcp_store::tcp_store(asio::any_io_executor executor, tcp_store_opti
     : executor_(std::move(executor)),
       options_(std::move(options)),
       generation_(options_.generation) {
-  if (!options_.time) options_.time = std::make_shared<system_time>();
+  if (!options_.time) options_.time = detail::new_shared<system_time>();
 }
 
 ELASTIC_DECL tcp_store::lease::lease(tcp_store& of, std::unique_ptr<link> held)
@@ -31550,15 +31775,15 @@ ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor 
       has_newcomers_(strand_),
       disconnected_(strand_),
       tasks_(strand_) {
-  if (!options_.engine) options_.engine = std::make_shared<key_value_engine>();
+  if (!options_.engine) options_.engine = new_shared<key_value_engine>();
   if (options_.meter) {
     options_.engine->count_by(options_.meter);
     options_.meter->add(options_.engine);
   }
-  if (!options_.time) options_.time = std::make_shared<system_time>();
-  accounts_.all = std::make_shared<tcp_store_budget>(options_.bounds.clients_bytes);
+  if (!options_.time) options_.time = new_shared<system_time>();
+  accounts_.all = new_shared<tcp_store_budget>(options_.bounds.clients_bytes);
   // Newcomers have half of the descriptors at most.
-  accounts_.newcomers = std::make_shared<tcp_store_newcomers>(
+  accounts_.newcomers = new_shared<tcp_store_newcomers>(
       options_.time, std::min(limits::store_newcomers, most_connections() / 2),
       [this] { has_newcomers_.set(); },
       options_.secret ? duration(tcp_store_newcomers::handshake_time) : duration::zero());
@@ -31743,9 +31968,9 @@ ELASTIC_DECL std::shared_ptr<tcp_store_connection> tcp_store_server_core::connec
     if (const auto self = weak.lock()) self->on_connection_gone(connection, complaint);
   };
   if (ring_) {
-    return std::make_shared<tcp_store_ring_connection>(fd, ring_, strand_, options_.engine,
-                                                       options_.bounds, options_.legacy_dialect,
-                                                       accounts_, std::move(on_gone));
+    return new_shared<tcp_store_ring_connection>(fd, ring_, strand_, options_.engine,
+                                                 options_.bounds, options_.legacy_dialect,
+                                                 accounts_, std::move(on_gone));
   }
   tcp_store_reactor_connection::socket peer(strand_);
   asio::error_code failure;
@@ -31757,7 +31982,7 @@ ELASTIC_DECL std::shared_ptr<tcp_store_connection> tcp_store_server_core::connec
     return nullptr;
   }
   peer.non_blocking(true, failure);
-  return std::make_shared<tcp_store_reactor_connection>(
+  return new_shared<tcp_store_reactor_connection>(
       std::move(peer), std::span<char>(scratch_.get(), scratch_bytes), options_.engine,
       options_.bounds, options_.legacy_dialect, accounts_, std::move(on_gone));
 }
@@ -31859,8 +32084,8 @@ ELASTIC_DECL void tcp_store_server_core::note_end() {
 
 ELASTIC_DECL tcp_store_server::tcp_store_server(asio::any_io_executor executor,
                                                 tcp_store_server_options options)
-    : core_(std::make_shared<detail::tcp_store_server_core>(std::move(executor),
-                                                            std::move(options))) {
+    : core_(detail::new_shared<detail::tcp_store_server_core>(std::move(executor),
+                                                              std::move(options))) {
   detail::dispatch_work(core_->strand(), [core = core_] { core->start(); });
 }
 
@@ -31888,7 +32113,7 @@ ELASTIC_DECL std::int64_t tcp_store_server::announced_workers() const {
 ELASTIC_DECL std::string_view tcp_store_server::io() const { return core_->io(); }
 
 ELASTIC_DECL void tcp_store_server::admit(address_filter filter) {
-  const auto shared = std::make_shared<address_filter>(std::move(filter));
+  const auto shared = detail::new_shared<address_filter>(std::move(filter));
   detail::dispatch_work(core_->strand(),
                         [core = core_, shared] { core->admit(std::move(*shared)); });
 }
@@ -32048,7 +32273,8 @@ namespace detail {
 
 /// A JSON text as Python's json.dumps writes it: ASCII only; bad UTF-8 is replaced.
 inline std::string event_text(std::string_view text) {
-  return nlohmann::ordered_json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  using json = nlohmann::ordered_json;
+  return json(text).dump(-1, ' ', true, json::error_handler_t::replace);
 }
 
 inline std::string event_text(const std::optional<std::string>& text) {
@@ -32135,9 +32361,9 @@ class discarding_event_handler final : public event_handler {
 
 ELASTIC_DECL event_handler_registry::event_handler_registry()
     : named_factories("there is no event handler") {
-  add("null", [] { return std::make_shared<detail::discarding_event_handler>(); });
-  add("console", [] { return std::make_shared<console_event_handler>(); });
-  add("dynamic_rendezvous", [] { return std::make_shared<detail::discarding_event_handler>(); });
+  add("null", [] { return detail::new_shared<detail::discarding_event_handler>(); });
+  add("console", [] { return detail::new_shared<console_event_handler>(); });
+  add("dynamic_rendezvous", [] { return detail::new_shared<detail::discarding_event_handler>(); });
 }
 
 }  // namespace elastic
@@ -32183,7 +32409,7 @@ inline void journal_numbers(record_rows& rows, const char* name,
   if (!numbers.empty()) written += ']';
   const auto* list = rows.list(name, written, limits::journal_pids, presence::sparse);
   if (list == nullptr) return;
-  for (const nlohmann::json& number : *list) {
+  for (const nlohmann::ordered_json& number : *list) {
     if (!number.is_number_integer()) {
       rows.refuse(fmt::format("has \"{}\" that are no whole numbers", name));
     }
@@ -32267,7 +32493,7 @@ inline std::int64_t microseconds_of(wall_time time) {
 }  // namespace detail
 
 ELASTIC_DECL job_journal::job_journal(job_journal_options options) : options_(std::move(options)) {
-  if (!options_.time) options_.time = std::make_shared<system_time>();
+  if (!options_.time) options_.time = detail::new_shared<system_time>();
   epoch_ = detail::microseconds_of(options_.time->wall_now());
 }
 
@@ -32407,7 +32633,7 @@ inline record_writer_options writer_options_of(journal_file_options options) {
 ELASTIC_DECL journal_file::journal_file(journal_file_options options)
     : path_(options.path),
       log_(options.log),
-      writer_(std::make_shared<detail::record_writer>(detail::writer_options_of(options))) {}
+      writer_(detail::new_shared<detail::record_writer>(detail::writer_options_of(options))) {}
 
 ELASTIC_DECL journal_file::~journal_file() = default;
 
@@ -32829,15 +33055,15 @@ ELASTIC_DECL task<std::shared_ptr<store>> connect_worker_store(worker_context co
   options.host = context.master_addr;
   options.port = context.master_port;
   options.generation = generation;
-  options.time = std::make_shared<system_time>();
-  auto client = std::make_shared<tcp_store>(co_await asio::this_coro::executor, options);
+  options.time = detail::new_shared<system_time>();
+  auto client = detail::new_shared<tcp_store>(co_await asio::this_coro::executor, options);
   const time_point deadline = options.time->now() + timeout;
   if (!co_await with_deadline(*options.time, deadline, client->connect())) {
     throw error(errc::timed_out,
                 fmt::format("no store answered at {}:{} within {} ms: {}", context.master_addr,
                             context.master_port, timeout.count(), client->last_problem()));
   }
-  co_return std::make_shared<prefix_store>(worker_store_prefix(context), std::move(client));
+  co_return detail::new_shared<prefix_store>(worker_store_prefix(context), std::move(client));
 }
 
 }  // namespace elastic
@@ -33106,15 +33332,40 @@ ELASTIC_DECL std::optional<early_exit> check_io(io_choice choice) {
 
 #if defined(ELASTIC_WITH_DIAGNOSIS)
 
+// ---- elastic/diagnosis/detail/stall_history.hpp ----
+
+namespace elastic::detail {
+
+/// The verdicts on one stall, of which each thing is told once. Pure.
+///
+/// Thread-safety: none.
+class stall_history {
+ public:
+  /// How many verdicts are told: what changes with every look is no better than silence.
+  static constexpr std::size_t most_verdicts = 4;
+
+  /// Takes a verdict.
+  /// Result: whether to tell it: none before blames the same ranks for the same cause as surely. A
+  /// rank that is behind, and one that is slow, differ only in whether it computes in that moment.
+  ELASTIC_DECL bool add(const stall_verdict& verdict);
+
+  bool is_empty() const { return told_.empty(); }
+  void clear() { told_.clear(); }
+
+ private:
+  std::vector<stall_verdict> told_;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/diagnosis/detail/stall_watch.hpp ----
 
 namespace elastic::detail {
 
 /// When a job counts as stalled.
 struct stall_watch_options {
-  /// After exactly so long, above 0, whatever the length of steps; output is then no sign of
-  /// progress. Without a value: after `least`, or `step_factor` times the longest step seen,
-  /// whichever is longer, without a step and without output.
+  /// After exactly so long, above 0, whatever the length of steps. Without a value: after `least`,
+  /// or `step_factor` times the longest step seen, whichever is longer, without a step.
   std::optional<duration> stall_after = {};
   duration least = std::chrono::seconds(30);
   int step_factor = 5;
@@ -33143,10 +33394,6 @@ class stall_watch {
   /// Result: whether it ends a stall.
   ELASTIC_DECL bool step(std::int64_t number, time_point now);
 
-  /// A rank wrote something.
-  /// Result: whether it ends a stall.
-  ELASTIC_DECL bool output(time_point now);
-
   /// When to ask next; `time_point::max()` while the job is stalled.
   ELASTIC_DECL time_point wake_at() const;
 
@@ -33163,7 +33410,6 @@ class stall_watch {
   ELASTIC_DECL duration patience() const;
 
  private:
-  ELASTIC_DECL bool progress(time_point now);
   ELASTIC_DECL bool shows_stall(const stall_look& found) const;
 
   stall_watch_options options_;
@@ -33382,8 +33628,9 @@ struct process_facts {
   std::vector<thread_facts> threads;
   /// There are more threads than were looked at.
   bool is_cut = false;
-  /// Processor time so far, of all its threads, in ticks.
-  std::uint64_t processor_ticks = 0;
+  /// Processor time so far, of all its threads and of its children, such as a loader's processes;
+  /// none: there are too many of them.
+  std::optional<duration> processor_time = {};
 };
 
 /// Reads the facts of a process. It does not wait for the process, whatever state that is in.
@@ -33395,6 +33642,12 @@ ELASTIC_DECL std::optional<process_facts> read_process_facts(pid_t pid, std::siz
 /// while a thread handles a signal it blocks it.
 /// Result: empty if it has ended.
 ELASTIC_DECL std::optional<std::uint64_t> unsettled_signals(pid_t pid);
+
+/// What the main thread of a process does. Result: `unknown` if it has ended.
+ELASTIC_DECL process_state main_thread_state(pid_t pid);
+
+/// For how long the main thread of a process has run on a processor. Result: 0 if it has ended.
+ELASTIC_DECL duration main_thread_time(pid_t pid);
 
 /// Whether a process has a descriptor of this pipe. @param inode  that of the pipe
 ELASTIC_DECL bool has_pipe(pid_t pid, ino_t inode);
@@ -33464,6 +33717,11 @@ class process_handle {
   /// Result: whether it was sent.
   ELASTIC_DECL bool signal(int number) const;
 
+  /// Sends a signal to the main thread, which then is the one that handles it. Before Linux 6.9 a
+  /// pidfd cannot do that: call it only while nobody has waited for the process.
+  /// Result: whether it was sent.
+  ELASTIC_DECL bool signal_main_thread(int number) const;
+
  private:
   pid_t pid_;
   unique_fd pidfd_;
@@ -33486,16 +33744,20 @@ class stack_pipe {
   /// The path for the worker; empty: there is none, for want of descriptors.
   ELASTIC_DECL std::string path() const;
 
-  /// Has a process write its stacks: those that Python's faulthandler writes. Call it once at a
-  /// time.
+  /// Has the main thread of a process write its stack, in the form of Python's faulthandler. Call
+  /// it once at a time.
   /// Result: up to `limits::stack_text_bytes`. Empty: the process has not opened the pipe, or has
-  /// closed it, and gets no signal; or its main thread does not handle signals.
+  /// closed it, and gets no signal; or its main thread neither runs nor sleeps, or handles none.
   /// Cancellation: all types.
   ELASTIC_DECL task<std::string> ask(std::shared_ptr<process_handle> process,
                                      std::shared_ptr<time_source> time) const;
 
  private:
   ELASTIC_DECL bool read_all(std::string& text) const;
+  ELASTIC_DECL task<std::optional<std::string>> ask_python(
+      std::shared_ptr<process_handle> process, std::shared_ptr<time_source> time) const;
+  ELASTIC_DECL task<std::string> ask_native(std::shared_ptr<process_handle> process,
+                                            std::shared_ptr<time_source> time) const;
 
   unique_fd ours_;
   unique_fd theirs_;
@@ -33578,6 +33840,9 @@ struct worker_inspection {
   bool is_hooked = false;
   /// Its recorder's server did not answer in time.
   bool is_silent = false;
+  /// How many workers the job has, and the folder of the attempt's logs; empty: there is none.
+  int world_size = 1;
+  std::string log_folder;
 };
 
 /// A launcher that has Python workers run the `inspection_hook`, and inspects them.
@@ -33606,15 +33871,19 @@ class inspected_workers final : public process_launcher {
   struct place {
     stack_pipe pipe;
     std::shared_ptr<process_handle> process;
+    int world_size = 1;
+    std::string log_folder;
     bool is_busy = false;
   };
 
   /// Null: the process does not get the hook.
   ELASTIC_DECL std::shared_ptr<place> place_of(const process_spec& spec);
   ELASTIC_DECL process_spec hooked(process_spec spec, const place& at) const;
+  ELASTIC_DECL static void describe(const process_spec& spec, place& at);
   ELASTIC_DECL task<void> inspect_one(worker_inspection& found, time_point deadline);
-  ELASTIC_DECL task<void> read_answers(worker_inspection& found, std::shared_ptr<place> at,
-                                       time_point deadline);
+  ELASTIC_DECL task<void> ask_server(worker_inspection& found, time_point deadline);
+  ELASTIC_DECL task<void> ask_python(worker_inspection& found, std::shared_ptr<place> at,
+                                     time_point deadline);
 
   std::shared_ptr<process_launcher> next_;
   std::shared_ptr<time_source> time_;
@@ -33637,8 +33906,8 @@ struct inspected_rank {
   long system_call = -1;
   /// It could have shown its stack.
   bool is_hooked = false;
-  /// The processor time that it has used, and when: not for other nodes.
-  std::uint64_t processor_ticks = 0;
+  /// The processor time that it and its children have used, and when: not for other nodes.
+  std::optional<duration> processor_time = {};
   time_point looked_at{};
 };
 
@@ -33677,6 +33946,52 @@ ELASTIC_DECL std::vector<rank_evidence> evidence_in(
 /// @param wanted   the ranks that are shown; none: all
 ELASTIC_DECL std::string stacks_text(const std::vector<std::optional<std::string>>& answers,
                                      const std::vector<int>& wanted, bool opens_workers);
+
+}  // namespace elastic::detail
+
+// ---- elastic/inspection/detail/kept_recorders.hpp ----
+
+namespace elastic::detail {
+
+/// What the flight recorders that a job keeps take at most.
+inline constexpr std::size_t kept_recorder_bytes = 64 * 1024 * 1024;
+
+/// Keeps the flight recorders of workers beside their logs, in "flight_recorder/rank_N", for
+/// PyTorch's analyser. A later one of the same rank and attempt replaces the earlier one.
+///
+/// Thread-safety: one strand at a time.
+class kept_recorders {
+ public:
+  /// @param most_bytes  what all files of this node take at most
+  ELASTIC_DECL explicit kept_recorders(std::size_t most_bytes);
+
+  /// Writes, on a thread, what was read of the workers, in the order of their ranks. What has no
+  /// room is left out, and so is all of it while an earlier call still writes.
+  ///
+  /// @param found     workers without a recorder or a log folder are passed over
+  /// @param deadline  the writing then goes on by itself
+  /// Result: the folder in which all of them are now; empty if there is none, some have no room, or
+  /// after the deadline.
+  /// Errors: none. Cancellation: all types.
+  ELASTIC_DECL task<std::string> keep(std::vector<worker_inspection> found,
+                                      std::shared_ptr<time_source> time, time_point deadline);
+
+ private:
+  /// Shared with the thread.
+  struct room {
+    std::mutex mutex;
+    std::size_t left = 0;
+    /// What the files take, by path.
+    std::map<std::string, std::size_t> files;
+  };
+
+  ELASTIC_DECL static std::string write_all(room& within,
+                                            const std::vector<worker_inspection>& found);
+  ELASTIC_DECL static bool write_one(room& within, const std::string& folder,
+                                     const worker_inspection& found);
+
+  std::shared_ptr<room> room_;
+};
 
 }  // namespace elastic::detail
 
@@ -33735,6 +34050,7 @@ class round_inspection {
   ELASTIC_DECL task<void> answer_next(std::int64_t number);
   ELASTIC_DECL task<void> ask_others(request asked, time_point deadline,
                                      std::vector<std::optional<std::string>>& answers);
+  ELASTIC_DECL task<std::optional<std::string>> take_answer(std::string key, time_point deadline);
   ELASTIC_DECL task<void> answer_own(request asked, std::optional<std::string>& answer);
 
   std::shared_ptr<store> agents_;
@@ -33767,6 +34083,7 @@ class diagnosis_extension final : public agent_extension {
   task<void> until_ready() override { return inner_->until_ready(); }
   task<void> prepare_attempt() override { return inner_->prepare_attempt(); }
   ELASTIC_DECL void begin_attempt(const rendezvous_round& round) override;
+  void prepared() override { inner_->prepared(); }
   ELASTIC_DECL void begin_replacement(const rendezvous_round& round) override;
   std::optional<worker_starts> starts() const override { return inner_->starts(); }
   ELASTIC_DECL void stepped(std::int64_t step) override;
@@ -33779,28 +34096,47 @@ class diagnosis_extension final : public agent_extension {
 
  private:
   using question = round_inspection::question;
+  /// What is known of this node's ranks, and what it comes from.
+  struct look {
+    // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+    look() = default;
+
+    std::vector<inspected_rank> ranks;
+    std::vector<worker_inspection> found;
+  };
 
   ELASTIC_DECL void enter_round(const rendezvous_round& round);
   ELASTIC_DECL task<void> run_inner(bool may_restart);
   ELASTIC_DECL task<std::string> answer(round_inspection::request asked);
-  ELASTIC_DECL task<std::vector<inspected_rank>> inspect(duration within);
-  ELASTIC_DECL task<std::vector<inspected_rank>> inspect_twice();
+  ELASTIC_DECL task<look> inspect(time_point deadline);
+  ELASTIC_DECL task<look> inspect_twice(time_point deadline);
+  ELASTIC_DECL task<void> keep_recorders(std::vector<worker_inspection> found,
+                                         time_point deadline);
   ELASTIC_DECL void end_rank(int rank, const std::string& reason);
   ELASTIC_DECL task<stall_verdict> judge(question asked);
   ELASTIC_DECL task<void> watch();
   ELASTIC_DECL task<void> take_look();
   ELASTIC_DECL void end_stall();
-  ELASTIC_DECL task<void> report(const stall_verdict& verdict, bool may_restart);
+  ELASTIC_DECL task<void> judge_again();
+  ELASTIC_DECL void report(const stall_verdict& verdict);
+  ELASTIC_DECL task<void> end_first_of(const stall_verdict& verdict);
   ELASTIC_DECL void record(job_event_kind kind, const stall_verdict& verdict);
 
   job_diagnosis terms_;
   agent_extension_context context_;
   std::unique_ptr<agent_extension> inner_;
   std::shared_ptr<inspected_workers> workers_;
+  /// None before the first is kept: the number of nodes is not known.
+  std::optional<kept_recorders> recorders_;
+  std::string recorders_place_;
   /// None before the first attempt.
   std::unique_ptr<round_inspection> round_;
   /// On the node that notices stalls, while workers run.
   std::optional<stall_watch> watch_;
+  /// What was told of the stall that lasts.
+  stall_history history_;
+  /// Workers of this node that are being ended.
+  std::set<pid_t> ending_;
   /// A last look that others wait for, too, and its result, until then.
   bool is_looking_ = false;
   event_flag has_looked_;
@@ -33888,6 +34224,7 @@ class standby_extension final : public agent_extension {
   ELASTIC_DECL void begin_attempt(const rendezvous_round& round) override;
   ELASTIC_DECL void begin_replacement(const rendezvous_round& round) override;
   ELASTIC_DECL std::optional<worker_starts> starts() const override;
+  void prepared() override { standbys_->run_scripts(); }
   ELASTIC_DECL task<void> beside_workers(bool may_restart) override;
   ELASTIC_DECL void end_attempt() override;
   ELASTIC_DECL task<void> close() override;
@@ -34645,7 +34982,7 @@ struct etcd_options {
   duration first_patience = std::chrono::seconds(600);
   /// How long an etcd that it reached before may be away.
   duration patience = limits::rendezvous_reconnect_timeout;
-  std::shared_ptr<time_source> time = std::make_shared<system_time>();
+  std::shared_ptr<time_source> time = new_shared<system_time>();
   logger log;
 };
 
@@ -35541,60 +35878,6 @@ class legacy_rendezvous final : public rendezvous_handler {
 
 #if defined(ELASTIC_WITH_TORCH)
 
-// ---- elastic/torch/detail/chosen_rendezvous.hpp ----
-
-namespace elastic::detail {
-
-/// A rendezvous that forwards to another one, which is chosen while this node asks for its first
-/// round, because that takes time: a server has to be found, or asked which protocol it speaks.
-///
-/// Thread-safety: one strand at a time.
-class chosen_rendezvous : public rendezvous_handler {
- public:
-  using maker = std::function<task<std::shared_ptr<rendezvous_handler>>()>;
-
-  /// @param make  called once, unless it fails; what it throws `next_round` throws
-  ELASTIC_DECL chosen_rendezvous(std::string backend, std::string run_id, maker make);
-
-  std::string backend() const override { return backend_; }
-  std::string run_id() const override { return run_id_; }
-
-  ELASTIC_DECL task<rendezvous_round> next_round() override;
-
-  task<rendezvous_change> wait_for_change() override { return chosen().wait_for_change(); }
-  ELASTIC_DECL task<rendezvous_change> report_failure(std::string reason) override;
-  task<void> exit_barrier() override { return chosen().exit_barrier(); }
-
-  ELASTIC_DECL task<void> wait_for_fence() override;
-  ELASTIC_DECL void pause(std::string why, bool saves_first) override;
-  ELASTIC_DECL void resume() override;
-  ELASTIC_DECL void keep_out(std::string why) override;
-  std::optional<std::int64_t> arrived_workers() const override {
-    return chosen_ ? chosen_->arrived_workers() : std::nullopt;
-  }
-  std::string obstacle() const override { return chosen_ ? chosen_->obstacle() : std::string(); }
-  ELASTIC_DECL task<int> num_nodes_waiting() override;
-  ELASTIC_DECL task<void> close(job_end how, std::string why) override;
-  ELASTIC_DECL task<void> shutdown() override;
-
- protected:
-  /// Asks for a round, and chooses before; called until that has led to one.
-  ELASTIC_DECL virtual task<rendezvous_round> first_round();
-
-  /// The handler that was chosen; null before.
-  std::shared_ptr<rendezvous_handler> chosen_;
-
- private:
-  ELASTIC_DECL rendezvous_handler& chosen() const;
-
-  std::string backend_;
-  std::string run_id_;
-  maker make_;
-  bool was_in_round_ = false;
-};
-
-}  // namespace elastic::detail
-
 // ---- elastic/torch/detail/job_failures.hpp ----
 
 namespace elastic::detail {
@@ -35996,6 +36279,8 @@ struct dynamic_rendezvous_options {
   /// Where the state is kept, and a store for what else agents tell each other. Must be set.
   std::shared_ptr<rendezvous_backend> backend;
   std::shared_ptr<store> agents;
+  /// The server of that store, if it is this node's. Ends with the handler.
+  std::shared_ptr<rendezvous_host> host;
   /// Tells this agent from all others.
   node_id node;
   /// A numeric address of this host that the other nodes can reach.
@@ -36020,6 +36305,10 @@ class dynamic_rendezvous final : public rendezvous_handler {
   std::string backend() const override { return parameters_.backend; }
   std::string run_id() const override { return parameters_.run_id; }
 
+  /// Meets the other nodes for the first time; `next_round` then returns that round at once.
+  /// Errors and cancellation: those of `next_round`.
+  ELASTIC_DECL task<void> meet();
+
   ELASTIC_DECL task<rendezvous_round> next_round() override;
   ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
   ELASTIC_DECL task<rendezvous_change> report_failure(std::string reason) override;
@@ -36039,6 +36328,11 @@ class dynamic_rendezvous final : public rendezvous_handler {
   /// agents of 2.6 and newer may say so in the first round only.
   static constexpr std::chrono::seconds master_patience{5};
   static constexpr std::chrono::seconds second_look{2};
+  /// How long the node that serves the store stays for the others, after success and otherwise:
+  /// they look at the state once a second.
+  static constexpr std::chrono::seconds linger_timeout{10};
+  static constexpr std::chrono::seconds short_linger_timeout{2};
+  static constexpr std::chrono::milliseconds linger_pause{20};
 
   // Agents of before 2.4 do not serve the workers' store.
   ELASTIC_DECL static rendezvous_parameters with_sharing(rendezvous_parameters parameters,
@@ -36055,6 +36349,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   // ---- joining --------------------------------------------------------------------------------
 
+  ELASTIC_DECL task<rendezvous_round> another_round();
   ELASTIC_DECL task<void> join();
 
   // When time alone makes a difference.
@@ -36146,16 +36441,25 @@ class dynamic_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> try_to_leave(task<void> leaving);
   ELASTIC_DECL task<void> give_up_any_place();
 
+  // Nobody can go on without the store that this node serves.
+  ELASTIC_DECL task<void> close_before_leaving();
+
+  // Ends the server, once the others have looked at the state for the last time.
+  ELASTIC_DECL task<void> end_host();
+
   rendezvous_parameters parameters_;
   rendezvous_settings settings_;
   torch_dialect dialect_;
   std::shared_ptr<store> agents_;
+  std::shared_ptr<rendezvous_host> host_;
   std::string address_;
   worker_store_host workers_;
   std::shared_ptr<torch_round> shared_;
   /// The round that this node is in: its nodes with their ranks.
   std::map<node_id, int> members_;
   std::int64_t round_ = -1;
+  /// The round of `meet`, until `next_round` returns it.
+  std::optional<rendezvous_round> met_;
   int rank_ = 0;
   std::shared_ptr<store> round_agents_;
   /// Where the workers of the last round met.
@@ -36174,6 +36478,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
   int restarts_ = 0;
   int own_failures_ = 0;
   torch_exit exit_;
+  /// How this node has closed the job.
+  std::optional<job_end> end_;
 };
 
 }  // namespace elastic::detail
@@ -36372,11 +36678,11 @@ inline task<void> check_former_state(std::shared_ptr<etcd_client> client, std::s
 /// What an etcd has of a job's leader, by its v3 API.
 inline std::shared_ptr<versioned_keys> v3_keys(std::shared_ptr<etcd_client> client,
                                                const rendezvous_parameters& parameters) {
-  return std::make_shared<etcd_keys>(std::move(client), v3_root(parameters) + "job/", nullptr);
+  return new_shared<etcd_keys>(std::move(client), v3_root(parameters) + "job/", nullptr);
 }
 
 /// @param prepare  what is to be done before the first round
-inline std::shared_ptr<rendezvous_handler> make_etcd_v3(
+inline std::shared_ptr<c10d_rendezvous> make_etcd_v3(
     rendezvous_parameters parameters,
     std::function<task<void>(std::shared_ptr<etcd_client>)> prepare) {
   const etcd_options options = etcd_options_of(parameters);
@@ -36384,7 +36690,7 @@ inline std::shared_ptr<rendezvous_handler> make_etcd_v3(
   place.name = etcd_client(options).name();
   place.towards = hosts_of(options.members);
   place.prepare = [options, parameters, prepare]() -> task<void> {
-    const auto client = std::make_shared<etcd_client>(options);
+    const auto client = new_shared<etcd_client>(options);
     co_await prepare(client);
     std::string root = v3_root(parameters);
     co_await check_former_state(client, std::move(root));
@@ -36395,9 +36701,9 @@ inline std::shared_ptr<rendezvous_handler> make_etcd_v3(
     again.first_patience = again.patience;
     // Who waits for the registry says so.
     again.log = logger();
-    return v3_keys(std::make_shared<etcd_client>(std::move(again)), parameters);
+    return v3_keys(new_shared<etcd_client>(std::move(again)), parameters);
   };
-  return make_registered_rendezvous(std::move(parameters), std::move(place));
+  return make_registered(std::move(parameters), std::move(place));
 }
 
 /// Etcd at its first call: an error says what was tried, and that it was given the join timeout.
@@ -36423,13 +36729,13 @@ inline task<void> reach_etcd(std::shared_ptr<etcd_client> client, logger log) {
 }
 
 /// As torchrun's backend "etcd-v2" has it: its nodes may take part.
-inline task<std::shared_ptr<rendezvous_handler>> make_etcd_v2(rendezvous_parameters parameters,
+inline task<std::shared_ptr<dynamic_rendezvous>> make_etcd_v2(rendezvous_parameters parameters,
                                                               std::shared_ptr<etcd_client> client) {
   constexpr int two_hours = 7200;
-  const auto states = std::make_shared<etcd_v2_keys>(client, "/torch/elastic/rendezvous",
-                                                     etcd_v2_form::plain, two_hours);
+  const auto states = new_shared<etcd_v2_keys>(client, "/torch/elastic/rendezvous",
+                                               etcd_v2_form::plain, two_hours);
   const auto keys =
-      std::make_shared<etcd_v2_keys>(client, "/torch/elastic/store", etcd_v2_form::base64);
+      new_shared<etcd_v2_keys>(client, "/torch/elastic/store", etcd_v2_form::base64);
   std::vector<std::string> towards = hosts_of(client->options().members);
   dynamic_rendezvous_options options = co_await dynamic_options(parameters, std::move(towards));
   const std::string dialect = conf_text(parameters, "dialect", "auto");
@@ -36437,12 +36743,12 @@ inline task<std::shared_ptr<rendezvous_handler>> make_etcd_v2(rendezvous_paramet
   const std::optional<torch_dialect> written =
       co_await keyed_rendezvous_backend::seen_dialect(states, parameters.run_id);
   if (written && dialect == "auto") options.dialect = *written;
-  options.agents = std::make_shared<versioned_store>(keys);
+  options.agents = new_shared<versioned_store>(keys);
   options.backend =
-      std::make_shared<keyed_rendezvous_backend>(states, parameters.run_id, options.dialect);
+      new_shared<keyed_rendezvous_backend>(states, parameters.run_id, options.dialect);
   parameters.log.info("meeting at the etcd {}, by its v2 API, as agents of PyTorch {} do",
                       client->name(), to_text(options.dialect));
-  co_return std::make_shared<dynamic_rendezvous>(std::move(options));
+  co_return new_shared<dynamic_rendezvous>(std::move(options));
 }
 
 /// Where nodes of torchrun's backend "etcd" keep what they share of a job.
@@ -36457,16 +36763,16 @@ inline std::string legacy_path(const rendezvous_parameters& parameters) {
 inline task<std::shared_ptr<rendezvous_handler>> make_etcd_legacy(
     rendezvous_parameters parameters, std::shared_ptr<etcd_client> client) {
   const std::string path = legacy_path(parameters);
-  const auto job = std::make_shared<etcd_v2_keys>(client, path, etcd_v2_form::plain);
+  const auto job = new_shared<etcd_v2_keys>(client, path, etcd_v2_form::plain);
   legacy_rendezvous_options options;
   const std::string dialect = conf_text(parameters, "dialect", "auto");
   if (dialect != "auto") options.dialect = parse_torch_dialect(dialect);
   options.path = path + "/rdzv";
-  options.keys = std::make_shared<etcd_v2_keys>(client, options.path, etcd_v2_form::plain);
+  options.keys = new_shared<etcd_v2_keys>(client, options.path, etcd_v2_form::plain);
   options.store_of = [client, path = options.path](const std::string& version) {
     std::string place = fmt::format("{}/v_{}/kv", path, version);
-    return std::make_shared<versioned_store>(
-        std::make_shared<etcd_v2_keys>(client, std::move(place), etcd_v2_form::base64));
+    return new_shared<versioned_store>(
+        new_shared<etcd_v2_keys>(client, std::move(place), etcd_v2_form::base64));
   };
   options.keep_job = [job] { return job->refresh_directory(legacy_ttl::job); };
   const bool stays_here = is_loopback(parameters.local_addr);
@@ -36475,7 +36781,7 @@ inline task<std::shared_ptr<rendezvous_handler>> make_etcd_legacy(
   parameters.log.info("meeting at the etcd {}, as agents of PyTorch {} do by their backend 'etcd'",
                       client->name(), to_text(options.dialect));
   options.parameters = std::move(parameters);
-  co_return std::make_shared<legacy_rendezvous>(std::move(options));
+  co_return new_shared<legacy_rendezvous>(std::move(options));
 }
 
 /// Whether nodes of torchrun's backend "etcd" meet under the name of this job; none if etcd does
@@ -36544,7 +36850,7 @@ inline task<bool> offers_v3(std::shared_ptr<etcd_client> client, std::string& wh
 
 /// The rendezvous "etcd-v2", which waits for its server.
 inline task<std::shared_ptr<rendezvous_handler>> make_named_v2(rendezvous_parameters parameters) {
-  auto client = std::make_shared<etcd_client>(etcd_options_of(parameters));
+  auto client = new_shared<etcd_client>(etcd_options_of(parameters));
   co_await reach_etcd(client, parameters.log);
   co_return co_await make_etcd_v2(std::move(parameters), std::move(client));
 }
@@ -36560,76 +36866,71 @@ inline task<void> reach_v3(std::shared_ptr<etcd_client> client) {
 /// It has been reached.
 inline task<void> reached_v3(std::shared_ptr<etcd_client>) { co_return; }
 
+// Nodes of torchrun, and those that meet as they do, know nothing of some options.
+inline void refuse_own_options(const rendezvous_parameters& parameters, const etcd_client& client) {
+  parameters.refuse_choice_of_nodes("a job with nodes of torchrun, or by etcd's v2 API,");
+  if (!parameters.chosen_secret()) return;
+  throw error(errc::invalid_argument,
+              fmt::format("--rdzv-conf secret_file: at the etcd {} nodes meet as those of "
+                          "torchrun do, which know no secret",
+                          client.name()));
+}
+
+inline task<void> note_met(task<void> meeting, bool& has_met) {
+  co_await std::move(meeting);
+  has_met = true;
+}
+
+/// Meets by `tried`, unless nodes of torchrun come before it has led to a round.
+/// @param meeting  leads to that round
+inline task<std::shared_ptr<rendezvous_handler>> meet_unless_legacy(
+    rendezvous_parameters parameters, std::shared_ptr<etcd_client> client, task<void> meeting,
+    std::shared_ptr<rendezvous_handler>& tried) {
+  bool has_met = false;
+  task<void> legacy = await_legacy(client, legacy_path(parameters));
+  co_await race(note_met(std::move(meeting), has_met), std::move(legacy));
+  if (has_met) co_return tried;
+  co_await tried->shutdown();
+  tried.reset();
+  refuse_own_options(parameters, *client);
+  co_return co_await make_etcd_legacy(std::move(parameters), std::move(client));
+}
+
 /// The rendezvous "etcd": like torchrun's backend of that name if its nodes meet, or are announced
-/// by a dialect; else by the API that the server has. It is left for torchrun's if nodes of
-/// torchrun come before it has led to a round.
-class any_etcd_rendezvous final : public chosen_rendezvous {
- public:
-  explicit any_etcd_rendezvous(rendezvous_parameters parameters)
-      : chosen_rendezvous(parameters.backend, parameters.run_id, nullptr),
-        parameters_(std::move(parameters)) {}
-
- private:
-  task<rendezvous_round> first_round() override {
-    if (!chosen_) co_await choose();
-    if (!may_yield_) co_return co_await chosen_->next_round();
-    std::optional<rendezvous_round> round;
-    std::string path = legacy_path(parameters_);
-    task<void> legacy = await_legacy(client_, std::move(path));
-    co_await race(meet(round), std::move(legacy));
-    if (round) co_return std::move(*round);
-    co_await chosen_->shutdown();
-    chosen_.reset();
-    may_yield_ = false;
-    refuse_options();
-    chosen_ = co_await make_etcd_legacy(parameters_, client_);
-    co_return co_await chosen_->next_round();
+/// by a dialect; else by the API that the server has.
+inline task<std::shared_ptr<rendezvous_handler>> choose_etcd(
+    rendezvous_parameters parameters, std::shared_ptr<rendezvous_handler>& tried) {
+  const auto client = new_shared<etcd_client>(etcd_options_of(parameters));
+  co_await reach_etcd(client, parameters.log);
+  const bool is_announced = conf_text(parameters, "dialect", "auto") != "auto";
+  std::optional<bool> is_legacy = true;
+  bool is_v3 = false;
+  if (!is_announced) {
+    std::string path = legacy_path(parameters);
+    is_legacy = co_await sees_legacy(client, std::move(path));
+    std::string why_not;
+    is_v3 = co_await offers_v3(client, why_not);
   }
-
-  // Nodes of torchrun, and those that meet as they do, know nothing of some options.
-  void refuse_options() const {
-    parameters_.refuse_choice_of_nodes("a job with nodes of torchrun, or by etcd's v2 API,");
-    if (!parameters_.chosen_secret()) return;
-    throw error(errc::invalid_argument,
-                fmt::format("--rdzv-conf secret_file: at the etcd {} nodes meet as those of "
-                            "torchrun do, which know no secret",
-                            client_->name()));
+  const bool is_v3_alone = is_v3 && is_legacy != true;
+  if (!is_v3_alone) refuse_own_options(parameters, *client);
+  if (is_legacy == true) {
+    if (is_v3) co_await check_no_v3_round(parameters, client);
+    co_return co_await make_etcd_legacy(std::move(parameters), client);
   }
-
-  task<void> choose() {
-    client_ = std::make_shared<etcd_client>(etcd_options_of(parameters_));
-    co_await reach_etcd(client_, parameters_.log);
-    const bool is_announced = conf_text(parameters_, "dialect", "auto") != "auto";
-    std::optional<bool> is_legacy = true;
-    bool is_v3 = false;
-    if (!is_announced) {
-      std::string path = legacy_path(parameters_);
-      is_legacy = co_await sees_legacy(client_, std::move(path));
-      std::string why_not;
-      is_v3 = co_await offers_v3(client_, why_not);
-    }
-    const bool is_v3_alone = is_v3 && is_legacy != true;
-    if (!is_v3_alone) refuse_options();
-    may_yield_ = is_legacy == false;
-    if (is_legacy == true) {
-      if (is_v3) co_await check_no_v3_round(parameters_, client_);
-      chosen_ = co_await make_etcd_legacy(parameters_, client_);
-    } else if (is_v3) {
-      chosen_ = make_etcd_v3(parameters_, reached_v3);
-    } else {
-      chosen_ = co_await make_etcd_v2(parameters_, client_);
-    }
+  task<void> meeting;
+  if (is_v3) {
+    const auto native = make_etcd_v3(parameters, reached_v3);
+    meeting = native->meet();
+    tried = native;
+  } else {
+    const auto dynamic = co_await make_etcd_v2(parameters, client);
+    meeting = dynamic->meet();
+    tried = dynamic;
   }
-
-  task<void> meet(std::optional<rendezvous_round>& round) {
-    round = co_await chosen_->next_round();
-  }
-
-  rendezvous_parameters parameters_;
-  std::shared_ptr<etcd_client> client_;
-  /// Nodes of torchrun may still come.
-  bool may_yield_ = false;
-};
+  // Nodes of torchrun may still come, if etcd can show that they do.
+  if (!is_legacy) co_return tried;
+  co_return co_await meet_unless_legacy(std::move(parameters), client, std::move(meeting), tried);
+}
 
 /// The settings of a backend that may come to one of the APIs.
 inline std::vector<std::string_view> etcd_settings(bool may_be_v2, bool may_be_v3) {
@@ -36653,8 +36954,7 @@ inline std::vector<std::string_view> etcd_settings(bool may_be_v2, bool may_be_v
 
 }  // namespace detail
 
-ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(
-    rendezvous_parameters parameters) {
+ELASTIC_DECL rendezvous_factory make_etcd_rendezvous(rendezvous_parameters parameters) {
   if (parameters.run_id.empty()) {
     throw error(errc::invalid_argument, "--rdzv-id must not be empty for an etcd rendezvous");
   }
@@ -36666,14 +36966,17 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_etcd_rendezvous(
   parameters = detail::with_password(detail::with_lease(std::move(parameters)));
   // So that a mistake is told before anything is waited for.
   const detail::etcd_client trial(detail::etcd_options_of(parameters));
-  if (parameters.backend == "etcd") {
-    return std::make_shared<detail::any_etcd_rendezvous>(std::move(parameters));
-  }
   if (parameters.backend == "etcd-v3") {
     return detail::make_etcd_v3(std::move(parameters), detail::reach_v3);
   }
-  const auto make = [parameters] { return detail::make_named_v2(parameters); };
-  return std::make_shared<detail::chosen_rendezvous>(parameters.backend, parameters.run_id, make);
+  const std::string backend = parameters.backend;
+  const std::string run_id = parameters.run_id;
+  rendezvous_factory::chooser choose =
+      [parameters = std::move(parameters)](std::shared_ptr<rendezvous_handler>& tried) {
+        return parameters.backend == "etcd" ? detail::choose_etcd(parameters, tried)
+                                            : detail::make_named_v2(parameters);
+      };
+  return {backend, run_id, std::move(choose)};
 }
 
 ELASTIC_DECL void add_etcd_rendezvous(rendezvous_registry& registry) {
@@ -36755,7 +37058,7 @@ struct blocking_wait {
 
 ELASTIC_DECL task<void> run_blocking(std::function<void()> work) {
   event_flag ended(co_await asio::this_coro::executor);
-  const auto call = std::make_shared<blocking_call>();
+  const auto call = new_shared<blocking_call>();
   call->executor = co_await asio::this_coro::executor;
   call->ended = &ended;
   call->work = std::move(work);
@@ -36777,7 +37080,7 @@ ELASTIC_DECL task<void> run_blocking(std::function<void()> work) {
 
 ELASTIC_DECL void close_on_thread(unique_fd file) noexcept {
   if (!file) return;
-  const auto shared = std::make_shared<unique_fd>(std::move(file));
+  const auto shared = new_shared<unique_fd>(std::move(file));
   try {
     start_thread([shared] { shared->reset(); }).detach();
   } catch (const std::system_error&) {
@@ -37069,7 +37372,7 @@ ELASTIC_DECL std::string key_directory_name(const std::string& run_id) {
 }
 
 ELASTIC_DECL file_keys::file_keys(std::string directory, std::shared_ptr<time_source> time)
-    : directory_(std::make_shared<detail::key_directory>(std::move(directory))),
+    : directory_(detail::new_shared<detail::key_directory>(std::move(directory))),
       time_(std::move(time)) {}
 
 ELASTIC_DECL task<void> file_keys::prepare() {
@@ -37231,7 +37534,7 @@ ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_file_rendezvous(
     return detail::prepare_directory(directory, parameters);
   };
   place.keys = [directory, time = parameters.time] {
-    return std::make_shared<file_keys>(directory, time);
+    return detail::new_shared<file_keys>(directory, time);
   };
   return make_registered_rendezvous(std::move(parameters), std::move(place));
 }
@@ -37245,6 +37548,55 @@ ELASTIC_DECL void add_file_rendezvous(rendezvous_registry& registry) {
 #endif  // ELASTIC_WITH_FILE
 
 #if defined(ELASTIC_WITH_FUNCTIONS)
+
+// ---- elastic/functions/detail/impl/call_value.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::optional<std::string> unsayable(const nlohmann::json& value, int depth) {
+  if (value.is_number_float() && !std::isfinite(value.get<double>())) {
+    return "holds a number that is not finite, which JSON cannot say";
+  }
+  if (value.is_binary() || value.is_discarded()) return "holds what JSON cannot say";
+  if (!value.is_structured()) return std::nullopt;
+  if (depth > error_file_depth) {
+    return fmt::format("is nested more than {} levels deep", error_file_depth);
+  }
+  for (const nlohmann::json& element : value) {
+    if (auto reason = unsayable(element, depth + 1)) return reason;
+  }
+  return std::nullopt;
+}
+
+ELASTIC_DECL std::string call_text(const nlohmann::json& value, std::size_t most,
+                                   const std::string& subject) {
+  const auto refuse = [&](const std::string& why) {
+    throw error(errc::invalid_argument, subject + " " + why);
+  };
+  if (const auto reason = unsayable(value)) refuse(*reason);
+  std::string text;
+  try {
+    text = value.dump();
+  } catch (const nlohmann::json::exception& failure) {
+    refuse("cannot be written as JSON: " + json_complaint(failure.what()));
+  }
+  if (text.size() > most) {
+    refuse(fmt::format("is {} bytes of JSON, {} are allowed", text.size(), most));
+  }
+  return text;
+}
+
+ELASTIC_DECL nlohmann::json call_value(std::string_view text, const std::string& subject) {
+  check_call_text(text, subject);
+  return nlohmann::json::parse(text);
+}
+
+ELASTIC_DECL nlohmann::json arguments_of(const function_call& call) {
+  check_arguments(call);
+  return nlohmann::json::parse(call.arguments);
+}
+
+}  // namespace elastic::detail
 
 // ---- elastic/functions/impl/entrypoint.ipp ----
 
@@ -37451,7 +37803,7 @@ inline std::shared_ptr<process_launcher> make_fork_launcher(const launch_config&
                 "empty");
   }
   auto body = [] { return run_entrypoint().value_or(1); };
-  return std::make_shared<fork_launcher>(body, services.log);
+  return new_shared<fork_launcher>(body, services.log);
 }
 
 ELASTIC_DECL void run_own_function(const launch_config& config, worker_spec& workers,
@@ -37481,7 +37833,7 @@ ELASTIC_DECL void run_own_function(const launch_config& config, worker_spec& wor
 namespace elastic {
 
 ELASTIC_DECL task<std::string> local_stacks(named<std::vector<attempt_worker>> workers) {
-  const auto time = std::make_shared<system_time>();
+  const auto time = detail::new_shared<system_time>();
   detail::inspected_workers inspected(nullptr, time, false);
   task<std::vector<detail::worker_inspection>> inspecting =
       inspected.inspect(*workers, time->now() + limits::inspection_time);
@@ -37952,7 +38304,7 @@ inline std::shared_ptr<const program_plan> plan_program(const launch_config& con
     throw error(errc::invalid_argument,
                 "program_options::status_token_file takes program_options::status");
   }
-  const auto plan = std::make_shared<program_plan>();
+  const auto plan = new_shared<program_plan>();
   plan->signals = config.signals;
   plan->options = options;
   plan->services = services;
@@ -37968,7 +38320,7 @@ inline std::shared_ptr<const program_plan> plan_program(const launch_config& con
 /// Stops the agent when the drain file appears; ends by cancellation only.
 inline task<void> stop_at_drain_file(std::string path, std::shared_ptr<local_agent> agent,
                                      std::shared_ptr<time_source> time, logger log) {
-  if (!time) time = std::make_shared<system_time>();
+  if (!time) time = new_shared<system_time>();
   stop_request request;
   request.reason = co_await wait_for_drain_file(path, time, log);
   request.is_node_bad = true;
@@ -38390,8 +38742,9 @@ ELASTIC_DECL std::vector<std::string> standby_environment(const process_spec& sp
   entries = "/proc/self/fd/1";
   if (path && !path->empty()) entries += ":" + *path;
   variables["ELASTIC_STANDBY"] =
-      fmt::format("{}:{}:{}:{}:{}:{}:{}", standby.archive_size, standby.stands_back ? 1 : 0,
-                  standby.record.size(), path ? 1 : 0, standby.kind, standby.modules, standby.name);
+      fmt::format("{}:{}:{}:{}:{}:{}:{}:{}", standby.archive_size, standby.runs_script ? 1 : 0,
+                  standby.stands_back ? 1 : 0, standby.record.size(), path ? 1 : 0, standby.kind,
+                  standby.modules, standby.name);
   return environment_entries(variables);
 }
 
@@ -38495,14 +38848,24 @@ namespace elastic::detail {
 /// it is told to go, and returns; then the interpreter itself runs the script. Whatever goes wrong,
 /// it ends the process: an exception would let the interpreter go on to the script.
 ///
-/// It follows `import_recorder`. ELASTIC_STANDBY, "SIZE:BACK:RECORD:HAD_PATH:KIND:MODULES:NAME",
-/// says what it is to do: SIZE bytes of descriptor 1 are its archive, BACK is 1 if it is to leave
-/// the processors to others, RECORD bytes of descriptor 2 are what a worker has imported, HAD_PATH
-/// is 1 if there was a PYTHONPATH, KIND and NAME are what the interpreter runs, MODULES are names
-/// with commas between, "auto", or empty for a probe.
+/// If the script is to be run up to the point that it names, it returns at once, and the script
+/// waits at that point.
+///
+/// It follows `import_recorder`. ELASTIC_STANDBY says what it is to do:
+/// "SIZE:RUN:BACK:RECORD:HAD_PATH:KIND:MODULES:NAME". SIZE bytes of descriptor 1 are its archive,
+/// RUN is 1 if the script is to be run, BACK is 1 if it is to leave the processors to others,
+/// RECORD bytes of descriptor 2 are what a worker has imported, HAD_PATH is 1 if there was a
+/// PYTHONPATH, KIND and NAME are what the interpreter runs, MODULES are names with commas between,
+/// "auto", or empty for a probe.
 inline constexpr char standby_hook[] = R"python(
 BEFORE = set(sys.modules)
 DEVICES = ("/dev/nvidia", "/dev/kfd", "/dev/dri")
+# What a worker knows and a standby that runs the script does not.
+UNKNOWN = {b"RANK", b"WORLD_SIZE", b"GROUP_RANK", b"GROUP_WORLD_SIZE", b"ROLE_RANK",
+           b"ROLE_WORLD_SIZE", b"MASTER_ADDR", b"MASTER_PORT", b"TORCHELASTIC_RESTART_COUNT",
+           b"ELASTIC_CONTROL", b"ELASTIC_EPOCH"}
+# Where elasticrun.survive finds the standby.
+POINT = "elasticrun.standby"
 
 class Refusal(Exception):
     """This standby cannot be used, for a reason that holds for others, too."""
@@ -38824,9 +39187,10 @@ class Standby:
         os.close(nothing)
 
     def restore_environment(self):
-        size, back, record_size, had_path, self.kind, self.modules, self.name = (
-            os.environ.pop("ELASTIC_STANDBY").split(":", 6))
+        size, runs, back, record_size, had_path, self.kind, self.modules, self.name = (
+            os.environ.pop("ELASTIC_STANDBY").split(":", 7))
         self.archive_size = int(size)
+        self.runs_script = runs == "1"
         self.stands_back = back == "1"
         self.record_size = int(record_size)
         restore_path(had_path)
@@ -38954,7 +39318,8 @@ class Standby:
     def check_again(self, versions):
         """Result: why it cannot be used; none if it can."""
         try:
-            self.check()
+            if not self.runs_script:  # Else what is beside the script was imported by it.
+                self.check()
             if versions_of(sys.modules) != versions:
                 raise Refusal("what it imported was changed since")
         except Refusal as refusal:
@@ -38997,9 +39362,9 @@ class Standby:
         for name, _, value in changed:
             text = os.fsdecode(name)
             if name in self.lookups.names and self.before.get(name) != value:
-                raise Refusal(f"an import has read {text}, which has another value now")
+                raise Refusal(f"{self.reader} has read {text}, which has another value now")
             if self.lookups.get(name) != self.before.get(name):
-                raise Refusal(f"an import has changed {text}")
+                raise Refusal(f"{self.reader} has changed {text}")
         self.variables.clear()
         self.variables.update(self.lookups)
         os.environ._data = os.environb._data = self.variables
@@ -39026,15 +39391,66 @@ class Standby:
 
     def run(self):
         self.priority = Priority()
+        self.reader = "an import"
         try:
             self.restore_environment()
             self.priority.lower(self.stands_back)
-            end_guard = guard_execution(self.refuse_program)
+            self.end_guard = guard_execution(self.refuse_program)
             self.run_hidden()
             self.load()
-            end_guard()
             self.check_copies()
             self.check()
+            if self.runs_script:
+                self.begin_script()
+        except Refusal as refusal:
+            self.refuse(str(refusal))
+        except BaseException as failure:
+            self.refuse(f"{type(failure).__name__}: {failure}")
+        if not self.runs_script:
+            self.become_worker()
+
+    def begin_script(self):
+        """The script begins, and has to come to its point: it ends this process on no other way."""
+        import atexit
+        self.reader = "the script"
+        self.hook, sys.excepthook = sys.excepthook, self.refuse_failure
+        atexit.register(self.refuse_end)
+        sys.modules[POINT] = self
+
+    def refuse_failure(self, kind, failure, trace):
+        if POINT in sys.modules:
+            self.refuse_early(f"it raised {kind.__name__}: {failure}")
+        self.hook(kind, failure, trace)  # A hook of the script may call this one later.
+
+    def refuse_end(self):
+        self.refuse_early("it ended before")
+
+    def refuse_early(self, reason):
+        """What the script may not do before its point."""
+        read = sorted(self.lookups.names & UNKNOWN)
+        if read:
+            reason = f"it reads {os.fsdecode(read[0])} before, which nobody knows yet"
+        self.refuse(reason)
+
+    def reach(self):
+        """The script is at its point: waits there until this process is needed."""
+        import atexit
+        if os.getpid() != self.pid:
+            os._exit(0)  # A copy that the script has made.
+        if self.lookups.names & UNKNOWN:
+            self.refuse_early("")
+        try:
+            self.check_copies()
+        except Refusal as refusal:
+            self.refuse(str(refusal))
+        self.become_worker()
+        atexit.unregister(self.refuse_end)
+        if sys.excepthook == self.refuse_failure:
+            sys.excepthook = self.hook
+
+    def become_worker(self):
+        try:
+            self.end_guard()
             versions = versions_of(sys.modules)
             self.priority.raise_processor()
             self.send("ready", "1", str(self.pid), *self.missing[:64])
@@ -39338,7 +39754,7 @@ ELASTIC_DECL task<std::unique_ptr<child>> standby_set::launch(process_spec spec)
   settled_.reset();
   const bool is_recorded = uses_records_ && !plan_.off() && detail::runs_hooks(spec);
   if (!is_recorded) entry.record.reset();
-  if (is_recorded && !entry.record) entry.record = std::make_shared<detail::import_record>();
+  if (is_recorded && !entry.record) entry.record = detail::new_shared<detail::import_record>();
   const auto record = entry.record;
   std::string reason = plan_.off() ? "there are no standbys"
                        : is_first  ? "it is the first start"
@@ -39346,9 +39762,10 @@ ELASTIC_DECL task<std::unique_ptr<child>> standby_set::launch(process_spec spec)
   discarder used{*this, std::move(entry.standby)};
   if (used.standby) {
     const process_spec made_for = std::move(entry.made_for);
+    const bool has_run_script = entry.has_run_script;
     std::string place;
     if (record) place = record->place();
-    reason = co_await hand_over(*used.standby, made_for, spec, place);
+    reason = co_await hand_over(*used.standby, made_for, spec, place, has_run_script);
     if (reason.empty()) {
       services_.log.info("{} starts warm: process {}", name_of(spec), used.standby->pid());
       std::unique_ptr<child> started = std::exchange(used.standby, nullptr)->release();
@@ -39396,7 +39813,8 @@ inline std::vector<int> streams_of(const process_spec& spec) {
 
 ELASTIC_DECL task<std::string> standby_set::hand_over(detail::standby_process& standby,
                                                       process_spec from, process_spec to,
-                                                      std::string record_place) {
+                                                      std::string record_place,
+                                                      bool has_run_script) {
   using kind = detail::standby_message::kind;
   const std::vector<int> streams = detail::streams_of(to);
   if (streams.empty()) co_return "a standard stream of this program is closed";
@@ -39416,7 +39834,11 @@ ELASTIC_DECL task<std::string> standby_set::hand_over(detail::standby_process& s
   }
   if (answer.what == kind::refused) {
     const std::string reason = printable_text(answer.reason);
-    plan_.refused(reason, attempt_);
+    if (has_run_script) {
+      note_failed_run(reason);
+    } else {
+      plan_.refused(reason, attempt_);
+    }
     co_return reason;
   }
   if (answer.what != kind::prepared || !standby.is_silent()) {
@@ -39469,6 +39891,13 @@ ELASTIC_DECL void standby_set::check() {
     // One that does not hear it finds out later.
     if (entry.standby) entry.standby->send(detail::standby_check);
   }
+}
+
+ELASTIC_DECL void standby_set::run_scripts() {
+  if (runs_scripts_) return;
+  runs_scripts_ = true;
+  for (auto& [key, entry] : slots_) discard(std::move(entry.standby));
+  changed_.set();
 }
 
 ELASTIC_DECL void standby_set::expect(std::vector<process_spec> specs) {
@@ -39630,6 +40059,12 @@ ELASTIC_DECL void standby_set::note_refusal(const std::string& reason, bool has_
   services_.log.info("standbys no longer import what workers imported later: {}", reason);
 }
 
+/// Standbys that import are better than none.
+ELASTIC_DECL void standby_set::note_failed_run(const std::string& reason) {
+  if (!std::exchange(*runs_scripts_, false)) return;
+  services_.log.warning("standbys do not run the script up to survive.prepare(): {}", reason);
+}
+
 /// Says once why no more standbys are made.
 ELASTIC_DECL void standby_set::note_end() {
   if (!plan_.off() || std::exchange(is_off_noted_, true)) return;
@@ -39639,7 +40074,9 @@ ELASTIC_DECL void standby_set::note_end() {
 
 ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   using kind = detail::standby_message::kind;
-  const process_spec spec = slots_.at(key).spec;
+  process_spec spec = slots_.at(key).spec;
+  const bool runs_script = runs_scripts_.value_or(false);
+  if (runs_script) spec = detail::without_attempt(std::move(spec));
   const auto command = detail::parse_python_command(spec.arguments);
   if (!command) {
     plan_.give_up("the arguments are not those of a Python program");
@@ -39650,6 +40087,7 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
   const auto record = slots_.at(key).record;
   if (record && uses_records_) plan.record = record->text();
   plan.modules = modules_text();
+  plan.runs_script = runs_script;
   plan.stands_back = stage_ != detail::standby_view::stage::absence;
   const std::set<std::string> left_out = plan_.dropped_modules();
   plan.kind = command->what == detail::python_command::kind::script   ? "script"
@@ -39664,6 +40102,10 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
     answer = co_await first_message(*made.standby, limits::standby_import);
   } catch (const error&) {
     failure = std::current_exception();
+  }
+  if (failure && runs_script) {
+    note_failed_run("it did not come so far");
+    co_return false;
   }
   if (failure) {
     co_await end_of(made.standby);
@@ -39683,6 +40125,10 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
       }
       co_return false;
     case kind::refused:
+      if (runs_script) {
+        note_failed_run(printable_text(message.reason));
+        co_return false;
+      }
       note_refusal(printable_text(message.reason), !plan.record.empty());
       co_return false;
     case kind::prepared: throw error(errc::protocol_violation, "it was prepared for nothing");
@@ -39697,10 +40143,11 @@ ELASTIC_DECL task<bool> standby_set::make_in(std::string key) {
                        printable_text(fmt::format("{}", fmt::join(message.missing, ", "))));
   }
   const auto position = slots_.find(key);
-  if (position == slots_.end()) co_return false;
+  if (position == slots_.end() || runs_script != runs_scripts_.value_or(false)) co_return false;
   services_.log.info("{} has a standby: process {}", name_of(spec), message.pid);
   std::swap(position->second.standby, made.standby);
   position->second.made_for = spec;
+  position->second.has_run_script = runs_script;
   position->second.is_watched = false;
   position->second.known_bytes = plan.record.size();
   largest_ = std::max(largest_, services_.memory_of(message.pid));
@@ -39824,11 +40271,11 @@ ELASTIC_DECL std::shared_ptr<job_monitor> add_monitor(agent_services& services,
                 "it");
   }
   detail::add_journal(services, meeting);
-  auto monitor = std::make_shared<job_monitor>(services.time, services.observer);
+  auto monitor = detail::new_shared<job_monitor>(services.time, services.observer);
   services.journal->add(monitor);
   services.observer = monitor;
   services.reports = monitor;
-  if (!services.meter) services.meter = std::make_shared<detail::store_meter>();
+  if (!services.meter) services.meter = detail::new_shared<detail::store_meter>();
   detail::measure_stores(*monitor, services.meter);
   return monitor;
 }
@@ -39875,7 +40322,7 @@ class status_extension final : public program_extension {
   void begin(asio::any_io_executor executor, std::shared_ptr<local_agent> agent) override {
     if (!options_.status.empty()) serve(std::move(executor), std::move(agent));
     if (options_.trace.empty()) return;
-    trace_ = std::make_shared<trace_file>(options_.trace, log_);
+    trace_ = new_shared<trace_file>(options_.trace, log_);
     journal_->add(trace_);
   }
 
@@ -39893,7 +40340,7 @@ class status_extension final : public program_extension {
       server_options_.token = read_status_token(options_.status_token_file);
     }
     server_options_.monitor = add_monitor(services, config.rendezvous);
-    if (!services.tails) services.tails = std::make_shared<output_tails>();
+    if (!services.tails) services.tails = new_shared<output_tails>();
     server_options_.journal = services.journal;
     server_options_.tails = services.tails;
     server_options_.time = services.time;
@@ -40891,14 +41338,14 @@ ELASTIC_DECL job_monitor::job_monitor(std::shared_ptr<time_source> time,
     : time_(std::move(time)),
       next_(std::move(next)),
       feed_(std::make_unique<detail::report_feed>()) {
-  if (!time_) time_ = std::make_shared<system_time>();
+  if (!time_) time_ = detail::new_shared<system_time>();
 }
 
 ELASTIC_DECL job_monitor::~job_monitor() = default;
 
 ELASTIC_DECL std::shared_ptr<const detail::job_view> job_monitor::view() const {
   const std::lock_guard lock(mutex_);
-  if (!shown_) shown_ = std::make_shared<const detail::job_view>(view_);
+  if (!shown_) shown_ = detail::new_shared<const detail::job_view>(view_);
   return shown_;
 }
 
@@ -41517,7 +41964,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
         changed_(strand_),
         gone_(strand_),
         tasks_(strand_) {
-    if (!options_.time) options_.time = std::make_shared<system_time>();
+    if (!options_.time) options_.time = new_shared<system_time>();
     if (!options_.address.is_unix()) options_.address.tcp.port = listener_.port();
     makes_token_ = options_.token.empty() && !options_.address.is_local();
     if (makes_token_) options_.token = make_status_token();
@@ -41655,7 +42102,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
       clients_.erase(silent);
     }
     gone_.reset();
-    const auto made = std::make_shared<client>();
+    const auto made = new_shared<client>();
     made->stream = std::move(accepted.stream);
     made->user = accepted.user;
     clients_.push_back(made);
@@ -41959,7 +42406,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   /// How many reads of log directories that do not answer may be under way: each has a thread.
   static constexpr long most_hanging_reads = 4;
   /// Shared by these, also by those that nobody waits for any more.
-  const std::shared_ptr<const int> hanging_reads_ = std::make_shared<const int>(0);
+  const std::shared_ptr<const int> hanging_reads_ = new_shared<const int>(0);
   std::atomic<bool> is_change_noted_ = false;
   bool is_stopping_ = false;
   bool makes_token_ = false;
@@ -41987,7 +42434,7 @@ inline status_server_options checked_status_options(status_server_options option
 
 ELASTIC_DECL status_server::status_server(asio::any_io_executor executor,
                                           status_server_options options)
-    : core_(std::make_shared<detail::status_server_core>(
+    : core_(detail::new_shared<detail::status_server_core>(
           std::move(executor), detail::checked_status_options(std::move(options)))) {
   core_->start();
 }
@@ -42103,7 +42550,7 @@ inline record_writer_options trace_writer_options(std::string path) {
 ELASTIC_DECL trace_file::trace_file(std::string path, logger log)
     : log_(std::move(log)),
       writer_(
-          std::make_shared<detail::record_writer>(detail::trace_writer_options(std::move(path)))),
+          detail::new_shared<detail::record_writer>(detail::trace_writer_options(std::move(path)))),
       events_(std::make_unique<detail::trace_events>(1)) {}
 
 ELASTIC_DECL trace_file::~trace_file() = default;
@@ -42121,68 +42568,86 @@ ELASTIC_DECL task<void> trace_file::finish() { return detail::finish_writing(wri
 
 #if defined(ELASTIC_WITH_TORCH)
 
-// ---- elastic/torch/detail/mixed_rendezvous.hpp ----
+// ---- elastic/torch/detail/store_rendezvous_backend.hpp ----
 
 namespace elastic::detail {
 
-/// The rendezvous named "c10d", for jobs in which nodes of torchrun may take part: chooses between
-/// elasticrun's own way to meet (`c10d_rendezvous`) and torchrun's (`dynamic_rendezvous`).
-///
-/// `--rdzv-conf dialect=1.13`, `2.0` or `2.6` names torchrun's way, and the release of PyTorch
-/// whose agents take part. Without it, or with `auto`, nodes meet in elasticrun's own way, unless
-/// the store turns out to be served by torchrun, or by a node of elasticrun with a `dialect`; then
-/// the dialect is that of the state, or that of the store's generation if there is no state.
+/// The key under which the agents of PyTorch keep the state of their rendezvous.
+ELASTIC_DECL std::string torch_state_key(std::string_view run_id);
+
+/// Keeps the state of a rendezvous in a store, under the key and as torchrun's `c10d` backend does.
 ///
 /// Thread-safety: one strand at a time.
-class mixed_rendezvous final : public chosen_rendezvous {
+class store_rendezvous_backend final : public rendezvous_backend {
  public:
-  /// Errors: those of `c10d_rendezvous`; for a `dialect` that does not exist, and for any together
-  /// with a secret.
-  ELASTIC_DECL explicit mixed_rendezvous(rendezvous_parameters parameters);
+  /// How long it waits before a store is looked at again that cannot tell of a change.
+  static constexpr std::chrono::seconds pause{1};
 
-  ELASTIC_DECL task<rendezvous_round> next_round() override;
-  ELASTIC_DECL task<void> close(job_end how, std::string why) override;
-  ELASTIC_DECL task<void> shutdown() override;
+  /// @param dialect  what is written; a state of another dialect is refused
+  /// @param engine   the table of `agents`, if that is in this process: then a change is told at
+  ///                 once
+  ELASTIC_DECL store_rendezvous_backend(std::shared_ptr<store> agents, std::string run_id,
+                                        torch_dialect dialect, std::shared_ptr<time_source> time,
+                                        std::shared_ptr<key_value_engine> engine = nullptr);
+  ELASTIC_DECL task<std::optional<stored_state>> get() override;
+  ELASTIC_DECL task<set_outcome> set(torch_state state, std::string token) override;
+  ELASTIC_DECL task<void> wait_for_change(std::string token) override;
+
+  /// Which dialect the state under a run id is written in; none if there is no state yet, or
+  /// one that holds nothing that tells.
+  /// Errors: those of the store; `errc::rendezvous_state`.
+  ELASTIC_DECL static task<std::optional<torch_dialect>> seen_dialect(std::shared_ptr<store> agents,
+                                                                      std::string run_id);
 
  private:
-  ELASTIC_DECL task<rendezvous_round> first_round() override;
+  // Asking for "the value, if it is X, to become Y" tells the value in one round trip and, unlike
+  // a plain GET, never waits for the key to exist.
+  ELASTIC_DECL task<std::string> exchange(std::string expected, std::string desired);
+  ELASTIC_DECL static std::string place_of(const std::string& key);
+  ELASTIC_DECL std::optional<stored_state> parse(std::string text) const;
 
-  /// How long the node that serves the store stays for the others, after success and otherwise:
-  /// they look at the state once a second.
-  static constexpr std::chrono::seconds farewell{10};
-  static constexpr std::chrono::seconds short_farewell{2};
-  static constexpr std::chrono::milliseconds farewell_pause{20};
-  /// How long a store that answered a moment ago has to answer again.
-  static constexpr std::chrono::seconds second_try{5};
-  /// How long the node that serves the store has to write the first state.
-  static constexpr std::chrono::seconds first_state{3};
-  static constexpr std::chrono::milliseconds first_state_pause{100};
+  std::shared_ptr<store> store_;
+  std::string key_;
+  torch_dialect dialect_;
+  std::shared_ptr<time_source> time_;
+  std::shared_ptr<key_value_engine> engine_;
+};
 
-  ELASTIC_DECL static std::optional<torch_dialect> dialect_of(
-      const rendezvous_parameters& parameters);
+}  // namespace elastic::detail
 
-  ELASTIC_DECL task<void> choose_torch();
+// ---- elastic/torch/detail/torch_agent_watch.hpp ----
 
-  // A numeric address by which the others reach this node: that on the way to the store.
-  ELASTIC_DECL task<std::string> own_address();
-  ELASTIC_DECL task<std::shared_ptr<tcp_store>> connect();
+namespace elastic::detail {
 
-  // That of the state; of the server's generation, if nobody has written one.
-  ELASTIC_DECL task<torch_dialect> detect_dialect(std::shared_ptr<tcp_store> client);
+/// Turns away agents of PyTorch that try to meet in a store whose nodes meet in another way: their
+/// rendezvous is closed, so that they end at once. Left to themselves they would wait in vain, or,
+/// if they are enough, make a second job under the same name. Warns once.
+///
+/// Thread-safety: told by whichever thread changes the store.
+class torch_agent_watch final : public key_value_engine::listener,
+                                public std::enable_shared_from_this<torch_agent_watch> {
+ public:
+  ELASTIC_DECL torch_agent_watch(std::shared_ptr<key_value_engine> engine, std::string run_id,
+                                 logger log);
+  ~torch_agent_watch() override { engine_->unwatch(id_); }
+  torch_agent_watch(const torch_agent_watch&) = delete;
+  torch_agent_watch& operator=(const torch_agent_watch&) = delete;
 
-  // Nobody can go on without the store.
-  ELASTIC_DECL task<void> close_before_leaving();
+  void begin() { id_ = engine_->watch("/" + torch_state_key(run_id_), weak_from_this()); }
 
-  // The others look at the state once more before they end.
-  ELASTIC_DECL task<void> see_off();
+  void on_ready(key_value_engine::wait_id) noexcept override {}
 
-  rendezvous_parameters parameters_;
-  endpoint endpoint_;
-  std::optional<torch_dialect> dialect_;
-  bool meets_as_torch_ = false;
-  std::unique_ptr<rendezvous_host> host_;
-  /// How this node has closed the job.
-  std::optional<job_end> end_;
+  // The table tells one change after the other, and has no lock while it does.
+  ELASTIC_DECL void on_change(const key_value_engine::change_pointer& change) noexcept override;
+
+ private:
+  ELASTIC_DECL void warn(torch_dialect dialect);
+
+  std::shared_ptr<key_value_engine> engine_;
+  std::string run_id_;
+  logger log_;
+  key_value_engine::wait_id id_ = 0;
+  bool has_warned_ = false;
 };
 
 }  // namespace elastic::detail
@@ -42191,17 +42656,193 @@ class mixed_rendezvous final : public chosen_rendezvous {
 
 namespace elastic {
 
+namespace detail {
+
+/// How long a store that answered a moment ago has to answer again.
+inline constexpr std::chrono::seconds torch_store_patience{5};
+/// How long the node that serves the store has to write the first state.
+inline constexpr std::chrono::seconds first_state_patience{3};
+inline constexpr std::chrono::milliseconds first_state_pause{100};
+
+/// The setting `dialect`; none: the server shows how its nodes meet.
+/// Errors: `errc::invalid_argument` for one that does not exist, or that excludes another option.
+inline std::optional<torch_dialect> announced_dialect(const rendezvous_parameters& parameters) {
+  const auto setting = parameters.conf.find("dialect");
+  if (setting == parameters.conf.end() || setting->second == "auto") return std::nullopt;
+  std::optional<torch_dialect> dialect;
+  try {
+    dialect = parse_torch_dialect(setting->second);
+  } catch (const error&) {
+    throw error(
+        errc::invalid_argument,
+        fmt::format("--rdzv-conf dialect={}: auto, 1.13, 2.0 or 2.6 is needed", setting->second));
+  }
+  if (parameters.chosen_secret()) {
+    throw error(
+        errc::invalid_argument,
+        fmt::format("--rdzv-conf secret_file: agents of torchrun hold no secret, so that it "
+                    "cannot be used with dialect={}",
+                    to_text(*dialect)));
+  }
+  parameters.refuse_choice_of_nodes("a job with a dialect");
+  return dialect;
+}
+
+/// A numeric address by which the others reach this node: that on the way to the store.
+inline task<std::string> address_towards_store(std::string host) {
+  const auto addresses = co_await resolve_addresses(host);
+  auto executor = co_await asio::this_coro::executor;
+  for (const auto& address : addresses) {
+    const asio::ip::address own = address_towards(executor, address);
+    if (!own.is_unspecified()) co_return own.to_string();
+  }
+  co_return std::string("127.0.0.1");
+}
+
+/// The store of a node of torchrun, or of one that was given a dialect.
+/// Errors: `errc::rendezvous_timeout`; an error of one line if nodes of elasticrun meet there.
+inline task<std::shared_ptr<tcp_store>> connect_to_torch(rendezvous_parameters parameters,
+                                                         endpoint at,
+                                                         std::optional<torch_dialect> dialect) {
+  tcp_store_options options;
+  options.host = at.host;
+  options.port = at.port;
+  options.generation = tcp_store_generation::probe;
+  options.log = parameters.log;
+  options.time = parameters.time;
+  auto client = new_shared<tcp_store>(co_await asio::this_coro::executor, options);
+  time_source& time = *parameters.time;
+  const duration patience =
+      dialect ? parameters.settings().join_timeout : duration(torch_store_patience);
+  const bool is_there = co_await with_deadline(time, time.now() + patience, client->connect());
+  if (!is_there) {
+    throw error(errc::rendezvous_timeout,
+                fmt::format("no store answered at {} within {} s: {}", to_text(at),
+                            std::chrono::duration<double>(patience).count(),
+                            client->last_problem()));
+  }
+  std::vector<std::string> keys(1, std::string(rendezvous_host::native_key));
+  const bool is_native = co_await client->check(std::move(keys));
+  if (!is_native) co_return client;
+  if (!dialect) {
+    throw error(errc::connection_failed, fmt::format("the store of torchrun at {} has gone, and "
+                                                     "nodes of elasticrun meet there now",
+                                                     to_text(at)));
+  }
+  throw error(errc::invalid_argument,
+              fmt::format("the nodes at {} meet in elasticrun's own way: for a mixed job start "
+                          "every node of elasticrun with --rdzv-conf dialect={}",
+                          to_text(at), to_text(*dialect)));
+}
+
+/// The dialect of the state; that of the server's generation, if nobody has written one.
+inline task<torch_dialect> detect_dialect(rendezvous_parameters parameters,
+                                          std::shared_ptr<tcp_store> client) {
+  time_source& time = *parameters.time;
+  const time_point limit = time.now() + first_state_patience;
+  while (time.now() < limit) {
+    const std::optional<torch_dialect> written =
+        co_await store_rendezvous_backend::seen_dialect(client, parameters.run_id);
+    if (written) co_return *written;
+    co_await time.sleep_until(time.now() + first_state_pause);
+  }
+  co_return client->generation() == tcp_store_generation::torch_2_2 ? torch_dialect::torch_2_6
+                                                                    : torch_dialect::torch_1_13;
+}
+
+/// The rendezvous of nodes that meet as those of torchrun do. With a dialect this node may serve
+/// the store.
+inline task<std::shared_ptr<rendezvous_handler>> meet_as_torch(
+    rendezvous_parameters parameters, endpoint at, std::optional<torch_dialect> dialect) {
+  dynamic_rendezvous_options options;
+  options.parameters = parameters;
+  options.node = new_node(parameters.shown_host());
+  options.address = co_await address_towards_store(at.host);
+  std::shared_ptr<key_value_engine> engine;
+  if (dialect) {
+    options.host = co_await rendezvous_host::try_host(at, parameters.yes_or_no("is_host"),
+                                                      parameters, rendezvous_protocol::torch);
+  }
+  if (options.host) {
+    engine = options.host->engine();
+    options.agents = new_shared<memory_store>(engine);
+    options.dialect = *dialect;
+  } else {
+    const std::shared_ptr<tcp_store> client = co_await connect_to_torch(parameters, at, dialect);
+    options.agents = client;
+    options.dialect = dialect ? *dialect : co_await detect_dialect(parameters, client);
+  }
+  options.backend = new_shared<store_rendezvous_backend>(
+      options.agents, parameters.run_id, options.dialect, parameters.time, engine);
+  parameters.log.info("{} the store at {}, meeting as agents of PyTorch {} do",
+                      options.host ? "serving" : "using", to_text(at), to_text(options.dialect));
+  co_return new_shared<dynamic_rendezvous>(std::move(options));
+}
+
+/// The rendezvous of nodes of elasticrun, unless the store turns out to be one of torchrun, or of a
+/// node with a dialect.
+inline task<std::shared_ptr<rendezvous_handler>> choose_c10d(
+    rendezvous_parameters parameters, endpoint at, std::shared_ptr<c10d_rendezvous> native,
+    std::shared_ptr<rendezvous_handler>& tried) {
+  tried = native;
+  try {
+    co_await native->meet();
+    co_return native;
+  } catch (const error& failure) {
+    if (failure.code() != errc::not_supported) throw;
+    parameters.log.debug("meeting in torchrun's way: {}", failure.what());
+  }
+  co_await native->shutdown();
+  tried.reset();
+  parameters.refuse_choice_of_nodes("torchrun, which serves the rendezvous here,");
+  co_return co_await meet_as_torch(std::move(parameters), std::move(at), std::nullopt);
+}
+
+/// A rendezvous of nodes of elasticrun that turns away those of torchrun.
+inline std::shared_ptr<c10d_rendezvous> make_native_beside_torch(
+    const rendezvous_parameters& parameters) {
+  auto native = new_shared<c10d_rendezvous>(parameters);
+  native->meet_beside_torch([run_id = parameters.run_id,
+                             log = parameters.log](std::shared_ptr<key_value_engine> table) {
+    auto watch = new_shared<torch_agent_watch>(std::move(table), run_id, log);
+    watch->begin();
+    return watch;
+  });
+  return native;
+}
+
+}  // namespace detail
+
+ELASTIC_DECL rendezvous_factory make_torch_rendezvous(rendezvous_parameters parameters) {
+  if (parameters.max_nodes == 1) return detail::new_shared<detail::solo_rendezvous>(parameters);
+  // Nodes of torchrun know one endpoint only.
+  if (parameters.endpoint.find(',') != std::string::npos) {
+    return detail::new_shared<detail::c10d_rendezvous>(parameters);
+  }
+  const std::optional<detail::torch_dialect> dialect = detail::announced_dialect(parameters);
+  // With a dialect it only checks the settings.
+  auto native = detail::make_native_beside_torch(parameters);
+  const endpoint at =
+      parse_endpoint(parameters.endpoint.empty() ? "localhost" : parameters.endpoint,
+                     detail::rendezvous_host::default_port);
+  const std::string run_id = parameters.run_id;
+  rendezvous_factory::chooser choose;
+  if (dialect) {
+    choose = [parameters = std::move(parameters), at,
+              dialect](std::shared_ptr<rendezvous_handler>&) {
+      return detail::meet_as_torch(parameters, at, dialect);
+    };
+  } else {
+    choose = [parameters = std::move(parameters), at,
+              native = std::move(native)](std::shared_ptr<rendezvous_handler>& tried) {
+      return detail::choose_c10d(parameters, at, native, tried);
+    };
+  }
+  return {"c10d", run_id, std::move(choose)};
+}
+
 ELASTIC_DECL void add_torch_rendezvous(rendezvous_registry& registry) {
-  const auto make =
-      [](const rendezvous_parameters& parameters) -> std::shared_ptr<rendezvous_handler> {
-    if (parameters.max_nodes == 1) return std::make_shared<detail::solo_rendezvous>(parameters);
-    // Nodes of torchrun know one endpoint only.
-    if (parameters.endpoint.find(',') != std::string::npos) {
-      return std::make_shared<detail::c10d_rendezvous>(parameters);
-    }
-    return std::make_shared<detail::mixed_rendezvous>(parameters);
-  };
-  registry.add("c10d", make);
+  registry.add("c10d", make_torch_rendezvous);
 }
 
 }  // namespace elastic
@@ -42213,23 +42854,33 @@ ELASTIC_DECL void add_torch_rendezvous(rendezvous_registry& registry) {
 namespace elastic::detail {
 
 /// Receives the events of nlohmann's parser.
-template <class Json>
 class json_builder {
  public:
+  using json = nlohmann::ordered_json;
+
+  /// @param keeps  whether the value is made, or only the text checked
+  json_builder(bool keeps, std::size_t most_members) : keeps_(keeps), most_members_(most_members) {}
+
   bool null() { return add(nullptr); }
   bool boolean(bool value) { return add(value); }
   bool number_integer(std::int64_t value) { return add(value); }
   bool number_unsigned(std::uint64_t value) { return add(value); }
   bool number_float(double value, const std::string&) { return add(value); }
   bool string(std::string& value) { return add(std::move(value)); }
-  bool binary(typename Json::binary_t&) { return false; }  // a text has none
-  bool start_object(std::size_t) { return open(Json::value_t::object); }
-  bool start_array(std::size_t) { return open(Json::value_t::array); }
+  bool binary(json::binary_t&) { return false; }  // a text has none
+  bool start_object(std::size_t) { return open(json::value_t::object); }
+  bool start_array(std::size_t) { return open(json::value_t::array); }
   bool end_object() { return close(); }
   bool end_array() { return close(); }
 
   bool key(std::string& name) {
-    member_ = &(*open_.back())[name];
+    if (!keeps_) return true;
+    json& object = *open_.back();
+    if (object.size() == most_members_) {
+      complaint_ = fmt::format("an object of more than {} members", most_members_);
+      return false;
+    }
+    member_ = &object[name];
     return true;
   }
 
@@ -42238,31 +42889,36 @@ class json_builder {
     return false;
   }
 
-  Json take() { return std::move(root_); }
+  json take() { return std::move(root_); }
   std::string take_complaint() { return std::move(complaint_); }
 
  private:
-  bool add(Json value) {
-    place(std::move(value));
+  bool add(json value) {
+    if (keeps_) place(std::move(value));
     return true;
   }
 
-  bool open(typename Json::value_t kind) {
+  bool open(json::value_t kind) {
+    if (!keeps_) return true;
+    if (open_.size() == most_levels) {
+      complaint_ = fmt::format("more than {} levels of objects and lists", most_levels);
+      return false;
+    }
     open_.push_back(place(kind));
     return true;
   }
 
   bool close() {
-    open_.pop_back();
+    if (keeps_) open_.pop_back();
     return true;
   }
 
-  Json* place(Json value) {
+  json* place(json value) {
     if (open_.empty()) {
       root_ = std::move(value);
       return &root_;
     }
-    Json& holder = *open_.back();
+    json& holder = *open_.back();
     if (holder.is_array()) {
       holder.push_back(std::move(value));
       return &holder.back();
@@ -42271,30 +42927,36 @@ class json_builder {
     return member_;
   }
 
-  Json root_;
+  // An object that grows copies the values of its members, level by level on the stack.
+  static constexpr std::size_t most_levels = 128;
+
+  bool keeps_;
+  std::size_t most_members_;
+  json root_;
   // From the root to the innermost; only that one grows, so the pointers stay valid.
-  std::vector<Json*> open_;
-  Json* member_ = nullptr;
+  std::vector<json*> open_;
+  json* member_ = nullptr;
   std::string complaint_;
 };
 
-template <class Json>
-Json parse_json_as(std::string_view text, std::string* complaint) {
+/// Result: whether the text is JSON.
+inline bool read_json(std::string_view text, json_builder& builder) {
   auto input = nlohmann::detail::input_adapter(text.data(), text.data() + text.size());
-  nlohmann::detail::parser<Json, decltype(input)> parser(std::move(input));
-  json_builder<Json> builder;
-  if (parser.sax_parse(&builder)) return builder.take();
+  nlohmann::detail::parser<json_builder::json, decltype(input)> parser(std::move(input));
+  return parser.sax_parse(&builder);
+}
+
+ELASTIC_DECL nlohmann::ordered_json parse_json(std::string_view text, std::string* complaint,
+                                               std::size_t most_members) {
+  json_builder builder(true, most_members);
+  if (read_json(text, builder)) return builder.take();
   if (complaint != nullptr) *complaint = builder.take_complaint();
-  return Json(Json::value_t::discarded);
+  return nlohmann::ordered_json(nlohmann::ordered_json::value_t::discarded);
 }
 
-ELASTIC_DECL nlohmann::json parse_json(std::string_view text, std::string* complaint) {
-  return parse_json_as<nlohmann::json>(text, complaint);
-}
-
-ELASTIC_DECL nlohmann::ordered_json parse_ordered_json(std::string_view text,
-                                                       std::string* complaint) {
-  return parse_json_as<nlohmann::ordered_json>(text, complaint);
+ELASTIC_DECL std::string json_fault(std::string_view text) {
+  json_builder builder(false, 0);
+  return read_json(text, builder) ? "" : builder.take_complaint();
 }
 
 }  // namespace elastic::detail
@@ -43036,14 +43698,15 @@ ELASTIC_DECL std::string missing_workers(const arrivals& seen) {
 
 namespace elastic::detail {
 
-ELASTIC_DECL job_pause::job_pause(std::shared_ptr<rendezvous_handler> rendezvous,
+ELASTIC_DECL job_pause::job_pause(const std::shared_ptr<rendezvous_handler>& rendezvous,
                                   agent_journal& journal, const logger& log)
-    : rendezvous_(std::move(rendezvous)), journal_(journal), log_(log) {}
+    : rendezvous_(rendezvous), journal_(journal), log_(log) {}
 
 ELASTIC_DECL void job_pause::begin(std::shared_ptr<pending_command> pending) {
   if (is_own_ && reason_) {
     return pending->settle(true, fmt::format("the job is {} already", *reason_));
   }
+  if (!rendezvous_) return pending->settle(false, "not paused: this node was in no round yet");
   const std::string why =
       fmt::format("paused at {} {}", journal_.node(), pending->command().reason);
   try {
@@ -43128,7 +43791,7 @@ struct node_look {
   node_look(asio::any_io_executor strand, node_check chosen, node_check_services services)
       : check(std::move(chosen)),
         time(services.time),
-        output(std::make_shared<end_of_output>()),
+        output(new_shared<end_of_output>()),
         processes(std::move(strand), services_of(std::move(services), output)) {}
 
   static process_set_services services_of(node_check_services services,
@@ -43607,7 +44270,7 @@ ELASTIC_DECL task<void> run_files::open(std::string run_id, std::string log_dir,
   options.path = journal_path.empty() ? layout_.journal_file() : journal_path;
   options.log = log_;
   if (options.path.empty() || options.path == "/dev/null") co_return;
-  journal_file_ = std::make_shared<journal_file>(std::move(options));
+  journal_file_ = new_shared<journal_file>(std::move(options));
   journal_.add(journal_file_);
 }
 
@@ -43962,7 +44625,7 @@ ELASTIC_DECL bool read_plain_json(std::string_view text, std::vector<plain_field
 namespace elastic::detail {
 
 /// What a value of a document is, without what is inside of it.
-inline plain_field plain_field_of(std::string_view name, const nlohmann::json& value) {
+inline plain_field plain_field_of(std::string_view name, const nlohmann::ordered_json& value) {
   plain_field field{.name = name};
   if (value.is_null()) field.kind = plain_field::type::null;
   if (value.is_boolean()) {
@@ -43989,7 +44652,8 @@ ELASTIC_DECL json_fields::json_fields(std::string_view subject, std::string_view
     refuse(fmt::format("is {} bytes long; up to {} are taken", text.size(), most_bytes));
   }
   if (read_plain_json(text_, fields_)) return;
-  document_ = std::make_shared<const nlohmann::json>(parse_json(text_));
+  document_ = new_shared<const nlohmann::ordered_json>(parse_json(text_));
+  if (document_->is_discarded() && json_fault(text_).empty()) refuse_wide();
   constexpr std::size_t shown_bytes = 80;
   if (!document_->is_object()) {
     refuse(fmt::format("is no JSON object: '{}'", printable_line(text_.substr(0, shown_bytes))));
@@ -43997,10 +44661,16 @@ ELASTIC_DECL json_fields::json_fields(std::string_view subject, std::string_view
   read_document();
 }
 
-ELASTIC_DECL json_fields::json_fields(std::string_view subject, const nlohmann::json& value)
+ELASTIC_DECL json_fields::json_fields(std::string_view subject, const nlohmann::ordered_json& value)
     : subject_(subject), document_(std::shared_ptr<void>(), &value) {
   if (!value.is_object()) refuse("is no JSON object");
   read_document();
+}
+
+ELASTIC_DECL void json_fields::refuse_wide() const {
+  std::string complaint;
+  parse_json(text_, &complaint);
+  refuse("has " + complaint);
 }
 
 ELASTIC_DECL void json_fields::read_document() {
@@ -44042,7 +44712,7 @@ ELASTIC_DECL std::int64_t json_fields::number(const char* name, std::int64_t lea
 ELASTIC_DECL double json_fields::real(const char* name) const {
   const plain_field& plain = get(name);
   if (plain.kind == plain_field::type::number) return static_cast<double>(plain.number);
-  const nlohmann::json& value = field(name);
+  const nlohmann::ordered_json& value = field(name);
   if (!value.is_number()) refuse(fmt::format("has no number \"{}\"", name));
   return value.get<double>();
 }
@@ -44065,9 +44735,11 @@ ELASTIC_DECL std::string_view json_fields::text(const char* name, std::size_t mo
   refuse(fmt::format("has \"{}\" of {} bytes; up to {} are taken", name, value.size(), most_bytes));
 }
 
-ELASTIC_DECL const nlohmann::json& json_fields::field(const char* name) const {
+ELASTIC_DECL const nlohmann::ordered_json& json_fields::field(const char* name) const {
   get(name);
-  if (!document_) document_ = std::make_shared<const nlohmann::json>(parse_json(text_));
+  if (!document_) document_ = new_shared<const nlohmann::ordered_json>(parse_json(text_));
+  // Plain fields are read without a document, however many there are.
+  if (document_->is_discarded()) refuse_wide();
   return document_->at(name);
 }
 
@@ -44200,17 +44872,19 @@ ELASTIC_DECL bool record_rows::choice(const char* name, std::size_t& index,
   return true;
 }
 
-ELASTIC_DECL const nlohmann::json* record_rows::json(const char* name, std::string_view written,
-                                                     presence need) {
+ELASTIC_DECL const nlohmann::ordered_json* record_rows::json(const char* name,
+                                                             std::string_view written,
+                                                             presence need) {
   if (!has_row(name, need, written.empty())) return nullptr;
   if (reads()) return &fields_->field(name);
   object_->add_json(name, written);
   return nullptr;
 }
 
-ELASTIC_DECL const nlohmann::json* record_rows::list(const char* name, std::string_view written,
-                                                     std::size_t most, presence need) {
-  const nlohmann::json* const value = json(name, written, need);
+ELASTIC_DECL const nlohmann::ordered_json* record_rows::list(const char* name,
+                                                             std::string_view written,
+                                                             std::size_t most, presence need) {
+  const nlohmann::ordered_json* const value = json(name, written, need);
   if (value == nullptr) return nullptr;
   if (!value->is_array()) refuse(fmt::format("has no list \"{}\"", name));
   if (value->size() <= most) return value;
@@ -44881,9 +45555,9 @@ ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
   while (pause_) co_await pause_changes_->wait();
   rendezvous_round round;
   round.round = ++round_ - 1;
-  round.agents = std::make_shared<prefix_store>(
+  round.agents = new_shared<prefix_store>(
       fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, round.round),
-      std::make_shared<memory_store>());
+      new_shared<memory_store>());
   const std::string own_address = "127.0.0.1";
   const meeting_place nowhere;
   round.master = co_await workers_.serve(own_address, parameters_.local_addr.empty(), nowhere);
@@ -44985,7 +45659,7 @@ ELASTIC_DECL task<rendezvous_round> static_rendezvous::next_round() {
   round.round = round_++;
   round.group_rank = parameters_.node_rank;
   round.group_world_size = parameters_.max_nodes;
-  round.agents = std::make_shared<prefix_store>(parameters_.run_id, agents_);
+  round.agents = new_shared<prefix_store>(parameters_.run_id, agents_);
   round.exchange_timeout = timeout_;
   round.restarts = restarts();
   round.master.address = endpoint_.host;
@@ -44995,7 +45669,7 @@ ELASTIC_DECL task<rendezvous_round> static_rendezvous::next_round() {
 }
 
 ELASTIC_DECL task<void> static_rendezvous::exit_barrier() {
-  auto agents = std::make_shared<prefix_store>(parameters_.run_id, agents_);
+  auto agents = new_shared<prefix_store>(parameters_.run_id, agents_);
   co_await elastic::exit_barrier(agents, parameters_.max_nodes);
   const int other_nodes = parameters_.max_nodes - 1;
   if (other_nodes == 0) co_return;
@@ -45029,7 +45703,7 @@ inline task<listen_point> point_of_server(std::string host) {
 ELASTIC_DECL task<void> static_rendezvous::connect() {
   auto executor = co_await asio::this_coro::executor;
   if (parameters_.node_rank == 0) {
-    auto table = std::make_shared<key_value_engine>();
+    auto table = new_shared<key_value_engine>();
     tcp_store_server_options options;
     listen_point point;
     if (!parameters_.listens_everywhere()) point = co_await point_of_server(endpoint_.host);
@@ -45041,7 +45715,7 @@ ELASTIC_DECL task<void> static_rendezvous::connect() {
     options.meter = parameters_.meter;
     options.engine = table;
     server_ = std::make_unique<tcp_store_server>(executor, options);
-    agents_ = std::make_shared<memory_store>(table);
+    agents_ = new_shared<memory_store>(table);
     co_return;
   }
   tcp_store_options options;
@@ -45050,7 +45724,7 @@ ELASTIC_DECL task<void> static_rendezvous::connect() {
   options.log = parameters_.log;
   // A node of torchrun that serves waits until all others have told the store that they are there.
   options.announce_worker = true;
-  auto client = std::make_shared<tcp_store>(executor, options);
+  auto client = new_shared<tcp_store>(executor, options);
   if (!co_await with_deadline(*parameters_.time, parameters_.time->now() + timeout_,
                               client->connect())) {
     throw error(errc::rendezvous_timeout,
@@ -46937,7 +47611,7 @@ namespace elastic::detail {
 
 ELASTIC_DECL rendezvous_service::rendezvous_service(logger log, std::shared_ptr<time_source> time)
     : log_(std::move(log)), time_(std::move(time)) {
-  if (!time_) time_ = std::make_shared<system_time>();
+  if (!time_) time_ = new_shared<system_time>();
 }
 
 ELASTIC_DECL rendezvous_service::rendezvous_service(
@@ -47103,7 +47777,7 @@ ELASTIC_DECL std::shared_ptr<rendezvous_coordinator> rendezvous_service::begin_j
   const std::int64_t milliseconds =
       std::chrono::duration_cast<std::chrono::milliseconds>(today).count();
   last_term_ = std::max(last_term_ + 1, milliseconds);
-  auto job = std::make_shared<rendezvous_coordinator>(run_id, log_, last_term_);
+  auto job = new_shared<rendezvous_coordinator>(run_id, log_, last_term_);
   if (is_own(run_id)) {
     job->begin_with(own_->settings);
   } else if (own_) {
@@ -48400,14 +49074,14 @@ inline task<void> serve(std::shared_ptr<rendezvous_service> service,
 
 ELASTIC_DECL void candidate::begin_service() {
   const time_point now = chosen_.time->now();
-  job_ = std::make_shared<rendezvous_coordinator>(chosen_.run_id, chosen_.log, votes_->term());
+  job_ = new_shared<rendezvous_coordinator>(chosen_.run_id, chosen_.log, votes_->term());
   proposed_version_.reset();
   job_->inherit(votes_->value(), chosen_.node, chosen_.settings, now, votes_->uncertain_until());
-  service_ = std::make_shared<rendezvous_service>(
+  service_ = new_shared<rendezvous_service>(
       job_, [this](const rendezvous_coordinator& job) { return may_speak(job); }, chosen_.log,
       chosen_.time);
   if (chosen_.reports) service_->show(chosen_.run_id, chosen_.reports);
-  service_end_ = std::make_shared<event_flag>(*executor_);
+  service_end_ = new_shared<event_flag>(*executor_);
   tasks_->spawn(serve(service_, service_end_));
   tell_seekers();
 }
@@ -48479,7 +49153,7 @@ ELASTIC_DECL std::string leader_connector::connected_to() const {
 
 ELASTIC_DECL task<std::shared_ptr<message_channel>> leader_connector::connect() {
   auto executor = co_await asio::this_coro::executor;
-  const auto of = std::make_shared<search>(executor);
+  const auto of = new_shared<search>(executor);
   task_group conversations(executor);
   for (std::size_t place = 0; place < chosen_.candidates.size(); ++place) {
     conversations.spawn(ask(of, place));
@@ -48644,6 +49318,15 @@ ELASTIC_DECL task<std::unique_ptr<rendezvous_host>> rendezvous_host::try_host(
   co_return nullptr;
 }
 
+ELASTIC_DECL task<bool> rendezvous_host::is_of_this_host(endpoint at) {
+  const auto executor = co_await asio::this_coro::executor;
+  const auto addresses = co_await resolve_addresses(at.host);
+  const auto is_own = [&executor](const asio::ip::address& address) {
+    return is_local_address(executor, address);
+  };
+  co_return std::any_of(addresses.begin(), addresses.end(), is_own);
+}
+
 ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
                                               listen_point at, std::uint16_t port,
                                               const rendezvous_parameters& parameters,
@@ -48661,7 +49344,7 @@ ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
   if (service) {
     options.extension = std::move(service);
   } else if (protocol == rendezvous_protocol::native) {
-    auto meeting = std::make_shared<rendezvous_service>(parameters.log, parameters.time);
+    auto meeting = new_shared<rendezvous_service>(parameters.log, parameters.time);
     meeting->set_own_job(parameters.run_id, parameters.settings());
     if (parameters.reports) meeting->show(parameters.run_id, parameters.reports);
     options.extension = std::move(meeting);
@@ -48798,7 +49481,7 @@ ELASTIC_DECL void tcp_leader_network::forget_rounds(const std::string& run_id,
 }
 
 ELASTIC_DECL std::shared_ptr<message_connector> tcp_leader_network::connector_to(endpoint at) {
-  return std::make_shared<tcp_message_connector>(
+  return new_shared<tcp_message_connector>(
       std::move(at), std::string(rendezvous_service::first_words), limits::rendezvous_message_bytes,
       parameters_.secret);
 }
@@ -48809,7 +49492,7 @@ ELASTIC_DECL task<std::shared_ptr<store>> tcp_leader_network::store_at(endpoint 
   options.port = at.port;
   options.secret = parameters_.secret;
   options.log = parameters_.log;
-  co_return std::make_shared<tcp_store>(co_await asio::this_coro::executor, options);
+  co_return new_shared<tcp_store>(co_await asio::this_coro::executor, options);
 }
 
 }  // namespace elastic::detail
@@ -49191,10 +49874,10 @@ ELASTIC_DECL void registered_leader::note_return() {
 ELASTIC_DECL void registered_leader::begin_service() {
   const time_point now = chosen_.time->now();
   first_round_at_ = now + wish_->wait;
-  job_ = std::make_shared<rendezvous_coordinator>(chosen_.run_id, chosen_.log, record_.kept.term);
+  job_ = new_shared<rendezvous_coordinator>(chosen_.run_id, chosen_.log, record_.kept.term);
   job_->inherit(record_.kept, chosen_.node, chosen_.settings, now, first_round_at_);
   job_->fence_own_node();
-  service_ = std::make_shared<rendezvous_service>(
+  service_ = new_shared<rendezvous_service>(
       job_, [this](const rendezvous_coordinator& job) { return may_speak(job); }, chosen_.log,
       chosen_.time);
   service_->let_pass([this](const rendezvous_answer& answer) { return may_pass(answer); });
@@ -49595,7 +50278,7 @@ ELASTIC_DECL task<void> registry_connector::stand(duration wait) {
   leading.reports = chosen_.reports;
   leading.time = chosen_.time;
   leading.log = chosen_.log;
-  auto leader = std::make_shared<registered_leader>(std::move(leading));
+  auto leader = new_shared<registered_leader>(std::move(leading));
   registered_leader::candidacy wish;
   wish.at = co_await chosen_.network->serve(leader);
   wish.former = *seen_;
@@ -49839,6 +50522,7 @@ ELASTIC_DECL auto rendezvous_link::connect_until(time_point deadline) -> task<ch
     }
     if (now >= deadline) throw error(errc::connection_failed, absence());
     if (now - begun >= silent_wait) warn_of_absence();
+    notify();
     const time_point next_try = std::min({deadline, next_limit(), now + pause});
     co_await time_->sleep_until(next_try);
     pause = std::min<duration>(pause * 2, was_connected_ ? longest_search_pause : longest_pause);
@@ -50420,7 +51104,10 @@ ELASTIC_DECL void c10d_rendezvous::take_settings() {
   worker_networks_ = worker_networks(parameters_);
 }
 
+ELASTIC_DECL task<void> c10d_rendezvous::meet() { met_ = co_await next_round(); }
+
 ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::next_round() {
+  if (met_) co_return *std::exchange(met_, std::nullopt);
   co_await workers_.stop();
   if (!link_) co_await begin();
   throw_if_over();
@@ -50546,9 +51233,8 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
       as_node_name(parameters_.node_name.empty() ? host_name() : parameters_.node_name);
   greeting.hosts = hosts();
   const std::uint64_t number = greeting.node.number.high;
-  link_ = std::make_shared<rendezvous_link>(connector_, std::move(greeting), host_grace_,
-                                                    parameters_.time, parameters_.log,
-                                                    parameters_.reports);
+  link_ = new_shared<rendezvous_link>(connector_, std::move(greeting), host_grace_,
+                                      parameters_.time, parameters_.log, parameters_.reports);
   if (registry_) attach_to_registry(number);
   const bool may_be_torch =
       !is_told_servers && !registry_ && !host_ && !has_candidates() && !parameters_.secret;
@@ -50562,20 +51248,36 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::reach_endpoint(asio::any_io_executor executor) {
+  connector_ = connector_to(endpoint_);
+  const bool hosts_it = co_await host_endpoint();
+  if (hosts_it) co_return;
+  agents_ = store_at(executor, endpoint_);
+  if (!is_host_) may_host_.reset();
+}
+
+ELASTIC_DECL task<bool> c10d_rendezvous::host_endpoint() {
   host_ = co_await rendezvous_host::try_host(endpoint_, is_host_, parameters_,
                                              rendezvous_protocol::native);
-  connector_ = connector_to(endpoint_);
-  if (host_) {
-    agents_ = std::make_shared<memory_store>(host_->engine());
-    if (watch_) kept_watch_ = watch_(host_->engine());
-    co_return;
+  if (!host_) co_return false;
+  agents_ = new_shared<memory_store>(host_->engine());
+  if (watch_) kept_watch_ = watch_(host_->engine());
+  may_host_ = false;
+  co_return true;
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::host_abandoned_endpoint() {
+  if (!may_host_) {
+    const bool is_ours = co_await rendezvous_host::is_of_this_host(endpoint_);
+    may_host_ = is_ours;
   }
-  agents_ = store_at(executor, endpoint_);
+  if (!*may_host_ || link_->was_connected()) co_return;
+  const bool hosts_it = co_await host_endpoint();
+  if (hosts_it) link_->note_own_server();
 }
 
 ELASTIC_DECL std::shared_ptr<message_connector> c10d_rendezvous::connector_to(
     const endpoint& at, std::size_t most_bytes) const {
-  return std::make_shared<tcp_message_connector>(
+  return new_shared<tcp_message_connector>(
       at, std::string(rendezvous_service::first_words), most_bytes, parameters_.secret);
 }
 
@@ -50586,7 +51288,7 @@ ELASTIC_DECL std::shared_ptr<store> c10d_rendezvous::store_at(asio::any_io_execu
   options.port = at.port;
   options.secret = parameters_.secret;
   options.log = parameters_.log;
-  return std::make_shared<tcp_store>(executor, options);
+  return new_shared<tcp_store>(executor, options);
 }
 
 ELASTIC_DECL void c10d_rendezvous::check_candidates() const {
@@ -50655,7 +51357,7 @@ ELASTIC_DECL std::shared_ptr<candidate> c10d_rendezvous::make_candidate(
   options.reports = parameters_.reports;
   options.time = parameters_.time;
   options.log = parameters_.log;
-  return std::make_shared<candidate>(std::move(options));
+  return new_shared<candidate>(std::move(options));
 }
 
 ELASTIC_DECL int c10d_rendezvous::chosen_candidate() const {
@@ -50666,7 +51368,7 @@ ELASTIC_DECL int c10d_rendezvous::chosen_candidate() const {
 
 ELASTIC_DECL task<void> c10d_rendezvous::check_addresses() const {
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
-  const auto of = std::make_shared<candidate_addresses>();
+  const auto of = new_shared<candidate_addresses>();
   of->list = endpoints_;
   of->known.resize(endpoints_.size());
   const time_point limit = parameters_.time->now() + look_up_patience;
@@ -50698,7 +51400,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates(std::uint64_t node) {
                                                rendezvous_protocol::native, candidate);
     if (!host_) continue;
     candidate_ = candidate;
-    servers_.back().agents = std::make_shared<memory_store>(host_->engine());
+    servers_.back().agents = new_shared<memory_store>(host_->engine());
     if (watch_) kept_watch_ = watch_(host_->engine());
   }
   look_for_leader();
@@ -50716,7 +51418,7 @@ ELASTIC_DECL void c10d_rendezvous::look_for_leader() {
   options.interval = settings_.keep_alive_interval;
   options.time = parameters_.time;
   options.log = parameters_.log;
-  leader_ = std::make_shared<leader_connector>(std::move(options));
+  leader_ = new_shared<leader_connector>(std::move(options));
   connector_ = leader_;
 }
 
@@ -50754,6 +51456,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::join() {
   while (!link_->is_connected()) {
     throw_if_over();
     co_await link_->news();
+    if (!link_->was_connected()) co_await host_abandoned_endpoint();
   }
   const std::string address = link_->local_address();
   rendezvous_messages::join wish;
@@ -50787,7 +51490,7 @@ ELASTIC_DECL task<rendezvous_round> c10d_rendezvous::placed_round() {
   round.group_world_size = placed.world;
   round.restarts = placed.restarts;
   round.master = placed.master;
-  round.agents = std::make_shared<prefix_store>(
+  round.agents = new_shared<prefix_store>(
       fmt::format("torch.rendezvous.{}.{}", parameters_.run_id, round.round), agents_);
   // Nobody asks for the round before the last any more.
   if (host_) host_->forget_rounds(parameters_.run_id, round.round - 1);
@@ -50904,7 +51607,7 @@ ELASTIC_DECL void add_journal(agent_services& services, const rendezvous_paramet
   recording.node = meeting.node_name.empty() ? host_name() : meeting.node_name;
   recording.time = services.time;
   recording.log = services.log;
-  services.journal = std::make_shared<job_journal>(std::move(recording));
+  services.journal = new_shared<job_journal>(std::move(recording));
 }
 
 }  // namespace elastic::detail
@@ -51152,7 +51855,7 @@ ELASTIC_DECL reaper& reaper::of(const asio::any_io_executor& executor) {
 }
 
 ELASTIC_DECL void reaper::adopt(asio::posix::stream_descriptor pidfd, const syscalls& calls) {
-  const auto held = std::make_shared<dying>(std::move(pidfd), calls);
+  const auto held = new_shared<dying>(std::move(pidfd), calls);
   if (down_) return;
   held->pidfd.async_wait(asio::posix::stream_descriptor::wait_read, [held](asio::error_code) {});
 }
@@ -52110,7 +52813,7 @@ struct ring::start_awaited {
   template <class Handler>
   void operator()(Handler handler, ring* of, request wanted) const {
     auto slot = asio::get_associated_cancellation_slot(handler);
-    auto on = std::make_shared<awaited<Handler>>(*of, std::move(handler));
+    auto on = new_shared<awaited<Handler>>(*of, std::move(handler));
     if (slot.is_connected()) {
       slot.assign([weak = std::weak_ptr<awaited<Handler>>(on)](asio::cancellation_type type) {
         const auto running = weak.lock();
@@ -52360,6 +53063,30 @@ ELASTIC_DECL task<void> finish_writing(std::shared_ptr<record_writer> writer, lo
 
 #if defined(ELASTIC_WITH_DIAGNOSIS)
 
+// ---- elastic/diagnosis/detail/impl/stall_history.ipp ----
+
+namespace elastic::detail {
+
+inline bool is_same_claim(const stall_verdict& left, const stall_verdict& right) {
+  const auto claim = [](const stall_verdict& verdict) {
+    return verdict.cause == stall_cause::slow ? stall_cause::behind : verdict.cause;
+  };
+  // The first of them is the first to look at, which may change.
+  return claim(left) == claim(right) && std::is_permutation(left.ranks.begin(), left.ranks.end(),
+                                                            right.ranks.begin(), right.ranks.end());
+}
+
+ELASTIC_DECL bool stall_history::add(const stall_verdict& verdict) {
+  const bool is_known = std::any_of(told_.begin(), told_.end(), [&](const stall_verdict& earlier) {
+    return is_same_claim(earlier, verdict) && earlier.confidence >= verdict.confidence;
+  });
+  if (is_known || told_.size() == most_verdicts) return false;
+  told_.push_back(verdict);
+  return true;
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/diagnosis/detail/impl/stall_watch.ipp ----
 
 namespace elastic::detail {
@@ -52367,22 +53094,14 @@ namespace elastic::detail {
 ELASTIC_DECL stall_watch::stall_watch(const stall_watch_options& options, time_point now)
     : options_(options), progressed_(now), rests_until_(now) {}
 
-ELASTIC_DECL bool stall_watch::progress(time_point now) {
-  progressed_ = std::max(progressed_, now);
-  return std::exchange(is_stalled_, false);
-}
-
 ELASTIC_DECL bool stall_watch::step(std::int64_t number, time_point now) {
   if (number <= last_step_) return false;
   // A stall is no step of usual length.
   if (stepped_ && !is_stalled_) longest_step_ = std::max(longest_step_, now - *stepped_);
   last_step_ = number;
   stepped_ = now;
-  return progress(now);
-}
-
-ELASTIC_DECL bool stall_watch::output(time_point now) {
-  return options_.stall_after ? false : progress(now);
+  progressed_ = std::max(progressed_, now);
+  return std::exchange(is_stalled_, false);
 }
 
 ELASTIC_DECL duration stall_watch::patience() const {
@@ -52575,9 +53294,9 @@ void digest_list(record_rows& rows, const char* name, std::vector<Record>& recor
     }
     if (!written.empty()) written += ']';
   }
-  const nlohmann::json* const list = rows.list(name, written, most, presence::sparse);
+  const nlohmann::ordered_json* const list = rows.list(name, written, most, presence::sparse);
   if (list == nullptr) return;
-  for (const nlohmann::json& each : *list) {
+  for (const nlohmann::ordered_json& each : *list) {
     read_record(json_fields("an entry of the evidence of a rank", each), records.emplace_back());
   }
 }
@@ -52756,7 +53475,10 @@ ELASTIC_DECL std::optional<process_facts> read_process_facts(pid_t pid, std::siz
   const auto process = read_process(pid);
   if (!process || process->dead()) return std::nullopt;
   process_facts facts;
-  facts.processor_ticks = process->processor_ticks;
+  // For 64 loaders of 64 threads each.
+  constexpr std::size_t most_files = 8192;
+  const auto usage = look_at_tree(pid, most_files);
+  if (usage && !usage->is_cut) facts.processor_time = usage->processor_time;
   const std::string tasks = fmt::format("/proc/{}/task/", pid);
   facts.threads.push_back(facts_of_thread(tasks + std::to_string(pid), pid));
   std::error_code failure;
@@ -52790,6 +53512,18 @@ ELASTIC_DECL std::optional<std::uint64_t> unsettled_signals(pid_t pid) {
   if (status.empty()) return std::nullopt;
   return signal_mask_in(status, "\nSigPnd:") | signal_mask_in(status, "\nShdPnd:") |
          signal_mask_in(status, "\nSigBlk:");
+}
+
+ELASTIC_DECL process_state main_thread_state(pid_t pid) {
+  return parse_process_state(read_proc_file(fmt::format("/proc/{0}/task/{0}/stat", pid)));
+}
+
+ELASTIC_DECL duration main_thread_time(pid_t pid) {
+  // "RAN WAITED SLICES", in ns.
+  const std::string text = read_proc_file(fmt::format("/proc/{0}/task/{0}/schedstat", pid));
+  std::int64_t ran = 0;
+  std::from_chars(text.data(), text.data() + text.size(), ran);
+  return std::chrono::nanoseconds(ran);
 }
 
 ELASTIC_DECL bool has_pipe(pid_t pid, ino_t inode) {
@@ -52929,6 +53663,10 @@ ELASTIC_DECL bool process_handle::signal(int number) const {
   return pidfd_ && real::pidfd_send_signal(pidfd_.get(), number, 0) == 0;
 }
 
+ELASTIC_DECL bool process_handle::signal_main_thread(int number) const {
+  return is_running() && ::syscall(SYS_tgkill, pid_, pid_, number) == 0;
+}
+
 }  // namespace elastic::detail
 
 #if defined(ELASTIC_WITH_INSPECTION)
@@ -52936,6 +53674,8 @@ ELASTIC_DECL bool process_handle::signal(int number) const {
 // ---- elastic/inspection/detail/impl/stack_pipe.ipp ----
 
 namespace elastic::detail {
+
+inline constexpr std::chrono::milliseconds stack_pause{2};
 
 ELASTIC_DECL stack_pipe::stack_pipe() {
   int ends[2];
@@ -52965,17 +53705,55 @@ ELASTIC_DECL bool stack_pipe::read_all(std::string& text) const {
 
 ELASTIC_DECL task<std::string> stack_pipe::ask(std::shared_ptr<process_handle> process,
                                                std::shared_ptr<time_source> time) const {
-  constexpr std::uint64_t mask = std::uint64_t(1) << (SIGURG - 1);
-  constexpr auto pause = std::chrono::milliseconds(2);
   struct stat status{};
   std::string text;
   if (!ours_ || ::fstat(ours_.get(), &status) != 0) co_return text;
   if (!process->is_running() || !has_pipe(process->pid(), status.st_ino)) co_return text;
   // What is left of a worker that was asked and answered too late.
   while (read_all(text)) text.clear();
-  if (!process->signal(SIGURG)) co_return text;
+  // One that sleeps may wake meanwhile, and one that runs may come to sleep.
+  for (int attempt = 0; attempt < 3 && text.empty() && process->is_running(); ++attempt) {
+    const process_state state = main_thread_state(process->pid());
+    bool is_native = state == process_state::sleeping;
+    if (state == process_state::running) {
+      task<std::optional<std::string>> asking = ask_python(process, time);
+      const std::optional<std::string> answer = co_await std::move(asking);
+      is_native = !answer;
+      text = answer.value_or("");
+    }
+    if (is_native) {
+      task<std::string> asking = ask_native(process, time);
+      co_return co_await std::move(asking);
+    }
+  }
+  co_return text;
+}
+
+/// Result: none if the thread runs what is not Python; empty if it has come to sleep, or has ended.
+ELASTIC_DECL task<std::optional<std::string>> stack_pipe::ask_python(
+    std::shared_ptr<process_handle> process, std::shared_ptr<time_source> time) const {
+  // On a processor, not by the clock: on a busy machine it may not run at all.
+  constexpr duration longest_call = std::chrono::milliseconds(50);
+  std::string text;
+  const duration before = main_thread_time(process->pid());
+  if (!process->signal_main_thread(SIGWINCH)) co_return text;
   for (;;) {
-    co_await time->sleep_until(time->now() + pause);
+    co_await time->sleep_until(time->now() + stack_pause);
+    // It writes all at once.
+    if (read_all(text) || !process->is_running()) co_return text;
+    if (main_thread_state(process->pid()) != process_state::running) co_return text;
+    if (main_thread_time(process->pid()) - before >= longest_call) co_return std::nullopt;
+  }
+}
+
+/// Of a thread that sleeps, or runs what is not Python.
+ELASTIC_DECL task<std::string> stack_pipe::ask_native(std::shared_ptr<process_handle> process,
+                                                      std::shared_ptr<time_source> time) const {
+  constexpr std::uint64_t mask = std::uint64_t(1) << (SIGURG - 1);
+  std::string text;
+  if (!process->signal_main_thread(SIGURG)) co_return text;
+  for (;;) {
+    co_await time->sleep_until(time->now() + stack_pause);
     // In this order: once the signal is settled, nothing more is written.
     const auto unsettled = unsettled_signals(process->pid());
     read_all(text);
@@ -53032,10 +53810,19 @@ namespace elastic::detail {
 /// `hook_prelude`. ELASTIC_INSPECTION is "HAD_PATH:PIPE:FOLDER": the path of the pipe for stacks,
 /// and the folder of the sockets. Nothing that goes wrong here reaches the script.
 ///
-/// Stacks: `faulthandler` writes them to the pipe at SIGURG. The kernel ignores that signal where
-/// nobody handles it, so it never ends a process that has no handler, or no longer has one.
+/// Stacks: the main thread writes its own to the pipe: at SIGWINCH between two instructions of
+/// Python, at SIGURG at once, by `faulthandler`. The kernel ignores these signals where nobody
+/// handles them, so they never end a process that has no handler, or has one no longer. A thread
+/// that runs Python gets no SIGURG: while Python (up to 3.12) calls a function, its frames are not
+/// whole for a moment. Nor are those of another thread, which goes on as they are read. Whoever
+/// reads them then dies by SIGSEGV.
 /// Recorder: when PyTorch's module `torch.distributed` has been imported, its own server listens
 /// at FOLDER/PID, on a thread that needs no Python. The import itself is left to the script.
+///
+/// The server is only asked what needs no Python. A thread that waits for Python while the
+/// interpreter ends is ended by pthread_exit, and the server's `catch (...)` makes the C library
+/// abort the process then ("exception not rethrown"). And `shutdown` holds Python while it waits
+/// for the server's threads: for ever, if one of them waits for Python.
 inline constexpr char inspection_hook[] = R"python(
 
 LOWEST = 200  # Scripts and libraries may count on the small numbers.
@@ -53067,8 +53854,29 @@ def answer_signal(pipe):
     import _signal
     import faulthandler
     number = move_descriptor(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC))
-    faulthandler.register(_signal.SIGURG, number)
-    close_in_children(number, lambda: faulthandler.unregister(_signal.SIGURG))
+
+    def write_stack(_, frame):
+        text = "Stack (most recent call first):\n"
+        try:
+            for _ in range(100):
+                if frame is None:
+                    break
+                code = frame.f_code
+                text += f'  File "{code.co_filename}", line {frame.f_lineno} in {code.co_name}\n'
+                frame = frame.f_back
+            os.write(number, text.encode(errors="replace"))
+        except Exception:
+            pass  # There is no room, or the script has closed it.
+
+    def forget():
+        faulthandler.unregister(_signal.SIGURG)
+        if _signal.getsignal(_signal.SIGWINCH) is write_stack:
+            _signal.signal(_signal.SIGWINCH, _signal.SIG_DFL)
+
+    faulthandler.register(_signal.SIGURG, number, all_threads=False)
+    if _signal.getsignal(_signal.SIGWINCH) == _signal.SIG_DFL:
+        _signal.signal(_signal.SIGWINCH, write_stack)
+    close_in_children(number, forget)
 
 def listening_descriptor(path):
     import _socket
@@ -53116,19 +53924,23 @@ def open_recorder(folder):
     from torch._C._distributed_c10d import _WorkerServer
     import atexit
     import ctypes
-    path = f"{folder}/{os.getpid()}"
+    own = os.getpid()
+    path = f"{folder}/{own}"
     with Silence():
         server = _WorkerServer(path, -1)
     # Never destroyed: in a forked child that would wait for a thread that is not there.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(server))
-    own = os.getpid()
 
     def shut_down():
         # Its threads must not outlive the interpreter. A shutdown before the server accepts never
-        # returns.
-        if os.getpid() == own and answers(path):
+        # returns; then at least nobody is to ask it any more.
+        if os.getpid() != own:
+            return
+        if answers(path):
             with Silence():
                 server.shutdown()
+        else:
+            os.unlink(path)
 
     atexit.register(shut_down)
     number = listening_descriptor(path)
@@ -53230,7 +54042,7 @@ ELASTIC_DECL auto inspected_workers::place_of(const process_spec& spec) -> std::
   if (!hook_ || !hook_->exists() || folder_->path().empty()) return nullptr;
   if (!slot || !is_python(spec.program)) return nullptr;
   std::shared_ptr<place>& known = places_[*slot];
-  if (!known) known = std::make_shared<place>();
+  if (!known) known = new_shared<place>();
   return known->pipe.path().empty() ? nullptr : known;
 }
 
@@ -53245,10 +54057,25 @@ ELASTIC_DECL process_spec inspected_workers::hooked(process_spec spec, const pla
 
 ELASTIC_DECL task<std::unique_ptr<child>> inspected_workers::launch(process_spec spec) {
   const std::shared_ptr<place> at = place_of(spec);
-  if (at) spec = hooked(std::move(spec), *at);
+  if (at) {
+    describe(spec, *at);
+    spec = hooked(std::move(spec), *at);
+  }
   std::unique_ptr<child> process = co_await next_->launch(std::move(spec));
-  if (at) at->process = std::make_shared<process_handle>(process->pid());
+  if (at) at->process = new_shared<process_handle>(process->pid());
   co_return process;
+}
+
+/// By what every worker is told.
+ELASTIC_DECL void inspected_workers::describe(const process_spec& spec, place& at) {
+  const environment_map environment = environment_from(spec.environment);
+  const auto size = find_variable(environment, "WORLD_SIZE");
+  at.world_size = 1;
+  if (size) std::from_chars(size->data(), size->data() + size->size(), at.world_size);
+  // FOLDER/LOCAL_RANK/error.json
+  const auto error_file = find_variable(environment, "TORCHELASTIC_ERROR_FILE");
+  const std::filesystem::path path(error_file.value_or(""));
+  at.log_folder = path.parent_path().parent_path();
 }
 
 ELASTIC_DECL void inspected_workers::begin_attempt() {
@@ -53287,38 +54114,39 @@ ELASTIC_DECL task<void> inspected_workers::inspect_one(worker_inspection& found,
   const std::shared_ptr<place> at = known->second;
   const bool is_known = at->process && at->process->pid() == found.worker.pid;
   found.is_hooked = is_known;
+  found.world_size = at->world_size;
+  found.log_folder = at->log_folder;
   // Two inspections at the same time would read each other's stacks.
   if (!found.is_hooked || std::exchange(at->is_busy, true)) co_return;
   const struct freeing {
     place& used;
     ~freeing() { used.is_busy = false; }
   } guard{*at};
-  task<void> reading = read_answers(found, at, deadline);
-  const bool is_in_time = co_await with_deadline(*time_, deadline, std::move(reading));
-  if (!is_in_time) found.is_silent = true;
+  std::vector<task<void>> asking;
+  asking.push_back(ask_server(found, deadline));
+  asking.push_back(ask_python(found, at, deadline));
+  co_await when_all(std::move(asking));
 }
 
-ELASTIC_DECL task<void> inspected_workers::read_answers(worker_inspection& found,
-                                                        std::shared_ptr<place> at,
-                                                        time_point deadline) {
-  const std::string socket = folder_->socket_of(found.worker.pid);
-  // Half of the time is for the server, whose thread answers also while Python does not.
-  const time_point half = time_->now() + (deadline - time_->now()) / 2;
+/// Its thread answers also while Python does not.
+ELASTIC_DECL task<void> inspected_workers::ask_server(worker_inspection& found,
+                                                      time_point deadline) {
   try {
-    task<std::string> asking = ask_recorder(socket, "dump_traceback", limits::stack_text_bytes);
-    const auto stacks = co_await with_deadline(*time_, half, std::move(asking));
-    found.is_silent = !stacks;
-    if (stacks) {
-      found.stacks = *stacks;
-      task<std::string> reading = read_recorder(socket);
-      const auto recorder = co_await with_deadline(*time_, half, std::move(reading));
-      found.is_silent = !recorder;
-      if (recorder) found.recorder = *recorder;
-    }
+    task<std::string> reading = read_recorder(folder_->socket_of(found.worker.pid));
+    const auto recorder = co_await with_deadline(*time_, deadline, std::move(reading));
+    found.is_silent = !recorder;
+    if (recorder) found.recorder = *recorder;
   } catch (const error&) {
     // PyTorch is not imported, is of before 2.13, or its server is not what it should be.
   }
-  if (found.stacks.empty()) found.stacks = co_await at->pipe.ask(at->process, time_);
+}
+
+ELASTIC_DECL task<void> inspected_workers::ask_python(worker_inspection& found,
+                                                      std::shared_ptr<place> at,
+                                                      time_point deadline) {
+  task<std::string> asking = at->pipe.ask(at->process, time_);
+  const auto stacks = co_await with_deadline(*time_, deadline, std::move(asking));
+  if (stacks) found.stacks = *stacks;
 }
 
 }  // namespace elastic::detail
@@ -53461,7 +54289,7 @@ inline inspected_rank rank_of(const worker_inspection& found, time_point now, wa
     evidence.state = main.state;
     evidence.wait_channel = main.wait_channel;
     rank.system_call = main.system_call.value_or(-1);
-    rank.processor_ticks = found.facts->processor_ticks;
+    rank.processor_time = found.facts->processor_time;
   }
   if (found.is_silent) evidence.recorder = recorder_state::silent;
   read_stacks(found.stacks, evidence);
@@ -53478,16 +54306,18 @@ ELASTIC_DECL std::vector<inspected_rank> ranks_of(const std::vector<worker_inspe
 
 ELASTIC_DECL void compare_looks(const std::vector<inspected_rank>& before,
                                 std::vector<inspected_rank>& after) {
-  const auto ticks_per_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
   for (std::size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
     const inspected_rank& first = before[i];
     inspected_rank& last = after[i];
     if (first.evidence.rank != last.evidence.rank) continue;
     const std::chrono::duration<double> between = last.looked_at - first.looked_at;
-    if (between.count() <= 0 || last.processor_ticks < first.processor_ticks) continue;
-    const auto ticks = static_cast<double>(last.processor_ticks - first.processor_ticks);
-    last.evidence.processor_share = ticks / ticks_per_second / between.count();
-    last.evidence.stack_moved = first.evidence.stack != last.evidence.stack;
+    const bool are_known = !first.evidence.stack.empty() && !last.evidence.stack.empty();
+    last.evidence.stack_moved = are_known && first.evidence.stack != last.evidence.stack;
+    const bool is_measured = between.count() > 0 && first.processor_time && last.processor_time &&
+                             *last.processor_time >= *first.processor_time;
+    if (!is_measured) continue;
+    const std::chrono::duration<double> used = *last.processor_time - *first.processor_time;
+    last.evidence.processor_share = used / between;
   }
 }
 
@@ -53527,12 +54357,12 @@ ELASTIC_DECL std::string to_text(const node_answer& answer, bool with_stacks) {
 
 inline std::vector<stack_frame> read_stack_field(const json_fields& fields) {
   std::vector<stack_frame> stack;
-  const nlohmann::json& frames = fields.field("stack");
+  const nlohmann::ordered_json& frames = fields.field("stack");
   if (!frames.is_array() || frames.size() > limits::stack_frames) {
     fields.refuse(fmt::format("has a stack that is no list of at most {} frames",
                               limits::stack_frames));
   }
-  for (const nlohmann::json& frame : frames) {
+  for (const nlohmann::ordered_json& frame : frames) {
     const bool is_frame = frame.is_array() && frame.size() == 3 && frame[0].is_string() &&
                           frame[1].is_number_integer() && frame[2].is_string();
     if (!is_frame) fields.refuse("has a frame that is not a file, a line and a function");
@@ -53698,6 +54528,102 @@ ELASTIC_DECL std::string stacks_text(const std::vector<std::optional<std::string
 
 }  // namespace elastic::detail
 
+// ---- elastic/inspection/detail/recorder_pickle.hpp ----
+
+namespace elastic::detail {
+
+/// Whose recorder it is.
+struct recorder_owner {
+  int rank = 0;
+  int world_size = 1;
+};
+
+/// A flight recorder in the form in which PyTorch's analyser, `fr_trace`, opens it: the pickle of
+/// what its JSON says. It has data alone, no code.
+///
+/// The analyser needs the members of each group. Gloo does not name them: those of the default
+/// group are all ranks, and in any other group the rank is taken to be alone.
+/// @param json        what the worker wrote, of up to `limits::recorder_bytes`
+/// @param most_bytes  the length of the result at most
+/// Errors: `errc::protocol_violation` if it is no JSON object, is nested too deep, has too many
+/// groups, or has no room in the result.
+ELASTIC_DECL std::string recorder_pickle(std::string_view json, const recorder_owner& owner,
+                                         std::size_t most_bytes);
+
+}  // namespace elastic::detail
+
+// ---- elastic/inspection/detail/impl/kept_recorders.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL kept_recorders::kept_recorders(std::size_t most_bytes)
+    : room_(std::make_shared<room>()) {
+  room_->left = most_bytes;
+}
+
+ELASTIC_DECL task<std::string> kept_recorders::keep(std::vector<worker_inspection> found,
+                                                    std::shared_ptr<time_source> time,
+                                                    time_point deadline) {
+  std::erase_if(found, [](const worker_inspection& each) {
+    return each.recorder.empty() || each.log_folder.empty();
+  });
+  if (found.empty()) co_return std::string();
+  std::sort(found.begin(), found.end(), [](const auto& left, const auto& right) {
+    return left.worker.rank < right.worker.rank;
+  });
+  std::function<std::string()> work = [within = room_, found = std::move(found)] {
+    return write_all(*within, found);
+  };
+  task<std::string> writing = run_blocking<std::string>(std::move(work));
+  const auto folder = co_await with_deadline(*time, deadline, std::move(writing));
+  co_return folder.value_or("");
+}
+
+ELASTIC_DECL std::string kept_recorders::write_all(room& within,
+                                                   const std::vector<worker_inspection>& found) {
+  // A file system that does not answer is not to collect threads.
+  const std::unique_lock<std::mutex> lock(within.mutex, std::try_to_lock);
+  if (!lock) return {};
+  std::string folder;
+  bool is_complete = true;
+  for (const worker_inspection& each : found) {
+    folder = each.log_folder + "/flight_recorder";
+    std::error_code failure;
+    std::filesystem::create_directory(folder, failure);
+    if (failure || !write_one(within, folder, each)) is_complete = false;
+  }
+  return is_complete ? folder : std::string();
+}
+
+ELASTIC_DECL bool kept_recorders::write_one(room& within, const std::string& folder,
+                                            const worker_inspection& found) {
+  const std::string path = fmt::format("{}/rank_{}", folder, found.worker.rank);
+  // The analyser takes each file with a number at its end for a rank's.
+  const std::string draft = folder + "/draft";
+  const auto known = within.files.find(path);
+  const std::size_t own = known == within.files.end() ? 0 : known->second;
+  std::error_code failure;
+  try {
+    const std::string bytes = recorder_pickle(
+        found.recorder, {found.worker.rank, found.world_size}, within.left + own);
+    std::ofstream(draft, std::ios::binary) << bytes << std::flush;
+    const bool is_whole = std::filesystem::file_size(draft, failure) == bytes.size() && !failure;
+    if (is_whole) std::filesystem::rename(draft, path, failure);
+    if (is_whole && !failure) {
+      within.left = within.left + own - bytes.size();
+      within.files[path] = bytes.size();
+      return true;
+    }
+  } catch (const error&) {
+    // Nobody can read it, or there is no room.
+    return false;
+  }
+  std::filesystem::remove(draft, failure);
+  return false;
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/inspection/detail/impl/round_inspection.ipp ----
 
 namespace elastic::detail {
@@ -53805,8 +54731,8 @@ ELASTIC_DECL task<void> round_inspection::ask_others(
     // One after the other: all of them have the same time.
     for (int node = 0; node < nodes_; ++node) {
       if (node == group_rank_) continue;
-      task<std::string> getting = agents_->get(answer_key(number, node));
-      const auto answer = co_await with_deadline(*time_, deadline, std::move(getting));
+      task<std::optional<std::string>> taking = take_answer(answer_key(number, node), deadline);
+      const auto answer = co_await std::move(taking);
       if (!answer) continue;
       answers[static_cast<std::size_t>(node)] = *answer;
       task<bool> erasing = agents_->erase(answer_key(number, node));
@@ -53815,6 +54741,21 @@ ELASTIC_DECL task<void> round_inspection::ask_others(
   } catch (const error& failure) {
     log_.debug("the other nodes cannot be asked: {}", failure.what());
   }
+}
+
+/// A node that has left uses up the time of the wait. Behind it, answers that are there are taken.
+ELASTIC_DECL task<std::optional<std::string>> round_inspection::take_answer(std::string key,
+                                                                            time_point deadline) {
+  constexpr std::chrono::milliseconds rest(200);
+  const bool waits = time_->now() < deadline - rest;
+  if (!waits) {
+    task<bool> looking = agents_->check({key});
+    const auto is_there = co_await with_deadline(*time_, deadline, std::move(looking));
+    if (!is_there.value_or(false)) co_return std::nullopt;
+  }
+  task<std::string> getting = agents_->get(std::move(key));
+  const time_point end = waits ? deadline - rest : deadline;
+  co_return co_await with_deadline(*time_, end, std::move(getting));
 }
 
 }  // namespace elastic::detail
@@ -53863,8 +54804,8 @@ ELASTIC_DECL diagnosis_extension::diagnosis_extension(job_diagnosis terms,
       inner_(std::move(inner)),
       has_looked_(context_.strand) {
   std::shared_ptr<process_launcher> next = inner_->launcher();
-  workers_ = std::make_shared<inspected_workers>(next ? next : context_.launcher, context_.time,
-                                                 terms_.opens_workers);
+  workers_ = new_shared<inspected_workers>(next ? next : context_.launcher, context_.time,
+                                           terms_.opens_workers);
 }
 
 ELASTIC_DECL std::shared_ptr<process_launcher> diagnosis_extension::launcher() { return workers_; }
@@ -53883,6 +54824,8 @@ ELASTIC_DECL void diagnosis_extension::begin_replacement(const rendezvous_round&
 
 ELASTIC_DECL void diagnosis_extension::enter_round(const rendezvous_round& round) {
   watch_.reset();
+  history_.clear();
+  ending_.clear();
   rendezvous_round asked = round;
   // Unless all nodes diagnose, none waits for questions.
   if (!terms_.opens_workers) asked.agents = nullptr;
@@ -53907,12 +54850,21 @@ ELASTIC_DECL task<std::string> diagnosis_extension::answer(round_inspection::req
   node_answer answer;
   answer.node = host_name();
   answer.group_rank = round_->group_rank();
+  const time_point deadline = context_.time->now() + limits::inspection_time;
+  look seen;
   switch (asked.what) {
-    case question::digests: answer.ranks = co_await inspect_twice(); break;
+    case question::digests: seen = co_await inspect_twice(deadline); break;
     case question::last_words:
-    case question::stacks: answer.ranks = co_await inspect(limits::inspection_time); break;
+    case question::stacks: seen = co_await inspect(deadline); break;
     case question::end_rank: end_rank(asked.rank, asked.reason); break;
   }
+  const bool keeps = asked.what == question::digests || asked.what == question::last_words;
+  if (keeps) {
+    // Others wait for the answer a little longer than for what is in it.
+    constexpr auto more = (limits::inspection_answer - limits::inspection_time) / 2;
+    co_await keep_recorders(std::move(seen.found), deadline + more);
+  }
+  answer.ranks = std::move(seen.ranks);
   for (inspected_rank& rank : answer.ranks) {
     rank.evidence.node = answer.node.substr(0, limits::node_name_bytes);
     rank.evidence.group_rank = answer.group_rank;
@@ -53920,31 +54872,49 @@ ELASTIC_DECL task<std::string> diagnosis_extension::answer(round_inspection::req
   co_return to_text(answer, asked.what == question::stacks);
 }
 
-ELASTIC_DECL task<std::vector<inspected_rank>> diagnosis_extension::inspect(duration within) {
+ELASTIC_DECL auto diagnosis_extension::inspect(time_point deadline) -> task<look> {
   std::vector<attempt_worker> workers = context_.workers();
-  const time_point deadline = context_.time->now() + within;
   task<std::vector<worker_inspection>> inspecting =
       workers_->inspect(std::move(workers), deadline);
-  const std::vector<worker_inspection> found = co_await std::move(inspecting);
-  co_return ranks_of(found, context_.time->now(), context_.time->wall_now());
+  look seen;
+  seen.found = co_await std::move(inspecting);
+  seen.ranks = ranks_of(seen.found, context_.time->now(), context_.time->wall_now());
+  co_return seen;
+}
+
+ELASTIC_DECL task<void> diagnosis_extension::keep_recorders(std::vector<worker_inspection> found,
+                                                            time_point deadline) {
+  if (!recorders_) {
+    const auto nodes = static_cast<std::size_t>(std::max(round_->nodes(), 1));
+    recorders_.emplace(kept_recorder_bytes / nodes);
+  }
+  task<std::string> keeping = recorders_->keep(std::move(found), context_.time, deadline);
+  const std::string folder = co_await std::move(keeping);
+  if (folder.empty() || folder == std::exchange(recorders_place_, folder)) co_return;
+  context_.log.info("the flight recorders of this node's ranks are in {}", folder);
 }
 
 /// Whether a worker computes is seen by two looks.
-ELASTIC_DECL task<std::vector<inspected_rank>> diagnosis_extension::inspect_twice() {
+ELASTIC_DECL auto diagnosis_extension::inspect_twice(time_point deadline) -> task<look> {
   constexpr std::chrono::milliseconds between(300);
   const time_point began = context_.time->now();
-  const std::vector<inspected_rank> before = co_await inspect(limits::inspection_time / 2);
+  const look before = co_await inspect(began + (deadline - began) / 2);
   const time_point next = std::max(began + between, context_.time->now());
   co_await context_.time->sleep_until(next);
-  std::vector<inspected_rank> after =
-      co_await inspect(began + limits::inspection_time - context_.time->now());
-  compare_looks(before, after);
+  look after = co_await inspect(deadline);
+  compare_looks(before.ranks, after.ranks);
   co_return after;
 }
 
 ELASTIC_DECL void diagnosis_extension::end_rank(int rank, const std::string& reason) {
   for (const attempt_worker& each : context_.workers()) {
-    if (each.rank == rank && each.end.empty()) context_.end_hung(each.local_rank, reason);
+    const bool is_wanted = each.rank == rank && each.end.empty();
+    // Whoever asks again may not have heard that it is under way.
+    if (!is_wanted || !ending_.insert(each.pid).second) continue;
+    // What ends it is the last look.
+    found_ = reason;
+    found_at_ = context_.time->now();
+    context_.end_hung(each.local_rank, reason);
   }
 }
 
@@ -53978,6 +54948,9 @@ ELASTIC_DECL void diagnosis_extension::stepped(std::int64_t step) {
 }
 
 ELASTIC_DECL void diagnosis_extension::end_stall() {
+  // It may go on before anything was found out.
+  if (history_.is_empty()) return;
+  history_.clear();
   context_.log.info("the job goes on");
   record(job_event_kind::stall_ended, {});
 }
@@ -54001,34 +54974,45 @@ ELASTIC_DECL task<void> diagnosis_extension::watch() {
 }
 
 ELASTIC_DECL task<void> diagnosis_extension::take_look() {
-  const std::vector<inspected_rank> ranks = co_await inspect_twice();
-  const stall_look found = look_of(ranks);
+  const time_point deadline = context_.time->now() + limits::inspection_time;
+  const look seen = co_await inspect_twice(deadline);
+  const stall_look found = look_of(seen.ranks);
   const time_point now = context_.time->now();
   if (watch_->is_stalled()) {
     const bool still_waits = found.longest_wait ? *found.longest_wait >= watch_->patience()
                                                 : found.is_idle;
-    if (still_waits) co_return;
+    if (still_waits) co_return co_await judge_again();
     end_stall();
     stall_watch_options options;
     options.stall_after = terms_.stall_after;
     watch_.emplace(options, now);
     co_return;
   }
-  if (!watch_->looked(found, now)) co_return;
-  const stall_verdict verdict = co_await judge(question::digests);
-  co_await report(verdict, true);
+  if (watch_->looked(found, now)) co_await judge_again();
 }
 
-ELASTIC_DECL task<void> diagnosis_extension::report(const stall_verdict& verdict,
-                                                    bool may_restart) {
+/// While a machine is busy, ranks may not answer in time: another look may tell more.
+ELASTIC_DECL task<void> diagnosis_extension::judge_again() {
+  const stall_verdict verdict = co_await judge(question::digests);
+  // Meanwhile a step may have been reported.
+  if (!watch_->is_stalled()) co_return;
+  const bool is_first = history_.is_empty();
+  if (history_.add(verdict)) report(verdict);
+  if (terms_.on_stall == stall_policy::warn) co_return;
+  if (verdict.confidence == stall_confidence::certain && !verdict.ranks.empty()) {
+    co_await end_first_of(verdict);
+  } else if (is_first) {
+    context_.log.warning("--on-stall: no rank is ended, since none is certainly to blame");
+  }
+}
+
+ELASTIC_DECL void diagnosis_extension::report(const stall_verdict& verdict) {
   context_.log.warning("the job stands still: {}", verdict.sentence);
   for (const std::string& line : verdict.evidence) context_.log.info("  {}", line);
   record(job_event_kind::stall_found, verdict);
-  if (!may_restart || terms_.on_stall == stall_policy::warn) co_return;
-  if (verdict.confidence != stall_confidence::certain || verdict.ranks.empty()) {
-    context_.log.warning("--on-stall restart: no rank is ended, since none is certainly to blame");
-    co_return;
-  }
+}
+
+ELASTIC_DECL task<void> diagnosis_extension::end_first_of(const stall_verdict& verdict) {
   round_inspection::request asked;
   asked.what = question::end_rank;
   asked.rank = verdict.ranks.front();
@@ -54072,8 +55056,7 @@ ELASTIC_DECL task<std::string> diagnosis_extension::last_look() {
   if (verdict.cause != stall_cause::unknown) {
     found_ = verdict.sentence;
     found_at_ = context_.time->now();
-    const bool is_known = watch_ && watch_->is_stalled();
-    if (!is_known) co_await report(verdict, false);
+    if (history_.add(verdict)) report(verdict);
   }
   co_return found_;
 }
@@ -54129,7 +55112,7 @@ ELASTIC_DECL standby_extension::standby_extension(warm_standby terms,
   services.time = context_.time;
   services.log = context_.log;
   standbys_ =
-      std::make_shared<standby_set>(context_.strand, std::move(terms), std::move(services));
+      new_shared<standby_set>(context_.strand, std::move(terms), std::move(services));
   standbys_->on_end(context_.process_ended);
 }
 
@@ -54703,9 +55686,11 @@ inline std::vector<option_row> make_option_rows() {
        .value = "POLICY",
        .heading = heading_failure,
        .help = "What follows then: warn, or restart, which ends the rank that the others certainly "
-               "wait for as a hung one.",
+               "wait for as a hung one, or replace, which does so and needs --on-failure replace.",
        .type = choice_type<stall_policy>(
-           {{"warn", stall_policy::warn}, {"restart", stall_policy::restart}},
+           {{"warn", stall_policy::warn},
+            {"restart", stall_policy::restart},
+            {"replace", stall_policy::replace}},
            in_config(&program_config::diagnosis, &job_diagnosis::on_stall)),
        .is_own = true},
       {.names = "--guard",
@@ -55353,8 +56338,14 @@ inline void check_standby(const given_options& options, const option_target& tar
   }
 }
 
+inline void check_stall_policy(const program_config& config) {
+  const bool replaces = config.job.workers.on_failure == on_failure::replace;
+  if (config.diagnosis.on_stall != stall_policy::replace || replaces) return;
+  refuse_options("--on-stall replace needs --on-failure replace");
+}
+
 inline void check_diagnosis(const given_options& options, const option_target& target) {
-  if (target.config.diagnosis.opens_workers) return;
+  if (target.config.diagnosis.opens_workers) return check_stall_policy(target.config);
   for (const char* name : {"--stall-after", "--on-stall"}) {
     const auto value = options.find(name);
     if (value) refuse_options(fmt::format("{} is for --diagnose alone", value->source));
@@ -58121,8 +59112,8 @@ ELASTIC_DECL legacy_rendezvous::legacy_rendezvous(legacy_rendezvous_options opti
       keep_job_(options.keep_job),
       address_(std::move(options.address)),
       workers_(parameters_),
-      lease_(std::make_shared<legacy_lease>(options.keys, std::move(options.keep_job),
-                                            parameters_.time, parameters_.log)),
+      lease_(new_shared<legacy_lease>(options.keys, std::move(options.keep_job),
+                                      parameters_.time, parameters_.log)),
       shared_(options.keys, std::move(options.path), settings_, parameters_.time, lease_) {}
 
 ELASTIC_DECL task<rendezvous_round> legacy_rendezvous::next_round() {
@@ -58357,66 +59348,6 @@ ELASTIC_DECL task<void> legacy_rendezvous::give_up() {
 #endif  // ELASTIC_WITH_ETCD
 
 #if defined(ELASTIC_WITH_TORCH)
-
-// ---- elastic/torch/detail/impl/chosen_rendezvous.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL chosen_rendezvous::chosen_rendezvous(std::string backend, std::string run_id,
-                                                  maker make)
-    : backend_(std::move(backend)), run_id_(std::move(run_id)), make_(std::move(make)) {}
-
-ELASTIC_DECL task<rendezvous_round> chosen_rendezvous::next_round() {
-  if (was_in_round_) co_return co_await chosen_->next_round();
-  rendezvous_round round = co_await first_round();
-  was_in_round_ = true;
-  co_return round;
-}
-
-ELASTIC_DECL task<rendezvous_change> chosen_rendezvous::report_failure(std::string reason) {
-  return chosen().report_failure(std::move(reason));
-}
-
-ELASTIC_DECL task<void> chosen_rendezvous::wait_for_fence() {
-  return chosen_ ? chosen_->wait_for_fence() : rendezvous_handler::wait_for_fence();
-}
-
-ELASTIC_DECL void chosen_rendezvous::pause(std::string why, bool saves_first) {
-  chosen().pause(std::move(why), saves_first);
-}
-
-ELASTIC_DECL void chosen_rendezvous::resume() {
-  if (chosen_) chosen_->resume();
-}
-
-ELASTIC_DECL void chosen_rendezvous::keep_out(std::string why) {
-  if (chosen_) chosen_->keep_out(std::move(why));
-}
-
-ELASTIC_DECL task<int> chosen_rendezvous::num_nodes_waiting() {
-  if (!chosen_) co_return 0;
-  co_return co_await chosen_->num_nodes_waiting();
-}
-
-ELASTIC_DECL task<void> chosen_rendezvous::close(job_end how, std::string why) {
-  if (chosen_) co_await chosen_->close(how, std::move(why));
-}
-
-ELASTIC_DECL task<void> chosen_rendezvous::shutdown() {
-  if (chosen_) co_await chosen_->shutdown();
-}
-
-ELASTIC_DECL task<rendezvous_round> chosen_rendezvous::first_round() {
-  if (!chosen_) chosen_ = co_await make_();
-  co_return co_await chosen_->next_round();
-}
-
-ELASTIC_DECL rendezvous_handler& chosen_rendezvous::chosen() const {
-  if (!chosen_) throw error(errc::invalid_argument, "this node was in no round yet");
-  return *chosen_;
-}
-
-}  // namespace elastic::detail
 
 // ---- elastic/torch/detail/impl/job_failures.ipp ----
 
@@ -58859,15 +59790,25 @@ ELASTIC_DECL dynamic_rendezvous::dynamic_rendezvous(dynamic_rendezvous_options o
       settings_(parameters_.settings()),
       dialect_(options.dialect),
       agents_(required(std::move(options.agents), "dynamic_rendezvous: the store")),
+      host_(std::move(options.host)),
       address_(std::move(options.address)),
       workers_(with_sharing(parameters_, dialect_), worker_store_host::ports::kept),
-      shared_(std::make_shared<torch_round>(
+      shared_(new_shared<torch_round>(
           parameters_.run_id, std::move(options.node), settings_, dialect_,
           required(std::move(options.backend), "dynamic_rendezvous: the backend"), agents_,
           parameters_.time, parameters_.log)),
       failures_(agents_, parameters_.run_id) {}
 
+ELASTIC_DECL task<void> dynamic_rendezvous::meet() { met_ = co_await next_round(); }
+
 ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::next_round() {
+  if (met_) co_return *std::exchange(met_, std::nullopt);
+  rendezvous_round round = co_await another_round();
+  if (host_) host_->forget_rounds(run_id(), round.round - 1);
+  co_return round;
+}
+
+ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::another_round() {
   auto executor = co_await asio::this_coro::executor;
   for (;;) {
     co_await workers_.stop();
@@ -58985,6 +59926,7 @@ ELASTIC_DECL task<int> dynamic_rendezvous::num_nodes_waiting() {
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::close(job_end how, std::string why) {
+  end_ = how;
   // Whoever served the state may have left, once the job has succeeded.
   shared_->hurry();
   const time_point limit = now() + limits::rendezvous_reconnect_timeout;
@@ -58999,10 +59941,31 @@ ELASTIC_DECL task<void> dynamic_rendezvous::close(job_end how, std::string why) 
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::shutdown() {
+  if (host_ && !end_) co_await close_before_leaving();
   shared_->hurry();
   co_await shared_->stop_heartbeats();
   co_await workers_.stop();
   co_await try_to_leave(give_up_any_place());
+  if (host_) co_await end_host();
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::close_before_leaving() {
+  try {
+    co_await close(job_end::failed, "the node that hosts the rendezvous has left the job");
+  } catch (const error& failure) {
+    parameters_.log.debug("could not close the rendezvous: {}", failure.what());
+  }
+}
+
+ELASTIC_DECL task<void> dynamic_rendezvous::end_host() {
+  const duration patience =
+      end_ == job_end::succeeded ? duration(linger_timeout) : duration(short_linger_timeout);
+  const time_point limit = now() + patience;
+  while (host_->connections() > 0 && now() < limit) {
+    co_await parameters_.time->sleep_until(now() + linger_pause);
+  }
+  const std::shared_ptr<rendezvous_host> ended = std::move(host_);
+  co_await ended->stop();
 }
 
 ELASTIC_DECL rendezvous_parameters
@@ -59074,7 +60037,7 @@ ELASTIC_DECL void dynamic_rendezvous::take_place(const round_state& state) {
   round_ = state.round;
   rank_ = members_.at(shared_->node());
   shared_->spare_ended(true);
-  round_agents_ = std::make_shared<prefix_store>(shared_->prefix(round_), agents_);
+  round_agents_ = new_shared<prefix_store>(shared_->prefix(round_), agents_);
   exit_ = torch_exit(round_agents_, rank_, size(), dialect_);
 }
 
@@ -59179,7 +60142,7 @@ ELASTIC_DECL std::shared_ptr<tcp_store> dynamic_rendezvous::worker_store_at(
   options.generation = tcp_store_generation::torch_2_2;
   options.log = parameters_.log;
   options.time = parameters_.time;
-  return std::make_shared<tcp_store>(executor, std::move(options));
+  return new_shared<tcp_store>(executor, std::move(options));
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::clear_worker_keys(std::int64_t round) {
@@ -59221,7 +60184,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::clear_store(std::shared_ptr<tcp_stor
 ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::earlier_master(
     std::int64_t before) {
   for (std::int64_t round = before - 1; round >= std::max<std::int64_t>(0, before - 64); --round) {
-    const auto agents = std::make_shared<prefix_store>(shared_->prefix(round), agents_);
+    const auto agents = new_shared<prefix_store>(shared_->prefix(round), agents_);
     std::vector<std::string> keys;
     keys.push_back("MASTER_ADDR");
     keys.push_back("MASTER_PORT");
@@ -59962,9 +60925,9 @@ std::string report_list(const std::vector<Entry>& entries) {
 }
 
 /// One of the numbers of a worker, within bounds.
-inline std::int64_t report_number(const record_rows& rows, const nlohmann::json& entry,
+inline std::int64_t report_number(const record_rows& rows, const nlohmann::ordered_json& entry,
                                   std::size_t at, std::int64_t least, std::int64_t most) {
-  const nlohmann::json& value = entry[at];
+  const nlohmann::ordered_json& value = entry[at];
   const bool is_large =
       value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most);
   if (!value.is_number_integer() || is_large || value.get<std::int64_t>() < least ||
@@ -59975,7 +60938,7 @@ inline std::int64_t report_number(const record_rows& rows, const nlohmann::json&
   return value.get<std::int64_t>();
 }
 
-inline viewed_worker read_worker(const record_rows& rows, const nlohmann::json& entry,
+inline viewed_worker read_worker(const record_rows& rows, const nlohmann::ordered_json& entry,
                                  std::int64_t size) {
   constexpr auto most = std::numeric_limits<std::int64_t>::max();
   constexpr auto least = std::numeric_limits<std::int64_t>::min();
@@ -60016,10 +60979,10 @@ inline void describe(node_report& report, record_rows& rows) {
       rows.list("events", report_list(report.events), limits::node_events_per_second);
   const auto* workers = rows.list("workers", report_list(report.workers), limits::local_world_size);
   if (!rows.reads()) return;
-  for (const nlohmann::json& event : *events) {
+  for (const nlohmann::ordered_json& event : *events) {
     report.events.push_back(read_journal_record(json_fields("a line of the journal", event)));
   }
-  for (const nlohmann::json& worker : *workers) {
+  for (const nlohmann::ordered_json& worker : *workers) {
     report.workers.push_back(read_worker(rows, worker, report.size));
   }
 }
@@ -60649,6 +61612,7 @@ inline constexpr char status_page_html[] = R"page(<!doctype html>
   <h1><span id="job">job</span> <b id="state" role="status">…</b></h1>
   <p id="reason"></p>
   <p id="notice" role="alert" hidden></p>
+  <p id="stall" role="alert" hidden></p>
   <dl id="facts"></dl>
 </header>
 <section id="progress" hidden>
@@ -60700,7 +61664,7 @@ p { margin: .2rem 0; }
 #state { padding: 0 .5em; border-radius: .3em; background: var(--wait); color: var(--back); }
 #state.running, #state.succeeded { background: var(--run); }
 #state.failed, #state.stopping, #state.gone { background: var(--bad); }
-#notice { color: var(--bad); font-weight: 600; }
+#notice, #stall { color: var(--bad); font-weight: 600; }
 #facts { display: flex; flex-wrap: wrap; gap: .3rem 1.6rem; margin: .5rem 0; }
 #facts div { display: flex; gap: .4em; }
 dt { color: var(--faint); }
@@ -60777,6 +61741,10 @@ function showHead() {
   $("state").textContent = state;
   $("state").className = state;
   $("reason").textContent = job.reason;
+  const stall = job.stall && job.stall.is_there && !over() ? job.stall : null;
+  $("stall").hidden = !stall;
+  $("stall").textContent = stall ? "The job stands still: " + stall.sentence : "";
+  $("stall").title = stall ? stall.evidence : "";
   const facts = [];
   if (last() && last().round >= 0) {
     facts.push(["round", last().round], ["world", last().world_size + " workers"],
@@ -61429,8 +62397,8 @@ inline std::string known_commands() {
 }
 
 inline std::vector<int> read_ranks(const json_fields& fields) {
-  const nlohmann::json& list = fields.field("ranks");
-  const auto is_rank = [](const nlohmann::json& rank) {
+  const nlohmann::ordered_json& list = fields.field("ranks");
+  const auto is_rank = [](const nlohmann::ordered_json& rank) {
     return rank.is_number_integer() && rank.get<std::int64_t>() >= 0 &&
            rank.get<std::int64_t>() < limits::job_ranks;
   };
@@ -61438,7 +62406,7 @@ inline std::vector<int> read_ranks(const json_fields& fields) {
     fields.refuse("has ranks that are no list of numbers from 0 on");
   }
   std::vector<int> ranks;
-  for (const nlohmann::json& rank : list) ranks.push_back(rank.get<int>());
+  for (const nlohmann::ordered_json& rank : list) ranks.push_back(rank.get<int>());
   return ranks;
 }
 
@@ -62176,262 +63144,161 @@ ELASTIC_DECL void trace_events::mark(const job_event& event) {
 
 #if defined(ELASTIC_WITH_TORCH)
 
-// ---- elastic/torch/detail/store_rendezvous_backend.hpp ----
+// ---- elastic/torch/detail/key_watch.hpp ----
 
 namespace elastic::detail {
 
-/// The key under which the agents of PyTorch keep the state of their rendezvous.
-ELASTIC_DECL std::string torch_state_key(std::string_view run_id);
-
-/// Keeps the state of a rendezvous in a store, under the key and as torchrun's `c10d` backend does.
+/// Reports changes of one key of a table in this process, such as that of a server:
 ///
-/// Thread-safety: one strand at a time.
-class store_rendezvous_backend final : public rendezvous_backend {
+///     key_watch watch(executor, server.engine(), "key");
+///     while (watch.value() == known) co_await watch.changed();
+///
+/// Thread-safety: one strand at a time; any thread may change the key.
+class key_watch {
  public:
-  /// How long it waits before a store is looked at again that cannot tell of a change.
-  static constexpr std::chrono::seconds pause{1};
+  /// @param key  as users of a store name it
+  ELASTIC_DECL key_watch(asio::any_io_executor executor, std::shared_ptr<key_value_engine> engine,
+                         const std::string& key);
+  ELASTIC_DECL ~key_watch();
+  key_watch(const key_watch&) = delete;
+  key_watch& operator=(const key_watch&) = delete;
 
-  /// @param dialect  what is written; a state of another dialect is refused
-  /// @param engine   the table of `agents`, if that is in this process: then a change is told at
-  ///                 once
-  ELASTIC_DECL store_rendezvous_backend(std::shared_ptr<store> agents, std::string run_id,
-                                        torch_dialect dialect, std::shared_ptr<time_source> time,
-                                        std::shared_ptr<key_value_engine> engine = nullptr);
-  ELASTIC_DECL task<std::optional<stored_state>> get() override;
-  ELASTIC_DECL task<set_outcome> set(torch_state state, std::string token) override;
-  ELASTIC_DECL task<void> wait_for_change(std::string token) override;
+  /// The current value; empty if there is none.
+  ELASTIC_DECL std::string value() const;
 
-  /// Which dialect the state under a run id is written in; none if there is no state yet, or
-  /// one that holds nothing that tells.
-  /// Errors: those of the store; `errc::rendezvous_state`.
-  ELASTIC_DECL static task<std::optional<torch_dialect>> seen_dialect(std::shared_ptr<store> agents,
-                                                                      std::string run_id);
+  /// Waits for a change since the last call returned.
+  /// Cancellation: all types, no effect.
+  ELASTIC_DECL task<void> changed();
 
  private:
-  // Asking for "the value, if it is X, to become Y" tells the value in one round trip and, unlike
-  // a plain GET, never waits for the key to exist.
-  ELASTIC_DECL task<std::string> exchange(std::string expected, std::string desired);
-  ELASTIC_DECL static std::string place_of(const std::string& key);
-  ELASTIC_DECL std::optional<stored_state> parse(std::string text) const;
+  // The flag belongs to the watch. A notice that is still under way when the watch is destroyed
+  // must not touch it.
+  class listener final : public key_value_engine::listener,
+                         public std::enable_shared_from_this<listener> {
+   public:
+    ELASTIC_DECL listener(asio::any_io_executor executor, event_flag& flag);
 
-  std::shared_ptr<store> store_;
+    void on_ready(key_value_engine::wait_id) noexcept override {}
+    ELASTIC_DECL void on_change(const key_value_engine::change_pointer&) noexcept override;
+
+    void forget() { flag_ = nullptr; }
+
+   private:
+    asio::any_io_executor executor_;
+    event_flag* flag_;
+  };
+
+  std::shared_ptr<key_value_engine> engine_;
   std::string key_;
-  torch_dialect dialect_;
-  std::shared_ptr<time_source> time_;
-  std::shared_ptr<key_value_engine> engine_;
+  event_flag changed_;
+  std::shared_ptr<listener> listening_;
+  key_value_engine::wait_id id_;
 };
 
 }  // namespace elastic::detail
 
-// ---- elastic/torch/detail/torch_agent_watch.hpp ----
+// ---- elastic/torch/detail/impl/store_rendezvous_backend.ipp ----
 
 namespace elastic::detail {
 
-/// Turns away agents of PyTorch that try to meet in a store whose nodes meet in another way: their
-/// rendezvous is closed, so that they end at once. Left to themselves they would wait in vain, or,
-/// if they are enough, make a second job under the same name. Warns once.
-///
-/// Thread-safety: told by whichever thread changes the store.
-class torch_agent_watch final : public key_value_engine::listener,
-                                public std::enable_shared_from_this<torch_agent_watch> {
- public:
-  ELASTIC_DECL torch_agent_watch(std::shared_ptr<key_value_engine> engine, std::string run_id,
-                                 logger log);
-  ~torch_agent_watch() override { engine_->unwatch(id_); }
-  torch_agent_watch(const torch_agent_watch&) = delete;
-  torch_agent_watch& operator=(const torch_agent_watch&) = delete;
+ELASTIC_DECL std::string torch_state_key(std::string_view run_id) {
+  return fmt::format("torch.rendezvous.{}", run_id);
+}
 
-  void begin() { id_ = engine_->watch("/" + torch_state_key(run_id_), weak_from_this()); }
+ELASTIC_DECL store_rendezvous_backend::store_rendezvous_backend(
+    std::shared_ptr<store> agents, std::string run_id, torch_dialect dialect,
+    std::shared_ptr<time_source> time, std::shared_ptr<key_value_engine> engine)
+    : store_(required(std::move(agents), "store_rendezvous_backend: the store")),
+      key_(torch_state_key(run_id)),
+      dialect_(dialect),
+      time_(required(std::move(time), "store_rendezvous_backend: the time source")),
+      engine_(std::move(engine)) {}
 
-  void on_ready(key_value_engine::wait_id) noexcept override {}
+ELASTIC_DECL task<std::optional<stored_state>> store_rendezvous_backend::get() {
+  std::string text = co_await exchange("", std::string(torch_no_state));
+  co_return parse(std::move(text));
+}
 
-  // The table tells one change after the other, and has no lock while it does.
-  ELASTIC_DECL void on_change(const key_value_engine::change_pointer& change) noexcept override;
+ELASTIC_DECL task<set_outcome> store_rendezvous_backend::set(torch_state state, std::string token) {
+  const std::string desired = stored_text(state, dialect_);
+  if (token.empty()) token = torch_no_state;
+  std::string text = co_await exchange(token, desired);
+  set_outcome outcome;
+  outcome.was_set = text == desired;
+  // A key that is gone is answered by what was expected of it: it is made anew.
+  const bool may_be_gone = !outcome.was_set && text == token;
+  if (may_be_gone) text = co_await exchange("", std::string(torch_no_state));
+  outcome.stored = parse(std::move(text));
+  co_return outcome;
+}
 
- private:
-  ELASTIC_DECL void warn(torch_dialect dialect);
+ELASTIC_DECL task<void> store_rendezvous_backend::wait_for_change(std::string token) {
+  if (!engine_) {
+    co_await time_->sleep_until(time_->now() + pause);
+    co_return;
+  }
+  if (token.empty()) token = torch_no_state;
+  key_watch watch(co_await asio::this_coro::executor, engine_, key_);
+  while (watch.value() == token) co_await watch.changed();
+}
 
-  std::shared_ptr<key_value_engine> engine_;
-  std::string run_id_;
-  logger log_;
-  key_value_engine::wait_id id_ = 0;
-  bool has_warned_ = false;
-};
+ELASTIC_DECL task<std::optional<torch_dialect>> store_rendezvous_backend::seen_dialect(
+    std::shared_ptr<store> agents, std::string run_id) {
+  const std::string key = torch_state_key(run_id);
+  const std::string nothing(torch_no_state);
+  const std::string text = co_await agents->compare_set(key, "", nothing);
+  co_return dialect_of(text, place_of(key));
+}
+
+ELASTIC_DECL task<std::string> store_rendezvous_backend::exchange(std::string expected,
+                                                                  std::string desired) {
+  return store_->compare_set(key_, std::move(expected), std::move(desired));
+}
+
+ELASTIC_DECL std::string store_rendezvous_backend::place_of(const std::string& key) {
+  return fmt::format("the store's key '{}'", key);
+}
+
+ELASTIC_DECL std::optional<stored_state> store_rendezvous_backend::parse(std::string text) const {
+  std::optional<torch_state> state = read_stored_text(text, dialect_, place_of(key_));
+  if (!state) return std::nullopt;
+  return stored_state{std::move(*state), std::move(text)};
+}
 
 }  // namespace elastic::detail
 
-// ---- elastic/torch/detail/impl/mixed_rendezvous.ipp ----
+// ---- elastic/torch/detail/impl/torch_agent_watch.ipp ----
 
 namespace elastic::detail {
 
-ELASTIC_DECL mixed_rendezvous::mixed_rendezvous(rendezvous_parameters parameters)
-    : chosen_rendezvous("c10d", parameters.run_id, nullptr),
-      parameters_(std::move(parameters)),
-      dialect_(dialect_of(parameters_)) {
-  if (dialect_ && parameters_.chosen_secret()) {
-    throw error(
-        errc::invalid_argument,
-        fmt::format("--rdzv-conf secret_file: agents of torchrun hold no secret, so that it "
-                    "cannot be used with dialect={}",
-                    to_text(*dialect_)));
-  }
-  if (dialect_) parameters_.refuse_choice_of_nodes("a job with a dialect");
-  auto native = std::make_shared<c10d_rendezvous>(parameters_);
-  native->meet_beside_torch([run_id = parameters_.run_id,
-                             log = parameters_.log](std::shared_ptr<key_value_engine> table) {
-    auto watch = std::make_shared<torch_agent_watch>(std::move(table), run_id, log);
-    watch->begin();
-    return watch;
-  });
-  chosen_ = std::move(native);
-  endpoint_ = parse_endpoint(parameters_.endpoint.empty() ? "localhost" : parameters_.endpoint,
-                             rendezvous_host::default_port);
-}
+ELASTIC_DECL torch_agent_watch::torch_agent_watch(std::shared_ptr<key_value_engine> engine,
+                                                  std::string run_id, logger log)
+    : engine_(std::move(engine)), run_id_(std::move(run_id)), log_(std::move(log)) {}
 
-ELASTIC_DECL task<rendezvous_round> mixed_rendezvous::next_round() {
-  rendezvous_round round = co_await chosen_rendezvous::next_round();
-  if (host_) host_->forget_rounds(parameters_.run_id, round.round - 1);
-  co_return round;
-}
-
-ELASTIC_DECL task<rendezvous_round> mixed_rendezvous::first_round() {
-  if (!meets_as_torch_ && dialect_) co_await choose_torch();
-  if (meets_as_torch_) co_return co_await chosen_->next_round();
+ELASTIC_DECL void torch_agent_watch::on_change(
+    const key_value_engine::change_pointer& change) noexcept {
   try {
-    co_return co_await chosen_->next_round();
-  } catch (const error& failure) {
-    if (failure.code() != errc::not_supported) throw;
-    parameters_.log.debug("meeting in torchrun's way: {}", failure.what());
-  }
-  co_await chosen_->shutdown();
-  co_await choose_torch();
-  co_return co_await chosen_->next_round();
-}
-
-ELASTIC_DECL task<void> mixed_rendezvous::close(job_end how, std::string why) {
-  end_ = how;
-  return chosen_->close(how, std::move(why));
-}
-
-ELASTIC_DECL task<void> mixed_rendezvous::shutdown() {
-  if (host_ && !end_) co_await close_before_leaving();
-  co_await chosen_->shutdown();
-  if (!host_) co_return;
-  co_await see_off();
-  const std::unique_ptr<rendezvous_host> hosted = std::move(host_);
-  co_await hosted->stop();
-}
-
-ELASTIC_DECL task<void> mixed_rendezvous::close_before_leaving() {
-  try {
-    co_await close(job_end::failed, "the node that hosts the rendezvous has left the job");
-  } catch (const error& failure) {
-    parameters_.log.debug("could not close the rendezvous: {}", failure.what());
+    std::optional<torch_state> state = parse_stored_text(change->new_value);
+    // What an agent of PyTorch leaves first says nothing yet.
+    if (!state || !state->seen_dialect || state->closed) return;
+    const torch_dialect dialect = *state->seen_dialect;
+    warn(dialect);
+    state->closed = true;
+    // If an agent was quicker, its change comes next.
+    engine_->compare_set(change->key, change->new_value, stored_text(*state, dialect));
+  } catch (const std::exception&) {
+    // Not a state, or no room for one.
   }
 }
 
-ELASTIC_DECL std::optional<torch_dialect> mixed_rendezvous::dialect_of(
-    const rendezvous_parameters& parameters) {
-  const auto setting = parameters.conf.find("dialect");
-  if (setting == parameters.conf.end() || setting->second == "auto") return std::nullopt;
-  try {
-    return parse_torch_dialect(setting->second);
-  } catch (const error&) {
-    throw error(
-        errc::invalid_argument,
-        fmt::format("--rdzv-conf dialect={}: auto, 1.13, 2.0 or 2.6 is needed", setting->second));
-  }
-}
-
-ELASTIC_DECL task<void> mixed_rendezvous::choose_torch() {
-  parameters_.refuse_choice_of_nodes("torchrun, which serves the rendezvous here,");
-  dynamic_rendezvous_options options;
-  options.parameters = parameters_;
-  options.node = new_node(parameters_.shown_host());
-  options.address = co_await own_address();
-  std::shared_ptr<key_value_engine> engine;
-  if (dialect_) {
-    host_ = co_await rendezvous_host::try_host(endpoint_, parameters_.yes_or_no("is_host"),
-                                               parameters_, rendezvous_protocol::torch);
-  }
-  if (host_) {
-    engine = host_->engine();
-    options.agents = std::make_shared<memory_store>(engine);
-    options.dialect = *dialect_;
-  } else {
-    const std::shared_ptr<tcp_store> client = co_await connect();
-    options.agents = client;
-    options.dialect = dialect_ ? *dialect_ : co_await detect_dialect(client);
-  }
-  options.backend = std::make_shared<store_rendezvous_backend>(
-      options.agents, parameters_.run_id, options.dialect, parameters_.time, engine);
-  parameters_.log.info("{} the store at {}, meeting as agents of PyTorch {} do",
-                       host_ ? "serving" : "using", to_text(endpoint_), to_text(options.dialect));
-  chosen_ = std::make_shared<dynamic_rendezvous>(std::move(options));
-  meets_as_torch_ = true;
-}
-
-ELASTIC_DECL task<std::string> mixed_rendezvous::own_address() {
-  const auto addresses = co_await resolve_addresses(endpoint_.host);
-  auto executor = co_await asio::this_coro::executor;
-  for (const auto& address : addresses) {
-    const asio::ip::address own = address_towards(executor, address);
-    if (!own.is_unspecified()) co_return own.to_string();
-  }
-  co_return std::string("127.0.0.1");
-}
-
-ELASTIC_DECL task<std::shared_ptr<tcp_store>> mixed_rendezvous::connect() {
-  tcp_store_options options;
-  options.host = endpoint_.host;
-  options.port = endpoint_.port;
-  options.generation = tcp_store_generation::probe;
-  options.log = parameters_.log;
-  options.time = parameters_.time;
-  auto client = std::make_shared<tcp_store>(co_await asio::this_coro::executor, options);
-  time_source& time = *parameters_.time;
-  const duration patience = dialect_ ? parameters_.settings().join_timeout : second_try;
-  const bool is_there = co_await with_deadline(time, time.now() + patience, client->connect());
-  if (!is_there) {
-    throw error(
-        errc::rendezvous_timeout,
-        fmt::format("no store answered at {} within {} s: {}", to_text(endpoint_),
-                    std::chrono::duration<double>(patience).count(), client->last_problem()));
-  }
-  std::vector<std::string> keys(1, std::string(rendezvous_host::native_key));
-  const bool is_native = co_await client->check(std::move(keys));
-  if (!is_native) co_return client;
-  if (!dialect_) {
-    throw error(errc::connection_failed, fmt::format("the store of torchrun at {} has gone, and "
-                                                     "nodes of elasticrun meet there now",
-                                                     to_text(endpoint_)));
-  }
-  throw error(errc::invalid_argument,
-              fmt::format("the nodes at {} meet in elasticrun's own way: for a mixed job start "
-                          "every node of elasticrun with --rdzv-conf dialect={}",
-                          to_text(endpoint_), to_text(*dialect_)));
-}
-
-ELASTIC_DECL task<torch_dialect> mixed_rendezvous::detect_dialect(
-    std::shared_ptr<tcp_store> client) {
-  time_source& time = *parameters_.time;
-  const time_point limit = time.now() + first_state;
-  while (time.now() < limit) {
-    const std::optional<torch_dialect> written =
-        co_await store_rendezvous_backend::seen_dialect(client, parameters_.run_id);
-    if (written) co_return *written;
-    co_await time.sleep_until(time.now() + first_state_pause);
-  }
-  co_return client->generation() == tcp_store_generation::torch_2_2 ? torch_dialect::torch_2_6
-                                                                    : torch_dialect::torch_1_13;
-}
-
-ELASTIC_DECL task<void> mixed_rendezvous::see_off() {
-  time_source& time = *parameters_.time;
-  const time_point limit = time.now() + (end_ == job_end::succeeded ? farewell : short_farewell);
-  while (host_->connections() > 0 && time.now() < limit) {
-    co_await time.sleep_until(time.now() + farewell_pause);
-  }
+ELASTIC_DECL void torch_agent_watch::warn(torch_dialect dialect) {
+  if (has_warned_) return;
+  has_warned_ = true;
+  log_.warning(
+      "a node of torchrun came to join the job '{}' and was turned away, because the "
+      "others meet in elasticrun's own way: for a mixed job start every node of "
+      "elasticrun with --rdzv-conf dialect={}",
+      run_id_, to_text(dialect));
 }
 
 }  // namespace elastic::detail
@@ -62779,7 +63646,7 @@ ELASTIC_DECL std::shared_ptr<message_channel> tcp_message_connector::converse(
   socket.non_blocking(true, ignored);
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);
   keep_alive_as_client(socket.native_handle());
-  auto channel = std::make_shared<tcp_message_channel>(std::move(socket), bound_, secret_);
+  auto channel = new_shared<tcp_message_channel>(std::move(socket), bound_, secret_);
   channel->send_raw(greeting_);
   return channel;
 }
@@ -63409,7 +64276,8 @@ inline std::optional<stack_frame> parse_frame(std::string_view line) {
 }
 
 inline bool begins_thread(std::string_view line) {
-  return line.starts_with("Thread 0x") || line.starts_with("Current thread 0x");
+  return line.starts_with("Thread 0x") || line.starts_with("Current thread 0x") ||
+         line.starts_with("Stack (");
 }
 
 ELASTIC_DECL std::vector<thread_stack> parse_traceback(std::string_view text) {
@@ -63423,7 +64291,7 @@ ELASTIC_DECL std::vector<thread_stack> parse_traceback(std::string_view text) {
     const std::string_view line = take_line(text);
     if (begins_thread(line)) {
       if (threads.size() == limits::stack_threads) threads.erase(threads.begin());
-      threads.emplace_back().is_current = line.starts_with("Current");
+      threads.emplace_back().is_current = !line.starts_with("Thread");
     } else if (!threads.empty() && threads.back().frames.size() < limits::stack_frames) {
       if (auto frame = parse_frame(line)) {
         threads.back().frames.push_back(std::move(*frame));
@@ -63442,6 +64310,255 @@ ELASTIC_DECL std::vector<stack_frame> parse_main_stack(std::string_view text) {
 }
 
 }  // namespace elastic::detail
+
+#endif  // ELASTIC_WITH_DIAGNOSIS
+
+#if defined(ELASTIC_WITH_INSPECTION)
+
+// ---- elastic/inspection/detail/impl/recorder_pickle.ipp ----
+
+#include <bit>
+
+namespace elastic::detail {
+
+[[noreturn]] inline void refuse_pickle(const std::string& why) {
+  throw error(errc::protocol_violation, "a recorder that is to be kept " + why);
+}
+
+/// Writes pickles of protocol 2, which every Python 3 reads.
+class dump_writer {
+ public:
+  explicit dump_writer(std::size_t most_bytes) : most_bytes_(most_bytes) { add("\x80\x02"); }
+
+  void begin_dictionary() { add("}("); }
+  void end_dictionary() { add("u"); }
+  void begin_list() { add("]("); }
+  void end_list() { add("e"); }
+  void none() { add("N"); }
+  void boolean(bool value) { add(value ? "\x88" : "\x89"); }
+  void text(std::string_view value) {
+    add("X");
+    add_bytes(value.size(), 4);
+    add(value);
+  }
+  void number(std::int64_t value) {
+    add("\x8a\x08");
+    add_bytes(static_cast<std::uint64_t>(value), 8);
+  }
+  void unsigned_number(std::uint64_t value) {
+    // The ninth byte keeps it positive.
+    add("\x8a\x09");
+    add_bytes(value, 8);
+    add_bytes(0, 1);
+  }
+  void real(double value) {
+    add("G");
+    const auto bits = std::bit_cast<std::uint64_t>(value);
+    for (int shift = 56; shift >= 0; shift -= 8) add_bytes(bits >> shift, 1);
+  }
+  std::string take() {
+    add(".");
+    return std::move(bytes_);
+  }
+
+ private:
+  void add(std::string_view bytes) {
+    if (bytes.size() > most_bytes_ - bytes_.size()) {
+      refuse_pickle(fmt::format("takes more than {} bytes", most_bytes_));
+    }
+    bytes_ += bytes;
+  }
+  /// The lowest first.
+  void add_bytes(std::uint64_t value, int count) {
+    for (int each = 0; each < count; ++each, value >>= 8) {
+      const char byte = static_cast<char>(value & 0xff);
+      add(std::string_view(&byte, 1));
+    }
+  }
+
+  std::size_t most_bytes_;
+  std::string bytes_;
+};
+
+/// Where a parser of a recorder's JSON is.
+class recorder_events {
+ public:
+  using number_integer_t = nlohmann::json::number_integer_t;
+  using number_unsigned_t = nlohmann::json::number_unsigned_t;
+  using number_float_t = nlohmann::json::number_float_t;
+  using string_t = nlohmann::json::string_t;
+  using binary_t = nlohmann::json::binary_t;
+
+  [[noreturn]] static bool parse_error(std::size_t position, const std::string&,
+                                       const nlohmann::json::exception&) {
+    refuse_pickle(fmt::format("is no JSON from byte {} on", position));
+  }
+
+ protected:
+  void open(bool is_object) {
+    if (depth_ == 0 && !is_object) refuse_pickle("is no JSON object");
+    if (++depth_ > limits::recorder_depth) {
+      refuse_pickle(fmt::format("is nested deeper than {} levels", limits::recorder_depth));
+    }
+  }
+  void close() { --depth_; }
+  void enter(const std::string& key) {
+    if (depth_ == 1) section_ = key;
+    if (depth_ == entry_depth) field_ = key;
+  }
+  bool is_in(std::string_view section) const { return depth_ > 0 && section_ == section; }
+  bool is_group_name() const {
+    return is_in("entries") && depth_ == entry_depth + 1 && field_ == "process_group";
+  }
+
+  // {"entries": [{"process_group": [NAME, DESCRIPTION]}], "pg_config": {NAME: {…}}}
+  static constexpr std::size_t entry_depth = 3;
+  static constexpr std::size_t group_depth = 2;
+  std::size_t depth_ = 0;
+  std::string section_;
+  std::string field_;
+};
+
+/// Finds the groups of which there are entries, but no members.
+class unnamed_groups : public recorder_events {
+ public:
+  std::map<std::string, std::string> take() {
+    for (const auto& [name, known] : configured_) used_.erase(name);
+    return std::move(used_);
+  }
+  bool has_configuration() const { return has_configuration_; }
+
+  bool null() { return true; }
+  bool boolean(bool) { return true; }
+  bool number_integer(number_integer_t) { return true; }
+  bool number_unsigned(number_unsigned_t) { return true; }
+  bool number_float(number_float_t, const string_t&) { return true; }
+  bool binary(binary_t&) { return true; }
+  bool string(string_t& value) {
+    if (!is_group_name()) return true;
+    if (is_description_) used_[name_] = value;
+    if (used_.size() > limits::recorder_groups) refuse_pickle("has too many groups");
+    name_ = std::exchange(is_description_, !is_description_) ? std::string() : value;
+    return true;
+  }
+  bool start_object(std::size_t) { return open(true), true; }
+  bool end_object() { return close(), true; }
+  bool start_array(std::size_t) {
+    is_description_ = false;
+    return open(false), true;
+  }
+  bool end_array() { return close(), true; }
+  bool key(string_t& value) {
+    enter(value);
+    if (depth_ == 1 && value == "pg_config") has_configuration_ = true;
+    if (is_in("pg_config") && depth_ == group_depth) configured_[value] = true;
+    if (configured_.size() > limits::recorder_groups) refuse_pickle("has too many groups");
+    return true;
+  }
+
+ private:
+  /// Descriptions by names.
+  std::map<std::string, std::string> used_;
+  std::map<std::string, bool> configured_;
+  bool has_configuration_ = false;
+  std::string name_;
+  bool is_description_ = false;
+};
+
+/// Writes what it is told of, and the groups that are missing.
+class recorder_pickler : public recorder_events {
+ public:
+  recorder_pickler(std::map<std::string, std::string> missing, bool has_configuration,
+                   const recorder_owner& owner, std::size_t most_bytes)
+      : missing_(std::move(missing)),
+        has_configuration_(has_configuration),
+        owner_(owner),
+        to_(most_bytes) {}
+
+  std::string take() { return to_.take(); }
+
+  bool null() { return to_.none(), true; }
+  bool boolean(bool value) { return to_.boolean(value), true; }
+  bool number_integer(number_integer_t value) { return to_.number(value), true; }
+  bool number_unsigned(number_unsigned_t value) { return to_.unsigned_number(value), true; }
+  bool number_float(number_float_t value, const string_t&) { return to_.real(value), true; }
+  bool binary(binary_t&) { return to_.none(), true; }
+  bool string(string_t& value) { return to_.text(value), true; }
+  bool start_object(std::size_t) {
+    open(true);
+    return to_.begin_dictionary(), true;
+  }
+  bool end_object() {
+    if (is_in("pg_config") && depth_ == group_depth) add_missing();
+    if (depth_ == 1 && !has_configuration_) {
+      to_.text("pg_config");
+      to_.begin_dictionary();
+      add_missing();
+      to_.end_dictionary();
+    }
+    close();
+    return to_.end_dictionary(), true;
+  }
+  bool start_array(std::size_t) {
+    open(false);
+    return to_.begin_list(), true;
+  }
+  bool end_array() {
+    close();
+    return to_.end_list(), true;
+  }
+  bool key(string_t& value) {
+    enter(value);
+    return to_.text(value), true;
+  }
+
+ private:
+  void add_missing() {
+    for (const auto& [name, description] : missing_) {
+      to_.text(name);
+      to_.begin_dictionary();
+      to_.text("name");
+      to_.text(name);
+      to_.text("desc");
+      to_.text(description);
+      to_.text("ranks");
+      to_.text(description == "default_pg" ? all_ranks() : fmt::format("[{}]", owner_.rank));
+      to_.end_dictionary();
+    }
+  }
+  std::string all_ranks() const {
+    std::string text = "[";
+    for (int rank = 0; rank < owner_.world_size; ++rank) {
+      text += fmt::format("{}{}", rank == 0 ? "" : ", ", rank);
+    }
+    return text + "]";
+  }
+
+  std::map<std::string, std::string> missing_;
+  bool has_configuration_;
+  recorder_owner owner_;
+  dump_writer to_;
+};
+
+ELASTIC_DECL std::string recorder_pickle(std::string_view json, const recorder_owner& owner,
+                                         std::size_t most_bytes) {
+  if (json.size() > limits::recorder_bytes) {
+    refuse_pickle(fmt::format("is {} bytes long; up to {} are taken", json.size(),
+                              limits::recorder_bytes));
+  }
+  unnamed_groups groups;
+  nlohmann::json::sax_parse(json, &groups);
+  const bool has_configuration = groups.has_configuration();
+  recorder_pickler pickler(groups.take(), has_configuration, owner, most_bytes);
+  nlohmann::json::sax_parse(json, &pickler);
+  return pickler.take();
+}
+
+}  // namespace elastic::detail
+
+#endif  // ELASTIC_WITH_INSPECTION
+
+#if defined(ELASTIC_WITH_DIAGNOSIS)
 
 // ---- elastic/diagnosis/detail/wait_graph.hpp ----
 
@@ -65659,161 +66776,39 @@ ELASTIC_DECL std::string event_sentence(const job_event& event) {
 
 #if defined(ELASTIC_WITH_TORCH)
 
-// ---- elastic/torch/detail/key_watch.hpp ----
+// ---- elastic/torch/detail/impl/key_watch.ipp ----
 
 namespace elastic::detail {
 
-/// Reports changes of one key of a table in this process, such as that of a server:
-///
-///     key_watch watch(executor, server.engine(), "key");
-///     while (watch.value() == known) co_await watch.changed();
-///
-/// Thread-safety: one strand at a time; any thread may change the key.
-class key_watch {
- public:
-  /// @param key  as users of a store name it
-  ELASTIC_DECL key_watch(asio::any_io_executor executor, std::shared_ptr<key_value_engine> engine,
-                         const std::string& key);
-  ELASTIC_DECL ~key_watch();
-  key_watch(const key_watch&) = delete;
-  key_watch& operator=(const key_watch&) = delete;
+ELASTIC_DECL key_watch::key_watch(asio::any_io_executor executor,
+                                  std::shared_ptr<key_value_engine> engine, const std::string& key)
+    : engine_(std::move(engine)),
+      key_(store_wire_key(key)),
+      changed_(executor),
+      listening_(new_shared<listener>(executor, changed_)),
+      id_(engine_->watch(key_, listening_)) {}
 
-  /// The current value; empty if there is none.
-  ELASTIC_DECL std::string value() const;
-
-  /// Waits for a change since the last call returned.
-  /// Cancellation: all types, no effect.
-  ELASTIC_DECL task<void> changed();
-
- private:
-  // The flag belongs to the watch. A notice that is still under way when the watch is destroyed
-  // must not touch it.
-  class listener final : public key_value_engine::listener,
-                         public std::enable_shared_from_this<listener> {
-   public:
-    ELASTIC_DECL listener(asio::any_io_executor executor, event_flag& flag);
-
-    void on_ready(key_value_engine::wait_id) noexcept override {}
-    ELASTIC_DECL void on_change(const key_value_engine::change_pointer&) noexcept override;
-
-    void forget() { flag_ = nullptr; }
-
-   private:
-    asio::any_io_executor executor_;
-    event_flag* flag_;
-  };
-
-  std::shared_ptr<key_value_engine> engine_;
-  std::string key_;
-  event_flag changed_;
-  std::shared_ptr<listener> listening_;
-  key_value_engine::wait_id id_;
-};
-
-}  // namespace elastic::detail
-
-// ---- elastic/torch/detail/impl/store_rendezvous_backend.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL std::string torch_state_key(std::string_view run_id) {
-  return fmt::format("torch.rendezvous.{}", run_id);
+ELASTIC_DECL key_watch::~key_watch() {
+  engine_->unwatch(id_);
+  listening_->forget();
 }
 
-ELASTIC_DECL store_rendezvous_backend::store_rendezvous_backend(
-    std::shared_ptr<store> agents, std::string run_id, torch_dialect dialect,
-    std::shared_ptr<time_source> time, std::shared_ptr<key_value_engine> engine)
-    : store_(required(std::move(agents), "store_rendezvous_backend: the store")),
-      key_(torch_state_key(run_id)),
-      dialect_(dialect),
-      time_(required(std::move(time), "store_rendezvous_backend: the time source")),
-      engine_(std::move(engine)) {}
-
-ELASTIC_DECL task<std::optional<stored_state>> store_rendezvous_backend::get() {
-  std::string text = co_await exchange("", std::string(torch_no_state));
-  co_return parse(std::move(text));
+ELASTIC_DECL std::string key_watch::value() const {
+  return engine_->find(key_).value_or(std::string());
 }
 
-ELASTIC_DECL task<set_outcome> store_rendezvous_backend::set(torch_state state, std::string token) {
-  const std::string desired = stored_text(state, dialect_);
-  if (token.empty()) token = torch_no_state;
-  std::string text = co_await exchange(token, desired);
-  set_outcome outcome;
-  outcome.was_set = text == desired;
-  // A key that is gone is answered by what was expected of it: it is made anew.
-  const bool may_be_gone = !outcome.was_set && text == token;
-  if (may_be_gone) text = co_await exchange("", std::string(torch_no_state));
-  outcome.stored = parse(std::move(text));
-  co_return outcome;
+ELASTIC_DECL task<void> key_watch::changed() {
+  co_await changed_.wait();
+  changed_.reset();
 }
 
-ELASTIC_DECL task<void> store_rendezvous_backend::wait_for_change(std::string token) {
-  if (!engine_) {
-    co_await time_->sleep_until(time_->now() + pause);
-    co_return;
-  }
-  if (token.empty()) token = torch_no_state;
-  key_watch watch(co_await asio::this_coro::executor, engine_, key_);
-  while (watch.value() == token) co_await watch.changed();
-}
+ELASTIC_DECL key_watch::listener::listener(asio::any_io_executor executor, event_flag& flag)
+    : executor_(std::move(executor)), flag_(&flag) {}
 
-ELASTIC_DECL task<std::optional<torch_dialect>> store_rendezvous_backend::seen_dialect(
-    std::shared_ptr<store> agents, std::string run_id) {
-  const std::string key = torch_state_key(run_id);
-  const std::string nothing(torch_no_state);
-  const std::string text = co_await agents->compare_set(key, "", nothing);
-  co_return dialect_of(text, place_of(key));
-}
-
-ELASTIC_DECL task<std::string> store_rendezvous_backend::exchange(std::string expected,
-                                                                  std::string desired) {
-  return store_->compare_set(key_, std::move(expected), std::move(desired));
-}
-
-ELASTIC_DECL std::string store_rendezvous_backend::place_of(const std::string& key) {
-  return fmt::format("the store's key '{}'", key);
-}
-
-ELASTIC_DECL std::optional<stored_state> store_rendezvous_backend::parse(std::string text) const {
-  std::optional<torch_state> state = read_stored_text(text, dialect_, place_of(key_));
-  if (!state) return std::nullopt;
-  return stored_state{std::move(*state), std::move(text)};
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/torch/detail/impl/torch_agent_watch.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL torch_agent_watch::torch_agent_watch(std::shared_ptr<key_value_engine> engine,
-                                                  std::string run_id, logger log)
-    : engine_(std::move(engine)), run_id_(std::move(run_id)), log_(std::move(log)) {}
-
-ELASTIC_DECL void torch_agent_watch::on_change(
-    const key_value_engine::change_pointer& change) noexcept {
-  try {
-    std::optional<torch_state> state = parse_stored_text(change->new_value);
-    // What an agent of PyTorch leaves first says nothing yet.
-    if (!state || !state->seen_dialect || state->closed) return;
-    const torch_dialect dialect = *state->seen_dialect;
-    warn(dialect);
-    state->closed = true;
-    // If an agent was quicker, its change comes next.
-    engine_->compare_set(change->key, change->new_value, stored_text(*state, dialect));
-  } catch (const std::exception&) {
-    // Not a state, or no room for one.
-  }
-}
-
-ELASTIC_DECL void torch_agent_watch::warn(torch_dialect dialect) {
-  if (has_warned_) return;
-  has_warned_ = true;
-  log_.warning(
-      "a node of torchrun came to join the job '{}' and was turned away, because the "
-      "others meet in elasticrun's own way: for a mixed job start every node of "
-      "elasticrun with --rdzv-conf dialect={}",
-      run_id_, to_text(dialect));
+ELASTIC_DECL void key_watch::listener::on_change(const key_value_engine::change_pointer&) noexcept {
+  asio::post(executor_, [self = shared_from_this()] {
+    if (self->flag_ != nullptr) self->flag_->set();
+  });
 }
 
 }  // namespace elastic::detail
@@ -66723,43 +67718,6 @@ ELASTIC_DECL void pickle_writer::with_number(pickle_op code, std::int64_t value,
 
 ELASTIC_DECL void pickle_writer::little_endian(std::int64_t value, int size) {
   for (int i = 0; i < size; ++i) out_.push_back(static_cast<char>(value >> (8 * i) & 0xff));
-}
-
-}  // namespace elastic::detail
-
-// ---- elastic/torch/detail/impl/key_watch.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL key_watch::key_watch(asio::any_io_executor executor,
-                                  std::shared_ptr<key_value_engine> engine, const std::string& key)
-    : engine_(std::move(engine)),
-      key_(store_wire_key(key)),
-      changed_(executor),
-      listening_(std::make_shared<listener>(executor, changed_)),
-      id_(engine_->watch(key_, listening_)) {}
-
-ELASTIC_DECL key_watch::~key_watch() {
-  engine_->unwatch(id_);
-  listening_->forget();
-}
-
-ELASTIC_DECL std::string key_watch::value() const {
-  return engine_->find(key_).value_or(std::string());
-}
-
-ELASTIC_DECL task<void> key_watch::changed() {
-  co_await changed_.wait();
-  changed_.reset();
-}
-
-ELASTIC_DECL key_watch::listener::listener(asio::any_io_executor executor, event_flag& flag)
-    : executor_(std::move(executor)), flag_(&flag) {}
-
-ELASTIC_DECL void key_watch::listener::on_change(const key_value_engine::change_pointer&) noexcept {
-  asio::post(executor_, [self = shared_from_this()] {
-    if (self->flag_ != nullptr) self->flag_->set();
-  });
 }
 
 }  // namespace elastic::detail
