@@ -738,7 +738,8 @@ TEST_CASE("tcp_store_server: makes room for workers where descriptors are short"
     make_room(30);
     CHECK(detail::free_descriptors() >= 30);
     limit.lift();
-    CHECK(server->connections() <= 30);
+    // It counts a connection until its coroutine has ended.
+    CHECK(comes_true([&] { return server->connections() <= 30; }));
     CHECK(server->connections() >= 25);
   });
 }
