@@ -134,36 +134,11 @@ CO_TEST("torch rendezvous: nodes of elasticrun meet in their own way", "[rendezv
   co_await host.leave();
 }
 
-CO_TEST("torch rendezvous: nodes that are given a dialect meet as torchrun's do", "[rendezvous]") {
-  for (const std::string dialect : {"1.13", "2.0", "2.6"}) {
-    CAPTURE(dialect);
-    auto parameters = parameters_at(elastic::test::reserved_port(), 2, 3);
-    parameters.conf["dialect"] = dialect;
-    node host(parameters);
-    node guest(parameters);
-    const auto executor = co_await asio::this_coro::executor;
-    host.start(executor);
-    co_await until([&] { return host.meets_as_torch(); });
-    guest.start(executor);
-    for (node* each : {&host, &guest}) {
-      co_await each->end_of_start();
-      INFO(each->problem());
-      REQUIRE(each->has_met());
-      CHECK(each->meets_as_torch());
-      CHECK(each->round->group_world_size == 2);
-    }
-    co_await guest.leave();
-    co_await host.leave();
-  }
-}
-
-CO_TEST("torch rendezvous: a node finds out that the server's nodes meet as torchrun's do",
-        "[rendezvous]") {
-  const auto parameters = parameters_at(elastic::test::reserved_port(), 2, 3);
-  auto announced = parameters;
-  announced.conf["dialect"] = "2.6";
-  node host(announced);
-  node guest(parameters);
+/// A node that serves the store and one that comes to it meet as torchrun's nodes do.
+task<void> meet_as_torch(rendezvous_parameters host_parameters,
+                         rendezvous_parameters guest_parameters) {
+  node host(host_parameters);
+  node guest(guest_parameters);
   const auto executor = co_await asio::this_coro::executor;
   host.start(executor);
   co_await until([&] { return host.meets_as_torch(); });
@@ -177,6 +152,25 @@ CO_TEST("torch rendezvous: a node finds out that the server's nodes meet as torc
   }
   co_await guest.leave();
   co_await host.leave();
+}
+
+CO_TEST("torch rendezvous: nodes that are given a dialect meet as torchrun's do", "[rendezvous]") {
+  for (const std::string dialect : {"1.13", "2.0", "2.6"}) {
+    CAPTURE(dialect);
+    auto parameters = parameters_at(elastic::test::reserved_port(), 2, 3);
+    parameters.conf["dialect"] = dialect;
+    task<void> meeting = meet_as_torch(parameters, parameters);
+    co_await std::move(meeting);
+  }
+}
+
+CO_TEST("torch rendezvous: a node finds out that the server's nodes meet as torchrun's do",
+        "[rendezvous]") {
+  const auto parameters = parameters_at(elastic::test::reserved_port(), 2, 3);
+  auto announced = parameters;
+  announced.conf["dialect"] = "2.6";
+  task<void> meeting = meet_as_torch(announced, parameters);
+  co_await std::move(meeting);
 }
 
 /// A node that waits before anybody listens.
