@@ -69,7 +69,7 @@ constexpr std::string_view secret = "a secret that is of no worth";
 
 int serve(std::string_view io) {
   asio::io_context context{1};
-  elastic::tcp_store_server_options options;
+  elastic::tcp_store_server::options options;
   options.use_ring = io != "epoll";
   if (io == "ring-secret") options.secret.emplace(secret);
   options.extension = std::make_shared<elastic::detail::rendezvous_service>(elastic::logger());
@@ -181,7 +181,7 @@ int serve_candidate(const std::string& list, int place, int nodes) {
   options.node = static_cast<std::uint64_t>(::getpid());
   options.seed = options.node;
   options.time = parameters.time;
-  elastic::tcp_store_server_options server_options;
+  elastic::tcp_store_server::options server_options;
   server_options.port = endpoints.at(static_cast<std::size_t>(place)).port;
   server_options.extension = std::make_shared<elastic::detail::candidate>(std::move(options));
   elastic::tcp_store_server server(context.get_executor(), server_options);

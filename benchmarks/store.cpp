@@ -41,7 +41,7 @@ using elastic::detail::store_op;
 
 int serve(std::string_view io) {
   asio::io_context context{1};
-  elastic::tcp_store_server_options options;
+  elastic::tcp_store_server::options options;
   options.use_ring = io == "ring";
   elastic::tcp_store_server server(context.get_executor(), options);
   if (options.use_ring && server.io() != "io_uring") {

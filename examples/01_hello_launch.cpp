@@ -30,7 +30,7 @@ elastic::task<elastic::run_result> greet() {
   meeting.endpoint = "localhost:0";
   meeting.run_id = "hello";
 
-  elastic::agent_options options;
+  elastic::local_agent::options options;
   options.workers = workers;
   options.rendezvous = elastic::rendezvous_registry().make(meeting);
   elastic::local_agent agent(options);

@@ -59,10 +59,10 @@ launch_config configuration(const fs::path& logs) {
 // Shows the stderr of each worker behind its rank, and nothing else.
 class remarks_only final : public logs_specs {
  public:
-  std::vector<worker_output> plan(const attempt_logs& attempt) override {
-    std::vector<worker_output> plans;
+  std::vector<logs_specs::worker_output> plan(const logs_specs::attempt_logs& attempt) override {
+    std::vector<logs_specs::worker_output> plans;
     for (const worker_identity& who : attempt.workers) {
-      worker_output& plan = plans.emplace_back();
+      logs_specs::worker_output& plan = plans.emplace_back();
       plan.out.kind = output_plan::how::null;
       plan.err.kind = output_plan::how::copy;
       plan.err.prefix = "rank " + std::to_string(who.rank) + ": ";
@@ -74,28 +74,28 @@ class remarks_only final : public logs_specs {
 
 // [processes]
 task<void> run_by_hand(std::shared_ptr<output_sink> console) {
-  process_set_services services;
+  process_set::services services;
   services.console_out = console;
   process_set processes(co_await asio::this_coro::executor, services);
 
-  supervised_process greeting;
+  process_set::process greeting;
   greeting.process.program = "/bin/sh";
   greeting.process.arguments = {"-c", "echo by hand; exec sleep 600"};
   greeting.out.kind = output_plan::how::copy;
   greeting.out.prefix = "> ";
   co_await processes.start(0, greeting);
 
-  supervised_process failing;
+  process_set::process failing;
   failing.process.program = "/bin/sh";
   failing.process.arguments = {"-c", "exit 7"};
   co_await processes.start(1, failing);
 
-  const process_end first = co_await processes.next_end();
+  const process_set::process_end first = co_await processes.next_end();
   std::printf("process %zu ended first: %s\n", first.index, first.status.text().c_str());
   stop_plan politely;
   politely.signal = SIGINT;
   co_await processes.stop(politely);  // nothing runs now, and all output was written
-  for (const process_end& end : processes.take_ends()) {
+  for (const process_set::process_end& end : processes.take_ends()) {
     std::printf("process %zu was stopped: %s\n", end.index, end.status.text().c_str());
   }
 }

@@ -47,7 +47,7 @@ int main(int count, char** values) try {
       count > 1 ? std::vector<std::string>(values + 1, values + count) : demo, facts);
   if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return elastic::leave(*exit);
   if (const auto* line = std::get_if<elastic::command_line>(&parsed)) return run(*line);
-  return elastic::leave(elastic::show_version(elastic::io_choice::automatic));
+  return elastic::leave(elastic::show_version(elastic::command_line::io_choice::automatic));
 } catch (const std::exception& failure) {
   elastic::leave(elastic::refuse(failure.what(), "mine"));
   return elastic::exit_code(failure);

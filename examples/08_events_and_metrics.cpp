@@ -35,7 +35,9 @@ class event_printer final : public elastic::event_handler {
 // Keeps the newest value of each metric, as what a monitoring system asks for.
 class metric_table final : public elastic::metric_handler {
  public:
-  void emit(const elastic::metric& measured) override { values_[measured.name] = measured.value; }
+  void emit(const elastic::metric_handler::metric& measured) override {
+    values_[measured.name] = measured.value;
+  }
   std::int64_t value(const std::string& name) const { return values_.at(name); }
 
  private:

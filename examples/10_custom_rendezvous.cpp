@@ -93,7 +93,7 @@ class lobby_rendezvous final : public rendezvous_handler {
   task<rendezvous_change> report_failure(std::string reason) override {
     if (!mine_->over.is_set()) {
       ++lobby_->failures;
-      end_round(change_kind::worker_failed, std::move(reason));
+      end_round(rendezvous_change::cause::worker_failed, std::move(reason));
     }
     co_return mine_->why;
   }
@@ -106,10 +106,10 @@ class lobby_rendezvous final : public rendezvous_handler {
     co_return lobby_->gathering ? static_cast<int>(lobby_->gathering->members.size()) : 0;
   }
 
-  task<void> close(job_end, std::string) override {
+  task<void> close(rendezvous_handler::job_end, std::string) override {
     lobby_->closed = true;
     if (lobby_->gathering) lobby_->gathering->complete.set();
-    if (mine_) end_round(change_kind::node_lost, "the lobby was closed");
+    if (mine_) end_round(rendezvous_change::cause::node_lost, "the lobby was closed");
     co_return;
   }
 
@@ -123,11 +123,11 @@ class lobby_rendezvous final : public rendezvous_handler {
   void leave() {
     if (!mine_) return;
     std::erase(mine_->members, this);
-    end_round(change_kind::node_lost, "the other node has left");
+    end_round(rendezvous_change::cause::node_lost, "the other node has left");
     mine_.reset();
   }
 
-  void end_round(change_kind kind, std::string reason) {
+  void end_round(rendezvous_change::cause kind, std::string reason) {
     if (mine_->over.is_set()) return;
     mine_->why = {kind, std::move(reason), lobby_->failures};
     mine_->over.set();

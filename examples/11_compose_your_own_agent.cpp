@@ -33,7 +33,7 @@ using namespace elastic;
 // [agent]
 class replica_agent {
  public:
-  replica_agent(asio::any_io_executor strand, agent_options options)
+  replica_agent(asio::any_io_executor strand, local_agent::options options)
       : spec_(options.workers),
         rendezvous_(options.rendezvous.handler()),  // a static one is there from the beginning
         ledgers_(static_cast<std::size_t>(spec_.nproc_per_node),
@@ -61,11 +61,12 @@ class replica_agent {
     who_ = worker_identities(spec_, round_, ranks);
     for (std::size_t place = 0; place < who_.size(); ++place) co_await start(place);
     for (;;) {
-      const process_end end = co_await replicas_.next_end();
+      const process_set::process_end end = co_await replicas_.next_end();
       co_await replicas_.clear(end.index);  // whatever it had started, and its last output
       restart_ledger& ledger = ledgers_[end.index];
       ledger.failed(end.at);
-      const restart_decision next = ledger.decide(change_kind::worker_failed, end.status, end.at);
+      const restart_ledger::decision next =
+          ledger.decide(rendezvous_change::cause::worker_failed, end.status, end.at);
       std::printf("replica %zu ended by %s: %s\n", end.index, end.status.text().c_str(),
                   next.reason.c_str());
       if (!next.restart) co_return;
@@ -77,7 +78,7 @@ class replica_agent {
   task<void> start(std::size_t place) {
     const auto job =
         make_job_context(spec_, round_, rendezvous_->run_id(), ledgers_[place].failures());
-    supervised_process replica;
+    process_set::process replica;
     replica.process.program = spec_.program;
     replica.process.arguments = spec_.arguments;
     replica.process.environment = worker_environment(spec_.environment, who_[place], job, "");
@@ -99,7 +100,7 @@ task<void> told_to_stop(asio::signal_set& signals) {
   std::puts("told to stop");
 }
 
-task<void> serve(agent_options options) {
+task<void> serve(local_agent::options options) {
   const auto executor = co_await asio::this_coro::executor;
   asio::signal_set signals(executor, SIGTERM, SIGINT);
   replica_agent agent(executor, options);
@@ -120,7 +121,7 @@ int replica() {
 
 int main() {
   if (is_worker()) return replica();
-  agent_options options;
+  local_agent::options options;
   options.workers.program = std::filesystem::read_symlink("/proc/self/exe");
   options.workers.environment = environment_from(environ);
   options.workers.nproc_per_node = 3;

@@ -25,7 +25,7 @@ namespace messages = elastic::control_messages;
 // The worker: trains until it is stopped, and saves when it is asked to.
 int work() {
   const elastic::worker_context me = elastic::this_worker();
-  elastic::worker_channel_options wants;
+  elastic::worker_channel::options wants;
   wants.checkpoints = true;
   elastic::worker_channel agent(wants);
   for (int step = 1;; ++step) {
@@ -50,11 +50,11 @@ struct watcher : elastic::worker_observer {
   elastic::local_agent* agent = nullptr;
   bool is_second_attempt = false;
   bool is_stopping = false;
-  void hung(const elastic::hung_worker& found) override {
+  void hung(const elastic::worker_observer::hung_worker& found) override {
     std::printf("rank %d is hung: %s\n", found.rank, found.reason.c_str()), std::fflush(stdout);
     is_second_attempt = true;
   }
-  void progress(const elastic::worker_progress& made) override {
+  void progress(const elastic::worker_observer::worker_progress& made) override {
     if (is_second_attempt && made.step == 1) heard_[made.rank] = true;
     if (is_stopping || !heard_[0] || !heard_[1]) return;
     is_stopping = true;

@@ -43,7 +43,7 @@ elastic::task<void> run(std::string optimizer) {
   for (const auto& [rank, loss] : result.return_values) {
     std::printf("rank %d: loss %.2f\n", rank, std::stod(loss));
   }
-  for (const elastic::worker_failure& failed : result.failures) {
+  for (const elastic::run_result::failure& failed : result.failures) {
     if (failed.error && !failed.stopped_by_agent) std::puts(failed.error->message.c_str());
   }
 }

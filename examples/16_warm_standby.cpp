@@ -44,11 +44,11 @@ task<void> run(process_set& programs, standby_set& standbys, std::string path, i
       co_await clock.sleep_until(clock.now() + std::chrono::milliseconds(10));
     }
     programs.signal(0, SIGKILL);
-    const process_end end = co_await programs.next_end();
+    const process_set::process_end end = co_await programs.next_end();
     std::puts(("the program ended: " + end.status.text()).c_str());
     std::fflush(stdout);
   };
-  supervised_process program;
+  process_set::process program;
   program.process.program = "python3";
   program.process.arguments = {path};
   for (int attempt = 0; attempt < attempts; ++attempt) {
@@ -76,11 +76,11 @@ int main() {
   asio::io_context context;
   warm_standby terms;
   terms.delay = std::chrono::seconds(0);
-  standby_set_services below;
+  standby_set::services below;
   below.launcher = std::make_shared<pidfd_launcher>(context.get_executor());
   below.time = std::make_shared<system_time>();
   const auto standbys = std::make_shared<standby_set>(context.get_executor(), terms, below);
-  process_set_services services;
+  process_set::services services;
   services.launcher = standbys;
   process_set programs(context.get_executor(), services);
   auto end = asio::co_spawn(

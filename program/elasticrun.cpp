@@ -58,7 +58,7 @@ elastic::rendezvous_registry every_backend() {
 
 std::shared_ptr<elastic::job_journal> make_journal(const std::string& node_name,
                                                    const elastic::logger& log) {
-  elastic::job_journal_options options;
+  elastic::job_journal::options options;
   options.node = node_name.empty() ? elastic::host_name() : node_name;
   options.log = log;
   return std::make_shared<elastic::job_journal>(std::move(options));
@@ -194,7 +194,7 @@ int main(int count, char** values) {
   facts.injects_faults = true;
   const auto parsed = elastic::parse_command_line(arguments, facts);
   if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return elastic::leave(*exit);
-  if (const auto* version = std::get_if<elastic::version_request>(&parsed)) {
+  if (const auto* version = std::get_if<elastic::command_line::version_request>(&parsed)) {
     return elastic::leave(elastic::show_version(version->io));
   }
   const auto& [config, threshold, io, warnings, notes] = std::get<elastic::command_line>(parsed);

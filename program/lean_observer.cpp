@@ -23,16 +23,16 @@ elastic::task<void> lean_observer::run() {
   co_await time_->sleep_until(elastic::time_point::max());
 }
 
-void lean_observer::started(const elastic::started_workers& job) {
+void lean_observer::started(const elastic::worker_observer::started_workers& job) {
   if (next_) next_->started(job);
   has_started_.set();
 }
 
-void lean_observer::progress(const elastic::worker_progress& made) {
+void lean_observer::progress(const elastic::worker_observer::worker_progress& made) {
   if (next_) next_->progress(made);
 }
 
-void lean_observer::hung(const elastic::hung_worker& worker) {
+void lean_observer::hung(const elastic::worker_observer::hung_worker& worker) {
   if (next_) next_->hung(worker);
 }
 

@@ -29,9 +29,9 @@ class lean_observer final : public elastic::worker_observer {
   /// Cancellation: all types; only a cancellation ends it.
   elastic::task<void> run();
 
-  void started(const elastic::started_workers& job) override;
-  void progress(const elastic::worker_progress& made) override;
-  void hung(const elastic::hung_worker& worker) override;
+  void started(const elastic::worker_observer::started_workers& job) override;
+  void progress(const elastic::worker_observer::worker_progress& made) override;
+  void hung(const elastic::worker_observer::hung_worker& worker) override;
 
  private:
   elastic::event_flag has_started_;

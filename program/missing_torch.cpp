@@ -3,7 +3,7 @@
 
 #include <program/missing_torch.hpp>
 
-#include <elastic/agent/worker_failure.hpp>
+#include <elastic/agent/run_result.hpp>
 
 #include <unistd.h>
 
@@ -28,7 +28,8 @@ bool contains(const std::vector<std::string>& values, const std::string& value) 
 
 bool is_torch_missing(const elastic::run_result& result) {
   return std::any_of(
-      result.failures.begin(), result.failures.end(), [](const elastic::worker_failure& failure) {
+      result.failures.begin(), result.failures.end(),
+      [](const elastic::run_result::failure& failure) {
         return std::any_of(
             failure.last_stderr.begin(), failure.last_stderr.end(),
             [](const std::string& line) { return line.find(no_torch) != std::string::npos; });

@@ -237,7 +237,8 @@ class Rules:
 
     def __init__(self, headers, unsafe):
         self.functions = [function for header in headers for function in header.functions]
-        self.unsafe = {last_word(name) for name in unsafe}
+        self.types = {name for header in headers for name in header.types}
+        self.unsafe = set(unsafe)
         self.aliases = {last_word(name): target for header in headers
                         for name, target in header.aliases.items()}
         bases = {last_word(name): found
@@ -271,7 +272,15 @@ class Rules:
         """A type with its aliases replaced by what they stand for."""
         return WORD.sub(lambda word: self.aliases.get(word[0], word[0]), text)
 
-    def fault(self, parameter):
+    def type_of(self, name, scope):
+        """The type that a name means in a scope; inner scopes hide outer ones."""
+        while scope:
+            if f"{scope}::{name}" in self.types:
+                return f"{scope}::{name}"
+            scope = scope.rpartition("::")[0]
+        return name
+
+    def fault(self, parameter, scope):
         if not parameter.may_be_temporary() or re.match(r"named\s*<", parameter.type):
             return None
         text = self.resolved(parameter.type)
@@ -281,10 +290,11 @@ class Rules:
             return "a container; take a type like key_list"
         if re.search(r"(_ptr|function)\s*<", text) or text.endswith("*"):
             return None
-        # The last word of each name: job_command::kind is no job_command.
-        names = {last_word(name) for name in re.findall(r"[A-Za-z_][\w:]*", text)}
+        # Whole names: job_command::kind is no job_command.
+        names = {self.type_of(name, scope) for name in re.findall(r"[A-Za-z_][\w:]*", text)}
         if found := sorted(names & self.unsafe):
-            return f"the aggregate {found[0]}; take named<{found[0]}> or declare its constructor"
+            shown = found[0].removeprefix("elastic::")
+            return f"the aggregate {shown}; take named<{shown}> or declare its constructor"
         return None
 
     def findings(self):
@@ -294,7 +304,7 @@ class Rules:
                     any("detail::" in parameter.type for parameter in function.parameters):
                 continue
             for parameter in function.parameters:
-                if fault := self.fault(parameter):
+                if fault := self.fault(parameter, function.scope):
                     yield f"{function.where}: {function} takes {fault}"
 
 
@@ -353,6 +363,10 @@ CASES = [
     ("class made {\n public:\n  static task<made> make(options given);\n};",
      "the aggregate options"),
     ("class made {\n public:\n  task<void> go(options given) &;\n};", "the aggregate options"),
+    ("struct made {\n  struct numbers {\n    std::string name;\n  };\n"
+     "  task<void> go(numbers given);\n};", "the aggregate made::numbers"),
+    ("struct made {\n  struct options {\n    options() = default;\n    std::string name;\n  };\n"
+     "  task<void> go(options given);\n};", None),
     ("class made {\n public:\n  made(options given);\n  task<void> go() &;\n};", None),
     ("class made {\n public:\n  made(options given);\n  task<void> stop();\n};", None),
     ("class made {\n  task<void> go(options given);\n};", None),

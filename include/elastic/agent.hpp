@@ -16,12 +16,10 @@
 #include <elastic/agent/node_check.hpp>
 #include <elastic/agent/rank_assignment.hpp>
 #include <elastic/agent/rank_exchange.hpp>
-#include <elastic/agent/rank_replacements.hpp>
 #include <elastic/agent/restart_ledger.hpp>
 #include <elastic/agent/restart_terms.hpp>
 #include <elastic/agent/run_result.hpp>
 #include <elastic/agent/stop_request.hpp>
-#include <elastic/agent/worker_failure.hpp>
 #include <elastic/agent/worker_group.hpp>
 #include <elastic/agent/worker_request.hpp>
 #include <elastic/agent/worker_spec.hpp>

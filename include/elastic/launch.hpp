@@ -5,6 +5,4 @@
 #include <elastic/launch/job.hpp>
 #include <elastic/launch/launch_config.hpp>
 #include <elastic/launch/launcher.hpp>
-#include <elastic/launch/numa_binding.hpp>
 #include <elastic/launch/signal_plan.hpp>
-#include <elastic/launch/start_method.hpp>

@@ -37,11 +37,9 @@
 #include <elastic/agent/impl/node_check.ipp>
 #include <elastic/agent/impl/rank_assignment.ipp>
 #include <elastic/agent/impl/rank_exchange.ipp>
-#include <elastic/agent/impl/rank_replacements.ipp>
 #include <elastic/agent/impl/restart_ledger.ipp>
 #include <elastic/agent/impl/restart_terms.ipp>
 #include <elastic/agent/impl/run_result.ipp>
-#include <elastic/agent/impl/worker_failure.ipp>
 #include <elastic/agent/impl/worker_group.ipp>
 #include <elastic/agent/impl/worker_spec.ipp>
 #include <elastic/agent/impl/worker_starts.ipp>

@@ -8,7 +8,6 @@
 #include <elastic/store/prefix_store.hpp>
 #include <elastic/store/store.hpp>
 #include <elastic/store/tcp_store.hpp>
-#include <elastic/store/tcp_store_bounds.hpp>
 #include <elastic/store/tcp_store_generation.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 #include <elastic/store/versioned_keys.hpp>

@@ -28,7 +28,7 @@ chaos_monkey::chaos_monkey(asio::any_io_executor strand, elastic::chaos_plan pla
   if (!time_) time_ = std::make_shared<elastic::system_time>();
 }
 
-void chaos_monkey::started(const elastic::started_workers& job) {
+void chaos_monkey::started(const elastic::worker_observer::started_workers& job) {
   if (next_) next_->started(job);
   job_ = job;
   if (!has_started_.is_set()) {
@@ -46,7 +46,8 @@ void chaos_monkey::started(const elastic::started_workers& job) {
   }
 }
 
-void chaos_monkey::report_recovery(const elastic::started_workers& job, elastic::duration took) {
+void chaos_monkey::report_recovery(const elastic::worker_observer::started_workers& job,
+                                   elastic::duration took) {
   const bool is_replacement = job.stayed > 0 || !job.replaced.empty();
   ++(is_replacement ? replacements_ : restarts_);
   std::string ranks;
@@ -71,11 +72,11 @@ void chaos_monkey::report_recovery(const elastic::started_workers& job, elastic:
                std::chrono::duration<double>(took).count(), job.round, job.restarts, tally);
 }
 
-void chaos_monkey::progress(const elastic::worker_progress& made) {
+void chaos_monkey::progress(const elastic::worker_observer::worker_progress& made) {
   if (next_) next_->progress(made);
 }
 
-void chaos_monkey::hung(const elastic::hung_worker& worker) {
+void chaos_monkey::hung(const elastic::worker_observer::hung_worker& worker) {
   if (next_) next_->hung(worker);
 }
 
@@ -93,7 +94,7 @@ elastic::task<void> chaos_monkey::run(elastic::local_agent& agent) {
 void chaos_monkey::inject(elastic::local_agent& agent, const chaos_step& step, active_cut& cut) {
   using action = chaos_step::action;
   const int target = step.target_in(job_.world_size);
-  const bool is_rank = step.target == elastic::chaos_fault::target::rank;
+  const bool is_rank = step.target == elastic::chaos_plan::fault::target::rank;
   if (!step.fault.empty()) last_fault_time_ = time_->now();
   if (is_rank) {
     agent.signal_rank(target, step.signal, step.fault.empty() ? "" : "chaos: " + step.fault);
@@ -131,7 +132,7 @@ void chaos_monkey::report(const std::string& text) {
   log_.warning("{}", text);
   if (!journal_) return;
   elastic::job_event event;
-  event.kind = elastic::job_event_kind::fault_injected;
+  event.kind = elastic::job_event::type::fault_injected;
   event.reason = text;
   journal_->record(std::move(event));
 }

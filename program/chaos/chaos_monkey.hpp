@@ -39,9 +39,9 @@ class chaos_monkey final : public elastic::worker_observer {
   chaos_monkey(asio::any_io_executor strand, elastic::chaos_plan plan,
                const elastic::agent_services& services, std::function<void()> kill_node);
 
-  void started(const elastic::started_workers& job) override;
-  void progress(const elastic::worker_progress& made) override;
-  void hung(const elastic::hung_worker& worker) override;
+  void started(const elastic::worker_observer::started_workers& job) override;
+  void progress(const elastic::worker_observer::worker_progress& made) override;
+  void hung(const elastic::worker_observer::hung_worker& worker) override;
 
   /// Waits until the workers run, then injects the faults. The agent must outlive it.
   /// Errors: none of its own. Cancellation: all types; only a cancellation ends it, and any cut
@@ -58,7 +58,8 @@ class chaos_monkey final : public elastic::worker_observer {
   void inject(elastic::local_agent& agent, const chaos_step& step, active_cut& cut);
   void cut_network(active_cut& cut, const chaos_step& step);
   void restore_network(active_cut& cut, const chaos_step& step);
-  void report_recovery(const elastic::started_workers& job, elastic::duration took);
+  void report_recovery(const elastic::worker_observer::started_workers& job,
+                       elastic::duration took);
   void report(const std::string& text);
 
   elastic::chaos_plan plan_;
@@ -70,7 +71,7 @@ class chaos_monkey final : public elastic::worker_observer {
   elastic::event_flag has_started_;
   elastic::time_point start_time_{};
   /// The job as of the last start of its workers.
-  elastic::started_workers job_;
+  elastic::worker_observer::started_workers job_;
   std::optional<elastic::time_point> last_fault_time_;
   /// How faults ended: some workers of the job were replaced, or all started again.
   int replacements_ = 0;

@@ -20,7 +20,7 @@ struct chaos_step {
 
   /// Since the workers first ran.
   elastic::duration time{};
-  elastic::chaos_fault::target target = elastic::chaos_fault::target::rank;
+  elastic::chaos_plan::fault::target target = elastic::chaos_plan::fault::target::rank;
   /// The rank or the node; of a random fault a number that selects the rank.
   std::uint64_t number = 0;
   bool is_any_rank = false;
@@ -53,12 +53,12 @@ class chaos_schedule {
     elastic::duration slow_end{};
   };
 
-  void add(const elastic::chaos_fault& fault, std::uint64_t number, bool is_any_rank);
+  void add(const elastic::chaos_plan::fault& fault, std::uint64_t number, bool is_any_rank);
   void add_random();
   void add_turn(const entry& last);
 
   std::vector<entry> entries_;
-  std::optional<elastic::chaos_noise> noise_;
+  std::optional<elastic::chaos_plan::random_faults> noise_;
   elastic::detail::random_source random_;
   /// When the last random fault so far starts.
   elastic::duration random_time_{};

@@ -138,7 +138,7 @@ std::string stood_still(const std::vector<journal_run>& runs) {
   std::set<std::int64_t> ranks;
   for (const journal_run& run : runs) {
     for (const elastic::journal_record* record : run.records) {
-      if (record->event.kind != elastic::job_event_kind::stall_found) continue;
+      if (record->event.kind != elastic::job_event::type::stall_found) continue;
       ++count;
       last = &record->event;
       if (last->rank) ranks.insert(*last->rank);
@@ -260,7 +260,7 @@ std::string joining_nodes(const std::vector<journal_run>& runs) {
 std::string lost_nodes(const std::vector<journal_run>& runs) {
   for (const journal_run& run : runs) {
     const auto is_fence = [](const elastic::journal_record* record) {
-      return record->event.kind == elastic::job_event_kind::fence_reached;
+      return record->event.kind == elastic::job_event::type::fence_reached;
     };
     if (std::none_of(run.records.begin(), run.records.end(), is_fence)) continue;
     return fmt::format(

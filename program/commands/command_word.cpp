@@ -8,8 +8,8 @@
 
 namespace elasticrun {
 
-const std::vector<elastic::program_command>& command_rows() {
-  static const std::vector<elastic::program_command> rows{
+const std::vector<elastic::command_line_facts::command>& command_rows() {
+  static const std::vector<elastic::command_line_facts::command> rows{
       {"checkpoint", "[--within SECONDS] unix:PATH [REASON ...]",
        "Have the workers of a node save a checkpoint now, over the socket of its --status "
        "unix:PATH, and say what came of it; those that want to be asked."},
@@ -38,11 +38,11 @@ const std::vector<elastic::program_command>& command_rows() {
   return rows;
 }
 
-const elastic::program_command* find_command(
+const elastic::command_line_facts::command* find_command(
     const std::vector<std::string>& arguments,
     const std::function<bool(const std::string& name)>& is_script) {
   if (arguments.empty()) return nullptr;
-  for (const elastic::program_command& row : command_rows()) {
+  for (const elastic::command_line_facts::command& row : command_rows()) {
     if (arguments.front() == row.word) return is_script(arguments.front()) ? nullptr : &row;
   }
   return nullptr;

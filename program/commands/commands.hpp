@@ -12,6 +12,7 @@ namespace elasticrun {
 /// Runs a command of elasticrun, such as `elasticrun status`.
 /// @param arguments  those after the command's word
 /// Result: the exit code.
-int run_command(const elastic::program_command& command, const std::vector<std::string>& arguments);
+int run_command(const elastic::command_line_facts::command& command,
+                const std::vector<std::string>& arguments);
 
 }  // namespace elasticrun

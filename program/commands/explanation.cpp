@@ -39,7 +39,7 @@ std::string time_words(std::int64_t time_us, bool with_day) {
 
 /// Whether the time line has an event.
 bool is_shown(const elastic::job_event& event) {
-  using kind = elastic::job_event_kind;
+  using kind = elastic::job_event::type;
   switch (event.kind) {
     case kind::worker_ended: return event.state != "succeeded";
     case kind::workers_judged: return event.state == "succeeded";

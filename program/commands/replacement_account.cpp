@@ -3,7 +3,7 @@
 
 #include <program/commands/replacement_account.hpp>
 
-#include <elastic/agent/rank_replacements.hpp>
+#include <elastic/agent/run_result.hpp>
 #include <elastic/base/printable_text.hpp>
 #include <elastic/status/detail/event_sentence.hpp>
 
@@ -90,7 +90,7 @@ std::string account_of(const detail::job_view& view) {
   if (replacements.epochs == 0) return {};
   const std::string node = elastic::printable_text(view.node());
   std::string text;
-  elastic::rank_replacements ranks;
+  elastic::run_result::rank_replacements ranks;
   for (const auto& [rank, count] : replacements.by_rank) {
     ranks.by_rank[static_cast<int>(rank)] = static_cast<int>(count);
   }

@@ -136,7 +136,7 @@ bool is_worker(const elastic::detail::viewed_worker& worker, const std::string& 
 
 elastic::task<int> stacks_of_journals(stacks_query query,
                                       std::function<void(std::string_view)> out) {
-  std::vector<elastic::attempt_worker> workers;
+  std::vector<elastic::agent_extension::attempt_worker> workers;
   bool has_ended = true;
   for (const std::string& path : elastic::detail::find_journals(query.log_directory)) {
     const elastic::detail::job_view view =

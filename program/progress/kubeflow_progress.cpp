@@ -139,18 +139,20 @@ kubeflow_reporter::kubeflow_reporter(asio::any_io_executor strand, kubeflow_serv
       monitor_(std::make_shared<elastic::job_monitor>(time_, std::move(next))),
       changed_(std::move(strand)) {}
 
-void kubeflow_reporter::started(const elastic::started_workers& job) {
+void kubeflow_reporter::started(const elastic::worker_observer::started_workers& job) {
   monitor_->started(job);
   is_first_node_ = job.group_rank == 0;
 }
 
-void kubeflow_reporter::progress(const elastic::worker_progress& made) {
+void kubeflow_reporter::progress(const elastic::worker_observer::worker_progress& made) {
   monitor_->progress(made);
   if (made.rank == 0) metrics_ = made.metrics;
   if (is_first_node_) changed_.set();
 }
 
-void kubeflow_reporter::hung(const elastic::hung_worker& worker) { monitor_->hung(worker); }
+void kubeflow_reporter::hung(const elastic::worker_observer::hung_worker& worker) {
+  monitor_->hung(worker);
+}
 
 elastic::task<void> kubeflow_reporter::run() {
   for (;;) {
@@ -208,7 +210,7 @@ elastic::task<void> kubeflow_reporter::post(std::string status) {
   auto socket = co_await detail::connect_tcp(server_.address);
   std::unique_ptr<detail::byte_stream> stream;
   if (server_.uses_tls) {
-    elastic::tls_options trust;
+    elastic::detail::tls_options trust;
     trust.authorities = server_.authorities;
     stream =
         co_await detail::greet_by_tls(std::move(socket), server_.address.host, std::move(trust));

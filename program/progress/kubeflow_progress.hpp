@@ -61,9 +61,9 @@ class kubeflow_reporter final : public elastic::worker_observer {
 
   const std::shared_ptr<elastic::job_monitor>& monitor() const { return monitor_; }
 
-  void started(const elastic::started_workers& job) override;
-  void progress(const elastic::worker_progress& made) override;
-  void hung(const elastic::hung_worker& worker) override;
+  void started(const elastic::worker_observer::started_workers& job) override;
+  void progress(const elastic::worker_observer::worker_progress& made) override;
+  void hung(const elastic::worker_observer::hung_worker& worker) override;
 
   /// Reports progress. Logs the first failure, and continues to try.
   /// Cancellation: all types; only a cancellation ends it.

@@ -30,8 +30,8 @@ class progress_bar final : public elastic::worker_observer {
 
   /// Whether a descriptor is a terminal that is large enough and understands the escape sequences.
   static bool can_show(int descriptor, std::string_view terminal_name);
-  void started(const elastic::started_workers& job) override;
-  void progress(const elastic::worker_progress& made) override;
+  void started(const elastic::worker_observer::started_workers& job) override;
+  void progress(const elastic::worker_observer::worker_progress& made) override;
 
   /// Releases the row.
   void hide();

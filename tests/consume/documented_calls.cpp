@@ -44,8 +44,8 @@ launch_config true_config() {
   return config;
 }
 
-agent_options true_options() {
-  agent_options options;
+local_agent::options true_options() {
+  local_agent::options options;
   options.workers.program = "/bin/true";
   options.workers.role = long_text;
   rendezvous_parameters meeting;
@@ -140,9 +140,9 @@ task<void> command_in_braces() {
   const launch_config config = true_config();
   const auto agent = make_agent(config);
   co_await agent->run();
-  const command_outcome empty = co_await agent->carry_out({});
+  const job_command::outcome empty = co_await agent->carry_out({});
   expect(!empty.is_done, "carry_out({})");
-  const command_outcome drained =
+  const job_command::outcome drained =
       co_await agent->carry_out({job_command::kind::drain, "by hand: " + long_text});
   expect(!drained.is_done, "carry_out({kind, reason})");
 }
@@ -166,10 +166,10 @@ task<void> store_in_braces() {
 // A client that is destroyed after its only operation.
 task<void> temporary_client() {
   const auto executor = co_await asio::this_coro::executor;
-  tcp_store_server_options at_any_port;
+  tcp_store_server::options at_any_port;
   at_any_port.port = 0;
   tcp_store_server server(executor, at_any_port);
-  tcp_store_options options;
+  tcp_store::options options;
   options.port = server.port();
   co_await tcp_store(executor, options).set(long_text, long_text);
   const std::string value = co_await tcp_store(executor, options).get(long_text);
@@ -244,7 +244,7 @@ task<void> agent_of_aggregate() {
 }
 
 task<void> agent_of_named_options() {
-  agent_options options = true_options();
+  local_agent::options options = true_options();
   local_agent agent(std::move(options));
   task<run_result> running = agent.run();
   const run_result result = co_await std::move(running);

@@ -66,8 +66,8 @@ task<void> run_with_moved_options(launch_config config, program_options options)
 }
 
 task<void> start_temporary(process_set& processes) {
-  co_await processes.start(0, {});                    // refused: deleted
-  co_await processes.start(0, supervised_process());  // refused: deleted
+  co_await processes.start(0, {});                      // refused: deleted
+  co_await processes.start(0, process_set::process());  // refused: deleted
 }
 
 task<void> command_by_names(local_agent& agent) {
@@ -83,17 +83,18 @@ task<void> run_temporary(std::shared_ptr<rendezvous_handler> meeting) {
   co_await local_agent({.rendezvous = meeting}).run();  // refused: deleted
 }
 
-task<void> run_moved(agent_options options) {
+task<void> run_moved(local_agent::options options) {
   local_agent agent(options);
   co_await std::move(agent).run();  // refused: deleted
 }
 
-void copy(agent_options options) {
+void copy(local_agent::options options) {
   local_agent agent(options);
   local_agent second(agent);  // refused: deleted
 }
 
-task<void> as_documented(launch_config config, agent_services services, agent_options options) {
+task<void> as_documented(launch_config config, agent_services services,
+                         local_agent::options options) {
   local_agent agent(options);
   co_await launch(config);
   co_await launch(config, services);

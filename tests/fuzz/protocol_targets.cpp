@@ -43,6 +43,8 @@ using detail::parse_rendezvous_answer;
 using detail::parse_rendezvous_request;
 using detail::rendezvous_coordinator;
 using detail::rendezvous_request;
+using detail::tcp_store_bounds;
+using detail::tcp_store_legacy_dialect;
 using detail::viewed_job;
 using detail::viewed_node;
 

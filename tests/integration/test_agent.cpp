@@ -500,7 +500,7 @@ TEST_CASE("agent: workers that do not heed a stop are killed when their grace is
   CHECK(result.state == worker_state::stopped);
   CHECK(took >= 300ms);
   CHECK(took < 20s);
-  for (const worker_failure& failure : result.failures) {
+  for (const run_result::failure& failure : result.failures) {
     CHECK(failure.status == exit_status::signalled(SIGKILL));
     CHECK(failure.stopped_by_agent);
   }
@@ -533,14 +533,14 @@ class suspicion_reader final : public journal_sink {
  public:
   std::function<void(const job_event&)> on_suspicion;
   void take(const journal_record& record) override {
-    if (record.event.kind == job_event_kind::worker_suspected) on_suspicion(record.event);
+    if (record.event.kind == job_event::type::worker_suspected) on_suspicion(record.event);
   }
 };
 
 TEST_CASE("agent: a worker that was stopped is named, and lives", "[integration][agent]") {
   job test_job({"on", "15", "exit", "0", "stop", "hang"});
   test_job.config.workers.watch_interval = 10ms;
-  test_job.journal = std::make_shared<job_journal>(job_journal_options{});
+  test_job.journal = std::make_shared<job_journal>(job_journal::options{});
   const auto reader = std::make_shared<suspicion_reader>();
   std::set<std::int64_t> stopped;
   reader->on_suspicion = [&](const job_event& event) {

@@ -142,12 +142,12 @@ struct job {
     agent_services services;
     services.log = log->log();
     if (way_of_start == way::plain) {
-      pidfd_launcher_options options;
+      pidfd_launcher::options options;
       options.parent = context.get_executor();
       services.launcher = std::make_shared<pidfd_launcher>(context.get_executor(), options,
                                                            counting_calls());
     } else {
-      guarded_launcher_options options;
+      guarded_launcher::options options;
       options.policy = guard_policy::best_effort;
       options.unguarded.parent = context.get_executor();
       options.log = services.log;

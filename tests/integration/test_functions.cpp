@@ -270,8 +270,8 @@ std::string refusal(const std::function<void()>& act) {
 }
 
 /// The worker that failed by itself.
-const worker_failure& culprit(const run_result& result) {
-  for (const worker_failure& failure : result.failures) {
+const run_result::failure& culprit(const run_result& result) {
+  for (const run_result::failure& failure : result.failures) {
     if (!failure.stopped_by_agent) return failure;
   }
   FAIL("no worker failed by itself: " << result.reason);
@@ -285,16 +285,16 @@ constexpr bool can_fork = false;
 constexpr bool can_fork = true;
 #endif
 
-std::vector<start_method> methods() {
-  if (!can_fork) return {start_method::spawn};
-  return {start_method::spawn, start_method::fork};
+std::vector<launch_config::start_method> methods() {
+  if (!can_fork) return {launch_config::start_method::spawn};
+  return {launch_config::start_method::spawn, launch_config::start_method::fork};
 }
 
 // ---- values -------------------------------------------------------------------------------------
 
 TEST_CASE("functions: what each worker returns comes home by its rank",
           "[integration][functions][sanitize]") {
-  for (const start_method method : methods()) {
+  for (const launch_config::start_method method : methods()) {
     job test_job;
     test_job.config.start = method;
     const run_result result = test_job.run(square);
@@ -310,7 +310,7 @@ TEST_CASE("functions: what each worker returns comes home by its rank",
 
 TEST_CASE("functions: arguments and results are of any type that converts to JSON",
           "[integration][functions][sanitize]") {
-  for (const start_method method : methods()) {
+  for (const launch_config::start_method method : methods()) {
     job test_job(2);
     test_job.config.start = method;
     const report before{"/data/", {{"old", 1.0 / 3}}};
@@ -332,7 +332,7 @@ TEST_CASE("functions: one that returns nothing has null for it",
 
 TEST_CASE("functions: a task is run to its end, and may meet the other workers",
           "[integration][functions][sanitize]") {
-  for (const start_method method : methods()) {
+  for (const launch_config::start_method method : methods()) {
     job test_job;
     test_job.config.start = method;
     CHECK(test_job.run(sum_of_ranks).return_values == ranks({3, 3, 3}));
@@ -353,7 +353,7 @@ TEST_CASE("functions: values need no directory, and a guard or none",
 
 TEST_CASE("functions: the values are those of the attempt that succeeded",
           "[integration][functions][sanitize]") {
-  for (const start_method method : methods()) {
+  for (const launch_config::start_method method : methods()) {
     job test_job;
     test_job.config.start = method;
     test_job.config.workers.max_restarts = 2;
@@ -365,7 +365,7 @@ TEST_CASE("functions: the values are those of the attempt that succeeded",
 }
 
 TEST_CASE("functions: a worker is in its own surroundings", "[integration][functions][sanitize]") {
-  for (const start_method method : methods()) {
+  for (const launch_config::start_method method : methods()) {
     job test_job(1);
     test_job.config.start = method;
     using texts = std::map<std::string, std::string>;
@@ -378,7 +378,7 @@ TEST_CASE("functions: a worker is in its own surroundings", "[integration][funct
 
 TEST_CASE("functions: an exception is the worker's error file, with its type and message",
           "[integration][functions][sanitize]") {
-  for (const start_method method : methods()) {
+  for (const launch_config::start_method method : methods()) {
     for (const bool with_files : {true, false}) {
       job test_job;
       test_job.config.start = method;
@@ -386,7 +386,7 @@ TEST_CASE("functions: an exception is the worker's error file, with its type and
       const run_result result = test_job.run(fails_by, "exception");
       CHECK(result.state == worker_state::failed);
       CHECK(result.return_values.empty());
-      const worker_failure& failed = culprit(result);
+      const run_result::failure& failed = culprit(result);
       CHECK(failed.rank == 1);
       CHECK(failed.status == exit_status::exited(1));
       REQUIRE(failed.error);
@@ -418,7 +418,7 @@ TEST_CASE("functions: causes and exceptions that are none of std's are told, too
 
 TEST_CASE("functions: one that ends its process by itself ended as it said",
           "[integration][functions][sanitize]") {
-  for (const start_method method : methods()) {
+  for (const launch_config::start_method method : methods()) {
     job exits;
     exits.config.start = method;
     CHECK(culprit(exits.run(fails_by, "exit 3")).status == exit_status::exited(3));
@@ -485,7 +485,7 @@ TEST_CASE("functions: a program that has none just runs", "[integration][functio
 
 TEST_CASE("functions: workers that run one are stopped as all are",
           "[integration][functions][sanitize]") {
-  for (const start_method method : methods()) {
+  for (const launch_config::start_method method : methods()) {
     job test_job(2);
     test_job.config.start = method;
     test_job.config.workers.redirects = {};
@@ -531,7 +531,7 @@ TEST_CASE("functions: a copy has the memory of its moment, and none of the descr
     return std::vector<int>{total, descriptors};
   });
   job test_job(2);
-  test_job.config.start = start_method::fork;
+  test_job.config.start = launch_config::start_method::fork;
   const run_result result = test_job.run(with_captures);
   // The directory that it reads, and what it answers by.
   CHECK(result.return_values == ranks({{700'000, 2}, {700'000, 2}}));
@@ -561,7 +561,7 @@ TEST_CASE("functions: the end of a copy ends nothing of this process",
     const auto kept = std::make_unique<noted>();
     kept->path = folder / "destructor";
     job test_job(1);
-    test_job.config.start = start_method::fork;
+    test_job.config.start = launch_config::start_method::fork;
     const entrypoint ends("ends", [by_exit] {
       std::puts("and this");
       if (by_exit) std::exit(0);
@@ -584,7 +584,7 @@ TEST_CASE("functions: a process of several threads is not copied",
   auto work = asio::make_work_guard(elsewhere);
   std::thread other([&] { elsewhere.run(); });
   job test_job(1);
-  test_job.config.start = start_method::fork;
+  test_job.config.start = launch_config::start_method::fork;
   std::string message;
   try {
     test_job.run(square);
@@ -606,7 +606,7 @@ TEST_CASE("functions: copies die with the process that made them",
           "[integration][functions][sanitize][fork]") {
   if (!can_fork) return test::skip("ThreadSanitizer has a thread of its own");
   job test_job(2);
-  test_job.config.start = start_method::fork;
+  test_job.config.start = launch_config::start_method::fork;
   test_job.config.workers.log_dir = "/dev/null";
   test_job.config.workers.redirects = {};
   test_job.config.workers.tee = stream_selection(std_streams::out);
@@ -708,20 +708,20 @@ TEST_CASE("functions: a call that cannot work is refused before a process is sta
                   "cannot be understood: ") == 0);
   CHECK(refused({"square", "[]"},
                 [](job& test_job) {
-                  test_job.config.start = start_method::fork;
+                  test_job.config.start = launch_config::start_method::fork;
                   test_job.config.guard = guard_policy::required;
                 }) ==
         "guard_policy::required cannot be had with start_method::fork: forked workers have "
         "no guard");
   CHECK(refused({"square", "[]"},
                 [](job& test_job) {
-                  test_job.config.start = start_method::fork;
+                  test_job.config.start = launch_config::start_method::fork;
                   test_job.config.workers.program = "/bin/true";
                 }) ==
         "start_method::fork runs a function of this program: '/bin/true' cannot be named as "
         "another one");
   job none;
-  none.config.start = start_method::fork;
+  none.config.start = launch_config::start_method::fork;
   none.config.workers.program = "/bin/true";
   CHECK(refusal([&] { make_agent(none.config); }) ==
         "start_method::fork runs a function: launch_config::workers.function is empty");
@@ -761,7 +761,7 @@ TEST_CASE("functions: a program whose main does not ask never starts itself agai
 
 TEST_CASE("functions: each node has the values of its own workers, by rank in the job",
           "[integration][functions][sanitize]") {
-  for (const start_method method : methods()) {
+  for (const launch_config::start_method method : methods()) {
     job test_job(2);
     test_job.config.start = method;
     test_job.config.standalone = false;

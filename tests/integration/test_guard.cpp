@@ -207,7 +207,7 @@ class forked_host {
     const logger lines(std::make_shared<line_writer>(log), log_level::info);
     asio::io_context context(1);
     const auto run = [&]() -> task<void> {
-      guarded_launcher_options options;
+      guarded_launcher::options options;
       options.log = lines;
       auto executor = co_await asio::this_coro::executor;
       guarded_launcher launcher(executor, options);
@@ -340,7 +340,7 @@ CO_TEST("guard: its last words are heard although a request to it was left unrea
         "[integration][guard]") {
   auto executor = co_await asio::this_coro::executor;
   const auto log = std::make_shared<test::log_recorder>();
-  guarded_launcher_options options;
+  guarded_launcher::options options;
   options.log = log->log();
   guarded_launcher launcher(executor, options);
   const process_spec spec = shell("exit 5");

@@ -40,7 +40,7 @@ using words = std::vector<std::string>;
 /// Calls somebody when the workers run.
 struct starter final : elastic::worker_observer {
   std::function<void()> on_start = [] {};
-  void started(const elastic::started_workers&) override { on_start(); }
+  void started(const elastic::worker_observer::started_workers&) override { on_start(); }
 };
 
 /// A program with one job of puppets, each of which does `acts`.

@@ -155,8 +155,8 @@ struct process_bench {
         err(std::make_shared<collected_output>(executor)),
         set(executor, services()) {}
 
-  process_set_services services() const {
-    process_set_services parts;
+  process_set::services services() const {
+    process_set::services parts;
     parts.launcher = launcher;
     parts.time = time;
     parts.console_out = out;
@@ -165,8 +165,8 @@ struct process_bench {
   }
 
   // A puppet whose stdout comes to `out` with a prefix, and whose stderr is nobody's.
-  supervised_process puppet(const std::string& actions) const {
-    supervised_process worker;
+  process_set::process puppet(const std::string& actions) const {
+    process_set::process worker;
     worker.process = remains.puppet(actions);
     worker.out.kind = output_plan::how::copy;
     worker.out.prefix = "[p0]:";
@@ -174,9 +174,9 @@ struct process_bench {
     return worker;
   }
 
-  task<process_end> run(supervised_process worker) {
+  task<process_set::process_end> run(process_set::process worker) {
     co_await set.start(0, worker);
-    const process_end end = co_await set.next_end();
+    const process_set::process_end end = co_await set.next_end();
     co_await set.clear(0);
     co_return end;
   }
@@ -247,11 +247,11 @@ CO_TEST("process: every exit code comes home as it is", "[integration][process][
   for (int first = 0; first < 256; first += at_once) {
     for (std::size_t i = 0; i < at_once; ++i) {
       const int code = first + static_cast<int>(i);
-      const supervised_process worker = bench.puppet("exit " + std::to_string(code));
+      const process_set::process worker = bench.puppet("exit " + std::to_string(code));
       co_await bench.set.start(i, worker);
     }
     for (std::size_t i = 0; i < at_once; ++i) {
-      const process_end end = co_await bench.set.next_end();
+      const process_set::process_end end = co_await bench.set.next_end();
       CHECK(end.status.code() == first + static_cast<int>(end.index));
       CHECK(end.pid == bench.set.pid(end.index));
       co_await bench.set.clear(end.index);
@@ -266,7 +266,8 @@ CO_TEST("process: every signal that kills comes home as a signal", "[integration
   for (int number = 1; number <= 64; ++number) {
     if (harmless.count(number) > 0) continue;
     CAPTURE(number);
-    const process_end end = co_await bench.run(bench.puppet("die " + std::to_string(number)));
+    const process_set::process_end end =
+        co_await bench.run(bench.puppet("die " + std::to_string(number)));
     CHECK(end.status.signal() == number);
     CHECK_FALSE(end.status.core_dumped());
   }
@@ -275,7 +276,7 @@ CO_TEST("process: every signal that kills comes home as a signal", "[integration
 CO_TEST("process: who ignores SIGTERM is killed after the grace",
         "[integration][process][sanitize]") {
   process_bench bench(co_await asio::this_coro::executor);
-  const supervised_process stubborn =
+  const process_set::process stubborn =
       bench.puppet("ignore " + std::to_string(SIGTERM) + " line ready hang");
   for (std::size_t i = 0; i < 3; ++i) co_await bench.set.start(i, stubborn);
   while (std::count(bench.out->text.begin(), bench.out->text.end(), '\n') < 3) {
@@ -284,14 +285,14 @@ CO_TEST("process: who ignores SIGTERM is killed after the grace",
   const time_point begin = bench.time->now();
   co_await bench.set.stop(plan_of(SIGTERM, 150ms));
   CHECK(bench.time->now() - begin >= 150ms);
-  const std::vector<process_end> ends = bench.set.take_ends();
+  const std::vector<process_set::process_end> ends = bench.set.take_ends();
   REQUIRE(ends.size() == 3);
-  for (const process_end& end : ends) CHECK(end.status.signal() == SIGKILL);
+  for (const process_set::process_end& end : ends) CHECK(end.status.signal() == SIGKILL);
 }
 
 CO_TEST("process: who answers the question ends as it likes", "[integration][process]") {
   process_bench bench(co_await asio::this_coro::executor);
-  const supervised_process polite =
+  const process_set::process polite =
       bench.puppet("on " + std::to_string(SIGINT) + " exit 7 line ready hang");
   co_await bench.set.start(0, polite);
   co_await bench.out->has("ready\n");
@@ -302,15 +303,15 @@ CO_TEST("process: who answers the question ends as it likes", "[integration][pro
 CO_TEST("process: who had ended before the question was not stopped by it, seen or not",
         "[integration][process]") {
   process_bench bench(co_await asio::this_coro::executor);
-  const supervised_process brief = bench.puppet("exit 3");
-  const supervised_process lasting = bench.puppet("hang");
+  const process_set::process brief = bench.puppet("exit 3");
+  const process_set::process lasting = bench.puppet("hang");
   co_await bench.set.start(0, brief);
   co_await bench.set.start(1, lasting);
   // It ends while nobody looks.
   siginfo_t info{};
   REQUIRE(::waitid(P_PID, static_cast<id_t>(bench.set.pid(0)), &info, WEXITED | WNOWAIT) == 0);
   co_await bench.set.stop(plan_of(SIGTERM, 30s));
-  for (const process_end& end : bench.set.take_ends()) {
+  for (const process_set::process_end& end : bench.set.take_ends()) {
     CHECK(end.was_stopped == (end.index == 1));
     if (end.index == 0) CHECK(end.status.code() == 3);
   }
@@ -318,7 +319,7 @@ CO_TEST("process: who had ended before the question was not stopped by it, seen 
 
 CO_TEST("process: a stopped process follows the question, too", "[integration][process]") {
   process_bench bench(co_await asio::this_coro::executor);
-  const supervised_process asleep =
+  const process_set::process asleep =
       bench.puppet("on " + std::to_string(SIGTERM) + " exit 7 line ready stop hang");
   co_await bench.set.start(0, asleep);
   co_await bench.out->has("ready\n");
@@ -331,7 +332,7 @@ CO_TEST("process: a stopped process follows the question, too", "[integration][p
 
 CO_TEST("process: kill ends a stop under way", "[integration][process][sanitize]") {
   process_bench bench(co_await asio::this_coro::executor);
-  const supervised_process stubborn =
+  const process_set::process stubborn =
       bench.puppet("ignore " + std::to_string(SIGTERM) + " line ready hang");
   co_await bench.set.start(0, stubborn);
   co_await bench.out->has("ready\n");
@@ -386,7 +387,7 @@ CO_TEST("process: has its own session, no foreign descriptors and default signal
   struct sigaction pipe_before {};
   ::sigaction(SIGPIPE, &ignore, &pipe_before);
 
-  pidfd_launcher_options options;
+  pidfd_launcher::options options;
   options.parent = executor;
   pidfd_launcher launcher(executor, options);
   output_pipe pipe;
@@ -438,7 +439,7 @@ TEST_CASE("process: dies with the thread that was named, not with the one that a
   std::thread parent([&] { naming.run(); });
   std::unique_ptr<child> process;
   std::thread asker([&] {
-    pidfd_launcher_options options;
+    pidfd_launcher::options options;
     options.parent = naming.get_executor();
     pidfd_launcher launcher(asking.get_executor(), options);
     process_spec spec = remains.puppet("line ready hang");
@@ -690,7 +691,7 @@ CO_TEST("process: every step of a start can fail, and says which it was",
     CAPTURE(step.name);
     detail::syscalls calls = detail::real_syscalls;
     step.arrange(calls);
-    pidfd_launcher_options options;
+    pidfd_launcher::options options;
     options.parent = executor;
     pidfd_launcher launcher(executor, options, calls);
     process_spec spec = remains.puppet("hang");
@@ -787,7 +788,7 @@ CO_TEST("process: an end whose status the host took is unknown", "[integration][
 CO_TEST("process: a stop ends the descendants, in other groups and sessions, too",
         "[integration][process][sanitize]") {
   process_bench bench(co_await asio::this_coro::executor);
-  const supervised_process family =
+  const process_set::process family =
       bench.puppet("fork plain fork group fork setsid fork-thread line ready hang");
   for (std::size_t i = 0; i < 3; ++i) co_await bench.set.start(i, family);
   while (std::count(bench.out->text.begin(), bench.out->text.end(), '\n') < 3) {
@@ -796,15 +797,17 @@ CO_TEST("process: a stop ends the descendants, in other groups and sessions, too
   CHECK(bench.remains.alive().size() == 15);
   co_await bench.set.stop(plan_of(SIGTERM, 30s));
   CHECK(bench.remains.alive().empty());
-  for (const process_end& end : bench.set.take_ends()) CHECK(end.status.signal() == SIGTERM);
+  for (const process_set::process_end& end : bench.set.take_ends()) {
+    CHECK(end.status.signal() == SIGTERM);
+  }
 }
 
 CO_TEST("process: what a process leaves in its session is ended when its place is cleared",
         "[integration][process]") {
   process_bench bench(co_await asio::this_coro::executor);
-  const supervised_process family = bench.puppet("fork plain fork group exit 4");
+  const process_set::process family = bench.puppet("fork plain fork group exit 4");
   co_await bench.set.start(0, family);
-  const process_end end = co_await bench.set.next_end();
+  const process_set::process_end end = co_await bench.set.next_end();
   CHECK(end.status.code() == 4);
   CHECK(bench.remains.alive().size() == 2);
   co_await bench.set.clear(0);
@@ -813,13 +816,13 @@ CO_TEST("process: what a process leaves in its session is ended when its place i
 
 CO_TEST("process: clearing a place ends a process that still runs", "[integration][process]") {
   process_bench bench(co_await asio::this_coro::executor);
-  const supervised_process worker = bench.puppet("fork plain fork setsid line ready hang");
+  const process_set::process worker = bench.puppet("fork plain fork setsid line ready hang");
   co_await bench.set.start(0, worker);
   co_await bench.out->has("ready\n");
   co_await bench.set.clear(0);
   CHECK(bench.remains.alive().empty());
   CHECK(bench.set.running() == 0);
-  const process_end end = co_await bench.set.next_end();
+  const process_set::process_end end = co_await bench.set.next_end();
   CHECK(end.status.signal() == SIGKILL);
 }
 
@@ -858,7 +861,7 @@ CO_TEST("process: its destructor kills the tree and leaves no zombie",
 // Starts three families and waits for an end that does not come. It may be the owner of the set.
 task<void> start_and_wait(process_set& set, std::unique_ptr<process_set>, process_spec spec,
                           collected_output& out, bool& ready) {
-  supervised_process family;
+  process_set::process family;
   family.process = std::move(spec);
   family.out.kind = output_plan::how::copy;
   for (std::size_t i = 0; i < 3; ++i) co_await set.start(i, family);
@@ -876,7 +879,7 @@ TEST_CASE("process: a context that ends takes its processes with it",
   for (const bool set_goes_first : {true, false}) {
     auto context = std::make_unique<asio::io_context>();
     auto out = std::make_shared<collected_output>(context->get_executor());
-    process_set_services services;
+    process_set::services services;
     services.launcher = std::make_shared<pidfd_launcher>(context->get_executor());
     services.time = std::make_shared<system_time>();
     services.console_out = out;
@@ -910,7 +913,7 @@ TEST_CASE("process: processes die with an agent that is killed", "[integration][
   if (agent == 0) {
     // The agent: starts three and stands still.
     asio::io_context context;
-    pidfd_launcher_options options;
+    pidfd_launcher::options options;
     options.parent = context.get_executor();
     pidfd_launcher launcher(context.get_executor(), options);
     auto run = [](pidfd_launcher& how, process_spec puppet, int fd) -> task<void> {
@@ -945,9 +948,9 @@ CO_TEST("process: a flood is copied to file and console whole and in order",
   process_bench bench(co_await asio::this_coro::executor);
   const test::temporary_directory folder;
   constexpr int count = test::is_sanitized ? 100'000 : 1'000'000;  // 100 MB
-  supervised_process worker = bench.puppet("flood " + std::to_string(count) + " 100");
+  process_set::process worker = bench.puppet("flood " + std::to_string(count) + " 100");
   worker.out.file = folder / "stdout.log";
-  const process_end end = co_await bench.run(worker);
+  const process_set::process_end end = co_await bench.run(worker);
   CHECK(end.status.success());
 
   std::string file;
@@ -967,12 +970,12 @@ CO_TEST("process: an input that is to be empty is, whatever the process was to h
         "[integration][process]") {
   process_bench bench(co_await asio::this_coro::executor);
   const output_pipe pipe;  // nobody ever writes into it
-  supervised_process worker = bench.puppet("");
+  process_set::process worker = bench.puppet("");
   worker.process.program = "/bin/sh";
   worker.process.arguments = {"-c", "cat; echo end"};
   worker.process.stdin_fd = pipe.read.get();
   worker.has_empty_input = true;
-  const process_end end = co_await bench.run(worker);
+  const process_set::process_end end = co_await bench.run(worker);
   CHECK(end.status.success());
   CHECK(bench.out->text == "[p0]:end\n");
 }
@@ -982,12 +985,12 @@ CO_TEST("process: lines of several that flood at once are never torn",
   process_bench bench(co_await asio::this_coro::executor);
   constexpr int count = test::is_sanitized ? 2'000 : 20'000;
   for (std::size_t i = 0; i < 4; ++i) {
-    supervised_process worker = bench.puppet("flood " + std::to_string(count) + " 99");
+    process_set::process worker = bench.puppet("flood " + std::to_string(count) + " 99");
     worker.out.prefix = "[p" + std::to_string(i) + "]:";
     co_await bench.set.start(i, worker);
   }
   for (std::size_t i = 0; i < 4; ++i) {
-    const process_end end = co_await bench.set.next_end();
+    const process_set::process_end end = co_await bench.set.next_end();
     co_await bench.set.clear(end.index);
   }
   std::vector<int> next(4, 0);
@@ -1006,7 +1009,8 @@ CO_TEST("process: an unfinished last line is shown, and stdout may be closed ear
   co_await bench.run(bench.puppet("line one print two"));
   CHECK(bench.out->text == "[p0]:one\n[p0]:two");
   bench.out->text.clear();
-  const process_end end = co_await bench.run(bench.puppet("line one close 1 sleep 20 exit 6"));
+  const process_set::process_end end =
+      co_await bench.run(bench.puppet("line one close 1 sleep 20 exit 6"));
   CHECK(bench.out->text == "[p0]:one\n");
   CHECK(end.status.code() == 6);
 }
@@ -1023,7 +1027,8 @@ CO_TEST("process: a descendant that holds the pipe is ended with the tree",
         "[integration][process]") {
   // By this clock the time in which the pipe has to end is never over.
   process_bench bench(co_await asio::this_coro::executor, std::make_shared<test::standing_clock>());
-  const process_end end = co_await bench.run(bench.puppet("fork plain+pipe line last exit 1"));
+  const process_set::process_end end =
+      co_await bench.run(bench.puppet("fork plain+pipe line last exit 1"));
   CHECK(end.status.code() == 1);
   CHECK(bench.out->text == "[p0]:last\n");
 }
@@ -1031,7 +1036,7 @@ CO_TEST("process: a descendant that holds the pipe is ended with the tree",
 CO_TEST("process: a daemon that holds the pipe delays the end only for a bounded time",
         "[integration][process][sanitize]") {
   process_bench bench(co_await asio::this_coro::executor);
-  const supervised_process worker = bench.puppet("fork daemon+pipe print last exit 1");
+  const process_set::process worker = bench.puppet("fork daemon+pipe print last exit 1");
   co_await bench.set.start(0, worker);
   co_await bench.set.next_end();
   const time_point begin = bench.time->now();
@@ -1050,7 +1055,7 @@ CO_TEST("process: the last lines of stderr are kept, from a copy and from a file
   process_bench bench(co_await asio::this_coro::executor);
   const test::temporary_directory folder;
   for (const auto kind : {output_plan::how::copy, output_plan::how::file}) {
-    supervised_process worker = bench.puppet("eline one eline two exit 1");
+    process_set::process worker = bench.puppet("eline one eline two exit 1");
     worker.err.kind = kind;
     worker.err.file = folder / "stderr.log";
     worker.err.keep_tail = true;
@@ -1063,7 +1068,7 @@ CO_TEST("process: the last lines of stderr are kept, from a copy and from a file
 CO_TEST("process: a log file that cannot be opened leaves nothing started",
         "[integration][process]") {
   process_bench bench(co_await asio::this_coro::executor);
-  supervised_process worker = bench.puppet("hang");
+  process_set::process worker = bench.puppet("hang");
   worker.err.kind = output_plan::how::file;
   worker.err.file = "/no/such/folder/stderr.log";
   std::string message;
@@ -1097,10 +1102,10 @@ CO_TEST("process: a console that stands still holds the process up, until kill",
   process_bench bench(executor);
   const test::temporary_directory folder;
   auto stuck = std::make_shared<stuck_output>(executor);
-  process_set_services services = bench.services();
+  process_set::services services = bench.services();
   services.console_out = stuck;
   process_set set(executor, services);
-  supervised_process worker = bench.puppet("flood 100000 100");
+  process_set::process worker = bench.puppet("flood 100000 100");
   worker.out.file = folder / "stdout.log";
   co_await set.start(0, worker);
   // Until the console has taken what it takes, and the process can write no more.
@@ -1170,7 +1175,7 @@ TEST_CASE("process: starts thousands of times", "[integration][process][spawn-ma
 task<int> run_own_set(const leftovers& remains, int who, int rounds) {
   auto strand = co_await asio::this_coro::executor;
   auto out = std::make_shared<collected_output>(strand);
-  process_set_services services;
+  process_set::services services;
   services.launcher = std::make_shared<pidfd_launcher>(strand);
   services.time = std::make_shared<system_time>();
   services.console_out = out;
@@ -1181,18 +1186,18 @@ task<int> run_own_set(const leftovers& remains, int who, int rounds) {
     for (std::size_t i = 0; i < 2; ++i) {
       const std::string line = fmt::format("{}.{}.{}", who, round, i);
       expected.insert(line);
-      supervised_process worker;
+      process_set::process worker;
       worker.process = remains.puppet(fmt::format("line {} fork plain exit {}", line, who * 2 + i));
       worker.out.kind = output_plan::how::copy;
       co_await set.start(i, worker);
     }
     for (int i = 0; i < 2; ++i) {
-      const process_end end = co_await set.next_end();
+      const process_set::process_end end = co_await set.next_end();
       if (end.status.code() != who * 2 + static_cast<int>(end.index)) ++wrong;
       co_await set.clear(end.index);
     }
   }
-  supervised_process stubborn;
+  process_set::process stubborn;
   stubborn.process = remains.puppet(fmt::format("ignore {} line {}.ready hang", SIGTERM, who));
   stubborn.out.kind = output_plan::how::copy;
   co_await set.start(0, stubborn);
@@ -1224,15 +1229,15 @@ TEST_CASE("process: sets on the strands of a thread pool do not disturb each oth
 // Result: what the stop of a frozen worker said, or the clearing of one that left such a process.
 task<std::string> stop_frozen(const test::freezer& ice, guard_policy policy, bool leaves_child) {
   auto executor = co_await asio::this_coro::executor;
-  guarded_launcher_options guarding;
+  guarded_launcher::options guarding;
   guarding.policy = policy;
-  process_set_services services;
+  process_set::services services;
   services.launcher = std::make_shared<guarded_launcher>(executor, guarding);
   services.killed_patience = 200ms;
   const auto out = std::make_shared<collected_output>(executor);
   services.console_out = out;
   process_set set(executor, services);
-  supervised_process worker;
+  process_set::process worker;
   worker.process.program = "/bin/sh";
   worker.process.arguments.push_back("-c");
   worker.process.arguments.push_back(leaves_child ? "sleep 1000 >&- & echo $!; read wait"

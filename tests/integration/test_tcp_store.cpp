@@ -45,9 +45,9 @@ using test::from_hex;
 using test::raw_client;
 using test::to_hex;
 
-tcp_store_server_options chosen_io() {
+tcp_store_server::options chosen_io() {
   const char* io = std::getenv("ELASTIC_IO");
-  tcp_store_server_options options;
+  tcp_store_server::options options;
   options.use_ring = io == nullptr || std::string_view(io) != "epoll";
   return options;
 }
@@ -165,7 +165,7 @@ TEST_CASE("tcp_store_server: clients of all kinds on several threads meet in one
     if (i % 3 == 0) {
       shared = std::make_shared<memory_store>(options.engine);
     } else {
-      tcp_store_options client;
+      tcp_store::options client;
       client.port = server.port();
       client.generation =
           i % 3 == 1 ? tcp_store_generation::torch_1_13 : tcp_store_generation::torch_2_2;
@@ -239,7 +239,7 @@ TEST_CASE("tcp_store_server: processes of PyTorch form a group over it", "[integ
 }
 
 // Every operation of our client against a store that PyTorch serves.
-task<void> use_torch_server(tcp_store_options options) {
+task<void> use_torch_server(tcp_store::options options) {
   const auto client = std::make_shared<tcp_store>(co_await asio::this_coro::executor, options);
   co_await client->connect();
   CHECK_AWAITED("hello", client->get("from torch"));
@@ -279,7 +279,7 @@ void check_against_torch_server(tcp_store_generation generation, bool is_announc
     has_ended = true;
   });
   while (!std::filesystem::exists(port_file) && !has_ended) ::poll(nullptr, 0, 5);
-  tcp_store_options options;
+  tcp_store::options options;
   options.port = static_cast<std::uint16_t>(std::atoi(test::file_text(port_file).c_str()));
   options.generation = generation;
   options.announce_worker = is_announced;

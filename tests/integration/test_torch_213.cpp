@@ -33,7 +33,7 @@ const std::string scripts = ELASTIC_SOURCE_DIR "/tests/integration/python/";
 TEST_CASE("PyTorch 2.13: its clients have every operation at our store", "[integration]") {
   const std::string python = test::torch_213_python();
   if (python.empty()) return;
-  test::background_store server(tcp_store_server_options{});
+  test::background_store server(tcp_store_server::options{});
   const auto result = test::run_program(
       {python, scripts + "torch213_store_client.py", std::to_string(server->port())});
   INFO(result.out << result.err);
@@ -43,7 +43,7 @@ TEST_CASE("PyTorch 2.13: its clients have every operation at our store", "[integ
   CHECK(server->engine()->waiters() == 0);
 }
 
-task<void> use_store_of_213(tcp_store_options options) {
+task<void> use_store_of_213(tcp_store::options options) {
   const auto client = std::make_shared<tcp_store>(co_await asio::this_coro::executor, options);
   co_await client->connect();
   CHECK_AWAITED("hello", client->get("from torch"));
@@ -69,7 +69,7 @@ TEST_CASE("PyTorch 2.13: our client has every operation at its store", "[integra
   test::running_program server({python, scripts + "torch_store_server.py", port_file},
                                {{"USE_LIBUV", uses_libuv}}, std::chrono::seconds(180));
   server.await_out("serving");
-  tcp_store_options options;
+  tcp_store::options options;
   options.port = static_cast<std::uint16_t>(std::atoi(test::file_text(port_file).c_str()));
   options.generation = GENERATE(tcp_store_generation::torch_2_2, tcp_store_generation::probe);
   test::run_test(use_store_of_213(options));

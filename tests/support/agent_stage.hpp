@@ -49,7 +49,7 @@ struct event_recorder final : event_handler {
 /// Keeps every metric as "name=value".
 struct metric_recorder final : metric_handler {
   std::vector<std::string> lines;
-  void emit(const metric& measured) override {
+  void emit(const metric_handler::metric& measured) override {
     lines.push_back(fmt::format("{}={}", measured.name, measured.value));
   }
   std::ptrdiff_t count(std::string_view line) const {
@@ -103,9 +103,9 @@ class agent_stage {
   std::shared_ptr<event_handler> events;
   std::shared_ptr<metric_handler> metrics;
   std::shared_ptr<worker_observer> observer;
-  std::shared_ptr<job_journal> journal = std::make_shared<job_journal>(job_journal_options{});
+  std::shared_ptr<job_journal> journal = std::make_shared<job_journal>(job_journal::options{});
   std::shared_ptr<output_recorder> console_err = std::make_shared<output_recorder>();
-  agent_extension_factory extension;
+  agent_extension::factory extension;
   bool job_may_grow = false;
   /// Emits into the coroutine that runs the agent.
   asio::cancellation_signal cancel;
@@ -113,7 +113,7 @@ class agent_stage {
   /// The agent, made from what was set up at the first call.
   local_agent& agent() {
     if (!agent_) {
-      agent_options options;
+      local_agent::options options;
       options.workers = workers;
       options.rendezvous = rendezvous;
       if (choose) options.rendezvous = rendezvous_factory("c10d", rendezvous->job, choose);

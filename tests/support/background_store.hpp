@@ -17,7 +17,7 @@ namespace elastic::test {
 /// A store server on a thread of its own, for tests that block.
 class background_store {
  public:
-  explicit background_store(tcp_store_server_options options = {})
+  explicit background_store(tcp_store_server::options options = {})
       : server_(context_.get_executor(), std::move(options)) {
     thread_ = std::thread([this] { context_.run(); });
   }

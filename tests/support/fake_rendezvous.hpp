@@ -48,7 +48,7 @@ class fake_rendezvous final : public rendezvous_handler {
   /// What `report_failure` throws.
   std::exception_ptr report_failure_error;
   /// What `change` tells.
-  rendezvous_change what{change_kind::node_waiting, "node b_1_0 waits to join"};
+  rendezvous_change what{rendezvous_change::cause::node_waiting, "node b_1_0 waits to join"};
   /// How often workers of the job have failed.
   int failures = 0;
   /// What `report_failure` tells: that another node's failure was charged.
@@ -86,7 +86,7 @@ class fake_rendezvous final : public rendezvous_handler {
     if (pause_failure) std::rethrow_exception(pause_failure);
     notes->push_back("pause: " + why);
     if (is_pause_under_way) return;
-    what = rendezvous_change{change_kind::node_waiting, std::move(why)};
+    what = rendezvous_change{rendezvous_change::cause::node_waiting, std::move(why)};
     what.is_pause = true;
     what.saves_first = saves_first;
     is_paused_ = true;
@@ -144,7 +144,8 @@ class fake_rendezvous final : public rendezvous_handler {
 
   task<rendezvous_change> report_failure(std::string reason) override {
     if (report_failure_error) std::rethrow_exception(report_failure_error);
-    rendezvous_change change{change_kind::worker_failed, std::move(reason), ++failures};
+    rendezvous_change change{rendezvous_change::cause::worker_failed, std::move(reason),
+                             ++failures};
     change.on_other_node = failure_is_elsewhere;
     co_return change;
   }
@@ -163,8 +164,8 @@ class fake_rendezvous final : public rendezvous_handler {
 
   task<int> num_nodes_waiting() override { co_return 0; }
 
-  task<void> close(job_end how, std::string) override {
-    notes->push_back(how == job_end::succeeded ? "close" : "close as failed");
+  task<void> close(rendezvous_handler::job_end how, std::string) override {
+    notes->push_back(how == rendezvous_handler::job_end::succeeded ? "close" : "close as failed");
     if (close_failure) std::rethrow_exception(close_failure);
     co_return;
   }

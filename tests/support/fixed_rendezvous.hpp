@@ -23,8 +23,8 @@ std::error_code refusal_of(const rendezvous_parameters& parameters) {
 }
 
 /// What a worker connects to the store of its round with.
-inline tcp_store_options client_of(const master_endpoint& master) {
-  tcp_store_options options;
+inline tcp_store::options client_of(const rendezvous_round::master_endpoint& master) {
+  tcp_store::options options;
   options.host = master.address;
   options.port = master.port;
   return options;

@@ -41,7 +41,7 @@ class journal_story {
 
   journal_story& begin() {
     job_event event;
-    event.kind = job_event_kind::agent_started;
+    event.kind = job_event::type::agent_started;
     event.run_id = "job7";
     event.backend = "c10d";
     event.role = "trainer";
@@ -52,8 +52,8 @@ class journal_story {
 
   /// Meets for 2 s and starts workers for 1 s.
   journal_story& start(std::int64_t round, std::int64_t workers, std::int64_t restarts = 0) {
-    tell(of(job_event_kind::rendezvous_started)).wait(2);
-    job_event joined = of(job_event_kind::round_joined);
+    tell(of(job_event::type::rendezvous_started)).wait(2);
+    job_event joined = of(job_event::type::round_joined);
     joined.round = round;
     joined.attempt = restarts;
     joined.group_rank = 0;
@@ -62,8 +62,8 @@ class journal_story {
     joined.base_rank = 0;
     joined.local_world_size = workers;
     joined.seconds = 2;
-    tell(joined).tell(of(job_event_kind::workers_starting)).wait(1);
-    job_event started = of(job_event_kind::workers_started);
+    tell(joined).tell(of(job_event::type::workers_starting)).wait(1);
+    job_event started = of(job_event::type::workers_started);
     started.round = round;
     started.seconds = 1;
     for (std::int64_t at = 0; at < workers; ++at) started.pids.push_back(100 * round + at);
@@ -72,7 +72,7 @@ class journal_story {
 
   journal_story& end_worker(std::int64_t local_rank, std::int64_t exit_code,
                             std::int64_t signal = 0, std::string reason = {}) {
-    job_event event = of(job_event_kind::worker_ended, std::move(reason));
+    job_event event = of(job_event::type::worker_ended, std::move(reason));
     event.rank = local_rank;
     event.local_rank = local_rank;
     if (signal == 0) event.exit_code = exit_code;
@@ -82,24 +82,24 @@ class journal_story {
 
   /// What follows a failure: the decision, and a stop of 3 s.
   journal_story& restart(std::int64_t restarts) {
-    job_event ended = of(job_event_kind::round_ended, "rank 1 failed");
+    job_event ended = of(job_event::type::round_ended, "rank 1 failed");
     ended.state = "worker_failed";
     tell(ended);
-    job_event decided = of(job_event_kind::restart_decided, "restart 1 of 3");
+    job_event decided = of(job_event::type::restart_decided, "restart 1 of 3");
     decided.restarts = restarts;
-    tell(decided).tell(of(job_event_kind::workers_stopping)).wait(3);
-    job_event stopped = of(job_event_kind::workers_stopped);
+    tell(decided).tell(of(job_event::type::workers_stopping)).wait(3);
+    job_event stopped = of(job_event::type::workers_stopped);
     stopped.seconds = 3;
     return tell(stopped);
   }
 
   journal_story& end(std::string state, std::string reason = {}) {
-    job_event event = of(job_event_kind::agent_ended, std::move(reason));
+    job_event event = of(job_event::type::agent_ended, std::move(reason));
     event.state = std::move(state);
     return tell(event);
   }
 
-  static job_event of(job_event_kind kind, std::string reason = {}) {
+  static job_event of(job_event::type kind, std::string reason = {}) {
     job_event event;
     event.kind = kind;
     event.reason = std::move(reason);

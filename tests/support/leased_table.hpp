@@ -30,9 +30,9 @@ class leased_table {
  public:
   explicit leased_table(manual_time& time) : time_(time), changed_(time.context().get_executor()) {}
 
-  versioned_value get(const std::string& key) {
+  versioned_keys::entry get(const std::string& key) {
     end_old();
-    versioned_value current;
+    versioned_keys::entry current;
     const auto found = entries_.find(key);
     const bool is_there = found != entries_.end();
     if (is_there) current.value = found->second.value;
@@ -49,7 +49,7 @@ class leased_table {
   }
 
   bool erase(const std::string& key, const std::string& version) {
-    const versioned_value current = get(key);
+    const versioned_keys::entry current = get(key);
     if (!current.value || (!version.empty() && index_of(current.version) != index_of(version))) {
       return false;
     }
@@ -133,7 +133,7 @@ class leased_table_keys final : public detail::leased_keys {
 
   std::string place_of(const std::string& key) const override { return "the key '" + key + "'"; }
 
-  task<versioned_value> get(std::string key) override {
+  task<versioned_keys::entry> get(std::string key) override {
     check();
     co_return table_->get(key);
   }

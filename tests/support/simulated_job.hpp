@@ -318,7 +318,7 @@ class simulated_job {
     }
     task<void> wait_for_fence() override { return inner_->wait_for_fence(); }
     task<int> num_nodes_waiting() override { return inner_->num_nodes_waiting(); }
-    task<void> close(job_end how, std::string why) override {
+    task<void> close(rendezvous_handler::job_end how, std::string why) override {
       return inner_->close(how, std::move(why));
     }
     task<void> shutdown() override { return inner_->shutdown(); }
@@ -352,7 +352,7 @@ class simulated_job {
     parameters.conf["last_call_timeout"] = "3";
     parameters.identity = node_id{"host", 1, node.id, {random_.next(), random_.next()}};
     parameters.time = node.clock;
-    agent_options options;
+    local_agent::options options;
     options.workers.program = "worker";
     options.workers.nproc_per_node = 1 + static_cast<int>(random_.below(2));
     options.workers.max_restarts = plan_.max_restarts;

@@ -49,8 +49,8 @@ class simulated_keys final : public far_place {
     time_point appears_at;
   };
 
-  versioned_value found(const std::string& key) const {
-    versioned_value seen;
+  versioned_keys::entry found(const std::string& key) const {
+    versioned_keys::entry seen;
     seen.version = "-";
     const auto position = entries_.find(key);
     if (position == entries_.end() || time_.now() < position->second.appears_at) return seen;
@@ -83,10 +83,10 @@ class simulated_keys final : public far_place {
     far_keys(simulated_keys& at, int node) : at_(at), node_(node) {}
 
     std::string place_of(const std::string& key) const override { return "the key '" + key + "'"; }
-    task<versioned_value> get(std::string key) override {
-      std::function<versioned_value()> act = [at = &at_, key] { return at->found(key); };
+    task<versioned_keys::entry> get(std::string key) override {
+      std::function<versioned_keys::entry()> act = [at = &at_, key] { return at->found(key); };
       ++at_.requests_;
-      return at_.ask<versioned_value>(node_, std::move(act));
+      return at_.ask<versioned_keys::entry>(node_, std::move(act));
     }
     task<bool> put(std::string key, std::string value, std::string version) override {
       std::function<bool()> act = [at = &at_, key, value, version] {

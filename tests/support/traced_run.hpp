@@ -20,11 +20,11 @@ namespace elastic::test {
 /// node's clock is ahead.
 inline detail::journal_contents journal_of(const std::string& node, std::int64_t offset_us,
                                            int nodes = 2) {
-  using kind = job_event_kind;
+  using kind = job_event::type;
   detail::journal_contents contents;
   std::int64_t now = 1'000'000;
   std::optional<std::int64_t> round;
-  const auto tell = [&](job_event_kind event_kind, std::int64_t delay,
+  const auto tell = [&](job_event::type event_kind, std::int64_t delay,
                         std::string state = "") -> job_event& {
     now += delay;
     journal_record record;

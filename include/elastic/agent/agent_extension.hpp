@@ -25,42 +25,7 @@
 
 namespace elastic {
 
-/// A worker of this node in the attempt that runs.
-struct attempt_worker {
-  int rank = 0;
-  int local_rank = 0;
-  pid_t pid = 0;
-  /// The last step that it reported, -1 for none, and when.
-  std::int64_t step = -1;
-  time_point step_at{};
-  /// How it ended; empty while it runs.
-  std::string end = {};
-};
-
 class job_journal;
-
-/// What an agent lends its extension. Everything is set.
-struct agent_extension_context {
-  asio::any_io_executor strand;
-  /// Starts workers without the extension.
-  std::shared_ptr<process_launcher> launcher;
-  std::shared_ptr<time_source> time;
-  logger log;
-  /// The job may run with fewer nodes than can take part (`agent_options::job_may_grow`).
-  bool job_may_grow = false;
-  /// The processes of the first attempt. What only its round decides, such as ranks, is missing.
-  /// Not to be called before the extension is made.
-  std::function<std::vector<process_spec>()> first_workers;
-  /// The workers of this node that were started in the attempt.
-  std::function<std::vector<attempt_worker>()> workers;
-  /// Takes a worker of this node for hung, for this reason, and ends it.
-  std::function<void(int local_rank, const std::string& reason)> end_hung;
-  /// What the agent records in.
-  std::shared_ptr<job_journal> journal;
-  /// To be called when a process of the extension has ended and the extension has not ended it. If
-  /// the kernel killed it for want of memory, that is no evidence about the workers.
-  std::function<void(const exit_status&)> process_ended;
-};
 
 /// What an opt-in module adds to an agent, in the places where it may act: processes that are made
 /// before workers need them, for example (`add_warm_standbys`). Each function does nothing unless
@@ -72,6 +37,44 @@ struct agent_extension_context {
 /// Thread-safety: the agent calls everything on its strand.
 class agent_extension {
  public:
+  /// A worker of this node in the attempt that runs.
+  struct attempt_worker {
+    int rank = 0;
+    int local_rank = 0;
+    pid_t pid = 0;
+    /// The last step that it reported, -1 for none, and when.
+    std::int64_t step = -1;
+    time_point step_at{};
+    /// How it ended; empty while it runs.
+    std::string end = {};
+  };
+
+  /// What an agent lends its extension. Everything is set.
+  struct context {
+    asio::any_io_executor strand;
+    /// Starts workers without the extension.
+    std::shared_ptr<process_launcher> launcher;
+    std::shared_ptr<time_source> time;
+    logger log;
+    /// The job may run with fewer nodes than can take part (`local_agent::options::job_may_grow`).
+    bool job_may_grow = false;
+    /// The processes of the first attempt. What only its round decides, such as ranks, is missing.
+    /// Not to be called before the extension is made.
+    std::function<std::vector<process_spec>()> first_workers;
+    /// The workers of this node that were started in the attempt.
+    std::function<std::vector<attempt_worker>()> workers;
+    /// Takes a worker of this node for hung, for this reason, and ends it.
+    std::function<void(int local_rank, const std::string& reason)> end_hung;
+    /// What the agent records in.
+    std::shared_ptr<job_journal> journal;
+    /// To be called when a process of the extension has ended and the extension has not ended it.
+    /// If the kernel killed it for want of memory, that is no evidence about the workers.
+    std::function<void(const exit_status&)> process_ended;
+  };
+
+  /// Makes the agent_extension of one run of an agent, on the agent's strand.
+  using factory = std::function<std::unique_ptr<agent_extension>(context)>;
+
   agent_extension() = default;
   agent_extension(const agent_extension&) = delete;
   agent_extension& operator=(const agent_extension&) = delete;
@@ -117,7 +120,7 @@ class agent_extension {
 
   /// Carries out a command that is the extension's affair: `stacks`. Awaited while workers run.
   /// Result: the default has not carried it out.
-  ELASTIC_DECL virtual task<command_outcome> carry_out(job_command command);
+  ELASTIC_DECL virtual task<job_command::outcome> carry_out(job_command command);
 
   /// Whether `last_look` is to be awaited.
   ELASTIC_DECL virtual bool looks_last() const;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <elastic/agent/agent_extension.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
@@ -21,8 +22,6 @@
 
 namespace elastic {
 
-class agent_extension;
-struct agent_extension_context;
 class job_journal;
 class logs_specs;
 namespace detail {
@@ -30,10 +29,6 @@ class output_tails;
 class report_exchange;
 class store_meter;
 }  // namespace detail
-
-/// Makes the agent_extension of one run of an agent, on the agent's strand.
-using agent_extension_factory =
-    std::function<std::unique_ptr<agent_extension>(agent_extension_context)>;
 
 /// What an agent works with, each replaceable: a null pointer means the default.
 struct agent_services {
@@ -80,7 +75,7 @@ struct agent_services {
   std::shared_ptr<output_sink> console_out = {};
   std::shared_ptr<output_sink> console_err = {};
   /// Makes what an opt-in module adds to the agent. Default: nothing is added.
-  agent_extension_factory extension = {};
+  agent_extension::factory extension = {};
   /// Default: silent.
   logger log = {};
 };

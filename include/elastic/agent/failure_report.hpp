@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/worker_failure.hpp>
+#include <elastic/agent/run_result.hpp>
 #include <elastic/base/config.hpp>
 
 #include <cstddef>
@@ -16,11 +16,12 @@ namespace elastic {
 /// one second before the agent learned of it, since its peers may report their lost connections
 /// meanwhile. A worker that failed only because the agent stopped it is chosen only if there is
 /// no other. Null if there is none at all.
-ELASTIC_DECL const worker_failure* root_cause(const std::vector<worker_failure>& failures);
+ELASTIC_DECL const run_result::failure* root_cause(
+    const std::vector<run_result::failure>& failures);
 
 namespace detail {
 
-ELASTIC_DECL std::string report_failure(const worker_failure& failure, std::size_t index);
+ELASTIC_DECL std::string report_failure(const run_result::failure& failure, std::size_t index);
 
 /// "0, 2-7": ranks in ascending order.
 ELASTIC_DECL std::string rank_ranges(std::vector<int> ranks);
@@ -36,7 +37,7 @@ ELASTIC_DECL std::string rank_ranges(std::vector<int> ranks);
 /// `name` is the script's file name; the failures are numbered in the order given.
 /// Result: lines that begin with a blank one and end with a line end; empty if `failures` is.
 ELASTIC_DECL std::string failure_report(const std::string& name,
-                                        const std::vector<worker_failure>& failures);
+                                        const std::vector<run_result::failure>& failures);
 
 }  // namespace elastic
 

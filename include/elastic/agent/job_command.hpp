@@ -18,6 +18,16 @@ namespace elastic {
 
 /// What an agent is to do while its job runs, as somebody asks for it.
 struct job_command {
+  /// What came of a command.
+  struct outcome {
+    bool is_done = false;
+    /// One sentence: what was done, or why not; lines that an asked `stacks` has to show.
+    std::string text = {};
+  };
+
+  /// Carries out a command, and says what came of it. It may take as long as the command does.
+  using handler = std::function<task<outcome>(job_command)>;
+
   enum class kind {
     /// The whole job pauses: the workers of all nodes save a checkpoint, those that want to be
     /// asked, and are stopped, and none start until `resume`, or until this node is gone.
@@ -69,15 +79,5 @@ constexpr std::optional<job_command::kind> job_command_of(std::string_view name)
   }
   return std::nullopt;
 }
-
-/// What came of a command.
-struct command_outcome {
-  bool is_done = false;
-  /// One sentence: what was done, or why not; lines that an asked `stacks` has to show.
-  std::string text = {};
-};
-
-/// Carries out a command, and says what came of it. It may take as long as the command does.
-using command_handler = std::function<task<command_outcome>(job_command)>;
 
 }  // namespace elastic

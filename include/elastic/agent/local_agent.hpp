@@ -21,23 +21,6 @@ namespace detail {
 class request_inbox;
 }  // namespace detail
 
-/// What a local_agent is made from.
-struct agent_options {
-  worker_spec workers;
-  /// How this node meets the others: a handler, or what makes one before the first round. Must be
-  /// set.
-  rendezvous_factory rendezvous;
-  agent_services services;
-  /// A warning to log when the workers run for the first time: a job that cannot start says only
-  /// why it cannot.
-  std::string notice = {};
-  /// How many nodes meet and where, such as "2 nodes meet at host0:29400": logged after 5 s of
-  /// waiting for them, then each 30 s. Empty: nothing is.
-  std::string meeting = {};
-  /// The job may run with fewer nodes than can take part: more may join while it runs.
-  bool job_may_grow = false;
-};
-
 /// Supervises the workers of one node: meets the other nodes, starts the workers, watches them,
 /// starts them all again when one fails or the membership changes, until they succeed or the
 /// restarts are used up.
@@ -50,9 +33,26 @@ struct agent_options {
 /// a thread pool's (but see agent_services::worker_parent).
 class local_agent {
  public:
+  /// What a local_agent is made from.
+  struct options {
+    worker_spec workers;
+    /// How this node meets the others: a handler, or what makes one before the first round. Must be
+    /// set.
+    rendezvous_factory rendezvous;
+    agent_services services;
+    /// A warning to log when the workers run for the first time: a job that cannot start says only
+    /// why it cannot.
+    std::string notice = {};
+    /// How many nodes meet and where, such as "2 nodes meet at host0:29400": logged after 5 s of
+    /// waiting for them, then each 30 s. Empty: nothing is.
+    std::string meeting = {};
+    /// The job may run with fewer nodes than can take part: more may join while it runs.
+    bool job_may_grow = false;
+  };
+
   /// Errors: `errc::invalid_argument` if the worker_spec is out of bounds or there is no
   /// rendezvous.
-  ELASTIC_DECL explicit local_agent(agent_options options);
+  ELASTIC_DECL explicit local_agent(options settings);
 
   local_agent(const local_agent&) = delete;
   local_agent& operator=(const local_agent&) = delete;
@@ -102,12 +102,12 @@ class local_agent {
   /// Result: when it is done, or what kept it from being done. `drain` is done once the agent has
   /// begun to leave.
   /// Cancellation: all types; the command may be carried out all the same.
-  ELASTIC_DECL task<command_outcome> carry_out(job_command command) &;
+  ELASTIC_DECL task<job_command::outcome> carry_out(job_command command) &;
 
  private:
   ELASTIC_DECL task<run_result> serve(asio::any_io_executor strand);
 
-  agent_options options_;
+  options options_;
   std::shared_ptr<detail::request_inbox> inbox_;
 };
 

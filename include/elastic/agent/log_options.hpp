@@ -11,18 +11,18 @@
 
 namespace elastic {
 
-/// How lines of workers are shown.
-enum class log_format {
-  /// As the worker wrote them; teed ones behind a prefix.
-  text,
-  /// Each as a JSON object, whether teed or not: time, host, role, rank, local_rank, attempt,
-  /// stream, text.
-  json,
-};
-
 /// What is shown of the workers' output, how, and what of it is kept.
 struct log_options {
-  log_format format = log_format::text;
+  /// How lines of workers are shown.
+  enum class line_format {
+    /// As the worker wrote them; teed ones behind a prefix.
+    text,
+    /// Each as a JSON object, whether teed or not: time, host, role, rank, local_rank, attempt,
+    /// stream, text.
+    json,
+  };
+
+  line_format format = line_format::text;
   /// The local ranks whose output is shown; empty: all. Log files are complete all the same.
   std::vector<int> local_ranks_filter;
   /// Lines of any worker's stdout that contain one of these texts are also written to
@@ -31,7 +31,7 @@ struct log_options {
   /// The same for stderr and `filtered_stderr.log`.
   std::vector<std::string> duplicate_stderr_filters;
   /// When log files are cut. With a size what is only redirected goes through the agent, too.
-  log_rotation rotation;
+  log_file::rotation rotation;
 };
 
 /// Errors: `errc::invalid_argument`, naming what cannot be had on a node with so many workers.

@@ -18,23 +18,6 @@
 
 namespace elastic {
 
-/// Where the two streams of one worker go.
-struct worker_output {
-  output_plan out;
-  output_plan err;
-};
-
-/// The workers of one attempt, whose output is to go somewhere.
-struct attempt_logs {
-  const worker_spec& spec;
-  /// By local rank.
-  const std::vector<worker_identity>& workers;
-  /// Names their files; the directories of the attempt exist, if there are any.
-  const log_layout& layout;
-  /// The name of this host.
-  std::string host;
-};
-
 /// Decides where the output of workers goes. Implement it to send it elsewhere; see
 /// `agent_services::logs` and `logs_specs_registry`.
 ///
@@ -42,6 +25,23 @@ struct attempt_logs {
 /// Thread-safety: called on the agent's strand.
 class logs_specs {
  public:
+  /// Where the two streams of one worker go.
+  struct worker_output {
+    output_plan out;
+    output_plan err;
+  };
+
+  /// The workers of one attempt, whose output is to go somewhere.
+  struct attempt_logs {
+    const worker_spec& spec;
+    /// By local rank.
+    const std::vector<worker_identity>& workers;
+    /// Names their files; the directories of the attempt exist, if there are any.
+    const log_layout& layout;
+    /// The name of this host.
+    std::string host;
+  };
+
   virtual ~logs_specs() = default;
 
   /// The plans for the workers of an attempt, one for each, by local rank. Called each time before
@@ -55,20 +55,21 @@ class logs_specs {
 /// and the end of stderr kept for the report if it is not in a file.
 class default_logs_specs final : public logs_specs {
  public:
-  ELASTIC_DECL std::vector<worker_output> plan(const attempt_logs& attempt) override;
+  ELASTIC_DECL std::vector<logs_specs::worker_output> plan(
+      const logs_specs::attempt_logs& attempt) override;
 
  private:
   ELASTIC_DECL static std::shared_ptr<log_file> open(const log_layout& layout,
                                                      const std::string& path,
-                                                     log_rotation rotation);
-  ELASTIC_DECL static output_plan plan_stream(const attempt_logs& attempt,
+                                                     log_file::rotation rotation);
+  ELASTIC_DECL static output_plan plan_stream(const logs_specs::attempt_logs& attempt,
                                               const worker_identity& who, std_streams stream,
                                               const std::shared_ptr<log_file>& matches);
   ELASTIC_DECL static bool is_shown(const log_options& options, int local_rank);
 
   // All members of the object of a line, but its text.
-  ELASTIC_DECL static line_head object_head(const attempt_logs& attempt, const worker_identity& who,
-                                            bool is_err);
+  ELASTIC_DECL static line_head object_head(const logs_specs::attempt_logs& attempt,
+                                            const worker_identity& who, bool is_err);
 };
 
 }  // namespace elastic

@@ -51,9 +51,9 @@ ELASTIC_DECL assigned_ranks parse_assigned_ranks(const std::string& text);
 /// `errc::invalid_argument` if `agents` is null, `mine` has no worker, or `group_rank` is none of
 /// 0 … group_world_size - 1.
 /// Cancellation: all types; values that were written stay in the store.
-ELASTIC_DECL task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, role_info mine,
-                                                 int group_rank, int group_world_size,
-                                                 agent_dialect dialect = agent_dialect::assign);
+ELASTIC_DECL task<assigned_ranks> exchange_ranks(
+    std::shared_ptr<store> agents, role_info mine, int group_rank, int group_world_size,
+    rendezvous_round::agent_dialect dialect = rendezvous_round::agent_dialect::assign);
 
 }  // namespace elastic
 

@@ -16,19 +16,19 @@
 
 namespace elastic {
 
-/// Whether the workers start again, when, and the half sentence that says why.
-struct restart_decision {
-  bool restart = false;
-  std::string reason;
-  duration delay = duration::zero();
-  /// No restart, and a new start of the whole job would end in the same way.
-  bool is_hopeless = false;
-};
-
 /// Decides whether and when the workers start again, from what it was told about the job. Pure: it
 /// looks at no clock. A change of the membership is nobody's failure and is free.
 class restart_ledger {
  public:
+  /// Whether the workers start again, when, and the half sentence that says why.
+  struct decision {
+    bool restart = false;
+    std::string reason;
+    duration delay = duration::zero();
+    /// No restart, and a new start of the whole job would end in the same way.
+    bool is_hopeless = false;
+  };
+
   ELASTIC_DECL explicit restart_ledger(int max_restarts, restart_terms terms = {});
 
   /// They failed once more.
@@ -60,8 +60,8 @@ class restart_ledger {
   bool has_restart_left(time_point now) const { return used(now) < max_restarts_; }
 
   /// @param ended  how the worker ended that failed first; none if it was on another node
-  ELASTIC_DECL restart_decision decide(change_kind why, std::optional<exit_status> ended,
-                                       time_point now) const;
+  ELASTIC_DECL decision decide(rendezvous_change::cause why, std::optional<exit_status> ended,
+                               time_point now) const;
 
  private:
   struct noted {

@@ -11,7 +11,7 @@
 #include <elastic/agent/log_layout.hpp>
 #include <elastic/agent/logs_specs.hpp>
 #include <elastic/agent/rank_assignment.hpp>
-#include <elastic/agent/worker_failure.hpp>
+#include <elastic/agent/run_result.hpp>
 #include <elastic/agent/worker_spec.hpp>
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/config.hpp>
@@ -54,23 +54,6 @@
 
 namespace elastic {
 
-/// One worker of this node, in the attempt that was started last.
-struct worker {
-  worker_identity identity;
-  pid_t pid = 0;
-  std::string error_file;
-  /// How it ended; none while it runs.
-  std::optional<process_end> end;
-  /// Why it was taken for hung and ended; empty if it was not.
-  std::string hung;
-  /// It ended after `worker_group::stop` had told it to.
-  bool stopped_by_agent = false;
-  /// It was killed while the kernel killed processes because memory had run out.
-  bool out_of_memory = false;
-  /// It was started for an earlier epoch.
-  bool has_stayed = false;
-};
-
 /// Who the workers of this node are in a round, by local rank.
 ELASTIC_DECL std::vector<worker_identity> worker_identities(const worker_spec& spec,
                                                             const rendezvous_round& round,
@@ -94,6 +77,23 @@ ELASTIC_DECL bool is_due_to_stop(const exit_status& status, int stop_signal);
 /// Thread-safety: one strand at a time, that of the executor it was given.
 class worker_group {
  public:
+  /// One worker of this node, in the attempt that was started last.
+  struct worker {
+    worker_identity identity;
+    pid_t pid = 0;
+    std::string error_file;
+    /// How it ended; none while it runs.
+    std::optional<process_set::process_end> end;
+    /// Why it was taken for hung and ended; empty if it was not.
+    std::string hung;
+    /// It ended after `worker_group::stop` had told it to.
+    bool stopped_by_agent = false;
+    /// It was killed while the kernel killed processes because memory had run out.
+    bool out_of_memory = false;
+    /// It was started for an earlier epoch.
+    bool has_stayed = false;
+  };
+
   /// `layout` must outlive the group. Empty services get the defaults of `complete`.
   ELASTIC_DECL worker_group(asio::any_io_executor strand, worker_spec spec,
                             const agent_services& services, log_layout& layout);
@@ -122,7 +122,7 @@ class worker_group {
   ELASTIC_DECL void end_hung(int local_rank, const std::string& reason);
 
   /// The workers that were started in this attempt.
-  ELASTIC_DECL std::vector<attempt_worker> attempt_workers() const;
+  ELASTIC_DECL std::vector<agent_extension::attempt_worker> attempt_workers() const;
 
   /// Starts every worker for a round, once those of the last one were stopped (`stop`).
   ///
@@ -229,7 +229,7 @@ class worker_group {
   const std::optional<std::string>& bad_node() const { return attempt_.bad_node; }
 
   /// Tells the observer that the workers run.
-  ELASTIC_DECL void announce(const started_workers& start);
+  ELASTIC_DECL void announce(const worker_observer::started_workers& start);
 
   /// Passes a signal on to every worker that runs, and to those that are being started as soon as
   /// they run.
@@ -261,11 +261,11 @@ class worker_group {
 
   /// The same with what it left; none if there is none, or it was stopped. To be asked after
   /// `stop`.
-  ELASTIC_DECL std::optional<worker_failure> first_failure() const;
+  ELASTIC_DECL std::optional<run_result::failure> first_failure() const;
 
   /// The workers that did not end with success, in the order of their ends. To be asked after
   /// `stop`: what they wrote is known only then.
-  ELASTIC_DECL std::vector<worker_failure> failures(const std::string& host) const;
+  ELASTIC_DECL std::vector<run_result::failure> failures(const std::string& host) const;
 
   /// What the workers' function returned, by rank in the job; of those that ended with success and
   /// left a value. To be asked after `stop`.
@@ -279,14 +279,14 @@ class worker_group {
   struct completed {};
   ELASTIC_DECL worker_group(completed, asio::any_io_executor strand, worker_spec spec,
                             const agent_services& services, log_layout& layout);
-  ELASTIC_DECL process_set_services process_services(const agent_services& services);
+  ELASTIC_DECL process_set::services process_services(const agent_services& services);
   ELASTIC_DECL detail::hang_hooks_services hook_services(const agent_services& services);
   ELASTIC_DECL detail::worker_channels_options channel_options(const agent_services& services);
   ELASTIC_DECL std::string statement_of(int local_rank, const char* statement,
                                         const std::string& reason) const;
   ELASTIC_DECL void end_hung(int local_rank, const detail::liveness_verdict& verdict);
   ELASTIC_DECL void end_stuck(std::size_t slot, duration slept);
-  ELASTIC_DECL detail::hang_hook_call hook_for(hung_worker hung) const;
+  ELASTIC_DECL detail::hang_hook_call hook_for(worker_observer::hung_worker hung) const;
 
   using sights = std::vector<std::optional<detail::worker_sight>>;
   ELASTIC_DECL task<sights> look_at_workers();
@@ -312,9 +312,9 @@ class worker_group {
     }
   }
 
-  ELASTIC_DECL void note_in_journal(job_event_kind kind, const worker& entry, std::string reason,
-                                    worker_suspicion suspicion = worker_suspicion::none);
-  ELASTIC_DECL void note_end_in_journal(const process_end& end);
+  ELASTIC_DECL void note_in_journal(job_event::type kind, const worker& entry, std::string reason,
+                                    job_event::suspicion suspicion = job_event::suspicion::none);
+  ELASTIC_DECL void note_end_in_journal(const process_set::process_end& end);
 
   // The worker that a process is or descends from. Its number may be another process's by now,
   // which costs a worker nothing but a timer of a process of its own tree.
@@ -323,7 +323,7 @@ class worker_group {
 
   // At once: each waits for the first word of its guard, and these come from other processors.
   // Warns once of streams that are redirected to files, where the log directory has none.
-  ELASTIC_DECL void warn_of_discarded_output(const std::vector<worker_output>& outputs);
+  ELASTIC_DECL void warn_of_discarded_output(const std::vector<logs_specs::worker_output>& outputs);
   ELASTIC_DECL task<void> start_some(std::vector<worker_identity> identities,
                                      std::vector<std::size_t> slots, const job_context& job);
   ELASTIC_DECL std::vector<std::string> environment_of(const worker_identity& identity,
@@ -332,22 +332,22 @@ class worker_group {
   ELASTIC_DECL process_spec process_of(const worker_identity& identity, const job_context& job,
                                        const std::string& error_file) const;
   ELASTIC_DECL task<void> start_worker(worker_identity identity, const job_context& job,
-                                       worker_output output);
+                                       logs_specs::worker_output output);
   ELASTIC_DECL void give_call(std::size_t slot, process_spec& process);
   ELASTIC_DECL void take_value(std::map<int, std::string>& values, int rank,
                                detail::call_answer answer) const;
 
   /// The reason of a failure that a function left if there is no error file.
   ELASTIC_DECL std::optional<error_file_content> failure_of_call(std::size_t slot) const;
-  ELASTIC_DECL void note(const process_end& end);
+  ELASTIC_DECL void note(const process_set::process_end& end);
 
   /// What takes time to find out, after the others were told.
-  ELASTIC_DECL void note_cause(const process_end& end);
+  ELASTIC_DECL void note_cause(const process_set::process_end& end);
   ELASTIC_DECL void update_state();
   ELASTIC_DECL void begin_stop_on_failure();
-  ELASTIC_DECL void look_into_abort(const process_end& end);
+  ELASTIC_DECL void look_into_abort(const process_set::process_end& end);
   ELASTIC_DECL task<std::string> look();
-  ELASTIC_DECL worker_failure describe(const worker& failed, const std::string& host) const;
+  ELASTIC_DECL run_result::failure describe(const worker& failed, const std::string& host) const;
 
   /// What a failed worker left in files.
   struct leftovers {

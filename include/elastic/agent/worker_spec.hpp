@@ -83,7 +83,7 @@ struct worker_spec {
   /// failure. Default: never, but for time-outs that the worker itself names.
   liveness_settings liveness;
   /// How often the agent looks at its workers, by what they report and in /proc, so as to say which
-  /// of them hold up the others (`job_event_kind::worker_suspected`); nothing is done about them.
+  /// of them hold up the others (`job_event::type::worker_suspected`); nothing is done about them.
   /// 0: never.
   duration watch_interval = duration::zero();
   /// What looks into a hung worker before any worker is ended because of it. Default: nothing.

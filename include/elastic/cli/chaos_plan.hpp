@@ -13,45 +13,45 @@
 
 namespace elastic {
 
-/// A fault that is injected on purpose, to show how a job recovers from it.
-struct chaos_fault {
-  enum class kind {
-    /// SIGKILL.
-    kill,
-    /// SIGSTOP, and SIGCONT later.
-    stop,
-    /// Stopped for nine tenths of the time.
-    slow,
-    /// The agent's connections, as if its cables were pulled, and put in again later.
-    cut,
-  };
-  enum class target { rank, node };
-
-  kind what = kind::kill;
-  target of = target::rank;
-  /// The rank of a worker, or the group rank of a node.
-  int number = 0;
-  /// The time since the job's workers first ran on this node.
-  duration at{};
-  /// How long it lasts; not for `kill`.
-  duration lasts{};
-
-  friend bool operator==(const chaos_fault&, const chaos_fault&) = default;
-};
-
-/// Faults of random kinds and ranks, the same for each node that has the same seed.
-struct chaos_noise {
-  std::uint64_t seed = 0;
-  /// Between one fault and the next, on average.
-  duration mean_gap{};
-
-  friend bool operator==(const chaos_noise&, const chaos_noise&) = default;
-};
-
 /// The faults of a job. Each agent injects those that target its node and its workers.
 struct chaos_plan {
-  std::vector<chaos_fault> faults;
-  std::optional<chaos_noise> noise;
+  /// A fault that is injected on purpose, to show how a job recovers from it.
+  struct fault {
+    enum class kind {
+      /// SIGKILL.
+      kill,
+      /// SIGSTOP, and SIGCONT later.
+      stop,
+      /// Stopped for nine tenths of the time.
+      slow,
+      /// The agent's connections, as if its cables were pulled, and put in again later.
+      cut,
+    };
+    enum class target { rank, node };
+
+    kind what = kind::kill;
+    target of = target::rank;
+    /// The rank of a worker, or the group rank of a node.
+    int number = 0;
+    /// The time since the job's workers first ran on this node.
+    duration at{};
+    /// How long it lasts; not for `kill`.
+    duration lasts{};
+
+    friend bool operator==(const fault&, const fault&) = default;
+  };
+
+  /// Faults of random kinds and ranks, the same for each node that has the same seed.
+  struct random_faults {
+    std::uint64_t seed = 0;
+    /// Between one fault and the next, on average.
+    duration mean_gap{};
+
+    friend bool operator==(const random_faults&, const random_faults&) = default;
+  };
+
+  std::vector<fault> faults;
+  std::optional<random_faults> noise;
 
   bool empty() const { return faults.empty() && !noise; }
   friend bool operator==(const chaos_plan&, const chaos_plan&) = default;
@@ -63,7 +63,7 @@ struct chaos_plan {
 ELASTIC_DECL chaos_plan parse_chaos_plan(std::string_view text);
 
 /// The fault or the plan as it is written there.
-ELASTIC_DECL std::string to_text(const chaos_fault& fault);
+ELASTIC_DECL std::string to_text(const chaos_plan::fault& fault);
 ELASTIC_DECL std::string to_text(const chaos_plan& plan);
 
 /// The ranks and nodes that the plan names and that a world of this size lacks, such as "rank 8,

@@ -6,7 +6,6 @@
 #include <elastic/base/log.hpp>
 #include <elastic/cli/command_line_facts.hpp>
 #include <elastic/cli/early_exit.hpp>
-#include <elastic/cli/io_choice.hpp>
 #include <elastic/cli/program_config.hpp>
 
 #include <string>
@@ -17,6 +16,21 @@ namespace elastic {
 
 /// What the arguments say.
 struct command_line {
+  /// The I/O that a program asks for: ELASTIC_IO.
+  enum class io_choice {
+    /// io_uring if it is available, else epoll.
+    automatic,
+    /// io_uring; without it the program ends.
+    ring,
+    /// Asio's reactor, even if io_uring is available.
+    epoll,
+  };
+
+  /// The user asked for the version: see `show_version`.
+  struct version_request {
+    io_choice io = io_choice::automatic;
+  };
+
   program_config config;
   /// The threshold for log lines: LOGLEVEL.
   log_level threshold = log_level::warning;
@@ -26,11 +40,6 @@ struct command_line {
   std::vector<std::string> warnings;
   /// What comes from elsewhere than options and PET_ variables, one sentence each.
   std::vector<std::string> notes;
-};
-
-/// The user asked for the version: see `show_version`.
-struct version_request {
-  io_choice io = io_choice::automatic;
 };
 
 /// Reads the arguments of `elasticrun`, without the program's own name.
@@ -44,8 +53,8 @@ struct version_request {
 /// Result: the configuration, or why the program should end now: version, help, or an error with
 /// exit code 2. Errors: none.
 /// A pure function: it looks at no file, device or environment but `facts`.
-ELASTIC_DECL std::variant<command_line, version_request, early_exit> parse_command_line(
-    const std::vector<std::string>& arguments, const command_line_facts& facts);
+ELASTIC_DECL std::variant<command_line, command_line::version_request, early_exit>
+parse_command_line(const std::vector<std::string>& arguments, const command_line_facts& facts);
 
 }  // namespace elastic
 

@@ -10,16 +10,16 @@
 
 namespace elastic {
 
-/// A word in place of a script that has a program do something else than run a job.
-struct program_command {
-  std::string word;
-  /// Its arguments and what it does, for --help.
-  std::string arguments;
-  std::string help;
-};
-
 /// What a command line depends on besides its arguments.
 struct command_line_facts {
+  /// A word in place of a script that has a program do something else than run a job.
+  struct command {
+    std::string word;
+    /// Its arguments and what it does, for --help.
+    std::string arguments;
+    std::string help;
+  };
+
   /// Gives the PET_* defaults, PYTHON_EXEC and the like; the workers inherit it.
   environment_map environment;
   /// What "cpu" and "gpu" mean for --nproc-per-node: see count_processors, count_accelerators.
@@ -32,7 +32,7 @@ struct command_line_facts {
 
   std::string program = "elasticrun";
   /// The program finds out itself which of them the first argument is.
-  std::vector<program_command> commands = {};
+  std::vector<command> commands = {};
   /// Whether the program injects the faults of --chaos; if not, --help leaves the option out, and
   /// it is refused.
   bool injects_faults = false;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/cli/command_line.hpp>
 #include <elastic/cli/early_exit.hpp>
 
 #include <optional>
@@ -10,25 +11,15 @@
 
 namespace elastic {
 
-/// The I/O that a program asks for: ELASTIC_IO.
-enum class io_choice {
-  /// io_uring if it is available, else epoll.
-  automatic,
-  /// io_uring; without it the program ends.
-  ring,
-  /// Asio's reactor, even if io_uring is available.
-  epoll,
-};
-
 /// The I/O that a choice gives on this machine: "I/O: io_uring", or the I/O in its place and the
 /// reason. Makes a ring to find out, and closes it.
-ELASTIC_DECL std::string describe_io(io_choice choice);
+ELASTIC_DECL std::string describe_io(command_line::io_choice choice);
 
 /// The text of --version: "elasticrun 0.1.0 (I/O: io_uring)".
-ELASTIC_DECL early_exit show_version(io_choice choice);
+ELASTIC_DECL early_exit show_version(command_line::io_choice choice);
 
 /// Result: empty if the choice is available, else the error.
-ELASTIC_DECL std::optional<early_exit> check_io(io_choice choice);
+ELASTIC_DECL std::optional<early_exit> check_io(command_line::io_choice choice);
 
 }  // namespace elastic
 

@@ -10,58 +10,39 @@
 
 namespace elastic {
 
-/// Why a job stands still.
-enum class stall_cause {
-  /// Nobody can be blamed.
-  unknown,
-  /// A rank's process has ended.
-  dead,
-  /// A rank was stopped by a signal or a debugger.
-  stopped,
-  /// A rank waits in the kernel, which no signal ends: for a disk or a file server.
-  blocked,
-  /// A rank left its work by an exception and waits at its end.
-  left,
-  /// Ranks called different operations where all should call the same.
-  mismatch,
-  /// A rank waits in another group than those that wait for it, and these in a circle.
-  elsewhere,
-  /// A rank has not entered the operation in which the others wait.
-  behind,
-  /// The same, but it computes: slow, not hung.
-  slow,
-  /// A rank answers nothing while all others wait.
-  silent,
-  /// All have entered the operation, and it does not end.
-  transport,
-};
-
-/// The name of each cause, as `/api/v1`, the journal and the metrics write it.
-inline constexpr std::array<std::pair<stall_cause, std::string_view>, 11> stall_causes{{
-    {stall_cause::unknown, "unknown"},
-    {stall_cause::dead, "dead"},
-    {stall_cause::stopped, "stopped"},
-    {stall_cause::blocked, "blocked"},
-    {stall_cause::left, "left"},
-    {stall_cause::mismatch, "mismatch"},
-    {stall_cause::elsewhere, "elsewhere"},
-    {stall_cause::behind, "behind"},
-    {stall_cause::slow, "slow"},
-    {stall_cause::silent, "silent"},
-    {stall_cause::transport, "transport"},
-}};
-
-inline std::string_view to_string(stall_cause cause) {
-  return stall_causes[static_cast<std::size_t>(cause)].second;
-}
-
-/// How sure a verdict is: policies that end workers should ask for `certain`.
-enum class stall_confidence { none, likely, certain };
-
 /// Who holds up a job, and why.
 struct stall_verdict {
-  stall_cause cause = stall_cause::unknown;
-  stall_confidence confidence = stall_confidence::none;
+  /// Why a job stands still.
+  enum class kind {
+    /// Nobody can be blamed.
+    unknown,
+    /// A rank's process has ended.
+    dead,
+    /// A rank was stopped by a signal or a debugger.
+    stopped,
+    /// A rank waits in the kernel, which no signal ends: for a disk or a file server.
+    blocked,
+    /// A rank left its work by an exception and waits at its end.
+    left,
+    /// Ranks called different operations where all should call the same.
+    mismatch,
+    /// A rank waits in another group than those that wait for it, and these in a circle.
+    elsewhere,
+    /// A rank has not entered the operation in which the others wait.
+    behind,
+    /// The same, but it computes: slow, not hung.
+    slow,
+    /// A rank answers nothing while all others wait.
+    silent,
+    /// All have entered the operation, and it does not end.
+    transport,
+  };
+
+  /// How sure a verdict is: policies that end workers should ask for `certain`.
+  enum class confidence_level { none, likely, certain };
+
+  kind cause = kind::unknown;
+  confidence_level confidence = confidence_level::none;
   /// The ranks to blame, the first to look at first; none if the cause is unknown. At most
   /// `limits::blamed_ranks`.
   std::vector<int> ranks = {};
@@ -75,5 +56,24 @@ struct stall_verdict {
 
   friend bool operator==(const stall_verdict&, const stall_verdict&) = default;
 };
+
+/// The name of each cause, as `/api/v1`, the journal and the metrics write it.
+inline constexpr std::array<std::pair<stall_verdict::kind, std::string_view>, 11> stall_causes{{
+    {stall_verdict::kind::unknown, "unknown"},
+    {stall_verdict::kind::dead, "dead"},
+    {stall_verdict::kind::stopped, "stopped"},
+    {stall_verdict::kind::blocked, "blocked"},
+    {stall_verdict::kind::left, "left"},
+    {stall_verdict::kind::mismatch, "mismatch"},
+    {stall_verdict::kind::elsewhere, "elsewhere"},
+    {stall_verdict::kind::behind, "behind"},
+    {stall_verdict::kind::slow, "slow"},
+    {stall_verdict::kind::silent, "silent"},
+    {stall_verdict::kind::transport, "transport"},
+}};
+
+inline std::string_view to_string(stall_verdict::kind cause) {
+  return stall_causes[static_cast<std::size_t>(cause)].second;
+}
 
 }  // namespace elastic

@@ -51,7 +51,7 @@ class file_keys final : public versioned_keys {
   /// Makes the directory. To be called before all other members.
   ELASTIC_DECL task<void> prepare();
   ELASTIC_DECL std::string place_of(const std::string& key) const override;
-  ELASTIC_DECL task<versioned_value> get(std::string key) override;
+  ELASTIC_DECL task<versioned_keys::entry> get(std::string key) override;
   ELASTIC_DECL task<bool> put(std::string key, std::string value, std::string version) override;
   ELASTIC_DECL task<void> put(std::string key, std::string value) override;
   ELASTIC_DECL task<bool> erase(std::string key) override;

@@ -149,7 +149,7 @@ class entrypoint;
 ///
 /// A worker is a new process of the same program, which knows the function only if the object
 /// exists before main asks: at namespace scope. What the function captures is what that process has
-/// put there, nothing of the launching one's (see `start_method` for that).
+/// put there, nothing of the launching one's (see `launch_config::start_method` for that).
 ///
 /// Errors: none here; two functions of one name are refused if the name is used.
 /// Thread-safety: make and destroy it on any thread. It must live while a job runs it.

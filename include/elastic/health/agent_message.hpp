@@ -62,13 +62,10 @@ struct rejoin {
   std::map<std::string, std::string, std::less<>> environment;
 };
 
-}  // namespace control_messages
-
 /// What the agent says.
-using agent_message =
-    std::variant<control_messages::welcome, control_messages::refused, control_messages::checkpoint,
-                 control_messages::pause_work, control_messages::resume_work,
-                 control_messages::stop, control_messages::change, control_messages::no_change,
-                 control_messages::rejoin>;
+using agent_message = std::variant<welcome, refused, checkpoint, pause_work, resume_work, stop,
+                                   change, no_change, rejoin>;
+
+}  // namespace control_messages
 
 }  // namespace elastic

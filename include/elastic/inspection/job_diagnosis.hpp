@@ -11,20 +11,20 @@ namespace elastic {
 
 struct agent_services;
 
-/// What agents do when they have found out which rank holds up the job.
-enum class stall_policy {
-  /// They say so.
-  warn,
-  /// They say so, and if they are certain, they end that rank as a hung one. What follows is what
-  /// follows any failure.
-  restart,
-  /// The same, but only for jobs of `on_failure::replace`: the others go on. If they cannot, all
-  /// workers start again, and the log says why.
-  replace,
-};
-
 /// How an agent finds out which rank holds up a job.
 struct job_diagnosis {
+  /// What agents do when they have found out which rank holds up the job.
+  enum class policy {
+    /// They say so.
+    warn,
+    /// They say so, and if they are certain, they end that rank as a hung one. What follows is what
+    /// follows any failure.
+    restart,
+    /// The same, but only for jobs of `on_failure::replace`: the others go on. If they cannot, all
+    /// workers start again, and the log says why.
+    replace,
+  };
+
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   job_diagnosis() = default;
 
@@ -36,7 +36,7 @@ struct job_diagnosis {
   /// s, or five times the longest step that was reported, if that is longer.
   std::optional<duration> stall_after;
   /// What follows.
-  stall_policy on_stall = stall_policy::warn;
+  policy on_stall = policy::warn;
 };
 
 /// Has the agent that is made with these services inspect its workers when it is asked to

@@ -15,7 +15,8 @@ namespace elastic {
 /// Where workers on this host are, as far as the kernel knows, without an agent: for people.
 /// @param workers  processes of this user; they stay until the task is awaited
 /// Errors: none. Cancellation: all types.
-ELASTIC_DECL task<std::string> local_stacks(named<std::vector<attempt_worker>> workers);
+ELASTIC_DECL task<std::string> local_stacks(
+    named<std::vector<agent_extension::attempt_worker>> workers);
 
 }  // namespace elastic
 

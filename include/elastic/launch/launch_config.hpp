@@ -3,9 +3,7 @@
 #pragma once
 
 #include <elastic/agent/worker_spec.hpp>
-#include <elastic/launch/numa_binding.hpp>
 #include <elastic/launch/signal_plan.hpp>
-#include <elastic/launch/start_method.hpp>
 #include <elastic/process/guard_policy.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 
@@ -19,6 +17,31 @@ namespace elastic {
 /// Only `workers.program` has no default that works, unless `workers` names a function. `launch`
 /// refuses values out of bounds with `errc::invalid_argument` before it starts anything.
 struct launch_config {
+  /// How the workers that run a function come to be.
+  enum class start_method {
+    /// A new process of the same program, whose main finds the function by its name. Always safe.
+    spawn,
+    /// A copy of this process, as it is at each start, in which the function runs at once. Only if
+    /// this process has one thread; see `fork_launcher` for what the function may use there. It has
+    /// no guard.
+    fork,
+  };
+
+  /// On which processors the workers of a machine run. torchrun's names.
+  enum class processor_binding {
+    /// Wherever this program may run.
+    none,
+    /// All processors of the worker's NUMA node.
+    node,
+    /// All processors of the socket that has the worker's NUMA node.
+    socket,
+    /// Cores of the worker's NUMA node that are its own: the node's are dealt out evenly.
+    exclusive,
+    /// One group of cores with a common cache of the last level; another one for each worker of the
+    /// node while there are any.
+    core_complex,
+  };
+
   /// What every worker is, how many this node runs, how often they are started again, and where
   /// their output goes. If it names a function and no program, the program is this one, whose main
   /// must begin with `run_entrypoint`.
@@ -38,7 +61,7 @@ struct launch_config {
   start_method start = start_method::spawn;
   /// Binds workers to processors by the machine's NUMA nodes and the GPUs there, if
   /// `workers.cpu_affinity` is empty.
-  elastic::numa_binding numa_binding = elastic::numa_binding::none;
+  processor_binding numa_binding = processor_binding::none;
   /// Whether a guard ends what a worker leaves behind, also if this process is killed.
   guard_policy guard = guard_policy::best_effort;
   /// The guard's program, such as the installed elastic-guard; empty: what the library carries.

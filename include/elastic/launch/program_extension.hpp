@@ -24,6 +24,11 @@ struct program_options;
 /// Thread-safety: called on the executor of `program_run::run`.
 class program_extension {
  public:
+  /// Makes the program_extension of a program, and completes the services that its agent is made
+  /// from. Called by the constructor of program_run, which throws its errors.
+  using factory = std::function<std::unique_ptr<program_extension>(
+      const launch_config& config, const program_options& options, agent_services& services)>;
+
   program_extension() = default;
   program_extension(const program_extension&) = delete;
   program_extension& operator=(const program_extension&) = delete;
@@ -37,10 +42,5 @@ class program_extension {
   /// returns.
   virtual task<void> close() = 0;
 };
-
-/// Makes the program_extension of a program, and completes the services that its agent is made
-/// from. Called by the constructor of program_run, which throws its errors.
-using program_extension_factory = std::function<std::unique_ptr<program_extension>(
-    const launch_config& config, const program_options& options, agent_services& services)>;
 
 }  // namespace elastic

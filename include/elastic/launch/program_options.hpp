@@ -24,14 +24,14 @@ struct program_options {
   /// empty: none.
   std::string status = {};
   /// The file with the token that clients of the status server have to know; empty: see
-  /// status_server_options.
+  /// status_server::options.
   std::string status_token_file = {};
   /// Receives the URL of the status server once it listens, with the token if the server has made
   /// one. Default: "Status: <URL>" goes to stderr.
   std::function<void(const std::string& url)> on_status = {};
   /// Makes what an opt-in module adds to the program. Default: nothing is added, and an option
   /// above that needs the module is refused.
-  program_extension_factory extension = {};
+  program_extension::factory extension = {};
 };
 
 }  // namespace elastic

@@ -23,20 +23,6 @@
 
 namespace elastic {
 
-/// How `guarded_launcher` starts processes.
-struct guarded_launcher_options {
-  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
-  guarded_launcher_options() = default;
-
-  guard_policy policy = guard_policy::required;
-  /// The program of the guard, such as the installed one; empty: the bytes that this library
-  /// carries, from memory or, if that is forbidden, from a file without a name.
-  std::string guard_file = {};
-  /// For processes that get no guard; `open_files` for all.
-  pidfd_launcher_options unguarded = {};
-  logger log = {};
-};
-
 /// Starts each process behind a guard of its own: a tiny process to which the kernel gives all
 /// that the process ever leaves behind, and which ends that when the process has ended, when asked
 /// to, or when this program ends, however it does.
@@ -47,10 +33,24 @@ struct guarded_launcher_options {
 /// Thread-safety: one strand at a time.
 class guarded_launcher final : public process_launcher {
  public:
+  /// How `guarded_launcher` starts processes.
+  struct options {
+    // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+    options() = default;
+
+    guard_policy policy = guard_policy::required;
+    /// The program of the guard, such as the installed one; empty: the bytes that this library
+    /// carries, from memory or, if that is forbidden, from a file without a name.
+    std::string guard_file = {};
+    /// For processes that get no guard; `open_files` for all.
+    pidfd_launcher::options unguarded = {};
+    logger log = {};
+  };
+
   /// What it starts is awaited on `executor`. `calls` must outlive the launcher and what it starts.
-  ELASTIC_DECL explicit guarded_launcher(asio::any_io_executor executor,
-                                         guarded_launcher_options options = {},
-                                         const detail::syscalls& calls = detail::real_syscalls);
+  ELASTIC_DECL explicit guarded_launcher(asio::any_io_executor executor);
+  ELASTIC_DECL guarded_launcher(asio::any_io_executor executor, options settings,
+                                const detail::syscalls& calls = detail::real_syscalls);
 
   /// Errors, besides those of the interface: `errc::start_failed` if a guard is required and
   /// cannot be had, naming the files that were tried, or if the file that the options name
@@ -89,7 +89,7 @@ class guarded_launcher final : public process_launcher {
   ELASTIC_DECL static detail::spawn_result as_spawn_result(const detail::guard_message& refused);
 
   asio::any_io_executor executor_;
-  guarded_launcher_options options_;
+  options options_;
   const detail::syscalls& calls_;
   detail::guard_sources sources_;
   detail::guard_file file_;

@@ -17,17 +17,6 @@
 
 namespace elastic {
 
-/// When a log file is full, and what becomes of it then.
-struct log_rotation {
-  /// A file of this size is put aside and a new one begun; 0: it grows without end.
-  std::uint64_t max_size = 0;
-  /// How many files are kept of one log, the one being written and "<name>.1" (the newest of the
-  /// others) to "<name>.<max_files - 1>"; 1 to `limits::log_files`.
-  int max_files = 5;
-
-  friend bool operator==(const log_rotation&, const log_rotation&) = default;
-};
-
 namespace detail {
 
 // A log file, emptied. Opened for appending, so that nothing is overwritten if two streams
@@ -46,10 +35,22 @@ ELASTIC_DECL unique_fd open_log_file(const std::string& path, const syscalls& ca
 /// Thread-safety: any thread; what one call writes stays together.
 class log_file {
  public:
+  /// When a log file is full, and what becomes of it then.
+  struct rotation {
+    /// A file of this size is put aside and a new one begun; 0: it grows without end.
+    std::uint64_t max_size = 0;
+    /// How many files are kept of one log, the one being written and "<name>.1" (the newest of the
+    /// others) to "<name>.<max_files - 1>"; 1 to `limits::log_files`.
+    int max_files = 5;
+
+    friend bool operator==(const rotation&, const rotation&) = default;
+  };
+
   /// Takes over a file that is open for appending, and empty; `path` is its name. One that
   /// `may_hang` is closed on a thread.
-  ELASTIC_DECL explicit log_file(detail::unique_fd file, std::string path = {},
-                                 log_rotation rotation = {}, bool may_hang = false);
+  ELASTIC_DECL explicit log_file(detail::unique_fd file, std::string path = {});
+  ELASTIC_DECL log_file(detail::unique_fd file, std::string path, rotation bounds,
+                        bool may_hang = false);
   log_file(const log_file&) = delete;
   log_file& operator=(const log_file&) = delete;
   ELASTIC_DECL ~log_file();
@@ -57,8 +58,9 @@ class log_file {
   /// Opens a file and empties it; its directory must exist. One that `may_hang` is opened when it
   /// is first written.
   /// Errors: `errc::file_access`, naming the path.
+  ELASTIC_DECL static std::shared_ptr<log_file> open(const std::string& path);
   ELASTIC_DECL static std::shared_ptr<log_file> open(
-      const std::string& path, log_rotation rotation = {},
+      const std::string& path, rotation bounds,
       const detail::syscalls& calls = detail::real_syscalls, bool may_hang = false);
 
   /// Appends all of `bytes`, waiting for the file system. Errors: none; see above.
@@ -98,7 +100,7 @@ class log_file {
   const bool may_hang_;
   /// Not opened yet.
   const detail::syscalls* opens_by_ = nullptr;
-  log_rotation rotation_;
+  rotation rotation_;
   std::uint64_t size_ = 0;
   bool in_line_ = false;
   /// How many files were put aside and are kept.

@@ -17,25 +17,6 @@
 
 namespace elastic {
 
-/// How `pidfd_launcher` starts processes.
-struct pidfd_launcher_options {
-  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
-  pidfd_launcher_options() = default;
-
-  /// Names the thread that starts the processes: an executor that runs on one thread alone, which
-  /// lasts as long as they do. The kernel then kills each process when that thread dies, however
-  /// it dies (SIGKILL, a crash, the OOM killer). That reaches the process itself, not what it
-  /// starts in turn, and not programs that are setuid.
-  ///
-  /// Empty: the thread that calls `launch` starts them, and they outlive this process if it is
-  /// killed. The kernel knows no parent but the thread, and would kill healthy processes when one
-  /// of a pool ends.
-  asio::any_io_executor parent = {};
-  /// How many files each process may open (the soft limit), at most its hard limit. None: as many
-  /// as this one, which may have raised its own.
-  std::optional<std::uint64_t> open_files = {};
-};
-
 /// Starts processes of this machine and holds each by its pidfd.
 ///
 /// Each gets a session of its own, default signal handling, an empty signal mask, and no
@@ -46,10 +27,29 @@ struct pidfd_launcher_options {
 /// Thread-safety: one strand at a time.
 class pidfd_launcher final : public process_launcher {
  public:
+  /// How `pidfd_launcher` starts processes.
+  struct options {
+    // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+    options() = default;
+
+    /// Names the thread that starts the processes: an executor that runs on one thread alone, which
+    /// lasts as long as they do. The kernel then kills each process when that thread dies, however
+    /// it dies (SIGKILL, a crash, the OOM killer). That reaches the process itself, not what it
+    /// starts in turn, and not programs that are setuid.
+    ///
+    /// Empty: the thread that calls `launch` starts them, and they outlive this process if it is
+    /// killed. The kernel knows no parent but the thread, and would kill healthy processes when one
+    /// of a pool ends.
+    asio::any_io_executor parent = {};
+    /// How many files each process may open (the soft limit), at most its hard limit. None: as many
+    /// as this one, which may have raised its own.
+    std::optional<std::uint64_t> open_files = {};
+  };
+
   /// What it starts is awaited on `executor`. `calls` must outlive the launcher and what it starts.
-  ELASTIC_DECL explicit pidfd_launcher(asio::any_io_executor executor,
-                                       pidfd_launcher_options options = {},
-                                       const detail::syscalls& calls = detail::real_syscalls);
+  ELASTIC_DECL explicit pidfd_launcher(asio::any_io_executor executor);
+  ELASTIC_DECL pidfd_launcher(asio::any_io_executor executor, options settings,
+                              const detail::syscalls& calls = detail::real_syscalls);
   ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
 
  private:
@@ -57,7 +57,7 @@ class pidfd_launcher final : public process_launcher {
   ELASTIC_DECL std::unique_ptr<child> start(const process_spec& spec, const std::string& path);
 
   asio::any_io_executor executor_;
-  pidfd_launcher_options options_;
+  options options_;
   const detail::syscalls& calls_;
   detail::child_stack stack_;
 };

@@ -35,56 +35,13 @@
 
 namespace elastic {
 
-/// A process together with where its output goes.
-struct supervised_process {
-  /// Its stdout and stderr descriptors are ignored: `out` and `err` say where they go.
-  process_spec process;
-  output_plan out;
-  output_plan err;
-  /// Its stdin has nothing to read; else it is what `process` says.
-  bool has_empty_input = false;
-};
-
-/// How and when a process of a set ended.
-struct process_end {
-  std::size_t index;
-  pid_t pid;
-  exit_status status;
-  time_point at;
-  wall_time wall;
-  /// Whether the set had asked it to end, or killed it, before it ended.
-  bool was_stopped = false;
-};
-
-/// What a `process_set` works with.
-struct process_set_services {
-  /// Null: a `pidfd_launcher` on the set's strand.
-  std::shared_ptr<process_launcher> launcher{};
-  /// Null: `system_time`.
-  std::shared_ptr<time_source> time{};
-  /// Default: silent.
-  logger log{};
-  /// Where copied output is shown; null: nowhere.
-  std::shared_ptr<output_sink> console_out{};
-  std::shared_ptr<output_sink> console_err{};
-  /// Told of each end the moment it is seen (not before `start` has returned), instead of
-  /// `next_end` and `take_ends`, which then tell nothing. Must not throw, nor destroy the set.
-  std::function<void(const process_end&)> on_end{};
-  /// How long the kernel has to end a process that was killed before each look at it.
-  duration killed_patience = limits::killed_patience;
-  /// How that look is taken; nothing: the process has ended meanwhile.
-  std::function<std::optional<detail::proc_snapshot>(pid_t)> look = detail::look_at_process;
-  /// Whether the file system of a log file may hang, so that it is opened and written on threads.
-  std::function<bool(const std::string&)> may_hang = detail::may_hang;
-};
-
 /// Several processes as one: started one by one, watched together, stopped together. Each has a
 /// slot in the set, its index, which can be used again after `clear`.
 ///
 ///     process_set workers(strand, services);
 ///     for (std::size_t i = 0; i < count; ++i) co_await workers.start(i, worker);
 ///     for (;;) {                                   // restarts each process that ends
-///       process_end end = co_await workers.next_end();
+///       process_set::process_end end = co_await workers.next_end();
 ///       co_await workers.clear(end.index);
 ///       co_await workers.start(end.index, worker);
 ///     }
@@ -95,8 +52,51 @@ struct process_set_services {
 /// Thread-safety: one strand at a time, the one it was given.
 class process_set {
  public:
-  ELASTIC_DECL explicit process_set(asio::any_io_executor strand,
-                                    process_set_services services = {});
+  /// A process together with where its output goes.
+  struct process {
+    /// Its stdout and stderr descriptors are ignored: `out` and `err` say where they go.
+    process_spec process;
+    output_plan out;
+    output_plan err;
+    /// Its stdin has nothing to read; else it is what `process` says.
+    bool has_empty_input = false;
+  };
+
+  /// How and when a process of a set ended.
+  struct process_end {
+    std::size_t index;
+    pid_t pid;
+    exit_status status;
+    time_point at;
+    wall_time wall;
+    /// Whether the set had asked it to end, or killed it, before it ended.
+    bool was_stopped = false;
+  };
+
+  /// What a `process_set` works with.
+  struct services {
+    /// Null: a `pidfd_launcher` on the set's strand.
+    std::shared_ptr<process_launcher> launcher{};
+    /// Null: `system_time`.
+    std::shared_ptr<time_source> time{};
+    /// Default: silent.
+    logger log{};
+    /// Where copied output is shown; null: nowhere.
+    std::shared_ptr<output_sink> console_out{};
+    std::shared_ptr<output_sink> console_err{};
+    /// Told of each end the moment it is seen (not before `start` has returned), instead of
+    /// `next_end` and `take_ends`, which then tell nothing. Must not throw, nor destroy the set.
+    std::function<void(const process_end&)> on_end{};
+    /// How long the kernel has to end a process that was killed before each look at it.
+    duration killed_patience = limits::killed_patience;
+    /// How that look is taken; nothing: the process has ended meanwhile.
+    std::function<std::optional<detail::proc_snapshot>(pid_t)> look = detail::look_at_process;
+    /// Whether the file system of a log file may hang, so that it is opened and written on threads.
+    std::function<bool(const std::string&)> may_hang = detail::may_hang;
+  };
+
+  ELASTIC_DECL explicit process_set(asio::any_io_executor strand);
+  ELASTIC_DECL process_set(asio::any_io_executor strand, services parts);
   process_set(const process_set&) = delete;
   process_set& operator=(const process_set&) = delete;
   ~process_set() { abandon(*state_); }
@@ -108,7 +108,7 @@ class process_set {
   /// process is left alone.
   /// Cancellation: all types; either nothing was started or the process runs. The opening of a file
   /// that hangs goes on by itself.
-  ELASTIC_DECL task<void> start(std::size_t index, named<supervised_process> plan) &;
+  ELASTIC_DECL task<void> start(std::size_t index, named<process> plan) &;
 
   /// The end of a process that was not told yet, the earliest first; waits for one if there is
   /// none. It is told at once: the process's descendants and its output may not have ended (see
@@ -184,10 +184,10 @@ class process_set {
 
   // Shared with the coroutines in the background, which may outlive the set by a moment.
   struct state {
-    ELASTIC_DECL state(asio::any_io_executor executor, process_set_services parts);
+    ELASTIC_DECL state(asio::any_io_executor executor, services parts);
 
     asio::any_io_executor strand;
-    process_set_services services;
+    process_set::services services;
     std::vector<slot_pointer> slots;
     std::deque<process_end> ends;
     std::size_t running = 0;
@@ -208,10 +208,8 @@ class process_set {
   ELASTIC_DECL static void ask_all(state& self, int number);
   ELASTIC_DECL static void abandon(state& self) noexcept;
   ELASTIC_DECL static void require_free(const state& self, std::size_t index);
-  ELASTIC_DECL static task<void> start_in(state_pointer self, std::size_t index,
-                                          supervised_process plan);
-  ELASTIC_DECL static task<detail::opened_stream> open(const process_set_services& services,
-                                                       output_plan plan);
+  ELASTIC_DECL static task<void> start_in(state_pointer self, std::size_t index, process plan);
+  ELASTIC_DECL static task<detail::opened_stream> open(const services& parts, output_plan plan);
 
   // Waits for the end of one process and notes it.
   ELASTIC_DECL static task<void> watch(state_pointer self, slot_pointer slot);
@@ -232,8 +230,8 @@ class process_set {
   ELASTIC_DECL static void begin_clearing(state& self, const slot_pointer& slot);
 
   // Ends what is left of a tree, or gives it up if nothing goes on in any of its processes.
-  ELASTIC_DECL static task<void> end_tree(slot_pointer slot, process_set_services services);
-  ELASTIC_DECL static task<void> clear_slot(slot_pointer slot, process_set_services services);
+  ELASTIC_DECL static task<void> end_tree(slot_pointer slot, services parts);
+  ELASTIC_DECL static task<void> clear_slot(slot_pointer slot, services parts);
 
   state_pointer state_;
 };

@@ -15,18 +15,18 @@
 
 namespace elastic {
 
-/// Lines of a stream that go to one more file, which several streams may share.
-struct matching_lines {
-  /// A line that contains any of these texts is meant; none: no line is.
-  std::vector<std::string> filters;
-  /// Put before every line; with `output_plan::json` the start of its object.
-  line_head prefix;
-  /// Where the lines go; must be used on one strand only.
-  std::shared_ptr<log_file> file;
-};
-
 /// Where one output stream of a process goes.
 struct output_plan {
+  /// Lines of a stream that go to one more file, which several streams may share.
+  struct matching_lines {
+    /// A line that contains any of these texts is meant; none: no line is.
+    std::vector<std::string> filters;
+    /// Put before every line; with `output_plan::json` the start of its object.
+    line_head prefix;
+    /// Where the lines go; must be used on one strand only.
+    std::shared_ptr<log_file> file;
+  };
+
   enum class how {
     /// To the same place as this process's own.
     inherit,
@@ -42,7 +42,7 @@ struct output_plan {
   /// Emptied first; its directory must exist.
   std::string file;
   /// copy: when `file` is full.
-  log_rotation rotation;
+  log_file::rotation rotation;
   /// copy: put before every line on the console. Empty: the bytes pass through as they are and at
   /// once, not line by line.
   line_head prefix;

@@ -36,22 +36,6 @@ namespace detail {
 class import_record;
 }
 
-/// What a `standby_set` works with; launcher and time must be set.
-struct standby_set_services {
-  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
-  standby_set_services() = default;
-
-  /// How workers and standbys are started.
-  std::shared_ptr<process_launcher> launcher;
-  std::shared_ptr<time_source> time;
-  logger log = {};
-  /// The bytes that processes can still take; none: nobody knows. Default: those of the machine and
-  /// of the memory cgroups (version 2) of this process.
-  std::function<std::optional<std::uint64_t>()> available_memory = {};
-  /// The bytes that a process takes; 0: nobody knows. Default: as the kernel says.
-  std::function<std::uint64_t(pid_t)> memory_of = {};
-};
-
 /// A launcher that starts a Python program a second time without its imports: while the first one
 /// runs it makes a standby for it (see `warm_standby`), which then becomes the second one.
 ///
@@ -69,8 +53,23 @@ struct standby_set_services {
 /// Thread-safety: one strand at a time, the one it was given.
 class standby_set final : public process_launcher {
  public:
-  ELASTIC_DECL standby_set(const asio::any_io_executor& strand, warm_standby terms,
-                           standby_set_services services);
+  /// What a `standby_set` works with; launcher and time must be set.
+  struct services {
+    // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+    services() = default;
+
+    /// How workers and standbys are started.
+    std::shared_ptr<process_launcher> launcher;
+    std::shared_ptr<time_source> time;
+    logger log = {};
+    /// The bytes that processes can still take; none: nobody knows. Default: those of the machine
+    /// and of the memory cgroups (version 2) of this process.
+    std::function<std::optional<std::uint64_t>()> available_memory = {};
+    /// The bytes that a process takes; 0: nobody knows. Default: as the kernel says.
+    std::function<std::uint64_t(pid_t)> memory_of = {};
+  };
+
+  ELASTIC_DECL standby_set(const asio::any_io_executor& strand, warm_standby terms, services parts);
   standby_set(const standby_set&) = delete;
   standby_set& operator=(const standby_set&) = delete;
 
@@ -216,7 +215,7 @@ class standby_set final : public process_launcher {
                                            bool has_run_script);
 
   warm_standby terms_;
-  standby_set_services services_;
+  services services_;
   detail::standby_plan plan_;
   int attempt_ = 0;
   worker_starts starts_;

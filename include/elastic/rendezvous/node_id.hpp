@@ -11,22 +11,24 @@
 
 namespace elastic {
 
-/// What tells an agent from every other one: 128 random bits, made once in its life. Who knows it
-/// can take the agent's place, so no message or log for people shows it.
-struct node_number {
-  std::uint64_t high = 0;
-  std::uint64_t low = 0;
-
-  friend auto operator<=>(const node_number&, const node_number&) = default;
-  friend bool operator==(const node_number&, const node_number&) = default;
-};
-
 /// Names one agent in a rendezvous. The order is that by which the nodes of a round get their
 /// ranks, on every node the same.
 struct node_id {
+  /// What tells an agent from every other one: 128 random bits, made once in its life. Who knows it
+  /// can take the agent's place, so no message or log for people shows it.
+  struct random_number {
+    std::uint64_t high = 0;
+    std::uint64_t low = 0;
+
+    friend auto operator<=>(const random_number&, const random_number&) = default;
+    friend bool operator==(const random_number&, const random_number&) = default;
+  };
+
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   node_id() = default;
-  node_id(std::string machine, std::int64_t process, std::int64_t local, node_number random = {})
+  node_id(std::string machine, std::int64_t process, std::int64_t local)
+      : host(std::move(machine)), pid(process), local_id(local) {}
+  node_id(std::string machine, std::int64_t process, std::int64_t local, random_number random)
       : host(std::move(machine)), pid(process), local_id(local), number(random) {}
 
   /// The name or address of the machine; compared byte by byte.
@@ -37,7 +39,7 @@ struct node_id {
   std::int64_t local_id = 0;
   /// Two containers may have the rest in common. 0 in a state that agents of PyTorch share, which
   /// has no room for it.
-  node_number number = {};
+  random_number number;
 
   friend auto operator<=>(const node_id&, const node_id&) = default;
   friend bool operator==(const node_id&, const node_id&) = default;
@@ -51,7 +53,7 @@ struct node_id {
 
 /// A number that no other agent has: from the kernel's source of randomness.
 /// Errors: what `std::random_device` throws if there is no such source.
-ELASTIC_DECL node_number new_node_number();
+ELASTIC_DECL node_id::random_number new_node_number();
 
 /// A new name, without a number, for an agent of this process: each of its handlers is a node of
 /// its own.

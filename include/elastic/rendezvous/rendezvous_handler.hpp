@@ -15,26 +15,26 @@
 
 namespace elastic {
 
-/// Where the workers of a round find each other: MASTER_ADDR, MASTER_PORT and who serves there.
-struct master_endpoint {
-  std::string address;
-  std::uint16_t port = 0;
-  /// True: an agent serves a store there, and every worker is a client of it. False: the worker
-  /// of rank 0 is expected to serve.
-  bool served_by_agent = false;
-};
-
-/// How the agents of a round tell each other about their workers.
-enum class agent_dialect {
-  /// As PyTorch's since 2.4: the node of group rank 0 gathers what all told, and assigns.
-  assign,
-  /// As PyTorch's before: each reads what all told, and counts for itself. Then the node of group
-  /// rank 0 tells the others where the workers meet.
-  gather,
-};
-
 /// What one round of the rendezvous agreed upon.
 struct rendezvous_round {
+  /// Where the workers of a round find each other: MASTER_ADDR, MASTER_PORT and who serves there.
+  struct master_endpoint {
+    std::string address;
+    std::uint16_t port = 0;
+    /// True: an agent serves a store there, and every worker is a client of it. False: the worker
+    /// of rank 0 is expected to serve.
+    bool served_by_agent = false;
+  };
+
+  /// How the agents of a round tell each other about their workers.
+  enum class agent_dialect {
+    /// As PyTorch's since 2.4: the node of group rank 0 gathers what all told, and assigns.
+    assign,
+    /// As PyTorch's before: each reads what all told, and counts for itself. Then the node of group
+    /// rank 0 tells the others where the workers meet.
+    gather,
+  };
+
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   rendezvous_round() = default;
 
@@ -53,23 +53,23 @@ struct rendezvous_round {
   /// How long these agents wait for each other to tell about their workers.
   duration exchange_timeout = std::chrono::seconds(300);
   agent_dialect dialect = agent_dialect::assign;
-  /// With `agent_dialect::gather` that of the node of group rank 0 counts.
+  /// With `rendezvous_round::agent_dialect::gather` that of the node of group rank 0 counts.
   master_endpoint master;
-};
-
-/// Why a round ends before its workers do.
-enum class change_kind {
-  /// A node waits to join.
-  node_waiting,
-  /// A node is gone.
-  node_lost,
-  /// Workers failed, on whichever node.
-  worker_failed,
 };
 
 /// The end of a round, and its reason.
 struct rendezvous_change {
-  change_kind kind = change_kind::node_waiting;
+  /// Why a round ends before its workers do.
+  enum class cause {
+    /// A node waits to join.
+    node_waiting,
+    /// A node is gone.
+    node_lost,
+    /// Workers failed, on whichever node.
+    worker_failed,
+  };
+
+  cause kind = cause::node_waiting;
   /// One half sentence that names the node: "node a_71_0 waits to join".
   std::string what;
   /// How often workers of the job have failed, this time included; the other kinds are free.
@@ -86,9 +86,6 @@ struct rendezvous_change {
   bool saves_first = false;
 };
 
-/// How a job ends, for all of its nodes.
-enum class job_end { succeeded, failed };
-
 /// How nodes agree on who takes part. Implement it to bring your own; register it under a name
 /// (`rendezvous_registry`) to make it available to `--rdzv-backend`.
 ///
@@ -97,6 +94,9 @@ enum class job_end { succeeded, failed };
 /// Thread-safety: one strand at a time.
 class rendezvous_handler {
  public:
+  /// How a job ends, for all of its nodes.
+  enum class job_end { succeeded, failed };
+
   virtual ~rendezvous_handler() = default;
 
   /// The name under which it is registered, such as "c10d".

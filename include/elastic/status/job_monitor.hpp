@@ -80,9 +80,9 @@ class job_monitor final : public journal_sink,
   // ---- what is told -----------------------------------------------------------------------------
 
   ELASTIC_DECL void take(const journal_record& record) override;
-  ELASTIC_DECL void started(const started_workers& job) override;
-  ELASTIC_DECL void progress(const worker_progress& made) override;
-  ELASTIC_DECL void hung(const hung_worker& worker) override;
+  ELASTIC_DECL void started(const worker_observer::started_workers& job) override;
+  ELASTIC_DECL void progress(const worker_observer::worker_progress& made) override;
+  ELASTIC_DECL void hung(const worker_observer::hung_worker& worker) override;
 
   ELASTIC_DECL void demanded(detail::report_demand demand) override;
   ELASTIC_DECL std::string next_report() override;

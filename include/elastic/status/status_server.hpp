@@ -23,28 +23,6 @@ namespace detail {
 class status_server_core;
 }  // namespace detail
 
-/// What a status_server is made from.
-struct status_server_options {
-  status_address address = {};
-  /// What the agent records in; must be set.
-  std::shared_ptr<job_journal> journal = {};
-  /// What follows that journal, and the workers; must be set.
-  std::shared_ptr<job_monitor> monitor = {};
-  /// What the agent offers the output of its workers by; null: it is not shown.
-  std::shared_ptr<detail::output_tails> tails = {};
-  /// What clients have to know, 16 to 256 letters, digits and "-._~"; empty: nothing, if only this
-  /// host can reach the server, else one that the server makes.
-  std::string token = {};
-  /// The names of this host that requests may use, besides the one that it has.
-  std::vector<std::string> host_names = {};
-  /// Carries out what clients command over a Unix socket, on the server's strand, several at a time
-  /// (see `local_agent::carry_out`); empty: nothing can be commanded.
-  command_handler commands = {};
-  /// Null: `system_time`.
-  std::shared_ptr<time_source> time = {};
-  logger log = {};
-};
-
 /// Shows by HTTP what a job does: a page for people, JSON and a stream of events for what follows
 /// the job, metrics for Prometheus, probes for Kubernetes; docs/observe.md has all of it. Over TCP
 /// it only shows: no request changes anything. Over a Unix socket this user and root may command.
@@ -57,11 +35,33 @@ struct status_server_options {
 /// executor that it was given; that executor's context must outlive it.
 class status_server {
  public:
+  /// What a status_server is made from.
+  struct options {
+    status_address address = {};
+    /// What the agent records in; must be set.
+    std::shared_ptr<job_journal> journal = {};
+    /// What follows that journal, and the workers; must be set.
+    std::shared_ptr<job_monitor> monitor = {};
+    /// What the agent offers the output of its workers by; null: it is not shown.
+    std::shared_ptr<detail::output_tails> tails = {};
+    /// What clients have to know, 16 to 256 letters, digits and "-._~"; empty: nothing, if only
+    /// this host can reach the server, else one that the server makes.
+    std::string token = {};
+    /// The names of this host that requests may use, besides the one that it has.
+    std::vector<std::string> host_names = {};
+    /// Carries out what clients command over a Unix socket, on the server's strand, several at a
+    /// time (see `local_agent::carry_out`); empty: nothing can be commanded.
+    job_command::handler commands = {};
+    /// Null: `system_time`.
+    std::shared_ptr<time_source> time = {};
+    logger log = {};
+  };
+
   /// Errors: `errc::address_in_use`, also if the path of a Unix socket exists;
   /// `errc::invalid_argument` if the address is none of this host, the path too long, the token not
   /// as it has to be, or journal or monitor are missing; `errc::connection_failed` if the system
   /// has no socket left.
-  ELASTIC_DECL status_server(asio::any_io_executor executor, status_server_options options);
+  ELASTIC_DECL status_server(asio::any_io_executor executor, options settings);
 
   /// Closes everything without waiting for it. Prefer `stop`.
   ELASTIC_DECL ~status_server();

@@ -31,30 +31,6 @@
 
 namespace elastic {
 
-/// How a tcp_store reaches its server.
-struct tcp_store_options {
-  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
-  tcp_store_options() = default;
-
-  /// A name or an address.
-  std::string host = "127.0.0.1";
-  std::uint16_t port = 29500;
-  /// What the server understands: `torch_2_2` for our own and PyTorch's of today.
-  tcp_store_generation generation = tcp_store_generation::torch_2_2;
-  /// Whether the first connection counts this process among those that a PyTorch server waits for
-  /// (its `wait_for_workers`).
-  bool announce_worker = false;
-  /// The largest value that is taken from the server.
-  std::size_t value_bytes = limits::store_value_bytes;
-  /// With `generation = probe`: how long the server may take for each answer.
-  std::chrono::milliseconds probe_silence{500};
-  /// Only a server that holds it is spoken with; none: one that has none.
-  std::optional<job_secret> secret;
-  logger log;
-  /// Empty: the clocks of the machine.
-  std::shared_ptr<time_source> time;
-};
-
 /// The client of a TCPStore server, ours or PyTorch's.
 ///
 /// Each operation that runs at the same time as another has a connection of its own, so that one
@@ -72,8 +48,32 @@ struct tcp_store_options {
 /// Thread-safety: one strand at a time.
 class tcp_store final : public store {
  public:
+  /// How a tcp_store reaches its server.
+  struct options {
+    // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+    options() = default;
+
+    /// A name or an address.
+    std::string host = "127.0.0.1";
+    std::uint16_t port = 29500;
+    /// What the server understands: `torch_2_2` for our own and PyTorch's of today.
+    tcp_store_generation generation = tcp_store_generation::torch_2_2;
+    /// Whether the first connection counts this process among those that a PyTorch server waits for
+    /// (its `wait_for_workers`).
+    bool announce_worker = false;
+    /// The largest value that is taken from the server.
+    std::size_t value_bytes = limits::store_value_bytes;
+    /// With `generation = probe`: how long the server may take for each answer.
+    std::chrono::milliseconds probe_silence{500};
+    /// Only a server that holds it is spoken with; none: one that has none.
+    std::optional<job_secret> secret;
+    logger log;
+    /// Empty: the clocks of the machine.
+    std::shared_ptr<time_source> time;
+  };
+
   /// Does not connect: `connect` does, or the first operation.
-  ELASTIC_DECL tcp_store(asio::any_io_executor executor, tcp_store_options options);
+  ELASTIC_DECL tcp_store(asio::any_io_executor executor, options settings);
 
   ~tcp_store() override { close(); }
 
@@ -177,7 +177,7 @@ class tcp_store final : public store {
   ELASTIC_DECL task<void> wait_on(lease& on, const std::vector<std::string>& keys);
 
   asio::any_io_executor executor_;
-  tcp_store_options options_;
+  options options_;
   tcp_store_generation generation_;
   std::vector<std::unique_ptr<link>> idle_;
   std::vector<link*> in_use_;

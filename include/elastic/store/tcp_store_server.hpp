@@ -15,10 +15,10 @@
 #include <elastic/store/detail/client_count.hpp>
 #include <elastic/store/detail/key_value_engine.hpp>
 #include <elastic/store/detail/store_extension.hpp>
+#include <elastic/store/detail/tcp_store_bounds.hpp>
 #include <elastic/store/detail/tcp_store_budget.hpp>
 #include <elastic/store/detail/tcp_store_connection.hpp>
-#include <elastic/store/tcp_store_bounds.hpp>
-#include <elastic/store/tcp_store_generation.hpp>
+#include <elastic/store/detail/tcp_store_legacy_dialect.hpp>
 
 #include <sys/socket.h>
 
@@ -46,36 +46,6 @@ namespace detail {
 class ring;
 }  // namespace detail
 
-/// Where a tcp_store_server listens, and which clients it serves.
-struct tcp_store_server_options {
-  /// Where to listen: an IPv4 or IPv6 address ("0.0.0.0" and "::" mean every one of this host), or
-  /// a name, which means every address that it stands for. Empty: every address of this host.
-  std::string address = "127.0.0.1";
-  /// Where to listen besides, at the same port, as far as this host has these addresses.
-  std::vector<asio::ip::address> besides;
-  /// 0: one that the system picks.
-  std::uint16_t port = 0;
-  /// What one client may send.
-  tcp_store_bounds bounds;
-  tcp_store_legacy_dialect legacy_dialect = tcp_store_legacy_dialect::guess;
-  /// Whether the clients' bytes move through an io_uring if the kernel allows one.
-  bool use_ring = true;
-  /// Only clients that hold it are served, within bounds on how many show that and how long it may
-  /// take (`limits::store_newcomer_time`); none: everybody.
-  std::optional<job_secret> secret;
-  /// Whether clients wait until `admit` says which of them are served.
-  bool waits_for_filter = false;
-  logger log;
-  /// The table to serve, which others may share; empty: one of its own.
-  std::shared_ptr<detail::key_value_engine> engine;
-  /// Counts what clients ask for; null: nobody does.
-  std::shared_ptr<detail::store_meter> meter;
-  /// A further protocol on the same port; empty: none.
-  std::shared_ptr<detail::store_extension> extension;
-  /// Empty: the clocks of the machine.
-  std::shared_ptr<time_source> time;
-};
-
 namespace detail {
 
 class tcp_store_server_core;
@@ -94,10 +64,40 @@ class tcp_store_server_core;
 /// executor that it was given; that executor's context must outlive it.
 class tcp_store_server {
  public:
+  /// Where a tcp_store_server listens, and which clients it serves.
+  struct options {
+    /// Where to listen: an IPv4 or IPv6 address ("0.0.0.0" and "::" mean every one of this host),
+    /// or a name, which means every address that it stands for. Empty: every address of this host.
+    std::string address = "127.0.0.1";
+    /// Where to listen besides, at the same port, as far as this host has these addresses.
+    std::vector<asio::ip::address> besides;
+    /// 0: one that the system picks.
+    std::uint16_t port = 0;
+    /// What one client may send.
+    detail::tcp_store_bounds bounds;
+    detail::tcp_store_legacy_dialect legacy_dialect = detail::tcp_store_legacy_dialect::guess;
+    /// Whether the clients' bytes move through an io_uring if the kernel allows one.
+    bool use_ring = true;
+    /// Only clients that hold it are served, within bounds on how many show that and how long it
+    /// may take (`limits::store_newcomer_time`); none: everybody.
+    std::optional<job_secret> secret;
+    /// Whether clients wait until `admit` says which of them are served.
+    bool waits_for_filter = false;
+    logger log;
+    /// The table to serve, which others may share; empty: one of its own.
+    std::shared_ptr<detail::key_value_engine> engine;
+    /// Counts what clients ask for; null: nobody does.
+    std::shared_ptr<detail::store_meter> meter;
+    /// A further protocol on the same port; empty: none.
+    std::shared_ptr<detail::store_extension> extension;
+    /// Empty: the clocks of the machine.
+    std::shared_ptr<time_source> time;
+  };
+
   /// Errors: `errc::address_in_use`, naming address and port; `errc::invalid_argument` if the
   /// address is not one of this host, or may not be used; `errc::connection_failed` if the name
   /// cannot be resolved or the system has no socket left.
-  ELASTIC_DECL tcp_store_server(asio::any_io_executor executor, tcp_store_server_options options);
+  ELASTIC_DECL tcp_store_server(asio::any_io_executor executor, options settings);
 
   /// Closes everything without waiting for it. Prefer `stop`.
   ELASTIC_DECL ~tcp_store_server();
@@ -151,7 +151,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
  public:
   using acceptor = asio::basic_socket_acceptor<asio::ip::tcp, store_strand>;
   ELASTIC_DECL tcp_store_server_core(asio::any_io_executor executor,
-                                     tcp_store_server_options options);
+                                     tcp_store_server::options options);
   ELASTIC_DECL void start();
 
   // What is on its way to a client still goes out, such as the word that all have met: the stop
@@ -232,7 +232,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   ELASTIC_DECL void note_end();
 
   store_strand strand_;
-  tcp_store_server_options options_;
+  tcp_store_server::options options_;
   elastic::endpoint endpoint_;
   std::shared_ptr<detail::ring> ring_;
   std::vector<acceptor> acceptors_;

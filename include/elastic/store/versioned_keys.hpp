@@ -10,15 +10,6 @@
 
 namespace elastic {
 
-/// What was seen of a key.
-struct versioned_value {
-  /// None if the key was missing.
-  std::optional<std::string> value;
-  /// Names what was seen, the absence of a key included: another value that is stored later has
-  /// another version, also if it is made of the same bytes. Never empty.
-  std::string version;
-};
-
 /// The least that a place has to offer so that nodes can share a store (`versioned_store`) and the
 /// state of a rendezvous (`keyed_rendezvous_backend`) in it. Implement it to use a place of your
 /// own.
@@ -30,13 +21,22 @@ struct versioned_value {
 /// Thread-safety: one strand at a time; operations may run at the same time.
 class versioned_keys {
  public:
+  /// What was seen of a key.
+  struct entry {
+    /// None if the key was missing.
+    std::optional<std::string> value;
+    /// Names what was seen, the absence of a key included: another value that is stored later has
+    /// another version, also if it is made of the same bytes. Never empty.
+    std::string version;
+  };
+
   virtual ~versioned_keys() = default;
 
   /// What people call the place of a key, as in "the file /shared/job/key".
   virtual std::string place_of(const std::string& key) const = 0;
 
   /// What is there.
-  virtual task<versioned_value> get(std::string key) = 0;
+  virtual task<entry> get(std::string key) = 0;
 
   /// Stores `value` if the key is still as `version` saw it. Result: whether it was stored.
   virtual task<bool> put(std::string key, std::string value, std::string version) = 0;

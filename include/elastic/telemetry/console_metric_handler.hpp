@@ -15,7 +15,7 @@ namespace elastic {
 
 /// One value as "[time][group]: name=value", without a line end; the time in seconds since 1970
 /// with six decimals.
-ELASTIC_DECL std::string to_console_line(const metric& measured);
+ELASTIC_DECL std::string to_console_line(const metric_handler::metric& measured);
 
 /// Writes each value as one line.
 class console_metric_handler final : public metric_handler {
@@ -28,7 +28,7 @@ class console_metric_handler final : public metric_handler {
   /// To a sink of your own; what it throws goes to the caller of `emit`.
   explicit console_metric_handler(line_sink sink) : sink_(std::move(sink)) {}
 
-  void emit(const metric& measured) override { sink_(to_console_line(measured)); }
+  void emit(const metric_handler::metric& measured) override { sink_(to_console_line(measured)); }
 
  private:
   line_sink sink_;

@@ -13,110 +13,57 @@
 
 namespace elastic {
 
-/// What an agent decided, or what happened to it. "Ended" and "stopped" are the ends of spans, and
-/// say how many `seconds` these took.
-enum class job_event_kind {
-  agent_started,
-  rendezvous_started,
-  round_joined,
-  workers_starting,
-  workers_started,
-  worker_ended,
-  worker_hung,
-  worker_suspected,
-  workers_judged,
-  checkpoint_ended,
-  round_ended,
-  failure_described,
-  job_paused,
-  job_resumed,
-  restart_decided,
-  failure_decided,
-  stop_requested,
-  fence_reached,
-  fault_injected,
-  stall_found,
-  stall_ended,
-  workers_stopping,
-  workers_stopped,
-  exit_barrier_started,
-  exit_barrier_ended,
-  agent_ended,
-  node_told,
-  ranks_replaced,
-  replacement_abandoned,
-  step_reached,
-};
-
-/// Their names in files and on pages.
-inline constexpr auto job_event_kinds = std::to_array<std::pair<job_event_kind, std::string_view>>({
-    {job_event_kind::agent_started, "agent_started"},
-    {job_event_kind::rendezvous_started, "rendezvous_started"},
-    {job_event_kind::round_joined, "round_joined"},
-    {job_event_kind::workers_starting, "workers_starting"},
-    {job_event_kind::workers_started, "workers_started"},
-    {job_event_kind::worker_ended, "worker_ended"},
-    {job_event_kind::worker_hung, "worker_hung"},
-    {job_event_kind::worker_suspected, "worker_suspected"},
-    {job_event_kind::workers_judged, "workers_judged"},
-    {job_event_kind::checkpoint_ended, "checkpoint_ended"},
-    {job_event_kind::round_ended, "round_ended"},
-    {job_event_kind::failure_described, "failure_described"},
-    {job_event_kind::job_paused, "job_paused"},
-    {job_event_kind::job_resumed, "job_resumed"},
-    {job_event_kind::restart_decided, "restart_decided"},
-    {job_event_kind::failure_decided, "failure_decided"},
-    {job_event_kind::stop_requested, "stop_requested"},
-    {job_event_kind::fence_reached, "fence_reached"},
-    {job_event_kind::fault_injected, "fault_injected"},
-    {job_event_kind::stall_found, "stall_found"},
-    {job_event_kind::stall_ended, "stall_ended"},
-    {job_event_kind::workers_stopping, "workers_stopping"},
-    {job_event_kind::workers_stopped, "workers_stopped"},
-    {job_event_kind::exit_barrier_started, "exit_barrier_started"},
-    {job_event_kind::exit_barrier_ended, "exit_barrier_ended"},
-    {job_event_kind::agent_ended, "agent_ended"},
-    {job_event_kind::node_told, "node_told"},
-    {job_event_kind::ranks_replaced, "ranks_replaced"},
-    {job_event_kind::replacement_abandoned, "replacement_abandoned"},
-    {job_event_kind::step_reached, "step_reached"},
-});
-
-constexpr std::string_view to_string(job_event_kind kind) {
-  for (const auto& [value, name] : job_event_kinds) {
-    if (value == kind) return name;
-  }
-  return "unknown";
-}
-
-constexpr std::optional<job_event_kind> job_event_kind_of(std::string_view name) {
-  for (const auto& [value, text] : job_event_kinds) {
-    if (text == name) return value;
-  }
-  return std::nullopt;
-}
-
-/// Why a worker seems to hold up the others: it takes longer than they do, does nothing while they
-/// work, waits in the kernel for what does not answer, or was stopped.
-enum class worker_suspicion { none, slow, idle, blocked, stopped };
-inline constexpr std::array<std::string_view, 5> worker_suspicion_names{"none", "slow", "idle",
-                                                                        "blocked", "stopped"};
-
-constexpr std::string_view to_string(worker_suspicion suspicion) {
-  return worker_suspicion_names[static_cast<std::size_t>(suspicion)];
-}
-
 /// One thing that an agent decided or that happened to it, with what is known of it. A field that
 /// an event does not have is empty.
 struct job_event {
-  job_event_kind kind = job_event_kind::agent_started;
+  /// What an agent decided, or what happened to it. "Ended" and "stopped" are the ends of spans,
+  /// and say how many `seconds` these took.
+  enum class type {
+    agent_started,
+    rendezvous_started,
+    round_joined,
+    workers_starting,
+    workers_started,
+    worker_ended,
+    worker_hung,
+    worker_suspected,
+    workers_judged,
+    checkpoint_ended,
+    round_ended,
+    failure_described,
+    job_paused,
+    job_resumed,
+    restart_decided,
+    failure_decided,
+    stop_requested,
+    fence_reached,
+    fault_injected,
+    stall_found,
+    stall_ended,
+    workers_stopping,
+    workers_stopped,
+    exit_barrier_started,
+    exit_barrier_ended,
+    agent_ended,
+    node_told,
+    ranks_replaced,
+    replacement_abandoned,
+    step_reached,
+  };
+
+  /// Why a worker seems to hold up the others: it takes longer than they do, does nothing while
+  /// they work, waits in the kernel for what does not answer, or was stopped.
+  enum class suspicion { none, slow, idle, blocked, stopped };
+
+  type kind = type::agent_started;
   /// Why, or what: half a sentence.
   std::string reason = {};
   /// How something ended: "succeeded", "failed", "stopped" of workers_judged and agent_ended;
   /// "node_waiting", "node_lost", "paused", "worker_failed" of round_ended; "passed", "changed" or
-  /// "timed_out" of exit_barrier_ended; a worker_suspicion of worker_suspected; a stall_cause of
-  /// stall_found; of node_told, what happened there: the name of its kind; of ranks_replaced that
-  /// of the round_ended before; "replace" of agent_started if workers can outlive a round.
+  /// "timed_out" of exit_barrier_ended; a job_event::suspicion of worker_suspected; a
+  /// stall_verdict::kind of stall_found; of node_told, what happened there: the name of its kind;
+  /// of ranks_replaced that of the round_ended before; "replace" of agent_started if workers can
+  /// outlive a round.
   std::string state = {};
   /// Of node_told: the node, as the server of the rendezvous calls it.
   std::string peer = {};
@@ -170,5 +117,61 @@ struct job_event {
 
   friend bool operator==(const job_event&, const job_event&) = default;
 };
+
+/// The names of the types in files and on pages.
+inline constexpr auto job_event_kinds =
+    std::to_array<std::pair<job_event::type, std::string_view>>({
+        {job_event::type::agent_started, "agent_started"},
+        {job_event::type::rendezvous_started, "rendezvous_started"},
+        {job_event::type::round_joined, "round_joined"},
+        {job_event::type::workers_starting, "workers_starting"},
+        {job_event::type::workers_started, "workers_started"},
+        {job_event::type::worker_ended, "worker_ended"},
+        {job_event::type::worker_hung, "worker_hung"},
+        {job_event::type::worker_suspected, "worker_suspected"},
+        {job_event::type::workers_judged, "workers_judged"},
+        {job_event::type::checkpoint_ended, "checkpoint_ended"},
+        {job_event::type::round_ended, "round_ended"},
+        {job_event::type::failure_described, "failure_described"},
+        {job_event::type::job_paused, "job_paused"},
+        {job_event::type::job_resumed, "job_resumed"},
+        {job_event::type::restart_decided, "restart_decided"},
+        {job_event::type::failure_decided, "failure_decided"},
+        {job_event::type::stop_requested, "stop_requested"},
+        {job_event::type::fence_reached, "fence_reached"},
+        {job_event::type::fault_injected, "fault_injected"},
+        {job_event::type::stall_found, "stall_found"},
+        {job_event::type::stall_ended, "stall_ended"},
+        {job_event::type::workers_stopping, "workers_stopping"},
+        {job_event::type::workers_stopped, "workers_stopped"},
+        {job_event::type::exit_barrier_started, "exit_barrier_started"},
+        {job_event::type::exit_barrier_ended, "exit_barrier_ended"},
+        {job_event::type::agent_ended, "agent_ended"},
+        {job_event::type::node_told, "node_told"},
+        {job_event::type::ranks_replaced, "ranks_replaced"},
+        {job_event::type::replacement_abandoned, "replacement_abandoned"},
+        {job_event::type::step_reached, "step_reached"},
+    });
+
+constexpr std::string_view to_string(job_event::type kind) {
+  for (const auto& [value, name] : job_event_kinds) {
+    if (value == kind) return name;
+  }
+  return "unknown";
+}
+
+constexpr std::optional<job_event::type> job_event_kind_of(std::string_view name) {
+  for (const auto& [value, text] : job_event_kinds) {
+    if (text == name) return value;
+  }
+  return std::nullopt;
+}
+
+inline constexpr std::array<std::string_view, 5> worker_suspicion_names{"none", "slow", "idle",
+                                                                        "blocked", "stopped"};
+
+constexpr std::string_view to_string(job_event::suspicion suspicion) {
+  return worker_suspicion_names[static_cast<std::size_t>(suspicion)];
+}
 
 }  // namespace elastic

@@ -19,24 +19,24 @@
 
 namespace elastic {
 
-/// What a job_journal is made from.
-struct job_journal_options {
-  /// The node of its records: its name, or its host's.
-  std::string node;
-  /// Null: `system_time`.
-  std::shared_ptr<time_source> time = {};
-  /// How many records are kept for those who come later, at least 1.
-  std::size_t most_records = limits::journal_records;
-  logger log = {};
-};
-
 /// The journal of what a node's agent decides: gives each event its number and its time, keeps the
 /// last of them, and passes all on.
 ///
 /// Thread-safety: any thread.
 class job_journal {
  public:
-  ELASTIC_DECL explicit job_journal(job_journal_options options);
+  /// What a job_journal is made from.
+  struct options {
+    /// The node of its records: its name, or its host's.
+    std::string node;
+    /// Null: `system_time`.
+    std::shared_ptr<time_source> time = {};
+    /// How many records are kept for those who come later, at least 1.
+    std::size_t most_records = limits::journal_records;
+    logger log = {};
+  };
+
+  ELASTIC_DECL explicit job_journal(options settings);
 
   job_journal(const job_journal&) = delete;
   job_journal& operator=(const job_journal&) = delete;
@@ -63,7 +63,7 @@ class job_journal {
  private:
   ELASTIC_DECL void tell(journal_sink& sink, const journal_record& record) const;
 
-  job_journal_options options_;
+  options options_;
   std::int64_t epoch_;
   mutable std::mutex mutex_;
   std::int64_t next_ = 1;

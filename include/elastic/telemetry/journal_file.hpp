@@ -23,17 +23,6 @@ class record_writer;
 /// The name of a journal in the log directory of a run.
 inline constexpr std::string_view journal_file_name = "journal.jsonl";
 
-/// Where a journal is written, and when it is cut.
-struct journal_file_options {
-  /// Its directory must exist. A file that is there is written on.
-  std::string path;
-  /// A file that would become larger is put aside and a new one begun.
-  std::uint64_t max_size = limits::journal_file_bytes;
-  /// How many files are kept: this one and "<path>.1" (the newest of the others) and so on.
-  int max_files = limits::journal_files;
-  logger log = {};
-};
-
 /// The journal as lines of JSON, appended to a file.
 ///
 /// A file that cannot be written, as on a full disk, is said once in the log; each record tries
@@ -43,8 +32,19 @@ struct journal_file_options {
 /// Thread-safety: one thread at a time.
 class journal_file final : public journal_sink {
  public:
+  /// Where a journal is written, and when it is cut.
+  struct options {
+    /// Its directory must exist. A file that is there is written on.
+    std::string path;
+    /// A file that would become larger is put aside and a new one begun.
+    std::uint64_t max_size = limits::journal_file_bytes;
+    /// How many files are kept: this one and "<path>.1" (the newest of the others) and so on.
+    int max_files = limits::journal_files;
+    logger log = {};
+  };
+
   /// Opens nothing yet.
-  ELASTIC_DECL explicit journal_file(journal_file_options options);
+  ELASTIC_DECL explicit journal_file(options settings);
   ELASTIC_DECL ~journal_file() override;
 
   ELASTIC_DECL void take(const journal_record& record) override;

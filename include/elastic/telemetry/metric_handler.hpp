@@ -9,17 +9,17 @@
 
 namespace elastic {
 
-/// One measured value, such as "workers.trainer.remaining_restarts" = 2.
-struct metric {
-  std::string group = "torchelastic";
-  std::string name;
-  std::int64_t value = 0;
-  wall_time at;
-};
-
 /// Where metrics go. Thread-safety: called on the strand of the agent that emits them.
 class metric_handler {
  public:
+  /// One measured value, such as "workers.trainer.remaining_restarts" = 2.
+  struct metric {
+    std::string group = "torchelastic";
+    std::string name;
+    std::int64_t value = 0;
+    wall_time at;
+  };
+
   virtual ~metric_handler() = default;
 
   /// Takes one value. What it throws is logged and ends nothing.

@@ -11,45 +11,8 @@
 
 namespace elastic {
 
-/// How far a worker says it is.
-struct worker_progress {
-  int rank = 0;
-  int local_rank = 0;
-  std::int64_t step = 0;
-  /// How many steps there are; 0: not known.
-  std::int64_t total = 0;
-  /// Free text of the worker, without control characters.
-  std::string text;
-  std::map<std::string, double> metrics;
-};
-
 /// A worker whose steps take longer than this times the median is a straggler.
 inline constexpr double straggler_ratio = 1.25;
-
-/// The workers of this node run, for the first time or again.
-struct started_workers {
-  /// The rendezvous round in which they do.
-  std::int64_t round = 0;
-  int world_size = 0;
-  /// Which nodes there are, and which is this one.
-  int group_rank = 0;
-  int group_world_size = 0;
-  int restarts = 0;
-  int max_restarts = 0;
-  /// How many workers of this node are those of the round before; 0: all were started.
-  int stayed = 0;
-  /// The ranks of this node that were replaced while other workers of the job went on.
-  std::vector<int> replaced = {};
-};
-
-/// A worker that is about to be ended because it said nothing for too long.
-struct hung_worker {
-  int rank = 0;
-  int local_rank = 0;
-  pid_t pid = 0;
-  /// "no heartbeat for 12.3 s (allowed 10 s) in section 'all_reduce'".
-  std::string reason;
-};
 
 /// Is told when workers start and what they say of themselves over the control channel: implement
 /// it to show progress, or to look into a hung worker before it is killed.
@@ -57,6 +20,43 @@ struct hung_worker {
 /// Thread-safety: called on the strand of the agent, which waits meanwhile: be quick.
 class worker_observer {
  public:
+  /// How far a worker says it is.
+  struct worker_progress {
+    int rank = 0;
+    int local_rank = 0;
+    std::int64_t step = 0;
+    /// How many steps there are; 0: not known.
+    std::int64_t total = 0;
+    /// Free text of the worker, without control characters.
+    std::string text;
+    std::map<std::string, double> metrics;
+  };
+
+  /// The workers of this node run, for the first time or again.
+  struct started_workers {
+    /// The rendezvous round in which they do.
+    std::int64_t round = 0;
+    int world_size = 0;
+    /// Which nodes there are, and which is this one.
+    int group_rank = 0;
+    int group_world_size = 0;
+    int restarts = 0;
+    int max_restarts = 0;
+    /// How many workers of this node are those of the round before; 0: all were started.
+    int stayed = 0;
+    /// The ranks of this node that were replaced while other workers of the job went on.
+    std::vector<int> replaced = {};
+  };
+
+  /// A worker that is about to be ended because it said nothing for too long.
+  struct hung_worker {
+    int rank = 0;
+    int local_rank = 0;
+    pid_t pid = 0;
+    /// "no heartbeat for 12.3 s (allowed 10 s) in section 'all_reduce'".
+    std::string reason;
+  };
+
   virtual ~worker_observer() = default;
 
   /// What these throw is logged and ends nothing.

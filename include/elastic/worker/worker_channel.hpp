@@ -23,21 +23,6 @@
 
 namespace elastic {
 
-/// Options of a worker_channel.
-struct worker_channel_options {
-  /// Whether the agent is to ask this worker for checkpoints, such as before it stops the job on
-  /// SIGTERM: it then waits for `saved`.
-  bool checkpoints = false;
-};
-
-/// An epoch that a worker has joined without a new process.
-struct new_epoch {
-  std::int64_t number = 0;
-  /// The variables of this process, brought up to date. The environment itself is left alone: to
-  /// change it while other threads read it is an error.
-  environment_map variables;
-};
-
 /// A worker's end of the control channel: tells the agent how it is, and hears what it is to do.
 ///
 ///     elastic::worker_channel agent;
@@ -71,13 +56,29 @@ struct new_epoch {
 /// `rejoin` one at a time.
 class worker_channel {
  public:
+  /// Options of a worker_channel.
+  struct options {
+    /// Whether the agent is to ask this worker for checkpoints, such as before it stops the job on
+    /// SIGTERM: it then waits for `saved`.
+    bool checkpoints = false;
+  };
+
+  /// An epoch that a worker has joined without a new process.
+  struct new_epoch {
+    std::int64_t number = 0;
+    /// The variables of this process, brought up to date. The environment itself is left alone: to
+    /// change it while other threads read it is an error.
+    environment_map variables;
+  };
+
   /// Connects to the channel that this process's environment names.
-  ELASTIC_DECL explicit worker_channel(worker_channel_options options = {});
+  ELASTIC_DECL worker_channel();
+  ELASTIC_DECL explicit worker_channel(options settings);
 
   /// Connects to the channel that `variables` name: ELASTIC_CONTROL and LOCAL_RANK.
   /// Errors: `errc::invalid_argument` if these are set to what cannot be.
-  ELASTIC_DECL explicit worker_channel(const environment_map& variables,
-                                       worker_channel_options options = {});
+  ELASTIC_DECL explicit worker_channel(const environment_map& variables);
+  ELASTIC_DECL worker_channel(const environment_map& variables, options settings);
 
   worker_channel(const worker_channel&) = delete;
   worker_channel& operator=(const worker_channel&) = delete;
@@ -161,10 +162,13 @@ class worker_channel {
   ELASTIC_DECL void finished(std::int64_t epoch);
 
   /// What the agent said, the oldest first; none if it said nothing new. Does not wait.
-  std::optional<agent_message> poll() { return wait(std::chrono::milliseconds(0)); }
+  std::optional<control_messages::agent_message> poll() {
+    return wait(std::chrono::milliseconds(0));
+  }
 
   /// The same, but waits for it so long; without an agent it returns at once.
-  ELASTIC_DECL std::optional<agent_message> wait(std::chrono::milliseconds longest);
+  ELASTIC_DECL std::optional<control_messages::agent_message> wait(
+      std::chrono::milliseconds longest);
 
   /// Readable if `poll` may have something, for those who wait for several things; -1 if
   /// there is no channel.
@@ -178,9 +182,9 @@ class worker_channel {
   template <class Message>
   void say(const Message& message, bool loses = false);
   ELASTIC_DECL void receive();
-  ELASTIC_DECL std::optional<agent_message> next_message();
+  ELASTIC_DECL std::optional<control_messages::agent_message> next_message();
   // The next message that arrives; none: the agent is gone.
-  ELASTIC_DECL std::optional<agent_message> await_message();
+  ELASTIC_DECL std::optional<control_messages::agent_message> await_message();
 
   int socket_ = -1;
   pid_t owner_ = ::getpid();
@@ -189,7 +193,7 @@ class worker_channel {
   std::mutex sending_;
   detail::line_intake lines_;
   /// What came while this waited for something else.
-  std::deque<agent_message> kept_;
+  std::deque<control_messages::agent_message> kept_;
 };
 
 }  // namespace elastic

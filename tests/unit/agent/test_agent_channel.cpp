@@ -90,7 +90,7 @@ TIME_TEST("agent channel: the report says that a worker was hung, and where", "[
   co_await stage.end();
   const run_result result = stage.result();
   CHECK(result.state == worker_state::failed);
-  const elastic::worker_failure* cause = elastic::root_cause(result.failures);
+  const elastic::run_result::failure* cause = elastic::root_cause(result.failures);
   REQUIRE(cause != nullptr);
   CHECK(cause->rank == 1);
   CHECK(cause->hung == "timer 'step #1' expired after 2.5 s");
@@ -123,11 +123,11 @@ TIME_TEST("agent channel: a worker that says nothing is no worse than under torc
 struct noting_observer final : elastic::worker_observer {
   std::vector<std::string> reports;
   bool throws = false;
-  void progress(const elastic::worker_progress& report) override {
+  void progress(const elastic::worker_observer::worker_progress& report) override {
     reports.push_back(fmt::format("rank {}: {} of {} '{}' loss {}", report.rank, report.step,
                                   report.total, report.text, report.metrics.at("loss")));
   }
-  void hung(const elastic::hung_worker& worker) override {
+  void hung(const elastic::worker_observer::hung_worker& worker) override {
     reports.push_back(fmt::format("rank {} pid {}: {}", worker.rank, worker.pid, worker.reason));
     if (throws) throw std::runtime_error("no");
   }

@@ -28,7 +28,7 @@ class sent_command {
     command.what = kind;
     command.reason = "by a test";
     asio::co_spawn(stage.time.context(), stage.agent().carry_out(command),
-                   [slot = outcome_](std::exception_ptr failure, command_outcome outcome) {
+                   [slot = outcome_](std::exception_ptr failure, job_command::outcome outcome) {
                      CHECK_FALSE(failure);
                      *slot = std::move(outcome);
                    });
@@ -41,8 +41,8 @@ class sent_command {
   }
 
  private:
-  std::shared_ptr<std::optional<command_outcome>> outcome_ =
-      std::make_shared<std::optional<command_outcome>>();
+  std::shared_ptr<std::optional<job_command::outcome>> outcome_ =
+      std::make_shared<std::optional<job_command::outcome>>();
 };
 
 TIME_TEST("agent commands: drain stops the workers in order, once", "[agent]") {
@@ -156,7 +156,7 @@ TIME_TEST("agent commands: a pause that crosses the end of the job has not pause
   const sent_command pause_command(stage, job_command::kind::pause);
   co_await stage.quiet();
   CHECK(pause_command.text().empty());
-  stage.rendezvous->what = {elastic::change_kind::node_lost, "node b is gone"};
+  stage.rendezvous->what = {elastic::rendezvous_change::cause::node_lost, "node b is gone"};
   const bool is_stopped = GENERATE(true, false);
   if (is_stopped) stage.agent().stop({});
   if (!is_stopped) stage.rendezvous->change();

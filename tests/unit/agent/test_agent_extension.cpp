@@ -28,7 +28,7 @@ using test::agent_stage;
 /// How the extension behaves, and what has become of it.
 struct script {
   std::shared_ptr<std::vector<std::string>> notes;
-  agent_extension_context context = {};
+  agent_extension::context context = {};
   duration join = duration::zero();
   duration stop = duration::zero();
   time_point ready_at = time_point::max();
@@ -81,7 +81,7 @@ struct extended_stage : agent_stage {
   explicit extended_stage(test::manual_time& clock) : agent_stage(clock) {
     workers.nproc_per_node = 1;
     workers.max_restarts = 1;
-    extension = [plan = plan](agent_extension_context context) {
+    extension = [plan = plan](agent_extension::context context) {
       plan->context = std::move(context);
       return std::make_unique<recorder>(plan);
     };
@@ -112,7 +112,7 @@ TIME_TEST("agent_extension: it lends what the agent works with", "[agent]") {
   stage.job_may_grow = true;
   stage.start();
   co_await stage.quiet();
-  const agent_extension_context& context = stage.plan->context;
+  const agent_extension::context& context = stage.plan->context;
   CHECK(context.job_may_grow);
   CHECK(context.launcher == stage.launcher);
   const std::vector<process_spec> expected = context.first_workers();

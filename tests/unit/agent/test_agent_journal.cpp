@@ -23,7 +23,7 @@ using namespace elastic;
 using elastic::test::agent_stage;
 
 /// The events of a kind that the journal was told, in their order.
-std::vector<job_event> events_of(const agent_stage& stage, job_event_kind kind) {
+std::vector<job_event> events_of(const agent_stage& stage, job_event::type kind) {
   std::vector<job_event> events;
   for (const journal_record& record : stage.journal->after(0)) {
     if (record.event.kind == kind) events.push_back(record.event);
@@ -42,15 +42,15 @@ TIME_TEST("agent: the journal of a job that succeeds", "[agent]") {
         "agent_started rendezvous_started round_joined workers_starting workers_started "
         "worker_ended worker_ended workers_judged exit_barrier_started exit_barrier_ended "
         "agent_ended");
-  const auto start_events = events_of(stage, job_event_kind::workers_started);
+  const auto start_events = events_of(stage, job_event::type::workers_started);
   CHECK(start_events[0].pids.size() == 2);
   CHECK(start_events[0].world_size == 2);
   CHECK(start_events[0].round == 0);
   CHECK(start_events[0].attempt == 0);
-  CHECK(events_of(stage, job_event_kind::agent_started)[0].backend == "c10d");
-  CHECK(events_of(stage, job_event_kind::workers_judged)[0].state == "succeeded");
-  CHECK(events_of(stage, job_event_kind::exit_barrier_ended)[0].state == "passed");
-  CHECK(events_of(stage, job_event_kind::agent_ended)[0].state == "succeeded");
+  CHECK(events_of(stage, job_event::type::agent_started)[0].backend == "c10d");
+  CHECK(events_of(stage, job_event::type::workers_judged)[0].state == "succeeded");
+  CHECK(events_of(stage, job_event::type::exit_barrier_ended)[0].state == "passed");
+  CHECK(events_of(stage, job_event::type::agent_ended)[0].state == "succeeded");
 }
 
 TIME_TEST("agent: the journal tells the cause of a restart, and what it cost", "[agent]") {
@@ -68,20 +68,20 @@ TIME_TEST("agent: the journal tells the cause of a restart, and what it cost", "
         "worker_ended workers_judged round_ended restart_decided workers_stopping workers_stopped "
         "rendezvous_started round_joined workers_starting workers_started worker_ended "
         "worker_ended workers_judged exit_barrier_started exit_barrier_ended agent_ended");
-  const job_event cause = events_of(stage, job_event_kind::worker_ended)[0];
+  const job_event cause = events_of(stage, job_event::type::worker_ended)[0];
   CHECK(cause.rank == 1);
   CHECK(cause.exit_code == 7);
   CHECK_FALSE(cause.signal);
   CHECK(cause.reason == "exit code 7");
-  const job_event change = events_of(stage, job_event_kind::round_ended)[0];
+  const job_event change = events_of(stage, job_event::type::round_ended)[0];
   CHECK(change.state == "worker_failed");
   CHECK(change.restarts == 1);
-  CHECK_FALSE(events_of(stage, job_event_kind::restart_decided)[0].reason.empty());
-  const job_event stop_event = events_of(stage, job_event_kind::workers_stopped)[0];
+  CHECK_FALSE(events_of(stage, job_event::type::restart_decided)[0].reason.empty());
+  const job_event stop_event = events_of(stage, job_event::type::workers_stopped)[0];
   CHECK(stop_event.count == 1);
   CHECK(stop_event.signal == SIGTERM);
   CHECK(stop_event.allowed == 30.0);
-  CHECK(events_of(stage, job_event_kind::workers_started)[1].attempt == 1);
+  CHECK(events_of(stage, job_event::type::workers_started)[1].attempt == 1);
 }
 
 TIME_TEST("agent: the journal tells a failure that is the last, and a node that came", "[agent]") {
@@ -92,14 +92,14 @@ TIME_TEST("agent: the journal tells a failure that is the last, and a node that 
   co_await stage.quiet();
   stage.worker(2).end(exit_status::signalled(SIGKILL));
   co_await stage.end();
-  const auto changes = events_of(stage, job_event_kind::round_ended);
+  const auto changes = events_of(stage, job_event::type::round_ended);
   REQUIRE(changes.size() == 2);
   CHECK(changes[0].state == "node_waiting");
   CHECK(changes[0].reason == "node b_1_0 waits to join");
   CHECK(changes[1].state == "worker_failed");
-  CHECK(events_of(stage, job_event_kind::worker_ended)[0].signal == SIGKILL);
-  CHECK(events_of(stage, job_event_kind::failure_decided).size() == 1);
-  CHECK(events_of(stage, job_event_kind::agent_ended)[0].state == "failed");
+  CHECK(events_of(stage, job_event::type::worker_ended)[0].signal == SIGKILL);
+  CHECK(events_of(stage, job_event::type::failure_decided).size() == 1);
+  CHECK(events_of(stage, job_event::type::agent_ended)[0].state == "failed");
 }
 
 TIME_TEST("agent: the journal tells who asked to stop, and how long it took", "[agent]") {
@@ -112,11 +112,11 @@ TIME_TEST("agent: the journal tells who asked to stop, and how long it took", "[
   request.reason = "SIGTERM received";
   stage.agent().stop(request);
   co_await stage.end();
-  CHECK(events_of(stage, job_event_kind::stop_requested)[0].reason == "SIGTERM received");
-  const job_event stop_event = events_of(stage, job_event_kind::workers_stopped)[0];
+  CHECK(events_of(stage, job_event::type::stop_requested)[0].reason == "SIGTERM received");
+  const job_event stop_event = events_of(stage, job_event::type::workers_stopped)[0];
   CHECK(stop_event.seconds == 10.0);
   CHECK(stop_event.allowed == 10.0);
-  CHECK(events_of(stage, job_event_kind::agent_ended)[0].state == "stopped");
+  CHECK(events_of(stage, job_event::type::agent_ended)[0].state == "stopped");
 }
 
 TIME_TEST("agent: the journal of a job that cannot meet says why", "[agent]") {
@@ -125,7 +125,7 @@ TIME_TEST("agent: the journal of a job that cannot meet says why", "[agent]") {
   stage.start();
   co_await stage.end();
   CHECK(stage.decisions() == "agent_started rendezvous_started agent_ended");
-  const job_event end = events_of(stage, job_event_kind::agent_ended)[0];
+  const job_event end = events_of(stage, job_event::type::agent_ended)[0];
   CHECK(end.state == "failed");
   CHECK(end.reason == "nobody came");
 }
@@ -145,7 +145,7 @@ TIME_TEST("agent: the journal's file lies beside the logs, and stays if the job 
   CHECK(journals[0] == directory + "/journal.jsonl");
   const auto records = detail::read_journal(journals[0]).records;
   CHECK(records == stage.journal->after(0));
-  CHECK(records.back().event.kind == job_event_kind::agent_ended);
+  CHECK(records.back().event.kind == job_event::type::agent_ended);
 }
 
 TIME_TEST("agent: of a temporary log directory the journal stays only if the job failed",

@@ -5,7 +5,7 @@
 
 #include <elastic/agent/detail/replacement_line.hpp>
 #include <elastic/agent/local_agent.hpp>
-#include <elastic/agent/rank_replacements.hpp>
+#include <elastic/agent/run_result.hpp>
 #include <elastic/launch/job_outcome.hpp>
 #include <elastic/telemetry/worker_observer.hpp>
 #include <support/agent_stage.hpp>
@@ -30,9 +30,8 @@ namespace agent_replacement_tests {
 using namespace std::chrono_literals;
 using elastic::exit_status;
 using elastic::job_event;
-using elastic::job_event_kind;
 using elastic::log_level;
-using elastic::rank_replacements;
+using elastic::run_result;
 using elastic::task;
 using elastic::worker_state;
 using elastic::detail::end_clause;
@@ -55,8 +54,10 @@ struct survivor : channel_peer {
 };
 
 struct start_recorder final : elastic::worker_observer {
-  std::vector<elastic::started_workers> starts;
-  void started(const elastic::started_workers& start) override { starts.push_back(start); }
+  std::vector<elastic::worker_observer::started_workers> starts;
+  void started(const elastic::worker_observer::started_workers& start) override {
+    starts.push_back(start);
+  }
 };
 
 /// Three workers that can rejoin.
@@ -76,7 +77,7 @@ struct play {
     return *peers.back();
   }
 
-  std::vector<job_event> told(job_event_kind kind) const {
+  std::vector<job_event> told(job_event::type kind) const {
     std::vector<job_event> events_of_kind;
     for (const auto& record : stage.journal->after(0)) {
       if (record.event.kind == kind) events_of_kind.push_back(record.event);
@@ -85,7 +86,7 @@ struct play {
   }
 
   /// The last event of a kind.
-  job_event last(job_event_kind kind) const {
+  job_event last(job_event::type kind) const {
     const auto all = told(kind);
     REQUIRE_FALSE(all.empty());
     return all.back();
@@ -111,20 +112,20 @@ TIME_TEST("agent replacement: log, journal, events, observer and result tell of 
   for (std::size_t at = 0; at < 3; ++at) job.join(at);
   job.peers[0]->step(7);
   co_await job.stage.pass(10ms);
-  CHECK(job.told(job_event_kind::agent_started).front().state == "replace");
-  CHECK(job.last(job_event_kind::step_reached).step == 7);
+  CHECK(job.told(job_event::type::agent_started).front().state == "replace");
+  CHECK(job.last(job_event::type::step_reached).step == 7);
   job.stage.worker(1).end(exit_status::signalled(SIGKILL));
   co_await job.stage.pass(300ms);
   CHECK(job.stage.log->has(
       "rank 1 (local rank 1, pid 1001) ended by signal 9 (SIGKILL); replacing it, the others keep "
       "their processes: restart 1 of 3",
       log_level::warning));
-  CHECK(job.last(job_event_kind::restart_decided).state == "replace");
+  CHECK(job.last(job_event::type::restart_decided).state == "replace");
   job.peers[0]->leave(0);
   job.peers[2]->leave(0);
   co_await job.stage.pass(10ms);
   REQUIRE(job.stage.launcher->started.size() == 4);
-  const job_event told = job.last(job_event_kind::ranks_replaced);
+  const job_event told = job.last(job_event::type::ranks_replaced);
   CHECK(told.round == 1);
   CHECK(told.attempt == 1);
   CHECK(told.ranks == std::vector<std::int64_t>{1});
@@ -133,8 +134,8 @@ TIME_TEST("agent replacement: log, journal, events, observer and result tell of 
   CHECK(told.state == "worker_failed");
   CHECK(told.reason == "rank 1 ended: SIGKILL");
   CHECK(told.seconds == 0.3);
-  CHECK(job.told(job_event_kind::workers_stopping).empty());
-  CHECK(job.told(job_event_kind::replacement_abandoned).empty());
+  CHECK(job.told(job_event::type::workers_stopping).empty());
+  CHECK(job.told(job_event::type::replacement_abandoned).empty());
   CHECK(job.stage.log->has(
       "rank 1 of this node has a new process after 0.300 s; the others went on", log_level::info));
   // Those that went on were not started.
@@ -147,11 +148,11 @@ TIME_TEST("agent replacement: log, journal, events, observer and result tell of 
   // The furthest step of before, which the one that had reported it may report again.
   job.peers[0]->step(6);
   co_await job.stage.pass(100ms);
-  CHECK(job.told(job_event_kind::step_reached).size() == 1);
+  CHECK(job.told(job_event::type::step_reached).size() == 1);
   job.peers[0]->step(7);
   co_await job.stage.pass(10ms);
-  CHECK(job.told(job_event_kind::step_reached).size() == 2);
-  CHECK(job.last(job_event_kind::step_reached).seconds == 0.41);
+  CHECK(job.told(job_event::type::step_reached).size() == 2);
+  CHECK(job.last(job_event::type::step_reached).seconds == 0.41);
   for (const std::size_t process : {0, 2, 3}) job.stage.worker(process).exit(0);
   co_await job.stage.end();
   const elastic::run_result result = job.stage.result();
@@ -172,11 +173,11 @@ TIME_TEST("agent replacement: one that stays too long makes all start again, whi
   co_await job.stage.pass(10ms);
   job.peers[0]->leave(0);
   co_await job.stage.pass(9s);
-  CHECK(job.told(job_event_kind::replacement_abandoned).empty());
+  CHECK(job.told(job_event::type::replacement_abandoned).empty());
   co_await job.stage.pass(2s);
-  CHECK(job.last(job_event_kind::replacement_abandoned).reason ==
+  CHECK(job.last(job_event::type::replacement_abandoned).reason ==
         "rank 2 did not leave its epoch in time");
-  CHECK(job.told(job_event_kind::ranks_replaced).empty());
+  CHECK(job.told(job_event::type::ranks_replaced).empty());
   CHECK(job.stage.launcher->started.size() == 6);
   CHECK(job.count_events("START") == 6);
   CHECK(job.observer->starts.back().stayed == 0);
@@ -195,8 +196,8 @@ TIME_TEST("agent replacement: where one has not said that it can rejoin, nothing
   job.stage.worker(0).exit(4);
   co_await job.stage.pass(10ms);
   CHECK(job.stage.log->has("restarting the workers: restart 1 of 3", log_level::warning));
-  CHECK(job.last(job_event_kind::restart_decided).state.empty());
-  CHECK(job.last(job_event_kind::replacement_abandoned).reason ==
+  CHECK(job.last(job_event::type::restart_decided).state.empty());
+  CHECK(job.last(job_event::type::replacement_abandoned).reason ==
         "rank 2 has not said that it can rejoin");
   for (const std::size_t process : {3, 4, 5}) job.stage.worker(process).exit(0);
   co_await job.stage.end();
@@ -216,7 +217,7 @@ TIME_TEST("agent replacement: a change of the membership replaces nobody", "[age
       log_level::warning));
   for (const auto& peer : job.peers) peer->leave(0);
   co_await job.stage.pass(10ms);
-  const job_event told = job.last(job_event_kind::ranks_replaced);
+  const job_event told = job.last(job_event::type::ranks_replaced);
   CHECK(told.ranks.empty());
   CHECK_FALSE(told.rank);
   CHECK(told.count == 3);
@@ -300,12 +301,12 @@ TIME_TEST("agent replacement: on SIGTERM survivors save a checkpoint and end, as
 
 // ---- words --------------------------------------------------------------------------------------
 
-elastic::worker failed_worker(int rank, exit_status status, std::string hung = {}) {
-  elastic::worker failed;
+elastic::worker_group::worker failed_worker(int rank, exit_status status, std::string hung = {}) {
+  elastic::worker_group::worker failed;
   failed.identity.rank = rank;
   failed.identity.local_rank = rank % 4;
   failed.pid = 100 + rank;
-  failed.end = elastic::process_end{0, failed.pid, status, {}, {}};
+  failed.end = elastic::process_set::process_end{0, failed.pid, status, {}, {}};
   failed.hung = std::move(hung);
   return failed;
 }
@@ -328,7 +329,7 @@ TEST_CASE("replacement line: one, several, many and none of this node", "[agent]
         "rank 5 (local rank 1, pid 105) was hung: no heartbeat for 10 s, rank 3 (local rank 3, pid "
         "103) ended by signal 9 (SIGKILL); replacing them, the others keep their processes: "
         "restart 2 of 3");
-  const std::vector<const elastic::worker*> many(11, &killed);
+  const std::vector<const elastic::worker_group::worker*> many(11, &killed);
   CHECK_THAT(replacement_line(many, "", "restart 1 of 3"),
              contains_text("(SIGKILL) and 3 more; replacing them, "));
   CHECK(replacement_line({}, "rank 9 ended: SIGKILL", "restart 1 of 3") ==
@@ -336,7 +337,7 @@ TEST_CASE("replacement line: one, several, many and none of this node", "[agent]
 }
 
 TEST_CASE("rank replacements: as text", "[agent]") {
-  rank_replacements replacements;
+  run_result::rank_replacements replacements;
   CHECK(replacements.text().empty());
   for (const int rank : {3, 5, 3}) replacements.add(rank);
   CHECK(replacements.text() == "rank 3 was replaced 2 times, rank 5 once");

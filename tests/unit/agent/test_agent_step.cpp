@@ -11,7 +11,7 @@
 
 namespace agent_step_tests {
 
-using elastic::restart_decision;
+using elastic::restart_ledger;
 using elastic::worker_state;
 using elastic::detail::agent_step;
 using elastic::detail::agent_view;
@@ -109,7 +109,7 @@ agent_view when_late(agent_view view) {
 }
 
 agent_view round_over(agent_view view, bool restart) {
-  restart_decision decision;
+  restart_ledger::decision decision;
   decision.restart = restart;
   view.after_round = decision;
   return view;

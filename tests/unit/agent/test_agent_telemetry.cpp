@@ -427,7 +427,9 @@ struct failing_event_handler final : elastic::event_handler {
   void record(const elastic::event&) override { throw std::runtime_error("the disk is full"); }
 };
 struct failing_metric_handler final : elastic::metric_handler {
-  void emit(const elastic::metric&) override { throw std::runtime_error("the net is down"); }
+  void emit(const elastic::metric_handler::metric&) override {
+    throw std::runtime_error("the net is down");
+  }
 };
 struct thrower_of_a_number final : elastic::event_handler {
   void record(const elastic::event&) override { throw 7; }

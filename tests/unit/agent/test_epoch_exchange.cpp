@@ -18,7 +18,6 @@
 
 namespace epoch_exchange_tests {
 
-using elastic::agent_dialect;
 using elastic::assigned_ranks;
 using elastic::errc;
 using elastic::error;

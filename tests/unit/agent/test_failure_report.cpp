@@ -17,7 +17,7 @@
 namespace {
 
 using elastic::exit_status;
-using elastic::worker_failure;
+using elastic::run_result;
 
 // Local time is a time zone's affair: the samples were recorded in UTC.
 class report_in_utc {
@@ -32,8 +32,8 @@ class report_in_utc {
   }
 };
 
-worker_failure failure_of(int rank, exit_status status, double seconds) {
-  worker_failure failure;
+run_result::failure failure_of(int rank, exit_status status, double seconds) {
+  run_result::failure failure;
   failure.rank = rank;
   failure.local_rank = rank;
   failure.role = "default";
@@ -45,8 +45,8 @@ worker_failure failure_of(int rank, exit_status status, double seconds) {
   return failure;
 }
 
-worker_failure stopped_failure_of(int rank, double seconds) {
-  worker_failure failure = failure_of(rank, exit_status::signalled(15), seconds);
+run_result::failure stopped_failure_of(int rank, double seconds) {
+  run_result::failure failure = failure_of(rank, exit_status::signalled(15), seconds);
   failure.stopped_by_agent = true;
   return failure;
 }
@@ -111,8 +111,8 @@ TEST_CASE("failure report: root cause, others, stderr and those that were stoppe
   other_failure.error_file = "/logs/1/error.json";
   other_failure.error = elastic::parse_error_file(R"({"message": "connection reset\nby peer"})");
   other_failure.last_stderr = {"not shown"};
-  const std::vector<worker_failure> failures = {stopped_failure_of(0, 99), other_failure,
-                                                root_failure, stopped_failure_of(3, 101)};
+  const std::vector<run_result::failure> failures = {stopped_failure_of(0, 99), other_failure,
+                                                     root_failure, stopped_failure_of(3, 101)};
   CHECK(elastic::failure_report("train.py", failures) ==
         "\n"
         "=======================================================\n"
@@ -152,7 +152,8 @@ TEST_CASE("failure report: nothing failed, nothing to report", "[agent]") {
 }
 
 TEST_CASE("failure report: if all were stopped, the first of them is named", "[agent]") {
-  const std::vector<worker_failure> failures = {stopped_failure_of(0, 5), stopped_failure_of(1, 4)};
+  const std::vector<run_result::failure> failures = {stopped_failure_of(0, 5),
+                                                     stopped_failure_of(1, 4)};
   CHECK(elastic::root_cause(failures)->rank == 1);
   CHECK_THAT(elastic::failure_report("x", failures), elastic::test::contains_text("rank      : 1"));
 }
@@ -179,38 +180,39 @@ TEST_CASE("root cause: the smallest timestamp, by the worker's own account if it
   SECTION("a worker that failed first but took long to end") {
     auto slow_failure = failure_of(0, exit_status::exited(1), 110);
     slow_failure.error = file_of("100");
-    const std::vector<worker_failure> failures = {failure_of(1, exit_status::signalled(6), 103),
-                                                  slow_failure};
+    const std::vector<run_result::failure> failures = {
+        failure_of(1, exit_status::signalled(6), 103), slow_failure};
     CHECK(elastic::root_cause(failures)->rank == 0);
   }
   SECTION("a file that does not say when counts as of the death") {
     auto silent_failure = failure_of(0, exit_status::exited(1), 110);
     silent_failure.error = file_of("0");
-    const std::vector<worker_failure> failures = {silent_failure,
-                                                  failure_of(1, exit_status::signalled(6), 103)};
+    const std::vector<run_result::failure> failures = {
+        silent_failure, failure_of(1, exit_status::signalled(6), 103)};
     CHECK(elastic::root_cause(failures)->rank == 1);
   }
   SECTION("within one second the time of death decides") {
-    const std::vector<worker_failure> failures = {failure_of(0, exit_status::signalled(6), 100.7),
-                                                  failure_of(1, exit_status::signalled(9), 100.2)};
+    const std::vector<run_result::failure> failures = {
+        failure_of(0, exit_status::signalled(6), 100.7),
+        failure_of(1, exit_status::signalled(9), 100.2)};
     CHECK(elastic::root_cause(failures)->rank == 1);
   }
   SECTION("within one second the time at which the file was written counts, not the death") {
     auto slow_failure = failure_of(1, exit_status::exited(1), 100.9);
     slow_failure.error = file_of("100");
     slow_failure.error->written = elastic::wall_time(std::chrono::milliseconds(100'300));
-    const std::vector<worker_failure> failures = {failure_of(0, exit_status::signalled(6), 100.6),
-                                                  slow_failure};
+    const std::vector<run_result::failure> failures = {
+        failure_of(0, exit_status::signalled(6), 100.6), slow_failure};
     CHECK(elastic::root_cause(failures)->rank == 1);
   }
   SECTION("at the same moment the first in the list") {
-    const std::vector<worker_failure> failures = {failure_of(4, exit_status::exited(1), 100),
-                                                  failure_of(2, exit_status::exited(1), 100)};
+    const std::vector<run_result::failure> failures = {failure_of(4, exit_status::exited(1), 100),
+                                                       failure_of(2, exit_status::exited(1), 100)};
     CHECK(elastic::root_cause(failures)->rank == 4);
   }
   SECTION("a worker that the agent stopped is never blamed for another's failure") {
-    const std::vector<worker_failure> failures = {stopped_failure_of(0, 1),
-                                                  failure_of(1, exit_status::exited(3), 100)};
+    const std::vector<run_result::failure> failures = {stopped_failure_of(0, 1),
+                                                       failure_of(1, exit_status::exited(3), 100)};
     CHECK(elastic::root_cause(failures)->rank == 1);
   }
 }
@@ -222,7 +224,7 @@ TEST_CASE("root cause: a worker that was stopped while it was ending after a fai
   ending_failure.error->written = elastic::wall_time(std::chrono::milliseconds(100'300));
   const auto consequence = failure_of(1, exit_status::signalled(6), 100.6);
   SECTION("its error file is older than the first death: it is the root cause") {
-    const std::vector<worker_failure> failures = {consequence, ending_failure};
+    const std::vector<run_result::failure> failures = {consequence, ending_failure};
     CHECK(elastic::root_cause(failures)->rank == 0);
     const std::string report = elastic::failure_report("x", failures);
     CHECK(report.find("Stopped by the agent") == std::string::npos);
@@ -230,7 +232,7 @@ TEST_CASE("root cause: a worker that was stopped while it was ending after a fai
   }
   SECTION("its error file is younger: it speaks of the stop") {
     ending_failure.error->written = elastic::wall_time(std::chrono::milliseconds(100'700));
-    const std::vector<worker_failure> failures = {consequence, ending_failure};
+    const std::vector<run_result::failure> failures = {consequence, ending_failure};
     CHECK(elastic::root_cause(failures)->rank == 1);
     CHECK_THAT(elastic::failure_report("x", failures),
                elastic::test::contains_text("Stopped by the agent because of it: rank 0\n"));
@@ -247,18 +249,18 @@ TEST_CASE("root cause: peers that report the loss of a killed worker before the 
       elastic::parse_error_file(R"({"message": "connection closed", "timestamp": 100})");
   SECTION("shortly before: the kill is the root cause") {
     peer_failure.error->written = elastic::wall_time(std::chrono::milliseconds(100'900));
-    const std::vector<worker_failure> failures = {peer_failure, kill_failure};
+    const std::vector<run_result::failure> failures = {peer_failure, kill_failure};
     CHECK(elastic::root_cause(failures)->rank == 1);
   }
   SECTION("long before: it failed by itself") {
     peer_failure.error->written = elastic::wall_time(std::chrono::milliseconds(100'050));
-    const std::vector<worker_failure> failures = {peer_failure, kill_failure};
+    const std::vector<run_result::failure> failures = {peer_failure, kill_failure};
     CHECK(elastic::root_cause(failures)->rank == 0);
   }
   SECTION("an abort is what a lost connection leads to, and gets no such credit") {
     peer_failure.error->written = elastic::wall_time(std::chrono::milliseconds(100'900));
-    const std::vector<worker_failure> failures = {peer_failure,
-                                                  failure_of(1, exit_status::signalled(6), 101.1)};
+    const std::vector<run_result::failure> failures = {
+        peer_failure, failure_of(1, exit_status::signalled(6), 101.1)};
     CHECK(elastic::root_cause(failures)->rank == 0);
   }
 }
@@ -279,7 +281,7 @@ TEST_CASE("failure report: ranks that follow each other are drawn together", "[a
 }
 
 TEST_CASE("failure report: workers that failed in the same way are one entry", "[agent]") {
-  std::vector<worker_failure> failures;
+  std::vector<run_result::failure> failures;
   for (int rank = 0; rank < 8; ++rank) {
     failures.push_back(failure_of(rank, exit_status::exited(rank < 3 ? 1 : 2), 100 + rank));
   }
@@ -299,8 +301,8 @@ TEST_CASE("failure report: workers that failed in the same way are one entry", "
 }
 
 TEST_CASE("failure report: failures that differ make separate entries", "[agent]") {
-  const worker_failure one = failure_of(0, exit_status::exited(1), 100);
-  std::vector<worker_failure> failures(7, one);
+  const run_result::failure one = failure_of(0, exit_status::exited(1), 100);
+  std::vector<run_result::failure> failures(7, one);
   failures[1].status = exit_status::exited(2);
   failures[2].role = "trainer";
   failures[3].out_of_memory = true;
@@ -317,7 +319,7 @@ TEST_CASE("failure report: failures that differ make separate entries", "[agent]
 // By comparing every pair this would take minutes.
 TEST_CASE("failure report: a large job whose workers all failed in different ways", "[agent]") {
   constexpr int workers = 20'000;
-  std::vector<worker_failure> failures;
+  std::vector<run_result::failure> failures;
   for (int rank = 0; rank < workers; ++rank) {
     failures.push_back(failure_of(rank, exit_status::exited(1), 100));
     failures.back().hung = std::to_string(rank);

@@ -187,7 +187,7 @@ TIME_TEST("hang hook: each of several hung workers is reported as hung", "[agent
   co_await stage.end();
   const run_result result = stage.result();
   REQUIRE(result.failures.size() == 2);
-  for (const elastic::worker_failure& failure : result.failures) {
+  for (const elastic::run_result::failure& failure : result.failures) {
     CHECK(failure.hung == "timer 'step' expired after 2 s");
     CHECK_FALSE(failure.stopped_by_agent);
   }

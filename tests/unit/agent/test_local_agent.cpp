@@ -566,7 +566,8 @@ TIME_TEST("agent: without the others a failure is the end, and is reported", "[a
 TIME_TEST("agent: workers that failed on another node end the attempt here, too", "[agent]") {
   agent_stage stage(time);
   stage.workers.max_restarts = 1;
-  stage.rendezvous->what = {elastic::change_kind::worker_failed, "node b: rank 7 ended: SIGKILL"};
+  stage.rendezvous->what = {elastic::rendezvous_change::cause::worker_failed,
+                            "node b: rank 7 ended: SIGKILL"};
   stage.start();
   co_await stage.quiet();
   stage.rendezvous->failures = 1;
@@ -604,7 +605,8 @@ TIME_TEST("agent: the last restart used up while nodes tell about their workers 
           "[agent]") {
   agent_stage stage(time);
   stage.rendezvous->group_world_size = 2;
-  stage.rendezvous->what = {elastic::change_kind::worker_failed, "node b: rank 3 ended: SIGKILL"};
+  stage.rendezvous->what = {elastic::rendezvous_change::cause::worker_failed,
+                            "node b: rank 3 ended: SIGKILL"};
   stage.start();
   co_await stage.quiet();
   stage.rendezvous->failures = 1;
@@ -630,7 +632,7 @@ TIME_TEST("agent: a job that has succeeded without this node leaves it nothing t
 
 TIME_TEST("agent: a node lost at the exit barrier takes this one back to work", "[agent]") {
   agent_stage stage(time);
-  stage.rendezvous->what = {elastic::change_kind::node_lost, "node b is gone"};
+  stage.rendezvous->what = {elastic::rendezvous_change::cause::node_lost, "node b is gone"};
   stage.rendezvous->on_round = [&stage](int) { stage.rendezvous->group_world_size = 1; };
   stage.start();
   co_await stage.quiet();
@@ -723,7 +725,7 @@ TIME_TEST("agent: a rendezvous not left in order is said, the result stands", "[
 
 TEST_CASE("agent: what cannot be run is refused when it is made", "[agent]") {
   const auto refusal_of = [](const elastic::worker_spec& workers, bool has_rendezvous) {
-    elastic::agent_options options;
+    elastic::local_agent::options options;
     options.workers = workers;
     if (has_rendezvous) {
       options.rendezvous = std::make_shared<elastic::test::fake_rendezvous>(
@@ -1221,7 +1223,7 @@ TEST_CASE("agent: stop after its context is gone has no effect", "[agent]") {
   std::unique_ptr<elastic::local_agent> agent;
   {
     asio::io_context context;
-    elastic::agent_options options;
+    elastic::local_agent::options options;
     options.workers.program = "trainer";
     options.workers.log_dir = "/dev/null";
     auto launcher = std::make_shared<elastic::test::fake_launcher>();

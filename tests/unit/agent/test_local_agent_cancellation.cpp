@@ -444,7 +444,7 @@ TIME_TEST("agent: two as tasks of one coroutine, one cancelled, the other goes o
 std::unique_ptr<local_agent> make_short_agent(
     std::shared_ptr<elastic::test::fake_launcher> launcher) {
   launcher->on_start = [](fake_process& process) { process.exit(0); };
-  elastic::agent_options options;
+  elastic::local_agent::options options;
   options.workers.program = "trainer";
   options.workers.log_dir = "/dev/null";
   options.services.launcher = launcher;
@@ -487,7 +487,7 @@ struct pooled_agent {
   explicit pooled_agent(asio::thread_pool& pool)
       : strand(asio::make_strand(pool.get_executor())),
         launcher(std::make_shared<elastic::test::fake_launcher>()) {
-    elastic::agent_options options;
+    elastic::local_agent::options options;
     options.workers.program = "trainer";
     options.workers.log_dir = "/dev/null";
     options.workers.nproc_per_node = 4;

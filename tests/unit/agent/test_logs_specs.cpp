@@ -15,11 +15,11 @@
 namespace logs_specs_tests {
 
 using elastic::line_head;
-using elastic::log_format;
 using elastic::log_layout;
+using elastic::log_options;
+using elastic::logs_specs;
 using elastic::output_plan;
 using elastic::std_streams;
-using elastic::worker_output;
 using elastic::worker_spec;
 using elastic::test::contains_text;
 using how = elastic::output_plan::how;
@@ -36,7 +36,7 @@ class logs_stage {
   }
   ~logs_stage() { layout.discard(); }
 
-  std::vector<worker_output> plan() {
+  std::vector<logs_specs::worker_output> plan() {
     std::vector<elastic::worker_identity> workers;
     for (int local_rank = 0; local_rank < 3; ++local_rank) {
       elastic::worker_identity identity;
@@ -59,7 +59,7 @@ std::string text_at_epoch(const line_head& head) { return head.text(42, {}); }
 TEST_CASE("logs specs: by default output goes where the agent's goes, stderr is remembered",
           "[agent]") {
   logs_stage stage;
-  for (const worker_output& output : stage.plan()) {
+  for (const logs_specs::worker_output& output : stage.plan()) {
     CHECK(output.out.kind == how::inherit);
     CHECK(output.err.kind == how::copy);
     CHECK(output.err.file.empty());
@@ -72,7 +72,7 @@ TEST_CASE("logs specs: by default output goes where the agent's goes, stderr is 
 TEST_CASE("logs specs: a stream that is only redirected is written by the worker", "[agent]") {
   logs_stage stage;
   stage.spec.redirects.set(1, std_streams::both);
-  const worker_output output = stage.plan()[1];
+  const logs_specs::worker_output output = stage.plan()[1];
   CHECK(output.out.kind == how::file);
   CHECK(output.out.file == stage.layout.stdout_file(1));
   CHECK_FALSE(output.out.keep_tail);
@@ -93,7 +93,7 @@ TEST_CASE("logs specs: a stream that is teed goes to the file and, with its pref
     logs_stage stage;
     stage.spec.redirects = redirects;
     stage.spec.tee = std_streams::both;
-    const worker_output output = stage.plan()[1];
+    const logs_specs::worker_output output = stage.plan()[1];
     for (const output_plan& plan : {output.out, output.err}) {
       CHECK(plan.kind == how::copy);
       CHECK(plan.prefix == "[trn1]:");
@@ -130,7 +130,7 @@ TEST_CASE("logs specs: lines that match a filter go to one file for all workers"
   stage.spec.logs.duplicate_stdout_filters = {"loss", "error"};
   stage.spec.redirects.set(1, std_streams::out);
   const auto plans = stage.plan();
-  for (const worker_output& output : plans) {
+  for (const logs_specs::worker_output& output : plans) {
     CHECK(output.out.kind == how::copy);
     CHECK(output.out.matches.filters == stage.spec.logs.duplicate_stdout_filters);
     CHECK(output.out.matches.file == plans[0].out.matches.file);
@@ -155,7 +155,7 @@ TEST_CASE("logs specs: lines that match a filter go to one file for all workers"
 TEST_CASE("logs specs: as JSON all that is shown says whose it is", "[agent]") {
   logs_stage stage;
   stage.spec.role = "a \"role\"";
-  stage.spec.logs.format = log_format::json;
+  stage.spec.logs.format = log_options::line_format::json;
   stage.spec.redirects.set(0, std_streams::out);
   const auto plans = stage.plan();
   CHECK(plans[0].out.kind == how::file);

@@ -16,9 +16,8 @@
 
 namespace rank_exchange_tests {
 
-using elastic::agent_dialect;
 using elastic::assigned_ranks;
-using elastic::master_endpoint;
+using elastic::rendezvous_round;
 using elastic::role_info;
 using elastic::task;
 using elastic::test::noting_store;
@@ -27,15 +26,16 @@ using elastic::test::noting_store;
 struct agent {
   std::shared_ptr<std::vector<std::string>> notes = std::make_shared<std::vector<std::string>>();
   assigned_ranks ranks;
-  master_endpoint master;
+  rendezvous_round::master_endpoint master;
   bool has_ended = false;
 };
 
 task<void> run(std::shared_ptr<elastic::store> agents, std::shared_ptr<agent> self, role_info info,
                int rank, int size) {
   const auto store = std::make_shared<noting_store>(std::move(agents), self->notes);
-  self->ranks = co_await elastic::exchange_ranks(store, info, rank, size, agent_dialect::gather);
-  master_endpoint offer;
+  self->ranks = co_await elastic::exchange_ranks(store, info, rank, size,
+                                                 rendezvous_round::agent_dialect::gather);
+  rendezvous_round::master_endpoint offer;
   offer.address = "localhost";
   offer.port = 47053;
   self->master = co_await elastic::detail::agree_on_master(store, offer, rank);

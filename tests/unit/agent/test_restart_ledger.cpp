@@ -15,11 +15,10 @@
 namespace restart_ledger_tests {
 
 using namespace std::chrono_literals;
-using elastic::change_kind;
 using elastic::errc;
 using elastic::exit_selection;
 using elastic::exit_status;
-using elastic::restart_decision;
+using elastic::rendezvous_change;
 using elastic::restart_ledger;
 using elastic::restart_terms;
 using elastic::time_point;
@@ -27,9 +26,9 @@ using elastic::time_point;
 constexpr time_point start{};
 constexpr auto no_limit = std::numeric_limits<int>::max();
 
-restart_decision after_failures(restart_ledger ledger, int failures) {
+restart_ledger::decision after_failures(restart_ledger ledger, int failures) {
   for (int failure = 0; failure < failures; ++failure) ledger.failed(start);
-  return ledger.decide(change_kind::worker_failed, std::nullopt, start);
+  return ledger.decide(rendezvous_change::cause::worker_failed, std::nullopt, start);
 }
 
 // ---- how often ----------------------------------------------------------------------------------
@@ -49,7 +48,8 @@ TEST_CASE("restart ledger: a failure is followed by a restart while there are an
 TEST_CASE("restart ledger: a change of the membership is free, also with none left", "[agent]") {
   restart_ledger ledger(2);
   for (int failures = 0; failures <= 3; ++failures) {
-    for (const change_kind free_change : {change_kind::node_waiting, change_kind::node_lost}) {
+    for (const rendezvous_change::cause free_change :
+         {rendezvous_change::cause::node_waiting, rendezvous_change::cause::node_lost}) {
       CHECK(ledger.decide(free_change, std::nullopt, start).restart);
     }
     ledger.failed(start);
@@ -78,8 +78,8 @@ TEST_CASE("restart ledger: only the failures within a window use up restarts", "
   for (const step& entry : {step{0s, true}, {5s, true}, {11s, true}, {14s, false}, {30s, true}}) {
     CAPTURE(entry.at.count());
     ledger.failed(start + entry.at);
-    CHECK(ledger.decide(change_kind::worker_failed, std::nullopt, start + entry.at).restart ==
-          entry.restart);
+    CHECK(ledger.decide(rendezvous_change::cause::worker_failed, std::nullopt, start + entry.at)
+              .restart == entry.restart);
   }
   CHECK(ledger.failures() == 12);
 }
@@ -105,7 +105,7 @@ std::vector<double> delays(restart_terms terms, std::vector<std::chrono::seconds
     ledger.started(now);
     now += uptime;
     ledger.failed(now);
-    const auto decision = ledger.decide(change_kind::worker_failed, std::nullopt, now);
+    const auto decision = ledger.decide(rendezvous_change::cause::worker_failed, std::nullopt, now);
     waits.push_back(std::chrono::duration<double>(decision.delay).count());
     now += decision.delay;
   }
@@ -161,9 +161,9 @@ TEST_CASE("restart ledger: failures without a new step are the last after so man
       ledger.started(start);
       ledger.reached(attempt_case.reached);
       if (attempt_case.has_failed) ledger.failed(start);
-      const auto kind =
-          attempt_case.has_failed ? change_kind::worker_failed : change_kind::node_lost;
-      const restart_decision decision = ledger.decide(kind, std::nullopt, start);
+      const auto kind = attempt_case.has_failed ? rendezvous_change::cause::worker_failed
+                                                : rendezvous_change::cause::node_lost;
+      const restart_ledger::decision decision = ledger.decide(kind, std::nullopt, start);
       CHECK(decision.restart == attempt_case.restart);
       CHECK(decision.is_hopeless == !attempt_case.restart);
     }
@@ -192,7 +192,7 @@ TEST_CASE("restart ledger: without the rule no progress is needed", "[agent]") {
     ledger.started(start);
     ledger.reached(1);
     ledger.failed(start);
-    CHECK(ledger.decide(change_kind::worker_failed, std::nullopt, start).restart);
+    CHECK(ledger.decide(rendezvous_change::cause::worker_failed, std::nullopt, start).restart);
   }
 }
 
@@ -202,7 +202,7 @@ TEST_CASE("restart ledger: ends can be excluded, or be the only ones", "[agent]"
   const auto restarts = [](const restart_terms& terms, std::optional<exit_status> status) {
     restart_ledger ledger(1, terms);
     ledger.failed(start);
-    return ledger.decide(change_kind::worker_failed, status, start).restart;
+    return ledger.decide(rendezvous_change::cause::worker_failed, status, start).restart;
   };
   restart_terms never_terms;
   never_terms.never_after.add_code(93).add_signal(SIGABRT);
@@ -237,7 +237,8 @@ TEST_CASE("restart ledger: the reason counts for people", "[agent]") {
   CHECK(reason(3, 2, terms) == "all 2 restarts within 3600 s are used up");
   restart_ledger ledger(1, {.never_after = exit_selection().add_code(93)});
   ledger.failed(start);
-  const auto decision = ledger.decide(change_kind::worker_failed, exit_status::exited(93), start);
+  const auto decision =
+      ledger.decide(rendezvous_change::cause::worker_failed, exit_status::exited(93), start);
   CHECK(decision.reason == "no restart after exit code 93");
 }
 

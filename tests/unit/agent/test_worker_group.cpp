@@ -32,10 +32,10 @@ using elastic::errc;
 using elastic::exit_status;
 using elastic::log_layout;
 using elastic::rendezvous_round;
+using elastic::run_result;
 using elastic::std_streams;
 using elastic::stop_plan;
 using elastic::task;
-using elastic::worker_failure;
 using elastic::worker_group;
 using elastic::worker_identity;
 using elastic::worker_spec;
@@ -403,7 +403,7 @@ TIME_TEST("worker group: who waits for the outcome is told of a kill", "[agent]"
   CHECK(stage.group().state() == worker_state::stopped);
   co_await stage.kill_all();
   CHECK(stage.launcher->all_gone());
-  for (const worker_failure& failure : stage.group().failures("host")) {
+  for (const run_result::failure& failure : stage.group().failures("host")) {
     CHECK(failure.stopped_by_agent);
   }
 }
@@ -466,7 +466,7 @@ TIME_TEST("worker group: who had failed before the stop is to blame, who ends by
   co_await stage.group().wait_for_outcome();
   stop_plan plan;
   co_await stage.group().stop(plan);
-  const std::vector<worker_failure> failures = stage.group().failures("host");
+  const std::vector<run_result::failure> failures = stage.group().failures("host");
   REQUIRE(failures.size() == 5);
   // In the order of their ends; both were dead before anybody was told to end.
   CHECK(failures[0].local_rank == 2);
@@ -528,9 +528,9 @@ TIME_TEST("worker group: a failure tells all that is known of it", "[agent]") {
   stage.worker(0).end(exit_status::signalled(SIGABRT));
   co_await stage.group().wait_for_outcome();
   co_await stage.kill_all();
-  const std::vector<worker_failure> failures = stage.group().failures("the host");
+  const std::vector<run_result::failure> failures = stage.group().failures("the host");
   REQUIRE(failures.size() == 2);
-  const worker_failure& first_failure = failures[0];
+  const run_result::failure& first_failure = failures[0];
   CHECK(first_failure.rank == 1);
   CHECK(first_failure.local_rank == 1);
   CHECK(first_failure.role == "trainer");
@@ -583,10 +583,12 @@ TIME_TEST("worker group: output goes to the files of the attempt", "[agent]") {
 /// Shows everything behind a prefix of its own; plans for fewer workers than there are, or for none
 /// at all, if that is wanted.
 struct own_logs final : elastic::logs_specs {
-  std::vector<elastic::worker_output> plan(const elastic::attempt_logs& attempt) override {
+  std::vector<elastic::logs_specs::worker_output> plan(
+      const elastic::logs_specs::attempt_logs& attempt) override {
     ++calls;
     if (fails) throw elastic::error(errc::file_access, "no place for logs");
-    std::vector<elastic::worker_output> outputs(attempt.workers.size() - missing_workers);
+    std::vector<elastic::logs_specs::worker_output> outputs(attempt.workers.size() -
+                                                            missing_workers);
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       outputs[i].out.kind = elastic::output_plan::how::copy;
       outputs[i].out.prefix = "worker " + std::to_string(attempt.workers[i].rank) + " says ";

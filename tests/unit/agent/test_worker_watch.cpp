@@ -22,7 +22,6 @@ namespace worker_watch_tests {
 using namespace std::chrono_literals;
 using elastic::duration;
 using elastic::job_event;
-using elastic::job_event_kind;
 using elastic::journal_record;
 using elastic::log_level;
 using elastic::task;
@@ -240,7 +239,7 @@ lines suspicions_of(const agent_stage& stage) {
   lines suspicions;
   for (const journal_record& record : stage.journal->after(0)) {
     const job_event& event = record.event;
-    if (event.kind != job_event_kind::worker_suspected) continue;
+    if (event.kind != job_event::type::worker_suspected) continue;
     suspicions.push_back(fmt::format("{} {}", event.rank.value_or(-1), event.state));
   }
   return suspicions;

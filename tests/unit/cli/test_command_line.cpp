@@ -3,6 +3,7 @@
 #include <elastic/base/version.hpp>
 #include <elastic/cli/command_line.hpp>
 #include <elastic/cli/detail/option_row.hpp>
+#include <elastic/cli/io_choice.hpp>
 #include <elastic/launch/launcher.hpp>
 #include <support/catch.hpp>
 
@@ -730,9 +731,9 @@ TEST_CASE("command_line: what is shown of the output, how, and what is kept of i
     options.insert(options.begin(), {"--nproc-per-node", "4"});
     return t::config_of(t::with_script(std::move(options))).job.workers.logs;
   };
-  CHECK(logs({}).format == elastic::log_format::text);
-  CHECK(logs({"--log-format", "text"}).format == elastic::log_format::text);
-  CHECK(logs({"--log-format", "json"}).format == elastic::log_format::json);
+  CHECK(logs({}).format == elastic::log_options::line_format::text);
+  CHECK(logs({"--log-format", "text"}).format == elastic::log_options::line_format::text);
+  CHECK(logs({"--log-format", "json"}).format == elastic::log_options::line_format::json);
   CHECK(logs({}).local_ranks_filter.empty());
   CHECK(logs({"--local-ranks-filter", "0, 3"}).local_ranks_filter == std::vector<int>{0, 3});
   CHECK(logs({"--duplicate-stdout-filters", "loss,error"}).duplicate_stdout_filters ==
@@ -869,18 +870,18 @@ TEST_CASE("command_line: signals stop the job or are passed on", "[cli]") {
 }
 
 TEST_CASE("command_line: workers have a place and variables of their own", "[cli]") {
-  using elastic::numa_binding;
+  using elastic::launch_config;
   using elastic::processor_set;
   using variables = std::vector<std::pair<std::string, std::string>>;
-  const std::vector<std::pair<const char*, numa_binding>> kinds = {
-      {"node", numa_binding::node},
-      {"socket", numa_binding::socket},
-      {"exclusive", numa_binding::exclusive},
-      {"core-complex", numa_binding::core_complex}};
+  const std::vector<std::pair<const char*, launch_config::processor_binding>> kinds = {
+      {"node", launch_config::processor_binding::node},
+      {"socket", launch_config::processor_binding::socket},
+      {"exclusive", launch_config::processor_binding::exclusive},
+      {"core-complex", launch_config::processor_binding::core_complex}};
   for (const auto& [name, kind] : kinds) {
     CHECK(t::config_of({"--numa-binding", name, "a.py"}).job.numa_binding == kind);
   }
-  CHECK(t::config_of({"a.py"}).job.numa_binding == numa_binding::none);
+  CHECK(t::config_of({"a.py"}).job.numa_binding == launch_config::processor_binding::none);
   CHECK(t::config_of({"--nproc-per-node", "2", "--cpu-affinity", "0-1,8:2", "a.py"})
             .job.workers.cpu_affinity ==
         std::vector<processor_set>{processor_set::parse("0-1,8"), processor_set::parse("2")});
@@ -1046,23 +1047,25 @@ TEST_CASE("command_line: an error before --help is still an error", "[cli]") {
 
 TEST_CASE("command_line: version names the I/O in use", "[cli]") {
   const auto outcome = t::parse({"--role", "x", "--version"}, {{"ELASTIC_IO", "epoll"}});
-  REQUIRE(std::holds_alternative<elastic::version_request>(outcome));
-  const auto exit = elastic::show_version(std::get<elastic::version_request>(outcome).io);
+  REQUIRE(std::holds_alternative<elastic::command_line::version_request>(outcome));
+  const auto exit =
+      elastic::show_version(std::get<elastic::command_line::version_request>(outcome).io);
   CHECK(exit.code == 0);
   CHECK_FALSE(exit.to_stderr);
   CHECK(exit.text == std::string("elasticrun ") + elastic::version_text + " (I/O: epoll)\n");
 }
 
 TEST_CASE("command_line: ELASTIC_IO chooses the I/O", "[cli]") {
-  using elastic::io_choice;
-  const std::vector<std::pair<const char*, io_choice>> rows = {{"", io_choice::automatic},
-                                                               {"auto", io_choice::automatic},
-                                                               {"ring", io_choice::ring},
-                                                               {"epoll", io_choice::epoll}};
+  using elastic::command_line;
+  const std::vector<std::pair<const char*, command_line::io_choice>> rows = {
+      {"", command_line::io_choice::automatic},
+      {"auto", command_line::io_choice::automatic},
+      {"ring", command_line::io_choice::ring},
+      {"epoll", command_line::io_choice::epoll}};
   for (const auto& [name, io] : rows) {
     const auto result = t::command_line_of({"a.py"}, {{"ELASTIC_IO", name}});
     CHECK(result.io == io);
-    CHECK(result.config.job.rendezvous.use_ring == (io != io_choice::epoll));
+    CHECK(result.config.job.rendezvous.use_ring == (io != command_line::io_choice::epoll));
   }
   CHECK_THAT(t::refusal_of({"a.py"}, {{"ELASTIC_IO", "poll"}}),
              elastic::test::contains_text("ELASTIC_IO 'poll'"));

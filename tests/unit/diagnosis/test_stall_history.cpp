@@ -8,14 +8,12 @@
 
 namespace stall_history_tests {
 
-using elastic::stall_cause;
-using elastic::stall_confidence;
 using elastic::stall_verdict;
 using elastic::detail::stall_history;
 
-constexpr auto none = stall_confidence::none;
-constexpr auto likely = stall_confidence::likely;
-constexpr auto certain = stall_confidence::certain;
+constexpr auto none = stall_verdict::confidence_level::none;
+constexpr auto likely = stall_verdict::confidence_level::likely;
+constexpr auto certain = stall_verdict::confidence_level::certain;
 
 TEST_CASE("each thing about a stall is told once", "[diagnosis]") {
   struct row {
@@ -24,20 +22,33 @@ TEST_CASE("each thing about a stall is told once", "[diagnosis]") {
     bool is_told;
   };
   const std::vector<row> rows{
-      {{stall_cause::behind, likely, {1}, "for 2 s"}, {stall_cause::behind, likely, {1}, "for 3 s"},
+      {{stall_verdict::kind::behind, likely, {1}, "for 2 s"},
+       {stall_verdict::kind::behind, likely, {1}, "for 3 s"},
        false},
-      {{stall_cause::behind, likely, {1}}, {stall_cause::behind, certain, {1}}, true},
-      {{stall_cause::behind, certain, {1}}, {stall_cause::behind, likely, {1}}, false},
-      {{stall_cause::behind, likely, {1}}, {stall_cause::behind, likely, {2}}, true},
-      {{stall_cause::behind, likely, {1}}, {stall_cause::behind, likely, {1, 2}}, true},
-      {{stall_cause::behind, likely, {1, 2}}, {stall_cause::behind, likely, {2, 1}}, false},
+      {{stall_verdict::kind::behind, likely, {1}},
+       {stall_verdict::kind::behind, certain, {1}},
+       true},
+      {{stall_verdict::kind::behind, certain, {1}},
+       {stall_verdict::kind::behind, likely, {1}},
+       false},
+      {{stall_verdict::kind::behind, likely, {1}},
+       {stall_verdict::kind::behind, likely, {2}},
+       true},
+      {{stall_verdict::kind::behind, likely, {1}},
+       {stall_verdict::kind::behind, likely, {1, 2}},
+       true},
+      {{stall_verdict::kind::behind, likely, {1, 2}},
+       {stall_verdict::kind::behind, likely, {2, 1}},
+       false},
       // Of a slow rank one look finds that it computes, and the next one may not.
-      {{stall_cause::slow, likely, {1}}, {stall_cause::behind, likely, {1}}, false},
-      {{stall_cause::behind, likely, {1}}, {stall_cause::slow, likely, {1}}, false},
-      {{stall_cause::slow, likely, {1}}, {stall_cause::behind, certain, {1}}, true},
-      {{stall_cause::silent, likely, {1}}, {stall_cause::behind, likely, {1}}, true},
-      {{stall_cause::unknown, none, {}}, {stall_cause::behind, likely, {1}}, true},
-      {{stall_cause::unknown, none, {}}, {stall_cause::unknown, none, {}}, false},
+      {{stall_verdict::kind::slow, likely, {1}}, {stall_verdict::kind::behind, likely, {1}}, false},
+      {{stall_verdict::kind::behind, likely, {1}}, {stall_verdict::kind::slow, likely, {1}}, false},
+      {{stall_verdict::kind::slow, likely, {1}}, {stall_verdict::kind::behind, certain, {1}}, true},
+      {{stall_verdict::kind::silent, likely, {1}},
+       {stall_verdict::kind::behind, likely, {1}},
+       true},
+      {{stall_verdict::kind::unknown, none, {}}, {stall_verdict::kind::behind, likely, {1}}, true},
+      {{stall_verdict::kind::unknown, none, {}}, {stall_verdict::kind::unknown, none, {}}, false},
   };
   for (const row& each : rows) {
     CAPTURE(&each - rows.data());
@@ -56,7 +67,7 @@ TEST_CASE("a verdict that changes with every look is not told for ever", "[diagn
   stall_history history;
   int told = 0;
   for (int rank = 0; rank < 100; ++rank) {
-    if (history.add({stall_cause::behind, likely, {rank}})) ++told;
+    if (history.add({stall_verdict::kind::behind, likely, {rank}})) ++told;
   }
   CHECK(told == static_cast<int>(stall_history::most_verdicts));
 }

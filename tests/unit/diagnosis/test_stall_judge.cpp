@@ -17,8 +17,6 @@
 namespace stall_judge_tests {
 
 using namespace std::chrono_literals;
-using elastic::stall_cause;
-using elastic::stall_confidence;
 using elastic::stall_verdict;
 using elastic::detail::collective_call;
 using elastic::detail::collective_state;
@@ -80,20 +78,23 @@ job waiting_but(int culprit, rank_evidence evidence, int size = 8) {
 TEST_CASE("the rank that holds up a real job is named", "[diagnosis]") {
   struct row {
     std::string fault;
-    stall_cause cause;
+    stall_verdict::kind cause;
     std::string part;
   };
   const std::vector<row> rows{
-      {"loader_sleep", stall_cause::behind, "has not entered all_reduce #6 of group default_pg"},
-      {"loader_process", stall_cause::behind, "has not entered all_reduce #6 of group default_pg"},
-      {"endless_loop", stall_cause::behind, " % of a processor"},
-      {"dead_mount", stall_cause::blocked, "for a FUSE file system (request_wait_answer)"},
-      {"stopped", stall_cause::stopped, "is stopped by a signal or a debugger"},
-      {"mismatched_operation", stall_cause::mismatch,
+      {"loader_sleep", stall_verdict::kind::behind,
+       "has not entered all_reduce #6 of group default_pg"},
+      {"loader_process", stall_verdict::kind::behind,
+       "has not entered all_reduce #6 of group default_pg"},
+      {"endless_loop", stall_verdict::kind::behind, " % of a processor"},
+      {"dead_mount", stall_verdict::kind::blocked, "for a FUSE file system (request_wait_answer)"},
+      {"stopped", stall_verdict::kind::stopped, "is stopped by a signal or a debugger"},
+      {"mismatched_operation", stall_verdict::kind::mismatch,
        "in broadcast #6 of group default_pg with [[5, 7]] Float, where 3 others are in all_reduce "
        "with [[5, 7]] Float"},
-      {"exception", stall_cause::mismatch, "in barrier #6 of group default_pg"},
-      {"sub_groups", stall_cause::behind, "has not entered all_reduce #6 of group default_pg"},
+      {"exception", stall_verdict::kind::mismatch, "in barrier #6 of group default_pg"},
+      {"sub_groups", stall_verdict::kind::behind,
+       "has not entered all_reduce #6 of group default_pg"},
   };
   for (const row& each : rows) {
     CAPTURE(each.fault);
@@ -110,7 +111,7 @@ TEST_CASE("the rank that holds up a real job is named", "[diagnosis]") {
 
 TEST_CASE("the transport is at fault where all have entered", "[diagnosis]") {
   const stall_verdict verdict = judge_stall(evidence_of("cut_link"), {.least_wait = 1s});
-  CHECK(verdict.cause == stall_cause::transport);
+  CHECK(verdict.cause == stall_verdict::kind::transport);
   CHECK(verdict.ranks.empty());
   CHECK_THAT(verdict.sentence,
              contains_text("all 4 ranks have entered all_reduce #6 of group default_pg"));
@@ -121,67 +122,67 @@ TEST_CASE("the sentence is the one of the documents", "[diagnosis]") {
   CHECK(verdict.sentence ==
         "rank 5 (node1, local rank 1) has not entered all_reduce #6 of group default_pg, in which "
         "7 others have waited for 31 s; it is in data.py:88 read_shard");
-  CHECK(verdict.confidence == stall_confidence::certain);
+  CHECK(verdict.confidence == stall_verdict::confidence_level::certain);
 }
 
 struct case_of_one {
   std::string name;
   std::function<void(rank_evidence&)> change;
-  stall_cause cause;
-  stall_confidence confidence;
+  stall_verdict::kind cause;
+  stall_verdict::confidence_level confidence;
   std::string part;
 };
 
 TEST_CASE("why one rank holds up seven that wait", "[diagnosis]") {
-  constexpr auto certain = stall_confidence::certain;
-  constexpr auto likely = stall_confidence::likely;
+  constexpr auto certain = stall_verdict::confidence_level::certain;
+  constexpr auto likely = stall_verdict::confidence_level::likely;
   const std::vector<case_of_one> cases{
-      {"it sleeps", [](rank_evidence&) {}, stall_cause::behind, certain, "read_shard"},
+      {"it sleeps", [](rank_evidence&) {}, stall_verdict::kind::behind, certain, "read_shard"},
       {"it sleeps at a single look", [](rank_evidence& rank) { rank.processor_share.reset(); },
-       stall_cause::behind, likely, "read_shard"},
+       stall_verdict::kind::behind, likely, "read_shard"},
       {"it loops on one line", [](rank_evidence& rank) { rank.processor_share = 1.0; },
-       stall_cause::behind, likely, "uses 100 % of a processor: it computes or loops"},
+       stall_verdict::kind::behind, likely, "uses 100 % of a processor: it computes or loops"},
       {"it computes on one line, on a processor that it shares",
-       [](rank_evidence& rank) { rank.processor_share = 0.2; }, stall_cause::behind, likely,
+       [](rank_evidence& rank) { rank.processor_share = 0.2; }, stall_verdict::kind::behind, likely,
        "uses 20 % of a processor: it computes or loops"},
       {"it wants a processor that others have",
-       [](rank_evidence& rank) { rank.state = process_state::running; }, stall_cause::behind,
-       likely, "and runs: it computes or loops"},
+       [](rank_evidence& rank) { rank.state = process_state::running; },
+       stall_verdict::kind::behind, likely, "and runs: it computes or loops"},
       {"it reads much from a disk",
        [](rank_evidence& rank) {
          rank.state = process_state::uninterruptible;
          rank.stack_moved = true;
        },
-       stall_cause::blocked, likely, "uninterruptible sleep"},
+       stall_verdict::kind::blocked, likely, "uninterruptible sleep"},
       {"it runs, and was looked at once",
        [](rank_evidence& rank) {
          rank.processor_share.reset();
          rank.state = process_state::running;
        },
-       stall_cause::behind, likely, "and runs: it computes or loops"},
+       stall_verdict::kind::behind, likely, "and runs: it computes or loops"},
       {"it computes",
        [](rank_evidence& rank) {
          rank.processor_share = 1.0;
          rank.stack_moved = true;
        },
-       stall_cause::slow, likely, "it is slow, not hung"},
+       stall_verdict::kind::slow, likely, "it is slow, not hung"},
       {"it reads from NFS",
        [](rank_evidence& rank) {
          rank.state = process_state::uninterruptible;
          rank.wait_channel = "nfs_wait_bit_killable";
        },
-       stall_cause::blocked, certain, "for NFS (nfs_wait_bit_killable), in data.py:88"},
+       stall_verdict::kind::blocked, certain, "for NFS (nfs_wait_bit_killable), in data.py:88"},
       {"it reads from a disk",
        [](rank_evidence& rank) {
          rank.state = process_state::uninterruptible;
          rank.wait_channel = "io_schedule";
        },
-       stall_cause::blocked, certain, "uninterruptible sleep in io_schedule"},
+       stall_verdict::kind::blocked, certain, "uninterruptible sleep in io_schedule"},
       {"it reported an exception",
-       [](rank_evidence& rank) { rank.failure = "ValueError: no\nmore"; }, stall_cause::left,
-       certain, "it left its work by ValueError: no more"},
+       [](rank_evidence& rank) { rank.failure = "ValueError: no\nmore"; },
+       stall_verdict::kind::left, certain, "it left its work by ValueError: no more"},
       {"it ends", [](rank_evidence& rank) { rank.stack[0].function = "_shutdown"; },
-       stall_cause::left, certain, "at its end"},
+       stall_verdict::kind::left, certain, "at its end"},
       {"it is stopped",
        [](rank_evidence& rank) {
          rank = {};
@@ -189,58 +190,61 @@ TEST_CASE("why one rank holds up seven that wait", "[diagnosis]") {
          rank.recorder = recorder_state::silent;
          rank.state = process_state::stopped;
        },
-       stall_cause::stopped, certain, "7 others have waited in all_reduce #6"},
+       stall_verdict::kind::stopped, certain, "7 others have waited in all_reduce #6"},
       {"it is stopped within the operation",
        [](rank_evidence& rank) {
          rank = waiting(3);
          rank.state = process_state::stopped;
        },
-       stall_cause::stopped, certain, "is stopped by a signal"},
+       stall_verdict::kind::stopped, certain, "is stopped by a signal"},
       {"it is gone",
        [](rank_evidence& rank) {
          rank.state = process_state::gone;
          rank.failure = "exit code 3";
        },
-       stall_cause::dead, certain, "has ended (exit code 3)"},
+       stall_verdict::kind::dead, certain, "has ended (exit code 3)"},
       {"it is a zombie", [](rank_evidence& rank) { rank.state = process_state::zombie; },
-       stall_cause::dead, certain, "has ended"},
+       stall_verdict::kind::dead, certain, "has ended"},
       {"it does not answer",
        [](rank_evidence& rank) {
          rank.recorder = recorder_state::silent;
          rank.groups.clear();
          rank.stack.clear();
        },
-       stall_cause::silent, likely, "does not answer; 7 others have waited in all_reduce #6"},
+       stall_verdict::kind::silent, likely,
+       "does not answer; 7 others have waited in all_reduce #6"},
       {"it has no recorder",
        [](rank_evidence& rank) {
          rank.recorder = recorder_state::absent;
          rank.groups.clear();
        },
-       stall_cause::behind, likely, "does not have a recorder"},
+       stall_verdict::kind::behind, likely, "does not have a recorder"},
       {"it has used no group yet", [](rank_evidence& rank) { rank.groups.clear(); },
-       stall_cause::behind, certain, "has not entered all_reduce #6"},
+       stall_verdict::kind::behind, certain, "has not entered all_reduce #6"},
       {"it calls another operation", [](rank_evidence& rank) { rank = waiting(3, "broadcast"); },
-       stall_cause::mismatch, certain, "in broadcast #6 of group default_pg with [[5, 7]] Float"},
+       stall_verdict::kind::mismatch, certain,
+       "in broadcast #6 of group default_pg with [[5, 7]] Float"},
       {"its input has another size",
        [](rank_evidence& rank) {
          rank = waiting(3);
          rank.groups[0].outstanding->sizes = "[[9, 7]]";
        },
-       stall_cause::mismatch, certain, "with [[9, 7]] Float, where 7 others are in all_reduce"},
+       stall_verdict::kind::mismatch, certain,
+       "with [[9, 7]] Float, where 7 others are in all_reduce"},
       {"its input has another type",
        [](rank_evidence& rank) {
          rank = waiting(3);
          rank.groups[0].outstanding->types = "Half";
        },
-       stall_cause::mismatch, certain, "with [[5, 7]] Half"},
+       stall_verdict::kind::mismatch, certain, "with [[5, 7]] Half"},
       {"it failed, and waits in another operation",
        [](rank_evidence& rank) {
          rank = waiting(3, "barrier");
          rank.failure = "ValueError: no";
        },
-       stall_cause::left, certain, "has left the work of the others by ValueError: no"},
+       stall_verdict::kind::left, certain, "has left the work of the others by ValueError: no"},
       {"nothing holds it up", [](rank_evidence& rank) { rank = waiting(3); },
-       stall_cause::transport, likely, "all 8 ranks have entered"},
+       stall_verdict::kind::transport, likely, "all 8 ranks have entered"},
   };
   for (const case_of_one& each : cases) {
     CAPTURE(each.name);
@@ -251,7 +255,7 @@ TEST_CASE("why one rank holds up seven that wait", "[diagnosis]") {
     CAPTURE(verdict.sentence);
     CHECK(verdict.cause == each.cause);
     CHECK(verdict.confidence == each.confidence);
-    if (each.cause != stall_cause::transport) CHECK(verdict.ranks == std::vector<int>{3});
+    if (each.cause != stall_verdict::kind::transport) CHECK(verdict.ranks == std::vector<int>{3});
     CHECK_THAT(verdict.sentence, contains_text(each.part));
     CHECK(verdict.sentence.find('\n') == std::string::npos);
   }
@@ -261,13 +265,13 @@ TEST_CASE("inputs of one size may have different shapes, and some operations dif
           "[diagnosis]") {
   rank_evidence other = waiting(3);
   other.groups[0].outstanding->sizes = "[[35]]";
-  CHECK(judge_stall(waiting_but(3, other)).cause == stall_cause::transport);
+  CHECK(judge_stall(waiting_but(3, other)).cause == stall_verdict::kind::transport);
   job ranks;
   for (int rank = 0; rank < 4; ++rank) {
     ranks.push_back(waiting(rank, "gather"));
     ranks.back().groups[0].outstanding->sizes = "[[" + std::to_string(rank) + "]]";
   }
-  CHECK(judge_stall(ranks).cause == stall_cause::transport);
+  CHECK(judge_stall(ranks).cause == stall_verdict::kind::transport);
 }
 
 TEST_CASE("a rank that was aborted because of another's input is not to blame", "[diagnosis]") {
@@ -277,7 +281,7 @@ TEST_CASE("a rank that was aborted because of another's input is not to blame", 
   ranks[6].state = process_state::gone;
   ranks[6].groups.clear();
   ranks[6].failure = "SIGABRT";
-  CHECK(judge_stall(ranks).cause == stall_cause::mismatch);
+  CHECK(judge_stall(ranks).cause == stall_verdict::kind::mismatch);
   CHECK(judge_stall(ranks).ranks == std::vector<int>{7});
 }
 
@@ -286,7 +290,7 @@ TEST_CASE("a rank that goes on to another operation because its peer ended is no
   job ranks = waiting_but(7, waiting(7, "barrier"));
   ranks[6].state = process_state::gone;
   ranks[6].groups.clear();
-  CHECK(judge_stall(ranks).cause == stall_cause::dead);
+  CHECK(judge_stall(ranks).cause == stall_verdict::kind::dead);
   CHECK(judge_stall(ranks).ranks == std::vector<int>{6});
 }
 
@@ -296,7 +300,7 @@ TEST_CASE("a device that has not begun what others have", "[diagnosis]") {
     if (rank.rank != 3) rank.groups[0].outstanding->state = collective_state::started;
   }
   const stall_verdict verdict = judge_stall(ranks);
-  CHECK(verdict.cause == stall_cause::behind);
+  CHECK(verdict.cause == stall_verdict::kind::behind);
   CHECK(verdict.ranks == std::vector<int>{3});
   CHECK_THAT(verdict.sentence, contains_text("its device has not begun it, as 7 others have"));
 }
@@ -305,7 +309,7 @@ TEST_CASE("the end of a connection that is stuck is named", "[diagnosis]") {
   job ranks = waiting_but(3, waiting(3));
   ranks[3].stuck_peer = "10.0.0.7";
   const stall_verdict verdict = judge_stall(ranks);
-  CHECK(verdict.cause == stall_cause::transport);
+  CHECK(verdict.cause == stall_verdict::kind::transport);
   CHECK(verdict.ranks == std::vector<int>{3});
   CHECK_THAT(verdict.sentence, contains_text("to 10.0.0.7 is stuck"));
 }
@@ -332,7 +336,7 @@ TEST_CASE("who waits for a rank that waits itself does not wait because of it", 
   SECTION("before the rank has used its group") {}
   const stall_verdict verdict = judge_stall(ranks);
   CAPTURE(verdict.sentence);
-  CHECK(verdict.cause == stall_cause::behind);
+  CHECK(verdict.cause == stall_verdict::kind::behind);
   CHECK(verdict.ranks == std::vector<int>{3});
 }
 
@@ -344,7 +348,7 @@ TEST_CASE("groups of one name without a common member are two groups", "[diagnos
   }
   enter(ranks[2].groups[0], call("all_reduce", 8));
   const stall_verdict verdict = judge_stall(ranks);
-  CHECK(verdict.cause == stall_cause::behind);
+  CHECK(verdict.cause == stall_verdict::kind::behind);
   CHECK(verdict.ranks == std::vector<int>{3});
 }
 
@@ -356,7 +360,7 @@ TEST_CASE("ranks that wait for each other in two groups are named in their circl
   ranks[1].groups.push_back(of_members("1", both, 3));
   enter(ranks[1].groups[1], call("broadcast", 4));
   const stall_verdict verdict = judge_stall(ranks);
-  CHECK(verdict.cause == stall_cause::elsewhere);
+  CHECK(verdict.cause == stall_verdict::kind::elsewhere);
   CHECK(verdict.ranks == std::vector<int>{0, 1});
   CHECK(verdict.sentence ==
         "rank 0 (node0, local rank 0) waits in all_reduce #6 of group default_pg for rank 1, "
@@ -369,7 +373,7 @@ TEST_CASE("several ranks are blamed together, the one that explains most first",
   ranks[6] = settled(6);
   ranks[6].state = process_state::uninterruptible;
   const stall_verdict verdict = judge_stall(ranks);
-  CHECK(verdict.cause == stall_cause::blocked);
+  CHECK(verdict.cause == stall_verdict::kind::blocked);
   CHECK(verdict.ranks == std::vector<int>{6, 2, 5});
   CHECK_THAT(verdict.sentence, contains_text("ranks 2,5-6 have not entered all_reduce #6"));
 }
@@ -379,8 +383,8 @@ TEST_CASE("an operation that nobody else enters makes no verdict certain", "[dia
   for (int rank = 0; rank < 8; ++rank) ranks.push_back(settled(rank));
   ranks[0] = waiting(0, "barrier");
   const stall_verdict verdict = judge_stall(ranks);
-  CHECK(verdict.cause == stall_cause::behind);
-  CHECK(verdict.confidence == stall_confidence::likely);
+  CHECK(verdict.cause == stall_verdict::kind::behind);
+  CHECK(verdict.confidence == stall_verdict::confidence_level::likely);
 }
 
 TEST_CASE("two halves in different operations are both blamed, and not surely", "[diagnosis]") {
@@ -389,8 +393,8 @@ TEST_CASE("two halves in different operations are both blamed, and not surely", 
     ranks.push_back(waiting(rank, rank < 2 ? "all_reduce" : "broadcast"));
   }
   const stall_verdict verdict = judge_stall(ranks);
-  CHECK(verdict.cause == stall_cause::mismatch);
-  CHECK(verdict.confidence == stall_confidence::likely);
+  CHECK(verdict.cause == stall_verdict::kind::mismatch);
+  CHECK(verdict.confidence == stall_verdict::confidence_level::likely);
   CHECK(verdict.ranks == std::vector<int>{0, 1, 2, 3});
 }
 
@@ -434,8 +438,8 @@ TEST_CASE("nobody is blamed without a reason", "[diagnosis]") {
     CAPTURE(each.name);
     const stall_verdict verdict = judge_stall(each.ranks);
     CAPTURE(verdict.sentence);
-    CHECK(verdict.cause == stall_cause::unknown);
-    CHECK(verdict.confidence == stall_confidence::none);
+    CHECK(verdict.cause == stall_verdict::kind::unknown);
+    CHECK(verdict.confidence == stall_verdict::confidence_level::none);
     CHECK(verdict.ranks.empty());
     CHECK_THAT(verdict.sentence, contains_text("nobody can be blamed"));
   }
@@ -448,14 +452,14 @@ TEST_CASE("without a recorder, stacks say who is not in the operation", "[diagno
     rank.groups.clear();
   }
   const stall_verdict verdict = judge_stall(ranks);
-  CHECK(verdict.cause == stall_cause::behind);
-  CHECK(verdict.confidence == stall_confidence::likely);
+  CHECK(verdict.cause == stall_verdict::kind::behind);
+  CHECK(verdict.confidence == stall_verdict::confidence_level::likely);
   CHECK(verdict.ranks == std::vector<int>{5});
   CHECK(verdict.sentence ==
         "rank 5 (node1, local rank 1) has not entered all_reduce, in which 7 others wait, in "
         "train.py:12 step; it is in data.py:88 read_shard");
   ranks[1].stack.clear();  // one of whom nothing is known
-  CHECK(judge_stall(ranks).cause == stall_cause::unknown);
+  CHECK(judge_stall(ranks).cause == stall_verdict::kind::unknown);
 }
 
 TEST_CASE("a verdict keeps to its bounds, and does nothing to a terminal", "[diagnosis]") {
@@ -490,7 +494,7 @@ TEST_CASE("ten thousand ranks are judged, whoever is to blame", "[diagnosis]") {
   }
   CHECK(judge_stall(ranks).ranks == std::vector<int>{7777});
   ranks[7777] = waiting(7777);
-  CHECK(judge_stall(ranks).cause == stall_cause::transport);
+  CHECK(judge_stall(ranks).cause == stall_verdict::kind::transport);
   for (rank_evidence& rank : ranks) {
     rank = rank.rank % 2 == 0 ? waiting(rank.rank) : settled(rank.rank);
   }

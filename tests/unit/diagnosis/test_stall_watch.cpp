@@ -16,7 +16,7 @@ namespace stall_watch_tests {
 
 using namespace std::chrono_literals;
 using elastic::duration;
-using elastic::stall_cause;
+using elastic::stall_verdict;
 using elastic::time_point;
 using elastic::detail::rank_evidence;
 using elastic::detail::stall_look;
@@ -183,7 +183,7 @@ TEST_CASE("a slow rank is no hung one, however often somebody looks", "[diagnosi
                                         std::chrono::seconds(wait(random))};
     }
     const elastic::stall_verdict verdict = elastic::detail::judge_stall(ranks);
-    REQUIRE(verdict.cause == stall_cause::slow);
+    REQUIRE(verdict.cause == stall_verdict::kind::slow);
     REQUIRE(verdict.ranks == std::vector<int>{look % 8});
   }
 }

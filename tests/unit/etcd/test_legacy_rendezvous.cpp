@@ -21,7 +21,6 @@
 namespace legacy_rendezvous_tests {
 
 using namespace std::chrono_literals;
-using elastic::change_kind;
 using elastic::duration;
 using elastic::errc;
 using elastic::rendezvous_change;
@@ -138,7 +137,7 @@ TIME_TEST("legacy rendezvous: as many nodes as there may be meet at once", "[ren
     CHECK(outcome->value->round == 1);
     CHECK(outcome->value->group_world_size == 2);
     CHECK(outcome->value->restarts == 0);
-    CHECK(outcome->value->dialect == elastic::agent_dialect::gather);
+    CHECK(outcome->value->dialect == elastic::rendezvous_round::agent_dialect::gather);
     CHECK_FALSE(outcome->value->master.served_by_agent);
   }
   const std::string key = "who";
@@ -218,7 +217,7 @@ TIME_TEST("legacy rendezvous: a node that comes late has the others meet again, 
   co_await place.settle();
   for (const auto& outcome : {first_change, second_change}) {
     REQUIRE(outcome->value);
-    CHECK(outcome->value->kind == change_kind::node_waiting);
+    CHECK(outcome->value->kind == rendezvous_change::cause::node_waiting);
     CHECK(outcome->value->what == "1 node waits for the next round");
   }
   const int waiting_nodes = co_await first_node->num_nodes_waiting();
@@ -245,15 +244,15 @@ TIME_TEST("legacy rendezvous: failed workers have all nodes meet again, and coun
   const auto second_change = start(time, second_node->wait_for_change());
   const std::string reason = "rank 0 ended";
   const rendezvous_change first_change = co_await first_node->report_failure(reason);
-  CHECK(first_change.kind == change_kind::worker_failed);
+  CHECK(first_change.kind == rendezvous_change::cause::worker_failed);
   CHECK(first_change.what == "rank 0 ended");
   CHECK(first_change.restarts == 1);
   const auto first = start(time, first_node->next_round());
   co_await place.settle();
   REQUIRE(second_change->value);
-  CHECK(second_change->value->kind == change_kind::node_waiting);
+  CHECK(second_change->value->kind == rendezvous_change::cause::node_waiting);
   const rendezvous_change reported_change = co_await second_node->report_failure(reason);
-  CHECK(reported_change.kind == change_kind::node_waiting);
+  CHECK(reported_change.kind == rendezvous_change::cause::node_waiting);
   const auto second = start(time, second_node->next_round());
   co_await place.settle();
   REQUIRE(first->value);
@@ -274,7 +273,7 @@ TIME_TEST("legacy rendezvous: a node that falls silent is lost, and its place fr
   CHECK_FALSE(change->ended);
   co_await place.pass(5s);
   REQUIRE(change->value);
-  CHECK(change->value->kind == change_kind::node_lost);
+  CHECK(change->value->kind == rendezvous_change::cause::node_lost);
   CHECK(change->value->what.find("has left or does not answer") != std::string::npos);
   const auto next_round = start(time, first_node->next_round());
   co_await place.pass(31s);
@@ -293,7 +292,7 @@ TIME_TEST("legacy rendezvous: a node that is cut off gives up the others before 
   second_node.keys->cut();
   while (!second_change->ended) co_await place.pass(50ms);
   REQUIRE(second_change->value);
-  CHECK(second_change->value->kind == change_kind::node_lost);
+  CHECK(second_change->value->kind == rendezvous_change::cause::node_lost);
   while (!fence->ended) co_await place.pass(50ms);
   CHECK_FALSE(first_change->ended);
   const auto next_round = start(time, second_node->next_round());
@@ -309,7 +308,7 @@ TIME_TEST("legacy rendezvous: a node that was cut off for a while learns that it
   const auto [first_node, second_node] = co_await place.met_pair();
   place.table->erase("active_version", "");
   const rendezvous_change change = co_await first_node->wait_for_change();
-  CHECK(change.kind == change_kind::node_lost);
+  CHECK(change.kind == rendezvous_change::cause::node_lost);
   CHECK(change.what == "the other nodes have gone on without this one");
   co_await leave(first_node, second_node);
 }
@@ -321,7 +320,7 @@ TIME_TEST("legacy rendezvous: who leaves is seen at once", "[rendezvous]") {
   co_await second_node->shutdown();
   co_await place.settle();
   REQUIRE(change->value);
-  CHECK(change->value->kind == change_kind::node_lost);
+  CHECK(change->value->kind == rendezvous_change::cause::node_lost);
   co_await leave(first_node);
 }
 
@@ -349,7 +348,7 @@ TIME_TEST("legacy rendezvous: meets with a node of torchrun, step by step", "[re
               R"(["/p/v_5/rank_1", "/p/v_5/rank_0"], "num_workers_waiting": 1})");
   co_await place.settle();
   REQUIRE(change->value);
-  CHECK(change->value->kind == change_kind::node_waiting);
+  CHECK(change->value->kind == rendezvous_change::cause::node_waiting);
   const auto next_round = start(time, own_node->next_round());
   co_await place.settle();
   CHECK(place.state()->waiting == 2);
@@ -424,7 +423,7 @@ TIME_TEST("legacy rendezvous: all hear how the job has ended", "[rendezvous]") {
   const auto change = start(time, second_node->wait_for_change());
   const std::string failure_reason = "rank 0 has failed";
   SECTION("it failed") {
-    co_await first_node->close(elastic::job_end::failed, failure_reason);
+    co_await first_node->close(elastic::rendezvous_handler::job_end::failed, failure_reason);
     co_await place.settle();
     CHECK(change->code() == errc::rendezvous_closed);
     CHECK(change->what() == "rank 0 has failed");
@@ -442,7 +441,7 @@ TIME_TEST("legacy rendezvous: all hear how the job has ended", "[rendezvous]") {
     CHECK(first_barrier->value);
     CHECK(second_barrier->value);
     const std::string success_reason = "all is well";
-    co_await first_node->close(elastic::job_end::succeeded, success_reason);
+    co_await first_node->close(elastic::rendezvous_handler::job_end::succeeded, success_reason);
     co_await place.settle();
     CHECK_FALSE(change->ended);
     change->cancel.emit(asio::cancellation_type::terminal);
@@ -478,7 +477,8 @@ TIME_TEST("legacy rendezvous: a state that cannot be understood is told and left
   co_await place.settle();
   CHECK(round->code() == errc::rendezvous_state);
   const std::string reason = "over";
-  const auto closing = start(time, passed(first_node->close(elastic::job_end::failed, reason)));
+  const auto closing =
+      start(time, passed(first_node->close(elastic::rendezvous_handler::job_end::failed, reason)));
   co_await place.settle();
   CHECK(closing->code() == errc::rendezvous_state);
   co_await leave(first_node, second_node, late_node);
@@ -496,7 +496,7 @@ TIME_TEST("legacy rendezvous: agents of PyTorch 2.6 agree first where the worker
   co_await place.settle();
   REQUIRE(first->value);
   REQUIRE(second->value);
-  CHECK(first->value->dialect == elastic::agent_dialect::assign);
+  CHECK(first->value->dialect == elastic::rendezvous_round::agent_dialect::assign);
   CHECK(first->value->master.port != 0);
   CHECK(first->value->master.port == second->value->master.port);
   CHECK_FALSE(first->value->master.served_by_agent);

@@ -84,10 +84,11 @@ TEST_CASE("legacy state: how the job has ended stands in one that elasticrun has
           "[rendezvous]") {
   legacy_state state;
   state.status = legacy_status::closed;
-  state.ending = elastic::job_ending{elastic::job_end::succeeded, "all is well"};
+  state.ending =
+      elastic::job_ending{elastic::rendezvous_handler::job_end::succeeded, "all is well"};
   const legacy_state copy = parse_legacy_state(to_text(state));
   REQUIRE(copy.ending);
-  CHECK(copy.ending->how == elastic::job_end::succeeded);
+  CHECK(copy.ending->how == elastic::rendezvous_handler::job_end::succeeded);
   CHECK(copy.ending->why == "all is well");
   // What is no ending is none.
   const std::string text = GENERATE(R"("elastic_ending": 3)", R"("elastic_ending": {"how": 3})",

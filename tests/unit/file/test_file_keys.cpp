@@ -29,7 +29,7 @@ using elastic::errc;
 using elastic::error;
 using elastic::file_keys;
 using elastic::task;
-using elastic::versioned_value;
+using elastic::versioned_keys;
 using elastic::test::temporary_directory;
 namespace fs = std::filesystem;
 
@@ -85,17 +85,17 @@ CO_TEST("file keys: only who has seen a value replaces it", "[store]") {
   const temporary_directory place;
   const auto first_keys = co_await keys_in(place / "job");
   const auto second_keys = co_await keys_in(place / "job");
-  const versioned_value absent_value = co_await first_keys->get("k");
+  const versioned_keys::entry absent_value = co_await first_keys->get("k");
   CHECK_FALSE(absent_value.value);
   CHECK_AWAITED(true, second_keys->put("k", "a", absent_value.version));
   CHECK_AWAITED(false, first_keys->put("k", "b", absent_value.version));
-  const versioned_value first_value = co_await first_keys->get("k");
+  const versioned_keys::entry first_value = co_await first_keys->get("k");
   CHECK(first_value.value == "a");
   // The same bytes again are another value.
   CHECK_AWAITED(true, second_keys->put("k", "a", first_value.version));
   CHECK_AWAITED(false, first_keys->put("k", "c", first_value.version));
   CHECK_AWAITED(true, first_keys->erase("k"));
-  const versioned_value last_value = co_await second_keys->get("k");
+  const versioned_keys::entry last_value = co_await second_keys->get("k");
   CHECK_FALSE(last_value.value);
 }
 
@@ -105,7 +105,7 @@ CO_TEST("file keys: a change is noticed by itself, not when it is time to look",
   const auto first_keys = co_await keys_in(place / "job", stopped_clock);
   const auto second_keys = co_await keys_in(place / "job");
   co_await first_keys->put("k", "a");
-  const versioned_value first_value = co_await first_keys->get("k");
+  const versioned_keys::entry first_value = co_await first_keys->get("k");
   const auto change = [](std::shared_ptr<file_keys> keys) -> task<void> {
     elastic::system_time clock;
     co_await clock.sleep_until(clock.now() + 50ms);
@@ -115,7 +115,7 @@ CO_TEST("file keys: a change is noticed by itself, not when it is time to look",
   task<void> wait_task = first_keys->wait_for_change("k", first_value.version);
   task<void> change_task = change(second_keys);
   co_await (std::move(wait_task) && std::move(change_task));
-  const versioned_value last_value = co_await first_keys->get("k");
+  const versioned_keys::entry last_value = co_await first_keys->get("k");
   CHECK(last_value.value == "b");
 }
 
@@ -180,7 +180,7 @@ CO_TEST("file keys: who is killed in the middle of a change blocks nobody", "[st
   ::close(pipe_ends[0]);
   ::close(pipe_ends[1]);
   co_await keys->put("k", "b");
-  const versioned_value last_value = co_await keys->get("k");
+  const versioned_keys::entry last_value = co_await keys->get("k");
   CHECK(last_value.value == "b");
 }
 
@@ -197,7 +197,7 @@ CO_TEST("file keys: what was not written here is refused by its name, and stays"
        {std::string(), std::string("garbage"), good_text.substr(0, good_text.size() - 1),
         good_text + "x", flipped_text, other_key_text, std::string(9'000'000, 'x')}) {
     std::ofstream(file, std::ios::trunc) << bad_text;
-    task<versioned_value> read_task = keys->get("k");
+    task<versioned_keys::entry> read_task = keys->get("k");
     const std::optional<error> refusal = co_await error_of(std::move(read_task));
     REQUIRE(refusal);
     CHECK(refusal->code() == errc::store_value);
@@ -217,7 +217,7 @@ CO_TEST("file keys: what was not written here is refused by its name, and stays"
     fs::remove(file);
     fs::create_directory(file);
   }
-  task<versioned_value> read_task = keys->get("k");
+  task<versioned_keys::entry> read_task = keys->get("k");
   const std::optional<error> refusal = co_await error_of(std::move(read_task));
   REQUIRE(refusal);
   CHECK(std::string(refusal->what()).find("the file '" + file + "'") == 0);
@@ -233,7 +233,7 @@ CO_TEST("file keys: what stands in the way of a new value makes way", "[store]")
     fs::create_symlink(place / "mine", fresh);
   }
   co_await keys->put("k", "value");
-  const versioned_value kept = co_await keys->get("k");
+  const versioned_keys::entry kept = co_await keys->get("k");
   CHECK(kept.value == "value");
   CHECK_FALSE(fs::is_symlink(fs::symlink_status(place / "job/k")));
 }
@@ -255,7 +255,7 @@ CO_TEST("file keys: a directory that cannot be used is told", "[store]") {
   }
   const auto keys = co_await keys_in(place / "job");
   fs::remove_all(place / "job");
-  task<versioned_value> read_task = keys->get("k");
+  task<versioned_keys::entry> read_task = keys->get("k");
   const std::optional<error> refusal = co_await error_of(std::move(read_task));
   REQUIRE(refusal);
   CHECK(refusal->code() == errc::connection_failed);

@@ -28,8 +28,8 @@ namespace messages {
 using namespace elastic::control_messages;
 using namespace elastic::detail::worker_messages;
 }  // namespace messages
-using elastic::agent_message;
 using elastic::error;
+using elastic::control_messages::agent_message;
 using elastic::detail::line_intake;
 using elastic::detail::parse_agent_message;
 using elastic::detail::parse_timer_request;

@@ -219,7 +219,7 @@ TIME_TEST("channels: what a worker says of its epoch is passed on, once it has s
   CHECK(channels.survives(0));
   CHECK_FALSE(channels.survives(1));
   CHECK(worker_1.is_closed());
-  const elastic::agent_message change = elastic::control_messages::change{4, 10s};
+  const elastic::control_messages::agent_message change = elastic::control_messages::change{4, 10s};
   CHECK(channels.tell_survivor(0, change));
   CHECK_FALSE(channels.tell_survivor(1, change));
   CHECK(worker_0.heard().ends_with(elastic::detail::to_line(change)));

@@ -21,15 +21,15 @@ namespace job_outcome_test {
 
 using elastic::errc;
 
-elastic::run_result failed_result(elastic::worker_failure failure) {
+elastic::run_result failed_result(elastic::run_result::failure failure) {
   elastic::run_result result;
   result.state = elastic::worker_state::failed;
   result.failures = {std::move(failure)};
   return result;
 }
 
-elastic::worker_failure with_error_file() {
-  elastic::worker_failure failure;
+elastic::run_result::failure with_error_file() {
+  elastic::run_result::failure failure;
   failure.status = elastic::exit_status::exited(3);
   failure.error =
       elastic::parse_error_file(elastic::error_file_text("ValueError: no", "Traceback", 7));

@@ -3,7 +3,7 @@
 #include <elastic/launch/detail/gpu_nodes.hpp>
 #include <elastic/launch/detail/numa_placement.hpp>
 #include <elastic/launch/detail/processor_topology.hpp>
-#include <elastic/launch/numa_binding.hpp>
+#include <elastic/launch/launch_config.hpp>
 
 #include <support/catch.hpp>
 #include <support/run_program.hpp>
@@ -21,7 +21,7 @@
 
 namespace placement_tests {
 
-using elastic::numa_binding;
+using elastic::launch_config;
 using elastic::processor_set;
 using elastic::detail::logical_processor;
 using elastic::detail::processor_topology;
@@ -55,8 +55,9 @@ struct machine {
   }
 };
 
-texts placement_of(const machine& server, numa_binding binding, std::size_t workers,
-                   const numbers& gpu_nodes = {}, const processor_set& allowed_processors = {}) {
+texts placement_of(const machine& server, launch_config::processor_binding binding,
+                   std::size_t workers, const numbers& gpu_nodes = {},
+                   const processor_set& allowed_processors = {}) {
   const processor_set usable_processors =
       allowed_processors.empty() ? server.all_processors() : allowed_processors;
   const auto topology = server.topology();
@@ -72,18 +73,18 @@ texts placement_of(const machine& server, numa_binding binding, std::size_t work
 
 TEST_CASE("placement: a worker gets its NUMA node, its socket, cores, or a complex", "[launch]") {
   const machine server;  // 16 cores: nodes 0-3, 4-7, 8-11, 12-15; their threads are 16 higher
-  CHECK(placement_of(server, numa_binding::none, 4).empty());
-  CHECK(placement_of(server, numa_binding::node, 4) ==
+  CHECK(placement_of(server, launch_config::processor_binding::none, 4).empty());
+  CHECK(placement_of(server, launch_config::processor_binding::node, 4) ==
         texts{"0-3,16-19", "4-7,20-23", "8-11,24-27", "12-15,28-31"});
-  CHECK(placement_of(server, numa_binding::socket, 4) ==
+  CHECK(placement_of(server, launch_config::processor_binding::socket, 4) ==
         texts{"0-7,16-23", "0-7,16-23", "8-15,24-31", "8-15,24-31"});
-  CHECK(placement_of(server, numa_binding::exclusive, 8) ==
+  CHECK(placement_of(server, launch_config::processor_binding::exclusive, 8) ==
         texts{"0-1,16-17", "2-3,18-19", "4-5,20-21", "6-7,22-23", "8-9,24-25", "10-11,26-27",
               "12-13,28-29", "14-15,30-31"});
-  CHECK(placement_of(server, numa_binding::core_complex, 8) ==
-        placement_of(server, numa_binding::exclusive, 8));
+  CHECK(placement_of(server, launch_config::processor_binding::core_complex, 8) ==
+        placement_of(server, launch_config::processor_binding::exclusive, 8));
   // More workers of a node than complexes: they share.
-  CHECK(placement_of(server, numa_binding::core_complex, 3, {1, 1, 1}) ==
+  CHECK(placement_of(server, launch_config::processor_binding::core_complex, 3, {1, 1, 1}) ==
         texts{"4-5,20-21", "6-7,22-23", "4-5,20-21"});
 }
 
@@ -109,8 +110,9 @@ TEST_CASE("placement: exclusive cores are no two workers', and all are dealt out
     const auto topology = server.topology();
     const auto nodes =
         elastic::detail::nodes_of_workers(topology, server.all_processors(), workers, {});
-    for (const auto& worker_processors : elastic::detail::place_workers(
-             numa_binding::exclusive, topology, server.all_processors(), nodes)) {
+    for (const auto& worker_processors :
+         elastic::detail::place_workers(launch_config::processor_binding::exclusive, topology,
+                                        server.all_processors(), nodes)) {
       CHECK_FALSE(worker_processors.empty());
       sum += worker_processors.size();
       processors.insert(worker_processors.begin(), worker_processors.end());
@@ -123,13 +125,14 @@ TEST_CASE("placement: exclusive cores are no two workers', and all are dealt out
 TEST_CASE("placement: keeps to the processors that are allowed", "[launch]") {
   const machine server;
   const auto allowed_processors = processor_set::parse("5-7,20,12");
-  CHECK(placement_of(server, numa_binding::node, 2, {}, allowed_processors) ==
+  CHECK(placement_of(server, launch_config::processor_binding::node, 2, {}, allowed_processors) ==
         texts{"5-7,20", "12"});
-  CHECK(placement_of(server, numa_binding::socket, 2, {1, 3}, allowed_processors) ==
-        texts{"5-7,20", "12"});
-  CHECK(placement_of(server, numa_binding::exclusive, 2, {1, 1}, allowed_processors) ==
-        texts{"5,20", "6-7"});
-  CHECK_THROWS_WITH(placement_of(server, numa_binding::exclusive, 2, {3, 3}, allowed_processors),
+  CHECK(placement_of(server, launch_config::processor_binding::socket, 2, {1, 3},
+                     allowed_processors) == texts{"5-7,20", "12"});
+  CHECK(placement_of(server, launch_config::processor_binding::exclusive, 2, {1, 1},
+                     allowed_processors) == texts{"5,20", "6-7"});
+  CHECK_THROWS_WITH(placement_of(server, launch_config::processor_binding::exclusive, 2, {3, 3},
+                                 allowed_processors),
                     Catch::Contains("NUMA node 3 has 1 core for 2 workers"));
 }
 

@@ -129,7 +129,7 @@ CO_TEST("guarded launcher: a start that hangs can be cancelled", "[process]") {
   const auto executor = co_await asio::this_coro::executor;
   const auto records = std::make_shared<elastic::test::log_recorder>();
   // It never tells whether its worker runs, since nobody reads what it writes.
-  elastic::guarded_launcher_options options;
+  elastic::guarded_launcher::options options;
   options.guard_file = "/usr/bin/yes";
   options.log = records->log();
   int output[2];

@@ -23,14 +23,13 @@ namespace log_file_tests {
 
 namespace fs = std::filesystem;
 using elastic::log_file;
-using elastic::log_rotation;
 using elastic::limits::copy_line_bytes;
 using elastic::test::contains_text;
 
 /// A log in a directory of its own.
 class log_stage {
  public:
-  explicit log_stage(log_rotation rotation = {}) {
+  explicit log_stage(log_file::rotation rotation = {}) {
     std::string name = (fs::temp_directory_path() / "elastic_log_XXXXXX").string();
     REQUIRE(::mkdtemp(name.data()) != nullptr);
     folder_ = name;
@@ -69,8 +68,8 @@ class log_stage {
   std::shared_ptr<log_file> log_;
 };
 
-log_rotation rotation_of(std::uint64_t bytes, int files) {
-  log_rotation rotation;
+log_file::rotation rotation_of(std::uint64_t bytes, int files) {
+  log_file::rotation rotation;
   rotation.max_size = bytes;
   rotation.max_files = files;
   return rotation;

@@ -127,11 +127,11 @@ class set_launcher final : public process_launcher {
 };
 
 struct set_world {
-  explicit set_world(manual_time& clock, process_set_services parts = {})
+  explicit set_world(manual_time& clock, process_set::services parts = {})
       : launcher(std::make_shared<set_launcher>(clock.context().get_executor())),
         set(clock.context().get_executor(), services(clock, std::move(parts))) {}
 
-  process_set_services services(manual_time& clock, process_set_services parts) const {
+  process_set::services services(manual_time& clock, process_set::services parts) const {
     parts.launcher = launcher;
     // Not owned: the clock outlives the world.
     parts.time = std::shared_ptr<time_source>(std::shared_ptr<void>(), &clock);
@@ -144,7 +144,7 @@ struct set_world {
 };
 
 task<void> start_several(process_set& set, std::size_t count) {
-  const supervised_process worker;
+  const process_set::process worker;
   for (std::size_t i = 0; i < count; ++i) co_await set.start(i, worker);
 }
 
@@ -156,7 +156,7 @@ stop_plan set_plan(int signal, duration grace) {
 }
 
 template <class Set>
-concept takes_a_temporary = requires(Set& set) { set.start(0, supervised_process{}); };
+concept takes_a_temporary = requires(Set& set) { set.start(0, process_set::process{}); };
 static_assert(!takes_a_temporary<process_set>);
 
 TIME_TEST("process_set: tells the ends in the order of time", "[process]") {
@@ -165,7 +165,7 @@ TIME_TEST("process_set: tells the ends in the order of time", "[process]") {
   CHECK(world.set.running() == 3);
   CHECK(world.set.pid(1) == 1002);
   world.act(2).end(exit_status::exited(0));
-  const process_end first_end = co_await world.set.next_end();
+  const process_set::process_end first_end = co_await world.set.next_end();
   CHECK(first_end.index == 2);
   CHECK(first_end.pid == 1003);
   CHECK(first_end.status.success());
@@ -178,8 +178,8 @@ TIME_TEST("process_set: tells the ends in the order of time", "[process]") {
   co_await time.sleep_until(time.now() + 1s);
   world.act(1).end(exit_status::signalled(SIGSEGV));
   co_await time.sleep_until(time.now() + 1s);
-  const process_end second_end = co_await world.set.next_end();
-  const process_end third_end = co_await world.set.next_end();
+  const process_set::process_end second_end = co_await world.set.next_end();
+  const process_set::process_end third_end = co_await world.set.next_end();
   CHECK(second_end.index == 0);
   CHECK(second_end.status.code() == 3);
   CHECK(third_end.index == 1);
@@ -235,10 +235,10 @@ TIME_TEST("process_set: a stop that was begun goes on without asking twice", "[p
 }
 
 TIME_TEST("process_set: an end can be heard of in the moment that it is seen", "[process]") {
-  process_set_services services;
+  process_set::services services;
   std::vector<std::size_t> ended_indices;
   std::vector<bool> stop_flags;
-  services.on_end = [&](const process_end& end) {
+  services.on_end = [&](const process_set::process_end& end) {
     ended_indices.push_back(end.index);
     stop_flags.push_back(end.was_stopped);
   };
@@ -249,7 +249,7 @@ TIME_TEST("process_set: an end can be heard of in the moment that it is seen", "
   CHECK(ended_indices == std::vector<std::size_t>{1});
   // Not before its starter can know of it, however early it ends.
   world.launcher->prepare = [](set_act& act) { act.end(exit_status::exited(1)); };
-  const supervised_process brief_worker;
+  const process_set::process brief_worker;
   co_await world.set.start(3, brief_worker);
   CHECK(ended_indices.size() == 1);
   co_await time.sleep_until(time.now() + 1s);
@@ -270,9 +270,9 @@ TIME_TEST("process_set: stop asks all at once and clears their trees", "[process
     CHECK(world.act(i).tree_ends == 1);
     CHECK(world.act(i).is_destroyed);
   }
-  const std::vector<process_end> ends = world.set.take_ends();
+  const std::vector<process_set::process_end> ends = world.set.take_ends();
   REQUIRE(ends.size() == 3);
-  for (const process_end& end : ends) CHECK(end.status.signal() == SIGINT);
+  for (const process_set::process_end& end : ends) CHECK(end.status.signal() == SIGINT);
   CHECK(world.set.take_ends().empty());
 }
 
@@ -291,7 +291,9 @@ TIME_TEST("process_set: who ignores the question is killed when the grace is ove
   co_await start_several(world.set, 2);
   co_await world.set.stop(set_plan(SIGTERM, 30s));
   CHECK(time.elapsed() == 30s);
-  for (const process_end& end : world.set.take_ends()) CHECK(end.status.signal() == SIGKILL);
+  for (const process_set::process_end& end : world.set.take_ends()) {
+    CHECK(end.status.signal() == SIGKILL);
+  }
 }
 
 task<void> kill_later(manual_time& time, process_set& set, duration delay) {
@@ -316,14 +318,14 @@ TIME_TEST("process_set: a place is free for the next process when it is cleared"
   set_world world(time);
   co_await start_several(world.set, 2);
   world.act(0).end(exit_status::exited(1));
-  const process_end end = co_await world.set.next_end();
+  const process_set::process_end end = co_await world.set.next_end();
   co_await world.set.clear(end.index);
   CHECK(world.act(0).tree_ends == 1);
   CHECK(world.act(0).is_destroyed);
   co_await world.set.clear(end.index);
   co_await world.set.clear(99);
   CHECK(world.act(0).tree_ends == 1);
-  const supervised_process worker;
+  const process_set::process worker;
   co_await world.set.start(end.index, worker);
   CHECK(world.set.pid(0) == 1003);
   CHECK(world.set.running() == 2);
@@ -336,7 +338,7 @@ TIME_TEST("process_set: clearing a place whose process runs ends it", "[process]
   co_await start_several(world.set, 1);
   co_await world.set.clear(0);
   CHECK(world.set.running() == 0);
-  const process_end end = co_await world.set.next_end();
+  const process_set::process_end end = co_await world.set.next_end();
   CHECK(end.status.signal() == SIGKILL);
 }
 
@@ -369,7 +371,7 @@ TIME_TEST("process_set: a cancelled stop can be called again", "[process]") {
 TIME_TEST("process_set: what the launcher throws comes home and leaves the place free",
           "[process]") {
   set_world world(time);
-  supervised_process worker;
+  process_set::process worker;
   worker.process.program = "missing";
   std::string message;
   try {
@@ -389,7 +391,7 @@ TIME_TEST("process_set: a process that cannot be awaited has an unknown end", "[
   set_world world(time);
   world.launcher->prepare = [](set_act& act) { act.wait_fails = true; };
   co_await start_several(world.set, 1);
-  const process_end end = co_await world.set.next_end();
+  const process_set::process_end end = co_await world.set.next_end();
   CHECK(end.status == exit_status::unknown());
   co_await world.set.stop(stop_plan());
 }
@@ -476,7 +478,7 @@ TEST_CASE("process sight: only one in which nothing goes on is stuck", "[process
 
 TIME_TEST("process_set: one that was killed and is stuck in the kernel is given up, and named",
           "[process]") {
-  process_set_services parts;
+  process_set::services parts;
   parts.killed_patience = 20s;
   parts.look = [](pid_t pid) -> std::optional<detail::proc_snapshot> {
     if (pid != 1001) return std::nullopt;
@@ -486,7 +488,7 @@ TIME_TEST("process_set: one that was killed and is stuck in the kernel is given 
   world.launcher->prepare = [](set_act& act) { act.ignored_signals = {SIGTERM, SIGKILL}; };
   co_await start_several(world.set, 1);
   world.launcher->prepare = nullptr;
-  const supervised_process worker;
+  const process_set::process worker;
   co_await world.set.start(1, worker);
   const std::string message = co_await failure_of(world.set.stop(set_plan(SIGTERM, 5s)));
   CHECK(message ==
@@ -502,7 +504,7 @@ TIME_TEST("process_set: one that was killed and is stuck in the kernel is given 
 }
 
 TIME_TEST("process_set: one that gives back its memory is waited for", "[process]") {
-  process_set_services parts;
+  process_set::services parts;
   parts.killed_patience = 20s;
   std::uint64_t resident = 10;
   std::shared_ptr<set_act> act;
@@ -520,7 +522,7 @@ TIME_TEST("process_set: one that gives back its memory is waited for", "[process
 }
 
 TIME_TEST("process_set: a tree that is stuck is given up, too", "[process]") {
-  process_set_services parts;
+  process_set::services parts;
   parts.killed_patience = 20s;
   parts.look = [](pid_t) { return std::optional(sight_of('D', 1)); };
   set_world world(time, parts);
@@ -564,8 +566,8 @@ class hanging_file {
 };
 
 // With these, every file is one that may hang.
-process_set_services hanging_services(std::shared_ptr<process_launcher> launcher) {
-  process_set_services services;
+process_set::services hanging_services(std::shared_ptr<process_launcher> launcher) {
+  process_set::services services;
   services.launcher = std::move(launcher);
   services.may_hang = [](const std::string&) { return true; };
   return services;
@@ -577,7 +579,7 @@ CO_TEST("process_set: a start whose log file hangs can be cancelled, and holds u
   const std::ptrdiff_t thread_count = test::threads_at_first();
   hanging_file file;
   process_set set(executor, hanging_services(std::make_shared<set_launcher>(executor)));
-  supervised_process hanging_worker;
+  process_set::process hanging_worker;
   hanging_worker.out.kind = output_plan::how::file;
   hanging_worker.out.file = file.path;
   asio::cancellation_signal cancel;
@@ -588,7 +590,7 @@ CO_TEST("process_set: a start whose log file hangs can be cancelled, and holds u
                    failure = thrown;
                    has_ended = true;
                  }));
-  const supervised_process other_worker;
+  const process_set::process other_worker;
   co_await set.start(1, other_worker);
   CHECK(set.running() == 1);
   CHECK_FALSE(has_ended);
@@ -607,7 +609,7 @@ CO_TEST("process_set: a start whose log file hangs can be cancelled, and holds u
 TIME_TEST("process_set: a slot with a process takes no other one", "[process]") {
   set_world world(time);
   co_await start_several(world.set, 1);
-  const supervised_process worker;
+  const process_set::process worker;
   const std::string refusal = co_await test::what_of(world.set.start(0, worker));
   CHECK(refusal == "process_set::start: slot 0 has process 1001; clear it first");
   CHECK(world.set.running() == 1);
@@ -635,10 +637,10 @@ class holding_launcher final : public process_launcher {
 CO_TEST("process_set: a slot whose process is being started takes no other one", "[process]") {
   const auto executor = co_await asio::this_coro::executor;
   const auto launcher = std::make_shared<holding_launcher>(executor);
-  process_set_services services;
+  process_set::services services;
   services.launcher = launcher;
   process_set set(executor, services);
-  const supervised_process worker;
+  const process_set::process worker;
   bool has_started = false;
   auto note = [&](std::exception_ptr failure) { has_started = !failure; };
   asio::co_spawn(executor, set.start(0, worker), note);
@@ -659,10 +661,10 @@ class empty_launcher final : public process_launcher {
 
 CO_TEST("process_set: a launcher that returns no process fails the start", "[process]") {
   const auto executor = co_await asio::this_coro::executor;
-  process_set_services services;
+  process_set::services services;
   services.launcher = std::make_shared<empty_launcher>();
   process_set set(executor, services);
-  const supervised_process worker;
+  const process_set::process worker;
   const auto failure = co_await test::error_of(set.start(0, worker));
   CHECK(failure == errc::start_failed);
   CHECK(set.running() == 0);
@@ -754,13 +756,13 @@ class silent_console final : public output_sink {
 CO_TEST("process_set: that output cannot be copied any more is logged", "[process]") {
   const auto executor = co_await asio::this_coro::executor;
   const auto records = std::make_shared<test::log_recorder>();
-  process_set_services services;
+  process_set::services services;
   services.launcher = std::make_shared<writing_launcher>(executor);
   services.log = records->log();
   services.time = std::make_shared<broken_clock>();
   services.console_out = std::make_shared<silent_console>();
   process_set set(executor, services);
-  supervised_process worker;
+  process_set::process worker;
   worker.out.kind = output_plan::how::copy;
   worker.out.prefix.add_time();
   co_await set.start(0, worker);
@@ -777,11 +779,11 @@ CO_TEST("process_set: a log file that hangs is given up when nobody waits for th
   hanging_file file;
   file.open(true);
   const auto records = std::make_shared<test::log_recorder>();
-  process_set_services services = hanging_services(std::make_shared<writing_launcher>(executor));
+  process_set::services services = hanging_services(std::make_shared<writing_launcher>(executor));
   services.log = records->log();
   services.time = std::make_shared<hasty_time>();
   process_set set(executor, services);
-  supervised_process hanging_worker;
+  process_set::process hanging_worker;
   hanging_worker.out.kind = output_plan::how::copy;
   hanging_worker.out.file = file.path;
   co_await set.start(0, hanging_worker);

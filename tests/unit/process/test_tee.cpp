@@ -359,7 +359,7 @@ class stalled_file {
     }
     ::fcntl(write.get(), F_SETFL, 0);
     file = std::make_shared<log_file>(detail::unique_fd(::fcntl(write.get(), F_DUPFD_CLOEXEC, 3)),
-                                      "stalled.log", log_rotation(), true);
+                                      "stalled.log", log_file::rotation(), true);
   }
 
   /// Reads until so many bytes came at the end of what filled it.

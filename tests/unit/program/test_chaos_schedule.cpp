@@ -16,7 +16,7 @@
 namespace chaos_schedule_tests {
 
 using namespace std::chrono_literals;
-using elastic::chaos_fault;
+using elastic::chaos_plan;
 using elastic::parse_chaos_plan;
 using elasticrun::chaos_schedule;
 using elasticrun::chaos_step;
@@ -60,7 +60,7 @@ TEST_CASE("chaos schedule: a cut has a beginning and an end", "[program]") {
   chaos_schedule schedule(parse_chaos_plan("cut=node:1@2s+5s"));
   const chaos_step begin = schedule.next().value();
   CHECK(begin.what == chaos_step::action::cut);
-  CHECK(begin.target == chaos_fault::target::node);
+  CHECK(begin.target == chaos_plan::fault::target::node);
   CHECK(begin.number == 1);
   CHECK(begin.time == 2s);
   CHECK(begin.end == 7s);

@@ -16,7 +16,7 @@ using strings = std::vector<std::string>;
 
 std::string word_of(const strings& arguments, const std::string& script = "") {
   const auto is_script = [&](const std::string& name) { return name == script; };
-  const elastic::program_command* const row =
+  const elastic::command_line_facts::command* const row =
       elasticrun::find_command(arguments, is_script);
   return row ? row->word : "";
 }

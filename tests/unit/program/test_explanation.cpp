@@ -19,7 +19,7 @@ namespace explanation_tests {
 using namespace elastic;
 using elastic::test::contains_text;
 using elasticrun::explain;
-using kind = job_event_kind;
+using kind = job_event::type;
 
 /// Writes a journal as an agent does.
 struct narrator {

@@ -31,7 +31,7 @@
 
 namespace job_documents_tests {
 
-using elastic::job_event_kind;
+using elastic::job_event;
 using elastic::journal_record;
 using elastic::detail::job_view;
 using elastic::detail::journal_contents;
@@ -110,7 +110,7 @@ std::vector<journal_record> records_of(const std::string& node) { return journal
 void report_steps(job_view& view, const journal_record& started) {
   for (std::int64_t step = 1; step <= 10; ++step) {
     for (int local_rank = 0; local_rank < 4; ++local_rank) {
-      elastic::worker_progress progress;
+      elastic::worker_observer::worker_progress progress;
       progress.rank = local_rank;
       progress.local_rank = local_rank;
       const bool is_slow = local_rank == 3;
@@ -166,13 +166,13 @@ void follow(const std::function<void(const journal_record&, const job_view&, std
   job_view view;
   for (const journal_record& record : records_of("node0")) {
     view.take(record);
-    const job_event_kind kind = record.event.kind;
-    if (kind == job_event_kind::workers_started) report_steps(view, record);
-    if (kind == job_event_kind::workers_started && record.event.round == 4) {
+    const job_event::type kind = record.event.kind;
+    if (kind == job_event::type::workers_started) report_steps(view, record);
+    if (kind == job_event::type::workers_started && record.event.round == 4) {
       show_whole_job(view, record.time_us + 21'000'000);
     }
-    if (kind == job_event_kind::fence_reached) view.whole().forget();
-    const bool has_steps = kind == job_event_kind::workers_started;
+    if (kind == job_event::type::fence_reached) view.whole().forget();
+    const bool has_steps = kind == job_event::type::workers_started;
     show(record, view, record.time_us + (has_steps ? 21'500'000 : 1'500'000));
   }
 }
@@ -273,10 +273,10 @@ TEST_CASE("job documents: /metrics in both formats", "[program]") {
   versions open;
   follow([&](const journal_record& record, const job_view& view, std::int64_t now_us) {
     using elastic::detail::metrics_format;
-    const bool is_end = record.event.kind == job_event_kind::agent_ended;
-    const bool is_shown = is_end || record.event.kind == job_event_kind::workers_started ||
-                          record.event.kind == job_event_kind::worker_suspected ||
-                          record.event.kind == job_event_kind::round_ended;
+    const bool is_end = record.event.kind == job_event::type::agent_ended;
+    const bool is_shown = is_end || record.event.kind == job_event::type::workers_started ||
+                          record.event.kind == job_event::type::worker_suspected ||
+                          record.event.kind == job_event::type::round_ended;
     if (!is_shown) return;
     text.add(moment_of(record), elastic::detail::metrics_text(view, metrics_format::text, now_us));
     if (!is_end) return;

@@ -18,13 +18,11 @@
 namespace lean_observer_tests {
 
 using elastic::duration;
-using elastic::hung_worker;
 using elastic::race;
-using elastic::started_workers;
 using elastic::task;
 using elastic::time_point;
 using elastic::time_source;
-using elastic::worker_progress;
+using elastic::worker_observer;
 using elasticrun::lean_observer;
 using namespace std::chrono_literals;
 
@@ -39,9 +37,9 @@ long resident_file_memory() {
 }
 
 struct listener : elastic::worker_observer {
-  void started(const started_workers& job) override { round = job.round; }
-  void progress(const worker_progress& report) override { step = report.step; }
-  void hung(const hung_worker& worker) override { rank = worker.rank; }
+  void started(const worker_observer::started_workers& job) override { round = job.round; }
+  void progress(const worker_observer::worker_progress& report) override { step = report.step; }
+  void hung(const worker_observer::hung_worker& worker) override { rank = worker.rank; }
 
   long round = -1;
   long step = -1;
@@ -100,7 +98,7 @@ TEST_CASE("lean observer: tells the next one all that it is told", "[program]") 
   asio::io_context context;
   lean_observer observer(context.get_executor(), std::make_shared<elastic::system_time>(),
                          next_observer);
-  started_workers job;
+  worker_observer::started_workers job;
   job.round = 3;
   observer.started(job);
   CHECK(next_observer->round == 3);
@@ -108,11 +106,11 @@ TEST_CASE("lean observer: tells the next one all that it is told", "[program]") 
   job.round = 4;
   observer.started(job);
   CHECK(next_observer->round == 4);
-  worker_progress report;
+  worker_observer::worker_progress report;
   report.step = 7;
   observer.progress(report);
   CHECK(next_observer->step == 7);
-  hung_worker worker;
+  worker_observer::hung_worker worker;
   worker.rank = 5;
   observer.hung(worker);
   CHECK(next_observer->rank == 5);

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 
 #include <elastic/agent/run_result.hpp>
-#include <elastic/agent/worker_failure.hpp>
 #include <program/missing_torch.hpp>
 
 #include <support/catch.hpp>

@@ -66,7 +66,7 @@ TIME_TEST("warm_standby: the services of an agent serve the next one, too", "[ag
 
 TEST_CASE("planned_restart: who waits for standbys, and how long", "[agent][standby]") {
   struct row {
-    change_kind change;
+    rendezvous_change::cause change;
     duration grace;
     std::size_t cold_workers;
     std::optional<std::string> off_reason;
@@ -76,13 +76,24 @@ TEST_CASE("planned_restart: who waits for standbys, and how long", "[agent][stan
   };
   const duration no_limit = duration::max();
   const row table[] = {
-      {change_kind::node_waiting, no_limit, 2, {}, 10s, "2 of them have no standby yet"},
-      {change_kind::node_lost, no_limit, 2, {}, 2s, "2 of them have no standby yet"},
-      {change_kind::node_waiting, no_limit, 0, {}, 0s, "every worker has a standby"},
-      {change_kind::node_lost, 9s, 2, {}, 0s, "the others may go on without this node"},
-      {change_kind::worker_failed, no_limit, 2, {}, 0s, "workers have failed"},
-      {change_kind::node_waiting, no_limit, 2, {}, 0s, "the job pauses", true},
-      {change_kind::node_waiting, no_limit, 2, "x", 0s, "there are to be no standbys: x"},
+      {rendezvous_change::cause::node_waiting,
+       no_limit,
+       2,
+       {},
+       10s,
+       "2 of them have no standby yet"},
+      {rendezvous_change::cause::node_lost, no_limit, 2, {}, 2s, "2 of them have no standby yet"},
+      {rendezvous_change::cause::node_waiting, no_limit, 0, {}, 0s, "every worker has a standby"},
+      {rendezvous_change::cause::node_lost,
+       9s,
+       2,
+       {},
+       0s,
+       "the others may go on without this node"},
+      {rendezvous_change::cause::worker_failed, no_limit, 2, {}, 0s, "workers have failed"},
+      {rendezvous_change::cause::node_waiting, no_limit, 2, {}, 0s, "the job pauses", true},
+      {rendezvous_change::cause::node_waiting, no_limit, 2, "x", 0s,
+       "there are to be no standbys: x"},
   };
   for (const row& entry : table) {
     const auto plan = detail::plan_restart(
@@ -132,7 +143,7 @@ class standby_stage : public agent_stage {
   std::string last_start() const {
     std::string text;
     for (const journal_record& record : journal->after(0)) {
-      if (record.event.kind == job_event_kind::workers_started) text = record.event.reason;
+      if (record.event.kind == job_event::type::workers_started) text = record.event.reason;
     }
     return text;
   }

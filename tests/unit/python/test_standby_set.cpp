@@ -158,7 +158,7 @@ class stage {
   standby_set make(std::vector<std::string> modules) {
     warm_standby terms;
     terms.modules = std::move(modules);
-    standby_set_services services;
+    standby_set::services services;
     services.launcher = launcher;
     services.time = std::shared_ptr<time_source>(std::shared_ptr<void>(), &time);
     services.log = log->log();

@@ -26,10 +26,9 @@
 namespace c10d_rendezvous_tests {
 
 using namespace std::chrono_literals;
-using elastic::change_kind;
 using elastic::errc;
-using elastic::job_end;
 using elastic::rendezvous_change;
+using elastic::rendezvous_handler;
 using elastic::rendezvous_parameters;
 using elastic::rendezvous_round;
 using elastic::task;
@@ -156,7 +155,7 @@ CO_TEST("c10d rendezvous: failed workers are told to every node, and counted for
   const rendezvous_change own_change =
       co_await test_job.node(1).report_failure("rank 1 ended: SIGKILL");
   const rendezvous_change other_change = co_await test_job.node(0).wait_for_change();
-  CHECK(other_change.kind == change_kind::worker_failed);
+  CHECK(other_change.kind == rendezvous_change::cause::worker_failed);
   CHECK(other_change.what == own_change.what);
   CHECK(other_change.what.find("rank 1 ended: SIGKILL") != std::string::npos);
   CHECK(other_change.restarts == 1);
@@ -177,7 +176,7 @@ CO_TEST("c10d rendezvous: a node that comes ends the round, one that leaves does
       co_await asio::this_coro::executor, test_job.node(2).next_round(),
       [&](std::exception_ptr, rendezvous_round round) { late_round = std::move(round); });
   rendezvous_change change = co_await test_job.node(0).wait_for_change();
-  CHECK(change.kind == change_kind::node_waiting);
+  CHECK(change.kind == rendezvous_change::cause::node_waiting);
   const int waiting_nodes = co_await test_job.node(0).num_nodes_waiting();
   CHECK(waiting_nodes == 1);
   auto rounds = co_await test_job.meet(2);
@@ -185,7 +184,7 @@ CO_TEST("c10d rendezvous: a node that comes ends the round, one that leaves does
   co_await test_job.node(2).shutdown();
   REQUIRE(late_round);
   change = co_await test_job.node(0).wait_for_change();
-  CHECK(change.kind == change_kind::node_lost);
+  CHECK(change.kind == rendezvous_change::cause::node_lost);
   rounds = co_await test_job.meet(2);
   CHECK(rounds[0].group_world_size == 2);
   CHECK(rounds[0].restarts == 0);
@@ -200,7 +199,7 @@ CO_TEST("c10d rendezvous: the exit barrier opens when all have succeeded", "[ren
   co_await test_job.node(0).exit_barrier();
   // It stays open.
   co_await test_job.node(1).exit_barrier();
-  co_await test_job.node(1).close(job_end::succeeded, "all is done");
+  co_await test_job.node(1).close(rendezvous_handler::job_end::succeeded, "all is done");
   const auto late_error = co_await error_of(test_job.node(2).next_round());
   CHECK(late_error == errc::rendezvous_finished);
   co_await test_job.end();
@@ -210,7 +209,7 @@ CO_TEST("c10d rendezvous: a job that failed is over for all, also for those who 
         "[rendezvous]") {
   job test_job(1, 2);
   co_await test_job.meet(2);
-  co_await test_job.node(1).close(job_end::failed, "no restarts are left");
+  co_await test_job.node(1).close(rendezvous_handler::job_end::failed, "no restarts are left");
   const auto change_error = co_await error_of(test_job.node(0).wait_for_change());
   CHECK(change_error == errc::rendezvous_closed);
   const std::string late_reason = co_await message_of(test_job.node(2).next_round());
@@ -337,7 +336,7 @@ CO_TEST("c10d rendezvous: jobs of other names do not meet at the same server", "
 /// A server whose rendezvous is spoken to by hand.
 struct service_stage {
   explicit service_stage(asio::any_io_executor executor) {
-    elastic::tcp_store_server_options options;
+    elastic::tcp_store_server::options options;
     options.extension = std::make_shared<elastic::detail::rendezvous_service>(elastic::logger());
     server = std::make_unique<elastic::tcp_store_server>(executor, options);
   }

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 using namespace elastic::detail::candidate_messages;
 namespace messages = elastic::detail::candidate_messages;
 using elastic::errc;
-using elastic::job_end;
+using elastic::rendezvous_handler;
 using elastic::detail::candidate_answer;
 using elastic::detail::candidate_request;
 using elastic::detail::candidate_text;
@@ -38,7 +38,7 @@ round_register full_register() {
   value.restarts = 2;
   value.is_uncertain = true;
   value.all_finished = true;
-  value.ending = register_ending{job_end::succeeded, "all \"well\""};
+  value.ending = register_ending{rendezvous_handler::job_end::succeeded, "all \"well\""};
   return value;
 }
 

@@ -22,10 +22,10 @@ namespace inherited_round_tests {
 
 using namespace std::chrono_literals;
 using namespace elastic::detail::rendezvous_messages;
-using elastic::change_kind;
 using elastic::duration;
-using elastic::job_end;
 using elastic::node_id;
+using elastic::rendezvous_change;
+using elastic::rendezvous_handler;
 using elastic::rendezvous_settings;
 using elastic::time_point;
 using elastic::detail::register_ending;
@@ -203,7 +203,8 @@ TEST_CASE("inherited round: its end is told to whoever did not hear it", "[rende
     CHECK(new_server.take_texts(1).back() == "closed: all workers succeeded");
   }
   SECTION("the job is closed") {
-    new_server.last_register.ending = register_ending{job_end::succeeded, "all is done"};
+    new_server.last_register.ending =
+        register_ending{rendezvous_handler::job_end::succeeded, "all is done"};
     new_server.begin();
     new_server.greet(1);
     CHECK(new_server.take_texts(1) == texts{"welcome back", "closed: all is done"});

@@ -20,7 +20,7 @@
 namespace job_end_tests {
 
 using namespace std::chrono_literals;
-using elastic::job_end;
+using elastic::rendezvous_handler;
 using elastic::task;
 using elastic::detail::c10d_rendezvous;
 using elastic::test::manual_time;
@@ -79,7 +79,7 @@ TIME_TEST("job end: it is told again when a broken connection is back", "[rendez
   job test_job(time);
   co_await test_job.meet();
   test_job.net.reset(0);
-  co_await test_job.nodes[0]->close(job_end::failed, "no restarts are left");
+  co_await test_job.nodes[0]->close(rendezvous_handler::job_end::failed, "no restarts are left");
   const std::string heard = co_await end_that_is_heard(*test_job.nodes[1]);
   CHECK(heard == "no restarts are left");
   co_await test_job.end();
@@ -90,7 +90,7 @@ TIME_TEST("job end: nobody waits for ever for a server that is gone", "[rendezvo
   co_await test_job.meet();
   test_job.net.stop_server();
   const auto begin = time.now();
-  co_await test_job.nodes[0]->close(job_end::failed, "no restarts are left");
+  co_await test_job.nodes[0]->close(rendezvous_handler::job_end::failed, "no restarts are left");
   CHECK(time.now() == begin + 3s);
   co_await test_job.end();
 }

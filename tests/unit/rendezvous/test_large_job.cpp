@@ -162,7 +162,9 @@ TEST_CASE("large job: it ends by a few looks at each node, in whatever order the
     for (const int number : order) job.say(number, finished{0});
     // The last one is told twice.
     CHECK(job.count<all_finished>() == order.size() + 1);
-    for (const int number : order) job.say(number, close_job{elastic::job_end::succeeded, ""});
+    for (const int number : order) {
+      job.say(number, close_job{elastic::rendezvous_handler::job_end::succeeded, ""});
+    }
     for (const int number : order) job.say(number, leave{});
     const work done = job.take_work();
     CHECK(done.looked_at <= linear(most));

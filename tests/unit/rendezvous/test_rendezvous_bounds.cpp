@@ -209,7 +209,7 @@ TEST_CASE("rendezvous bounds: whatever nodes say, each answer fits into a messag
   const std::int64_t round = job.job.state().round;
   say(1, failed{round, costly(60'000)});
   say(2, pause{costly(limits::pause_text_bytes), false});
-  say(1, close_job{elastic::job_end::failed, costly(60'000)});
+  say(1, close_job{elastic::rendezvous_handler::job_end::failed, costly(60'000)});
   std::size_t kinds = 0;
   for (const auto& answer : job.job.take_answers()) {
     const std::string text = elastic::detail::to_text(answer.what);
@@ -538,7 +538,8 @@ TEST_CASE("rendezvous bounds: held answers wait at their connection, and end wit
   // Another one causes more answers than the server keeps for it.
   caller loud(service);
   loud.say_hello("job", 2);
-  const close_job end{elastic::job_end::failed, std::string(limits::ending_text_bytes, 'x')};
+  const close_job end{elastic::rendezvous_handler::job_end::failed,
+                      std::string(limits::ending_text_bytes, 'x')};
   for (int count = 0; count < 100'000 && !loud.is_dropped; ++count) loud.say(end);
   CHECK(loud.is_dropped);
   CHECK(loud.held() < limits::rendezvous_held_bytes);

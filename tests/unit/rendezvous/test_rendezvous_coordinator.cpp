@@ -25,9 +25,9 @@ namespace rendezvous_coordinator_tests {
 using namespace std::chrono_literals;
 using namespace elastic::detail::rendezvous_messages;
 // The system has one of this name.
-using elastic::change_kind;
 using elastic::duration;
-using elastic::job_end;
+using elastic::rendezvous_change;
+using elastic::rendezvous_handler;
 using elastic::time_point;
 using elastic::detail::rendezvous_coordinator;
 using elastic::detail::rendezvous_messages::pause;
@@ -56,7 +56,8 @@ struct in_words {
     return fmt::format("round {} finished", answer.round);
   }
   std::string operator()(const closed& answer) const {
-    return fmt::format("closed {}: {}", answer.end == job_end::succeeded ? "well" : "badly",
+    return fmt::format("closed {}: {}",
+                       answer.end == rendezvous_handler::job_end::succeeded ? "well" : "badly",
                        answer.why);
   }
   std::string operator()(const alive&) const { return "alive"; }
@@ -388,7 +389,7 @@ TEST_CASE("coordinator: a job that is over is not paused", "[rendezvous]") {
   job.say('b', pause{"paused at b"});
   job.rejoin("ab");
   job.forget();
-  job.say('a', close_job{job_end::failed, "enough"});
+  job.say('a', close_job{rendezvous_handler::job_end::failed, "enough"});
   CHECK(job.answers_to('b') == texts{"closed badly: enough"});
 }
 
@@ -421,7 +422,7 @@ TEST_CASE("coordinator: a node that is kept out hears of the end of the job", "[
   job.connect('B');
   job.ask_join('B');
   job.forget();
-  job.say('a', close_job{job_end::succeeded, "all workers succeeded"});
+  job.say('a', close_job{rendezvous_handler::job_end::succeeded, "all workers succeeded"});
   CHECK(job.last_answer_to('B') == "closed well: all workers succeeded");
 }
 
@@ -832,19 +833,21 @@ TEST_CASE("coordinator: nobody is stopped for a node that comes when some have s
   CHECK(job.answers_to('a').empty());
   CHECK(job.answers_to('b').empty());
   job.say('b', finished{0});
-  job.say('a', close_job{job_end::succeeded, "all done"});
+  job.say('a', close_job{rendezvous_handler::job_end::succeeded, "all done"});
   CHECK(job.last_answer_to('c') == "closed well: all done");
 }
 
 TEST_CASE("coordinator: who comes after the end is told how it was", "[rendezvous]") {
-  for (const job_end end : {job_end::succeeded, job_end::failed}) {
+  for (const rendezvous_handler::job_end end :
+       {rendezvous_handler::job_end::succeeded, rendezvous_handler::job_end::failed}) {
     stage job(1, 2);
     job.gather("ab");
     job.say('a', close_job{end, "it is over"});
-    job.say('b', close_job{job_end::failed, "a later word"});
+    job.say('b', close_job{rendezvous_handler::job_end::failed, "a later word"});
     job.connect('c');
-    CHECK(job.last_answer_to('c') ==
-          (end == job_end::succeeded ? "closed well: it is over" : "closed badly: it is over"));
+    CHECK(job.last_answer_to('c') == (end == rendezvous_handler::job_end::succeeded
+                                          ? "closed well: it is over"
+                                          : "closed badly: it is over"));
     job.ask_join('b', 0);
     CHECK(job.last_answer_to('b').substr(0, 6) == "closed");
   }
@@ -1237,7 +1240,7 @@ TEST_CASE("coordinator: a job that is closed is so for those who wait for a form
           "[rendezvous]") {
   stage job = after_host_loss(2, 2, "a", 3, 1);
   job.gather("ah");
-  job.say('h', close_job{job_end::failed, "enough"});
+  job.say('h', close_job{rendezvous_handler::job_end::failed, "enough"});
   CHECK(job.last_answer_to('a') == "closed badly: enough");
 }
 
@@ -1301,7 +1304,7 @@ TEST_CASE("coordinator: of the reason for the end as much is kept as a register 
           "[rendezvous]") {
   stage job(1, 2);
   job.gather("ab");
-  job.say('a', close_job{job_end::failed, std::string(50'000, 'x')});
+  job.say('a', close_job{rendezvous_handler::job_end::failed, std::string(50'000, 'x')});
   CHECK(job.last_answer_to('b') ==
         "closed badly: " + std::string(elastic::limits::ending_text_bytes, 'x'));
 }
@@ -1334,7 +1337,7 @@ TEST_CASE("coordinator: says how many wait and whether it is closed", "[rendezvo
   job.gather("c");
   job.say('a', ask_status{});
   CHECK(job.last_answer_to('a') == "1 wait");
-  job.say('a', close_job{job_end::failed, "no more"});
+  job.say('a', close_job{rendezvous_handler::job_end::failed, "no more"});
   job.say('a', ask_status{});
   CHECK(job.last_answer_to('a') == "1 wait, closed");
 }

@@ -16,10 +16,9 @@ namespace rendezvous_message_tests {
 using namespace std::chrono_literals;
 using namespace elastic::detail::rendezvous_messages;
 // The system has one of this name.
-using elastic::change_kind;
 using elastic::errc;
-using elastic::job_end;
 using elastic::rendezvous_change;
+using elastic::rendezvous_handler;
 using elastic::detail::parse_rendezvous_answer;
 using elastic::detail::parse_rendezvous_request;
 using elastic::detail::rendezvous_answer;
@@ -107,8 +106,10 @@ TEST_CASE("rendezvous message: what a node says has its bytes, and is read from 
       {leave{}, R"({"kind": "leave"})"},
       {leave{600s, "GPU 3 is hot"},
        R"({"kind": "leave", "keep_out_ms": 600000, "why": "GPU 3 is hot"})"},
-      {close_job{job_end::succeeded, ""}, R"({"kind": "close", "end": "succeeded", "why": ""})"},
-      {close_job{job_end::failed, "no"}, R"({"kind": "close", "end": "failed", "why": "no"})"},
+      {close_job{rendezvous_handler::job_end::succeeded, ""},
+       R"({"kind": "close", "end": "succeeded", "why": ""})"},
+      {close_job{rendezvous_handler::job_end::failed, "no"},
+       R"({"kind": "close", "end": "failed", "why": "no"})"},
       {ask_status{}, R"({"kind": "ask_status"})"},
       {report{"{\"a\": 1}"}, R"({"kind": "report", "text": "{\"a\": 1}"})"},
   };
@@ -117,7 +118,7 @@ TEST_CASE("rendezvous message: what a node says has its bytes, and is read from 
 
 TEST_CASE("rendezvous message: what the server says has its bytes, and is read from them",
           "[rendezvous]") {
-  rendezvous_change pausing{change_kind::node_waiting, "paused at a", 0};
+  rendezvous_change pausing{rendezvous_change::cause::node_waiting, "paused at a", 0};
   pausing.is_pause = true;
   rendezvous_change saving = pausing;
   saving.saves_first = true;
@@ -138,11 +139,11 @@ TEST_CASE("rendezvous message: what the server says has its bytes, and is read f
        R"("host_rank": -1, "excluded": "1000 gpu7 hot\n", "address": "", "port": 1, )"
        R"("served": true})"},
       {on_hold{"the job pauses"}, R"({"kind": "on_hold", "why": "the job pauses"})"},
-      {changed{4, rendezvous_change{change_kind::node_waiting, "a", 0}},
+      {changed{4, rendezvous_change{rendezvous_change::cause::node_waiting, "a", 0}},
        R"({"kind": "changed", "round": 4, "change": "node_waiting", "restarts": 0, "what": "a"})"},
-      {changed{4, rendezvous_change{change_kind::node_lost, "b", 1}},
+      {changed{4, rendezvous_change{rendezvous_change::cause::node_lost, "b", 1}},
        R"({"kind": "changed", "round": 4, "change": "node_lost", "restarts": 1, "what": "b"})"},
-      {changed{4, rendezvous_change{change_kind::worker_failed, "c", 2}, 3},
+      {changed{4, rendezvous_change{rendezvous_change::cause::worker_failed, "c", 2}, 3},
        R"({"kind": "changed", "round": 4, "change": "worker_failed", "restarts": 2, )"
        R"("what": "c", "failed_rank": 3})"},
       {changed{4, pausing},
@@ -152,7 +153,8 @@ TEST_CASE("rendezvous message: what the server says has its bytes, and is read f
        R"({"kind": "changed", "round": 4, "change": "node_waiting", "restarts": 0, )"
        R"("what": "paused at a", "saves_first": true})"},
       {all_finished{4}, R"({"kind": "all_finished", "round": 4})"},
-      {closed{job_end::failed, "over"}, R"({"kind": "closed", "end": "failed", "why": "over"})"},
+      {closed{rendezvous_handler::job_end::failed, "over"},
+       R"({"kind": "closed", "end": "failed", "why": "over"})"},
       {alive{}, R"({"kind": "alive"})"},
       {resigned{}, R"({"kind": "resigned"})"},
       {status{3, true}, R"({"kind": "status", "waiting": 3, "closed": true})"},

@@ -101,7 +101,7 @@ CO_TEST("c10d rendezvous: one node pauses by itself", "[rendezvous]") {
   CHECK(change.is_pause);
   CHECK(change.saves_first);
   CHECK(change.what == "paused at a");
-  CHECK(change.kind == elastic::change_kind::node_waiting);
+  CHECK(change.kind == elastic::rendezvous_change::cause::node_waiting);
   std::vector<task<void>> both;
   std::optional<rendezvous_round> next;
   both.push_back(elastic::detail::keep_result(meeting.next_round(), next));
@@ -119,7 +119,7 @@ CO_TEST("c10d rendezvous: if agents do not share, rank 0 gets a free port to ser
   solo_rendezvous meeting(parameters);
   const rendezvous_round met = co_await meeting.next_round();
   CHECK_FALSE(met.master.served_by_agent);
-  elastic::tcp_store_server_options options;
+  elastic::tcp_store_server::options options;
   options.port = met.master.port;
   elastic::tcp_store_server worker(co_await asio::this_coro::executor, options);
   CHECK(worker.port() == met.master.port);
@@ -158,7 +158,7 @@ CO_TEST("c10d rendezvous: a second job at the same endpoint is refused", "[rende
 CO_TEST("c10d rendezvous: one that is closed has no further round", "[rendezvous]") {
   solo_rendezvous meeting(standalone());
   co_await meeting.next_round();
-  co_await meeting.close(elastic::job_end::succeeded, "done");
+  co_await meeting.close(elastic::rendezvous_handler::job_end::succeeded, "done");
   const auto refused = co_await error_of(meeting.next_round());
   CHECK(refused == errc::rendezvous_closed);
   co_await meeting.shutdown();

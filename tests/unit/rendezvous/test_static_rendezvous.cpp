@@ -96,7 +96,7 @@ CO_TEST("static rendezvous: the nodes have the ranks that they were given and on
 CO_TEST(
     "static rendezvous: a node tells the store that it is there, as torchrun's server waits for",
     "[rendezvous]") {
-  elastic::tcp_store_server_options options;
+  elastic::tcp_store_server::options options;
   options.address = "127.0.0.1";
   elastic::tcp_store_server torchrun(co_await asio::this_coro::executor, options);
   static_rendezvous second(node(1, 2, torchrun.port()));
@@ -188,7 +188,7 @@ CO_TEST("static rendezvous: the wait for node 0 can be cancelled", "[rendezvous]
 }
 
 CO_TEST("static rendezvous: a port in use is named", "[rendezvous]") {
-  const elastic::tcp_store_server_options any_port;
+  const elastic::tcp_store_server::options any_port;
   elastic::tcp_store_server other(co_await asio::this_coro::executor, any_port);
   static_rendezvous first(node(0, 1, other.port()));
   std::string message;
@@ -229,7 +229,7 @@ CO_TEST("static rendezvous: nobody joins, and a closed one has no further round"
   CHECK_FALSE(change.has_value());
   const int waiting = co_await alone.num_nodes_waiting();
   CHECK(waiting == 0);
-  co_await alone.close(elastic::job_end::succeeded, "done");
+  co_await alone.close(elastic::rendezvous_handler::job_end::succeeded, "done");
   const auto refused = co_await error_of(alone.next_round());
   CHECK(refused == errc::rendezvous_closed);
   co_await alone.shutdown();

@@ -17,8 +17,8 @@
 
 namespace worker_store_host_tests {
 
-using elastic::master_endpoint;
 using elastic::rendezvous_parameters;
+using elastic::rendezvous_round;
 using elastic::task;
 using elastic::detail::listen_point;
 using elastic::detail::meeting_place;
@@ -59,7 +59,7 @@ CO_TEST("workers' store: a name that cannot be looked up at a restart opens noth
   for (int round = 0; round < 2; ++round) {
     CAPTURE(round);
     const meeting_place meeting{"head", true};
-    const master_endpoint at = co_await host.serve("127.0.0.1", false, meeting);
+    const rendezvous_round::master_endpoint at = co_await host.serve("127.0.0.1", false, meeting);
     CHECK(is_open("127.0.0.2", at.port));
     CHECK(is_open("127.0.0.4", at.port));
     CHECK_FALSE(is_open("127.0.0.3", at.port));
@@ -71,10 +71,10 @@ CO_TEST("workers' store: a name that was never found is looked up again", "[rend
   worker_store_host host(known_as_node0(), worker_store_host::ports::fresh,
                          resolver_of({"", "127.0.0.2"}));
   const meeting_place nowhere;
-  const master_endpoint first = co_await host.serve("127.0.0.1", false, nowhere);
+  const rendezvous_round::master_endpoint first = co_await host.serve("127.0.0.1", false, nowhere);
   CHECK(is_open("127.0.0.3", first.port));
   co_await host.stop();
-  const master_endpoint second = co_await host.serve("127.0.0.1", false, nowhere);
+  const rendezvous_round::master_endpoint second = co_await host.serve("127.0.0.1", false, nowhere);
   CHECK_FALSE(is_open("127.0.0.3", second.port));
   co_await host.stop();
 }
@@ -85,7 +85,7 @@ CO_TEST("workers' store: on a host that is alone it is open at the address that 
   parameters.local_addr = "127.0.0.2";
   worker_store_host host(parameters);
   const meeting_place meeting{"localhost", true};
-  const master_endpoint at = co_await host.serve("127.0.0.1", true, meeting);
+  const rendezvous_round::master_endpoint at = co_await host.serve("127.0.0.1", true, meeting);
   CHECK(at.address == "127.0.0.2");
   CHECK(is_open("127.0.0.2", at.port));
   CHECK_FALSE(is_open("127.0.0.3", at.port));
@@ -101,7 +101,7 @@ CO_TEST("workers' store: it listens at every address if the user wants that, als
     if (wants_all) parameters.conf["listen"] = "all";
     worker_store_host host(parameters);
     const meeting_place meeting{"localhost", true};
-    const master_endpoint at = co_await host.serve("127.0.0.1", true, meeting);
+    const rendezvous_round::master_endpoint at = co_await host.serve("127.0.0.1", true, meeting);
     CHECK(is_open("127.0.0.1", at.port));
     CHECK(is_open("127.0.0.3", at.port) == wants_all);
     co_await host.stop();

@@ -31,7 +31,6 @@
 namespace simulated_candidates_tests {
 
 using elastic::duration;
-using elastic::job_end;
 using elastic::rendezvous_change;
 using elastic::rendezvous_handler;
 using elastic::rendezvous_parameters;
@@ -88,7 +87,7 @@ class serving_rendezvous final : public rendezvous_handler {
     return inner_ ? inner_->wait_for_fence() : rendezvous_handler::wait_for_fence();
   }
   task<int> num_nodes_waiting() override { return inner_->num_nodes_waiting(); }
-  task<void> close(job_end how, std::string why) override {
+  task<void> close(rendezvous_handler::job_end how, std::string why) override {
     if (!inner_) co_return;
     on_close_();
     co_await inner_->close(how, std::move(why));

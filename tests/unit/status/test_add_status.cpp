@@ -119,7 +119,7 @@ TEST_CASE("status: the agent gets the services that its program needs, and no ot
   }
   SECTION("those that it was given") {
     agent_services services;
-    services.journal = std::make_shared<elastic::job_journal>(elastic::job_journal_options{});
+    services.journal = std::make_shared<elastic::job_journal>(elastic::job_journal::options{});
     options = shown();
     const program_run program(config, options, services);
     CHECK(program.services().journal == services.journal);
@@ -179,7 +179,7 @@ TIME_TEST("status: the trace has the whole run, and nothing after it", "[status]
   const std::string trace = elastic::test::file_text(options.trace);
   CHECK_THAT(trace, elastic::test::contains_text("rendezvous"));
   elastic::job_event event;
-  event.kind = elastic::job_event_kind::rendezvous_started;
+  event.kind = elastic::job_event::type::rendezvous_started;
   stage.journal->record(event);
   CHECK(elastic::test::file_text(options.trace) == trace);
 }

@@ -14,7 +14,6 @@
 
 namespace command_request_tests {
 
-using elastic::command_outcome;
 using elastic::job_command;
 using elastic::detail::command_answer;
 using elastic::detail::command_peer;

@@ -12,10 +12,9 @@
 namespace event_sentence_tests {
 
 using elastic::job_event;
-using elastic::job_event_kind;
 using elastic::detail::event_sentence;
 
-job_event of_worker(job_event_kind kind, std::string reason, std::string state = {}) {
+job_event of_worker(job_event::type kind, std::string reason, std::string state = {}) {
   job_event event;
   event.kind = kind;
   event.reason = std::move(reason);
@@ -28,7 +27,7 @@ job_event of_worker(job_event_kind kind, std::string reason, std::string state =
 
 job_event told(std::string what, std::string reason) {
   job_event event;
-  event.kind = job_event_kind::node_told;
+  event.kind = job_event::type::node_told;
   event.peer = "node7";
   event.state = std::move(what);
   event.reason = std::move(reason);
@@ -48,7 +47,7 @@ TEST_CASE("event sentence: every kind has one, without the name of the kind", "[
 }
 
 TEST_CASE("event sentence: it has all known details of a worker", "[status]") {
-  using kind = job_event_kind;
+  using kind = job_event::type;
   struct row {
     job_event event;
     std::string sentence;

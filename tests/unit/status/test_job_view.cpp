@@ -21,8 +21,7 @@
 namespace job_view_tests {
 
 using elastic::job_event;
-using elastic::job_event_kind;
-using elastic::worker_progress;
+using elastic::worker_observer;
 using elastic::detail::agent_activity;
 using elastic::detail::attempt_end;
 using elastic::detail::job_view;
@@ -34,8 +33,8 @@ using elastic::test::contains_text;
 using elastic::test::journal_story;
 using condition = elastic::detail::viewed_worker::condition;
 
-worker_progress step(int local_rank, std::int64_t step, std::int64_t total = 0) {
-  worker_progress progress;
+worker_observer::worker_progress step(int local_rank, std::int64_t step, std::int64_t total = 0) {
+  worker_observer::worker_progress progress;
   progress.rank = local_rank;
   progress.local_rank = local_rank;
   progress.step = step;
@@ -72,7 +71,7 @@ TEST_CASE("job view: a job that runs", "[status]") {
 TEST_CASE("job view: a worker that seems to hold up the others", "[status]") {
   journal_story story;
   story.begin().start(0, 2);
-  job_event event = journal_story::of(job_event_kind::worker_suspected, "it has <b>done nothing");
+  job_event event = journal_story::of(job_event::type::worker_suspected, "it has <b>done nothing");
   event.local_rank = 1;
   event.state = "idle";
   story.tell(event);
@@ -128,24 +127,24 @@ TEST_CASE("job view: what was lost by a restart, and why", "[status]") {
 
 TEST_CASE("job view: each way in which an attempt ends", "[status]") {
   struct row {
-    job_event_kind kind;
+    job_event::type kind;
     const char* state;
     attempt_end end;
   };
   const auto [kind, state, end] =
-      GENERATE(values<row>({{job_event_kind::round_ended, "node_waiting", attempt_end::membership},
-                            {job_event_kind::round_ended, "node_lost", attempt_end::membership},
-                            {job_event_kind::round_ended, "paused", attempt_end::request},
-                            {job_event_kind::round_ended, "worker_failed", attempt_end::failure},
-                            {job_event_kind::stop_requested, "", attempt_end::request},
-                            {job_event_kind::workers_judged, "succeeded", attempt_end::success},
-                            {job_event_kind::workers_judged, "failed", attempt_end::none},
-                            {job_event_kind::worker_hung, "", attempt_end::hang}}));
+      GENERATE(values<row>({{job_event::type::round_ended, "node_waiting", attempt_end::membership},
+                            {job_event::type::round_ended, "node_lost", attempt_end::membership},
+                            {job_event::type::round_ended, "paused", attempt_end::request},
+                            {job_event::type::round_ended, "worker_failed", attempt_end::failure},
+                            {job_event::type::stop_requested, "", attempt_end::request},
+                            {job_event::type::workers_judged, "succeeded", attempt_end::success},
+                            {job_event::type::workers_judged, "failed", attempt_end::none},
+                            {job_event::type::worker_hung, "", attempt_end::hang}}));
   journal_story story;
   story.begin().start(1, 2);
   job_event event = journal_story::of(kind, "because");
   event.state = state;
-  if (kind == job_event_kind::worker_hung) event.local_rank = 1;
+  if (kind == job_event::type::worker_hung) event.local_rank = 1;
   story.tell(event);
   const job_view view = view_of(story.records);
   CHECK(view.attempts().back().end == end);
@@ -156,18 +155,19 @@ TEST_CASE("job view: a job that pauses says why, until it goes on", "[status]") 
   journal_story story;
   story.begin().start(1, 2);
   const auto state = [&] { return elastic::detail::why_not_ready(view_of(story.records)); };
-  story.tell(journal_story::of(job_event_kind::job_paused, "paused at node7 by user 0"));
+  story.tell(journal_story::of(job_event::type::job_paused, "paused at node7 by user 0"));
   CHECK(state().empty());
-  job_event end_event = journal_story::of(job_event_kind::round_ended, "paused at node7 by user 0");
+  job_event end_event =
+      journal_story::of(job_event::type::round_ended, "paused at node7 by user 0");
   end_event.state = "paused";
   story.tell(end_event);
   CHECK(state() == "stopping: paused at node7 by user 0");
-  story.tell(journal_story::of(job_event_kind::rendezvous_started));
+  story.tell(journal_story::of(job_event::type::rendezvous_started));
   CHECK(state() == "paused: paused at node7 by user 0");
-  story.tell(journal_story::of(job_event_kind::job_resumed, "resumed by user 0"));
+  story.tell(journal_story::of(job_event::type::job_resumed, "resumed by user 0"));
   CHECK(state() == "rendezvous: waiting for the nodes of the next round");
   // One that waits for its first round may pause, too.
-  story.tell(journal_story::of(job_event_kind::job_paused, "paused again"));
+  story.tell(journal_story::of(job_event::type::job_paused, "paused again"));
   CHECK(state() == "paused: paused again");
   story.start(2, 2);
   CHECK(state().empty());
@@ -176,7 +176,7 @@ TEST_CASE("job view: a job that pauses says why, until it goes on", "[status]") 
 TEST_CASE("job view: a hung worker is the cause of its own death", "[status]") {
   journal_story story;
   story.begin().start(1, 2);
-  job_event hang_event = journal_story::of(job_event_kind::worker_hung, "no heartbeat for 9 s");
+  job_event hang_event = journal_story::of(job_event::type::worker_hung, "no heartbeat for 9 s");
   hang_event.rank = 1;
   hang_event.local_rank = 1;
   story.tell(hang_event).end_worker(1, 0, 9);
@@ -219,7 +219,7 @@ TEST_CASE("job view: a journal whose beginning is lost has the attempt that it e
   story.begin().start(3, 2).wait(10).end_worker(1, 1).restart(1);
   // Only the end of the worker, and what followed.
   story.records.erase(story.records.begin(), story.records.end() - 5);
-  REQUIRE(story.records.front().event.kind == job_event_kind::worker_ended);
+  REQUIRE(story.records.front().event.kind == job_event::type::worker_ended);
   story.records.front().event.round = 3;
   const job_view view = view_of(story.records);
   REQUIRE(view.attempts().size() == 1);
@@ -277,7 +277,7 @@ TEST_CASE("job view: steps, their duration and a straggler", "[status]") {
         std::string::npos);
   // What the agent has found out is said once, with its own figure.
   journal_story later = story;
-  job_event suspected = journal_story::of(job_event_kind::worker_suspected,
+  job_event suspected = journal_story::of(job_event::type::worker_suspected,
                                           "a step takes it 1 s, 1.98 times the median");
   suspected.local_rank = 3;
   suspected.state = "slow";
@@ -314,8 +314,8 @@ TEST_CASE("job view: is bounded, whatever it is told", "[status]") {
     }
     story.restart(round);
   }
-  job_event huge_event = journal_story::of(job_event_kind::round_joined);
-  story.tell(journal_story::of(job_event_kind::rendezvous_started));
+  job_event huge_event = journal_story::of(job_event::type::round_joined);
+  story.tell(journal_story::of(job_event::type::rendezvous_started));
   for (const elastic::journal_record& record : story.records) view.take(record);
   CHECK(view.attempts().size() == elastic::limits::viewed_attempts);
   CHECK(view.exits().size() <= elastic::limits::viewed_exits);

@@ -215,7 +215,7 @@ TEST_CASE("status: probes are for everybody, reasons for those who may look", "[
   status_gate gate;
   gate.token = token;
   journal_story story;
-  story.begin().tell(journal_story::of(elastic::job_event_kind::rendezvous_started));
+  story.begin().tell(journal_story::of(elastic::job_event::type::rendezvous_started));
   const job_view view = elastic::detail::view_of(story.records);
   const auto body = [&](const http_request_head& request) {
     const status_answer answer = answer_of(request, gate, view_source(view), story.now_us);

@@ -40,11 +40,9 @@ namespace status_server_tests {
 
 using elastic::errc;
 using elastic::job_event;
-using elastic::job_event_kind;
 using elastic::job_journal;
 using elastic::job_monitor;
 using elastic::status_server;
-using elastic::status_server_options;
 using elastic::test::comes_true;
 using elastic::test::contains_text;
 using elastic::test::http_peer;
@@ -74,13 +72,13 @@ class fast_time final : public elastic::time_source {
 class stage {
  public:
   explicit stage(std::string address = "0", std::shared_ptr<elastic::time_source> time = {},
-                 std::string token = {}, elastic::command_handler commands = {}) {
-    elastic::job_journal_options options;
+                 std::string token = {}, elastic::job_command::handler commands = {}) {
+    elastic::job_journal::options options;
     options.node = "node0";
     journal = std::make_shared<job_journal>(options);
     monitor = std::make_shared<job_monitor>();
     journal->add(monitor);
-    status_server_options server_options;
+    status_server::options server_options;
     server_options.address = elastic::parse_status_address(address);
     server_options.journal = journal;
     server_options.monitor = monitor;
@@ -172,10 +170,10 @@ TEST_CASE("status server: the last lines of a worker are text, whatever they are
 }
 
 /// Of a job of which nothing is known, at a port of this host.
-status_server_options bare_options() {
-  status_server_options options;
+status_server::options bare_options() {
+  status_server::options options;
   options.address = elastic::parse_status_address("0");
-  options.journal = std::make_shared<job_journal>(elastic::job_journal_options());
+  options.journal = std::make_shared<job_journal>(elastic::job_journal::options());
   options.monitor = std::make_shared<job_monitor>();
   return options;
 }
@@ -200,7 +198,7 @@ class failing_time final : public elastic::time_source {
 
 TEST_CASE("status server: what fails in it is no failure of the job", "[status]") {
   const auto time = std::make_shared<failing_time>();
-  status_server_options options = bare_options();
+  status_server::options options = bare_options();
   options.time = time;
   asio::io_context context(1);
   status_server server(context.get_executor(), std::move(options));
@@ -255,7 +253,7 @@ TEST_CASE("status server: probes tell alive from ready", "[status]") {
   journal_story story;
   status_stage.tell(story.begin().start(1, 2));
   CHECK(status_stage.first_line("/readyz") == ok_line);
-  status_stage.tell(journal_story().tell(journal_story::of(job_event_kind::exit_barrier_started)));
+  status_stage.tell(journal_story().tell(journal_story::of(job_event::type::exit_barrier_started)));
   CHECK(status_stage.first_line("/readyz") == "HTTP/1.1 503 Service Unavailable");
   CHECK(status_stage.first_line("/livez") == ok_line);
 }
@@ -339,7 +337,7 @@ TEST_CASE("status server: who follows and does not read is left", "[status]") {
   const std::string long_text(2000, 'x');
   CHECK(comes_true([&] {
     for (int i = 0; i < 300; ++i) {
-      status_stage.journal->record(journal_story::of(job_event_kind::worker_ended, long_text));
+      status_stage.journal->record(journal_story::of(job_event::type::worker_ended, long_text));
     }
     return status_stage.server->connections() == 0;
   }));
@@ -356,7 +354,7 @@ TEST_CASE("status server: events come as they happen, and again from where one w
   CHECK_THAT(peer.read_to("\n\n"),
              contains_text(fmt::format("id: {}-1\ndata: {{\"seq\": 1, ", epoch)));
   status_stage.journal->record(
-      journal_story::of(job_event_kind::rendezvous_started, "</script>\nx"));
+      journal_story::of(job_event::type::rendezvous_started, "</script>\nx"));
   const std::string event = peer.read_to("\n\n");
   CHECK_THAT(event, contains_text(fmt::format("id: {}-2\n", epoch)));
   CHECK_THAT(event, contains_text("</script>\\nx"));
@@ -370,7 +368,7 @@ TEST_CASE("status server: events come as they happen, and again from where one w
   CHECK(stranger.read_to("\n\n") == "event: reset\ndata: {}\n\n");
   CHECK_THAT(stranger.read_to("\n\n"), contains_text(fmt::format("id: {}-1\n", epoch)));
   // The last word still goes out.
-  job_event end_event = journal_story::of(job_event_kind::agent_ended);
+  job_event end_event = journal_story::of(job_event::type::agent_ended);
   end_event.state = "succeeded";
   status_stage.journal->record(end_event);
   status_stage.stop();
@@ -383,7 +381,7 @@ TEST_CASE("status server: the stream ends with the last state of the job", "[sta
   status_stage.tell(story.begin().start(1, 2));
   http_peer peer(status_stage.port());
   CHECK_THAT(peer.get("/api/v1/events"), contains_text(ok_line));
-  job_event end_event = journal_story::of(job_event_kind::agent_ended, "two\nlines");
+  job_event end_event = journal_story::of(job_event::type::agent_ended, "two\nlines");
   end_event.state = "failed";
   status_stage.journal->record(end_event);
   status_stage.stop();
@@ -401,9 +399,9 @@ TEST_CASE("status server: the stream ends with the last state of the job", "[sta
   CHECK(job.at("workers").size() == 2);
 }
 
-elastic::task<elastic::command_outcome> echo(elastic::job_command command) {
+elastic::task<elastic::job_command::outcome> echo(elastic::job_command command) {
   if (command.reason.ends_with("fail")) throw elastic::error(errc::invalid_argument, "broken");
-  elastic::command_outcome outcome;
+  elastic::job_command::outcome outcome;
   outcome.is_done = true;
   outcome.text = fmt::format("{} {}", to_string(command.what), command.reason);
   co_return outcome;
@@ -415,11 +413,11 @@ struct long_command {
   std::atomic<bool> may_end = false;
 };
 
-elastic::task<elastic::command_outcome> carry_out(std::shared_ptr<long_command> work) {
+elastic::task<elastic::job_command::outcome> carry_out(std::shared_ptr<long_command> work) {
   elastic::system_time time;
   ++work->starts;
   while (!work->may_end) co_await time.sleep_until(time.now() + std::chrono::milliseconds(1));
-  elastic::command_outcome outcome;
+  elastic::job_command::outcome outcome;
   outcome.is_done = true;
   outcome.text = "waited";
   co_return outcome;
@@ -548,7 +546,7 @@ TEST_CASE("status server: progress comes by itself", "[status]") {
   peer.get("/api/v1/events");
   CHECK(peer.read_to("\n\n") == "retry: 1000\n\n");
   CHECK_THAT(peer.read_to("\n\n"), contains_text("agent_started"));
-  elastic::worker_progress progress;
+  elastic::worker_observer::worker_progress progress;
   progress.local_rank = 1;
   progress.step = 5;
   progress.total = 9;

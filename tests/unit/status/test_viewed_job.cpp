@@ -29,7 +29,7 @@
 
 namespace viewed_job_tests {
 
-using elastic::job_event_kind;
+using elastic::job_event;
 using elastic::job_journal;
 using elastic::job_monitor;
 using elastic::detail::agent_activity;
@@ -203,7 +203,7 @@ TEST_CASE("report feed: tells everything once, then what is new", "[status]") {
   CHECK(pieces[0].workers.size() == 2);
   CHECK(pieces[0].workers[1].pid == 101);
   CHECK(pieces_of(feed, view, true).empty());
-  elastic::worker_progress step;
+  elastic::worker_observer::worker_progress step;
   step.local_rank = 1;
   step.step = 5;
   view.take(step, story.now_us);
@@ -295,7 +295,7 @@ TEST_CASE("viewed job: nodes are what the server says, and what they tell", "[st
   peer_report.events = {death(4, "killed")};
   const job_news end_news = job.take(2, peer_report, 7, now + 2 * second);
   REQUIRE(end_news.events.size() == 1);
-  CHECK(end_news.events[0].kind == job_event_kind::node_told);
+  CHECK(end_news.events[0].kind == job_event::type::node_told);
   CHECK(end_news.events[0].peer == "host2_1_0");
   CHECK(end_news.events[0].state == "worker_ended");
   CHECK(end_news.events[0].reason == "killed");
@@ -418,7 +418,7 @@ TEST_CASE("viewed job: as JSON, as text and as metrics", "[status]") {
 
 TEST_CASE("viewed job: who is not there yet is said while others wait", "[status]") {
   journal_story story;
-  story.begin().tell(journal_story::of(job_event_kind::rendezvous_started));
+  story.begin().tell(journal_story::of(job_event::type::rendezvous_started));
   job_view view = view_of(story.records);
   job_roster waiting_roster = roster({node(1, presence::waiting)});
   waiting_roster.is_complete = false;
@@ -475,7 +475,7 @@ TEST_CASE("viewed job: an answer has room for the whole job", "[status]") {
 
 TEST_CASE("job view: steps that are made again are no progress", "[status]") {
   const auto step = [](job_view& view, std::int64_t number, std::int64_t at_us) {
-    elastic::worker_progress progress;
+    elastic::worker_observer::worker_progress progress;
     progress.step = number;
     view.take(progress, at_us);
   };
@@ -504,7 +504,7 @@ TEST_CASE("job view: steps that are made again are no progress", "[status]") {
 /// The monitors of the node that serves and of another one, and what goes between them.
 struct two_nodes {
   two_nodes() {
-    elastic::job_journal_options options;
+    elastic::job_journal::options options;
     options.node = "host1";
     journal = std::make_shared<job_journal>(options);
     journal->add(host);
@@ -554,7 +554,7 @@ TEST_CASE("job monitor: tells the node that serves as much as that wants to hear
   CHECK(nodes.host->view()->whole().nodes()[1].workers.size() == 2);
   CHECK(nodes.peer->view()->is_shown_elsewhere());
   // Steps are not asked for.
-  elastic::worker_progress step;
+  elastic::worker_observer::worker_progress step;
   step.step = 5;
   nodes.peer->progress(step);
   CHECK(nodes.carry() == 0);
@@ -608,7 +608,7 @@ TEST_CASE("job monitor: a server that has ended takes its view of the job along"
 TEST_CASE("job monitor: viewers share a view until the job changes", "[status]") {
   two_nodes nodes;
   job_monitor& host = *nodes.host;
-  nodes.journal->record(journal_story::of(job_event_kind::agent_started));
+  nodes.journal->record(journal_story::of(job_event::type::agent_started));
   const auto view = host.view();
   CHECK(host.view() == view);
   host.measure_stores([] { return elastic::detail::viewed_stores{{{"get", 1}}, 1}; });
@@ -616,7 +616,7 @@ TEST_CASE("job monitor: viewers share a view until the job changes", "[status]")
   CHECK(host.view() == view);
   auto former = view;
   const auto is_replaced = [&] { return std::exchange(former, host.view()) != host.view(); };
-  nodes.journal->record(journal_story::of(job_event_kind::rendezvous_started));
+  nodes.journal->record(journal_story::of(job_event::type::rendezvous_started));
   CHECK(is_replaced());
   host.progress({});
   CHECK(is_replaced());
@@ -641,7 +641,7 @@ TEST_CASE("job monitor: what nobody can read changes nothing", "[status]") {
 TEST_CASE("job monitor: tells itself nothing but who it is", "[status]") {
   two_nodes nodes;
   job_monitor& host = *nodes.host;
-  nodes.journal->record(journal_story::of(job_event_kind::agent_started));
+  nodes.journal->record(journal_story::of(job_event::type::agent_started));
   host.show(nodes.journal);
   host.on_report([&] { ++nodes.notes; });
   host.demanded(report_demand::changes);
@@ -649,7 +649,7 @@ TEST_CASE("job monitor: tells itself nothing but who it is", "[status]") {
   host.reported(1, host.next_report());
   CHECK(host.view()->whole().nodes()[0].is_own);
   CHECK_FALSE(host.view()->is_shown_elsewhere());
-  nodes.journal->record(journal_story::of(job_event_kind::rendezvous_started));
+  nodes.journal->record(journal_story::of(job_event::type::rendezvous_started));
   CHECK(nodes.notes == 1);
   CHECK(host.next_report().empty());
 }

@@ -37,10 +37,10 @@ struct socket_count {
 CO_TEST("socket hook: it gets each socket of a store, of its clients and of streams", "[store]") {
   const auto executor = co_await asio::this_coro::executor;
   const socket_count count;
-  elastic::tcp_store_server server(executor, elastic::tcp_store_server_options());
+  elastic::tcp_store_server server(executor, elastic::tcp_store_server::options());
   const int listeners = new_sockets;
   CHECK(listeners >= 1);
-  elastic::tcp_store_options options;
+  elastic::tcp_store::options options;
   options.port = server.port();
   elastic::tcp_store client(executor, options);
   co_await client.set("k", "v");

@@ -32,6 +32,7 @@ namespace {
 
 using detail::key_value_engine;
 using detail::store_meter;
+using detail::tcp_store_legacy_dialect;
 
 using namespace std::chrono_literals;
 using generation = tcp_store_generation;
@@ -44,7 +45,7 @@ constexpr generation all_generations[] = {generation::torch_1_13, generation::to
 std::shared_ptr<tcp_store> client_of(asio::any_io_executor executor, std::uint16_t port,
                                      generation client_generation,
                                      std::optional<job_secret> secret = {}) {
-  tcp_store_options options;
+  tcp_store::options options;
   options.secret = std::move(secret);
   options.port = port;
   options.generation = client_generation;
@@ -57,7 +58,7 @@ using client_test = task<void> (*)(std::shared_ptr<tcp_store>, generation);
 task<void> with_server(client_test body, generation client_generation,
                        std::optional<job_secret> secret = {}, bool use_ring = true) {
   auto executor = co_await asio::this_coro::executor;
-  tcp_store_server_options options;
+  tcp_store_server::options options;
   options.secret = secret;
   options.use_ring = use_ring;
   // A client of 2.1 has not shown yet what it is when it first erases or appends.
@@ -162,7 +163,7 @@ CO_TEST("tcp_store: connects when the server comes", "[store]") {
   const auto serve_late = [](std::uint16_t late_port) -> task<void> {
     system_time clock;
     co_await clock.sleep_until(clock.now() + 50ms);
-    tcp_store_server_options options;
+    tcp_store_server::options options;
     options.port = late_port;
     tcp_store_server server(co_await asio::this_coro::executor, options);
     CHECK_BECOMES_TRUE(server.engine()->find("/there").has_value());
@@ -201,7 +202,7 @@ task<errc> failure_of_get(std::shared_ptr<tcp_store> client, std::string key) {
 CO_TEST("tcp_store: a broken connection fails its operation, the next one connects anew",
         "[store]") {
   auto executor = co_await asio::this_coro::executor;
-  tcp_store_server_options options;
+  tcp_store_server::options options;
   std::shared_ptr<tcp_store> client;
   {
     tcp_store_server server(executor, options);
@@ -233,7 +234,7 @@ CO_TEST("tcp_store: what the clients of several servers ask for is counted toget
   const auto meter = std::make_shared<store_meter>();
   CHECK(meter->keys() == std::nullopt);
   for (const std::int64_t keys : {1, 1}) {
-    tcp_store_server_options options;
+    tcp_store_server::options options;
     options.meter = meter;
     tcp_store_server server(executor, options);
     const auto client = client_of(executor, server.port(), generation::torch_2_2);
@@ -252,7 +253,7 @@ CO_TEST("tcp_store: what the clients of several servers ask for is counted toget
 
 CO_TEST("tcp_store: a connection that was cut while it was idle is made anew", "[store]") {
   auto executor = co_await asio::this_coro::executor;
-  tcp_store_server_options options;
+  tcp_store_server::options options;
   options.engine = std::make_shared<key_value_engine>();
   std::shared_ptr<tcp_store> client;
   {
@@ -346,10 +347,10 @@ class silent_cut {
 
 CO_TEST("tcp_store: a connection that was idle for long is not trusted", "[store]") {
   auto executor = co_await asio::this_coro::executor;
-  tcp_store_server server(executor, tcp_store_server_options());
+  tcp_store_server server(executor, tcp_store_server::options());
   silent_cut link(executor, server.port());
   const auto time = std::make_shared<clock_ahead>();
-  tcp_store_options options;
+  tcp_store::options options;
   options.port = link.port();
   options.time = time;
   tcp_store client(executor, options);
@@ -368,7 +369,7 @@ CO_TEST("tcp_store: a connection that was idle for long is not trusted", "[store
 
 CO_TEST("tcp_store: close ends what runs and what comes later", "[store]") {
   auto executor = co_await asio::this_coro::executor;
-  tcp_store_server server(executor, tcp_store_server_options());
+  tcp_store_server server(executor, tcp_store_server::options());
   const auto client = client_of(executor, server.port(), generation::torch_2_2);
   const auto close_when_waiting = [](tcp_store_server& busy_server,
                                      std::shared_ptr<tcp_store> closing_client) -> task<void> {
@@ -388,7 +389,7 @@ CO_TEST("tcp_store: close ends what runs and what comes later", "[store]") {
 
 CO_TEST("tcp_store: keeps as many connections as operations ran at once", "[store]") {
   auto executor = co_await asio::this_coro::executor;
-  tcp_store_server server(executor, tcp_store_server_options());
+  tcp_store_server server(executor, tcp_store_server::options());
   const auto client = client_of(executor, server.port(), generation::torch_2_2);
   for (int i = 0; i < 20; ++i) co_await client->add("n", 1);
   CHECK(server.connections() == 1);
@@ -409,12 +410,12 @@ CO_TEST("tcp_store: keeps as many connections as operations ran at once", "[stor
 
 CO_TEST("tcp_store: announces itself once, and waits for others", "[store]") {
   auto executor = co_await asio::this_coro::executor;
-  tcp_store_server server(executor, tcp_store_server_options());
+  tcp_store_server server(executor, tcp_store_server::options());
   const auto host = client_of(executor, server.port(), generation::torch_2_2);
-  tcp_store_options options;
+  tcp_store::options options;
   options.port = server.port();
   options.announce_worker = true;
-  const auto announce = [](tcp_store_options worker_options) -> task<void> {
+  const auto announce = [](tcp_store::options worker_options) -> task<void> {
     tcp_store worker(co_await asio::this_coro::executor, worker_options);
     co_await worker.connect();
     co_await worker.add("n", 1);
@@ -611,7 +612,7 @@ CO_TEST("tcp_store: finds out the generation of its server", "[store]") {
   };
   for (const auto& row : rows) {
     asio::ip::tcp::acceptor acceptor(executor, {asio::ip::address_v4::loopback(), 0});
-    tcp_store_options options;
+    tcp_store::options options;
     options.port = acceptor.local_endpoint().port();
     options.generation = generation::probe;
     options.probe_silence = row.exchanges[1].hangs_up ? 30'000ms : 50ms;
@@ -640,7 +641,7 @@ CO_TEST("tcp_store: a silent server is named while it is waited for", "[store]")
 }
 
 CO_TEST("tcp_store: a name that nobody has is no server", "[store]") {
-  tcp_store_options options;
+  tcp_store::options options;
   options.host = "no-such-host.invalid";
   auto client = std::make_shared<tcp_store>(co_await asio::this_coro::executor, options);
   const errc failure = co_await failure_of_get(client, "k");

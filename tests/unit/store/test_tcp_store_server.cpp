@@ -72,13 +72,13 @@ class server_log final : public log_handler {
 };
 
 // Each test runs on both ways of I/O, if there are two.
-tcp_store_server_options server_options(bool use_ring) {
-  tcp_store_server_options options;
+tcp_store_server::options server_options(bool use_ring) {
+  tcp_store_server::options options;
   options.use_ring = use_ring;
   return options;
 }
 
-void on_each_io(void (*body)(tcp_store_server_options)) {
+void on_each_io(void (*body)(tcp_store_server::options)) {
   for (const bool use_ring : {false, true}) {
     INFO((use_ring ? "with a ring" : "without a ring"));
     body(server_options(use_ring));
@@ -107,7 +107,7 @@ TEST_CASE("tcp_store_server: says where it listens and how", "[store]") {
 
 errc server_refusal(const std::string& address, std::uint16_t port, const std::string& text) {
   asio::io_context context;
-  tcp_store_server_options options;
+  tcp_store_server::options options;
   options.address = address;
   options.port = port;
   try {
@@ -122,7 +122,7 @@ errc server_refusal(const std::string& address, std::uint16_t port, const std::s
 
 TEST_CASE("tcp_store_server: an address that cannot be had is named", "[store]") {
   asio::io_context context;
-  tcp_store_server first_server(context.get_executor(), tcp_store_server_options());
+  tcp_store_server first_server(context.get_executor(), tcp_store_server::options());
   const std::string taken_address = "127.0.0.1:" + std::to_string(first_server.port());
   CHECK(server_refusal("127.0.0.1", first_server.port(), taken_address) == errc::address_in_use);
   CHECK(server_refusal("localhost", first_server.port(), "localhost:") == errc::address_in_use);
@@ -134,7 +134,7 @@ TEST_CASE("tcp_store_server: an address that cannot be had is named", "[store]")
 
 TEST_CASE("tcp_store_server: without an address it listens at every one of the host", "[store]") {
   asio::io_context context;
-  tcp_store_server_options options;
+  tcp_store_server::options options;
   options.address.clear();
   tcp_store_server server(context.get_executor(), options);
   const std::string port = ":" + std::to_string(server.port());
@@ -143,7 +143,7 @@ TEST_CASE("tcp_store_server: without an address it listens at every one of the h
 }
 
 TEST_CASE("tcp_store_server: its port can be had again at once", "[store]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     for (int round = 0; round < 5; ++round) {
       background_store server(options);
       options.port = server->port();
@@ -175,7 +175,7 @@ TEST_CASE("tcp_store_server: may be stopped twice, and by two at once", "[store]
 }
 
 TEST_CASE("tcp_store_server: listens on every address of a name", "[store]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     options.address = "localhost";
     background_store server(options);
     asio::io_context context;
@@ -193,7 +193,7 @@ TEST_CASE("tcp_store_server: listens on every address of a name", "[store]") {
 }
 
 TEST_CASE("tcp_store_server: listens at some addresses of the host, and at no other", "[store]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     options.address = "127.0.0.2";
     options.port = test::reserved_port();
     // The last is an address of no host.
@@ -271,7 +271,7 @@ TEST_CASE("tcp_store_server: a context that ends with clients leaves nothing ope
 }
 
 TEST_CASE("tcp_store_server: thousands of requests in one go are answered in order", "[store]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     background_store server(options);
     raw_client client(server->port());
     constexpr int requests = 10'000;
@@ -291,7 +291,7 @@ TEST_CASE("tcp_store_server: thousands of requests in one go are answered in ord
 
 TEST_CASE("tcp_store_server: neither half a request nor a wait holds up another client",
           "[store]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     background_store server(options);
     raw_client half_client(server->port());
     raw_client waiting_client(server->port());
@@ -311,7 +311,7 @@ TEST_CASE("tcp_store_server: neither half a request nor a wait holds up another 
 }
 
 TEST_CASE("tcp_store_server: a client that leaves takes its registrations with it", "[store]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     background_store server(options);
     {
       raw_client waiting_client(server->port());
@@ -329,7 +329,7 @@ TEST_CASE("tcp_store_server: a client that leaves takes its registrations with i
 
 TEST_CASE("tcp_store_server: a client that closes its direction still gets its replies",
           "[store]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     background_store server(options);
     const std::string large_value(4 * 1024 * 1024, 'x');
     server->engine()->set("/k", large_value);
@@ -344,7 +344,7 @@ TEST_CASE("tcp_store_server: a client that closes its direction still gets its r
 
 TEST_CASE("tcp_store_server: who breaks the protocol is disconnected, alone and with one line",
           "[store]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     const auto log = std::make_shared<server_log>();
     options.log = logger(log, log_level::info);
     background_store server(options);
@@ -376,7 +376,7 @@ TEST_CASE("tcp_store_server: who breaks the protocol is disconnected, alone and 
 }
 
 TEST_CASE("tcp_store_server: a client with a secret is told that this server has none", "[store]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     background_store server(options);
     raw_client client(server->port());
     client.send(from_hex("16030100"));
@@ -386,7 +386,7 @@ TEST_CASE("tcp_store_server: a client with a secret is told that this server has
 }
 
 TEST_CASE("tcp_store_server: with a secret only those who hold it are served", "[store][tls]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     const auto log = std::make_shared<server_log>();
     options.log = logger(log, log_level::info);
     options.secret.emplace("0123456789abcdef");
@@ -409,7 +409,7 @@ TEST_CASE("tcp_store_server: with a secret only those who hold it are served", "
 }
 
 TEST_CASE("tcp_store_server: a wait is ended by others that share the table", "[store]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     options.engine = std::make_shared<key_value_engine>();
     background_store server(options);
     raw_client client(server->port());
@@ -431,7 +431,7 @@ long resident_kilobytes() {
 }
 
 TEST_CASE("tcp_store_server: a client that does not read cannot make it grow", "[store]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     background_store server(options);
     server->engine()->set("/k", std::string(1024 * 1024, 'x'));
     // 2 TB are asked for, by more requests than the sockets hold: the send ends only if the server
@@ -449,7 +449,7 @@ TEST_CASE("tcp_store_server: a client that does not read cannot make it grow", "
 }
 
 TEST_CASE("tcp_store_server: a watcher that does not read is disconnected", "[store]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     const auto log = std::make_shared<server_log>();
     options.log = logger(log, log_level::info);
     background_store server(options);
@@ -470,7 +470,7 @@ TEST_CASE("tcp_store_server: a watcher that does not read is disconnected", "[st
 
 TEST_CASE("tcp_store_server: a client that watches one key a thousand times is disconnected alone",
           "[store]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     const auto log = std::make_shared<server_log>();
     options.log = logger(log, log_level::info);
     background_store server(options);
@@ -524,7 +524,7 @@ class amplifying_extension final : public store_extension {
 
 TEST_CASE("tcp_store_server: a client of an extension that does not read is not read from",
           "[store]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     const auto extension = std::make_shared<amplifying_extension>();
     options.extension = extension;
     background_store server(options);
@@ -545,7 +545,7 @@ TEST_CASE("tcp_store_server: a client of an extension that does not read is not 
 }
 
 TEST_CASE("tcp_store_server: what clients were told before a stop still reaches them", "[store]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     background_store server(options);
     std::vector<std::unique_ptr<raw_client>> waiting_clients;
     for (int i = 0; i < 20; ++i) {
@@ -563,7 +563,7 @@ TEST_CASE("tcp_store_server: what clients were told before a stop still reaches 
 }
 
 TEST_CASE("tcp_store_server: a client that floods it does not starve others", "[store]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     background_store server(options);
     raw_client flooding_client(server->port());
     std::thread flood([&] {
@@ -607,7 +607,7 @@ std::vector<int> take_all_numbers(int highest_open) {
 }
 
 TEST_CASE("tcp_store_server: without file descriptors clients wait to be accepted", "[store]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     const auto log = std::make_shared<server_log>();
     options.log = logger(log, log_level::warning);
     background_store server(options);
@@ -638,7 +638,7 @@ TEST_CASE("tcp_store_server: without file descriptors clients wait to be accepte
 }
 
 TEST_CASE("tcp_store_server: the servers of a process share its file descriptors", "[store]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     // Of 64, 48 are for clients.
     file_limit limit(64);
     asio::io_context unused_context;
@@ -665,7 +665,7 @@ TEST_CASE("tcp_store_server: the servers of a process share its file descriptors
 }
 
 TEST_CASE("tcp_store_server: leaves the descriptors that workers need to them", "[store]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     // Of 64, 16 are for anything else and 10 for workers.
     const detail::descriptor_need workers(10);
     file_limit limit(64);
@@ -684,7 +684,7 @@ TEST_CASE("tcp_store_server: leaves the descriptors that workers need to them", 
 
 TEST_CASE("tcp_store_server: gives descriptors up, first those of clients that say nothing",
           "[store]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     options.extension = std::make_shared<amplifying_extension>();
     background_store server(options);
     raw_client agent(server->port());
@@ -712,7 +712,7 @@ TEST_CASE("tcp_store_server: gives descriptors up, first those of clients that s
 }
 
 TEST_CASE("tcp_store_server: makes room for workers where descriptors are short", "[store]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     background_store server(options);
     std::vector<std::unique_ptr<raw_client>> clients;
     for (int i = 0; i < 50; ++i) {
@@ -761,7 +761,7 @@ class jumping_clock final : public time_source {
 
 TEST_CASE("tcp_store_server: a client that sends half a first message is disconnected in time",
           "[store]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     const auto clock = std::make_shared<jumping_clock>();
     const auto log = std::make_shared<server_log>();
     options.time = clock;
@@ -792,7 +792,7 @@ TEST_CASE("tcp_store_server: a client that sends half a first message is disconn
 
 TEST_CASE("tcp_store_server: first messages take bounded memory, the oldest is disconnected",
           "[store]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     const auto log = std::make_shared<server_log>();
     options.log = logger(log, log_level::info);
     background_store server(options);
@@ -819,7 +819,7 @@ TEST_CASE("tcp_store_server: first messages take bounded memory, the oldest is d
 }
 
 TEST_CASE("tcp_store_server: later strangers displace earlier ones", "[store][tls]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     // Of 256, 192 are for clients, half of them for newcomers.
     constexpr std::size_t most = 96;
     const auto log = std::make_shared<server_log>();
@@ -871,7 +871,7 @@ void connect_as_stranger(std::uint16_t port, std::uint32_t from) {
 
 TEST_CASE("tcp_store_server: strangers are logged from so many addresses and no more",
           "[store][tls]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     const auto log = std::make_shared<server_log>();
     options.log = logger(log, log_level::info);
     options.secret.emplace("0123456789abcdef");
@@ -887,7 +887,7 @@ TEST_CASE("tcp_store_server: strangers are logged from so many addresses and no 
 
 TEST_CASE("tcp_store_server: the memory of all clients is bounded, the largest is disconnected",
           "[store]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     const auto log = std::make_shared<server_log>();
     options.log = logger(log, log_level::info);
     options.bounds.clients_bytes = 2'300'000;
@@ -926,7 +926,7 @@ TEST_CASE("tcp_store_server: the memory of all clients is bounded, the largest i
 }
 
 TEST_CASE("tcp_store_server: strangers' bytes harm nobody else", "[store]") {
-  on_each_io([](tcp_store_server_options options) {
+  on_each_io([](tcp_store_server::options options) {
     background_store server(options);
     raw_client good_client(server->port());
     detail::random_source chance(42);

@@ -10,7 +10,7 @@
 namespace {
 
 TEST_CASE("console metrics: a line has time, group, name and value", "[telemetry]") {
-  elastic::metric metric;
+  elastic::metric_handler::metric metric;
   metric.name = "workers.trainer.remaining_restarts";
   metric.value = 2;
   metric.at = elastic::wall_time(std::chrono::microseconds(1'795'170'764'012'345));
@@ -26,7 +26,7 @@ TEST_CASE("console metrics: a line has time, group, name and value", "[telemetry
 TEST_CASE("console metrics: a handler gives each value to its sink", "[telemetry]") {
   std::vector<std::string> lines;
   elastic::console_metric_handler handler([&](std::string_view line) { lines.emplace_back(line); });
-  elastic::metric metric;
+  elastic::metric_handler::metric metric;
   metric.name = "a";
   handler.emit(metric);
   CHECK(lines == std::vector<std::string>{"[0.000000][torchelastic]: a=0"});

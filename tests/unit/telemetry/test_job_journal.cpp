@@ -26,13 +26,13 @@ struct failing_sink : journal_sink {
 
 job_event event_of(int rank) {
   job_event event;
-  event.kind = job_event_kind::worker_ended;
+  event.kind = job_event::type::worker_ended;
   event.rank = rank;
   return event;
 }
 
 TEST_CASE("journal: a journal numbers its records and says when and where", "[telemetry]") {
-  job_journal_options options;
+  job_journal::options options;
   options.node = "host7";
   job_journal journal(options);
   journal.record(event_of(0));
@@ -52,7 +52,7 @@ TEST_CASE("journal: a journal numbers its records and says when and where", "[te
 
 TEST_CASE("journal: a journal keeps its last records; the number of the first shows the gap",
           "[telemetry]") {
-  job_journal_options options;
+  job_journal::options options;
   options.most_records = 2;
   job_journal journal(options);
   for (int rank = 0; rank < 5; ++rank) journal.record(event_of(rank));
@@ -79,7 +79,7 @@ TEST_CASE(
 TEST_CASE("journal: what a sink of a journal throws is logged, and the others are told",
           "[telemetry]") {
   const auto lines = std::make_shared<test::log_recorder>();
-  job_journal_options options;
+  job_journal::options options;
   options.log = lines->log();
   job_journal journal(options);
   const auto sink = std::make_shared<keeping_sink>();

@@ -40,8 +40,8 @@ struct journal_in_folder {
   std::string path = folder / "journal.jsonl";
   std::shared_ptr<test::log_recorder> log = std::make_shared<test::log_recorder>();
 
-  journal_file_options options() {
-    journal_file_options result;
+  journal_file::options options() {
+    journal_file::options result;
     result.path = path;
     result.log = log->log();
     return result;
@@ -134,7 +134,7 @@ TEST_CASE("journal: a journal follows a link of its own user", "[telemetry]") {
 TEST_CASE("journal: a full disk is said once, and the journal goes on", "[telemetry]") {
   journal_in_folder place;
   place.path = "/dev/full";
-  job_journal_options options;
+  job_journal::options options;
   options.log = place.log->log();
   job_journal journal(options);
   journal.add(std::make_shared<journal_file>(place.options()));

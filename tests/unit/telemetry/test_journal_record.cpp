@@ -21,7 +21,7 @@ journal_record full_record() {
   record.time_us = 1'700'000'001'250'000;
   record.node = "host0";
   job_event& event = record.event;
-  event.kind = job_event_kind::worker_ended;
+  event.kind = job_event::type::worker_ended;
   event.reason = "exit code 1 with \"quotes\", a\nline and \xc3\xa4";
   event.state = "failed";
   event.run_id = "job1";
@@ -96,7 +96,7 @@ TEST_CASE("journal: the line of a record has only the fields that its event has"
   record.epoch = 5;
   record.time_us = 6;
   record.node = "n";
-  record.event.kind = job_event_kind::workers_stopped;
+  record.event.kind = job_event::type::workers_stopped;
   record.event.seconds = 1.5;
   CHECK(to_json_line(record) ==
         R"({"seq": 1, "epoch": 5, "time_us": 6, "node": "n", "kind": "workers_stopped", )"
@@ -141,7 +141,7 @@ TEST_CASE("journal: a line that is no record is refused with a sentence", "[tele
 TEST_CASE("journal: fields of a later version are passed over", "[telemetry]") {
   const journal_record record = parse_journal_line(
       R"({"seq": 1, "epoch": 1, "time_us": 5, "node": "n", "kind": "agent_ended", "new": [{}]})");
-  CHECK(record.event.kind == job_event_kind::agent_ended);
+  CHECK(record.event.kind == job_event::type::agent_ended);
 }
 
 }  // namespace journal_record_tests

@@ -25,7 +25,6 @@
 namespace dynamic_rendezvous_tests {
 
 using namespace std::chrono_literals;
-using elastic::change_kind;
 using elastic::duration;
 using elastic::errc;
 using elastic::rendezvous_change;
@@ -182,7 +181,7 @@ TIME_TEST("dynamic rendezvous: a round is complete at the most nodes, ranks are 
     CHECK(round->value->group_rank == rank++);
     CHECK(round->value->group_world_size == 3);
     CHECK(round->value->round == 0);
-    CHECK(round->value->dialect == elastic::agent_dialect::gather);
+    CHECK(round->value->dialect == elastic::rendezvous_round::agent_dialect::gather);
     CHECK_FALSE(round->value->master.served_by_agent);
   }
   CHECK(rounds["a"]->value->master.address == "127.0.0.1");
@@ -248,7 +247,7 @@ TIME_TEST("dynamic rendezvous: a node that comes late makes the others meet agai
   const auto third = start(time, c->next_round());
   co_await place.settle();
   REQUIRE(change->value);
-  CHECK(change->value->kind == change_kind::node_waiting);
+  CHECK(change->value->kind == rendezvous_change::cause::node_waiting);
   CHECK(change->value->what == "node c_1_0 waits to join");
   const int waiting_nodes = co_await nodes[1]->num_nodes_waiting();
   CHECK(waiting_nodes == 1);
@@ -256,7 +255,7 @@ TIME_TEST("dynamic rendezvous: a node that comes late makes the others meet agai
   co_await place.settle();
   // The one that has left shows to the last one, too.
   const rendezvous_change second_change = co_await nodes[1]->wait_for_change();
-  CHECK(second_change.kind == change_kind::node_waiting);
+  CHECK(second_change.kind == rendezvous_change::cause::node_waiting);
   CHECK(second_change.what == "node a_1_0 has left the round to meet again");
   const auto second = start(time, nodes[1]->next_round());
   co_await place.pass(31s);
@@ -302,7 +301,7 @@ TIME_TEST("dynamic rendezvous: a node that is silent is lost, one whose clock is
   CHECK_FALSE(change->ended);
   co_await place.pass(7s);
   REQUIRE(change->value);
-  CHECK(change->value->kind == change_kind::node_lost);
+  CHECK(change->value->kind == rendezvous_change::cause::node_lost);
   // Each of the two finds it out, and the first one tells the other.
   const std::string& reason = change->value->what;
   CHECK(
@@ -471,7 +470,7 @@ TIME_TEST("dynamic rendezvous: a state that comes back in time is waited for", "
     vault->is_answering = false;
     co_await place.pass(40s);
     REQUIRE(change->value);
-    CHECK(change->value->kind == change_kind::node_lost);
+    CHECK(change->value->kind == rendezvous_change::cause::node_lost);
   }
   // Leaving does not wait for it.
   const duration begin = time.elapsed();
@@ -503,7 +502,7 @@ TIME_TEST("dynamic rendezvous: a node that is cut off gives up the others before
     while (!change->ended) co_await place.pass(50ms);
     REQUIRE(change->value);
     REQUIRE(report->value);
-    CHECK(report->value->kind == change_kind::node_lost);
+    CHECK(report->value->kind == rendezvous_change::cause::node_lost);
   }
   SECTION("of one that refuses") {
     vault->is_reachable = false;
@@ -514,7 +513,7 @@ TIME_TEST("dynamic rendezvous: a node that is cut off gives up the others before
           std::string::npos);
   }
   if (change->value) {
-    CHECK(change->value->kind == change_kind::node_lost);
+    CHECK(change->value->kind == rendezvous_change::cause::node_lost);
     CHECK(change->value->what.find("this node could not tell the others for ") == 0);
     CHECK(change->value->grace <= silence / 4);
   }
@@ -540,7 +539,7 @@ TIME_TEST("dynamic rendezvous: of a job that was closed nobody is fenced", "[ren
   const auto nodes = co_await met_nodes(place, names);
   const auto change = start(time, nodes[0]->wait_for_change());
   const auto fence = start(time, passed(nodes[0]->wait_for_fence()));
-  co_await nodes[1]->close(elastic::job_end::failed, "the host has left");
+  co_await nodes[1]->close(elastic::rendezvous_handler::job_end::failed, "the host has left");
   co_await place.pass(2s);
   CHECK(change->what() == "the host has left");
   vault->is_reachable = false;
@@ -654,7 +653,7 @@ TIME_TEST("dynamic rendezvous: who waits at the exit barrier and lives hides no 
   SECTION("one that has not come there") {
     co_await place.pass(21s);
     REQUIRE(change->value);
-    CHECK(change->value->kind == change_kind::node_lost);
+    CHECK(change->value->kind == rendezvous_change::cause::node_lost);
     CHECK(change->value->what.find("node t_7_0 ") == 0);
   }
   SECTION("but one that has is not lost") {
@@ -734,7 +733,7 @@ TIME_TEST("dynamic rendezvous: a failure is counted for the job, and told to all
   const rendezvous_change own_change = co_await nodes[failed_node]->report_failure(
       "rank 0 ended: exit code "
       "3");
-  CHECK(own_change.kind == change_kind::worker_failed);
+  CHECK(own_change.kind == rendezvous_change::cause::worker_failed);
   CHECK(own_change.what == reason);
   CHECK(own_change.restarts == 1);
   CHECK_FALSE(own_change.on_other_node);
@@ -744,7 +743,7 @@ TIME_TEST("dynamic rendezvous: a failure is counted for the job, and told to all
   const auto first = start(time, nodes[failed_node]->next_round());
   co_await place.settle();
   const rendezvous_change other_change = co_await nodes[1 - failed_node]->wait_for_change();
-  CHECK(other_change.kind == change_kind::worker_failed);
+  CHECK(other_change.kind == rendezvous_change::cause::worker_failed);
   CHECK(other_change.what == reason);
   CHECK(other_change.restarts == 1);
   // What fails now is taken for a consequence.
@@ -790,7 +789,7 @@ TIME_TEST("dynamic rendezvous: failures at the same time count once", "[rendezvo
   co_await place.settle();
   for (const auto& change : changes) {
     REQUIRE(change->value);
-    CHECK(change->value->kind == change_kind::worker_failed);
+    CHECK(change->value->kind == rendezvous_change::cause::worker_failed);
     CHECK(change->value->restarts == 1);
     CHECK(change->value->what == changes[0]->value->what);
   }
@@ -887,7 +886,7 @@ TIME_TEST("dynamic rendezvous: with a node of torchrun a failure counts at each 
   co_await mixed.meet();
   const rendezvous_change own_change =
       co_await mixed.a->report_failure("rank 0 ended: exit code 3");
-  CHECK(own_change.kind == change_kind::worker_failed);
+  CHECK(own_change.kind == rendezvous_change::cause::worker_failed);
   CHECK(own_change.what == "rank 0 ended: exit code 3");
   CHECK(own_change.restarts == 1);
   CHECK_FALSE(own_change.on_other_node);
@@ -899,7 +898,7 @@ TIME_TEST("dynamic rendezvous: with a node of torchrun a failure counts at each 
   co_await mixed.leave_and_wait();
   // So does the other node of elasticrun, which sees that one leave.
   const rendezvous_change other_change = co_await mixed.b->wait_for_change();
-  CHECK(other_change.kind == change_kind::worker_failed);
+  CHECK(other_change.kind == rendezvous_change::cause::worker_failed);
   CHECK(other_change.on_other_node);
   CHECK(other_change.restarts == 1);
   // Its own worker's failure is a consequence.
@@ -931,7 +930,7 @@ TIME_TEST("dynamic rendezvous: a node of torchrun that leaves to meet another co
   co_await place.put(state);
   co_await mixed.leave_and_wait();
   const rendezvous_change change = co_await mixed.a->wait_for_change();
-  CHECK(change.kind == change_kind::node_waiting);
+  CHECK(change.kind == rendezvous_change::cause::node_waiting);
   CHECK(change.restarts == 0);
   co_await mixed.a->shutdown();
   co_await mixed.b->shutdown();
@@ -1012,7 +1011,7 @@ TIME_TEST("dynamic rendezvous: a node that leaves is noticed, and does not close
   co_await nodes[1]->shutdown();
   co_await place.settle();
   REQUIRE(change->value);
-  CHECK(change->value->kind == change_kind::node_lost);
+  CHECK(change->value->kind == rendezvous_change::cause::node_lost);
   CHECK(change->value->what == "node b_1_0 has left or was given up");
   const torch_state state = co_await place.state();
   CHECK_FALSE(state.closed);
@@ -1027,7 +1026,8 @@ TIME_TEST("dynamic rendezvous: the others are told how the job has ended", "[ren
   const std::vector<std::string> names = {"a", "b"};
   const auto nodes = co_await met_nodes(place, names);
   const auto change = start(time, nodes[1]->wait_for_change());
-  co_await nodes[0]->close(succeeds ? elastic::job_end::succeeded : elastic::job_end::failed,
+  co_await nodes[0]->close(succeeds ? elastic::rendezvous_handler::job_end::succeeded
+                                    : elastic::rendezvous_handler::job_end::failed,
                            "it is over");
   co_await place.settle();
   const errc expected_code = succeeds ? errc::rendezvous_finished : errc::rendezvous_closed;
@@ -1072,7 +1072,7 @@ TIME_TEST("dynamic rendezvous: all pass the exit barrier when the last one has c
   for (const auto& barrier : barriers) CHECK(barrier->value);
   // The first that passes closes: who still waits for a change is not told so.
   const auto change = start(time, nodes[1]->wait_for_change());
-  co_await nodes[0]->close(elastic::job_end::succeeded, "done");
+  co_await nodes[0]->close(elastic::rendezvous_handler::job_end::succeeded, "done");
   co_await nodes[0]->shutdown();
   co_await place.pass(10s);
   CHECK_FALSE(change->ended);
@@ -1090,7 +1090,8 @@ TIME_TEST("dynamic rendezvous: a node that fails lets nobody wait at the exit ba
   const auto barrier = start(time, passed(nodes[0]->exit_barrier()));
   const auto change = start(time, nodes[0]->wait_for_change());
   co_await place.pass(1s);
-  co_await nodes[1]->close(elastic::job_end::failed, "rank 1 ended: exit code 1");
+  co_await nodes[1]->close(elastic::rendezvous_handler::job_end::failed,
+                           "rank 1 ended: exit code 1");
   co_await place.settle();
   CHECK(barrier->code() == errc::rendezvous_closed);
   CHECK(change->code() == errc::rendezvous_closed);
@@ -1123,7 +1124,7 @@ TIME_TEST("dynamic rendezvous: in 2.6 a node too many stands by until a place is
   REQUIRE(spare_round->value);
   REQUIRE(second->value);
   CHECK(second->value->group_rank == 0);
-  CHECK(spare_round->value->dialect == elastic::agent_dialect::assign);
+  CHECK(spare_round->value->dialect == elastic::rendezvous_round::agent_dialect::assign);
   // The node of rank 0 has told where the workers meet.
   CHECK(spare_round->value->master.port == second->value->master.port);
   co_await nodes[1]->shutdown();
@@ -1194,9 +1195,9 @@ TIME_TEST("dynamic rendezvous: who joins as rank 0 lets the workers meet where t
   place.dialect = torch_dialect::torch_2_6;
   place.parameters.max_nodes = 2;
   elastic::tcp_store_server torch_server(co_await asio::this_coro::executor,
-                                         elastic::tcp_store_server_options());
+                                         elastic::tcp_store_server::options());
   const std::uint16_t port = torch_server.port();
-  elastic::tcp_store_options options;
+  elastic::tcp_store::options options;
   options.port = port;
   elastic::tcp_store worker_store(co_await asio::this_coro::executor, options);
   co_await worker_store.set("of an earlier round", "1");

@@ -111,7 +111,7 @@ CO_TEST("rendezvous backend in a directory: what is not understood is named, and
   REQUIRE(refusals.size() == 2);
   CHECK(refusals[0].find(expected) != std::string::npos);
   CHECK(refusals[1] == refusals[0]);
-  const elastic::versioned_value kept = co_await keys->get("rendezvous");
+  const elastic::versioned_keys::entry kept = co_await keys->get("rendezvous");
   CHECK(kept.value == bad);
 }
 

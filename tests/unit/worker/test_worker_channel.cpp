@@ -21,10 +21,10 @@
 namespace worker_channel_tests {
 
 using namespace std::chrono_literals;
-using elastic::agent_message;
 using elastic::environment_map;
 using elastic::task;
 using elastic::worker_channel;
+using elastic::control_messages::agent_message;
 using elastic::test::contains_text;
 using elastic::test::log_recorder;
 using elastic::test::manual_time;
@@ -99,7 +99,7 @@ TIME_TEST("worker channel: a worker leaves an epoch and joins the next one", "[w
   }
   CHECK_FALSE(worker.is_change(3, "mine"));
   CHECK(worker.is_change(4, "reset"));
-  const elastic::new_epoch next = worker.rejoin(4);
+  const elastic::worker_channel::new_epoch next = worker.rejoin(4);
   CHECK(next.number == 5);
   CHECK(next.variables.at("RANK") == "7");
   worker.finished(5);
@@ -225,7 +225,7 @@ task<void> ask(elastic::detail::worker_channels& agent,
 
 TIME_TEST("worker channel: a worker hears what it is to do, and answers", "[worker]") {
   stage stage(time);
-  elastic::worker_channel_options options;
+  elastic::worker_channel::options options;
   options.checkpoints = true;
   worker_channel channel_0(stage.worker(0), options);
   worker_channel channel_1(stage.worker(1), options);

@@ -24,7 +24,7 @@ elastic::worker_context worker_store_context(int restart_count, std::uint16_t po
 }
 
 CO_TEST("worker store: workers of one attempt share keys, those of another do not", "[worker]") {
-  elastic::tcp_store_server_options options;
+  elastic::tcp_store_server::options options;
   options.address = "127.0.0.1";
   elastic::tcp_store_server server(co_await asio::this_coro::executor, options);
   auto first_store = co_await elastic::connect_worker_store(worker_store_context(0, server.port()));

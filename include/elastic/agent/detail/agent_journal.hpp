@@ -50,12 +50,12 @@ class agent_journal {
   // ---- the run ----------------------------------------------------------------------------------
 
   /// An event of which nothing is known but its kind, and why.
-  ELASTIC_DECL void note(job_event_kind kind, std::string reason = {});
+  ELASTIC_DECL void note(job_event::type kind, std::string reason = {});
 
   ELASTIC_DECL void note_start(std::string run_id, std::string backend);
   ELASTIC_DECL void note_end(worker_state state, std::string reason, time_point began);
   ELASTIC_DECL void note_stop_request(std::string reason, int signal);
-  ELASTIC_DECL void note_fault(const worker& victim, int signal, std::string reason);
+  ELASTIC_DECL void note_fault(const worker_group::worker& victim, int signal, std::string reason);
 
   // ---- an attempt -------------------------------------------------------------------------------
 
@@ -76,7 +76,8 @@ class agent_journal {
   /// What became of the workers that ran; once for each round.
   ELASTIC_DECL void note_verdict();
   /// @param replaces  the others keep their processes, as far as this node knows
-  ELASTIC_DECL void note_decision(const restart_decision& decision, int failures, bool replaces);
+  ELASTIC_DECL void note_decision(const restart_ledger::decision& decision, int failures,
+                                  bool replaces);
   /// What the worker left whose failure ended the attempt, if it was one of this node.
   ELASTIC_DECL void note_cause();
 
@@ -88,8 +89,8 @@ class agent_journal {
   ELASTIC_DECL task<void> time_stop(stop_plan plan, task<void> stopping);
 
  private:
-  ELASTIC_DECL job_event about(job_event_kind kind) const;
-  ELASTIC_DECL job_event about_ranks(job_event_kind kind, const rendezvous_round& round,
+  ELASTIC_DECL job_event about(job_event::type kind) const;
+  ELASTIC_DECL job_event about_ranks(job_event::type kind, const rendezvous_round& round,
                                      const assigned_ranks& ranks, time_point began) const;
   ELASTIC_DECL double seconds_since(time_point then) const;
 

@@ -24,7 +24,7 @@ struct agent_view {
   /// The other nodes were informed of how the workers ended, as far as they could be.
   bool is_reported = false;
   /// What the end of the round leads to; none if the round goes on.
-  std::optional<restart_decision> after_round;
+  std::optional<restart_ledger::decision> after_round;
 };
 
 /// What an agent does next, and the half sentence that says why.

@@ -101,10 +101,11 @@ class agent_telemetry {
     time_point began_;
   };
 
-  ELASTIC_DECL event event_of_worker(const worker& entry, std::string state, int restarts) const;
+  ELASTIC_DECL event event_of_worker(const worker_group::worker& entry, std::string state,
+                                     int restarts) const;
   ELASTIC_DECL static std::string hung_error(const std::string& reason);
   ELASTIC_DECL static std::string error_without_file(const event::worker_part& failed);
-  ELASTIC_DECL static std::string worker_event_state(const worker& entry);
+  ELASTIC_DECL static std::string worker_event_state(const worker_group::worker& entry);
   ELASTIC_DECL event common(std::string state, int restarts, std::optional<int> group_rank,
                             std::optional<int> group_world_size) const;
   ELASTIC_DECL void record(const event& happened);

@@ -26,7 +26,7 @@ namespace elastic::detail {
 
 /// One run of a hang_hook.
 struct hang_hook_call {
-  hung_worker worker;
+  worker_observer::hung_worker worker;
   /// What the variables of the hook are added to.
   environment_map environment;
   /// Its working directory; empty: the agent's.
@@ -109,8 +109,8 @@ class hang_hooks {
   // Shared with the coroutines in the background, which may outlive this by a moment.
   struct state {
     ELASTIC_DECL state(asio::any_io_executor executor, hang_hook chosen, hang_hooks_services parts);
-    ELASTIC_DECL process_set_services set_services();
-    ELASTIC_DECL void note(const process_end& end);
+    ELASTIC_DECL process_set::services set_services();
+    ELASTIC_DECL void note(const process_set::process_end& end);
 
     asio::any_io_executor strand;
     hang_hook settings;
@@ -132,8 +132,8 @@ class hang_hooks {
   };
   using state_pointer = std::shared_ptr<state>;
   ELASTIC_DECL void run(task<void> work);
-  ELASTIC_DECL static supervised_process hook_process(const state& shared,
-                                                      const hang_hook_call& call);
+  ELASTIC_DECL static process_set::process hook_process(const state& shared,
+                                                        const hang_hook_call& call);
 
   // A worker names its sections and timers as it likes.
   ELASTIC_DECL static std::string without_zero_bytes(std::string text);

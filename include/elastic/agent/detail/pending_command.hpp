@@ -13,7 +13,7 @@ namespace elastic::detail {
 /// A command that somebody waits for. It is answered once, at the latest when it is forgotten.
 class pending_command {
  public:
-  using answer_taker = std::function<void(command_outcome)>;
+  using answer_taker = std::function<void(job_command::outcome)>;
 
   pending_command(job_command command, answer_taker answer)
       : command_(std::move(command)), answer_(std::move(answer)) {}
@@ -26,7 +26,7 @@ class pending_command {
   void settle(bool is_done, std::string text) {
     if (!answer_) return;
     const answer_taker answer = std::exchange(answer_, nullptr);
-    answer(command_outcome{is_done, std::move(text)});
+    answer(job_command::outcome{is_done, std::move(text)});
   }
 
  private:

@@ -18,7 +18,7 @@ ELASTIC_DECL std::string end_clause(const exit_status& status);
 /// @param failed    the workers of this node that failed by themselves; empty: none did
 /// @param change    why the round ended, half a sentence
 /// @param decision  the half sentence of the restart decision: "restart 1 of 3"
-ELASTIC_DECL std::string replacement_line(const std::vector<const worker*>& failed,
+ELASTIC_DECL std::string replacement_line(const std::vector<const worker_group::worker*>& failed,
                                           const std::string& change, const std::string& decision);
 
 }  // namespace elastic::detail

@@ -24,7 +24,7 @@ ELASTIC_DECL void check_round(const rendezvous_round& round, const std::string& 
 /// What the agents of a round agree on over its store.
 struct round_agreement {
   assigned_ranks ranks;
-  master_endpoint master;
+  rendezvous_round::master_endpoint master;
   /// Of nodes that keep workers; the ranks are those above.
   std::optional<epoch_agreement> epoch;
 };

@@ -102,7 +102,7 @@ class survivors {
   ELASTIC_DECL void take(place& entry, const worker_messages::finished& message);
   template <class Message>
   void take(place&, const Message&) {}
-  ELASTIC_DECL void tell(std::size_t slot, const agent_message& message);
+  ELASTIC_DECL void tell(std::size_t slot, const control_messages::agent_message& message);
   ELASTIC_DECL void tell_change(duration within);
   // Result: when to look again.
   ELASTIC_DECL time_point answer_due(time_point now);

@@ -36,7 +36,7 @@ struct worker_sight {
 /// A worker that has begun or ceased to look as if something were wrong with it.
 struct suspicion_change {
   std::size_t local_rank = 0;
-  worker_suspicion suspicion = worker_suspicion::none;
+  job_event::suspicion suspicion = job_event::suspicion::none;
   /// Why: half a sentence.
   std::string reason = {};
 };
@@ -71,7 +71,7 @@ class worker_watch {
     duration quick{};
     /// What a step takes it, in seconds, smoothed; 0: not known.
     double pace = 0;
-    worker_suspicion suspicion = worker_suspicion::none;
+    job_event::suspicion suspicion = job_event::suspicion::none;
     // Since the last look:
     bool is_compared = false;
     /// Of a processor; none: not known.
@@ -85,8 +85,8 @@ class worker_watch {
   ELASTIC_DECL crowd survey() const;
   ELASTIC_DECL void count(record& entry, const worker_sight& sight, const crowd& others,
                           duration span) const;
-  ELASTIC_DECL worker_suspicion judge(const record& entry, const crowd& others) const;
-  ELASTIC_DECL static std::string relief_of(worker_suspicion former, const crowd& others);
+  ELASTIC_DECL job_event::suspicion judge(const record& entry, const crowd& others) const;
+  ELASTIC_DECL static std::string relief_of(job_event::suspicion former, const crowd& others);
   ELASTIC_DECL static std::string reason_of(const record& entry, const worker_sight& sight,
                                             const crowd& others);
 

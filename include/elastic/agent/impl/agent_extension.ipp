@@ -28,8 +28,8 @@ ELASTIC_DECL std::optional<worker_starts> agent_extension::starts() const { retu
 
 ELASTIC_DECL task<void> agent_extension::beside_workers(bool) { co_return; }
 
-ELASTIC_DECL task<command_outcome> agent_extension::carry_out(job_command) {
-  command_outcome outcome;
+ELASTIC_DECL task<job_command::outcome> agent_extension::carry_out(job_command) {
+  job_command::outcome outcome;
   outcome.text = "this program does not inspect its workers";
   co_return outcome;
 }

@@ -20,7 +20,7 @@ namespace detail {
 
 inline std::shared_ptr<process_launcher> make_guarded_launcher(
     const agent_services& services, const asio::any_io_executor& strand) {
-  guarded_launcher_options options;
+  guarded_launcher::options options;
   options.policy = services.guard.value_or(guard_policy::best_effort);
   options.guard_file = services.guard_file;
   options.unguarded.parent = services.worker_parent;
@@ -34,7 +34,7 @@ inline std::shared_ptr<process_launcher> make_guarded_launcher(
 ELASTIC_DECL agent_services complete(agent_services services, const asio::any_io_executor& strand) {
   if (!services.time) services.time = detail::new_shared<system_time>();
   if (!services.journal) {
-    job_journal_options options;
+    job_journal::options options;
     options.node = host_name();
     options.time = services.time;
     options.log = services.log;

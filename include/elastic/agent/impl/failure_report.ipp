@@ -28,13 +28,13 @@ inline constexpr std::chrono::seconds notice_delay{1};
 
 /// Whether a signal that the agent did not send ended the worker, one that a peer's failure does
 /// not lead to: SIGABRT and SIGPIPE are how programs end that lost a connection.
-inline bool was_struck(const worker_failure& failure) {
+inline bool was_struck(const run_result::failure& failure) {
   const auto number = failure.status.signal();
   return number && *number != SIGABRT && *number != SIGPIPE && !failure.stopped_by_agent;
 }
 
 /// The earliest time at which a worker can have failed.
-inline wall_time earliest_moment(const worker_failure& failure) {
+inline wall_time earliest_moment(const run_result::failure& failure) {
   if (failure.error && failure.error->timestamp != 0) {
     const wall_time written{std::chrono::seconds(failure.timestamp())};
     const wall_time fine = failure.moment();
@@ -44,9 +44,10 @@ inline wall_time earliest_moment(const worker_failure& failure) {
 }
 
 /// When the first worker failed that the agent had not stopped; none if it had stopped all.
-inline std::optional<wall_time> first_own_failure(const std::vector<worker_failure>& failures) {
+inline std::optional<wall_time> first_own_failure(
+    const std::vector<run_result::failure>& failures) {
   std::optional<wall_time> first;
-  for (const worker_failure& failure : failures) {
+  for (const run_result::failure& failure : failures) {
     if (failure.stopped_by_agent) continue;
     const wall_time at = earliest_moment(failure);
     if (!first || at < *first) first = at;
@@ -56,7 +57,8 @@ inline std::optional<wall_time> first_own_failure(const std::vector<worker_failu
 
 /// Whether a worker failed only because the agent stopped it. One that had left its error file
 /// before anybody else failed was failing by itself, and was still busy ending when it was stopped.
-inline bool is_victim(const worker_failure& failure, const std::optional<wall_time>& first_own) {
+inline bool is_victim(const run_result::failure& failure,
+                      const std::optional<wall_time>& first_own) {
   if (!failure.stopped_by_agent || !first_own) return failure.stopped_by_agent;
   const bool own_account = failure.error && !failure.error->unparsable && failure.error->written;
   return !own_account || *failure.error->written >= *first_own;
@@ -64,9 +66,10 @@ inline bool is_victim(const worker_failure& failure, const std::optional<wall_ti
 
 }  // namespace detail
 
-ELASTIC_DECL const worker_failure* root_cause(const std::vector<worker_failure>& failures) {
+ELASTIC_DECL const run_result::failure* root_cause(
+    const std::vector<run_result::failure>& failures) {
   const auto first_own = detail::first_own_failure(failures);
-  const auto before = [&](const worker_failure& left, const worker_failure& right) {
+  const auto before = [&](const run_result::failure& left, const run_result::failure& right) {
     const bool left_is_victim = detail::is_victim(left, first_own);
     if (left_is_victim != detail::is_victim(right, first_own)) return !left_is_victim;
     return detail::earliest_moment(left) < detail::earliest_moment(right);
@@ -96,7 +99,7 @@ inline std::string indented(std::string_view text, std::string_view indent) {
 }
 
 /// What stands at "traceback :": torchelastic's words, which people search for.
-inline std::string report_message(const worker_failure& failure) {
+inline std::string report_message(const run_result::failure& failure) {
   if (failure.error) {
     return indented(failure.error->callstack.value_or(failure.error->message), "  ");
   }
@@ -108,7 +111,7 @@ inline std::string report_message(const worker_failure& failure) {
   return "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html";
 }
 
-ELASTIC_DECL std::string report_failure(const worker_failure& failure, std::size_t index) {
+ELASTIC_DECL std::string report_failure(const run_result::failure& failure, std::size_t index) {
   std::string exit = fmt::format("{} (pid: {})", failure.status.as_python(), failure.pid);
   if (const auto number = failure.status.signal()) {
     exit += fmt::format(" ({}{})", signal_name(*number),
@@ -138,7 +141,7 @@ ELASTIC_DECL std::string report_failure(const worker_failure& failure, std::size
 }
 
 /// The same for workers that failed in the same way, as far as the report goes.
-inline std::string name_of_kind(const worker_failure& failure) {
+inline std::string name_of_kind(const run_result::failure& failure) {
   const std::string message = failure.status.signal() ? "" : report_message(failure);
   std::string name;
   for (const std::string& part :
@@ -148,7 +151,7 @@ inline std::string name_of_kind(const worker_failure& failure) {
   return name + (failure.out_of_memory ? " out of memory" : "");
 }
 
-inline std::string report_stderr(const worker_failure& failure) {
+inline std::string report_stderr(const run_result::failure& failure) {
   const bool explained = failure.error && !failure.error->unparsable;
   if (explained || failure.last_stderr.empty()) return "";
   std::string text = "  its last lines of stderr:\n";
@@ -191,16 +194,16 @@ struct failure_kind {
 };
 
 /// The failures that are nobody else's doing, by their kinds, in the order of the first ones.
-inline std::vector<failure_kind> kinds_of(const std::vector<worker_failure>& failures,
+inline std::vector<failure_kind> kinds_of(const std::vector<run_result::failure>& failures,
                                           const std::optional<wall_time>& first_own,
-                                          const worker_failure* root) {
+                                          const run_result::failure* root) {
   std::vector<failure_kind> kinds;
   std::unordered_map<std::string, std::size_t> places;
   // Of its kind the root cause is the one to be shown.
   kinds.push_back({static_cast<std::size_t>(root - failures.data()), {}});
   places.emplace(name_of_kind(*root), 0);
   for (std::size_t index = 0; index < failures.size(); ++index) {
-    const worker_failure& failure = failures[index];
+    const run_result::failure& failure = failures[index];
     if (&failure != root && is_victim(failure, first_own)) continue;
     const auto [place, is_new] = places.emplace(name_of_kind(failure), kinds.size());
     if (is_new) kinds.push_back({index, {}});
@@ -209,7 +212,7 @@ inline std::vector<failure_kind> kinds_of(const std::vector<worker_failure>& fai
   return kinds;
 }
 
-inline std::string report_kind(const std::vector<worker_failure>& failures,
+inline std::string report_kind(const std::vector<run_result::failure>& failures,
                                const failure_kind& kind) {
   std::string text = report_failure(failures[kind.first], kind.first);
   if (kind.ranks.size() > 1) {
@@ -222,8 +225,8 @@ inline std::string report_kind(const std::vector<worker_failure>& failures,
 }  // namespace detail
 
 ELASTIC_DECL std::string failure_report(const std::string& name,
-                                        const std::vector<worker_failure>& failures) {
-  const worker_failure* root = root_cause(failures);
+                                        const std::vector<run_result::failure>& failures) {
+  const run_result::failure* root = root_cause(failures);
   if (!root) return "";
   const auto first_own = detail::first_own_failure(failures);
   std::string others;
@@ -238,7 +241,7 @@ ELASTIC_DECL std::string failure_report(const std::string& name,
   }
   if (others.empty()) others = "  <NO_OTHER_FAILURES>\n";
   std::vector<int> stopped;
-  for (const worker_failure& failure : failures) {
+  for (const run_result::failure& failure : failures) {
     if (&failure != root && detail::is_victim(failure, first_own)) stopped.push_back(failure.rank);
   }
   const std::string peers = stopped.empty()

@@ -5,7 +5,7 @@
 #include <elastic/agent/failure_report_json.hpp>
 
 #include <elastic/agent/failure_report.hpp>
-#include <elastic/agent/worker_failure.hpp>
+#include <elastic/agent/run_result.hpp>
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/process/exit_status.hpp>
@@ -30,7 +30,7 @@ inline nlohmann::ordered_json end_json(const exit_status& status) {
   return end;
 }
 
-inline nlohmann::ordered_json failure_json(const worker_failure& failure) {
+inline nlohmann::ordered_json failure_json(const run_result::failure& failure) {
   nlohmann::ordered_json object;
   object["rank"] = failure.rank;
   object["local_rank"] = failure.local_rank;
@@ -71,11 +71,11 @@ ELASTIC_DECL std::string failure_report_json(const run_result& result) {
     entry["count"] = count;
     report["replacements"].push_back(std::move(entry));
   }
-  if (const worker_failure* const root = root_cause(result.failures)) {
+  if (const run_result::failure* const root = root_cause(result.failures)) {
     report["root_cause"] = root->rank;
   }
   report["failures"] = nlohmann::ordered_json::array();
-  for (const worker_failure& failure : result.failures) {
+  for (const run_result::failure& failure : result.failures) {
     report["failures"].push_back(detail::failure_json(failure));
   }
   return report.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

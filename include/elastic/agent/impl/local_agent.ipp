@@ -116,7 +116,7 @@ class agent_run {
 
   /// A signal for one worker, which may be another node's.
   void take(const rank_signal_request& request) {
-    for (const worker& entry : group_.workers()) {
+    for (const worker_group::worker& entry : group_.workers()) {
       if (entry.identity.rank != request.rank || entry.pid == 0) continue;
       const auto slot = static_cast<std::size_t>(entry.identity.local_rank);
       std::string text = fmt::format("rank {} does not run", request.rank);
@@ -205,7 +205,7 @@ class agent_run {
   std::unique_ptr<agent_extension> make_extension(asio::any_io_executor strand,
                                                   const agent_services& services) {
     if (!services.extension) return std::make_unique<agent_extension>();
-    agent_extension_context context;
+    agent_extension::context context;
     context.strand = std::move(strand);
     context.launcher = services.launcher;
     context.time = services.time;
@@ -401,7 +401,7 @@ class agent_run {
       if (started_.is_set()) continue;
       if (group_.running() > 0 && !group_.stayers().are_apart()) {
         log_.error("killing the workers: other nodes may go on without this one");
-        journal_.note(job_event_kind::fence_reached, "other nodes may go on without this one");
+        journal_.note(job_event::type::fence_reached, "other nodes may go on without this one");
       }
       // Workers that have left their epoch disturb nobody.
       if (!group_.stayers().are_apart()) group_.kill();
@@ -429,15 +429,16 @@ class agent_run {
     return attempt_ && attempt_->change ? &*attempt_->change : nullptr;
   }
 
-  restart_decision decide(const rendezvous_change& change) const {
-    if (change.kind == change_kind::worker_failed && group_.no_restart()) {
-      restart_decision refused;
+  restart_ledger::decision decide(const rendezvous_change& change) const {
+    if (change.kind == rendezvous_change::cause::worker_failed && group_.no_restart()) {
+      restart_ledger::decision refused;
       refused.reason = *group_.no_restart();
       refused.is_hopeless = group_.is_hopeless();
       return refused;
     }
     // The end of a worker that is a consequence of another node's failure has no say.
-    const worker* const failed = change.on_other_node ? nullptr : group_.first_failed();
+    const worker_group::worker* const failed =
+        change.on_other_node ? nullptr : group_.first_failed();
     const auto status = failed ? std::optional(failed->end->status) : std::nullopt;
     return ledger_.decide(change.kind, status, time_.now());
   }
@@ -479,7 +480,7 @@ class agent_run {
     if (stop_) co_return;
     const rendezvous_round round = attempt_->round;
     const time_point starting = time_.now();
-    journal_.note(job_event_kind::workers_starting);
+    journal_.note(job_event::type::workers_starting);
     if (attempt_->keeps_survivors) {
       extension_->begin_replacement(round);
     } else {
@@ -496,8 +497,9 @@ class agent_run {
     telemetry_.record_start(group_);
     const time_point ended = std::exchange(epoch_ended_, std::nullopt).value_or(starting);
     catch_up_.since = ended;
-    started_workers start{round.round, ranks->world_size, round.group_rank,
-                          round.group_world_size, restarts_, spec_.max_restarts};
+    worker_observer::started_workers start{round.round,      ranks->world_size,
+                                           round.group_rank, round.group_world_size,
+                                           restarts_,        spec_.max_restarts};
     if (attempt_->replaces) take_replacement(start, ended);
     group_.announce(start);
     if (!notice_.empty()) log_.warning("{}", std::exchange(notice_, {}));
@@ -513,7 +515,7 @@ class agent_run {
   task<void> meet(std::optional<assigned_ranks>& ranks) {
     if (group_.workers().empty()) co_await wait_for_extension(extension_->join_delay());
     const time_point began = time_.now();
-    journal_.note(job_event_kind::rendezvous_started);
+    journal_.note(job_event::type::rendezvous_started);
     std::optional<std::optional<assigned_ranks>> joined;
     task<void> joining =
         keep_result(telemetry_.timed("SimpleElasticAgent._rendezvous", join_round()), joined);
@@ -576,7 +578,7 @@ class agent_run {
       co_await telemetry_.phase("RENDEZVOUS", next_round());
       if (ledger_.is_used_up(time_.now())) {
         attempt_->change =
-            rendezvous_change{change_kind::worker_failed, "workers of the job failed"};
+            rendezvous_change{rendezvous_change::cause::worker_failed, "workers of the job failed"};
         co_return std::nullopt;
       }
       std::optional<assigned_ranks> ranks;
@@ -640,7 +642,7 @@ class agent_run {
     }
     if (!agreement.keeps_survivors && !is_first) {
       log_.warning("all workers of the job start again: {}", agreement.reason);
-      journal_.note(job_event_kind::replacement_abandoned, agreement.reason);
+      journal_.note(job_event::type::replacement_abandoned, agreement.reason);
     }
     rendezvous_round& round = attempt_->round;
     round.group_rank = agreement.place;
@@ -667,8 +669,8 @@ class agent_run {
   }
 
   /// Tells the journal, the events and the result which workers of this node are new.
-  void take_replacement(started_workers& start, time_point ended) {
-    for (const worker& entry : group_.workers()) {
+  void take_replacement(worker_observer::started_workers& start, time_point ended) {
+    for (const worker_group::worker& entry : group_.workers()) {
       if (entry.has_stayed) {
         ++start.stayed;
         continue;
@@ -705,7 +707,7 @@ class agent_run {
   }
 
   /// Whether a failure leads to a replacement, as far as this node knows.
-  bool may_replace(const restart_decision& decision, std::size_t failed) const {
+  bool may_replace(const restart_ledger::decision& decision, std::size_t failed) const {
     if (!decision.restart || !group_.stayers().is_on() || group_.workers().empty()) return false;
     const auto world = static_cast<std::size_t>(group_.workers().front().identity.world_size);
     return failed < world && !attempt_->change->is_pause && group_.epoch_obstacle().empty();
@@ -745,13 +747,13 @@ class agent_run {
 
   /// Names once the workers that have not come to the store in which they find each other.
   task<void> report_missing() {
-    const master_endpoint master = attempt_->round.master;
+    const rendezvous_round::master_endpoint master = attempt_->round.master;
     if (master.served_by_agent) {
       co_await time_.sleep_until(deadline_after(time_.now(), arrival_patience));
       arrivals seen;
       seen.store = to_text(endpoint{master.address, master.port});
       std::vector<worker_arrival> running;
-      for (const worker& each : group_.workers()) {
+      for (const worker_group::worker& each : group_.workers()) {
         seen.world = each.identity.world_size;
         seen.do_all_run = seen.do_all_run && !each.end;
         if (!each.end && each.pid != 0) running.push_back({each.identity.rank, each.pid, {}});
@@ -851,23 +853,23 @@ class agent_run {
   task<void> answer_inspections() {
     for (;;) {
       const std::shared_ptr<pending_command> pending = co_await inspections_.pop();
-      const command_outcome outcome = co_await extension_->carry_out(pending->command());
+      const job_command::outcome outcome = co_await extension_->carry_out(pending->command());
       pending->settle(outcome.is_done, outcome.text);
     }
   }
 
   task<void> save_as_ordered(worker_order order) {
-    const command_outcome outcome = co_await save(order.request.within);
+    const job_command::outcome outcome = co_await save(order.request.within);
     if (order.command) order.command->settle(outcome.is_done, outcome.text);
   }
 
   /// Has the workers save a checkpoint, and logs the outcome.
-  task<command_outcome> save(duration within) {
+  task<job_command::outcome> save(duration within) {
     const time_point began = time_.now();
     const checkpoint_outcome outcome = co_await group_.checkpoint(within);
     const duration elapsed = time_.now() - began;
     journal_.note_checkpoint(outcome, began);
-    command_outcome answer;
+    job_command::outcome answer;
     if (outcome.asked == 0) {
       answer.text = "no worker wants to be asked for a checkpoint";
       log_.info("{}", answer.text);
@@ -897,7 +899,7 @@ class agent_run {
   task<void> wait_at_exit_barrier() {
     const time_point began = time_.now();
     const time_point deadline = deadline_after(began, spec_.exit_barrier_timeout);
-    journal_.note(job_event_kind::exit_barrier_started);
+    journal_.note(job_event::type::exit_barrier_started);
     bool has_passed = false;
     is_at_exit_barrier_ = true;
     try {
@@ -917,7 +919,7 @@ class agent_run {
     if (has_passed) how = "passed";
     journal_.note_exit_barrier(std::move(how), "", began);
     if (has_passed) {
-      job_end_ = job_end::succeeded;
+      job_end_ = rendezvous_handler::job_end::succeeded;
       attempt_->change.reset();
     } else if (!attempt_->change && !stop_) {
       log_.warning("some other agents did not end within the exit barrier's time-out");
@@ -945,7 +947,7 @@ class agent_run {
 
   /// What failed first, for the other nodes.
   std::string first_failure() const {
-    const worker* const first = group_.first_failed();
+    const worker_group::worker* const first = group_.first_failed();
     if (!first) return "workers failed";
     const int rank = first->identity.rank;
     if (!first->hung.empty()) return fmt::format("rank {} was hung: {}", rank, first->hung);
@@ -958,10 +960,10 @@ class agent_run {
     if (!change || !change->on_other_node) journal_.note_cause();
   }
 
-  void log_change(const restart_decision& decision) {
-    std::vector<const worker*> failed = group_.failed();
+  void log_change(const restart_ledger::decision& decision) {
+    std::vector<const worker_group::worker*> failed = group_.failed();
     // That the others are stopped is no news.
-    std::erase_if(failed, [](const worker* entry) {
+    std::erase_if(failed, [](const worker_group::worker* entry) {
       return entry->stopped_by_agent && entry->hung.empty();
     });
     const bool replaces = may_replace(decision, failed.size());
@@ -969,7 +971,7 @@ class agent_run {
     if (replaces) {
       return log_.warning("{}", replacement_line(failed, attempt_->change->what, decision.reason));
     }
-    for (const worker* const entry : failed) {
+    for (const worker_group::worker* const entry : failed) {
       log_.warning("{} rank {} (local rank {}, pid {}) ended: {}{}{}", entry->identity.role_name,
                    entry->identity.rank, entry->identity.local_rank, entry->pid,
                    entry->end->status.text(), entry->hung.empty() ? "" : ", hung: ", entry->hung);
@@ -1050,7 +1052,7 @@ class agent_run {
     return finish(worker_state::succeeded, end_reason_);
   }
 
-  run_result finish_given_up(const restart_decision& decision) {
+  run_result finish_given_up(const restart_ledger::decision& decision) {
     run_result result = finish(worker_state::failed,
                                fmt::format("{}: {}", attempt_->change->what, decision.reason));
     result.is_hopeless = decision.is_hopeless;
@@ -1094,7 +1096,7 @@ class agent_run {
   }
 
   run_result finish(worker_state state, std::string reason) {
-    if (state == worker_state::failed) job_end_ = job_end::failed;
+    if (state == worker_state::failed) job_end_ = rendezvous_handler::job_end::failed;
     end_reason_ = reason;
     run_result result;
     result.state = state;
@@ -1183,7 +1185,7 @@ class agent_run {
   /// When the last epoch was known to have ended; none while one goes on. And what ended it.
   std::optional<time_point> epoch_ended_;
   std::optional<rendezvous_change> last_change_;
-  rank_replacements replacements_;
+  run_result::rank_replacements replacements_;
   catch_up catch_up_;
   /// How often workers had failed when those of the last attempt were started.
   int restarts_ = 0;
@@ -1202,14 +1204,14 @@ class agent_run {
   /// The job has succeeded without this node.
   bool is_late_ = false;
   /// The job ended by itself, which ends it for the other nodes, too.
-  std::optional<job_end> job_end_;
+  std::optional<rendezvous_handler::job_end> job_end_;
   std::string end_reason_;
 };
 
 }  // namespace detail
 
-ELASTIC_DECL local_agent::local_agent(agent_options options)
-    : options_(std::move(options)), inbox_(detail::new_shared<detail::request_inbox>()) {
+ELASTIC_DECL local_agent::local_agent(options settings)
+    : options_(std::move(settings)), inbox_(detail::new_shared<detail::request_inbox>()) {
   validate(options_.workers);
   if (!options_.rendezvous) throw error(errc::invalid_argument, "the agent has no rendezvous");
 }
@@ -1263,15 +1265,16 @@ struct command_reply {
 
   asio::any_io_executor strand;
   event_flag is_there;
-  command_outcome outcome;
+  job_command::outcome outcome;
 };
 
 /// On a strand.
-inline task<command_outcome> reply_to(job_command command, std::shared_ptr<request_inbox> inbox) {
+inline task<job_command::outcome> reply_to(job_command command,
+                                           std::shared_ptr<request_inbox> inbox) {
   const asio::any_io_executor strand = co_await asio::this_coro::executor;
   const auto reply = new_shared<command_reply>(strand);
   const pending_command::answer_taker answer =
-      [weak = std::weak_ptr<command_reply>(reply)](command_outcome outcome) {
+      [weak = std::weak_ptr<command_reply>(reply)](job_command::outcome outcome) {
         const auto waiting = weak.lock();
         if (!waiting) return;
         // Set once, before the strand reads it.
@@ -1283,17 +1286,17 @@ inline task<command_outcome> reply_to(job_command command, std::shared_ptr<reque
   co_return reply->outcome;
 }
 
-inline task<command_outcome> reply_on_strand(job_command command,
-                                             std::shared_ptr<request_inbox> inbox) {
+inline task<job_command::outcome> reply_on_strand(job_command command,
+                                                  std::shared_ptr<request_inbox> inbox) {
   const auto strand = asio::make_strand(co_await asio::this_coro::executor);
   const auto cancellation = co_await asio::this_coro::cancellation_state;
-  task<command_outcome> replying = reply_to(std::move(command), std::move(inbox));
+  task<job_command::outcome> replying = reply_to(std::move(command), std::move(inbox));
   co_return co_await run_on(strand, std::move(replying), cancellation.slot());
 }
 
 }  // namespace detail
 
-ELASTIC_DECL task<command_outcome> local_agent::carry_out(job_command command) & {
+ELASTIC_DECL task<job_command::outcome> local_agent::carry_out(job_command command) & {
   return detail::reply_on_strand(std::move(command), inbox_);
 }
 

@@ -14,7 +14,8 @@
 
 namespace elastic {
 
-ELASTIC_DECL std::vector<worker_output> default_logs_specs::plan(const attempt_logs& attempt) {
+ELASTIC_DECL std::vector<logs_specs::worker_output> default_logs_specs::plan(
+    const logs_specs::attempt_logs& attempt) {
   const log_options& options = attempt.spec.logs;
   std::shared_ptr<log_file> matches[2];
   if (!options.duplicate_stdout_filters.empty()) {
@@ -23,9 +24,9 @@ ELASTIC_DECL std::vector<worker_output> default_logs_specs::plan(const attempt_l
   if (!options.duplicate_stderr_filters.empty()) {
     matches[1] = open(attempt.layout, attempt.layout.filtered_stderr_file(), options.rotation);
   }
-  std::vector<worker_output> outputs;
+  std::vector<logs_specs::worker_output> outputs;
   for (const worker_identity& who : attempt.workers) {
-    worker_output& output = outputs.emplace_back();
+    logs_specs::worker_output& output = outputs.emplace_back();
     output.out = plan_stream(attempt, who, std_streams::out, matches[0]);
     output.err = plan_stream(attempt, who, std_streams::err, matches[1]);
   }
@@ -34,11 +35,11 @@ ELASTIC_DECL std::vector<worker_output> default_logs_specs::plan(const attempt_l
 
 ELASTIC_DECL std::shared_ptr<log_file> default_logs_specs::open(const log_layout& layout,
                                                                 const std::string& path,
-                                                                log_rotation rotation) {
+                                                                log_file::rotation rotation) {
   return log_file::open(path, rotation, detail::real_syscalls, layout.may_hang());
 }
 
-ELASTIC_DECL output_plan default_logs_specs::plan_stream(const attempt_logs& attempt,
+ELASTIC_DECL output_plan default_logs_specs::plan_stream(const logs_specs::attempt_logs& attempt,
                                                          const worker_identity& who,
                                                          std_streams stream,
                                                          const std::shared_ptr<log_file>& matches) {
@@ -48,7 +49,7 @@ ELASTIC_DECL output_plan default_logs_specs::plan_stream(const attempt_logs& att
   const bool teed = contains(spec.tee.of(who.local_rank), stream);
   const bool redirected = contains(spec.redirects.of(who.local_rank), stream);
   const bool shown = (teed || !redirected) && is_shown(options, who.local_rank);
-  const bool as_json = options.format == log_format::json;
+  const bool as_json = options.format == log_options::line_format::json;
 
   output_plan plan;
   if (teed || redirected) {
@@ -89,7 +90,7 @@ ELASTIC_DECL bool default_logs_specs::is_shown(const log_options& options, int l
   return ranks.empty() || std::find(ranks.begin(), ranks.end(), local_rank) != ranks.end();
 }
 
-ELASTIC_DECL line_head default_logs_specs::object_head(const attempt_logs& attempt,
+ELASTIC_DECL line_head default_logs_specs::object_head(const logs_specs::attempt_logs& attempt,
                                                        const worker_identity& who, bool is_err) {
   line_head head(R"({"time":")");
   head.add_time();

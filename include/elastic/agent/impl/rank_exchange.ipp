@@ -141,7 +141,7 @@ inline task<assigned_ranks> exchange_by_gathering(std::shared_ptr<store> agents,
 
 ELASTIC_DECL task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, role_info mine,
                                                  int group_rank, int group_world_size,
-                                                 agent_dialect dialect) {
+                                                 rendezvous_round::agent_dialect dialect) {
   detail::required(agents, "exchange_ranks: the store of the agents");
   if (group_rank < 0 || group_rank >= group_world_size) {
     throw error(errc::invalid_argument,
@@ -154,7 +154,7 @@ ELASTIC_DECL task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, 
                             mine.local_world_size));
   }
   const std::string text = detail::role_info_text(mine, group_rank);
-  if (dialect == agent_dialect::gather) {
+  if (dialect == rendezvous_round::agent_dialect::gather) {
     co_return co_await detail::exchange_by_gathering(std::move(agents), text, group_rank,
                                                      group_world_size);
   }

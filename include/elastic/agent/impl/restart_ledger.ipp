@@ -19,10 +19,10 @@ ELASTIC_DECL void restart_ledger::count(int failures, time_point now) {
   failures_ = failures;
 }
 
-ELASTIC_DECL restart_decision restart_ledger::decide(change_kind why,
-                                                     std::optional<exit_status> ended,
-                                                     time_point now) const {
-  if (why != change_kind::worker_failed) {
+ELASTIC_DECL restart_ledger::decision restart_ledger::decide(rendezvous_change::cause why,
+                                                             std::optional<exit_status> ended,
+                                                             time_point now) const {
+  if (why != rendezvous_change::cause::worker_failed) {
     return {true, "the membership changed; this uses up no restart"};
   }
   if (max_restarts_ == 0) return {false, "no restarts were allowed (--max-restarts 0)"};
@@ -34,7 +34,7 @@ ELASTIC_DECL restart_decision restart_ledger::decide(change_kind why,
             fmt::format("{} is not among the ends after which there is a restart", ended->text())};
   }
   if (terms_.while_progress > 0 && without_progress_ >= terms_.while_progress) {
-    restart_decision hopeless;
+    restart_ledger::decision hopeless;
     hopeless.reason = fmt::format("{} attempts in a row came no further than step {}",
                                   without_progress_, *furthest_);
     hopeless.is_hopeless = true;
@@ -46,12 +46,12 @@ ELASTIC_DECL restart_decision restart_ledger::decide(change_kind why,
   if (is_used_up(now)) {
     return {false, fmt::format("all {} restarts{} are used up", max_restarts_, within)};
   }
-  restart_decision decision{true, {}, delay()};
-  decision.reason = fmt::format("restart {} of {}{}", used(now), max_restarts_, within);
-  if (decision.delay > duration::zero()) {
-    decision.reason += fmt::format(", after {:g} s", in_seconds(decision.delay));
+  decision next{true, {}, delay()};
+  next.reason = fmt::format("restart {} of {}{}", used(now), max_restarts_, within);
+  if (next.delay > duration::zero()) {
+    next.reason += fmt::format(", after {:g} s", in_seconds(next.delay));
   }
-  return decision;
+  return next;
 }
 
 ELASTIC_DECL void restart_ledger::started(time_point now) {

@@ -66,7 +66,7 @@ ELASTIC_DECL job_context make_job_context(const worker_spec& spec, const rendezv
   job.run_id = std::move(run_id);
   job.restart_count = restart_count;
   job.max_restarts = spec.max_restarts;
-  job.old_nccl_name = round.dialect == agent_dialect::gather;
+  job.old_nccl_name = round.dialect == rendezvous_round::agent_dialect::gather;
   if (spec.on_failure == on_failure::replace) job.epoch = round.round;
   return job;
 }
@@ -274,7 +274,7 @@ ELASTIC_DECL task<void> worker_group::watch_uninterruptible() & {
   for (;;) {
     co_await time_->sleep_until(deadline_after(time_->now(), watch.period()));
     for (std::size_t slot = 0; slot < attempt_.workers.size(); ++slot) {
-      const worker& entry = attempt_.workers[slot];
+      const worker_group::worker& entry = attempt_.workers[slot];
       if (entry.end || !entry.hung.empty()) continue;
       const auto process = detail::read_process(entry.pid);
       const auto slept = watch.look(slot, process ? process->state : '?', time_->now());
@@ -315,7 +315,7 @@ ELASTIC_DECL auto worker_group::look_at_workers() -> task<sights> {
 }
 
 ELASTIC_DECL std::optional<detail::worker_sight> worker_group::look_at_worker(std::size_t slot) {
-  const worker& entry = attempt_.workers[slot];
+  const worker_group::worker& entry = attempt_.workers[slot];
   if (entry.end || entry.pid == 0) return std::nullopt;
   detail::worker_sight sight;
   auto& last = attempt_.steps[slot];
@@ -365,20 +365,20 @@ ELASTIC_DECL std::optional<detail::output_reader> worker_group::output_of(std::i
 }
 
 ELASTIC_DECL void worker_group::note_suspicion(const detail::suspicion_change& change) {
-  const bool is_none = change.suspicion == worker_suspicion::none;
+  const bool is_none = change.suspicion == job_event::suspicion::none;
   if (is_none ? attempt_.suspected.erase(change.local_rank) == 0
               : ++attempt_.suspicions > limits::worker_suspicions) {
     return;
   }
   if (!is_none) attempt_.suspected.insert(change.local_rank);
-  const worker& entry = attempt_.workers[change.local_rank];
+  const worker_group::worker& entry = attempt_.workers[change.local_rank];
   const std::string finding =
       is_none ? "is no longer suspected" : fmt::format("seems {}", to_string(change.suspicion));
   const bool is_last = !is_none && attempt_.suspicions == limits::worker_suspicions;
   log_.warning("{} rank {} (local rank {}, pid {}) {}: {}{}", entry.identity.role_name,
                entry.identity.rank, change.local_rank, entry.pid, finding, change.reason,
                is_last ? "; no further one is told in this attempt" : "");
-  note_in_journal(job_event_kind::worker_suspected, entry, change.reason, change.suspicion);
+  note_in_journal(job_event::type::worker_suspected, entry, change.reason, change.suspicion);
 }
 
 ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) & {
@@ -391,7 +391,7 @@ ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) & {
   co_await read_leftovers();
 }
 
-ELASTIC_DECL void worker_group::announce(const started_workers& start) {
+ELASTIC_DECL void worker_group::announce(const worker_observer::started_workers& start) {
   tell_observer([&](worker_observer& observer) { observer.started(start); });
 }
 
@@ -401,49 +401,52 @@ ELASTIC_DECL void worker_group::kill() {
   processes_.kill();
 }
 
-ELASTIC_DECL std::vector<const worker*> worker_group::failed() const {
-  std::vector<const worker*> list;
+ELASTIC_DECL std::vector<const worker_group::worker*> worker_group::failed() const {
+  std::vector<const worker_group::worker*> list;
   for (const std::size_t index : attempt_.ended) {
     if (!attempt_.workers[index].end->status.success()) list.push_back(&attempt_.workers[index]);
   }
   return list;
 }
 
-ELASTIC_DECL const worker* worker_group::first_failed() const {
-  const std::vector<const worker*> list = failed();
+ELASTIC_DECL const worker_group::worker* worker_group::first_failed() const {
+  const std::vector<const worker_group::worker*> list = failed();
   return list.empty() ? nullptr : list.front();
 }
 
-ELASTIC_DECL std::optional<worker_failure> worker_group::first_failure() const {
-  const worker* const first = first_failed();
+ELASTIC_DECL std::optional<run_result::failure> worker_group::first_failure() const {
+  const worker_group::worker* const first = first_failed();
   if (!first || first->stopped_by_agent) return std::nullopt;
   return describe(*first, {});
 }
 
-ELASTIC_DECL std::vector<worker_failure> worker_group::failures(const std::string& host) const {
-  std::vector<worker_failure> described;
-  for (const worker* const entry : failed()) described.push_back(describe(*entry, host));
+ELASTIC_DECL std::vector<run_result::failure> worker_group::failures(
+    const std::string& host) const {
+  std::vector<run_result::failure> described;
+  for (const worker_group::worker* const entry : failed()) {
+    described.push_back(describe(*entry, host));
+  }
   return described;
 }
 
 ELASTIC_DECL std::map<int, std::string> worker_group::return_values() const {
   std::map<int, std::string> values;
   for (std::size_t slot = 0; slot < attempt_.sheets.size(); ++slot) {
-    const worker& entry = attempt_.workers[slot];
+    const worker_group::worker& entry = attempt_.workers[slot];
     if (!entry.end || !entry.end->status.success()) continue;
     take_value(values, entry.identity.rank, attempt_.sheets[slot].answer());
   }
   return values;
 }
 
-ELASTIC_DECL process_set_services worker_group::process_services(const agent_services& services) {
-  process_set_services parts;
+ELASTIC_DECL process_set::services worker_group::process_services(const agent_services& services) {
+  process_set::services parts;
   parts.launcher = services.launcher;
   parts.time = services.time;
   parts.log = services.log;
   parts.console_out = services.console_out;
   parts.console_err = services.console_err;
-  parts.on_end = [this](const process_end& end) {
+  parts.on_end = [this](const process_set::process_end& end) {
     note(end);
     look_into_abort(end);
     update_state();
@@ -522,20 +525,20 @@ ELASTIC_DECL std::string worker_group::statement_of(int local_rank, const char* 
 ELASTIC_DECL void worker_group::end_hung(int local_rank, const detail::liveness_verdict& verdict) {
   const auto slot = static_cast<std::size_t>(local_rank);
   if (slot >= attempt_.workers.size() || attempt_.workers[slot].end) return;
-  worker& entry = attempt_.workers[slot];
+  worker_group::worker& entry = attempt_.workers[slot];
   entry.hung = verdict.reason;
   const bool has_hook = !attempt_.stop_signal && hooks_.accepts();
   const bool waits = has_hook && !spec_.hang_hook.command.empty();
   log_.warning("{} rank {} (local rank {}, pid {}) is hung: {}; it gets {}{}",
                entry.identity.role_name, entry.identity.rank, local_rank, entry.pid, entry.hung,
                signal_name(verdict.signal), waits ? " after the hang hook" : "");
-  hung_worker hung;
+  worker_observer::hung_worker hung;
   hung.rank = entry.identity.rank;
   hung.local_rank = local_rank;
   hung.pid = entry.pid;
   hung.reason = entry.hung;
   tell_observer([&](worker_observer& observer) { observer.hung(hung); });
-  note_in_journal(job_event_kind::worker_hung, entry, entry.hung);
+  note_in_journal(job_event::type::worker_hung, entry, entry.hung);
   if (has_hook) hooks_.begin(hook_for(std::move(hung)));
   if (hooks_.is_open()) {
     attempt_.pending_kills.emplace_back(slot, verdict.signal);
@@ -558,7 +561,8 @@ ELASTIC_DECL void worker_group::end_stuck(std::size_t slot, duration slept) {
   update_state();
 }
 
-ELASTIC_DECL detail::hang_hook_call worker_group::hook_for(hung_worker hung) const {
+ELASTIC_DECL detail::hang_hook_call worker_group::hook_for(
+    worker_observer::hung_worker hung) const {
   detail::hang_hook_call call;
   call.environment = detail::program_environment(spec_.environment);
   call.directory = spec_.directory;
@@ -582,10 +586,10 @@ ELASTIC_DECL void worker_group::end_hung(int local_rank, const std::string& reas
   end_hung(local_rank, verdict);
 }
 
-ELASTIC_DECL std::vector<attempt_worker> worker_group::attempt_workers() const {
-  std::vector<attempt_worker> started;
+ELASTIC_DECL std::vector<agent_extension::attempt_worker> worker_group::attempt_workers() const {
+  std::vector<agent_extension::attempt_worker> started;
   for (std::size_t slot = 0; slot < attempt_.workers.size(); ++slot) {
-    const worker& each = attempt_.workers[slot];
+    const worker_group::worker& each = attempt_.workers[slot];
     if (each.pid == 0) continue;
     const auto& step = attempt_.steps[slot];
     started.push_back({each.identity.rank, each.identity.local_rank, each.pid, step.number,
@@ -595,11 +599,11 @@ ELASTIC_DECL std::vector<attempt_worker> worker_group::attempt_workers() const {
 }
 
 /// PyTorch's watchdogs abort a worker that waits too long; the others may wait as it did.
-ELASTIC_DECL void worker_group::look_into_abort(const process_end& end) {
+ELASTIC_DECL void worker_group::look_into_abort(const process_set::process_end& end) {
   const bool has_aborted = end.status.signal() == SIGABRT && !end.was_stopped;
   if (!has_aborted || !look_ || attempt_.stop_signal || !hooks_.accepts()) return;
-  const worker& entry = attempt_.workers.at(end.index);
-  hung_worker aborted;
+  const worker_group::worker& entry = attempt_.workers.at(end.index);
+  worker_observer::hung_worker aborted;
   aborted.rank = entry.identity.rank;
   aborted.local_rank = entry.identity.local_rank;
   aborted.pid = entry.pid;
@@ -632,7 +636,7 @@ ELASTIC_DECL void worker_group::pass_on(int local_rank,
   }
   if (is_news && on_step_) on_step_(progress.step);
   attempt_.furthest_step = std::max(attempt_.furthest_step.value_or(0), progress.step);
-  worker_progress made;
+  worker_observer::worker_progress made;
   made.rank = attempt_.base_rank + local_rank;
   made.local_rank = local_rank;
   made.step = progress.step;
@@ -645,7 +649,7 @@ ELASTIC_DECL void worker_group::pass_on(int local_rank,
 ELASTIC_DECL std::optional<int> worker_group::owner_of(pid_t pid) const {
   constexpr int deepest = 64;
   for (int level = 0; level < deepest && pid > 1; ++level) {
-    for (const worker& candidate : attempt_.workers) {
+    for (const worker_group::worker& candidate : attempt_.workers) {
       if (candidate.pid == pid && !candidate.end) return candidate.identity.local_rank;
     }
     const auto entry = detail::read_process(pid);
@@ -663,7 +667,8 @@ ELASTIC_DECL void worker_group::announce_stop(const stop_plan& plan) {
 ELASTIC_DECL task<void> worker_group::start_some(std::vector<worker_identity> identities,
                                                  std::vector<std::size_t> slots,
                                                  const job_context& job) {
-  std::vector<worker_output> outputs = logs_->plan({spec_, identities, layout_, host_name()});
+  std::vector<logs_specs::worker_output> outputs =
+      logs_->plan({spec_, identities, layout_, host_name()});
   if (outputs.size() != identities.size()) {
     throw error(errc::invalid_argument,
                 fmt::format("the logs specs plan the output of {} workers, and there are {}",
@@ -678,7 +683,7 @@ ELASTIC_DECL task<void> worker_group::start_some(std::vector<worker_identity> id
 }
 
 ELASTIC_DECL void worker_group::warn_of_discarded_output(
-    const std::vector<worker_output>& outputs) {
+    const std::vector<logs_specs::worker_output>& outputs) {
   if (std::exchange(has_warned_of_output_, true)) return;
   const auto is_lost = [](std_streams redirected, std_streams stream, const output_plan& plan) {
     return contains(redirected, stream) && plan.kind == output_plan::how::null;
@@ -750,10 +755,10 @@ ELASTIC_DECL std::vector<process_spec> worker_group::expected_processes(std::str
 }
 
 ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity, const job_context& job,
-                                                   worker_output output) {
+                                                   logs_specs::worker_output output) {
   const auto slot = static_cast<std::size_t>(identity.local_rank);
   const std::string error_file = layout_.error_file(identity.local_rank);
-  supervised_process process;
+  process_set::process process;
   process.process = process_of(identity, job, error_file);
   if (spec_.function) give_call(slot, process.process);
   attempt_.files.at(slot).out = detail::path_in(layout_, output.out.file);
@@ -805,8 +810,8 @@ ELASTIC_DECL std::optional<error_file_content> worker_group::failure_of_call(
   return parse_error_file(answer.text);
 }
 
-ELASTIC_DECL void worker_group::note(const process_end& end) {
-  worker& entry = attempt_.workers.at(end.index);
+ELASTIC_DECL void worker_group::note(const process_set::process_end& end) {
+  worker_group::worker& entry = attempt_.workers.at(end.index);
   entry.end = end;
   channels_.ended(static_cast<int>(end.index));
   survivors_.ended(end.index, end.status.success());
@@ -820,8 +825,8 @@ ELASTIC_DECL void worker_group::note(const process_end& end) {
   }
 }
 
-ELASTIC_DECL void worker_group::note_cause(const process_end& end) {
-  worker& entry = attempt_.workers.at(end.index);
+ELASTIC_DECL void worker_group::note_cause(const process_set::process_end& end) {
+  worker_group::worker& entry = attempt_.workers.at(end.index);
   if (entry.stopped_by_agent || !entry.hung.empty() || end.status.signal() != SIGKILL) return;
   const auto kills = detail::count_oom_kills();
   entry.out_of_memory = kills && attempt_.oom_kills && *kills > *attempt_.oom_kills;
@@ -843,8 +848,10 @@ ELASTIC_DECL detail::attempt_tally worker_group::attempt::tally() const {
   return tally;
 }
 
-ELASTIC_DECL void worker_group::note_in_journal(job_event_kind kind, const worker& entry,
-                                                std::string reason, worker_suspicion suspicion) {
+ELASTIC_DECL void worker_group::note_in_journal(job_event::type kind,
+                                                const worker_group::worker& entry,
+                                                std::string reason,
+                                                job_event::suspicion suspicion) {
   if (!journal_) return;
   job_event event;
   event.kind = kind;
@@ -854,23 +861,23 @@ ELASTIC_DECL void worker_group::note_in_journal(job_event_kind kind, const worke
   event.rank = entry.identity.rank;
   event.local_rank = entry.identity.local_rank;
   event.pid = entry.pid;
-  if (kind == job_event_kind::worker_ended) {
+  if (kind == job_event::type::worker_ended) {
     if (const auto code = entry.end->status.code()) event.exit_code = *code;
     if (const auto signal = entry.end->status.signal()) event.signal = *signal;
     event.state = entry.end->status.success() ? "succeeded" : "failed";
   }
-  if (kind == job_event_kind::worker_suspected) event.state = to_string(suspicion);
+  if (kind == job_event::type::worker_suspected) event.state = to_string(suspicion);
   journal_->record(std::move(event));
 }
 
 /// Those that ended because they were told to are only counted, when all are gone.
-ELASTIC_DECL void worker_group::note_end_in_journal(const process_end& end) {
-  const worker& entry = attempt_.workers.at(end.index);
+ELASTIC_DECL void worker_group::note_end_in_journal(const process_set::process_end& end) {
+  const worker_group::worker& entry = attempt_.workers.at(end.index);
   if (entry.stopped_by_agent) return;
   std::string reason = end.status.success() ? std::string() : end.status.text();
   if (entry.out_of_memory) reason += ", while the kernel killed processes for want of memory";
   if (!entry.hung.empty()) reason += ", hung: " + entry.hung;
-  note_in_journal(job_event_kind::worker_ended, entry, std::move(reason));
+  note_in_journal(job_event::type::worker_ended, entry, std::move(reason));
 }
 
 ELASTIC_DECL void worker_group::update_state() {
@@ -894,10 +901,10 @@ ELASTIC_DECL void worker_group::begin_stop_on_failure() {
   processes_.begin_stop(*on_failure_);
 }
 
-ELASTIC_DECL worker_failure worker_group::describe(const worker& failed,
-                                                   const std::string& host) const {
+ELASTIC_DECL run_result::failure worker_group::describe(const worker_group::worker& failed,
+                                                        const std::string& host) const {
   const auto slot = static_cast<std::size_t>(failed.identity.local_rank);
-  worker_failure failure;
+  run_result::failure failure;
   failure.rank = failed.identity.rank;
   failure.local_rank = failed.identity.local_rank;
   failure.group_rank = failed.identity.group_rank;
@@ -956,7 +963,8 @@ ELASTIC_DECL task<void> worker_group::change_layout(std::function<void(log_layou
   layout_ = std::move(made);
 }
 
-ELASTIC_DECL auto worker_group::log_reader_of(const worker& failed) const -> leftovers_reader {
+ELASTIC_DECL auto worker_group::log_reader_of(const worker_group::worker& failed) const
+    -> leftovers_reader {
   const auto slot = static_cast<std::size_t>(failed.identity.local_rank);
   return [error_file = failed.error_file,
           read_tail = processes_.tail_reader(slot)](leftovers& content) {
@@ -965,7 +973,8 @@ ELASTIC_DECL auto worker_group::log_reader_of(const worker& failed) const -> lef
   };
 }
 
-ELASTIC_DECL auto worker_group::core_reader_of(const worker& failed) const -> leftovers_reader {
+ELASTIC_DECL auto worker_group::core_reader_of(const worker_group::worker& failed) const
+    -> leftovers_reader {
   if (!failed.end->status.core_dumped()) return [](leftovers&) {};
   // The directory is that in which the agent's programs start: relative names are of there.
   return [pid = failed.pid, directory = spec_.directory,
@@ -979,7 +988,7 @@ ELASTIC_DECL task<void> worker_group::read_leftovers() {
   leftovers_readers logs;
   leftovers_readers cores;
   for (const std::size_t slot : attempt_.ended) {
-    const worker& entry = attempt_.workers[slot];
+    const worker_group::worker& entry = attempt_.workers[slot];
     if (entry.end->status.success() || attempt_.leftovers.count(slot) != 0) continue;
     const bool may_hang = entry.end->status.core_dumped() && cores_may_hang;
     if (!layout_.may_hang() && !may_hang) continue;

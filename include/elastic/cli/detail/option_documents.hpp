@@ -18,11 +18,11 @@ ELASTIC_DECL const std::vector<std::string>& completion_shells();
 
 /// What makes a shell complete the options and commands of elasticrun. `shell`: one of
 /// completion_shells.
-ELASTIC_DECL std::string completion_script(std::string_view shell,
-                                           const std::vector<program_command>& commands);
+ELASTIC_DECL std::string completion_script(
+    std::string_view shell, const std::vector<command_line_facts::command>& commands);
 
 /// The manual page of elasticrun, in the language of man.
-ELASTIC_DECL std::string man_page(const std::vector<program_command>& commands);
+ELASTIC_DECL std::string man_page(const std::vector<command_line_facts::command>& commands);
 
 }  // namespace elastic::detail
 

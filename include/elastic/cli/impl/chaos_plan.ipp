@@ -27,17 +27,17 @@ namespace detail {
 
 struct chaos_kind_row {
   std::string_view name;
-  chaos_fault::kind what;
+  chaos_plan::fault::kind what;
   bool is_for_ranks;
   bool is_for_nodes;
   bool lasts;
 };
 
 inline constexpr std::array<chaos_kind_row, 4> chaos_kinds{
-    {{"kill", chaos_fault::kind::kill, true, true, false},
-     {"stop", chaos_fault::kind::stop, true, false, true},
-     {"slow", chaos_fault::kind::slow, true, false, true},
-     {"cut", chaos_fault::kind::cut, false, true, true}}};
+    {{"kill", chaos_plan::fault::kind::kill, true, true, false},
+     {"stop", chaos_plan::fault::kind::stop, true, false, true},
+     {"slow", chaos_plan::fault::kind::slow, true, false, true},
+     {"cut", chaos_plan::fault::kind::cut, false, true, true}}};
 
 [[noreturn]] inline void refuse_fault(std::string_view part, std::string_view allowed) {
   throw error(errc::invalid_argument, fmt::format("'{}': {}", printable_text(part), allowed));
@@ -78,7 +78,7 @@ std::optional<Integer> chaos_number(std::string_view text) {
   return value;
 }
 
-inline chaos_noise parse_noise(std::string_view part, std::string_view rest) {
+inline chaos_plan::random_faults parse_noise(std::string_view part, std::string_view rest) {
   constexpr std::string_view allowed =
       "allowed is random=SEED@TIME, with a number and the average time between two faults, such as "
       "random=7@20s (at least 100ms)";
@@ -102,8 +102,8 @@ inline constexpr std::string_view allowed_faults =
                          std::string(allowed_faults));
 }
 
-inline chaos_fault parse_fault(std::string_view part, std::string_view kind,
-                               std::string_view rest) {
+inline chaos_plan::fault parse_fault(std::string_view part, std::string_view kind,
+                                     std::string_view rest) {
   const auto row = std::find_if(chaos_kinds.begin(), chaos_kinds.end(),
                                 [&](const chaos_kind_row& entry) { return entry.name == kind; });
   if (row == chaos_kinds.end()) refuse_kind(part, kind);
@@ -121,9 +121,9 @@ inline chaos_fault parse_fault(std::string_view part, std::string_view kind,
   if (!value || !at || !span || (row->lasts && *span == duration::zero())) {
     refuse_fault(part, allowed_faults);
   }
-  chaos_fault fault;
+  chaos_plan::fault fault;
   fault.what = row->what;
-  fault.of = is_node ? chaos_fault::target::node : chaos_fault::target::rank;
+  fault.of = is_node ? chaos_plan::fault::target::node : chaos_plan::fault::target::rank;
   fault.number = *value;
   fault.at = *at;
   fault.lasts = *span;
@@ -162,12 +162,12 @@ ELASTIC_DECL chaos_plan parse_chaos_plan(std::string_view text) {
   return plan;
 }
 
-ELASTIC_DECL std::string to_text(const chaos_fault& fault) {
+ELASTIC_DECL std::string to_text(const chaos_plan::fault& fault) {
   std::string text;
   for (const detail::chaos_kind_row& row : detail::chaos_kinds) {
     if (row.what == fault.what) text = row.name;
   }
-  text += fmt::format("={}:{}@{}", fault.of == chaos_fault::target::node ? "node" : "rank",
+  text += fmt::format("={}:{}@{}", fault.of == chaos_plan::fault::target::node ? "node" : "rank",
                       fault.number, detail::chaos_time_text(fault.at));
   if (fault.lasts > duration::zero()) text += "+" + detail::chaos_time_text(fault.lasts);
   return text;
@@ -175,7 +175,9 @@ ELASTIC_DECL std::string to_text(const chaos_fault& fault) {
 
 ELASTIC_DECL std::string to_text(const chaos_plan& plan) {
   std::string text;
-  for (const chaos_fault& fault : plan.faults) text += (text.empty() ? "" : ",") + to_text(fault);
+  for (const chaos_plan::fault& fault : plan.faults) {
+    text += (text.empty() ? "" : ",") + to_text(fault);
+  }
   if (plan.noise) {
     text += fmt::format("{}random={}@{}", text.empty() ? "" : ",", plan.noise->seed,
                         detail::chaos_time_text(plan.noise->mean_gap));
@@ -185,8 +187,8 @@ ELASTIC_DECL std::string to_text(const chaos_plan& plan) {
 
 ELASTIC_DECL std::string missing_targets(const chaos_plan& plan, int world_size, int nodes) {
   std::set<std::string> names;
-  for (const chaos_fault& fault : plan.faults) {
-    const bool is_node = fault.of == chaos_fault::target::node;
+  for (const chaos_plan::fault& fault : plan.faults) {
+    const bool is_node = fault.of == chaos_plan::fault::target::node;
     if (fault.number < (is_node ? nodes : world_size)) continue;
     names.insert(fmt::format("{} {}", is_node ? "node" : "rank", fault.number));
   }

@@ -61,11 +61,11 @@ inline log_level read_log_level(const environment_map& environment,
   return level_of_number(*number);
 }
 
-inline io_choice read_io(const environment_map& environment) {
+inline command_line::io_choice read_io(const environment_map& environment) {
   const std::string name = find_variable(environment, "ELASTIC_IO").value_or("");
-  if (name.empty() || name == "auto") return io_choice::automatic;
-  if (name == "ring") return io_choice::ring;
-  if (name == "epoll") return io_choice::epoll;
+  if (name.empty() || name == "auto") return command_line::io_choice::automatic;
+  if (name == "ring") return command_line::io_choice::ring;
+  if (name == "epoll") return command_line::io_choice::epoll;
   throw error(errc::invalid_argument,
               fmt::format("ELASTIC_IO {}: allowed are auto, ring and epoll", in_quotes(name)));
 }
@@ -112,7 +112,7 @@ inline command_line interpret(const scanned_arguments& scanned, const command_li
   }
   program_config& config = target.config;
   launch_config& job = config.job;
-  job.rendezvous.use_ring = result.io != io_choice::epoll;
+  job.rendezvous.use_ring = result.io != command_line::io_choice::epoll;
   job.guard_file = find_variable(facts.environment, "ELASTIC_GUARD").value_or("");
   config.progress = !target.no_progress;
   constexpr std::chrono::seconds usual_watch(5);
@@ -128,13 +128,13 @@ inline command_line interpret(const scanned_arguments& scanned, const command_li
 
 }  // namespace detail
 
-ELASTIC_DECL std::variant<command_line, version_request, early_exit> parse_command_line(
-    const std::vector<std::string>& arguments, const command_line_facts& facts) {
+ELASTIC_DECL std::variant<command_line, command_line::version_request, early_exit>
+parse_command_line(const std::vector<std::string>& arguments, const command_line_facts& facts) {
   try {
     const detail::scanned_arguments scanned = detail::scan_options(arguments);
     if (!scanned.shows) return detail::interpret(scanned, facts);
     if (detail::shows(scanned, "--version")) {
-      return version_request{detail::read_io(facts.environment)};
+      return command_line::version_request{detail::read_io(facts.environment)};
     }
     return early_exit{0, detail::text_to_show(scanned, facts), false};
   } catch (const error& refusal) {

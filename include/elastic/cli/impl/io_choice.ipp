@@ -22,11 +22,11 @@ struct io_in_use {
   std::string why_not;
 };
 
-inline io_in_use find_io(io_choice choice) {
+inline io_in_use find_io(command_line::io_choice choice) {
 #if defined(ASIO_HAS_IO_URING) && defined(ASIO_DISABLE_EPOLL)
   return {"io_uring", {}};
 #endif
-  if (choice == io_choice::epoll) return {"epoll", {}};
+  if (choice == command_line::io_choice::epoll) return {"epoll", {}};
   asio::io_context context(1);
   std::string why_not;
   if (ring::try_make(context.get_executor(), {}, &why_not)) return {"io_uring", {}};
@@ -35,19 +35,19 @@ inline io_in_use find_io(io_choice choice) {
 
 }  // namespace detail
 
-ELASTIC_DECL std::string describe_io(io_choice choice) {
+ELASTIC_DECL std::string describe_io(command_line::io_choice choice) {
   const detail::io_in_use io = detail::find_io(choice);
   const std::string reason =
       io.why_not.empty() ? "" : fmt::format(", for want of io_uring: {}", io.why_not);
   return fmt::format("I/O: {}{}", io.name, reason);
 }
 
-ELASTIC_DECL early_exit show_version(io_choice choice) {
+ELASTIC_DECL early_exit show_version(command_line::io_choice choice) {
   return {0, fmt::format("elasticrun {} ({})\n", version_text, describe_io(choice)), false};
 }
 
-ELASTIC_DECL std::optional<early_exit> check_io(io_choice choice) {
-  if (choice != io_choice::ring) return std::nullopt;
+ELASTIC_DECL std::optional<early_exit> check_io(command_line::io_choice choice) {
+  if (choice != command_line::io_choice::ring) return std::nullopt;
   const detail::io_in_use io = detail::find_io(choice);
   if (io.why_not.empty()) return std::nullopt;
   return refuse(

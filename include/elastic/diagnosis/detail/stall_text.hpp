@@ -61,7 +61,7 @@ ELASTIC_DECL std::string_view file_system_of(std::string_view wait_channel);
 ELASTIC_DECL bool computes(const rank_evidence& rank);
 
 /// "it is in data.py:88 read_shard", and what else holds the rank up.
-ELASTIC_DECL std::string whereabouts(const rank_evidence& rank, stall_cause cause);
+ELASTIC_DECL std::string whereabouts(const rank_evidence& rank, stall_verdict::kind cause);
 
 /// The same for calls that ranks may do together: the operation, and the types and the numbers of
 /// elements of its inputs if these must be the same on all ranks.

@@ -10,8 +10,8 @@
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/detail/http_connection.hpp>
+#include <elastic/net/detail/tls_options.hpp>
 #include <elastic/net/endpoint.hpp>
-#include <elastic/net/tls_options.hpp>
 
 #include <chrono>
 #include <cstddef>

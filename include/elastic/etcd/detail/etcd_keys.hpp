@@ -45,7 +45,7 @@ class etcd_keys final : public versioned_keys {
   ELASTIC_DECL etcd_keys(std::shared_ptr<etcd_client> client, std::string root,
                          std::shared_ptr<etcd_marker> marker);
   ELASTIC_DECL std::string place_of(const std::string& key) const override;
-  ELASTIC_DECL task<versioned_value> get(std::string key) override;
+  ELASTIC_DECL task<versioned_keys::entry> get(std::string key) override;
   ELASTIC_DECL task<bool> put(std::string key, std::string value, std::string version) override;
   ELASTIC_DECL task<void> put(std::string key, std::string value) override;
   ELASTIC_DECL task<bool> erase(std::string key) override;
@@ -74,7 +74,7 @@ class etcd_keys final : public versioned_keys {
 
   /// The first key of a range's answer, or that there is none.
   /// Errors: `errc::protocol_violation`.
-  ELASTIC_DECL static versioned_value first_of(const json& range);
+  ELASTIC_DECL static versioned_keys::entry first_of(const json& range);
 
   /// Bytes of an answer, which encodes them in base64.
   /// Errors: `errc::protocol_violation`.

@@ -41,7 +41,7 @@ class etcd_v2_keys final : public leased_keys {
   ELASTIC_DECL etcd_v2_keys(std::shared_ptr<etcd_client> client, std::string directory,
                             etcd_v2_form form, int ttl = 0);
   ELASTIC_DECL std::string place_of(const std::string& key) const override;
-  ELASTIC_DECL task<versioned_value> get(std::string key) override;
+  ELASTIC_DECL task<versioned_keys::entry> get(std::string key) override;
 
   /// Whether there is such a key, or directory of keys.
   ELASTIC_DECL task<bool> exists(std::string key) const;

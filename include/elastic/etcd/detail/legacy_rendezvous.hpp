@@ -65,7 +65,7 @@ class legacy_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> exit_barrier() override;
   ELASTIC_DECL task<void> wait_for_fence() override;
   ELASTIC_DECL task<int> num_nodes_waiting() override;
-  ELASTIC_DECL task<void> close(job_end how, std::string why) override;
+  ELASTIC_DECL task<void> close(rendezvous_handler::job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
   std::optional<std::int64_t> arrived_workers() const override { return workers_.arrived(); }
 
@@ -100,7 +100,7 @@ class legacy_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> come_back();
   ELASTIC_DECL task<void> look_once();
   ELASTIC_DECL std::optional<rendezvous_change> change_of(const view& current) const;
-  ELASTIC_DECL rendezvous_change change(change_kind kind, std::string reason) const;
+  ELASTIC_DECL rendezvous_change change(rendezvous_change::cause kind, std::string reason) const;
 
   ELASTIC_DECL task<void> tell_end(job_ending ending);
   ELASTIC_DECL task<void> give_up();

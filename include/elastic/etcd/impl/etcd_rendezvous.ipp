@@ -155,7 +155,7 @@ inline task<void> check_former_state(std::shared_ptr<etcd_client> client, std::s
   etcd_keys keys(client, root + "rendezvous/", nullptr);
   std::string key = "state";
   const std::string former = keys.place_of(key);
-  const versioned_value found = co_await keys.get(std::move(key));
+  const versioned_keys::entry found = co_await keys.get(std::move(key));
   if (!found.value) co_return;
   throw error(errc::invalid_argument,
               fmt::format("{} is the state of a job of an earlier release: let that job end, "

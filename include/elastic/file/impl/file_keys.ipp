@@ -43,16 +43,16 @@ ELASTIC_DECL std::string file_keys::place_of(const std::string& key) const {
   return fmt::format("the file '{}'", directory_->file_of(key));
 }
 
-ELASTIC_DECL task<versioned_value> file_keys::get(std::string key) {
+ELASTIC_DECL task<versioned_keys::entry> file_keys::get(std::string key) {
   const auto directory = directory_;
-  const std::function<versioned_value()> work = [directory, key] {
+  const std::function<versioned_keys::entry()> work = [directory, key] {
     std::optional<detail::key_file> content = directory->read(key);
-    versioned_value seen;
+    versioned_keys::entry seen;
     seen.version = content ? content->version : std::string(nothing);
     if (content) seen.value = std::move(content->value);
     return seen;
   };
-  co_return co_await in_time<versioned_value>(work);
+  co_return co_await in_time<versioned_keys::entry>(work);
 }
 
 ELASTIC_DECL task<bool> file_keys::put(std::string key, std::string value, std::string version) {
@@ -80,7 +80,7 @@ ELASTIC_DECL task<std::int64_t> file_keys::count() {
 ELASTIC_DECL task<void> file_keys::wait_for_change(std::string key, std::string version) {
   directory_watch watch(co_await asio::this_coro::executor, directory_->path());
   // It may have changed before it was watched.
-  const versioned_value seen = co_await get(std::move(key));
+  const versioned_keys::entry seen = co_await get(std::move(key));
   if (seen.version != version) co_return;
   const bool is_told = watch.is_open() && co_await is_local();
   const time_point limit = time_->now() + (is_told ? local_pause : remote_pause);

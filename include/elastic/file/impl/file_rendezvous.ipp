@@ -27,7 +27,7 @@ inline task<void> prepare_directory(std::string directory, rendezvous_parameters
   co_await keys.prepare();
   std::string former_key = "rendezvous";
   const std::string former = keys.place_of(former_key);
-  const versioned_value found = co_await keys.get(std::move(former_key));
+  const versioned_keys::entry found = co_await keys.get(std::move(former_key));
   if (found.value) {
     throw error(errc::invalid_argument,
                 fmt::format("{} is the state of a job of an earlier release: let that job end, "

@@ -130,12 +130,12 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   ELASTIC_DECL bool can_save(int local_rank) const;
   ELASTIC_DECL bool survives(int local_rank) const;
   // To the connections that said `survive`. Result: whether one took it.
-  ELASTIC_DECL bool send_survivor(int local_rank, const agent_message& message);
+  ELASTIC_DECL bool send_survivor(int local_rank, const control_messages::agent_message& message);
   ELASTIC_DECL static std::string name_of(const connection& client);
 
   // Result: whether it was taken; a client that does not read is disconnected.
   ELASTIC_DECL bool send(connection& client, const std::string& line);
-  ELASTIC_DECL void send_all(const agent_message& message);
+  ELASTIC_DECL void send_all(const control_messages::agent_message& message);
   ELASTIC_DECL void refuse(connection& client, const std::string& why);
 
   // Result: how many lines there were.

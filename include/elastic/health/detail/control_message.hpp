@@ -126,7 +126,7 @@ using worker_message =
 /// are cut if they are too long; metrics that make the line too long are left out.
 /// Errors: `errc::invalid_argument` if the environment of `rejoin` does not fit into a line.
 ELASTIC_DECL std::string to_line(const worker_message& message);
-ELASTIC_DECL std::string to_line(const agent_message& message);
+ELASTIC_DECL std::string to_line(const control_messages::agent_message& message);
 
 /// Reads what a worker says: a line without its end.
 /// Errors: `errc::protocol_violation`, naming what is wrong and what is allowed.
@@ -134,7 +134,8 @@ ELASTIC_DECL worker_message parse_worker_message(std::string_view line);
 
 /// Reads what the agent says; nothing if the kind is not known: later agents may say more.
 /// Errors: `errc::protocol_violation`, naming what is wrong.
-ELASTIC_DECL std::optional<agent_message> parse_agent_message(std::string_view line);
+ELASTIC_DECL std::optional<control_messages::agent_message> parse_agent_message(
+    std::string_view line);
 
 }  // namespace elastic::detail
 

@@ -67,7 +67,7 @@ class worker_channels {
 
   /// Tells a worker that said `survive`. Result: whether it took the message.
   /// Errors: those of `to_line`.
-  bool tell_survivor(int local_rank, const agent_message& message) {
+  bool tell_survivor(int local_rank, const control_messages::agent_message& message) {
     return state_ && state_->send_survivor(local_rank, message);
   }
 

@@ -33,7 +33,7 @@ namespace elastic::detail {
 class diagnosis_extension final : public agent_extension {
  public:
   /// @param inner  gets every call, too
-  ELASTIC_DECL diagnosis_extension(job_diagnosis terms, agent_extension_context context,
+  ELASTIC_DECL diagnosis_extension(job_diagnosis terms, agent_extension::context agent,
                                    std::unique_ptr<agent_extension> inner);
 
   ELASTIC_DECL std::shared_ptr<process_launcher> launcher() override;
@@ -49,7 +49,7 @@ class diagnosis_extension final : public agent_extension {
   std::optional<worker_starts> starts() const override { return inner_->starts(); }
   ELASTIC_DECL void stepped(std::int64_t step) override;
   ELASTIC_DECL task<void> beside_workers(bool may_restart) override;
-  ELASTIC_DECL task<command_outcome> carry_out(job_command command) override;
+  ELASTIC_DECL task<job_command::outcome> carry_out(job_command command) override;
   bool looks_last() const override { return terms_.opens_workers; }
   ELASTIC_DECL task<std::string> last_look() override;
   void end_attempt() override { inner_->end_attempt(); }
@@ -81,10 +81,10 @@ class diagnosis_extension final : public agent_extension {
   ELASTIC_DECL task<void> judge_again();
   ELASTIC_DECL void report(const stall_verdict& verdict);
   ELASTIC_DECL task<void> end_first_of(const stall_verdict& verdict);
-  ELASTIC_DECL void record(job_event_kind kind, const stall_verdict& verdict);
+  ELASTIC_DECL void record(job_event::type kind, const stall_verdict& verdict);
 
   job_diagnosis terms_;
-  agent_extension_context context_;
+  agent_extension::context context_;
   std::unique_ptr<agent_extension> inner_;
   std::shared_ptr<inspected_workers> workers_;
   /// None before the first is kept: the number of nodes is not known.

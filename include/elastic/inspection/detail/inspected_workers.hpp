@@ -27,7 +27,7 @@ namespace elastic::detail {
 
 /// What could be learned about a worker from outside. What it wrote itself is hostile input.
 struct worker_inspection {
-  attempt_worker worker;
+  agent_extension::attempt_worker worker;
   /// None: the process has ended.
   std::optional<process_facts> facts;
   /// The stacks of its threads as faulthandler writes them; empty: there are none.
@@ -61,8 +61,8 @@ class inspected_workers final : public process_launcher {
   /// Inspects workers, all at once.
   /// @param deadline  whoever has not answered by then is silent
   /// Errors: none. Cancellation: all types.
-  ELASTIC_DECL task<std::vector<worker_inspection>> inspect(std::vector<attempt_worker> workers,
-                                                            time_point deadline);
+  ELASTIC_DECL task<std::vector<worker_inspection>> inspect(
+      std::vector<agent_extension::attempt_worker> workers, time_point deadline);
 
  private:
   /// By local rank, so that a worker's environment is the same in each attempt.

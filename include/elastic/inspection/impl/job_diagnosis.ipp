@@ -13,8 +13,8 @@
 namespace elastic {
 
 ELASTIC_DECL void add_diagnosis(agent_services& services, job_diagnosis terms) {
-  services.extension = [terms = std::move(terms), inner = std::move(services.extension)](
-                           agent_extension_context context) {
+  services.extension = [terms = std::move(terms),
+                        inner = std::move(services.extension)](agent_extension::context context) {
     auto made = inner ? inner(context) : std::make_unique<agent_extension>();
     return std::make_unique<detail::diagnosis_extension>(terms, std::move(context),
                                                          std::move(made));

@@ -16,7 +16,8 @@
 
 namespace elastic {
 
-ELASTIC_DECL task<std::string> local_stacks(named<std::vector<attempt_worker>> workers) {
+ELASTIC_DECL task<std::string> local_stacks(
+    named<std::vector<agent_extension::attempt_worker>> workers) {
   const auto time = detail::new_shared<system_time>();
   detail::inspected_workers inspected(nullptr, time, false);
   task<std::vector<detail::worker_inspection>> inspecting =

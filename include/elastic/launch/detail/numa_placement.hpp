@@ -4,7 +4,7 @@
 
 #include <elastic/base/config.hpp>
 #include <elastic/launch/detail/processor_topology.hpp>
-#include <elastic/launch/numa_binding.hpp>
+#include <elastic/launch/launch_config.hpp>
 #include <elastic/process/processor_set.hpp>
 
 #include <cstddef>
@@ -23,9 +23,9 @@ ELASTIC_DECL std::vector<int> nodes_of_workers(const processor_topology& topolog
 ///
 /// @param allowed  the processors that may be used
 /// @param nodes    the NUMA node of each worker; each must have an allowed processor
-/// Result: empty for `numa_binding::none`. Errors: `errc::invalid_argument` if the cores of a
-/// node do not reach for `exclusive`.
-ELASTIC_DECL std::vector<processor_set> place_workers(numa_binding how,
+/// Result: empty for `launch_config::processor_binding::none`. Errors: `errc::invalid_argument` if
+/// the cores of a node do not reach for `exclusive`.
+ELASTIC_DECL std::vector<processor_set> place_workers(launch_config::processor_binding how,
                                                       const processor_topology& topology,
                                                       const processor_set& allowed,
                                                       const std::vector<int>& nodes);

@@ -7,7 +7,7 @@
 #include <elastic/base/printable_text.hpp>
 
 #include <elastic/agent/failure_report.hpp>
-#include <elastic/agent/worker_failure.hpp>
+#include <elastic/agent/run_result.hpp>
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/contract/error_file.hpp>
@@ -45,7 +45,7 @@ ELASTIC_DECL int exit_code(const std::exception& failure) {
 ELASTIC_DECL bool failed_elsewhere(const run_result& result) {
   return result.state == worker_state::failed &&
          std::all_of(result.failures.begin(), result.failures.end(),
-                     [](const worker_failure& failure) { return failure.stopped_by_agent; });
+                     [](const run_result::failure& failure) { return failure.stopped_by_agent; });
 }
 
 ELASTIC_DECL std::string closing_words(const std::string& name, const run_result& result) {
@@ -72,7 +72,7 @@ ELASTIC_DECL std::string closing_words(const std::string& name, const run_result
 
 ELASTIC_DECL std::string launcher_error_text(const run_result& result) {
   if (result.state != worker_state::failed) return {};
-  const worker_failure* cause = root_cause(result.failures);
+  const run_result::failure* cause = root_cause(result.failures);
   if (cause == nullptr || !cause->error) return {};
   return launcher_error_file_text(*cause->error, cause->status.as_python());
 }

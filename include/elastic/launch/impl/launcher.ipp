@@ -16,7 +16,7 @@
 #include <elastic/launch/detail/node_journal.hpp>
 #include <elastic/launch/detail/numa_placement.hpp>
 #include <elastic/launch/detail/processor_topology.hpp>
-#include <elastic/launch/start_method.hpp>
+#include <elastic/launch/launch_config.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/process/exit_status.hpp>
 #include <elastic/process/processor_set.hpp>
@@ -102,7 +102,7 @@ inline void check_affinity(const std::vector<processor_set>& lists) {
 /// would keep it from running.
 inline void prepare_function(const launch_config& config, worker_spec& workers,
                              agent_services& services) {
-  const bool is_forked = config.start == start_method::fork;
+  const bool is_forked = config.start == launch_config::start_method::fork;
   if (!config.workers.function && is_forked) {
     throw error(errc::invalid_argument,
                 "start_method::fork runs a function: launch_config::workers.function is empty");
@@ -140,10 +140,11 @@ namespace detail {
 
 inline std::unique_ptr<local_agent> make_agent(const launch_config& config, agent_services services,
                                                const rendezvous_registry& backends) {
-  agent_options options;
+  local_agent::options options;
   options.workers = config.workers;
   worker_spec& workers = options.workers;
-  if (workers.cpu_affinity.empty() && config.numa_binding != numa_binding::none) {
+  if (workers.cpu_affinity.empty() &&
+      config.numa_binding != launch_config::processor_binding::none) {
     workers.cpu_affinity = detail::bind_to_nodes(config);
   }
   detail::check_affinity(workers.cpu_affinity);

@@ -5,7 +5,7 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/net/detail/byte_stream.hpp>
-#include <elastic/net/tls_options.hpp>
+#include <elastic/net/detail/tls_options.hpp>
 
 #include <memory>
 #include <string>

@@ -35,7 +35,7 @@ struct tee_outlets {
   /// Written first, byte for byte; null: no file.
   std::shared_ptr<log_file> file;
   /// Lines that are written to a file of their own.
-  matching_lines matches;
+  output_plan::matching_lines matches;
   /// Shown last, with `prefix` before every line; null: not shown.
   std::shared_ptr<output_sink> console;
   line_head prefix;

@@ -70,11 +70,13 @@ inline task<guard_greeting> meet_guard(asio::posix::stream_descriptor& socket) {
 
 }  // namespace detail
 
-ELASTIC_DECL guarded_launcher::guarded_launcher(asio::any_io_executor executor,
-                                                guarded_launcher_options options,
+ELASTIC_DECL guarded_launcher::guarded_launcher(asio::any_io_executor executor)
+    : guarded_launcher(std::move(executor), options()) {}
+
+ELASTIC_DECL guarded_launcher::guarded_launcher(asio::any_io_executor executor, options settings,
                                                 const detail::syscalls& calls)
     : executor_(std::move(executor)),
-      options_(std::move(options)),
+      options_(std::move(settings)),
       calls_(calls),
       sources_(options_.guard_file),
       unguarded_(executor_, options_.unguarded, calls),

@@ -35,21 +35,27 @@ ELASTIC_DECL unique_fd open_log_file(const std::string& path, const syscalls& ca
 
 }  // namespace detail
 
-ELASTIC_DECL log_file::log_file(detail::unique_fd file, std::string path, log_rotation rotation,
+ELASTIC_DECL log_file::log_file(detail::unique_fd file, std::string path)
+    : log_file(std::move(file), std::move(path), rotation()) {}
+
+ELASTIC_DECL log_file::log_file(detail::unique_fd file, std::string path, rotation bounds,
                                 bool may_hang)
-    : file_(std::move(file)), path_(std::move(path)), may_hang_(may_hang), rotation_(rotation) {}
+    : file_(std::move(file)), path_(std::move(path)), may_hang_(may_hang), rotation_(bounds) {}
 
 ELASTIC_DECL log_file::~log_file() {
   if (may_hang_) detail::close_on_thread(std::move(file_));
 }
 
-ELASTIC_DECL std::shared_ptr<log_file> log_file::open(const std::string& path,
-                                                      log_rotation rotation,
+ELASTIC_DECL std::shared_ptr<log_file> log_file::open(const std::string& path) {
+  return open(path, rotation());
+}
+
+ELASTIC_DECL std::shared_ptr<log_file> log_file::open(const std::string& path, rotation bounds,
                                                       const detail::syscalls& calls,
                                                       bool may_hang) {
   detail::unique_fd file;
   if (!may_hang) file = detail::open_log_file(path, calls);
-  auto made = detail::new_shared<log_file>(std::move(file), path, rotation, may_hang);
+  auto made = detail::new_shared<log_file>(std::move(file), path, bounds, may_hang);
   if (may_hang) made->opens_by_ = &calls;
   return made;
 }

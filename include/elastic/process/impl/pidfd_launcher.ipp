@@ -16,10 +16,12 @@
 
 namespace elastic {
 
-ELASTIC_DECL pidfd_launcher::pidfd_launcher(asio::any_io_executor executor,
-                                            pidfd_launcher_options options,
+ELASTIC_DECL pidfd_launcher::pidfd_launcher(asio::any_io_executor executor)
+    : pidfd_launcher(std::move(executor), options()) {}
+
+ELASTIC_DECL pidfd_launcher::pidfd_launcher(asio::any_io_executor executor, options settings,
                                             const detail::syscalls& calls)
-    : executor_(std::move(executor)), options_(options), calls_(calls) {}
+    : executor_(std::move(executor)), options_(std::move(settings)), calls_(calls) {}
 
 ELASTIC_DECL task<std::unique_ptr<child>> pidfd_launcher::launch(process_spec spec) {
   detail::refuse_zero_bytes(spec);

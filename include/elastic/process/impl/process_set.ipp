@@ -21,15 +21,18 @@
 
 namespace elastic {
 
-ELASTIC_DECL process_set::process_set(asio::any_io_executor strand, process_set_services services)
-    : state_(detail::new_shared<state>(std::move(strand), std::move(services))) {}
+ELASTIC_DECL process_set::process_set(asio::any_io_executor strand)
+    : process_set(std::move(strand), services()) {}
 
-ELASTIC_DECL task<void> process_set::start(std::size_t index, named<supervised_process> plan) & {
+ELASTIC_DECL process_set::process_set(asio::any_io_executor strand, services parts)
+    : state_(detail::new_shared<state>(std::move(strand), std::move(parts))) {}
+
+ELASTIC_DECL task<void> process_set::start(std::size_t index, named<process_set::process> plan) & {
   return start_in(state_, index, *plan);
 }
 
-ELASTIC_DECL std::vector<process_end> process_set::take_ends() {
-  std::vector<process_end> ends(state_->ends.begin(), state_->ends.end());
+ELASTIC_DECL std::vector<process_set::process_end> process_set::take_ends() {
+  std::vector<process_set::process_end> ends(state_->ends.begin(), state_->ends.end());
   state_->ends.clear();
   return ends;
 }
@@ -110,7 +113,7 @@ ELASTIC_DECL std::function<std::vector<std::string>()> process_set::tail_reader(
   return [lines = tail(index)] { return lines; };
 }
 
-ELASTIC_DECL process_set::state::state(asio::any_io_executor executor, process_set_services parts)
+ELASTIC_DECL process_set::state::state(asio::any_io_executor executor, process_set::services parts)
     : strand(std::move(executor)), services(std::move(parts)), end_noted(strand), progress(strand) {
   if (!services.launcher) services.launcher = detail::new_shared<pidfd_launcher>(strand);
   if (!services.time) services.time = detail::new_shared<system_time>();
@@ -153,17 +156,17 @@ ELASTIC_DECL void process_set::require_free(const state& self, std::size_t index
 }
 
 ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t index,
-                                              supervised_process plan) {
+                                              process_set::process plan) {
   require_free(*self, index);
   if (self->slots.size() <= index) self->slots.resize(index + 1);
   self->hurry = false;
   self->begun.reset();
 
-  const process_set_services& services = self->services;
+  const services& parts = self->services;
   const detail::start_under_way under_way(self->starting, index);
-  task<detail::opened_stream> opening_out = open(services, plan.out);
+  task<detail::opened_stream> opening_out = open(parts, plan.out);
   detail::opened_stream out = co_await std::move(opening_out);
-  task<detail::opened_stream> opening_err = open(services, plan.err);
+  task<detail::opened_stream> opening_err = open(parts, plan.err);
   detail::opened_stream err = co_await std::move(opening_err);
   if (self->abandoned) throw_aborted();
   plan.process.stdout_fd = out.process_end.get();
@@ -174,13 +177,13 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
     plan.process.stdin_fd = input.get();
   }
   const auto slot = detail::new_shared<detail::process_slot>(self->strand, index);
-  slot->out = slot->make_tee(plan.out, out, services.console_out, services.time, services.log);
-  slot->err = slot->make_tee(plan.err, err, services.console_err, services.time, services.log);
+  slot->out = slot->make_tee(plan.out, out, parts.console_out, parts.time, parts.log);
+  slot->err = slot->make_tee(plan.err, err, parts.console_err, parts.time, parts.log);
   if (plan.err.kind == output_plan::how::file && plan.err.keep_tail) {
     slot->tail_file = plan.err.file;
   }
 
-  std::unique_ptr<child> started = co_await services.launcher->launch(std::move(plan.process));
+  std::unique_ptr<child> started = co_await parts.launcher->launch(std::move(plan.process));
   if (!started) throw error(errc::start_failed, "the process launcher returned no process");
   if (self->abandoned) throw_aborted();
   slot->begin(std::move(started));
@@ -190,9 +193,9 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
   slot->run(watch(self, slot), slot->cancel_watch, [](const std::exception_ptr&) {});
 }
 
-ELASTIC_DECL task<detail::opened_stream> process_set::open(const process_set_services& services,
+ELASTIC_DECL task<detail::opened_stream> process_set::open(const services& parts,
                                                            output_plan plan) {
-  const bool may_hang = !plan.file.empty() && services.may_hang(plan.file);
+  const bool may_hang = !plan.file.empty() && parts.may_hang(plan.file);
   return detail::open_stream_on_thread(std::move(plan), detail::real_syscalls, may_hang);
 }
 
@@ -208,7 +211,7 @@ ELASTIC_DECL task<void> process_set::watch(state_pointer self, slot_pointer slot
   slot->ended.set();
   if (slot->abandoned) co_return;
   const time_source& time = *self->services.time;
-  process_end end{slot->index, slot->pid, status, time.now(), time.wall_now()};
+  process_set::process_end end{slot->index, slot->pid, status, time.now(), time.wall_now()};
   end.was_stopped = slot->was_stopped;
   --self->running;
   if (self->running == 0) self->progress.set();
@@ -220,13 +223,13 @@ ELASTIC_DECL task<void> process_set::watch(state_pointer self, slot_pointer slot
   }
 }
 
-ELASTIC_DECL task<process_end> process_set::next_end_of(state_pointer self) {
+ELASTIC_DECL task<process_set::process_end> process_set::next_end_of(state_pointer self) {
   while (self->ends.empty()) {
     self->end_noted.reset();
     co_await self->end_noted.wait();
     if (self->abandoned) throw_aborted();
   }
-  const process_end end = self->ends.front();
+  const process_set::process_end end = self->ends.front();
   self->ends.pop_front();
   co_return end;
 }
@@ -334,16 +337,16 @@ ELASTIC_DECL void process_set::begin_clearing(state& self, const slot_pointer& s
             });
 }
 
-ELASTIC_DECL task<void> process_set::end_tree(slot_pointer slot, process_set_services services) {
-  time_source& time = *services.time;
+ELASTIC_DECL task<void> process_set::end_tree(slot_pointer slot, services parts) {
+  time_source& time = *parts.time;
   std::map<pid_t, detail::proc_snapshot> before;
   for (;;) {
-    const time_point patience_ends = deadline_after(time.now(), services.killed_patience);
+    const time_point patience_ends = deadline_after(time.now(), parts.killed_patience);
     if (co_await with_deadline(time, patience_ends, slot->process->end_tree())) co_return;
     std::string held_up;
     bool all_stuck = true;
     for (const pid_t pid : slot->process->left()) {
-      const auto snapshot = services.look(pid);
+      const auto snapshot = parts.look(pid);
       if (!snapshot) continue;
       const auto earlier = before.find(pid);
       all_stuck =
@@ -356,20 +359,20 @@ ELASTIC_DECL task<void> process_set::end_tree(slot_pointer slot, process_set_ser
     const std::string text = fmt::format(
         "what worker {} left behind was killed and has not ended: {}", slot->pid, held_up);
     if (all_stuck) throw error(errc::process_stuck, text);
-    services.log.warning("{}", text);
+    parts.log.warning("{}", text);
   }
 }
 
-ELASTIC_DECL task<void> process_set::clear_slot(slot_pointer slot, process_set_services services) {
+ELASTIC_DECL task<void> process_set::clear_slot(slot_pointer slot, services parts) {
   try {
-    if (!slot->given_up) co_await end_tree(slot, services);
+    if (!slot->given_up) co_await end_tree(slot, parts);
   } catch (...) {
     if (!slot->clear_failure) slot->clear_failure = std::current_exception();
     // Whatever it still does, the slot waits for it no longer.
     slot->cancel_watch.emit(asio::cancellation_type::terminal);
   }
   co_await slot->ended.wait();
-  co_await slot->drain(services.time);
+  co_await slot->drain(parts.time);
 }
 
 }  // namespace elastic

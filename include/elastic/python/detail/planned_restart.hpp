@@ -15,7 +15,7 @@ namespace elastic::detail {
 
 /// What is known when a round is to end while the workers of this node run.
 struct planned_restart_view {
-  change_kind why = change_kind::node_waiting;
+  rendezvous_change::cause why = rendezvous_change::cause::node_waiting;
   /// By when the workers are to be gone, from now on.
   duration grace = duration::max();
   /// Workers that would start again without a standby.

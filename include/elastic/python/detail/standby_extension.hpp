@@ -17,7 +17,7 @@ namespace elastic::detail {
 /// The standbys of an agent: when it makes them, and when it waits for them.
 class standby_extension final : public agent_extension {
  public:
-  ELASTIC_DECL standby_extension(warm_standby terms, agent_extension_context context);
+  ELASTIC_DECL standby_extension(warm_standby terms, agent_extension::context agent);
 
   std::shared_ptr<process_launcher> launcher() override { return standbys_; }
   ELASTIC_DECL duration join_delay() override;
@@ -36,7 +36,7 @@ class standby_extension final : public agent_extension {
   // No attempt has begun, and others of the job may run without this node.
   bool joins_warm() const { return context_.job_may_grow && !has_begun_; }
 
-  agent_extension_context context_;
+  agent_extension::context context_;
   std::shared_ptr<standby_set> standbys_;
   bool has_begun_ = false;
 };

@@ -35,9 +35,9 @@
 namespace elastic {
 
 ELASTIC_DECL standby_set::standby_set(const asio::any_io_executor& strand, warm_standby terms,
-                                      standby_set_services services)
+                                      services parts)
     : terms_(std::move(terms)),
-      services_(std::move(services)),
+      services_(std::move(parts)),
       plan_(terms_.delay),
       changed_(strand),
       settled_(strand) {

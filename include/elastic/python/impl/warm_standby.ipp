@@ -18,7 +18,7 @@ ELASTIC_DECL void add_warm_standbys(agent_services& services, warm_standby terms
   if (services.extension) {
     throw error(errc::invalid_argument, "the services of an agent take one extension");
   }
-  services.extension = [terms = std::move(terms)](agent_extension_context context) {
+  services.extension = [terms = std::move(terms)](agent_extension::context context) {
     return std::make_unique<detail::standby_extension>(terms, std::move(context));
   };
 }

@@ -13,18 +13,19 @@ namespace elastic::detail {
 
 /// Tells the other agents of a round, as PyTorch's do, where the workers meet.
 /// Errors, cancellation: those of the store.
-ELASTIC_DECL task<void> publish_master(std::shared_ptr<store> agents, master_endpoint master);
+ELASTIC_DECL task<void> publish_master(std::shared_ptr<store> agents,
+                                       rendezvous_round::master_endpoint master);
 
 /// Waits until the agent of group rank 0 has told where the workers meet. Who serves there is not
 /// told.
 ///
 /// Errors: those of the store; `errc::protocol_violation` if it told nonsense.
 /// Cancellation: all types, no effect.
-ELASTIC_DECL task<master_endpoint> read_master(std::shared_ptr<store> agents);
+ELASTIC_DECL task<rendezvous_round::master_endpoint> read_master(std::shared_ptr<store> agents);
 
 /// Agrees on where the workers of a round meet: `mine`, if this is the node of group rank 0.
-ELASTIC_DECL task<master_endpoint> agree_on_master(std::shared_ptr<store> agents,
-                                                   master_endpoint mine, int group_rank);
+ELASTIC_DECL task<rendezvous_round::master_endpoint> agree_on_master(
+    std::shared_ptr<store> agents, rendezvous_round::master_endpoint mine, int group_rank);
 
 }  // namespace elastic::detail
 

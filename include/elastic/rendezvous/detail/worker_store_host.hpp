@@ -61,9 +61,9 @@ class worker_store_host {
   /// port meanwhile, any port will do.
   /// Errors: `errc::connection_failed`, naming the address.
   /// Cancellation: all types; nothing is served then.
-  ELASTIC_DECL task<master_endpoint> serve(std::string reachable, bool is_alone,
-                                           meeting_place meeting,
-                                           std::shared_ptr<store_extension> besides = nullptr);
+  ELASTIC_DECL task<rendezvous_round::master_endpoint> serve(
+      std::string reachable, bool is_alone, meeting_place meeting,
+      std::shared_ptr<store_extension> besides = nullptr);
 
   /// Lets workers in from these addresses, and turns others away: for a job with a secret, whose
   /// workers wait until this is called. Does nothing if no store is served.
@@ -77,7 +77,7 @@ class worker_store_host {
 
  private:
   ELASTIC_DECL std::unique_ptr<tcp_store_server> listen(asio::any_io_executor executor,
-                                                        tcp_store_server_options options) const;
+                                                        tcp_store_server::options options) const;
 
   ELASTIC_DECL task<listen_point> point_for(std::string reachable, bool is_private,
                                             meeting_place meeting);

@@ -30,13 +30,13 @@ ELASTIC_DECL std::string node_id::key() const {
   return fmt::format("{}_{}_{}", host, pid, local_id);
 }
 
-ELASTIC_DECL node_number new_node_number() {
+ELASTIC_DECL node_id::random_number new_node_number() {
   std::random_device device;
   const auto next = [&device] {
     const std::uint64_t high = device();
     return high << 32 | device();
   };
-  node_number number;
+  node_id::random_number number;
   number.high = next();
   number.low = next();
   return number;

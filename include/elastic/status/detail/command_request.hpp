@@ -36,7 +36,7 @@ ELASTIC_DECL std::variant<job_command, status_answer> read_command(const http_re
 
 /// The outcome: as JSON, or as text for clients that want text.
 ELASTIC_DECL status_answer command_answer(const http_request_head& request,
-                                          const command_outcome& outcome);
+                                          const job_command::outcome& outcome);
 
 }  // namespace elastic::detail
 

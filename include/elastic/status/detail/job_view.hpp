@@ -135,7 +135,7 @@ struct view_bounds {
 
 /// Why a job stands still, as its agents have found out.
 struct viewed_stall {
-  /// A stall_cause, one sentence, and lines of evidence.
+  /// A stall_verdict::kind, one sentence, and lines of evidence.
   std::string cause = {};
   std::string sentence = {};
   std::string evidence = {};
@@ -169,7 +169,7 @@ class job_view {
   void shown_elsewhere(bool is_shown) { is_shown_elsewhere_ = is_shown; }
 
   /// Takes what a worker of this node reports.
-  ELASTIC_DECL void take(const worker_progress& progress, std::int64_t now_us);
+  ELASTIC_DECL void take(const worker_observer::worker_progress& progress, std::int64_t now_us);
 
   agent_activity activity() const { return activity_; }
   bool has_ended() const { return activity_ >= agent_activity::succeeded; }

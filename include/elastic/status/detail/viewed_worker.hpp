@@ -64,13 +64,13 @@ struct viewed_worker {
   /// What a step takes it, smoothed; 0: not known.
   double step_seconds = 0;
   /// Whether it seems to hold up the others, and why.
-  worker_suspicion suspicion = worker_suspicion::none;
+  job_event::suspicion suspicion = job_event::suspicion::none;
   std::string suspicion_reason = {};
   /// How often its rank was given to a new process while other workers went on.
   std::int64_t replacements = 0;
 
   bool is_suspected() const {
-    return state == condition::running && suspicion != worker_suspicion::none;
+    return state == condition::running && suspicion != job_event::suspicion::none;
   }
 };
 inline constexpr std::array<std::string_view, 6> worker_condition_names{

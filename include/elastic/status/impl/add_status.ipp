@@ -113,7 +113,7 @@ class status_extension final : public program_extension {
   std::shared_ptr<job_journal> journal_;
   logger log_;
   /// Without the commands.
-  status_server_options server_options_;
+  status_server::options server_options_;
   std::unique_ptr<status_server> server_;
   std::shared_ptr<trace_file> trace_;
 };

@@ -71,11 +71,11 @@ ELASTIC_DECL void job_monitor::take(const journal_record& record) {
   if (on_change_) on_change_();
 }
 
-ELASTIC_DECL void job_monitor::started(const started_workers& job) {
+ELASTIC_DECL void job_monitor::started(const worker_observer::started_workers& job) {
   if (next_) next_->started(job);
 }
 
-ELASTIC_DECL void job_monitor::progress(const worker_progress& made) {
+ELASTIC_DECL void job_monitor::progress(const worker_observer::worker_progress& made) {
   if (next_) next_->progress(made);
   constexpr std::int64_t pause_us = 1'000'000;
   const std::int64_t now = now_us();
@@ -90,7 +90,7 @@ ELASTIC_DECL void job_monitor::progress(const worker_progress& made) {
   if (on_change_) on_change_();
 }
 
-ELASTIC_DECL void job_monitor::hung(const hung_worker& worker) {
+ELASTIC_DECL void job_monitor::hung(const worker_observer::hung_worker& worker) {
   if (next_) next_->hung(worker);
 }
 

@@ -76,7 +76,7 @@ inline std::string make_status_token() {
 /// on one strand.
 class status_server_core : public std::enable_shared_from_this<status_server_core> {
  public:
-  status_server_core(asio::any_io_executor executor, status_server_options options)
+  status_server_core(asio::any_io_executor executor, status_server::options options)
       : strand_(asio::make_strand(std::move(executor))),
         options_(std::move(options)),
         listener_(listen(strand_, options_.address)),
@@ -107,7 +107,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     });
   }
 
-  const status_server_options& options() const { return options_; }
+  const status_server::options& options() const { return options_; }
   bool makes_token() const { return makes_token_; }
   const asio::any_io_executor& strand() const { return strand_; }
   std::size_t connections() const { return connected_; }
@@ -331,7 +331,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
                                              limits::status_commands));
     } else {
       served->awaits_command = true;
-      std::optional<command_outcome> outcome;
+      std::optional<job_command::outcome> outcome;
       task<void> working = carry_out(self, std::get<job_command>(read), outcome);
       co_await race(std::move(working), watch_hang_up(served, received));
       if (!outcome) throw error(errc::connection_failed, "it did not wait for its command");
@@ -350,11 +350,11 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   }
 
   static task<void> carry_out(self_pointer self, job_command command,
-                              std::optional<command_outcome>& outcome) {
+                              std::optional<job_command::outcome>& outcome) {
     const std::string_view name = to_string(command.what);
     self->options_.log.info("command {} {}", name, command.reason);
     try {
-      task<command_outcome> work = self->options_.commands(std::move(command));
+      task<job_command::outcome> work = self->options_.commands(std::move(command));
       outcome = co_await std::move(work);
     } catch (const std::exception& failure) {
       pass_cancellation();
@@ -515,7 +515,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   }
 
   asio::any_io_executor strand_;
-  status_server_options options_;
+  status_server::options options_;
   stream_listener listener_;
   status_gate gate_;
   /// The oldest first.
@@ -534,7 +534,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   task_group tasks_;
 };
 
-inline status_server_options checked_status_options(status_server_options options) {
+inline status_server::options checked_status_options(status_server::options options) {
   if (!options.journal || !options.monitor) {
     throw error(errc::invalid_argument, "a status server needs a journal and its monitor");
   }
@@ -551,10 +551,9 @@ inline status_server_options checked_status_options(status_server_options option
 
 }  // namespace detail
 
-ELASTIC_DECL status_server::status_server(asio::any_io_executor executor,
-                                          status_server_options options)
+ELASTIC_DECL status_server::status_server(asio::any_io_executor executor, options settings)
     : core_(detail::new_shared<detail::status_server_core>(
-          std::move(executor), detail::checked_status_options(std::move(options)))) {
+          std::move(executor), detail::checked_status_options(std::move(settings)))) {
   core_->start();
 }
 
@@ -565,11 +564,11 @@ ELASTIC_DECL status_server::~status_server() {
 ELASTIC_DECL status_address status_server::address() const { return core_->options().address; }
 
 ELASTIC_DECL std::string status_server::url() const {
-  const status_server_options& options = core_->options();
-  if (options.address.is_unix()) return to_text(options.address);
-  endpoint shown = options.address.tcp;
+  const options& settings = core_->options();
+  if (settings.address.is_unix()) return to_text(settings.address);
+  endpoint shown = settings.address.tcp;
   if (shown.host == "0.0.0.0" || shown.host == "::") shown.host = host_name();
-  const std::string query = core_->makes_token() ? "?token=" + options.token : "";
+  const std::string query = core_->makes_token() ? "?token=" + settings.token : "";
   return fmt::format("http://{}/{}", to_text(shown), query);
 }
 

@@ -22,7 +22,7 @@ class key_value_engine;
 enum class store_op : std::uint8_t;
 
 /// Counts what the stores that a node serves are asked for, one after the other or beside each
-/// other: give it to their servers (`tcp_store_server_options::meter`).
+/// other: give it to their servers (`tcp_store_server::options::meter`).
 ///
 /// Thread-safety: any thread.
 class store_meter {

@@ -8,11 +8,11 @@
 #include <elastic/net/job_secret.hpp>
 #include <elastic/store/detail/key_value_engine.hpp>
 #include <elastic/store/detail/store_extension.hpp>
+#include <elastic/store/detail/tcp_store_bounds.hpp>
 #include <elastic/store/detail/tcp_store_budget.hpp>
+#include <elastic/store/detail/tcp_store_legacy_dialect.hpp>
 #include <elastic/store/detail/tcp_store_newcomers.hpp>
 #include <elastic/store/detail/tcp_store_session.hpp>
-#include <elastic/store/tcp_store_bounds.hpp>
-#include <elastic/store/tcp_store_generation.hpp>
 
 #include <functional>
 #include <memory>

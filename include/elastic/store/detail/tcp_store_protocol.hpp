@@ -3,7 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
-#include <elastic/store/tcp_store_bounds.hpp>
+#include <elastic/store/detail/tcp_store_bounds.hpp>
 #include <elastic/store/tcp_store_generation.hpp>
 
 #include <cstddef>

@@ -5,9 +5,9 @@
 #include <elastic/base/config.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/store/detail/key_value_engine.hpp>
+#include <elastic/store/detail/tcp_store_bounds.hpp>
 #include <elastic/store/detail/tcp_store_connection.hpp>
-#include <elastic/store/tcp_store_bounds.hpp>
-#include <elastic/store/tcp_store_generation.hpp>
+#include <elastic/store/detail/tcp_store_legacy_dialect.hpp>
 
 #include <array>
 #include <cstddef>

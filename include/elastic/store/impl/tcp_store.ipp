@@ -39,9 +39,9 @@ inline task<std::optional<char>> first_reply(task<void> sending, task<char> read
 
 }  // namespace detail
 
-ELASTIC_DECL tcp_store::tcp_store(asio::any_io_executor executor, tcp_store_options options)
+ELASTIC_DECL tcp_store::tcp_store(asio::any_io_executor executor, options settings)
     : executor_(std::move(executor)),
-      options_(std::move(options)),
+      options_(std::move(settings)),
       generation_(options_.generation) {
   if (!options_.time) options_.time = detail::new_shared<system_time>();
 }

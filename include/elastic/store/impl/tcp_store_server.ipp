@@ -116,7 +116,7 @@ inline std::vector<asio::ip::address> addresses_of(asio::any_io_executor executo
 }
 
 ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor executor,
-                                                          tcp_store_server_options options)
+                                                          tcp_store_server::options options)
     : strand_(asio::make_strand(executor)),
       options_(std::move(options)),
       scratch_(std::make_unique_for_overwrite<char[]>(scratch_bytes)),
@@ -431,10 +431,9 @@ ELASTIC_DECL void tcp_store_server_core::note_end() {
 
 }  // namespace detail
 
-ELASTIC_DECL tcp_store_server::tcp_store_server(asio::any_io_executor executor,
-                                                tcp_store_server_options options)
+ELASTIC_DECL tcp_store_server::tcp_store_server(asio::any_io_executor executor, options settings)
     : core_(detail::new_shared<detail::tcp_store_server_core>(std::move(executor),
-                                                              std::move(options))) {
+                                                              std::move(settings))) {
   detail::dispatch_work(core_->strand(), [core = core_] { core->start(); });
 }
 

@@ -20,7 +20,7 @@ ELASTIC_DECL task<void> versioned_store::set(std::string key, std::string value)
 ELASTIC_DECL task<std::string> versioned_store::get(std::string key) {
   detail::check_store_key(key);
   for (;;) {
-    versioned_value seen = co_await keys_->get(key);
+    versioned_keys::entry seen = co_await keys_->get(key);
     if (seen.value) co_return std::move(*seen.value);
     co_await keys_->wait_for_change(key, std::move(seen.version));
   }
@@ -29,7 +29,7 @@ ELASTIC_DECL task<std::string> versioned_store::get(std::string key) {
 ELASTIC_DECL task<std::int64_t> versioned_store::add(std::string key, std::int64_t delta) {
   detail::check_store_key(key);
   for (;;) {
-    const versioned_value seen = co_await keys_->get(key);
+    const versioned_keys::entry seen = co_await keys_->get(key);
     const std::int64_t sum = sum_of(key, seen.value, delta);
     std::string text = std::to_string(sum);
     const bool was_set = co_await keys_->put(key, std::move(text), seen.version);
@@ -43,7 +43,7 @@ ELASTIC_DECL task<std::string> versioned_store::compare_set(std::string key, std
   detail::check_store_value(expected);
   detail::check_store_value(desired);
   for (;;) {
-    versioned_value seen = co_await keys_->get(key);
+    versioned_keys::entry seen = co_await keys_->get(key);
     if (!seen.value && !expected.empty()) co_return expected;
     if (seen.value && *seen.value != expected) co_return std::move(*seen.value);
     const bool was_set = co_await keys_->put(key, desired, std::move(seen.version));
@@ -59,7 +59,7 @@ ELASTIC_DECL task<void> versioned_store::wait(key_list keys) {
 ELASTIC_DECL task<bool> versioned_store::check(key_list keys) {
   check_keys(keys);
   for (std::string& key : keys) {
-    const versioned_value seen = co_await keys_->get(std::move(key));
+    const versioned_keys::entry seen = co_await keys_->get(std::move(key));
     if (!seen.value) co_return false;
   }
   co_return true;
@@ -73,7 +73,7 @@ ELASTIC_DECL task<bool> versioned_store::erase(std::string key) {
 ELASTIC_DECL task<void> versioned_store::append(std::string key, std::string value) {
   detail::check_store_key(key);
   for (;;) {
-    versioned_value seen = co_await keys_->get(key);
+    versioned_keys::entry seen = co_await keys_->get(key);
     std::string whole = seen.value ? std::move(*seen.value) : std::string();
     whole += value;
     detail::check_store_value(whole);

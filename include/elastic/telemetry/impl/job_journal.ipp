@@ -22,7 +22,7 @@ inline std::int64_t microseconds_of(wall_time time) {
 
 }  // namespace detail
 
-ELASTIC_DECL job_journal::job_journal(job_journal_options options) : options_(std::move(options)) {
+ELASTIC_DECL job_journal::job_journal(options settings) : options_(std::move(settings)) {
   if (!options_.time) options_.time = detail::new_shared<system_time>();
   epoch_ = detail::microseconds_of(options_.time->wall_now());
 }

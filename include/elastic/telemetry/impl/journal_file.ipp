@@ -13,7 +13,7 @@ namespace elastic {
 
 namespace detail {
 
-inline record_writer_options writer_options_of(journal_file_options options) {
+inline record_writer_options writer_options_of(journal_file::options options) {
   record_writer_options made;
   made.kind = "journal";
   made.path = std::move(options.path);
@@ -24,10 +24,11 @@ inline record_writer_options writer_options_of(journal_file_options options) {
 
 }  // namespace detail
 
-ELASTIC_DECL journal_file::journal_file(journal_file_options options)
-    : path_(options.path),
-      log_(options.log),
-      writer_(detail::new_shared<detail::record_writer>(detail::writer_options_of(options))) {}
+ELASTIC_DECL journal_file::journal_file(options settings)
+    : path_(settings.path),
+      log_(settings.log),
+      writer_(detail::new_shared<detail::record_writer>(
+          detail::writer_options_of(std::move(settings)))) {}
 
 ELASTIC_DECL journal_file::~journal_file() = default;
 

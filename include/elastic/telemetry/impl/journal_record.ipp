@@ -36,7 +36,7 @@ inline void journal_seconds(record_rows& rows, const char* name, std::optional<d
   if (rows.real(name, rounded)) value = rounded;
 }
 
-inline void journal_kind(record_rows& rows, job_event_kind& kind) {
+inline void journal_kind(record_rows& rows, job_event::type& kind) {
   static constexpr auto names = [] {
     std::array<std::string_view, job_event_kinds.size()> sorted;
     for (const auto& [value, name] : job_event_kinds) {

@@ -80,7 +80,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> exit_barrier() override;
   ELASTIC_DECL task<void> wait_for_fence() override;
   ELASTIC_DECL task<int> num_nodes_waiting() override;
-  ELASTIC_DECL task<void> close(job_end how, std::string why) override;
+  ELASTIC_DECL task<void> close(rendezvous_handler::job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
   std::optional<std::int64_t> arrived_workers() const override { return workers_.arrived(); }
 
@@ -108,7 +108,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   bool counts_together() const { return counting_ == counting::together; }
   bool counts_alone() const { return counting_ == counting::alone; }
 
-  bool gathers() const { return agents_of(dialect_) == agent_dialect::gather; }
+  bool gathers() const { return agents_of(dialect_) == rendezvous_round::agent_dialect::gather; }
   int size() const { return static_cast<int>(members_.size()); }
   time_point now() const { return parameters_.time->now(); }
 
@@ -138,19 +138,22 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers. None if
   // the round is to end first: the node of rank 0 may be the one that is lost.
-  ELASTIC_DECL task<std::optional<master_endpoint>> shared_master(master_endpoint mine);
-  ELASTIC_DECL task<std::optional<master_endpoint>> agreed_master(master_endpoint mine,
-                                                                  time_point limit);
+  ELASTIC_DECL task<std::optional<rendezvous_round::master_endpoint>> shared_master(
+      rendezvous_round::master_endpoint mine);
+  ELASTIC_DECL task<std::optional<rendezvous_round::master_endpoint>> agreed_master(
+      rendezvous_round::master_endpoint mine, time_point limit);
 
   // Nodes of torchrun 2.13 go on looking for the workers where those of their first round met. So a
   // node that has rank 0 in a later round says that place again, as long as a store answers there.
-  ELASTIC_DECL task<master_endpoint> remembered_master(master_endpoint mine);
+  ELASTIC_DECL task<rendezvous_round::master_endpoint> remembered_master(
+      rendezvous_round::master_endpoint mine);
 
   // What the node of rank 0 said in the latest round before one in which it said something.
-  ELASTIC_DECL task<std::optional<master_endpoint>> earlier_master(std::int64_t before);
+  ELASTIC_DECL task<std::optional<rendezvous_round::master_endpoint>> earlier_master(
+      std::int64_t before);
 
-  ELASTIC_DECL std::shared_ptr<tcp_store> worker_store_at(const master_endpoint& master,
-                                                          asio::any_io_executor executor) const;
+  ELASTIC_DECL std::shared_ptr<tcp_store> worker_store_at(
+      const rendezvous_round::master_endpoint& master, asio::any_io_executor executor) const;
 
   // Where a node of torchrun serves the workers their keys stay from round to round, and those of
   // 2.13 take what they find for the new ones: they are removed while a round gathers, when no
@@ -194,7 +197,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   // A node of torchrun counts a failure only if its workers end before it sees this one leave: they
   // get time to notice that their peers are gone.
   ELASTIC_DECL task<void> await_failures_at_torchrun();
-  ELASTIC_DECL rendezvous_change change(change_kind kind, std::string reason) const;
+  ELASTIC_DECL rendezvous_change change(rendezvous_change::cause kind, std::string reason) const;
 
   // ---- the end --------------------------------------------------------------------------------
 
@@ -202,7 +205,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL std::string ending_key() const;
   ELASTIC_DECL task<std::optional<job_ending>> ending();
   ELASTIC_DECL task<void> throw_closed();
-  ELASTIC_DECL task<void> tell_end(job_end how, std::string why);
+  ELASTIC_DECL task<void> tell_end(rendezvous_handler::job_end how, std::string why);
   ELASTIC_DECL task<void> try_to_leave(task<void> leaving);
   ELASTIC_DECL task<void> give_up_any_place();
 
@@ -228,7 +231,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   int rank_ = 0;
   std::shared_ptr<store> round_agents_;
   /// Where the workers of the last round met.
-  std::optional<master_endpoint> master_;
+  std::optional<rendezvous_round::master_endpoint> master_;
   std::optional<rendezvous_change> change_;
   /// It has given up the others, and not looked for them since.
   bool is_cut_off_ = false;
@@ -244,7 +247,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   int own_failures_ = 0;
   torch_exit exit_;
   /// How this node has closed the job.
-  std::optional<job_end> end_;
+  std::optional<rendezvous_handler::job_end> end_;
 };
 
 }  // namespace elastic::detail

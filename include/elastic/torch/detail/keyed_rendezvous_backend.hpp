@@ -48,8 +48,8 @@ class keyed_rendezvous_backend final : public rendezvous_backend {
       std::shared_ptr<versioned_keys> keys, std::string key);
 
  private:
-  ELASTIC_DECL task<versioned_value> look();
-  ELASTIC_DECL std::optional<stored_state> parsed(versioned_value current);
+  ELASTIC_DECL task<versioned_keys::entry> look();
+  ELASTIC_DECL std::optional<stored_state> parsed(versioned_keys::entry current);
 
   std::shared_ptr<versioned_keys> keys_;
   std::string key_;

@@ -22,8 +22,9 @@ enum class torch_dialect {
 };
 
 /// How agents of a dialect tell each other about their workers.
-constexpr agent_dialect agents_of(torch_dialect dialect) {
-  return dialect == torch_dialect::torch_2_6 ? agent_dialect::assign : agent_dialect::gather;
+constexpr rendezvous_round::agent_dialect agents_of(torch_dialect dialect) {
+  return dialect == torch_dialect::torch_2_6 ? rendezvous_round::agent_dialect::assign
+                                             : rendezvous_round::agent_dialect::gather;
 }
 
 /// By which rules agents of a dialect meet.

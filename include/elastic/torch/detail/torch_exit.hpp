@@ -20,7 +20,7 @@ namespace elastic {
 
 /// How a job has ended, which nodes of elasticrun tell each other beside torchrun's protocol.
 struct job_ending {
-  job_end how = job_end::failed;
+  rendezvous_handler::job_end how = rendezvous_handler::job_end::failed;
   std::string why;
 };
 
@@ -65,7 +65,7 @@ class torch_exit {
   /// The rendezvous was closed: whether the workers of all nodes have succeeded, this one's
   /// included, so that only this node is still about to hear of it.
   /// @param how  none if a node of torchrun has closed it
-  ELASTIC_DECL task<bool> is_passed(std::optional<job_end> how);
+  ELASTIC_DECL task<bool> is_passed(std::optional<rendezvous_handler::job_end> how);
 
   /// Passes the barrier for this node, whose workers have failed: PyTorch's agents, whose workers
   /// may have succeeded, would wait for it.

@@ -86,7 +86,7 @@ inline task<std::string> address_towards_store(std::string host) {
 inline task<std::shared_ptr<tcp_store>> connect_to_torch(rendezvous_parameters parameters,
                                                          endpoint at,
                                                          std::optional<torch_dialect> dialect) {
-  tcp_store_options options;
+  tcp_store::options options;
   options.host = at.host;
   options.port = at.port;
   options.generation = tcp_store_generation::probe;

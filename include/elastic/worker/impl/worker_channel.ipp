@@ -46,11 +46,15 @@ void worker_channel::say(const Message& message, bool loses) {
   }
 }
 
-ELASTIC_DECL worker_channel::worker_channel(worker_channel_options options)
-    : worker_channel(environment_from(environ), options) {}
+ELASTIC_DECL worker_channel::worker_channel() : worker_channel(options()) {}
 
-ELASTIC_DECL worker_channel::worker_channel(const environment_map& variables,
-                                            worker_channel_options options) {
+ELASTIC_DECL worker_channel::worker_channel(options settings)
+    : worker_channel(environment_from(environ), settings) {}
+
+ELASTIC_DECL worker_channel::worker_channel(const environment_map& variables)
+    : worker_channel(variables, options()) {}
+
+ELASTIC_DECL worker_channel::worker_channel(const environment_map& variables, options settings) {
   const std::string address = find_variable(variables, "ELASTIC_CONTROL").value_or("");
   if (address.empty()) return;
   sockaddr_un name{};
@@ -72,7 +76,7 @@ ELASTIC_DECL worker_channel::worker_channel(const environment_map& variables,
   is_open_ = true;
   detail::worker_messages::hello me;
   me.local_rank = rank_from(variables);
-  me.checkpoints = options.checkpoints;
+  me.checkpoints = settings.checkpoints;
   say(me);
 }
 
@@ -183,11 +187,11 @@ ELASTIC_DECL bool worker_channel::is_change(std::int64_t epoch, std::string reas
   return false;
 }
 
-ELASTIC_DECL new_epoch worker_channel::rejoin(std::int64_t epoch) {
+ELASTIC_DECL worker_channel::new_epoch worker_channel::rejoin(std::int64_t epoch) {
   say(detail::worker_messages::ready{epoch});
   while (auto message = await_message()) {
     if (auto* next = std::get_if<control_messages::rejoin>(&*message)) {
-      new_epoch begun;
+      worker_channel::new_epoch begun;
       begun.number = next->epoch;
       begun.variables = environment_from(environ);
       for (auto& [name, value] : next->environment) begun.variables[name] = std::move(value);
@@ -206,7 +210,7 @@ ELASTIC_DECL void worker_channel::finished(std::int64_t epoch) {
   say(detail::worker_messages::finished{epoch});
 }
 
-ELASTIC_DECL std::optional<agent_message> worker_channel::await_message() {
+ELASTIC_DECL std::optional<control_messages::agent_message> worker_channel::await_message() {
   for (;;) {
     if (auto message = next_message()) return message;
     if (!is_open_) return std::nullopt;
@@ -215,9 +219,10 @@ ELASTIC_DECL std::optional<agent_message> worker_channel::await_message() {
   }
 }
 
-ELASTIC_DECL std::optional<agent_message> worker_channel::wait(std::chrono::milliseconds longest) {
+ELASTIC_DECL std::optional<control_messages::agent_message> worker_channel::wait(
+    std::chrono::milliseconds longest) {
   if (!kept_.empty()) {
-    agent_message message = std::move(kept_.front());
+    control_messages::agent_message message = std::move(kept_.front());
     kept_.pop_front();
     return message;
   }
@@ -257,7 +262,7 @@ ELASTIC_DECL void worker_channel::receive() {
   }
 }
 
-ELASTIC_DECL std::optional<agent_message> worker_channel::next_message() {
+ELASTIC_DECL std::optional<control_messages::agent_message> worker_channel::next_message() {
   for (auto next = lines_.next(); next; next = lines_.next()) {
     if (next->too_long) continue;
     try {

@@ -24,7 +24,7 @@ ELASTIC_DECL std::string worker_store_prefix(const worker_context& context) {
 ELASTIC_DECL task<std::shared_ptr<store>> connect_worker_store(worker_context context,
                                                                std::chrono::milliseconds timeout,
                                                                tcp_store_generation generation) {
-  tcp_store_options options;
+  tcp_store::options options;
   options.host = context.master_addr;
   options.port = context.master_port;
   options.generation = generation;

@@ -4,7 +4,7 @@
 
 #include <elastic/agent/detail/agent_journal.hpp>
 
-#include <elastic/agent/worker_failure.hpp>
+#include <elastic/agent/run_result.hpp>
 #include <elastic/base/limits.hpp>
 
 #include <unistd.h>
@@ -24,8 +24,8 @@ inline const char* journal_name(worker_state state) {
 
 inline const char* journal_name(const rendezvous_change& change) {
   if (change.is_pause) return "paused";
-  if (change.kind == change_kind::node_waiting) return "node_waiting";
-  return change.kind == change_kind::node_lost ? "node_lost" : "worker_failed";
+  if (change.kind == rendezvous_change::cause::node_waiting) return "node_waiting";
+  return change.kind == rendezvous_change::cause::node_lost ? "node_lost" : "worker_failed";
 }
 
 /// What follows the end of a round is a replacement.
@@ -40,7 +40,7 @@ ELASTIC_DECL void agent_journal::begin_round(std::int64_t round) {
   is_judged_ = false;
 }
 
-ELASTIC_DECL job_event agent_journal::about(job_event_kind kind) const {
+ELASTIC_DECL job_event agent_journal::about(job_event::type kind) const {
   job_event event;
   event.kind = kind;
   event.round = round_;
@@ -54,15 +54,15 @@ ELASTIC_DECL double agent_journal::seconds_since(time_point then) const {
 
 // ---- the run ------------------------------------------------------------------------------------
 
-ELASTIC_DECL void agent_journal::note(job_event_kind kind, std::string reason) {
-  if (kind == job_event_kind::workers_starting) is_stopped_ = false;
+ELASTIC_DECL void agent_journal::note(job_event::type kind, std::string reason) {
+  if (kind == job_event::type::workers_starting) is_stopped_ = false;
   job_event event = about(kind);
   event.reason = std::move(reason);
   journal_.record(std::move(event));
 }
 
 ELASTIC_DECL void agent_journal::note_start(std::string run_id, std::string backend) {
-  job_event event = about(job_event_kind::agent_started);
+  job_event event = about(job_event::type::agent_started);
   event.run_id = std::move(run_id);
   event.backend = std::move(backend);
   event.role = spec_.role;
@@ -75,7 +75,7 @@ ELASTIC_DECL void agent_journal::note_start(std::string run_id, std::string back
 
 ELASTIC_DECL void agent_journal::note_end(worker_state state, std::string reason,
                                           time_point began) {
-  job_event event = about(job_event_kind::agent_ended);
+  job_event event = about(job_event::type::agent_ended);
   event.state = journal_name(state);
   event.reason = std::move(reason);
   event.seconds = seconds_since(began);
@@ -83,14 +83,15 @@ ELASTIC_DECL void agent_journal::note_end(worker_state state, std::string reason
 }
 
 ELASTIC_DECL void agent_journal::note_stop_request(std::string reason, int signal) {
-  job_event event = about(job_event_kind::stop_requested);
+  job_event event = about(job_event::type::stop_requested);
   event.reason = std::move(reason);
   event.signal = signal;
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_fault(const worker& victim, int signal, std::string reason) {
-  job_event event = about(job_event_kind::fault_injected);
+ELASTIC_DECL void agent_journal::note_fault(const worker_group::worker& victim, int signal,
+                                            std::string reason) {
+  job_event event = about(job_event::type::fault_injected);
   event.rank = victim.identity.rank;
   event.local_rank = victim.identity.local_rank;
   event.pid = victim.pid;
@@ -101,7 +102,7 @@ ELASTIC_DECL void agent_journal::note_fault(const worker& victim, int signal, st
 
 // ---- an attempt ---------------------------------------------------------------------------------
 
-ELASTIC_DECL job_event agent_journal::about_ranks(job_event_kind kind,
+ELASTIC_DECL job_event agent_journal::about_ranks(job_event::type kind,
                                                   const rendezvous_round& round,
                                                   const assigned_ranks& ranks,
                                                   time_point began) const {
@@ -117,15 +118,15 @@ ELASTIC_DECL job_event agent_journal::about_ranks(job_event_kind kind,
 
 ELASTIC_DECL void agent_journal::note_round(const rendezvous_round& round,
                                             const assigned_ranks& ranks, time_point began) {
-  journal_.record(about_ranks(job_event_kind::round_joined, round, ranks, began));
+  journal_.record(about_ranks(job_event::type::round_joined, round, ranks, began));
 }
 
 ELASTIC_DECL void agent_journal::note_workers(const rendezvous_round& round,
                                               const assigned_ranks& ranks,
                                               const std::optional<worker_starts>& starts,
                                               time_point began) {
-  job_event event = about_ranks(job_event_kind::workers_started, round, ranks, began);
-  for (const worker& entry : group_.workers()) event.pids.push_back(entry.pid);
+  job_event event = about_ranks(job_event::type::workers_started, round, ranks, began);
+  for (const worker_group::worker& entry : group_.workers()) event.pids.push_back(entry.pid);
   if (starts) {
     event.count = static_cast<std::int64_t>(starts->warm);
     event.reason = starts->text();
@@ -134,7 +135,7 @@ ELASTIC_DECL void agent_journal::note_workers(const rendezvous_round& round,
 }
 
 ELASTIC_DECL void agent_journal::note_round_end(const rendezvous_change& change, int failures) {
-  job_event event = about(job_event_kind::round_ended);
+  job_event event = about(job_event::type::round_ended);
   event.state = journal_name(change);
   event.reason = change.what;
   if (change.on_other_node) event.elsewhere = 1;
@@ -145,11 +146,11 @@ ELASTIC_DECL void agent_journal::note_round_end(const rendezvous_change& change,
 
 ELASTIC_DECL void agent_journal::note_replacement(const rendezvous_change& change,
                                                   time_point ended) {
-  job_event event = about(job_event_kind::ranks_replaced);
+  job_event event = about(job_event::type::ranks_replaced);
   event.state = journal_name(change);
   event.reason = change.what;
   event.count = 0;
-  for (const worker& entry : group_.workers()) {
+  for (const worker_group::worker& entry : group_.workers()) {
     if (entry.has_stayed) {
       ++*event.count;
     } else {
@@ -162,7 +163,7 @@ ELASTIC_DECL void agent_journal::note_replacement(const rendezvous_change& chang
 }
 
 ELASTIC_DECL void agent_journal::note_step(std::int64_t step, time_point since) {
-  job_event event = about(job_event_kind::step_reached);
+  job_event event = about(job_event::type::step_reached);
   event.step = step;
   event.seconds = seconds_since(since);
   journal_.record(std::move(event));
@@ -173,7 +174,7 @@ ELASTIC_DECL void agent_journal::note_verdict() {
   const worker_state state = group_.state();
   if (state == worker_state::healthy || state == worker_state::init) return;
   is_judged_ = true;
-  job_event event = about(job_event_kind::workers_judged);
+  job_event event = about(job_event::type::workers_judged);
   event.state = journal_name(state);
   if (group_.no_restart()) event.reason = *group_.no_restart();
   if (group_.bad_node()) event.reason = *group_.bad_node();
@@ -181,10 +182,10 @@ ELASTIC_DECL void agent_journal::note_verdict() {
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_decision(const restart_decision& decision, int failures,
-                                               bool replaces) {
+ELASTIC_DECL void agent_journal::note_decision(const restart_ledger::decision& decision,
+                                               int failures, bool replaces) {
   job_event event =
-      about(decision.restart ? job_event_kind::restart_decided : job_event_kind::failure_decided);
+      about(decision.restart ? job_event::type::restart_decided : job_event::type::failure_decided);
   event.reason = decision.reason;
   if (replaces) event.state = replace_name;
   event.restarts = failures;
@@ -194,9 +195,9 @@ ELASTIC_DECL void agent_journal::note_decision(const restart_decision& decision,
 }
 
 ELASTIC_DECL void agent_journal::note_cause() {
-  const std::optional<worker_failure> failure = group_.first_failure();
+  const std::optional<run_result::failure> failure = group_.first_failure();
   if (!failure) return;
-  job_event event = about(job_event_kind::failure_described);
+  job_event event = about(job_event::type::failure_described);
   event.rank = failure->rank;
   event.local_rank = failure->local_rank;
   event.pid = failure->pid;
@@ -213,7 +214,7 @@ ELASTIC_DECL void agent_journal::note_cause() {
 
 ELASTIC_DECL void agent_journal::note_checkpoint(const checkpoint_outcome& outcome,
                                                  time_point began) {
-  job_event event = about(job_event_kind::checkpoint_ended);
+  job_event event = about(job_event::type::checkpoint_ended);
   event.reason = outcome.asked == 0 ? "no worker wants to be asked for a checkpoint"
                                     : fmt::format("of {} workers", outcome.asked);
   event.count = outcome.saved;
@@ -223,7 +224,7 @@ ELASTIC_DECL void agent_journal::note_checkpoint(const checkpoint_outcome& outco
 
 ELASTIC_DECL void agent_journal::note_exit_barrier(std::string state, std::string reason,
                                                    time_point began) {
-  job_event event = about(job_event_kind::exit_barrier_ended);
+  job_event event = about(job_event::type::exit_barrier_ended);
   event.state = std::move(state);
   event.reason = std::move(reason);
   event.seconds = seconds_since(began);
@@ -232,12 +233,12 @@ ELASTIC_DECL void agent_journal::note_exit_barrier(std::string state, std::strin
 
 ELASTIC_DECL task<void> agent_journal::time_stop(stop_plan plan, task<void> stopping) {
   const auto& workers = group_.workers();
-  const bool has_victims = std::any_of(workers.begin(), workers.end(), [](const worker& entry) {
-    return !entry.end || entry.stopped_by_agent;
-  });
+  const bool has_victims = std::any_of(
+      workers.begin(), workers.end(),
+      [](const worker_group::worker& entry) { return !entry.end || entry.stopped_by_agent; });
   if (is_stopped_ || !has_victims) co_return co_await std::move(stopping);
   const time_point began = time_.now();
-  job_event event = about(job_event_kind::workers_stopping);
+  job_event event = about(job_event::type::workers_stopping);
   event.signal = plan.signal;
   event.count = static_cast<std::int64_t>(group_.running());
   if (plan.grace < std::chrono::hours(24 * 365)) {
@@ -246,10 +247,11 @@ ELASTIC_DECL task<void> agent_journal::time_stop(stop_plan plan, task<void> stop
   journal_.record(event);
   co_await std::move(stopping);
   is_stopped_ = true;
-  event.kind = job_event_kind::workers_stopped;
+  event.kind = job_event::type::workers_stopped;
   event.seconds = seconds_since(began);
-  event.count = std::count_if(group_.workers().begin(), group_.workers().end(),
-                              [](const worker& entry) { return entry.stopped_by_agent; });
+  event.count =
+      std::count_if(group_.workers().begin(), group_.workers().end(),
+                    [](const worker_group::worker& entry) { return entry.stopped_by_agent; });
   journal_.record(std::move(event));
 }
 

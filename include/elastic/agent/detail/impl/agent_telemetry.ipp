@@ -54,7 +54,7 @@ ELASTIC_DECL void agent_telemetry::record_start(const worker_group& group) {
   if (group.workers().empty()) return;
   group_rank_ = group.workers().front().identity.group_rank;
   group_world_size_ = group.workers().front().identity.group_world_size;
-  for (const worker& entry : group.workers()) {
+  for (const worker_group::worker& entry : group.workers()) {
     if (!entry.has_stayed) record(event_of_worker(entry, "START", restarts_));
   }
 }
@@ -66,8 +66,8 @@ ELASTIC_DECL void agent_telemetry::record_replacement(std::size_t replaced, dura
   emit(fmt::format("workers.{}.replaced", role_), static_cast<std::int64_t>(replaced));
 }
 
-ELASTIC_DECL event agent_telemetry::event_of_worker(const worker& entry, std::string state,
-                                                    int restarts) const {
+ELASTIC_DECL event agent_telemetry::event_of_worker(const worker_group::worker& entry,
+                                                    std::string state, int restarts) const {
   event happened = common(std::move(state), restarts, entry.identity.group_rank,
                           entry.identity.group_world_size);
   happened.source = event::origin::worker;
@@ -108,7 +108,7 @@ ELASTIC_DECL void agent_telemetry::emit_result(const run_result& result) {
 
 ELASTIC_DECL void agent_telemetry::record_workers(const worker_group& group,
                                                   const run_result& result) {
-  for (const worker& entry : group.workers()) {
+  for (const worker_group::worker& entry : group.workers()) {
     event happened = event_of_worker(entry, worker_event_state(entry), result.restarts);
     if (happened.state == "FAILED" && entry.end) {
       happened.worker->exit_code = entry.end->status.as_python();
@@ -144,7 +144,7 @@ ELASTIC_DECL std::string agent_telemetry::error_without_file(const event::worker
          R"("retryability": "False"}})";
 }
 
-ELASTIC_DECL std::string agent_telemetry::worker_event_state(const worker& entry) {
+ELASTIC_DECL std::string agent_telemetry::worker_event_state(const worker_group::worker& entry) {
   if (entry.end && entry.end->status.success()) return "SUCCEEDED";
   return entry.end && !entry.stopped_by_agent ? "FAILED" : "TERMINATED";
 }
@@ -181,7 +181,7 @@ ELASTIC_DECL void agent_telemetry::record(const event& happened) {
 
 ELASTIC_DECL void agent_telemetry::emit(std::string name, std::int64_t value) {
   if (!services_.metrics) return;
-  metric measured;
+  metric_handler::metric measured;
   measured.name = std::move(name);
   measured.value = value;
   measured.at = services_.time->wall_now();

@@ -145,7 +145,7 @@ inline task<void> answer_all(std::shared_ptr<store> agents, int group_world_size
 ELASTIC_DECL task<epoch_agreement> exchange_epoch(rendezvous_round round, role_info mine,
                                                   node_epoch self) {
   self.replaces = true;
-  if (round.dialect == agent_dialect::gather) {
+  if (round.dialect == rendezvous_round::agent_dialect::gather) {
     epoch_agreement agreement;
     agreement.ranks = co_await exchange_ranks(round.agents, std::move(mine), round.group_rank,
                                               round.group_world_size, round.dialect);

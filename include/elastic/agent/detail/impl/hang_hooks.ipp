@@ -79,19 +79,19 @@ ELASTIC_DECL hang_hooks::state::state(asio::any_io_executor executor, hang_hook 
   ended.set();
 }
 
-ELASTIC_DECL process_set_services hang_hooks::state::set_services() {
+ELASTIC_DECL process_set::services hang_hooks::state::set_services() {
   if (!services.time) services.time = new_shared<system_time>();
-  process_set_services parts;
+  process_set::services parts;
   parts.launcher = services.launcher;
   parts.time = services.time;
   parts.log = services.log;
   parts.console_out = services.console;
   parts.console_err = services.console;
-  parts.on_end = [this](const process_end& end) { note(end); };
+  parts.on_end = [this](const process_set::process_end& end) { note(end); };
   return parts;
 }
 
-ELASTIC_DECL void hang_hooks::state::note(const process_end& end) {
+ELASTIC_DECL void hang_hooks::state::note(const process_set::process_end& end) {
   const auto position = hooks.find(end.index);
   if (position == hooks.end() || std::exchange(position->second.has_ended, true)) return;
   const hook& entry = position->second;
@@ -114,15 +114,15 @@ ELASTIC_DECL void hang_hooks::run(task<void> work) {
   start_task(state_->strand, std::move(work), [shared = state_](std::exception_ptr) {});
 }
 
-ELASTIC_DECL supervised_process hang_hooks::hook_process(const state& shared,
-                                                         const hang_hook_call& call) {
+ELASTIC_DECL process_set::process hang_hooks::hook_process(const state& shared,
+                                                           const hang_hook_call& call) {
   environment_map variables = call.environment;
   variables["ELASTIC_HUNG_RANK"] = std::to_string(call.worker.rank);
   variables["ELASTIC_HUNG_LOCAL_RANK"] = std::to_string(call.worker.local_rank);
   variables["ELASTIC_HUNG_PID"] = std::to_string(call.worker.pid);
   variables["ELASTIC_HUNG_REASON"] = without_zero_bytes(call.worker.reason);
   variables["ELASTIC_HUNG_LOG_DIR"] = call.log_directory;
-  supervised_process supervised;
+  process_set::process supervised;
   supervised.process.program = "/bin/sh";
   supervised.process.arguments = {"-c", shared.settings.command};
   supervised.process.environment = environment_entries(variables);
@@ -162,7 +162,7 @@ ELASTIC_DECL task<void> hang_hooks::start_hook(state_pointer shared, std::size_t
       shared->changed.set();
       co_return;
     }
-    const supervised_process supervised = hook_process(*shared, call);
+    const process_set::process supervised = hook_process(*shared, call);
     co_await shared->processes.start(slot, supervised);
   } catch (const std::exception& failure) {
     problem = failure.what();

@@ -66,9 +66,9 @@ struct node_look {
         output(new_shared<end_of_output>()),
         processes(std::move(strand), services_of(std::move(services), output)) {}
 
-  static process_set_services services_of(node_check_services services,
-                                          const std::shared_ptr<output_sink>& sink) {
-    process_set_services parts;
+  static process_set::services services_of(node_check_services services,
+                                           const std::shared_ptr<output_sink>& sink) {
+    process_set::services parts;
     parts.launcher = std::move(services.launcher);
     parts.time = std::move(services.time);
     parts.log = std::move(services.log);
@@ -77,11 +77,11 @@ struct node_look {
     return parts;
   }
 
-  task<void> run(supervised_process program) {
+  task<void> run(process_set::process program) {
     const time_point deadline = deadline_after(time->now(), check.timeout);
     co_await processes.start(0, program);
-    task<process_end> ending = processes.next_end();
-    const std::optional<process_end> end =
+    task<process_set::process_end> ending = processes.next_end();
+    const std::optional<process_set::process_end> end =
         co_await with_deadline(*time, deadline, std::move(ending));
     if (end) outcome.status = end->status;
   }
@@ -106,7 +106,7 @@ ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand,
                                                    std::string directory,
                                                    node_check_services services) {
   node_look look(std::move(strand), check, std::move(services));
-  supervised_process program;
+  process_set::process program;
   program.process.program = "/bin/sh";
   program.process.arguments = {"-c", check.command};
   program.process.environment = environment_entries(environment);

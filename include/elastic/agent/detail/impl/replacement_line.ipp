@@ -21,7 +21,7 @@ ELASTIC_DECL std::string end_clause(const exit_status& status) {
   return status.core_dumped() ? clause + ", core dumped" : clause;
 }
 
-inline std::string failure_clause(const worker& failed) {
+inline std::string failure_clause(const worker_group::worker& failed) {
   const std::string who =
       fmt::format("rank {} (local rank {}, pid {})", failed.identity.rank,
                   failed.identity.local_rank, failed.pid);
@@ -29,7 +29,7 @@ inline std::string failure_clause(const worker& failed) {
   return failed.end ? fmt::format("{} {}", who, end_clause(failed.end->status)) : who + " failed";
 }
 
-ELASTIC_DECL std::string replacement_line(const std::vector<const worker*>& failed,
+ELASTIC_DECL std::string replacement_line(const std::vector<const worker_group::worker*>& failed,
                                           const std::string& change, const std::string& decision) {
   if (failed.empty()) {
     return fmt::format("{}; the workers of this node keep their processes: {}", change, decision);

@@ -57,9 +57,10 @@ inline task<std::optional<round_agreement>> agree_until(std::shared_ptr<time_sou
       co_await with_deadline(*time, deadline, std::move(exchange));
   if (!agreed) co_return std::nullopt;
   round_agreement agreement = std::move(*agreed);
-  if (round.dialect != agent_dialect::gather) co_return agreement;
-  task<master_endpoint> agreeing = agree_on_master(round.agents, round.master, round.group_rank);
-  const std::optional<master_endpoint> master =
+  if (round.dialect != rendezvous_round::agent_dialect::gather) co_return agreement;
+  task<rendezvous_round::master_endpoint> agreeing =
+      agree_on_master(round.agents, round.master, round.group_rank);
+  const std::optional<rendezvous_round::master_endpoint> master =
       co_await with_deadline(*time, deadline, std::move(agreeing));
   if (!master) co_return std::nullopt;
   agreement.master = *master;

@@ -58,7 +58,7 @@ ELASTIC_DECL task<void> run_files::open(std::string run_id, std::string log_dir,
                                         std::string journal_path) {
   task<log_layout> making = make_log_layout(std::move(log_dir), std::move(run_id));
   layout_ = co_await std::move(making);
-  journal_file_options options;
+  journal_file::options options;
   options.path = journal_path.empty() ? layout_.journal_file() : journal_path;
   options.log = log_;
   if (options.path.empty() || options.path == "/dev/null") co_return;

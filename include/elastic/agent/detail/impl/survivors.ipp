@@ -101,7 +101,8 @@ ELASTIC_DECL bool survivors::are_apart() const {
   });
 }
 
-ELASTIC_DECL void survivors::tell(std::size_t slot, const agent_message& message) {
+ELASTIC_DECL void survivors::tell(std::size_t slot,
+                                  const control_messages::agent_message& message) {
   channels_.tell_survivor(static_cast<int>(slot), message);
 }
 

@@ -67,10 +67,10 @@ ELASTIC_DECL std::vector<suspicion_change> worker_watch::look(
     if (!sights[at]) continue;
     if (entry.is_compared) {
       count(entry, *sights[at], others, span);
-      const worker_suspicion suspicion = judge(entry, others);
-      const worker_suspicion former = std::exchange(entry.suspicion, suspicion);
+      const job_event::suspicion suspicion = judge(entry, others);
+      const job_event::suspicion former = std::exchange(entry.suspicion, suspicion);
       if (suspicion != former) {
-        const bool is_relieved = suspicion == worker_suspicion::none;
+        const bool is_relieved = suspicion == job_event::suspicion::none;
         changes.push_back({at, suspicion,
                            is_relieved ? relief_of(former, others)
                                        : reason_of(entry, *sights[at], others)});
@@ -142,20 +142,21 @@ ELASTIC_DECL void worker_watch::count(record& entry, const worker_sight& sight, 
   lengthen(entry.quick, !is_slow);
 }
 
-ELASTIC_DECL worker_suspicion worker_watch::judge(const record& entry, const crowd& others) const {
-  if (entry.stopped > duration::zero()) return worker_suspicion::stopped;
-  if (entry.blocked >= idle_patience * period_) return worker_suspicion::blocked;
-  if (entry.idle >= idle_patience * period_) return worker_suspicion::idle;
+ELASTIC_DECL job_event::suspicion worker_watch::judge(const record& entry,
+                                                      const crowd& others) const {
+  if (entry.stopped > duration::zero()) return job_event::suspicion::stopped;
+  if (entry.blocked >= idle_patience * period_) return job_event::suspicion::blocked;
+  if (entry.idle >= idle_patience * period_) return job_event::suspicion::idle;
   const int needed = others.median_pace > 0 ? slow_step_patience : slow_patience;
-  const bool was_slow = entry.suspicion == worker_suspicion::slow;
+  const bool was_slow = entry.suspicion == job_event::suspicion::slow;
   const bool is_slow =
       was_slow ? entry.quick < slow_step_patience * period_ : entry.slow >= needed * period_;
-  return is_slow ? worker_suspicion::slow : worker_suspicion::none;
+  return is_slow ? job_event::suspicion::slow : job_event::suspicion::none;
 }
 
 /// Why nothing seems wrong with a worker any more.
-ELASTIC_DECL std::string worker_watch::relief_of(worker_suspicion former, const crowd& others) {
-  if (former != worker_suspicion::slow) return "it works again";
+ELASTIC_DECL std::string worker_watch::relief_of(job_event::suspicion former, const crowd& others) {
+  if (former != job_event::suspicion::slow) return "it works again";
   const bool are_shares_compared = !others.reports_steps && others.median_share >= busy_share;
   if (others.median_pace > 0 || are_shares_compared) return "it keeps up with the others";
   return "too few others work that it could be compared with";
@@ -164,17 +165,17 @@ ELASTIC_DECL std::string worker_watch::relief_of(worker_suspicion former, const 
 ELASTIC_DECL std::string worker_watch::reason_of(const record& entry, const worker_sight& sight,
                                                  const crowd& others) {
   switch (entry.suspicion) {
-    case worker_suspicion::none: break;
-    case worker_suspicion::stopped:
+    case job_event::suspicion::none: break;
+    case job_event::suspicion::stopped:
       return fmt::format("process {} was stopped, by a signal or a debugger", sight.stopped);
-    case worker_suspicion::blocked:
+    case job_event::suspicion::blocked:
       return fmt::format("process {} has been in uninterruptible sleep for {:.0f} s", sight.blocked,
                          watched_seconds(entry.blocked));
-    case worker_suspicion::idle:
+    case job_event::suspicion::idle:
       return fmt::format("it has done nothing for {:.0f} s, while {} of {} others worked",
                          watched_seconds(entry.idle), others.others_working(entry),
                          others.others());
-    case worker_suspicion::slow:
+    case job_event::suspicion::slow:
       if (others.median_pace > 0) {
         return fmt::format("a step takes it {:.3g} s, {:.2f} times the median", entry.pace,
                            entry.pace / others.median_pace);

@@ -173,7 +173,7 @@ inline void check_standby(const given_options& options, const option_target& tar
 
 inline void check_stall_policy(const program_config& config) {
   const bool replaces = config.job.workers.on_failure == on_failure::replace;
-  if (config.diagnosis.on_stall != stall_policy::replace || replaces) return;
+  if (config.diagnosis.on_stall != job_diagnosis::policy::replace || replaces) return;
   refuse_options("--on-stall replace needs --on-failure replace");
 }
 
@@ -226,7 +226,7 @@ ELASTIC_DECL void check_output(const given_options& options, const program_confi
     warnings.push_back(fmt::format("{} has no effect without --log-max-size", files->source));
   }
   const auto prefix = options.find("--log-line-prefix-template");
-  if (prefix && workers.logs.format == log_format::json) {
+  if (prefix && workers.logs.format == log_options::line_format::json) {
     warnings.push_back(fmt::format("{} has no effect with --log-format json", prefix->source));
   }
 }

@@ -81,15 +81,15 @@ _elasticrun() {{
 complete -o default -F _elasticrun elasticrun
 )";
 
-inline std::string words_of(const std::vector<program_command>& commands) {
+inline std::string words_of(const std::vector<command_line_facts::command>& commands) {
   std::string words;
-  for (const program_command& command : commands) {
+  for (const command_line_facts::command& command : commands) {
     words += (words.empty() ? "" : " ") + command.word;
   }
   return words;
 }
 
-inline std::string bash_completion(const std::vector<program_command>& commands) {
+inline std::string bash_completion(const std::vector<command_line_facts::command>& commands) {
   std::vector<std::string> with_value;
   std::vector<std::string> options;
   std::string choices;
@@ -106,7 +106,7 @@ inline std::string bash_completion(const std::vector<program_command>& commands)
 
 // ---- zsh ----------------------------------------------------------------------------------------
 
-inline std::string zsh_completion(const std::vector<program_command>& commands) {
+inline std::string zsh_completion(const std::vector<command_line_facts::command>& commands) {
   std::string script =
       "#compdef elasticrun\n# The output of elasticrun --print-completion zsh\n_arguments -s -S";
   for (const option_row& row : option_rows()) {
@@ -135,9 +135,9 @@ inline std::string zsh_completion(const std::vector<program_command>& commands) 
 
 // ---- fish ---------------------------------------------------------------------------------------
 
-inline std::string fish_completion(const std::vector<program_command>& commands) {
+inline std::string fish_completion(const std::vector<command_line_facts::command>& commands) {
   std::string script = "# The output of elasticrun --print-completion fish\n";
-  for (const program_command& row : commands) {
+  for (const command_line_facts::command& row : commands) {
     script += fmt::format("complete -c elasticrun -n __fish_use_subcommand -a {} -d '{}'\n",
                           row.word, escaped(first_sentence(row.help), "\\'"));
   }
@@ -158,8 +158,8 @@ ELASTIC_DECL const std::vector<std::string>& completion_shells() {
   return shells;
 }
 
-ELASTIC_DECL std::string completion_script(std::string_view shell,
-                                           const std::vector<program_command>& commands) {
+ELASTIC_DECL std::string completion_script(
+    std::string_view shell, const std::vector<command_line_facts::command>& commands) {
   if (shell == "bash") return bash_completion(commands);
   if (shell == "zsh") return zsh_completion(commands);
   ELASTIC_ASSERT(shell == "fish");
@@ -201,7 +201,7 @@ inline std::string man_option(const option_row& row) {
   return fmt::format(".TP\n\\fB{}\\fR{}\n{}\n", roff(names), value, roff(text));
 }
 
-ELASTIC_DECL std::string man_page(const std::vector<program_command>& commands) {
+ELASTIC_DECL std::string man_page(const std::vector<command_line_facts::command>& commands) {
   std::string page = fmt::format(
       ".TH ELASTICRUN 1 \"\" \"elasticrun {}\"\n.SH NAME\nelasticrun \\- starts the workers of a "
       "job, watches them, and restarts them when one fails\n.SH SYNOPSIS\n.B elasticrun\n"
@@ -215,7 +215,7 @@ ELASTIC_DECL std::string man_page(const std::vector<program_command>& commands) 
     page += man_option(row);
   }
   page += ".SH COMMANDS\nIn place of a script, if there is no script of that name:\n";
-  for (const program_command& row : commands) {
+  for (const command_line_facts::command& row : commands) {
     page += fmt::format(".TP\n\\fB{}\\fR \\fI{}\\fR\n{}\n", roff(row.word), roff(row.arguments),
                         roff(row.help));
   }

@@ -55,7 +55,7 @@ inline std::string option_help(const option_row& row) {
   return line;
 }
 
-inline std::string command_help(const program_command& row) {
+inline std::string command_help(const command_line_facts::command& row) {
   constexpr std::size_t indent = 26;
   std::string line = fmt::format("  {} {}\n", row.word, row.arguments);
   line.append(indent, ' ');
@@ -124,7 +124,7 @@ ELASTIC_DECL std::string help_text(const command_line_facts& facts) {
   if (!facts.commands.empty()) {
     text += "\nCommands in place of a script, if there is no script of that name:\n";
   }
-  for (const program_command& command : facts.commands) text += command_help(command);
+  for (const command_line_facts::command& command : facts.commands) text += command_help(command);
   return text +
          fmt::format("\nEnvironment:\n{}\nExit codes:\n{}", environment_text, exit_codes_text);
 }

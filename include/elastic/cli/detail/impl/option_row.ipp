@@ -120,11 +120,12 @@ inline std::vector<option_row> make_option_rows() {
        .help = "On which processors a worker runs: node (those of the NUMA node of its GPU, or of "
                "its share of the nodes), socket, exclusive (cores of that node that no other "
                "worker has), core-complex (cores with a common cache).",
-       .type = choice_type<numa_binding>({{"node", numa_binding::node},
-                                          {"socket", numa_binding::socket},
-                                          {"exclusive", numa_binding::exclusive},
-                                          {"core-complex", numa_binding::core_complex}},
-                                         in_job(&launch_config::numa_binding)),
+       .type = choice_type<launch_config::processor_binding>(
+           {{"node", launch_config::processor_binding::node},
+            {"socket", launch_config::processor_binding::socket},
+            {"exclusive", launch_config::processor_binding::exclusive},
+            {"core-complex", launch_config::processor_binding::core_complex}},
+           in_job(&launch_config::numa_binding)),
        .default_text = "all processors"},
       {.names = "--cpu-affinity",
        .value = "LISTS",
@@ -157,8 +158,8 @@ inline std::vector<option_row> make_option_rows() {
            "How long a node that joins a running job, and could make it larger, stands by before "
            "the workers are stopped for it, so that others may come as well. 0: not at all. "
            "For c10d; the first node's counts.",
-       .type = seconds_type(
-           in_job(&launch_config::rendezvous, &rendezvous_parameters::scale_up_delay)),
+       .type =
+           seconds_type(in_job(&launch_config::rendezvous, &rendezvous_parameters::scale_up_delay)),
        .is_own = true},
       {.names = "--rdzv-backend",
        .value = "NAME",
@@ -197,9 +198,9 @@ inline std::vector<option_row> make_option_rows() {
        .value = "RANK",
        .heading = heading_nodes,
        .help = "This node's rank, for the backend static only.",
-       .type = number_type<int>(
-           0, limits::nodes - 1,
-           in_job(&launch_config::rendezvous, &rendezvous_parameters::node_rank))},
+       .type =
+           number_type<int>(0, limits::nodes - 1,
+                            in_job(&launch_config::rendezvous, &rendezvous_parameters::node_rank))},
       {.names = "--master-addr",
        .value = "HOST",
        .heading = heading_nodes,
@@ -409,14 +410,14 @@ inline std::vector<option_row> make_option_rows() {
        .help = "A worker that has sent a heartbeat over the control channel and sends no other for "
                "so long is hung: it is killed and has failed. 0: never.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::liveness,
-                                      &liveness_settings::heartbeat_timeout)),
+                                   &liveness_settings::heartbeat_timeout)),
        .is_own = true},
       {.names = "--first-heartbeat-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
        .help = "The same for the time from a worker's start to its first heartbeat. 0: never.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::liveness,
-                                      &liveness_settings::first_heartbeat_timeout)),
+                                   &liveness_settings::first_heartbeat_timeout)),
        .is_own = true},
       {.names = "--learn-timeouts",
        .value = "FACTOR",
@@ -472,10 +473,10 @@ inline std::vector<option_row> make_option_rows() {
        .heading = heading_failure,
        .help = "What follows then: warn, or restart, which ends the rank that the others certainly "
                "wait for as a hung one, or replace, which does so and needs --on-failure replace.",
-       .type = choice_type<stall_policy>(
-           {{"warn", stall_policy::warn},
-            {"restart", stall_policy::restart},
-            {"replace", stall_policy::replace}},
+       .type = choice_type<job_diagnosis::policy>(
+           {{"warn", job_diagnosis::policy::warn},
+            {"restart", job_diagnosis::policy::restart},
+            {"replace", job_diagnosis::policy::replace}},
            in_config(&program_config::diagnosis, &job_diagnosis::on_stall)),
        .is_own = true},
       {.names = "--guard",
@@ -534,8 +535,9 @@ inline std::vector<option_row> make_option_rows() {
        .help = "How output is shown: text, or json: each line, teed or not, as an object with "
                "time, host, role, rank, local_rank, attempt, stream and text. Log files keep what "
                "was written.",
-       .type = choice_type<log_format>({{"text", log_format::text}, {"json", log_format::json}},
-                                       in_logs(&log_options::format)),
+       .type = choice_type<log_options::line_format>(
+           {{"text", log_options::line_format::text}, {"json", log_options::line_format::json}},
+           in_logs(&log_options::format)),
        .is_own = true},
       {.names = "--local-ranks-filter",
        .value = "RANKS",
@@ -571,7 +573,7 @@ inline std::vector<option_row> make_option_rows() {
        .heading = heading_output,
        .help = "How many files to keep of one log then, the current one among them.",
        .type = number_type<int>(1, limits::log_files,
-                                in_logs(&log_options::rotation, &log_rotation::max_files)),
+                                in_logs(&log_options::rotation, &log_file::rotation::max_files)),
        .is_own = true},
       {.names = "--journal",
        .value = "FILE",

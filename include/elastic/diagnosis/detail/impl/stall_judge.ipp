@@ -59,11 +59,12 @@ class stall_judge {
   ELASTIC_DECL outcome of_stacks() const;
   ELASTIC_DECL stall_verdict nobody() const;
 
-  ELASTIC_DECL stall_cause cause_of(const rank_evidence& rank) const;
+  ELASTIC_DECL stall_verdict::kind cause_of(const rank_evidence& rank) const;
   enum class difference { inputs, any };
   ELASTIC_DECL outcome mismatch_of(difference sought) const;
   ELASTIC_DECL outcome mismatch_in(const rank_group& group, difference sought) const;
-  ELASTIC_DECL stall_verdict verdict(stall_cause cause, stall_confidence confidence,
+  ELASTIC_DECL stall_verdict verdict(stall_verdict::kind cause,
+                                     stall_verdict::confidence_level confidence,
                                      const rank_indices& ranks, std::string sentence) const;
   ELASTIC_DECL std::vector<std::string> evidence_for(const rank_indices& ranks) const;
   template <class Predicate>
@@ -97,10 +98,12 @@ ELASTIC_DECL auto stall_judge::of_stopped() const -> outcome {
   if (ranks.empty()) return {};
   const awaited_operation operation = graph_.most_awaited();
   const bool is_sure = operation.call != nullptr;
-  return verdict(stall_cause::stopped,
-                 is_sure ? stall_confidence::certain : stall_confidence::likely, ranks,
-                 fmt::format("{} {} stopped by a signal or a debugger{}{}", names(ranks),
-                             are(ranks), in_frame(first(ranks)), while_others_wait(operation)));
+  return verdict(
+      stall_verdict::kind::stopped,
+      is_sure ? stall_verdict::confidence_level::certain : stall_verdict::confidence_level::likely,
+      ranks,
+      fmt::format("{} {} stopped by a signal or a debugger{}{}", names(ranks), are(ranks),
+                  in_frame(first(ranks)), while_others_wait(operation)));
 }
 
 ELASTIC_DECL auto stall_judge::of_dead() const -> outcome {
@@ -109,7 +112,9 @@ ELASTIC_DECL auto stall_judge::of_dead() const -> outcome {
   const awaited_operation operation = graph_.most_awaited();
   const bool is_sure = operation.call != nullptr;
   return verdict(
-      stall_cause::dead, is_sure ? stall_confidence::certain : stall_confidence::likely, ranks,
+      stall_verdict::kind::dead,
+      is_sure ? stall_verdict::confidence_level::certain : stall_verdict::confidence_level::likely,
+      ranks,
       fmt::format("{} {} ended{}{}", names(ranks), have(ranks),
                   failure_in_parentheses(first(ranks)), while_others_wait(operation)));
 }
@@ -184,34 +189,35 @@ ELASTIC_DECL auto stall_judge::mismatch_in(const rank_group& group, difference s
     if (is_even) ranks.insert(ranks.end(), most.ranks.begin(), most.ranks.end());
     const party& least = sorted.front();
     const rank_evidence& suspect = evidence_[least.ranks.front()];
-    const auto confidence = group.is_complete && !is_even ? stall_confidence::certain
-                                                          : stall_confidence::likely;
+    const auto confidence = group.is_complete && !is_even ? stall_verdict::confidence_level::certain
+                                                          : stall_verdict::confidence_level::likely;
     const std::string where = fmt::format(
         "in {} #{} of group {}{}, where {} {} in {}{}; {}", printable_line(least.call->operation),
         sequence, printable_line(group.label), inputs_of(*least.call),
         count_of_others(most.ranks.size()), are(most.ranks), printable_line(most.call->operation),
-        inputs_of(*most.call), whereabouts(suspect, stall_cause::mismatch));
+        inputs_of(*most.call), whereabouts(suspect, stall_verdict::kind::mismatch));
     if (is_at_its_end(suspect)) {
-      return verdict(stall_cause::left, confidence, ranks,
-                     fmt::format("{} {} left the work of the others{}, and {} now {}",
-                                 names(least.ranks), have(least.ranks), by_failure(suspect),
-                                 are(least.ranks), where));
+      return verdict(
+          stall_verdict::kind::left, confidence, ranks,
+          fmt::format("{} {} left the work of the others{}, and {} now {}", names(least.ranks),
+                      have(least.ranks), by_failure(suspect), are(least.ranks), where));
     }
-    return verdict(stall_cause::mismatch, confidence, ranks,
+    return verdict(stall_verdict::kind::mismatch, confidence, ranks,
                    fmt::format("{} {} {}", names(least.ranks), are(least.ranks), where));
   }
   return {};
 }
 
 /// Why a rank has not entered the operation of the others.
-ELASTIC_DECL stall_cause stall_judge::cause_of(const rank_evidence& rank) const {
+ELASTIC_DECL stall_verdict::kind stall_judge::cause_of(const rank_evidence& rank) const {
   // FUSE and others sleep so that signals end it: state S, too.
   const bool is_in_kernel = rank.state == process_state::uninterruptible ||
                             (rank.state == process_state::sleeping &&
                              !file_system_of(rank.wait_channel).empty());
-  if (is_in_kernel) return stall_cause::blocked;
-  if (is_at_its_end(rank)) return stall_cause::left;
-  return computes(rank) && rank.stack_moved ? stall_cause::slow : stall_cause::behind;
+  if (is_in_kernel) return stall_verdict::kind::blocked;
+  if (is_at_its_end(rank)) return stall_verdict::kind::left;
+  return computes(rank) && rank.stack_moved ? stall_verdict::kind::slow
+                                            : stall_verdict::kind::behind;
 }
 
 ELASTIC_DECL auto stall_judge::of_behind() const -> outcome {
@@ -231,14 +237,17 @@ ELASTIC_DECL auto stall_judge::of_behind() const -> outcome {
   const bool may_compute = std::any_of(ranks.begin(), ranks.end(), [&](std::size_t rank) {
     const rank_evidence& evidence = evidence_[rank];
     return computes(evidence) || evidence.stack_moved ||
-           (!evidence.processor_share && cause_of(evidence) == stall_cause::behind);
+           (!evidence.processor_share && cause_of(evidence) == stall_verdict::kind::behind);
   });
   const bool is_sure = group.is_complete && !group.has_unknown &&
                        ranks.size() <= operation.waiting && !may_compute;
-  const stall_cause cause = cause_of(first(ranks));
-  return verdict(cause, is_sure ? stall_confidence::certain : stall_confidence::likely, ranks,
-                 fmt::format("{} {} not entered {}; {}", names(ranks), have(ranks),
-                             to_text(operation), whereabouts(first(ranks), cause)));
+  const stall_verdict::kind cause = cause_of(first(ranks));
+  return verdict(
+      cause,
+      is_sure ? stall_verdict::confidence_level::certain : stall_verdict::confidence_level::likely,
+      ranks,
+      fmt::format("{} {} not entered {}; {}", names(ranks), have(ranks), to_text(operation),
+                  whereabouts(first(ranks), cause)));
 }
 
 /// Ranks of which each waits for the next, in operations of different groups.
@@ -257,7 +266,8 @@ ELASTIC_DECL auto stall_judge::of_circle() const -> outcome {
                             printable_line(operation.call->operation), operation.call->sequence,
                             printable_line(operation.group->label), evidence_[next].rank);
   }
-  return verdict(stall_cause::elsewhere, stall_confidence::likely, ranks, std::move(sentence));
+  return verdict(stall_verdict::kind::elsewhere, stall_verdict::confidence_level::likely, ranks,
+                 std::move(sentence));
 }
 
 /// Others wait in an operation of a group with ranks of which nothing is known.
@@ -271,12 +281,12 @@ ELASTIC_DECL auto stall_judge::of_silent() const -> outcome {
   // One whose stack shows that it waits, too, is no suspect.
   std::erase_if(ranks, [&](std::size_t rank) { return is_in_collective(evidence_[rank].stack); });
   if (ranks.empty() || ranks.size() > operation.waiting) return {};
-  const stall_cause own = cause_of(first(ranks));
-  const bool is_known = own != stall_cause::behind || !first(ranks).stack.empty();
+  const stall_verdict::kind own = cause_of(first(ranks));
+  const bool is_known = own != stall_verdict::kind::behind || !first(ranks).stack.empty();
   const bool is_silent = first(ranks).recorder == recorder_state::silent;
-  const stall_cause cause = is_known ? own : stall_cause::silent;
+  const stall_verdict::kind cause = is_known ? own : stall_verdict::kind::silent;
   const std::string_view does = ranks.size() == 1 ? "does" : "do";
-  return verdict(cause, stall_confidence::likely, ranks,
+  return verdict(cause, stall_verdict::confidence_level::likely, ranks,
                  fmt::format("{} {} not {}{}; {}", names(ranks), does,
                              is_silent ? "answer" : "have a recorder that could be asked",
                              while_others_wait(operation), whereabouts(first(ranks), cause)));
@@ -294,14 +304,14 @@ ELASTIC_DECL auto stall_judge::of_device() const -> outcome {
     if (member.wait->state == collective_state::scheduled) ranks.push_back(member.rank);
   }
   if (started == 0 || ranks.empty() || ranks.size() > started) return {};
-  return verdict(stall_cause::behind, stall_confidence::likely, ranks,
+  return verdict(stall_verdict::kind::behind, stall_verdict::confidence_level::likely, ranks,
                  fmt::format("{} {} called {} #{} of group {}, but {} {} not begun it, as {} {} "
                              "done; {}",
                              names(ranks), have(ranks), printable_line(operation.call->operation),
                              operation.call->sequence, printable_line(operation.group->label),
                              ranks.size() == 1 ? "its device" : "their devices", have(ranks),
                              count_of_others(started), started == 1 ? "has" : "have",
-                             whereabouts(first(ranks), stall_cause::behind)));
+                             whereabouts(first(ranks), stall_verdict::kind::behind)));
 }
 
 /// All of a group have entered an operation, and it does not end.
@@ -319,13 +329,13 @@ ELASTIC_DECL auto stall_judge::of_transport() const -> outcome {
       ranks.empty() ? "the transport is stuck"
                     : fmt::format("the connection of {} to {} is stuck", name_of(first(ranks)),
                                   printable_line(first(ranks).stuck_peer));
-  return verdict(stall_cause::transport, stall_confidence::likely, ranks,
-                 fmt::format("all {} ranks have entered {} #{} of group {}, which has not ended{}: "
-                             "{}",
-                             operation.group->members.size(),
-                             printable_line(operation.call->operation), operation.call->sequence,
-                             printable_line(operation.group->label), for_time(operation.age),
-                             where));
+  return verdict(
+      stall_verdict::kind::transport, stall_verdict::confidence_level::likely, ranks,
+      fmt::format("all {} ranks have entered {} #{} of group {}, which has not ended{}: "
+                  "{}",
+                  operation.group->members.size(), printable_line(operation.call->operation),
+                  operation.call->sequence, printable_line(operation.group->label),
+                  for_time(operation.age), where));
 }
 
 /// Without recorders: most are in a function of torch.distributed, a few are not.
@@ -345,14 +355,14 @@ ELASTIC_DECL auto stall_judge::of_stacks() const -> outcome {
   const bool is_clear = !ranks.empty() && ranks.size() * 2 <= waiting.size() &&
                         ranks.size() + waiting.size() == evidence_.size();
   if (!is_clear) return {};
-  const stall_cause cause = cause_of(first(ranks));
+  const stall_verdict::kind cause = cause_of(first(ranks));
   const rank_evidence& other = evidence_[waiting.front()];
-  return verdict(cause, stall_confidence::likely, ranks,
-                 fmt::format("{} {} not entered {}, in which {} {}{}; {}", names(ranks),
-                             have(ranks), collective_in(other.stack),
-                             count_of_others(waiting.size()),
-                             waiting.size() == 1 ? "waits" : "wait", in_frame(other),
-                             whereabouts(first(ranks), cause)));
+  return verdict(
+      cause, stall_verdict::confidence_level::likely, ranks,
+      fmt::format("{} {} not entered {}, in which {} {}{}; {}", names(ranks), have(ranks),
+                  collective_in(other.stack), count_of_others(waiting.size()),
+                  waiting.size() == 1 ? "waits" : "wait", in_frame(other),
+                  whereabouts(first(ranks), cause)));
 }
 
 ELASTIC_DECL stall_verdict stall_judge::nobody() const {
@@ -371,7 +381,8 @@ ELASTIC_DECL stall_verdict stall_judge::nobody() const {
   return unknown;
 }
 
-ELASTIC_DECL stall_verdict stall_judge::verdict(stall_cause cause, stall_confidence confidence,
+ELASTIC_DECL stall_verdict stall_judge::verdict(stall_verdict::kind cause,
+                                                stall_verdict::confidence_level confidence,
                                                 const rank_indices& ranks,
                                                 std::string sentence) const {
   stall_verdict verdict{cause, confidence, {}, std::move(sentence), evidence_for(ranks)};

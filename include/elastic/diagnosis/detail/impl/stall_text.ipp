@@ -119,17 +119,17 @@ ELASTIC_DECL bool computes(const rank_evidence& rank) {
          rank.processor_share.value_or(0) >= least_computing_share;
 }
 
-ELASTIC_DECL std::string whereabouts(const rank_evidence& rank, stall_cause cause) {
+ELASTIC_DECL std::string whereabouts(const rank_evidence& rank, stall_verdict::kind cause) {
   const stack_frame* const frame = user_frame(rank.stack);
   const std::string frame_text = frame == nullptr ? std::string() : to_string(*frame);
   const std::string place = frame == nullptr ? "its stack is not known" : "it is in " + frame_text;
   switch (cause) {
-    case stall_cause::blocked: return kernel_wait(rank) + in_frame(rank);
-    case stall_cause::left: {
+    case stall_verdict::kind::blocked: return kernel_wait(rank) + in_frame(rank);
+    case stall_verdict::kind::left: {
       if (rank.failure.empty()) return place + ", at its end";
       return fmt::format("it left its work by {}{}", printable_line(rank.failure), in_frame(rank));
     }
-    case stall_cause::slow: return place + " and computes: it is slow, not hung";
+    case stall_verdict::kind::slow: return place + " and computes: it is slow, not hung";
     default: break;
   }
   if (!computes(rank)) return place;

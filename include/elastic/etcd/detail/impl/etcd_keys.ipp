@@ -37,7 +37,7 @@ ELASTIC_DECL std::string etcd_keys::place_of(const std::string& key) const {
   return fmt::format("the key '{}{}' of the etcd at {}", root_, key, client_->name());
 }
 
-ELASTIC_DECL task<versioned_value> etcd_keys::get(std::string key) {
+ELASTIC_DECL task<versioned_keys::entry> etcd_keys::get(std::string key) {
   json body;
   body["key"] = to_base64(root_ + key);
   const json answer = co_await client_->call(std::string("/v3/kv/range"), std::move(body));
@@ -58,7 +58,7 @@ ELASTIC_DECL task<bool> etcd_keys::put(std::string key, std::string value, std::
   body["failure"].push_back(range_of(marker_->key()));
   const json answer = co_await client_->call(std::string("/v3/kv/txn"), std::move(body));
   if (has_succeeded(answer)) co_return true;
-  const versioned_value marked = first_of(response_of(answer, 0, "response_range"));
+  const versioned_keys::entry marked = first_of(response_of(answer, 0, "response_range"));
   co_return marked.value == change;
 }
 
@@ -144,11 +144,11 @@ ELASTIC_DECL auto etcd_keys::response_of(const json& answer, std::size_t place, 
   return response;
 }
 
-ELASTIC_DECL versioned_value etcd_keys::first_of(const json& range) {
+ELASTIC_DECL versioned_keys::entry etcd_keys::first_of(const json& range) {
   const json& header = etcd_client::part_of(range, "header");
   const std::int64_t revision = etcd_client::number_in(header, "revision");
   const json& entries = etcd_client::part_of(range, "kvs");
-  versioned_value seen;
+  versioned_keys::entry seen;
   seen.version = version_of(0, revision);
   if (!entries.is_array() || entries.empty()) return seen;
   seen.value = bytes_in(entries[0], "value");

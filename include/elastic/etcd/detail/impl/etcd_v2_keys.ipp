@@ -27,11 +27,11 @@ ELASTIC_DECL std::string etcd_v2_keys::place_of(const std::string& key) const {
                      client_->name());
 }
 
-ELASTIC_DECL task<versioned_value> etcd_v2_keys::get(std::string key) {
+ELASTIC_DECL task<versioned_keys::entry> etcd_v2_keys::get(std::string key) {
   http_request request = request_of("GET", key, "?quorum=true");
   const http_response response = co_await client_->ask(std::move(request));
   const json answer = read_answer(response);
-  versioned_value seen;
+  versioned_keys::entry seen;
   seen.version = fmt::format("0:{}", index_in(response, answer));
   if (code_in(answer) == key_not_found) co_return seen;
   refuse_any(answer);

@@ -80,7 +80,7 @@ ELASTIC_DECL task<void> legacy_rendezvous::note_change() {
     view current = co_await shared_.look();
     if (is_closed(current)) {
       const std::optional<job_ending> end = current.state->ending;
-      std::optional<job_end> how;
+      std::optional<rendezvous_handler::job_end> how;
       if (end) how = end->how;
       const bool is_passed = co_await exit_.is_passed(how);
       if (!is_passed) throw closed_error(run_id(), end);
@@ -105,7 +105,8 @@ ELASTIC_DECL task<void> legacy_rendezvous::note_failure(std::string reason) {
   if (is_closed(current)) throw closed_error(run_id(), current.state->ending);
   if (!change_) change_ = change_of(current);
   if (!change_) {
-    change_ = rendezvous_change{change_kind::worker_failed, std::move(reason), ++restarts_};
+    change_ =
+        rendezvous_change{rendezvous_change::cause::worker_failed, std::move(reason), ++restarts_};
   }
 }
 
@@ -114,8 +115,8 @@ ELASTIC_DECL task<void> legacy_rendezvous::exit_barrier() {
   co_await exit_.wait(parameters_.time, settings_.silence(), nothing);
   // A node that has failed comes here as well, so that PyTorch's agents do not wait for it.
   const view current = co_await shared_.look();
-  const bool has_failed =
-      is_closed(current) && current.state->ending && current.state->ending->how == job_end::failed;
+  const bool has_failed = is_closed(current) && current.state->ending &&
+                          current.state->ending->how == rendezvous_handler::job_end::failed;
   if (has_failed) throw closed_error(run_id(), current.state->ending);
 }
 
@@ -124,7 +125,7 @@ ELASTIC_DECL task<int> legacy_rendezvous::num_nodes_waiting() {
   co_return current.state ? current.state->waiting : 0;
 }
 
-ELASTIC_DECL task<void> legacy_rendezvous::close(job_end how, std::string why) {
+ELASTIC_DECL task<void> legacy_rendezvous::close(rendezvous_handler::job_end how, std::string why) {
   const time_point limit = now() + limits::rendezvous_reconnect_timeout;
   job_ending ending;
   ending.how = how;
@@ -211,11 +212,11 @@ ELASTIC_DECL task<rendezvous_round> legacy_rendezvous::placed_round() {
     const meeting_place nowhere;
     round.master = co_await workers_.serve(address_, is_loopback(address_), nowhere);
   }
-  if (round.dialect == agent_dialect::gather) co_return round;
+  if (round.dialect == rendezvous_round::agent_dialect::gather) co_return round;
   // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers.
   const time_point limit = now() + settings_.join_timeout;
-  task<master_endpoint> agreeing = agree_on_master(agents_, round.master, rank_);
-  const std::optional<master_endpoint> agreed =
+  task<rendezvous_round::master_endpoint> agreeing = agree_on_master(agents_, round.master, rank_);
+  const std::optional<rendezvous_round::master_endpoint> agreed =
       co_await with_deadline(*parameters_.time, limit, std::move(agreeing));
   if (!agreed) {
     throw error(errc::rendezvous_timeout,
@@ -230,30 +231,31 @@ ELASTIC_DECL std::optional<rendezvous_change> legacy_rendezvous::change_of(
   const bool is_ours = current.state && current.state->status == legacy_status::complete &&
                        current.state->version == version_;
   if (!is_ours) {
-    return change(change_kind::node_lost, "the other nodes have gone on without this one");
+    return change(rendezvous_change::cause::node_lost,
+                  "the other nodes have gone on without this one");
   }
   for (int rank = 0; rank < size_; ++rank) {
     // Its own key is made again if it has ended.
     if (rank == rank_ || current.living.count(legacy_lease_name(rank)) != 0) continue;
-    return change(change_kind::node_lost,
+    return change(rendezvous_change::cause::node_lost,
                   fmt::format("the node of group rank {} has left or does not answer", rank));
   }
   // Whose workers are done does not begin anew for one that comes late.
   if (current.state->waiting > 0 && !exit_.has_begun()) {
-    return change(change_kind::node_waiting,
+    return change(rendezvous_change::cause::node_waiting,
                   fmt::format("{} node{} for the next round", current.state->waiting,
                               current.state->waiting == 1 ? " waits" : "s wait"));
   }
   return std::nullopt;
 }
 
-ELASTIC_DECL rendezvous_change legacy_rendezvous::change(change_kind kind,
+ELASTIC_DECL rendezvous_change legacy_rendezvous::change(rendezvous_change::cause kind,
                                                          std::string reason) const {
   return {kind, std::move(reason), restarts_};
 }
 
 ELASTIC_DECL task<void> legacy_rendezvous::tell_end(job_ending ending) {
-  const bool has_failed = ending.how == job_end::failed;
+  const bool has_failed = ending.how == rendezvous_handler::job_end::failed;
   co_await shared_.close(std::move(ending));
   if (has_failed) co_await exit_.release();
 }

@@ -28,7 +28,7 @@ ELASTIC_DECL legacy_round::legacy_round(std::shared_ptr<leased_keys> keys, std::
 ELASTIC_DECL auto legacy_round::look() -> task<view> {
   view current;
   const std::string key = state_key;
-  versioned_value stored = co_await keys_->get(key);
+  versioned_keys::entry stored = co_await keys_->get(key);
   current.token = std::move(stored.version);
   if (!stored.value) co_return current;
   try {

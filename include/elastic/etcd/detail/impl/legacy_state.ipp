@@ -138,7 +138,7 @@ class legacy_reader {
     const auto why = value->find("why");
     if (how == value->end() || why == value->end() || !why->is_string()) return std::nullopt;
     job_ending end;
-    if (*how == "succeeded") end.how = job_end::succeeded;
+    if (*how == "succeeded") end.how = rendezvous_handler::job_end::succeeded;
     end.why = why->get<std::string>();
     return end;
   }
@@ -164,7 +164,7 @@ ELASTIC_DECL std::string to_text(const legacy_state& state) {
   if (state.status == legacy_status::complete) document["num_workers_waiting"] = state.waiting;
   if (state.ending) {
     document["elastic_ending"]["how"] =
-        state.ending->how == job_end::succeeded ? "succeeded" : "failed";
+        state.ending->how == rendezvous_handler::job_end::succeeded ? "succeeded" : "failed";
     document["elastic_ending"]["why"] = state.ending->why;
   }
   return document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

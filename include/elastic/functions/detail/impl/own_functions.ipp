@@ -11,7 +11,6 @@
 #include <elastic/functions/detail/call_value.hpp>
 #include <elastic/functions/entrypoint.hpp>
 #include <elastic/launch/launch_config.hpp>
-#include <elastic/launch/start_method.hpp>
 #include <elastic/process/detail/fork_launcher.hpp>
 #include <elastic/process/guard_policy.hpp>
 
@@ -58,7 +57,7 @@ ELASTIC_DECL void run_own_function(const launch_config& config, worker_spec& wor
   const auto function = function_table::here().find(call.name);
   function->check(arguments_of(call));
   workers.program = own_program();
-  if (config.start == start_method::fork) {
+  if (config.start == launch_config::start_method::fork) {
     services.launcher = make_fork_launcher(config, services);
     return;
   }

@@ -173,7 +173,8 @@ ELASTIC_DECL bool channel_attempt::survives(int local_rank) const {
   });
 }
 
-ELASTIC_DECL bool channel_attempt::send_survivor(int local_rank, const agent_message& message) {
+ELASTIC_DECL bool channel_attempt::send_survivor(int local_rank,
+                                                 const control_messages::agent_message& message) {
   const std::string line = to_line(message);
   bool is_sent = false;
   const std::vector<connection_pointer> clients(connections.begin(), connections.end());
@@ -200,7 +201,7 @@ ELASTIC_DECL bool channel_attempt::send(connection& client, const std::string& l
   return false;
 }
 
-ELASTIC_DECL void channel_attempt::send_all(const agent_message& message) {
+ELASTIC_DECL void channel_attempt::send_all(const control_messages::agent_message& message) {
   const std::string line = to_line(message);
   const std::vector<connection_pointer> clients(connections.begin(), connections.end());
   for (const auto& client : clients) {
@@ -210,7 +211,7 @@ ELASTIC_DECL void channel_attempt::send_all(const agent_message& message) {
 
 ELASTIC_DECL void channel_attempt::refuse(connection& client, const std::string& why) {
   complain("the control channel of {} is closed: {}", name_of(client), why);
-  send(client, to_line(agent_message(control_messages::refused{why})));
+  send(client, to_line(control_messages::agent_message(control_messages::refused{why})));
   disconnect(client);
 }
 
@@ -266,7 +267,7 @@ ELASTIC_DECL void channel_attempt::handle(connection& client,
   client.checkpoints = message.checkpoints;
   place& at = places[static_cast<std::size_t>(message.local_rank)];
   if (std::exchange(at.said_bye, false) && at.running) at.liveness.start(time().now());
-  send(client, to_line(agent_message(control_messages::welcome())));
+  send(client, to_line(control_messages::agent_message(control_messages::welcome())));
 }
 
 ELASTIC_DECL void channel_attempt::handle(connection& client,
@@ -417,12 +418,12 @@ ELASTIC_DECL void channel_attempt::ended(int local_rank) {
 
 ELASTIC_DECL void channel_attempt::pause() {
   for (place& entry : places) entry.liveness.pause(time().now());
-  send_all(agent_message(control_messages::pause_work()));
+  send_all(control_messages::agent_message(control_messages::pause_work()));
 }
 
 ELASTIC_DECL void channel_attempt::resume() {
   for (place& entry : places) entry.liveness.resume(time().now());
-  send_all(agent_message(control_messages::resume_work()));
+  send_all(control_messages::agent_message(control_messages::resume_work()));
   for (std::size_t rank = 0; rank < places.size(); ++rank) look_again(static_cast<int>(rank));
 }
 
@@ -606,7 +607,7 @@ ELASTIC_DECL task<checkpoint_outcome> channel_attempt::ask_checkpoint(self_point
   control_messages::checkpoint wanted;
   wanted.id = pending->id;
   wanted.within = within;
-  const std::string line = to_line(agent_message(wanted));
+  const std::string line = to_line(control_messages::agent_message(wanted));
   const std::vector<connection_pointer> connected(self->connections.begin(),
                                                   self->connections.end());
   for (const auto& client : connected) {

@@ -225,7 +225,7 @@ inline constexpr kind_names<worker_message> worker_message_kinds{
     "hello",    "heartbeat", "enter",     "leave",      "expires",  "release",
     "progress", "saved",     "not_saved", "no_restart", "bad_node", "bye",
     "survive",  "ask",       "ready",     "finished",   "prepared"};
-inline constexpr kind_names<agent_message> agent_message_kinds{
+inline constexpr kind_names<control_messages::agent_message> agent_message_kinds{
     "welcome", "refused", "checkpoint", "pause", "resume", "stop", "change", "no_change", "rejoin"};
 
 /// With the line end it is one byte more.
@@ -243,7 +243,7 @@ ELASTIC_DECL std::string to_line(const worker_message& message) {
   return message_text(worker_message(shorter), worker_message_kinds) + '\n';
 }
 
-ELASTIC_DECL std::string to_line(const agent_message& message) {
+ELASTIC_DECL std::string to_line(const control_messages::agent_message& message) {
   const std::string line = message_text(message, agent_message_kinds) + '\n';
   const auto* const rejoin = std::get_if<control_messages::rejoin>(&message);
   if (rejoin == nullptr) return line;
@@ -265,11 +265,12 @@ ELASTIC_DECL worker_message parse_worker_message(std::string_view line) {
   return read_message<worker_message>(fields, worker_message_kinds);
 }
 
-ELASTIC_DECL std::optional<agent_message> parse_agent_message(std::string_view line) {
+ELASTIC_DECL std::optional<control_messages::agent_message> parse_agent_message(
+    std::string_view line) {
   const json_fields fields("a control message", line, most_control_bytes);
   const bool is_known = kind_index(fields, agent_message_kinds) < agent_message_kinds.size();
   if (!is_known) return std::nullopt;
-  return read_message<agent_message>(fields, agent_message_kinds);
+  return read_message<control_messages::agent_message>(fields, agent_message_kinds);
 }
 
 }  // namespace elastic::detail

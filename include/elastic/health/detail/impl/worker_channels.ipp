@@ -64,7 +64,7 @@ ELASTIC_DECL void worker_channels::resume() {
 }
 
 ELASTIC_DECL void worker_channels::announce_stop(duration grace) {
-  if (state_) state_->send_all(agent_message(control_messages::stop{grace}));
+  if (state_) state_->send_all(control_messages::agent_message(control_messages::stop{grace}));
 }
 
 ELASTIC_DECL task<checkpoint_outcome> worker_channels::checkpoint(duration within) {

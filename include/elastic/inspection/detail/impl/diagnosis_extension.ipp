@@ -21,10 +21,10 @@
 namespace elastic::detail {
 
 ELASTIC_DECL diagnosis_extension::diagnosis_extension(job_diagnosis terms,
-                                                      agent_extension_context context,
+                                                      agent_extension::context agent,
                                                       std::unique_ptr<agent_extension> inner)
     : terms_(std::move(terms)),
-      context_(std::move(context)),
+      context_(std::move(agent)),
       inner_(std::move(inner)),
       has_looked_(context_.strand) {
   std::shared_ptr<process_launcher> next = inner_->launcher();
@@ -97,7 +97,7 @@ ELASTIC_DECL task<std::string> diagnosis_extension::answer(round_inspection::req
 }
 
 ELASTIC_DECL auto diagnosis_extension::inspect(time_point deadline) -> task<look> {
-  std::vector<attempt_worker> workers = context_.workers();
+  std::vector<agent_extension::attempt_worker> workers = context_.workers();
   task<std::vector<worker_inspection>> inspecting =
       workers_->inspect(std::move(workers), deadline);
   look seen;
@@ -131,7 +131,7 @@ ELASTIC_DECL auto diagnosis_extension::inspect_twice(time_point deadline) -> tas
 }
 
 ELASTIC_DECL void diagnosis_extension::end_rank(int rank, const std::string& reason) {
-  for (const attempt_worker& each : context_.workers()) {
+  for (const agent_extension::attempt_worker& each : context_.workers()) {
     const bool is_wanted = each.rank == rank && each.end.empty();
     // Whoever asks again may not have heard that it is under way.
     if (!is_wanted || !ending_.insert(each.pid).second) continue;
@@ -144,14 +144,14 @@ ELASTIC_DECL void diagnosis_extension::end_rank(int rank, const std::string& rea
 
 // ---- the job ------------------------------------------------------------------------------------
 
-ELASTIC_DECL task<command_outcome> diagnosis_extension::carry_out(job_command command) {
+ELASTIC_DECL task<job_command::outcome> diagnosis_extension::carry_out(job_command command) {
   if (command.what != job_command::kind::stacks || !round_) {
     co_return co_await inner_->carry_out(std::move(command));
   }
   round_inspection::request asked;
   asked.what = question::stacks;
   const auto answers = co_await round_->ask(std::move(asked));
-  command_outcome outcome;
+  job_command::outcome outcome;
   outcome.is_done = true;
   outcome.text = stacks_text(answers, command.ranks, terms_.opens_workers);
   co_return outcome;
@@ -176,7 +176,7 @@ ELASTIC_DECL void diagnosis_extension::end_stall() {
   if (history_.is_empty()) return;
   history_.clear();
   context_.log.info("the job goes on");
-  record(job_event_kind::stall_ended, {});
+  record(job_event::type::stall_ended, {});
 }
 
 ELASTIC_DECL task<void> diagnosis_extension::watch() {
@@ -222,8 +222,8 @@ ELASTIC_DECL task<void> diagnosis_extension::judge_again() {
   if (!watch_->is_stalled()) co_return;
   const bool is_first = history_.is_empty();
   if (history_.add(verdict)) report(verdict);
-  if (terms_.on_stall == stall_policy::warn) co_return;
-  if (verdict.confidence == stall_confidence::certain && !verdict.ranks.empty()) {
+  if (terms_.on_stall == job_diagnosis::policy::warn) co_return;
+  if (verdict.confidence == stall_verdict::confidence_level::certain && !verdict.ranks.empty()) {
     co_await end_first_of(verdict);
   } else if (is_first) {
     context_.log.warning("--on-stall: no rank is ended, since none is certainly to blame");
@@ -233,7 +233,7 @@ ELASTIC_DECL task<void> diagnosis_extension::judge_again() {
 ELASTIC_DECL void diagnosis_extension::report(const stall_verdict& verdict) {
   context_.log.warning("the job stands still: {}", verdict.sentence);
   for (const std::string& line : verdict.evidence) context_.log.info("  {}", line);
-  record(job_event_kind::stall_found, verdict);
+  record(job_event::type::stall_found, verdict);
 }
 
 ELASTIC_DECL task<void> diagnosis_extension::end_first_of(const stall_verdict& verdict) {
@@ -244,11 +244,11 @@ ELASTIC_DECL task<void> diagnosis_extension::end_first_of(const stall_verdict& v
   static_cast<void>(co_await round_->ask(std::move(asked)));
 }
 
-ELASTIC_DECL void diagnosis_extension::record(job_event_kind kind, const stall_verdict& verdict) {
+ELASTIC_DECL void diagnosis_extension::record(job_event::type kind, const stall_verdict& verdict) {
   if (!context_.journal) return;
   job_event event;
   event.kind = kind;
-  if (kind == job_event_kind::stall_found) {
+  if (kind == job_event::type::stall_found) {
     event.state = to_string(verdict.cause);
     event.reason = verdict.sentence;
     event.lines = fmt::format("{}", fmt::join(verdict.evidence, "\n"));
@@ -277,7 +277,7 @@ ELASTIC_DECL task<std::string> diagnosis_extension::last_look() {
   } guard{*this};
   found_.clear();
   const stall_verdict verdict = co_await judge(question::last_words);
-  if (verdict.cause != stall_cause::unknown) {
+  if (verdict.cause != stall_verdict::kind::unknown) {
     found_ = verdict.sentence;
     found_at_ = context_.time->now();
     if (history_.add(verdict)) report(verdict);

@@ -17,7 +17,7 @@ namespace elastic::detail {
 
 ELASTIC_DECL void add_journal(agent_services& services, const rendezvous_parameters& meeting) {
   if (services.journal) return;
-  job_journal_options recording;
+  job_journal::options recording;
   recording.node = meeting.node_name.empty() ? host_name() : meeting.node_name;
   recording.time = services.time;
   recording.log = services.log;

@@ -96,25 +96,29 @@ inline processor_set complex_of_node(const processor_topology& topology,
   return complexes[slot % complexes.size()];
 }
 
-ELASTIC_DECL std::vector<processor_set> place_workers(numa_binding how,
+ELASTIC_DECL std::vector<processor_set> place_workers(launch_config::processor_binding how,
                                                       const processor_topology& topology,
                                                       const processor_set& allowed,
                                                       const std::vector<int>& nodes) {
   std::vector<processor_set> bindings;
-  if (how == numa_binding::none) return bindings;
+  if (how == launch_config::processor_binding::none) return bindings;
   std::map<int, std::size_t> placed;
   for (const int node : nodes) {
     const std::size_t slot = placed[node]++;
     switch (how) {
-      case numa_binding::none:
-      case numa_binding::node: bindings.push_back(all_of_node(topology, allowed, node)); break;
-      case numa_binding::socket: bindings.push_back(all_of_sockets(topology, allowed, node)); break;
-      case numa_binding::exclusive: {
+      case launch_config::processor_binding::none:
+      case launch_config::processor_binding::node:
+        bindings.push_back(all_of_node(topology, allowed, node));
+        break;
+      case launch_config::processor_binding::socket:
+        bindings.push_back(all_of_sockets(topology, allowed, node));
+        break;
+      case launch_config::processor_binding::exclusive: {
         const auto count = static_cast<std::size_t>(std::count(nodes.begin(), nodes.end(), node));
         bindings.push_back(share_of_node(topology, allowed, node, slot, count));
         break;
       }
-      case numa_binding::core_complex:
+      case launch_config::processor_binding::core_complex:
         bindings.push_back(complex_of_node(topology, allowed, node, slot));
         break;
     }

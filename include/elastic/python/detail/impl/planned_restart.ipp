@@ -14,7 +14,7 @@ ELASTIC_DECL planned_restart plan_restart(const planned_restart_view& view) {
   const auto at_once = [](std::string reason) {
     return planned_restart{duration::zero(), std::move(reason)};
   };
-  if (view.why == change_kind::worker_failed) return at_once("workers have failed");
+  if (view.why == rendezvous_change::cause::worker_failed) return at_once("workers have failed");
   if (view.is_pause) return at_once("the job pauses");
   if (view.grace < duration::max()) return at_once("the others may go on without this node");
   if (view.off) return at_once("there are to be no standbys: " + *view.off);
@@ -22,7 +22,9 @@ ELASTIC_DECL planned_restart plan_restart(const planned_restart_view& view) {
   const std::string missing =
       fmt::format("{} of them {} no standby yet", view.cold, view.cold == 1 ? "has" : "have");
   // Workers whose peers are gone may stand still.
-  if (view.why == change_kind::node_lost) return {planned_restart::patience_lost, missing};
+  if (view.why == rendezvous_change::cause::node_lost) {
+    return {planned_restart::patience_lost, missing};
+  }
   return {planned_restart::patience, missing};
 }
 

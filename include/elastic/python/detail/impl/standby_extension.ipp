@@ -14,9 +14,9 @@
 namespace elastic::detail {
 
 ELASTIC_DECL standby_extension::standby_extension(warm_standby terms,
-                                                  agent_extension_context context)
-    : context_(std::move(context)) {
-  standby_set_services services;
+                                                  agent_extension::context agent)
+    : context_(std::move(agent)) {
+  standby_set::services services;
   services.launcher = context_.launcher;
   services.time = context_.time;
   services.log = context_.log;

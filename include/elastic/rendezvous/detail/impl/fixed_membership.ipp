@@ -19,13 +19,13 @@ ELASTIC_DECL task<rendezvous_change> fixed_membership::wait_for_change() {
 }
 
 ELASTIC_DECL task<rendezvous_change> fixed_membership::report_failure(std::string reason) {
-  rendezvous_change change{change_kind::worker_failed, std::move(reason), ++restarts_};
+  rendezvous_change change{rendezvous_change::cause::worker_failed, std::move(reason), ++restarts_};
   co_return change;
 }
 
 ELASTIC_DECL task<int> fixed_membership::num_nodes_waiting() { co_return 0; }
 
-ELASTIC_DECL task<void> fixed_membership::close(job_end, std::string) {
+ELASTIC_DECL task<void> fixed_membership::close(rendezvous_handler::job_end, std::string) {
   is_closed_ = true;
   co_return;
 }

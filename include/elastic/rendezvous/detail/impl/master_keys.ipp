@@ -16,19 +16,20 @@
 
 namespace elastic::detail {
 
-ELASTIC_DECL task<void> publish_master(std::shared_ptr<store> agents, master_endpoint master) {
+ELASTIC_DECL task<void> publish_master(std::shared_ptr<store> agents,
+                                       rendezvous_round::master_endpoint master) {
   std::vector<std::pair<std::string, std::string>> pairs;
   pairs.emplace_back("MASTER_ADDR", master.address);
   pairs.emplace_back("MASTER_PORT", std::to_string(master.port));
   co_await agents->multi_set(std::move(pairs));
 }
 
-ELASTIC_DECL task<master_endpoint> read_master(std::shared_ptr<store> agents) {
+ELASTIC_DECL task<rendezvous_round::master_endpoint> read_master(std::shared_ptr<store> agents) {
   std::vector<std::string> keys;
   keys.push_back("MASTER_ADDR");
   keys.push_back("MASTER_PORT");
   const std::vector<std::string> values = co_await agents->multi_get(std::move(keys));
-  master_endpoint master;
+  rendezvous_round::master_endpoint master;
   master.address = values[0];
   const char* end = values[1].data() + values[1].size();
   const auto [stop, failure] = std::from_chars(values[1].data(), end, master.port);
@@ -41,13 +42,13 @@ ELASTIC_DECL task<master_endpoint> read_master(std::shared_ptr<store> agents) {
   co_return master;
 }
 
-ELASTIC_DECL task<master_endpoint> agree_on_master(std::shared_ptr<store> agents,
-                                                   master_endpoint mine, int group_rank) {
+ELASTIC_DECL task<rendezvous_round::master_endpoint> agree_on_master(
+    std::shared_ptr<store> agents, rendezvous_round::master_endpoint mine, int group_rank) {
   if (group_rank == 0) {
     co_await publish_master(std::move(agents), mine);
     co_return mine;
   }
-  master_endpoint master = co_await read_master(std::move(agents));
+  rendezvous_round::master_endpoint master = co_await read_master(std::move(agents));
   master.served_by_agent = mine.served_by_agent;
   co_return master;
 }

@@ -47,7 +47,7 @@ ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
   check_open();
   auto executor = co_await asio::this_coro::executor;
   if (endpoint_.port != 0 && !server_) {
-    tcp_store_server_options options;
+    tcp_store_server::options options;
     options.address = endpoint_.host;
     options.port = endpoint_.port;
     options.use_ring = parameters_.use_ring;
@@ -78,7 +78,7 @@ ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
 
 ELASTIC_DECL task<rendezvous_change> solo_rendezvous::wait_for_change() {
   while (!pause_) co_await pause_changes_->wait();
-  rendezvous_change change{change_kind::node_waiting, *pause_, restarts()};
+  rendezvous_change change{rendezvous_change::cause::node_waiting, *pause_, restarts()};
   change.is_pause = true;
   change.saves_first = saves_first_;
   co_return change;

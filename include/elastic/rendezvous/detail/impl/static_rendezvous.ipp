@@ -123,7 +123,7 @@ ELASTIC_DECL task<void> static_rendezvous::connect() {
   auto executor = co_await asio::this_coro::executor;
   if (parameters_.node_rank == 0) {
     auto table = new_shared<key_value_engine>();
-    tcp_store_server_options options;
+    tcp_store_server::options options;
     listen_point point;
     if (!parameters_.listens_everywhere()) point = co_await point_of_server(endpoint_.host);
     options.address = point.address;
@@ -137,7 +137,7 @@ ELASTIC_DECL task<void> static_rendezvous::connect() {
     agents_ = new_shared<memory_store>(table);
     co_return;
   }
-  tcp_store_options options;
+  tcp_store::options options;
   options.host = endpoint_.host;
   options.port = endpoint_.port;
   options.log = parameters_.log;

@@ -27,17 +27,17 @@ ELASTIC_DECL worker_store_host::worker_store_host(const rendezvous_parameters& p
       meter_(parameters.meter),
       look_up_(std::move(names)) {}
 
-ELASTIC_DECL task<master_endpoint> worker_store_host::serve(
+ELASTIC_DECL task<rendezvous_round::master_endpoint> worker_store_host::serve(
     std::string reachable, bool is_alone, meeting_place meeting,
     std::shared_ptr<store_extension> besides) {
-  master_endpoint at;
+  rendezvous_round::master_endpoint at;
   at.address = address_.empty() ? reachable : address_;
   at.served_by_agent = share_;
   if (!share_) {
     at.port = free_port(reachable);
     co_return at;
   }
-  tcp_store_server_options options;
+  tcp_store_server::options options;
   // What the user says of the port outweighs that nobody else needs it.
   const bool is_private = is_alone && address_.empty() && !listens_everywhere_;
   listen_point point = co_await point_for(reachable, is_private, std::move(meeting));
@@ -90,7 +90,7 @@ ELASTIC_DECL task<listen_point> worker_store_host::find(std::string host) {
 }
 
 ELASTIC_DECL std::unique_ptr<tcp_store_server> worker_store_host::listen(
-    asio::any_io_executor executor, tcp_store_server_options options) const {
+    asio::any_io_executor executor, tcp_store_server::options options) const {
   if (kept_port_ != 0) {
     options.port = kept_port_;
     try {

@@ -112,7 +112,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   std::optional<std::int64_t> arrived_workers() const override { return workers_.arrived(); }
   std::string obstacle() const override { return link_ ? link_->obstacle() : std::string(); }
   ELASTIC_DECL task<int> num_nodes_waiting() override;
-  ELASTIC_DECL task<void> close(job_end how, std::string why) override;
+  ELASTIC_DECL task<void> close(rendezvous_handler::job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
 
  private:

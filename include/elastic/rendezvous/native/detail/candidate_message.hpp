@@ -27,7 +27,7 @@ struct peer {
   std::string run_id;
   /// All endpoints, in their order.
   std::string list;
-  /// Its agent's number, `node_number::high`.
+  /// Its agent's number, `node_id::random_number::high`.
   std::uint64_t node = 0;
   /// The keep-alives and grace by which leases last.
   rendezvous_settings settings;

@@ -45,7 +45,7 @@ class registry_connector final : public message_connector {
 
   /// What the node can say of itself.
   struct node_state {
-    /// `node_number::high`.
+    /// `node_id::random_number::high`.
     std::uint64_t number = 0;
     /// How long the leader's node may have workers, if this node has lost the leader, is between
     /// two rounds, and has no worker left; else none.

@@ -205,7 +205,7 @@ class rendezvous_coordinator {
     /// Until when it waits for a place; none: it does not.
     std::optional<time_point> join_deadline;
     duration join_timeout{};
-    master_endpoint offer;
+    rendezvous_round::master_endpoint offer;
     std::string own_addresses;
     bool has_finished = false;
     /// The server is its own.
@@ -234,7 +234,7 @@ class rendezvous_coordinator {
   using known_node = std::pair<const node_id, member>;
 
   struct ending {
-    job_end how;
+    rendezvous_handler::job_end how;
     std::string why;
   };
 
@@ -365,7 +365,7 @@ class rendezvous_coordinator {
   // ---- news -----------------------------------------------------------------------------------
 
   // The first change of a round is the one that counts: what follows, follows from it.
-  ELASTIC_DECL void announce(change_kind kind, std::string reason);
+  ELASTIC_DECL void announce(rendezvous_change::cause kind, std::string reason);
   /// @param failed_rank  see `rendezvous_messages::changed`
   ELASTIC_DECL void announce(rendezvous_change change, int failed_rank = -1);
   ELASTIC_DECL void look_whether_all_finished();
@@ -447,7 +447,7 @@ class rendezvous_coordinator {
   mutable std::uint64_t looked_at_ = 0;
   std::uint64_t content_version_ = 0;
   std::optional<ending> ending_;
-  master_endpoint master_;
+  rendezvous_round::master_endpoint master_;
   int world_ = 0;
   int host_rank_ = -1;
   int restarts_ = 0;

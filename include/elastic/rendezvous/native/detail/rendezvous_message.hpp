@@ -79,7 +79,7 @@ struct join {
   std::int64_t after = -1;
   duration timeout{};
   /// Where its workers would find each other if it became the node of rank 0.
-  master_endpoint offer;
+  rendezvous_round::master_endpoint offer;
   /// Its own addresses, numeric, with a blank between two; empty if the job has no secret.
   std::string addresses = {};
 };
@@ -114,7 +114,7 @@ struct leave {
 
 /// The job has ended, for all nodes.
 struct close_job {
-  job_end end = job_end::failed;
+  rendezvous_handler::job_end end = rendezvous_handler::job_end::failed;
   std::string why;
 };
 
@@ -157,7 +157,7 @@ struct placed {
   std::int64_t round = 0;
   int rank = 0;
   int world = 1;
-  master_endpoint master;
+  rendezvous_round::master_endpoint master;
   /// How often workers failed so far.
   int restarts = 0;
   std::int64_t term = 0;
@@ -186,7 +186,7 @@ struct all_finished {
 };
 
 struct closed {
-  job_end end = job_end::failed;
+  rendezvous_handler::job_end end = rendezvous_handler::job_end::failed;
   std::string why;
 };
 

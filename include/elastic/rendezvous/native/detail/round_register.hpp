@@ -17,7 +17,7 @@ class record_rows;
 
 /// How a job has ended, for all of its nodes.
 struct register_ending {
-  job_end how = job_end::failed;
+  rendezvous_handler::job_end how = rendezvous_handler::job_end::failed;
   std::string why;
 
   friend bool operator==(const register_ending&, const register_ending&) = default;
@@ -31,7 +31,7 @@ struct round_register {
   std::int64_t sequence = 0;
   /// The newest round that was complete; -1: none was.
   std::int64_t round = -1;
-  /// Its nodes: `node_number::high` of each.
+  /// Its nodes: `node_id::random_number::high` of each.
   std::vector<std::uint64_t> members;
   /// Of these the own node of the leader that made the round: its workers live no longer than that
   /// leader's lease. 0: none is.

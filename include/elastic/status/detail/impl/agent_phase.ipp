@@ -7,7 +7,7 @@
 namespace elastic::detail {
 
 ELASTIC_DECL agent_phase phase_after(const job_event& event, agent_phase before) {
-  using kind = job_event_kind;
+  using kind = job_event::type;
   switch (event.kind) {
     case kind::agent_started:
     case kind::rendezvous_started: return agent_phase::rendezvous;

@@ -112,7 +112,7 @@ ELASTIC_DECL std::variant<job_command, status_answer> read_command(const http_re
 }
 
 ELASTIC_DECL status_answer command_answer(const http_request_head& request,
-                                          const command_outcome& outcome) {
+                                          const job_command::outcome& outcome) {
   status_answer answer;
   answer.status = outcome.is_done ? 200 : 409;
   if (request.header("accept") == "text/plain") {

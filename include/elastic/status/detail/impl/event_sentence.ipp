@@ -70,7 +70,7 @@ inline std::string outcome_words(const job_event& event) {
 inline std::string told_sentence(const job_event& told) {
   const std::string where = fmt::format("on {}: ", printable_text(told.peer));
   const auto kind = job_event_kind_of(told.state);
-  if (!kind || *kind == job_event_kind::node_told) {
+  if (!kind || *kind == job_event::type::node_told) {
     return where + printable_text(told.state) + reason_words(told);
   }
   job_event there = told;
@@ -111,7 +111,7 @@ inline std::string replacement_sentence(const job_event& event) {
 
 /// What workers did, or what was done to them.
 inline std::string worker_sentence(const job_event& event) {
-  using kind = job_event_kind;
+  using kind = job_event::type;
   const double seconds = event.seconds.value_or(0);
   const std::string why = reason_words(event);
   switch (event.kind) {
@@ -145,7 +145,7 @@ inline std::string worker_sentence(const job_event& event) {
 }
 
 ELASTIC_DECL std::string event_sentence(const job_event& event) {
-  using kind = job_event_kind;
+  using kind = job_event::type;
   const double seconds = event.seconds.value_or(0);
   const std::string why = reason_words(event);
   switch (event.kind) {

@@ -60,7 +60,7 @@ ELASTIC_DECL void job_view::begin_run(const journal_record& record) {
   use_began_us_ = record.time_us;
   last_us_ = record.time_us;
   // The beginning of the journal is lost.
-  if (record.event.kind == job_event_kind::agent_started) return;
+  if (record.event.kind == job_event::type::agent_started) return;
   add_attempt(record);
   attempts_.back().round = record.event.round.value_or(-1);
 }
@@ -80,20 +80,20 @@ ELASTIC_DECL void job_view::note_in_attempt(const job_event& event) {
   viewed_attempt& attempt = attempts_.back();
   if (event.step) attempt.step = std::max(attempt.step.value_or(*event.step), *event.step);
   switch (event.kind) {
-    case job_event_kind::worker_ended:
+    case job_event::type::worker_ended:
       if (event.state == "succeeded" || attempt.failures.size() >= bounds_.failures) break;
       attempt.failures.push_back(event);
       break;
-    case job_event_kind::worker_hung:
+    case job_event::type::worker_hung:
       if (attempt.hung.size() < bounds_.failures) attempt.hung.push_back(event);
       break;
-    case job_event_kind::round_ended:
+    case job_event::type::round_ended:
       attempt.change = event.state;
       attempt.is_elsewhere = event.elsewhere == 1;
       break;
-    case job_event_kind::restart_decided: attempt.is_restarted = true; break;
-    case job_event_kind::failure_decided: attempt.is_restarted = false; break;
-    case job_event_kind::workers_stopped:
+    case job_event::type::restart_decided: attempt.is_restarted = true; break;
+    case job_event::type::failure_decided: attempt.is_restarted = false; break;
+    case job_event::type::workers_stopped:
       attempt.stop_seconds = event.seconds.value_or(0);
       attempt.stop_allowed = event.allowed;
       break;
@@ -106,29 +106,29 @@ ELASTIC_DECL void job_view::apply(const journal_record& record) {
   if (event.restarts) restarts_ = *event.restarts;
   if (event.max_restarts) max_restarts_ = *event.max_restarts;
   switch (event.kind) {
-    case job_event_kind::agent_started:
+    case job_event::type::agent_started:
       run_id_ = event.run_id;
       backend_ = event.backend;
       role_ = event.role;
       replacements_.is_on = event.state == "replace";
       break;
-    case job_event_kind::rendezvous_started:
+    case job_event::type::rendezvous_started:
       if (stall_) stall_->is_there = false;
       open_attempt(record);
       break;
-    case job_event_kind::round_joined: join_round(record); break;
-    case job_event_kind::workers_starting: use_time(time_use::start, record.time_us); break;
-    case job_event_kind::workers_started: start_workers(record); break;
-    case job_event_kind::worker_ended: end_worker(record); break;
-    case job_event_kind::worker_hung: note_hung(record); break;
-    case job_event_kind::worker_suspected: suspect(record.event); break;
-    case job_event_kind::workers_judged:
+    case job_event::type::round_joined: join_round(record); break;
+    case job_event::type::workers_starting: use_time(time_use::start, record.time_us); break;
+    case job_event::type::workers_started: start_workers(record); break;
+    case job_event::type::worker_ended: end_worker(record); break;
+    case job_event::type::worker_hung: note_hung(record); break;
+    case job_event::type::worker_suspected: suspect(record.event); break;
+    case job_event::type::workers_judged:
       if (event.state == "succeeded") {
         end_attempt(record, attempt_end::success);
         activity_ = agent_activity::finishing;
       }
       break;
-    case job_event_kind::round_ended:
+    case job_event::type::round_ended:
       if (event.state == "paused") {
         end_attempt(record, attempt_end::request);
       } else if (event.state != "worker_failed") {
@@ -137,50 +137,50 @@ ELASTIC_DECL void job_view::apply(const journal_record& record) {
         end_attempt(record, attempt_end::failure);
       }
       break;
-    case job_event_kind::job_paused:
+    case job_event::type::job_paused:
       pause_ = event.reason;
       show_meeting();
       break;
-    case job_event_kind::job_resumed:
+    case job_event::type::job_resumed:
       pause_.clear();
       show_meeting();
       break;
-    case job_event_kind::restart_decided:
-    case job_event_kind::failure_decided: decide(record); break;
-    case job_event_kind::failure_described:
+    case job_event::type::restart_decided:
+    case job_event::type::failure_decided: decide(record); break;
+    case job_event::type::failure_described:
       if (attempts_.empty()) break;
       attempts_.back().cause = event.reason;
       attempts_.back().last_lines = event.lines;
       break;
-    case job_event_kind::stop_requested: end_attempt(record, attempt_end::request); break;
-    case job_event_kind::workers_stopping:
+    case job_event::type::stop_requested: end_attempt(record, attempt_end::request); break;
+    case job_event::type::workers_stopping:
       is_stopping_ = true;
       if (!attempts_.empty()) attempts_.back().stopping_us = record.time_us;
       if (activity_ != agent_activity::finishing) activity_ = agent_activity::stopping;
       if (is_working()) use_time(time_use::stop, record.time_us);
       break;
-    case job_event_kind::workers_stopped: note_stopped(record); break;
-    case job_event_kind::exit_barrier_started:
+    case job_event::type::workers_stopped: note_stopped(record); break;
+    case job_event::type::exit_barrier_started:
       activity_ = agent_activity::finishing;
       reason_ = "the workers have ended; waiting for the other nodes";
       use_time(time_use::exit_barrier, record.time_us);
       break;
-    case job_event_kind::agent_ended:
+    case job_event::type::agent_ended:
       if (stall_) stall_->is_there = false;
       end_agent(record);
       break;
-    case job_event_kind::stall_found: note_stall(record); break;
-    case job_event_kind::stall_ended:
+    case job_event::type::stall_found: note_stall(record); break;
+    case job_event::type::stall_ended:
       if (stall_) stall_->is_there = false;
       break;
-    case job_event_kind::checkpoint_ended:
-    case job_event_kind::fence_reached:
-    case job_event_kind::fault_injected:
-    case job_event_kind::exit_barrier_ended:
-    case job_event_kind::node_told: break;
-    case job_event_kind::ranks_replaced: note_replacement(event); break;
-    case job_event_kind::replacement_abandoned: note_abandonment(event); break;
-    case job_event_kind::step_reached:
+    case job_event::type::checkpoint_ended:
+    case job_event::type::fence_reached:
+    case job_event::type::fault_injected:
+    case job_event::type::exit_barrier_ended:
+    case job_event::type::node_told: break;
+    case job_event::type::ranks_replaced: note_replacement(event); break;
+    case job_event::type::replacement_abandoned: note_abandonment(event); break;
+    case job_event::type::step_reached:
       if (attempts_.empty()) break;
       attempts_.back().reached_seconds = event.seconds;
       attempts_.back().reached_us = record.time_us;
@@ -266,7 +266,7 @@ ELASTIC_DECL void job_view::join_round(const journal_record& record) {
   attempt.number = event.attempt.value_or(restarts_);
   attempt.world_size = event.world_size.value_or(attempt.world_size);
   attempt.nodes = event.group_world_size.value_or(attempt.nodes);
-  if (event.kind == job_event_kind::round_joined) {
+  if (event.kind == job_event::type::round_joined) {
     attempt.joined_us = record.time_us;
     attempt.met_seconds = event.seconds.value_or(0);
   }
@@ -348,8 +348,8 @@ ELASTIC_DECL void job_view::suspect(const job_event& event) {
   const auto name =
       std::find(worker_suspicion_names.begin(), worker_suspicion_names.end(), event.state);
   if (name == worker_suspicion_names.end()) return;
-  worker->suspicion = static_cast<worker_suspicion>(name - worker_suspicion_names.begin());
-  const bool is_none = worker->suspicion == worker_suspicion::none;
+  worker->suspicion = static_cast<job_event::suspicion>(name - worker_suspicion_names.begin());
+  const bool is_none = worker->suspicion == job_event::suspicion::none;
   worker->suspicion_reason = is_none ? std::string() : event.reason;
 }
 
@@ -388,7 +388,7 @@ ELASTIC_DECL void job_view::decide(const journal_record& record) {
   end_attempt(record, attempt_end::failure);
   if (!attempts_.empty()) attempts_.back().decision = record.event.reason;
   is_open_ = false;
-  will_restart_ = record.event.kind == job_event_kind::restart_decided;
+  will_restart_ = record.event.kind == job_event::type::restart_decided;
   if (will_restart_) activity_ = agent_activity::restarting;
 }
 
@@ -432,7 +432,8 @@ ELASTIC_DECL void job_view::note_step(std::int64_t step, std::int64_t now_us) {
   if (!repeats && use_ == time_use::rollback) use_time(time_use::training, now_us);
 }
 
-ELASTIC_DECL void job_view::take(const worker_progress& progress, std::int64_t now_us) {
+ELASTIC_DECL void job_view::take(const worker_observer::worker_progress& progress,
+                                 std::int64_t now_us) {
   const auto place = static_cast<std::size_t>(progress.local_rank);
   if (progress.local_rank < 0 || place >= workers_.size()) return;
   note_step(progress.step, now_us);

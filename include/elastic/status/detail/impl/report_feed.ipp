@@ -17,7 +17,7 @@ inline constexpr std::size_t report_room = limits::node_report_bytes - 6 * 1024;
 
 /// Whether the other nodes should hear of it.
 inline bool matters_to_job(const job_event& event) {
-  using kind = job_event_kind;
+  using kind = job_event::type;
   if (event.kind == kind::worker_ended) return event.state != "succeeded" && event.exit_code != 0;
   if (event.kind == kind::ranks_replaced) return !event.ranks.empty();
   return event.kind == kind::worker_hung || event.kind == kind::stall_found ||

@@ -29,7 +29,7 @@ ELASTIC_DECL std::vector<std::string> trace_events::take(const journal_record& r
   now_us_ = record.time_us;
   if (record.epoch != epoch_) begin_epoch(record);
   const job_event& event = record.event;
-  using kind = job_event_kind;
+  using kind = job_event::type;
   mark(event);
   if (event.kind == kind::worker_ended) end_worker(event.local_rank.value_or(-1), event.reason);
   if (event.kind == kind::workers_stopped || event.kind == kind::rendezvous_started ||
@@ -115,7 +115,7 @@ ELASTIC_DECL void trace_events::end_workers() {
 }
 
 ELASTIC_DECL void trace_events::mark(const job_event& event) {
-  using kind = job_event_kind;
+  using kind = job_event::type;
   const bool is_end_of_failed = event.kind == kind::worker_ended && event.state != "succeeded";
   const bool is_moment =
       is_end_of_failed || event.kind == kind::worker_hung || event.kind == kind::worker_suspected ||

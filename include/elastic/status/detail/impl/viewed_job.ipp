@@ -19,7 +19,7 @@ namespace elastic::detail {
 /// What a node has told, as the journal of this one has it.
 inline job_event told_event(const viewed_node& node, const journal_record& record) {
   job_event event;
-  event.kind = job_event_kind::node_told;
+  event.kind = job_event::type::node_told;
   event.peer = node.entry.name.empty() ? record.node : node.entry.name;
   event.state = to_string(record.event.kind);
   event.reason = record.event.reason;

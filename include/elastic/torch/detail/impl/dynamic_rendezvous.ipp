@@ -56,7 +56,7 @@ ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::another_round() {
     co_await workers_.stop();
     shared_->start_heartbeats(executor);
     co_await come_back();
-    const bool has_failed = change_ && change_->kind == change_kind::worker_failed;
+    const bool has_failed = change_ && change_->kind == rendezvous_change::cause::worker_failed;
     if (has_failed && counts_alone() && !change_->on_other_node) {
       co_await await_failures_at_torchrun();
     }
@@ -111,7 +111,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::note_change() {
     view current = co_await shared_->look();
     if (current.state.closed) {
       const std::optional<job_ending> end = co_await ending();
-      std::optional<job_end> how;
+      std::optional<rendezvous_handler::job_end> how;
       if (end) how = end->how;
       const bool is_passed = co_await exit_.is_passed(how);
       if (!is_passed) throw closed_error(run_id(), end);
@@ -145,7 +145,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::note_failure(std::string reason) {
 
 ELASTIC_DECL void dynamic_rendezvous::note(rendezvous_change detected) {
   if (change_) return;
-  if (counts_alone() && detected.kind == change_kind::worker_failed) {
+  if (counts_alone() && detected.kind == rendezvous_change::cause::worker_failed) {
     restarts_ = ++own_failures_;
     detected.restarts = restarts_;
   }
@@ -159,7 +159,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::exit_barrier() {
   co_await exit_.wait(parameters_.time, settings_.silence(), announce);
   // A node that has failed comes here as well, so that PyTorch's agents do not wait for it.
   const std::optional<job_ending> end = co_await ending();
-  if (end && end->how == job_end::failed) throw closed_error(run_id(), end);
+  if (end && end->how == rendezvous_handler::job_end::failed) throw closed_error(run_id(), end);
 }
 
 ELASTIC_DECL task<int> dynamic_rendezvous::num_nodes_waiting() {
@@ -167,7 +167,8 @@ ELASTIC_DECL task<int> dynamic_rendezvous::num_nodes_waiting() {
   co_return static_cast<int>(current.state.wait_list.size());
 }
 
-ELASTIC_DECL task<void> dynamic_rendezvous::close(job_end how, std::string why) {
+ELASTIC_DECL task<void> dynamic_rendezvous::close(rendezvous_handler::job_end how,
+                                                  std::string why) {
   end_ = how;
   // Whoever served the state may have left, once the job has succeeded.
   shared_->hurry();
@@ -176,7 +177,9 @@ ELASTIC_DECL task<void> dynamic_rendezvous::close(job_end how, std::string why) 
   try {
     is_told = co_await with_deadline(*parameters_.time, limit, tell_end(how, std::move(why)));
   } catch (const error& failure) {
-    if (how == job_end::failed || failure.code() != errc::connection_failed) throw;
+    if (how == rendezvous_handler::job_end::failed || failure.code() != errc::connection_failed) {
+      throw;
+    }
     is_told = true;
   }
   if (!is_told) throw error(errc::timed_out, "the rendezvous' store does not answer");
@@ -193,15 +196,17 @@ ELASTIC_DECL task<void> dynamic_rendezvous::shutdown() {
 
 ELASTIC_DECL task<void> dynamic_rendezvous::close_before_leaving() {
   try {
-    co_await close(job_end::failed, "the node that hosts the rendezvous has left the job");
+    co_await close(rendezvous_handler::job_end::failed,
+                   "the node that hosts the rendezvous has left the job");
   } catch (const error& failure) {
     parameters_.log.debug("could not close the rendezvous: {}", failure.what());
   }
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::end_host() {
-  const duration patience =
-      end_ == job_end::succeeded ? duration(linger_timeout) : duration(short_linger_timeout);
+  const duration patience = end_ == rendezvous_handler::job_end::succeeded
+                                ? duration(linger_timeout)
+                                : duration(short_linger_timeout);
   const time_point limit = now() + patience;
   while (host_->connections() > 0 && now() < limit) {
     co_await parameters_.time->sleep_until(now() + linger_pause);
@@ -212,7 +217,9 @@ ELASTIC_DECL task<void> dynamic_rendezvous::end_host() {
 
 ELASTIC_DECL rendezvous_parameters
 dynamic_rendezvous::with_sharing(rendezvous_parameters parameters, torch_dialect dialect) {
-  if (agents_of(dialect) == agent_dialect::gather) parameters.share_worker_store = false;
+  if (agents_of(dialect) == rendezvous_round::agent_dialect::gather) {
+    parameters.share_worker_store = false;
+  }
   return parameters;
 }
 
@@ -307,7 +314,8 @@ ELASTIC_DECL task<std::optional<rendezvous_round>> dynamic_rendezvous::placed_ro
   if (!has_count) co_return std::nullopt;
   round.restarts = restarts_;
   if (gathers()) co_return round;
-  const std::optional<master_endpoint> master = co_await shared_master(round.master);
+  const std::optional<rendezvous_round::master_endpoint> master =
+      co_await shared_master(round.master);
   if (!master) co_return std::nullopt;
   round.master = *master;
   co_return round;
@@ -330,13 +338,14 @@ ELASTIC_DECL task<bool> dynamic_rendezvous::agree_on_restarts() {
   co_return true;
 }
 
-ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::shared_master(
-    master_endpoint mine) {
+ELASTIC_DECL task<std::optional<rendezvous_round::master_endpoint>>
+dynamic_rendezvous::shared_master(rendezvous_round::master_endpoint mine) {
   mine.served_by_agent = parameters_.share_worker_store;
   if (rank_ == 0 && mine.served_by_agent && !counts_together()) {
     mine = co_await remembered_master(mine);
   }
-  std::optional<master_endpoint> agreed = co_await agreed_master(mine, now() + master_patience);
+  std::optional<rendezvous_round::master_endpoint> agreed =
+      co_await agreed_master(mine, now() + master_patience);
   if (!agreed && !change_ && !master_) {
     master_ = co_await earlier_master(round_);
     if (master_) master_->served_by_agent = mine.served_by_agent;
@@ -351,17 +360,18 @@ ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::shared_mas
               "the node of rank 0 did not say where it serves the workers' store");
 }
 
-ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::agreed_master(
-    master_endpoint mine, time_point limit) {
-  std::optional<master_endpoint> agreed;
+ELASTIC_DECL task<std::optional<rendezvous_round::master_endpoint>>
+dynamic_rendezvous::agreed_master(rendezvous_round::master_endpoint mine, time_point limit) {
+  std::optional<rendezvous_round::master_endpoint> agreed;
   task<void> agreeing = keep(agree_on_master(round_agents_, mine, rank_), agreed);
   task<void> agreeing_in_round = agree_or_change(std::move(agreeing));
   co_await with_deadline(*parameters_.time, limit, std::move(agreeing_in_round));
   co_return agreed;
 }
 
-ELASTIC_DECL task<master_endpoint> dynamic_rendezvous::remembered_master(master_endpoint mine) {
-  std::optional<master_endpoint> earlier = master_;
+ELASTIC_DECL task<rendezvous_round::master_endpoint> dynamic_rendezvous::remembered_master(
+    rendezvous_round::master_endpoint mine) {
+  std::optional<rendezvous_round::master_endpoint> earlier = master_;
   if (!earlier) earlier = co_await earlier_master(round_);
   if (!earlier || (earlier->address == mine.address && earlier->port == mine.port)) co_return mine;
   const auto client = worker_store_at(*earlier, co_await asio::this_coro::executor);
@@ -377,8 +387,8 @@ ELASTIC_DECL task<master_endpoint> dynamic_rendezvous::remembered_master(master_
 }
 
 ELASTIC_DECL std::shared_ptr<tcp_store> dynamic_rendezvous::worker_store_at(
-    const master_endpoint& master, asio::any_io_executor executor) const {
-  tcp_store_options options;
+    const rendezvous_round::master_endpoint& master, asio::any_io_executor executor) const {
+  tcp_store::options options;
   options.host = master.address;
   options.port = master.port;
   options.generation = tcp_store_generation::torch_2_2;
@@ -392,7 +402,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::clear_worker_keys(std::int64_t round
   const bool is_shared = !gathers() && parameters_.share_worker_store;
   if (!is_shared || !may_be_mixed || round == 0 || cleared_round_ == round) co_return;
   cleared_round_ = round;
-  const std::optional<master_endpoint> earlier = co_await earlier_master(round);
+  const std::optional<rendezvous_round::master_endpoint> earlier = co_await earlier_master(round);
   if (!earlier) co_return;
   const auto client = worker_store_at(*earlier, co_await asio::this_coro::executor);
   task<void> clearing = clear_store(client, round);
@@ -423,8 +433,8 @@ ELASTIC_DECL task<void> dynamic_rendezvous::clear_store(std::shared_ptr<tcp_stor
   for (const std::string& key : keys) co_await workers->erase(key);
 }
 
-ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::earlier_master(
-    std::int64_t before) {
+ELASTIC_DECL task<std::optional<rendezvous_round::master_endpoint>>
+dynamic_rendezvous::earlier_master(std::int64_t before) {
   for (std::int64_t round = before - 1; round >= std::max<std::int64_t>(0, before - 64); --round) {
     const auto agents = new_shared<prefix_store>(shared_->prefix(round), agents_);
     std::vector<std::string> keys;
@@ -432,7 +442,7 @@ ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::earlier_ma
     keys.push_back("MASTER_PORT");
     const bool is_known = co_await agents->check(std::move(keys));
     if (!is_known) continue;
-    master_endpoint master = co_await read_master(agents);
+    rendezvous_round::master_endpoint master = co_await read_master(agents);
     co_return master;
   }
   co_return std::nullopt;
@@ -445,7 +455,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::agree_or_change(task<void> agreeing)
 ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::explained_change_of(
     view current) {
   std::optional<rendezvous_change> detected = co_await change_of(std::move(current));
-  if (detected && counts_alone() && detected->kind == change_kind::worker_failed) {
+  if (detected && counts_alone() && detected->kind == rendezvous_change::cause::worker_failed) {
     // For when the nodes count together again.
     counted_failures failure;
     failure.round = round_;
@@ -464,9 +474,10 @@ ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::count_failure(std::stri
   failure.rank = rank_;
   failure.cause = fmt::format("node {}: {}", shared_->node().text(), reason);
   const counted_failures counted = co_await failures_.count(std::move(failure));
-  if (counts_alone()) co_return change(change_kind::worker_failed, std::move(reason));
+  if (counts_alone()) co_return change(rendezvous_change::cause::worker_failed, std::move(reason));
   if (counted.round != round_) {
-    co_return change(change_kind::node_lost, "the other nodes have gone on without this one");
+    co_return change(rendezvous_change::cause::node_lost,
+                     "the other nodes have gone on without this one");
   }
   if (counted.rank == rank_) ++own_failures_;
   co_return failure_of(counted);
@@ -491,7 +502,8 @@ ELASTIC_DECL task<void> dynamic_rendezvous::await_failures_at_torchrun() {
 
 ELASTIC_DECL rendezvous_change
 dynamic_rendezvous::failure_of(const counted_failures& counted) const {
-  rendezvous_change failed{change_kind::worker_failed, counted.cause, counted.restarts};
+  rendezvous_change failed{rendezvous_change::cause::worker_failed, counted.cause,
+                           counted.restarts};
   failed.on_other_node = counted.rank != rank_;
   return failed;
 }
@@ -500,7 +512,8 @@ ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::change_o
   const round_state& state = current.state;
   const std::map<node_id, int> members = members_;
   if (state.round != round_ || !contains(state, shared_->node())) {
-    co_return change(change_kind::node_lost, "the other nodes have gone on without this one");
+    co_return change(rendezvous_change::cause::node_lost,
+                     "the other nodes have gone on without this one");
   }
   for (const auto& [node, its_rank] : members) {
     if (contains(state, node)) continue;
@@ -509,7 +522,7 @@ ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::change_o
     }
     const bool is_dead = std::count(current.dead.begin(), current.dead.end(), node) != 0;
     if (!is_dead && gathers() && co_await shared_->has_ended(round_, its_rank)) continue;
-    co_return change(change_kind::node_lost,
+    co_return change(rendezvous_change::cause::node_lost,
                      fmt::format("node {} {}", node.text(),
                                  is_dead ? "does not answer" : "has left or was given up"));
   }
@@ -517,7 +530,7 @@ ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::change_o
   // it would not take that node in, and would end again and again.
   const bool has_room = static_cast<int>(state.participants.size()) < settings_.max_nodes;
   if (!state.wait_list.empty() && has_room && !exit_.has_begun()) {
-    co_return change(change_kind::node_waiting,
+    co_return change(rendezvous_change::cause::node_waiting,
                      fmt::format("node {} waits to join", state.wait_list.begin()->text()));
   }
   co_return std::nullopt;
@@ -528,16 +541,16 @@ dynamic_rendezvous::departure_of(const node_id& node, const round_state& state) 
   const bool is_joined = std::any_of(state.wait_list.begin(), state.wait_list.end(),
                                      [&](const node_id& other) { return !members_.count(other); });
   rendezvous_change departure =
-      change(change_kind::node_waiting,
+      change(rendezvous_change::cause::node_waiting,
              fmt::format("node {} has left the round to meet again", node.text()));
   if (counts_alone() && !is_joined) {
-    departure.kind = change_kind::worker_failed;
+    departure.kind = rendezvous_change::cause::worker_failed;
     departure.on_other_node = true;
   }
   return departure;
 }
 
-ELASTIC_DECL rendezvous_change dynamic_rendezvous::change(change_kind kind,
+ELASTIC_DECL rendezvous_change dynamic_rendezvous::change(rendezvous_change::cause kind,
                                                           std::string reason) const {
   return {kind, std::move(reason), restarts_};
 }
@@ -554,7 +567,7 @@ ELASTIC_DECL auto dynamic_rendezvous::ending() -> task<std::optional<job_ending>
   const std::string text = co_await agents_->get(key);
   job_ending end;
   const bool has_succeeded = text.rfind(succeeded_word, 0) == 0;
-  if (has_succeeded) end.how = job_end::succeeded;
+  if (has_succeeded) end.how = rendezvous_handler::job_end::succeeded;
   const std::string& word = has_succeeded ? succeeded_word : failed_word;
   end.why = text.substr(std::min(text.size(), word.size()));
   co_return end;
@@ -565,13 +578,15 @@ ELASTIC_DECL task<void> dynamic_rendezvous::throw_closed() {
   throw closed_error(run_id(), end);
 }
 
-ELASTIC_DECL task<void> dynamic_rendezvous::tell_end(job_end how, std::string why) {
-  const std::string text = (how == job_end::failed ? failed_word : succeeded_word) + why;
+ELASTIC_DECL task<void> dynamic_rendezvous::tell_end(rendezvous_handler::job_end how,
+                                                     std::string why) {
+  const std::string text =
+      (how == rendezvous_handler::job_end::failed ? failed_word : succeeded_word) + why;
   const std::string key = ending_key();
   const std::string nothing;
   co_await agents_->compare_set(key, nothing, text);
   co_await shared_->close();
-  if (how == job_end::failed) co_await exit_.release();
+  if (how == rendezvous_handler::job_end::failed) co_await exit_.release();
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::try_to_leave(task<void> leaving) {

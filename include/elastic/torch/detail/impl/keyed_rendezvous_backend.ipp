@@ -47,14 +47,14 @@ ELASTIC_DECL keyed_rendezvous_backend::keyed_rendezvous_backend(
       dialect_(dialect) {}
 
 ELASTIC_DECL task<std::optional<stored_state>> keyed_rendezvous_backend::get() {
-  versioned_value current = co_await look();
+  versioned_keys::entry current = co_await look();
   co_return parsed(std::move(current));
 }
 
 ELASTIC_DECL task<set_outcome> keyed_rendezvous_backend::set(torch_state state, std::string token) {
   // What is there has to be understood before it is replaced.
   if (token.empty()) {
-    versioned_value before = co_await look();
+    versioned_keys::entry before = co_await look();
     token = before.version;
     std::optional<stored_state> stored = parsed(std::move(before));
     if (stored) {
@@ -66,7 +66,7 @@ ELASTIC_DECL task<set_outcome> keyed_rendezvous_backend::set(torch_state state, 
   std::string text = stored_text(state, dialect_);
   set_outcome outcome;
   outcome.was_set = co_await keys_->put(key_, std::move(text), std::move(token));
-  versioned_value after = co_await look();
+  versioned_keys::entry after = co_await look();
   outcome.stored = parsed(std::move(after));
   co_return outcome;
 }
@@ -78,12 +78,12 @@ ELASTIC_DECL task<void> keyed_rendezvous_backend::wait_for_change(std::string to
 
 ELASTIC_DECL task<std::optional<torch_dialect>> keyed_rendezvous_backend::seen_dialect(
     std::shared_ptr<versioned_keys> keys, std::string key) {
-  const versioned_value current = co_await keys->get(key);
+  const versioned_keys::entry current = co_await keys->get(key);
   if (!current.value) co_return std::nullopt;
   co_return dialect_of(*current.value, keys->place_of(key));
 }
 
-ELASTIC_DECL task<versioned_value> keyed_rendezvous_backend::look() {
+ELASTIC_DECL task<versioned_keys::entry> keyed_rendezvous_backend::look() {
   try {
     co_return co_await keys_->get(key_);
   } catch (const error& failure) {
@@ -93,7 +93,8 @@ ELASTIC_DECL task<versioned_value> keyed_rendezvous_backend::look() {
   }
 }
 
-ELASTIC_DECL std::optional<stored_state> keyed_rendezvous_backend::parsed(versioned_value current) {
+ELASTIC_DECL std::optional<stored_state> keyed_rendezvous_backend::parsed(
+    versioned_keys::entry current) {
   std::optional<torch_state> state;
   if (current.value) state = read_stored_text(*current.value, dialect_, keys_->place_of(key_));
   if (state) return stored_state{std::move(*state), std::move(current.version)};

@@ -47,7 +47,8 @@ ELASTIC_DECL std::string cut_off_text(const life_sign& sign, const std::string& 
 
 ELASTIC_DECL rendezvous_change cut_off_change(const life_sign& sign, const std::string& problem,
                                               int restarts) {
-  return {change_kind::node_lost, cut_off_text(sign, problem), restarts, sign.remaining()};
+  return {rendezvous_change::cause::node_lost, cut_off_text(sign, problem), restarts,
+          sign.remaining()};
 }
 
 ELASTIC_DECL task<void> reach_again(std::shared_ptr<time_source> time, task<void> looking,

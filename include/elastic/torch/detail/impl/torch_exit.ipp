@@ -26,7 +26,7 @@ ELASTIC_DECL error closed_error(const std::string& run_id,
                              "not say how the job has ended",
                              run_id));
   }
-  const bool succeeded = ending->how == job_end::succeeded;
+  const bool succeeded = ending->how == rendezvous_handler::job_end::succeeded;
   return error(succeeded ? errc::rendezvous_finished : errc::rendezvous_closed, ending->why);
 }
 
@@ -45,7 +45,7 @@ ELASTIC_DECL torch_exit::torch_exit(std::shared_ptr<store> agents, int rank, int
     : agents_(std::move(agents)),
       rank_(rank),
       size_(size),
-      gathers_(agents_of(dialect) == agent_dialect::gather) {}
+      gathers_(agents_of(dialect) == rendezvous_round::agent_dialect::gather) {}
 
 ELASTIC_DECL task<void> torch_exit::wait(std::shared_ptr<time_source> time, duration silence,
                                          std::function<task<void>()> announce) {
@@ -74,9 +74,9 @@ ELASTIC_DECL task<void> torch_exit::gather(std::shared_ptr<time_source> time, du
   co_await with_deadline(*time, time->now() + silence, std::move(reading));
 }
 
-ELASTIC_DECL task<bool> torch_exit::is_passed(std::optional<job_end> how) {
+ELASTIC_DECL task<bool> torch_exit::is_passed(std::optional<rendezvous_handler::job_end> how) {
   if (!has_begun_) co_return false;
-  if (how) co_return *how == job_end::succeeded;
+  if (how) co_return *how == rendezvous_handler::job_end::succeeded;
   std::vector<std::string> keys;
   if (gathers_) keys = rank_keys(terminal_state, size_, "");
   if (!gathers_) keys.push_back(terminal_state + "/last_member");

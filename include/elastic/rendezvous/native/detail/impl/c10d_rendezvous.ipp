@@ -57,7 +57,7 @@ inline constexpr std::chrono::milliseconds examination_silence{400};
 /// Asks the server of an endpoint whether it is a store.
 /// Errors: `errc::not_supported` for a store at which agents of torchrun meet.
 inline task<void> examine_server(endpoint at, logger log, std::shared_ptr<time_source> time) {
-  tcp_store_options options;
+  tcp_store::options options;
   options.host = at.host;
   options.port = at.port;
   options.generation = tcp_store_generation::probe;
@@ -250,7 +250,7 @@ ELASTIC_DECL task<int> c10d_rendezvous::num_nodes_waiting() {
   co_return link_->known().status->waiting;
 }
 
-ELASTIC_DECL task<void> c10d_rendezvous::close(job_end how, std::string why) {
+ELASTIC_DECL task<void> c10d_rendezvous::close(rendezvous_handler::job_end how, std::string why) {
   is_closing_ = true;
   if (!link_) co_return;
   link_->send_until_superseded(rendezvous_messages::close_job{how, std::move(why)});
@@ -272,8 +272,9 @@ ELASTIC_DECL task<void> c10d_rendezvous::shutdown() {
   if (link_) {
     if (hosts()) {
       // Nobody can go on without the server; no effect if the job was closed before.
-      link_->say(rendezvous_messages::close_job{
-          job_end::failed, "the node that hosts the rendezvous has left the job"});
+      link_->say(
+          rendezvous_messages::close_job{rendezvous_handler::job_end::failed,
+                                         "the node that hosts the rendezvous has left the job"});
     }
     rendezvous_messages::leave word;
     if (!bad_because_.empty()) word = {parameters_.exclude_for, bad_because_};
@@ -360,7 +361,7 @@ ELASTIC_DECL std::shared_ptr<message_connector> c10d_rendezvous::connector_to(
 
 ELASTIC_DECL std::shared_ptr<store> c10d_rendezvous::store_at(asio::any_io_executor executor,
                                                               const endpoint& at) const {
-  tcp_store_options options;
+  tcp_store::options options;
   options.host = at.host;
   options.port = at.port;
   options.secret = parameters_.secret;
@@ -602,7 +603,7 @@ ELASTIC_DECL void c10d_rendezvous::throw_if_in_no_round() const {
 ELASTIC_DECL void c10d_rendezvous::throw_if_over() const {
   const auto& knowledge = link_->known();
   if (knowledge.closed) {
-    const bool succeeded = knowledge.closed->end == job_end::succeeded;
+    const bool succeeded = knowledge.closed->end == rendezvous_handler::job_end::succeeded;
     throw error(succeeded ? errc::rendezvous_finished : errc::rendezvous_closed,
                 knowledge.closed->why);
   }

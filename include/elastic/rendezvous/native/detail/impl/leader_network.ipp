@@ -56,7 +56,7 @@ ELASTIC_DECL std::shared_ptr<message_connector> tcp_leader_network::connector_to
 }
 
 ELASTIC_DECL task<std::shared_ptr<store>> tcp_leader_network::store_at(endpoint at) {
-  tcp_store_options options;
+  tcp_store::options options;
   options.host = std::move(at.host);
   options.port = at.port;
   options.secret = parameters_.secret;

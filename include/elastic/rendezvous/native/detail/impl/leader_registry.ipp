@@ -10,7 +10,7 @@ namespace elastic::detail {
 
 ELASTIC_DECL auto leader_registry::look() -> task<sight> {
   std::string key = leader_key;
-  versioned_value found = co_await keys_->get(std::move(key));
+  versioned_keys::entry found = co_await keys_->get(std::move(key));
   sight seen;
   seen.version = std::move(found.version);
   if (found.value) seen.record = parse_leader_record(*found.value, name(), secret_);
@@ -37,7 +37,7 @@ ELASTIC_DECL task<void> leader_registry::claim(std::uint64_t member, loss_claim 
 ELASTIC_DECL task<std::optional<loss_claim>> leader_registry::claim_of(std::uint64_t member) {
   std::string key = claim_key(member);
   const std::string place = keys_->place_of(key);
-  const versioned_value found = co_await keys_->get(std::move(key));
+  const versioned_keys::entry found = co_await keys_->get(std::move(key));
   std::optional<loss_claim> claim;
   if (found.value) claim = parse_loss_claim(*found.value, place, secret_);
   co_return claim;

@@ -149,7 +149,8 @@ ELASTIC_DECL void registry_connector::throw_if_over() const {
   if (!seen_->record) return;
   const round_register& kept = seen_->record->kept;
   if (!kept.ending && !kept.all_finished) return;
-  const bool has_succeeded = kept.all_finished || kept.ending->how == job_end::succeeded;
+  const bool has_succeeded =
+      kept.all_finished || kept.ending->how == rendezvous_handler::job_end::succeeded;
   throw error(has_succeeded ? errc::rendezvous_finished : errc::rendezvous_closed,
               kept.ending ? kept.ending->why : "all workers succeeded");
 }

@@ -47,7 +47,9 @@ ELASTIC_DECL void rendezvous_coordinator::inherit(const round_register& kept,
   for (const exclusion& who : kept.excluded) excluded_.add(who, now);
   if (kept.ending) ending_ = ending{kept.ending->how, kept.ending->why};
   // The nodes that know of it may be gone; a node that looks for a round must learn it, too.
-  if (kept.all_finished && !ending_) ending_ = ending{job_end::succeeded, "all workers succeeded"};
+  if (kept.all_finished && !ending_) {
+    ending_ = ending{rendezvous_handler::job_end::succeeded, "all workers succeeded"};
+  }
   state_.closed = ending_.has_value();
   for (const std::uint64_t number : kept.members) expect(number, now + settings.silence());
   if (begin > now) expect(0, begin);
@@ -58,8 +60,8 @@ ELASTIC_DECL void rendezvous_coordinator::inherit(const round_register& kept,
   all_finished_ = some_finished_ = kept.all_finished;
   if (all_finished_) return;
   change_ = rendezvous_messages::changed{
-      state_.round,
-      rendezvous_change{change_kind::node_lost, "another node leads the job now", restarts_}};
+      state_.round, rendezvous_change{rendezvous_change::cause::node_lost,
+                                      "another node leads the job now", restarts_}};
 }
 
 ELASTIC_DECL round_register rendezvous_coordinator::content() const {
@@ -405,10 +407,11 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   if (request.after < state_.round && !is_inherited_) return step(node, entry, now);
   // Those whose workers have succeeded would else wait for it, or take the job for done.
   if (some_finished_ && !entry.has_finished) {
-    announce(change_kind::node_lost,
+    announce(rendezvous_change::cause::node_lost,
              fmt::format("node {} meets again before its workers have succeeded", node.text()));
   }
-  announce(change_kind::node_waiting, fmt::format("node {} waits to join", node.text()));
+  announce(rendezvous_change::cause::node_waiting,
+           fmt::format("node {} waits to join", node.text()));
   if (entry.has_finished) --finished_;
   carry_out(round_action::leave_to_rejoin, "meets again", node, now);
   step(node, entry, now);
@@ -425,18 +428,19 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   if (ending_) return answer(node, rendezvous_messages::closed{ending_->how, ending_->why});
   const bool is_in = state_.complete && state_.participants.count(node) != 0;
   if (!is_in || request.round != state_.round) {
-    const rendezvous_change over{change_kind::node_lost,
+    const rendezvous_change over{rendezvous_change::cause::node_lost,
                                  fmt::format("round {} is over", request.round), restarts_};
     return answer(node, rendezvous_messages::changed{request.round, over});
   }
   if (change_) return answer(node, *change_);
   // Workers whose peers vanish fail, too: that is not their fault.
   if (const auto missing = missing_participant()) {
-    return announce(change_kind::node_lost, fmt::format("node {} is gone", name_of(*missing)));
+    return announce(rendezvous_change::cause::node_lost,
+                    fmt::format("node {} is gone", name_of(*missing)));
   }
   restarts_ = std::min(restarts_ + 1, limits::job_restarts);
   ++content_version_;
-  announce(rendezvous_change{change_kind::worker_failed,
+  announce(rendezvous_change{rendezvous_change::cause::worker_failed,
                              fmt::format("node {}: {}", node.text(), request.what)},
            state_.participants.at(node));
 }
@@ -460,7 +464,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   if (!pause) ++pauses_;
   pause = request.why;
   log_.info("rendezvous of job '{}': {}", run_id_, request.why);
-  rendezvous_change change{change_kind::node_waiting, request.why};
+  rendezvous_change change{rendezvous_change::cause::node_waiting, request.why};
   change.is_pause = true;
   change.saves_first = request.saves_first;
   announce(std::move(change));
@@ -584,7 +588,8 @@ ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, member& entr
     if (decision.action == round_action::leave_redundancy_list) {
       entry.join_deadline = now + entry.join_timeout;
     } else if (decision.action == round_action::enter_wait_list) {
-      announce(change_kind::node_waiting, fmt::format("node {} waits to join", node.text()));
+      announce(rendezvous_change::cause::node_waiting,
+               fmt::format("node {} waits to join", node.text()));
     }
   }
 }
@@ -799,7 +804,7 @@ ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::strin
   members_.erase(node);
   joining_.erase(node);
   if (ran && !has_finished && !ending_) {
-    announce(change_kind::node_lost, fmt::format("node {} {}", name_of(node), how));
+    announce(rendezvous_change::cause::node_lost, fmt::format("node {} {}", name_of(node), how));
   }
   const round_decision decision = decide_leave(state_, node);
   carry_out(decision.action, how, node, now);
@@ -814,12 +819,13 @@ ELASTIC_DECL std::optional<node_id> rendezvous_coordinator::missing_participant(
   return std::nullopt;
 }
 
-ELASTIC_DECL void rendezvous_coordinator::announce(change_kind kind, std::string reason) {
+ELASTIC_DECL void rendezvous_coordinator::announce(rendezvous_change::cause kind,
+                                                   std::string reason) {
   announce(rendezvous_change{kind, std::move(reason)});
 }
 
 ELASTIC_DECL void rendezvous_coordinator::announce(rendezvous_change change, int failed_rank) {
-  const bool is_in_vain = change.kind == change_kind::node_waiting && !change.is_pause;
+  const bool is_in_vain = change.kind == rendezvous_change::cause::node_waiting && !change.is_pause;
   const bool is_ending_well = all_finished_ || (some_finished_ && is_in_vain);
   if (!state_.complete || change_ || is_ending_well) return;
   change.restarts = restarts_;
@@ -928,7 +934,7 @@ ELASTIC_DECL int rendezvous_coordinator::host_rank() const {
 
 ELASTIC_DECL void rendezvous_coordinator::choose_master() {
   const auto first = members_.find(state_.participants.begin()->first);
-  master_ = first == members_.end() ? master_endpoint{} : first->second.offer;
+  master_ = first == members_.end() ? rendezvous_round::master_endpoint{} : first->second.offer;
   if (first == members_.end() || !first->second.ends.is_loopback) return;
   if (master_.address != first->second.ends.there) return;
   for (const auto& [node, rank] : state_.participants) {

@@ -67,7 +67,7 @@ ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
                                               const rendezvous_parameters& parameters,
                                               rendezvous_protocol protocol,
                                               std::shared_ptr<store_extension> service) {
-  tcp_store_server_options options;
+  tcp_store_server::options options;
   options.address = std::move(at.address);
   options.besides = std::move(at.besides);
   options.port = port;

@@ -561,7 +561,7 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::changed& repl
   if (known_.placed && known_.placed->round == reply.round && !known_.change) {
     known_.change = reply.what;
     greeting_.former->restarts = std::max(greeting_.former->restarts, reply.what.restarts);
-    known_.change->on_other_node = reply.what.kind == change_kind::worker_failed &&
+    known_.change->on_other_node = reply.what.kind == rendezvous_change::cause::worker_failed &&
                                    reply.failed_rank != known_.placed->rank;
   }
 }
@@ -590,7 +590,7 @@ ELASTIC_DECL task<void> rendezvous_link::wait_for_fence() {
 ELASTIC_DECL void rendezvous_link::note_lost(std::string why) {
   if (!known_.placed || known_.change || known_.all_finished) return;
   const int restarts = known_.placed->restarts;
-  known_.change = rendezvous_change{change_kind::node_lost, std::move(why), restarts};
+  known_.change = rendezvous_change{rendezvous_change::cause::node_lost, std::move(why), restarts};
   // The successor of a server that resigned puts the fence off.
   if (!has_server_resigned_) {
     known_.change->grace = std::max(fence() - time_->now(), duration::zero());

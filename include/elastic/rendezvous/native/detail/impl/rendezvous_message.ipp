@@ -33,7 +33,7 @@ inline void term_row(record_rows& rows, const char* name, std::int64_t& term) {
 }
 
 /// 32 hexadecimal digits.
-inline void node_number_row(record_rows& rows, node_number& number) {
+inline void node_number_row(record_rows& rows, node_id::random_number& number) {
   std::vector<std::uint64_t> halves{number.high, number.low};
   number_row(rows, "number", halves, 2);
   if (halves.size() != 2) rows.refuse("has \"number\" that is not 32 hexadecimal digits");
@@ -48,7 +48,7 @@ inline void node_rows(record_rows& rows, std::string& run_id, node_id& node) {
   rows.number("local_id", node.local_id, 0, most);
 }
 
-inline void master_rows(record_rows& rows, master_endpoint& master) {
+inline void master_rows(record_rows& rows, rendezvous_round::master_endpoint& master) {
   rows.text("address", master.address, limits::host_name_bytes);
   rows.number("port", master.port, 0, std::numeric_limits<std::uint16_t>::max());
   rows.flag("served", master.served_by_agent);

@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// Whom a TLS connection trusts, and who it says that it is. Files are in PEM form.
 struct tls_options {
@@ -19,4 +19,4 @@ struct tls_options {
   std::string key;
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-namespace elastic {
+namespace elastic::detail {
 
 /// What a TCPStore server takes from a client before it hangs up.
 struct tcp_store_bounds {
@@ -21,4 +21,4 @@ struct tcp_store_bounds {
   std::size_t clients_bytes = limits::store_clients_bytes;
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail
