@@ -66,8 +66,8 @@ class json_fields {
   ELASTIC_DECL const plain_field* find(std::string_view name) const;
   ELASTIC_DECL const plain_field& get(const char* name) const;
   ELASTIC_DECL void read_document();
-  // Refuses the message for the number of members of an object in it.
-  [[noreturn]] ELASTIC_DECL void refuse_wide() const;
+  // Refuses the message for the depth of its JSON, or for the members of an object in it.
+  [[noreturn]] ELASTIC_DECL void refuse_shape() const;
 
   std::string_view subject_;
   std::string_view text_;

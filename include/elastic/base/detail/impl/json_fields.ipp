@@ -46,7 +46,7 @@ ELASTIC_DECL json_fields::json_fields(std::string_view subject, std::string_view
   }
   if (read_plain_json(text_, fields_)) return;
   document_ = new_shared<const nlohmann::ordered_json>(parse_json(text_));
-  if (document_->is_discarded() && json_fault(text_).empty()) refuse_wide();
+  if (document_->is_discarded() && json_fault(text_).empty()) refuse_shape();
   constexpr std::size_t shown_bytes = 80;
   if (!document_->is_object()) {
     refuse(fmt::format("is no JSON object: '{}'", printable_line(text_.substr(0, shown_bytes))));
@@ -60,7 +60,7 @@ ELASTIC_DECL json_fields::json_fields(std::string_view subject, const nlohmann::
   read_document();
 }
 
-ELASTIC_DECL void json_fields::refuse_wide() const {
+ELASTIC_DECL void json_fields::refuse_shape() const {
   std::string complaint;
   parse_json(text_, &complaint);
   refuse("has " + complaint);
@@ -132,7 +132,7 @@ ELASTIC_DECL const nlohmann::ordered_json& json_fields::field(const char* name) 
   get(name);
   if (!document_) document_ = new_shared<const nlohmann::ordered_json>(parse_json(text_));
   // Plain fields are read without a document, however many there are.
-  if (document_->is_discarded()) refuse_wide();
+  if (document_->is_discarded()) refuse_shape();
   return document_->at(name);
 }
 
