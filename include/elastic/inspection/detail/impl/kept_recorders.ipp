@@ -5,6 +5,7 @@
 #include <elastic/inspection/detail/kept_recorders.hpp>
 
 #include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/inspection/detail/recorder_pickle.hpp>
 
@@ -20,7 +21,7 @@
 namespace elastic::detail {
 
 ELASTIC_DECL kept_recorders::kept_recorders(std::size_t most_bytes)
-    : room_(std::make_shared<room>()) {
+    : room_(new_shared<room>()) {
   room_->left = most_bytes;
 }
 
