@@ -59,6 +59,7 @@ class _Epochs:
 
     def __init__(self) -> None:
         self._current: Optional[int] = None
+        self._first: Optional[int] = None  # the one for which this process was started
         self.has_survived = False
         self.state: Optional[TorchState] = None
         self.sockets = GroupSockets()
@@ -76,8 +77,13 @@ class _Epochs:
     def current(self) -> int:
         # Not read at import: a standby that has imported this begins in a later epoch.
         if self._current is None:
-            self._current = int(os.environ.get("ELASTIC_EPOCH") or 0)
+            self._current = self._first = int(os.environ.get("ELASTIC_EPOCH") or 0)
         return self._current
+
+    @property
+    def began_job(self) -> bool:
+        """Whether this process was started for the first epoch of the job."""
+        return self.current == 0 or self._first == 0
 
     def connect(self) -> None:
         """Says that this process can rejoin, once."""
@@ -276,7 +282,7 @@ def init_process_group(backend: Optional[str] = None, **options: Any) -> None:
     if os.environ.get("ELASTIC_ON_FAILURE") == "replace":
         # Ranks that do not say survive take part, so that no rank waits for them.
         kept = _epochs.state if _epochs.state is not None and _epochs.state._is_kept else None
-        torch_state.sync(kept, is_new())
+        torch_state.sync(kept, is_new(), _epochs.began_job)
     _traces.note()
 
 
@@ -326,7 +332,7 @@ def is_change(error: BaseException) -> bool:
     """Whether this error comes from a change of the world. Asks the agent if that has said nothing
     yet, and waits for its answer. False means that the error is a failure of this rank; always
     false without an agent."""
-    if not _epochs.is_connected:
+    if not _epochs.is_connected or isinstance(error, torch_state.StateLost):
         return False
     if _epochs.has_ended:
         return True

@@ -25,6 +25,10 @@ class ShardedState(TypeError):
     """A tensor of the state is only this rank's part: no other rank could give it to a newcomer."""
 
 
+class StateLost(RuntimeError):
+    """No rank that is left has the state of the training: it has to start from its checkpoint."""
+
+
 class _Slot(NamedTuple):
     """The place of a tensor in a copied tree."""
 
@@ -96,7 +100,7 @@ class TorchState:
         """
         if self._is_kept:
             try:
-                self._copy_state()
+                self._copy_state(self._commits + 1)
             except ShardedState as problem:
                 if self._after_commit is None:
                     raise
@@ -115,7 +119,8 @@ class TorchState:
 
     # ---- the copy ----------------------------------------------------------------------------
 
-    def _copy_state(self) -> None:
+    def _copy_state(self, number: int) -> None:
+        """Keeps the state as it is now, as the commit of this number."""
         import torch
         self._copied = 0
         live = self._read()
@@ -132,8 +137,7 @@ class TorchState:
         if uses_cuda:
             torch.cuda.synchronize()
         self._tree = live.tree
-        self._commits += 1
-        self._copied = self._commits
+        self._commits = self._copied = number
 
     def _read(self) -> _Copy:
         """The state as it is now. The tensors are those that the training uses."""
@@ -194,33 +198,52 @@ class TorchState:
 _NO_STATE = -1
 
 
-def sync(state: Optional[TorchState], is_new: bool) -> None:
+class _Rank(NamedTuple):
+    """What a rank says of itself before states are given."""
+
+    commits: int     # the newest commit that it has; 0: none, -1: no state
+    is_new: int      # it was started for this epoch
+    began_job: int   # it was started for the first epoch of the job
+    node: int
+
+
+def sync(state: Optional[TorchState], is_new: bool, began_job: bool) -> None:
     """Called by every rank of the default process group, with or without a state: those that lack
     the newest commit receive it, each from one that has it. For `survive` alone."""
     import torch
     import torch.distributed as dist
     device = _device_of_group()
-    commits = _NO_STATE if state is None else state._copied
-    facts = torch.tensor([commits, int(is_new), int(os.environ.get("GROUP_RANK", 0))],
+    facts = torch.tensor(_Rank(_NO_STATE if state is None else state._copied, int(is_new),
+                               int(began_job), int(os.environ.get("GROUP_RANK", 0))),
                          device=device)
     gathered = [torch.empty_like(facts) for _ in range(dist.get_world_size())]
     dist.all_gather(gathered, facts)
-    ranks = [tuple(each.tolist()) for each in gathered]
-    newest = max(commits for commits, _, _ in ranks)
+    ranks = [_Rank(*each.tolist()) for each in gathered]
+    newest = max(each.commits for each in ranks)
     if state is None:
         return
     if newest == 0:
-        if not all(new for _, new, _ in ranks):
-            raise RuntimeError("no rank that is left has a committed state: the job has to start "
-                               "from its last checkpoint")
-        state._copy_state()  # so that a change before the first commit begins here again
+        if not _is_at_beginning(ranks):
+            raise StateLost("no rank that is left has a committed state: the job has to start "
+                            "from its last checkpoint")
+        state._copy_state(1)  # so that a change before the first commit begins here again
         return
-    for source, receiver in _transfers([each[0] for each in ranks], [each[2] for each in ranks]):
+    for source, receiver in _transfers([each.commits for each in ranks],
+                                       [each.node for each in ranks]):
         if dist.get_rank() == source:
             state._send(receiver, device)
         elif dist.get_rank() == receiver:
             state._receive(source, device)
-            state._commits = newest
+            # Before the training changes it: from here on this rank can give it, too.
+            state._copy_state(newest)
+
+
+def _is_at_beginning(ranks: List[_Rank]) -> bool:
+    """Whether the state of ranks without any commit is the one that the script has made: all were
+    started at the same time, or nobody can have trained yet, since a rank that has been there from
+    the first epoch on has never got so far."""
+    return all(each.is_new for each in ranks) or any(
+        each.began_job and each.commits == 0 for each in ranks)
 
 
 def _transfers(commits: List[int], nodes: List[int]) -> Iterator[Tuple[int, int]]:
