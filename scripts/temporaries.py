@@ -308,15 +308,13 @@ class Rules:
                     yield f"{function.where}: {function} takes {fault}"
 
 
-def check(root, call):
-    """The faults in the headers below `root`, and the number of functions that were judged."""
+def read_headers(root, call):
+    """The public headers below `root`, and their aggregates with a destructor."""
     headers = [Header(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8"))
                for path in sorted(root.rglob("*.hpp"))
                if "detail" not in path.parts and path.name != "src.hpp"]
     types = sorted({name for header in headers for name in header.types})
-    unsafe = aggregates(types, [header.where for header in headers], [*call, f"-I{root}"])
-    rules = Rules(headers, unsafe)
-    return list(rules.findings()), sum(map(rules.can_be_awaited, rules.functions))
+    return headers, aggregates(types, [header.where for header in headers], [*call, f"-I{root}"])
 
 
 # ---- self-test --------------------------------------------------------------------------------
@@ -327,7 +325,7 @@ SELF_TEST = """
 #include <memory>
 #include <string>
 #include <vector>
-namespace elastic {
+namespace elastic::case_%d {
 template <class T> class task {};
 template <class T> class named {};
 struct options { std::string name; };
@@ -340,7 +338,7 @@ class service {
   virtual task<void> run() = 0;
 };
 %s
-}  // namespace elastic
+}  // namespace elastic::case_%d
 """
 # Declarations, and what is said of them; None: nothing is.
 CASES = [
@@ -382,13 +380,15 @@ CASES = [
 
 
 def self_test(call):
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        for number, (declared, _) in enumerate(CASES):
+            (root / f"case_{number:02}.hpp").write_text(
+                "#include <optional>" + SELF_TEST % (number, declared, number), encoding="utf-8")
+        headers, unsafe = read_headers(root, call)
     failures = []
-    for declared, wanted in CASES:
-        with tempfile.TemporaryDirectory() as folder:
-            root = pathlib.Path(folder)
-            (root / "one.hpp").write_text("#include <optional>" + SELF_TEST % declared,
-                                          encoding="utf-8")
-            found, _ = check(root, call)
+    for header, (declared, wanted) in zip(headers, CASES, strict=True):
+        found = list(Rules([header], unsafe).findings())
         if len(found) != (wanted is not None) or wanted and wanted not in found[0]:
             failures.append(f"{declared}\n  wanted: {wanted}; got: {found}")
     print("\n".join(failures) or f"{len(CASES)} declarations, each judged right")
@@ -408,7 +408,9 @@ def main():
     if options.self_test:
         sys.exit(self_test(call))
     root = pathlib.Path(__file__).resolve().parent.parent / "include"
-    found, judged = check(root, call)
+    headers, unsafe = read_headers(root, call)
+    rules = Rules(headers, unsafe)
+    found, judged = list(rules.findings()), sum(map(rules.can_be_awaited, rules.functions))
     print("\n".join(found) or f"{judged} functions can be awaited, none takes such an argument")
     sys.exit(1 if found or not judged else 0)
 
