@@ -7,7 +7,7 @@
 #   tests/run.sh                every test, development build
 #   tests/run.sh --sanitizers   under AddressSanitizer and UBSan, then under ThreadSanitizer
 #   tests/run.sh --clang        compiles the library and the program with clang, as a wheel for pip
-#   tests/run.sh --ci           all three, every test last; then nothing may be missing
+#   tests/run.sh --ci           all three; then nothing may be missing
 #   … --no-install              installs nothing, says what is missing
 #
 # What takes hours is in tests/long.sh.
@@ -33,15 +33,19 @@ say() { printf '\n==== %s (%d s)\n' "$*" "$SECONDS"; }
 
 # ---- how long each stage took -------------------------------------------------------------------
 
-figures=$(mktemp)
-trap 'rm -f "$figures"' EXIT
-stage_lines=()
+figures=$(mktemp -d)
+beside=  # the process group of what runs beside the stages
+clean_up() {
+  if [[ -n $beside ]]; then kill -- "-$beside" 2>/dev/null || true; fi
+  rm -rf "$figures"
+}
+trap clean_up EXIT
 
 # Seconds of processor time that programs which have ended took so far, into `cpu`.
 read_cpu() {
-  times >"$figures"
-  local user system
-  read -r user system < <(tail -n 1 "$figures")
+  local file=$figures/times.$BASHPID user system
+  times >"$file"
+  read -r user system < <(tail -n 1 "$file")
   cpu=$(awk -F'[ms ]+' '{ printf "%d", $1 * 60 + $2 + $3 * 60 + $4 }' <<<"$user $system")
 }
 
@@ -55,13 +59,40 @@ stage() {
   say "$name"
   "$@"
   read_cpu
-  stage_lines+=("$(awk -v name="$name" -v wall=$((SECONDS - begin)) -v cpu=$((cpu - cpu_begin)) \
-    'BEGIN { printf "%-22s %6.1f %10.1f", name, wall / 60, cpu / 60 }')")
+  awk -v name="$name" -v wall=$((SECONDS - begin)) -v cpu=$((cpu - cpu_begin)) \
+    'BEGIN { printf "%-32s %6.1f %10.1f\n", name, wall / 60, cpu / 60 }' >>"$figures/stages"
 }
 
 print_stages() {
-  printf '\n%-22s %6s %10s\n' "stage ($(nproc) cores)" minutes processor
-  printf '%s\n' "${stage_lines[@]}"
+  printf '\n%-32s %6s %10s\n' "stage ($(nproc) cores)" minutes processor
+  cat "$figures/stages"
+  printf '%-32s %6s\n' all "$(awk -v wall="$SECONDS" 'BEGIN { printf "%.1f", wall / 60 }')"
+}
+
+# start_beside COMMAND…: runs a command while others go on.
+start_beside() {
+  set -m  # a process group of its own, by which it is ended
+  "$@" </dev/null >"$figures/beside" 2>&1 &
+  beside=$!
+  set +m
+}
+
+# Has a process, and all that come from it, take their full share of the processors.
+hurry() {
+  local child
+  chrt --other --pid 0 "$1" 2>/dev/null || true
+  for child in $(cat "/proc/$1/task/"*/children 2>/dev/null); do hurry "$child"; done
+}
+
+# Waits for what was started beside, shows what it said, and ends the run if it failed.
+wait_beside() {
+  [[ -n $beside ]] || return 0
+  local status=0
+  hurry "$beside"
+  wait "$beside" || status=$?
+  beside=
+  cat "$figures/beside"
+  return "$status"
 }
 
 # ---- what is needed -----------------------------------------------------------------------------
@@ -161,43 +192,51 @@ if ((${#missing[@]})); then
   "${as_root[@]}" apt-get update -q
   not_everywhere="clang-19 libclang-rt-19-dev python3-torch python3-etcd etcd-server etcd-client"
   not_everywhere+=" g++-aarch64-linux-gnu qemu-user bindfs chromium chromium-driver"
+  packages=()
   for package in "${missing[@]}"; do
     # Not in every release; what needs it is left out, which --ci takes for a failure.
     if [[ " $not_everywhere " == *" $package "* ]] &&
         ! apt-cache show "$package" >/dev/null 2>&1; then
       echo "tests/run.sh: no package $package here; what needs it is left out" >&2
-      continue
+    else
+      packages+=("$package")
     fi
-    "${as_root[@]}" apt-get install -q -y --no-install-recommends "$package"
   done
+  "${as_root[@]}" apt-get install -q -y --no-install-recommends "${packages[@]}"
 fi
 
 [[ -n $python_113 ]] || python_113=$(find_torch_113)
-# PyTorch 2.13.0 for the CPU. --ci installs it; otherwise it is used if it is there.
-if [[ $run_ci == 1 && $install == 1 && -z $python_213 ]]; then
-  say "Installing PyTorch 2.13.0 into $torch_213"
-  python3.11 -m venv "$torch_213"
-  "$torch_213/bin/pip" install -q torch==2.13.0 numpy
-  python_213=$(find_torch_213)
-fi
-# What is built on it, 20 MB to fetch; PyTorch itself stays as it is.
+# PyTorch 2.13.0 for the CPU, and what is built on it. --ci installs them; otherwise they are used
+# if they are there.
 has_frameworks() {
-  "$python_213" -c \
+  "$torch_213/bin/python" -c \
     'from importlib.util import find_spec as f; assert f("accelerate") and f("lightning")'
 }
-if [[ $run_ci == 1 && $install == 1 && $python_213 == "$PWD/$torch_213/"* ]] &&
-    ! has_frameworks 2>/dev/null; then
-  say "Installing Accelerate and Lightning into $torch_213"
+lacks_torch() {
+  [[ $run_ci == 1 && $install == 1 ]] && { [[ -z $python_213 ]] ||
+    [[ $python_213 == "$PWD/$torch_213/"* ]] && ! has_frameworks 2>/dev/null; }
+}
+install_torch() {
+  if [[ -z $python_213 ]]; then
+    python3.11 -m venv "$torch_213"
+    "$torch_213/bin/pip" install -q torch==2.13.0 numpy
+  fi
   "$torch_213/bin/pip" install -q --constraint <(echo torch==2.13.0) \
     accelerate==1.15.0 lightning==2.6.6
-fi
+}
+
 left_out() { echo "tests/run.sh: no $1; what needs it is left out" >&2; }
-[[ -n $python_113 ]] || left_out "Python with PyTorch 1.13 (Debian 12's python3-torch)"
-[[ -n $python_213 ]] || left_out "Python with PyTorch 2.13 or later, as python3 or in $torch_213"
-if [[ $run_ci == 1 && (-z $python_113 || -z $python_213) ]]; then exit 1; fi
-ELASTIC_TEST_PYTHON=${python_213:-$python_113}
-ELASTIC_TEST_PYTHON_113=
-if [[ -n $python_213 ]]; then ELASTIC_TEST_PYTHON_113=${python_113:-missing}; fi
+# Which interpreters the tests take, once all of them are installed.
+choose_python() {
+  [[ -n $python_213 ]] || python_213=$(find_torch_213)
+  [[ -n $python_113 ]] || left_out "Python with PyTorch 1.13 (Debian 12's python3-torch)"
+  [[ -n $python_213 ]] || left_out "Python with PyTorch 2.13 or later, as python3 or in $torch_213"
+  if [[ $run_ci == 1 && (-z $python_113 || -z $python_213) ]]; then exit 1; fi
+  export ELASTIC_TEST_PYTHON=${python_213:-$python_113} ELASTIC_TEST_PYTHON_113=
+  if [[ -n $python_213 ]]; then ELASTIC_TEST_PYTHON_113=${python_113:-missing}; fi
+  if [[ -z $ELASTIC_TEST_PYTHON && $run_ci == 0 ]]; then export ELASTIC_ALLOW_NO_TORCH=1; fi
+}
+
 packaging=build/packaging
 has_packaging() { "$packaging/bin/python" -c 'import scikit_build_core'; }
 if [[ $run_clang == 1 && $install == 1 ]] && ! has_packaging 2>/dev/null; then
@@ -205,8 +244,6 @@ if [[ $run_clang == 1 && $install == 1 ]] && ! has_packaging 2>/dev/null; then
   python3 -m venv "$packaging"
   "$packaging/bin/pip" install -q scikit-build-core
 fi
-export ELASTIC_TEST_PYTHON ELASTIC_TEST_PYTHON_113
-if [[ -z $ELASTIC_TEST_PYTHON && $run_ci == 0 ]]; then export ELASTIC_ALLOW_NO_TORCH=1; fi
 if [[ $run_ci == 1 ]]; then export ELASTIC_NOTHING_MISSING=1; fi
 # The same simulated jobs each time, so that CI fails by a change only: tests/long.sh has new ones.
 if [[ $run_ci == 1 ]]; then export ELASTIC_SIMULATION_FIRST=1 ELASTIC_SIMULATION_SEEDS=200; fi
@@ -263,29 +300,49 @@ compile_with_clang() {
   build/clang/elasticrun --standalone --no-python --nproc-per-node 2 /bin/true
 }
 
-# Goes on after a failure: the summary of CTest is to be the last that is printed.
+# Goes on after a failure: the summary of CTest is to be the last that is printed, once more.
 test_everything() {
   failed=0
   ctest --preset all-tests -j "$test_jobs" --output-log build/dev/all-tests.log || failed=1
 }
 
-if [[ $run_clang == 1 ]]; then stage "clang: build" compile_with_clang; fi
-if [[ $run_ci == 1 ]]; then stage "fuzz" tests/fuzz/run.py --total 110; fi
-if [[ $run_sanitizers == 1 ]]; then
-  stage "asan: build" build asan
-  stage "asan: test" ctest --preset asan -j "$test_jobs"
-  check_address_space
-  stage "tsan: build" build tsan
-  stage "tsan: test" ctest --preset tsan -j "$test_jobs"
+build_rest() {  # what the names of its stages end in
+  stage "asan: build$1" build asan
+  stage "tsan: build$1" build tsan
+  if [[ $run_ci == 1 ]]; then stage "fuzz: build$1" tests/fuzz/run.py --build; fi
+}
+
+# Takes of the processors what the tests leave, which wait for half of their time: whichever of
+# them has something to do comes first at once.
+build_beside_tests() {
+  chrt --idle --pid 0 "$BASHPID"
+  build_rest ", beside tests"
+}
+
+if lacks_torch; then
+  say "Installing PyTorch 2.13.0 into $torch_213, beside the next stage"
+  start_beside install_torch
 fi
+if [[ $run_clang == 1 ]]; then stage "clang: build" compile_with_clang; fi
+wait_beside
+choose_python
 failed=0
 if [[ $run_tests == 1 ]]; then
   stage "dev: build" build dev
+  if [[ $run_ci == 1 ]] && chrt --idle 0 true 2>/dev/null; then start_beside build_beside_tests; fi
   stage "dev: test" test_everything
 fi
+if [[ $run_sanitizers == 1 ]]; then
+  if [[ -n $beside ]]; then wait_beside; else build_rest ""; fi
+  stage "asan: test" ctest --preset asan -j "$test_jobs"
+  check_address_space
+  stage "tsan: test" ctest --preset tsan -j "$test_jobs"
+fi
+if [[ $run_ci == 1 ]]; then stage "fuzz" tests/fuzz/run.py --total 110; fi
 print_stages
 if [[ $run_tests == 1 ]]; then
   echo
+  if [[ $failed == 1 ]]; then sed -n '/^The following tests FAILED/,$p' build/dev/all-tests.log; fi
   grep 'tests passed' build/dev/all-tests.log
 fi
 exit "$failed"

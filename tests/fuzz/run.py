@@ -6,6 +6,7 @@
   run.py --seconds 10              each target for so long, on as many cores as there are
   run.py --total 110               all of them together for so long, as in CI
   run.py --seconds 3600 torch_pickle
+  run.py --build                   builds only
   run.py --keep …                  adds to the kept inputs what reaches new code (minimised)
 
 New inputs are looked for in build/fuzz/corpus; what breaks a promise is written to build/fuzz/found
@@ -75,10 +76,13 @@ def main():
     arguments = argparse.ArgumentParser(description="Runs the fuzz targets.")
     arguments.add_argument("--seconds", type=int, default=10, help="for each target")
     arguments.add_argument("--total", type=int, help="for all targets together")
+    arguments.add_argument("--build", action="store_true", help="build only")
     arguments.add_argument("--keep", action="store_true")
     arguments.add_argument("targets", nargs="*")
     options = arguments.parse_args()
     fuzzer = build()
+    if options.build:
+        return
     names = options.targets or target_names(fuzzer)
     more = []
     if options.total:
