@@ -10,8 +10,11 @@
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
 #include <support/reserved_port.hpp>
+#include <support/skip.hpp>
 
 #include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -136,6 +139,86 @@ TEST_CASE("status: is alive and not ready while nodes are waited for", "[integra
   run.signal(SIGTERM);
   run.wait();
   CHECK_FALSE(std::filesystem::exists(socket));
+}
+
+program_result stacks(const elasticrun_stage& stage, const words& before, const words& after) {
+  words command = before;
+  command.insert(command.end(), {"stacks"});
+  command.insert(command.end(), after.begin(), after.end());
+  return run_program(command, stage.environment());
+}
+
+void check_refusal(const program_result& result, const std::string& reason) {
+  INFO(result.out << result.err);
+  CHECK(result.code == 2);
+  CHECK(result.out.empty());
+  CHECK_THAT(result.err, contains_text(reason));
+  CHECK(result.err.find('\n') == result.err.size() - 1);
+}
+
+TEST_CASE("status: no token opens the stacks to clients over TCP", "[integration][status]") {
+  const elasticrun_stage stage;
+  const std::string token(32, 't');
+  const std::string file = stage.folder / "token";
+  std::ofstream(file) << token;
+  ::chmod(file.c_str(), 0600);
+  running_program run(
+      elasticrun_stage::elasticrun(
+          {job, {"--status", "0.0.0.0:0", "--status-token-file", file}, forever}),
+      stage.environment());
+  run.await_out("up", 2);
+  run.await_err("Status: http://");
+  run.await_err("/\n");
+  const std::string& text = run.err();
+  const auto line_end = text.find("/\n", text.find("Status: http://"));
+  const auto colon = text.rfind(':', line_end);
+  const auto port = static_cast<std::uint16_t>(std::atoi(text.c_str() + colon + 1));
+  const std::string header = fmt::format("Authorization: Bearer {}\r\n", token);
+  CHECK_THAT(http_peer(port).get("/api/v1/job", header), contains_text("200 OK"));
+  for (const std::string& given : {std::string(), header}) {
+    const std::string answer = http_peer(port).get("/api/v1/stacks", given);
+    INFO(answer);
+    CHECK(answer.starts_with("HTTP/1.1 403 "));
+    CHECK_THAT(answer, contains_text("\r\n\r\ncommands are taken over a Unix socket alone"));
+  }
+  for (const std::string& place : {fmt::format("http://127.0.0.1:{}/?token={}", port, token),
+                                   std::to_string(port)}) {
+    check_refusal(stacks(stage, {ELASTIC_ELASTICRUN}, {place}), "over TCP nobody knows who asks");
+  }
+  run.signal(SIGTERM);
+  run.wait();
+}
+
+TEST_CASE("status: the stacks are shown to the job's own user, and to no other",
+          "[integration][status][root]") {
+  const elasticrun_stage stage;
+  const std::string path = stage.folder / "socket";
+  running_program run(elasticrun_stage::elasticrun({job, {"--status", "unix:" + path}, forever}),
+                      stage.environment());
+  run.await_out("up", 2);
+  const program_result own = stacks(stage, {ELASTIC_ELASTICRUN}, {"unix:" + path});
+  CHECK(own.code == 0);
+  CHECK_THAT(own.out, contains_text("no Python stacks"));
+  // They have said that they are up before they wait.
+  CHECK(comes_true([&] {
+    const program_result both = stacks(stage, {ELASTIC_ELASTICRUN}, {"unix:" + path});
+    return both.out.starts_with("ranks 0-1: ");
+  }));
+  const program_result one = stacks(stage, {ELASTIC_ELASTICRUN}, {"--rank", "1", "unix:" + path});
+  CHECK_THAT(one.out, contains_text("rank 1 (") && contains_text("local rank 1): "));
+  if (::geteuid() != 0) return elastic::test::skip("it takes root to ask as another user");
+  // It may be that nobody else reaches the program where it was built.
+  ::chmod(stage.folder.path().c_str(), 0755);
+  const std::string copy = stage.folder / "elasticrun";
+  std::filesystem::copy_file(ELASTIC_ELASTICRUN, copy);
+  const words as_nobody{"setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", copy};
+  check_refusal(stacks(stage, as_nobody, {"unix:" + path}), "Permission denied");
+  // Whoever opens the socket to others does not open the stacks.
+  ::chmod(path.c_str(), 0666);
+  check_refusal(stacks(stage, as_nobody, {"unix:" + path}),
+                "403: commands are taken of user 0 and of root, not of user 65534");
+  run.signal(SIGTERM);
+  run.wait();
 }
 
 TEST_CASE("status: what cannot be had is said before anything starts", "[integration][status]") {
