@@ -512,12 +512,13 @@ class nodes {
 
   std::unique_ptr<running_program> start(const words& faults = {},
                                          const std::string& on_failure = "replace",
-                                         const words& more = {}) const {
+                                         const words& more = {},
+                                         const std::string& script = "survivor.py") const {
     words options = one_node("2");
     options[1] = on_failure;
     options.insert(options.end(), meeting_.begin(), meeting_.end());
     options.insert(options.end(), more.begin(), more.end());
-    return stage_.start(options, faults);
+    return stage_.start_script(script, options, faults);
   }
 
  private:
@@ -708,6 +709,27 @@ TEST_CASE("replacement: a node that was cut off comes back, and the others keep 
   stage.end_work();
   CHECK(first->wait().code == 0);
   CHECK(second->wait().code == 0);
+  CHECK(stage.left.processes().empty());
+}
+
+TEST_CASE("replacement: a world that is too small for the script ends the job by its error",
+          "[integration][replacement][nodes]") {
+  const stage stage;
+  const nodes pair(stage, "1:2");
+  const std::string script = "survive_script.py";
+  const auto first = pair.start({"needs-4"}, "replace", {"--tee", "3"}, script);
+  int epoch = -1;
+  await_world(stage, 2, epoch);
+  const auto second = pair.start({"needs-4"}, "replace", {}, script);
+  await_world(stage, 4, epoch);
+  stage.let_leave();
+  second->signal(SIGKILL);
+  second->wait();
+  const auto result = first->wait();
+  INFO(result.err);
+  CHECK(result.code == 1);
+  CHECK_THAT(result.err, contains_text("all 3 restarts are used up"));
+  CHECK_THAT(result.err, contains_text("ValueError: this needs 4 ranks, not 2"));
   CHECK(stage.left.processes().empty());
 }
 

@@ -8,6 +8,7 @@ build    notes in the file named by STORY that this process has built something,
 rank     asks for its rank
 prepare  calls survive.prepare()
 hook     puts a hook for exceptions before the one that is there
+needs-4  fails when it trains with less than 4 ranks, once the file named by LEAVE is there
 
 and what processes do that began as standbys, and only these:
 
@@ -35,6 +36,8 @@ def train():
     note(f"epoch {survive.epoch()} rank {survive.rank()}/{survive.world_size()} node "
          f"{os.environ['GROUP_RANK']} restarts {os.environ['TORCHELASTIC_RESTART_COUNT']} pid "
          f"{os.getpid()}")
+    if survive.world_size() < LEAST_RANKS and os.path.exists(os.environ["LEAVE"]):
+        raise ValueError(f"this needs {LEAST_RANKS} ranks, not {survive.world_size()}")
     while not os.path.exists(os.environ["FINISH"]):
         if CHANGES:
             CHANGES.clear()
@@ -62,6 +65,9 @@ def do(word):
         survive.prepare()
     elif word == "hook":
         put_hook()
+    elif word == "needs-4":
+        global LEAST_RANKS
+        LEAST_RANKS = 4
     elif word == "standby-raise":
         raise ValueError("a standby")
     elif word == "standby-exit":
@@ -71,6 +77,7 @@ def do(word):
 
 
 CHANGES = []
+LEAST_RANKS = 1
 IS_STANDBY = "elasticrun.standby" in sys.modules
 words = iter(sys.argv[1:])
 for each in words:
