@@ -387,8 +387,9 @@ def self_test(call):
                 "#include <optional>" + SELF_TEST % (number, declared, number), encoding="utf-8")
         headers, unsafe = read_headers(root, call)
     failures = []
-    for header, (declared, wanted) in zip(headers, CASES, strict=True):
-        found = list(Rules([header], unsafe).findings())
+    for number, (header, (declared, wanted)) in enumerate(zip(headers, CASES, strict=True)):
+        found = [finding.replace(f"case_{number}::", "")
+                 for finding in Rules([header], unsafe).findings()]
         if len(found) != (wanted is not None) or wanted and wanted not in found[0]:
             failures.append(f"{declared}\n  wanted: {wanted}; got: {found}")
     print("\n".join(failures) or f"{len(CASES)} declarations, each judged right")
