@@ -11,11 +11,12 @@
   compile_checks.py --cxx g++ --include DIR vtables HEADER   HEADER alone emits no class at -O2
   compile_checks.py --cxx g++ --include DIR reach DIR        the core reaches no opt-in module
 
-Headers: those that users include, by themselves in compiled mode, and header-only the umbrella by
-itself and all others that no header includes together. With --internals every header is read in
-both modes by itself, if no other includes it. A line that ends in "// refused: deleted" must be
-an error whose message says that, or one of several texts if " | " stands between them; no other
-line may be one.
+Headers: those that users include, in compiled mode by themselves, or with another one that includes
+them before anything else; what most of them include for tasks is read once. Header-only those that
+no header includes, together: the umbrella, the opt-in modules, and what is in none of them. With
+--internals every header is read in both modes by itself, if no other includes it. A line that ends
+in "// refused: deleted" must be an error whose message says that, or one of several texts if " | "
+stands between them; no other line may be one.
 """
 
 import argparse
@@ -34,7 +35,12 @@ from tidy import OPT_IN_LAYERS
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
 REFUSED = re.compile(r"// refused: (.+)$")
 INCLUDE = re.compile(r"^#include <(elastic/[^>]+)>", re.MULTILINE)
+ANY_INCLUDE = re.compile(r"^# *include [<\"]([^>\"]+)[>\"]", re.MULTILINE)
 COMPILED = "-DELASTIC_SEPARATE_COMPILATION=1"
+# It defines macros and no name.
+CONFIGURATION = "elastic/base/config.hpp"
+# Where Asio comes from.
+TASK = "elastic/base/task.hpp"
 # All definitions, for a program that compiles the library once without CMake.
 SOURCE = "elastic/src.hpp"
 # The symbol that objects of both modes define with different values.
@@ -65,15 +71,55 @@ def not_included(headers, root):
     return [header for header in headers if header not in included]
 
 
+def reaches(header, wanted, root):
+    """Whether a header includes another one, itself or by others."""
+    seen, left = set(), [header]
+    while left:
+        for name in INCLUDE.findall((root / left.pop()).read_text(encoding="utf-8")):
+            if name not in seen and name.endswith(".hpp"):
+                seen.add(name)
+                left.append(name)
+    return wanted in seen
+
+
+def first_include(header, root):
+    """The header that a header has read before anything else; the configuration is only macros."""
+    first, *more = ANY_INCLUDE.findall((root / header).read_text(encoding="utf-8")) + [None]
+    if first == CONFIGURATION and more[0] and more[0].startswith("elastic/") and \
+            reaches(more[0], CONFIGURATION, root):
+        return more[0]
+    return first
+
+
+def read_first(headers, root):
+    """The headers that are read by themselves when another one of `headers` is."""
+    found = set()
+    for header in headers:
+        while (header := first_include(header, root)) in headers and header not in found:
+            found.add(header)
+    return found
+
+
 def header_jobs(headers, root, internals):
     """What one run of the compiler reads each, and in which mode."""
-    umbrella = "elastic/elastic.hpp"
     roots = not_included(headers, root)
     if internals:
         return [([header], []) for header in roots] + [([header], [COMPILED]) for header in headers]
     public = [header for header in headers if "/detail/" not in header]
-    others = [header for header in roots if header in public and header != umbrella]
-    return [([umbrella], []), (others, [])] + [([header], [COMPILED]) for header in public]
+    first = read_first(public, root)
+    return [([header for header in roots if header in public], [])] + [
+        ([header], [COMPILED]) for header in public if header not in first]
+
+
+def precompiled(call, header, folder):
+    """What has clang read a header from a file that it made of it before, in compiled mode."""
+    source, file = pathlib.Path(folder) / "first.hpp", pathlib.Path(folder) / "first.pch"
+    source.write_text(f"#include <{header}>\n")
+    output, content = compiled([*call, *WARNINGS, COMPILED, "-x", "c++-header", str(source),
+                                "-o", str(file)])
+    if not content:
+        sys.exit(output)
+    return ["-include-pch", str(file)]
 
 
 def check_headers(options, call):
@@ -81,11 +127,20 @@ def check_headers(options, call):
     headers = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.hpp"))
     headers.remove(SOURCE)  # other tests compile it
     jobs = header_jobs(headers, root, options.internals)
-    calls = [[*call, *WARNINGS, "-fsyntax-only", *mode,
-              *(word for header in group for word in ("-include", header)), "-x", "c++", os.devnull]
-             for group, mode in jobs]
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        results = list(pool.map(compiled, calls))
+    with tempfile.TemporaryDirectory() as folder:
+        shared = []
+        if not options.internals and "clang" in os.path.basename(options.cxx):
+            shared = precompiled(call, TASK, folder)
+
+        def check(job):
+            group, mode = job
+            more = shared if mode and all(reaches(header, TASK, root) for header in group) else []
+            includes = [word for header in group for word in ("-include", header)]
+            return compiled([*call, *WARNINGS, "-fsyntax-only", *mode, *more, *includes,
+                             "-x", "c++", os.devnull])
+
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            results = list(pool.map(check, jobs))
     failed = 0
     for (group, mode), (output, content) in zip(jobs, results):
         if not content:

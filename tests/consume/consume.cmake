@@ -34,6 +34,11 @@ if(WAY STREQUAL "find_package")
     endforeach()
   endif()
 endif()
+if(NOT CXX MATCHES "clang")
+  # As cmake/ElasticWarnings.cmake: less looking for garbage, the same code.
+  list(APPEND options -D
+    "CMAKE_CXX_FLAGS=--param ggc-min-heapsize=600000 --param ggc-min-expand=100")
+endif()
 run("${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}/project" -B "${BINARY}/build"
   -G "${GENERATOR}" ${options})
 run("${CMAKE_COMMAND}" --build "${BINARY}/build" --parallel 2)

@@ -8,13 +8,7 @@
 #include <elastic/file.hpp>
 #endif
 
-#include <utility>
-
 const std::error_category* category_in_second() { return &elastic::error_category(); }
-
-elastic::task<elastic::run_result> launch_in_second(elastic::launch_config config) {
-  co_return co_await elastic::launch(config);
-}
 
 bool adds_module_in_second() {
   elastic::rendezvous_registry backends;

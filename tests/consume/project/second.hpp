@@ -6,7 +6,6 @@
 
 // What the other translation unit sees of the library; both must see the same.
 const std::error_category* category_in_second();
-elastic::task<elastic::run_result> launch_in_second(elastic::launch_config config);
 
 // Whether the backend of an opt-in module is there if the program adds that.
 bool adds_module_in_second();
