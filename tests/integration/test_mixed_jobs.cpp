@@ -35,7 +35,8 @@ class mixed_job {
   }
 
   // `conf` is added to the settings of the rendezvous; `first` makes its ranks the lowest.
-  std::unique_ptr<node_of_job> elasticrun(const std::string& conf, bool first = false) {
+  std::unique_ptr<node_of_job> elasticrun(const std::string& conf, bool first = false,
+                                          const std::vector<std::string>& more = {}) {
     std::vector<std::string> command = {
         ELASTIC_ELASTICRUN, "--nnodes",  nodes_,  "--rdzv-backend", "c10d", "--rdzv-endpoint",
         endpoint(),         "--rdzv-id", "mixed", "--max-restarts", "5",    "--log-dir",
@@ -43,6 +44,7 @@ class mixed_job {
     command.push_back("--rdzv-conf");
     command.push_back("last_call_timeout=2" + (conf.empty() ? conf : "," + conf));
     if (first) command.insert(command.end(), {"--local-addr", "127.0.0.1"});
+    command.insert(command.end(), more.begin(), more.end());
     return start(std::move(command));
   }
 
@@ -127,6 +129,21 @@ TEST_CASE("mixed job: torchrun serves the store, a node of elasticrun finds out 
   job.finish();
   theirs->check_success();
   ours->check_success();
+  job.check_nothing_left();
+}
+
+TEST_CASE("mixed job: a node of elasticrun that would replace ranks is refused",
+          "[integration][mixed]") {
+  if (elastic::test::torch_python().empty()) return;
+  const bool we_serve = GENERATE(true, false);
+  mixed_job job("2");
+  const auto ours = job.elasticrun(we_serve ? "dialect=1.13" : "is_host=no", we_serve,
+                                   {"--on-failure", "replace"});
+  if (we_serve) (*ours)->await_err(serving);
+  const auto theirs = job.torchrun();
+  ours->check_failure(2, "the nodes of the round meet by the rules of torchrun");
+  theirs->lose();
+  (*theirs)->wait();
   job.check_nothing_left();
 }
 
