@@ -322,7 +322,6 @@ inline constexpr std::chrono::milliseconds watch_restart{1000};
 inline constexpr std::size_t rank_digest_bytes = 1024;
 inline constexpr std::size_t wait_channel_bytes = 48;
 inline constexpr std::size_t failure_digest_bytes = 160;
-inline constexpr std::size_t stuck_peer_bytes = 64;
 /// The ranks of one job.
 inline constexpr int job_ranks = 1'000'000;
 /// A set of ranks as text.

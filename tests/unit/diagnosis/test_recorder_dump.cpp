@@ -84,7 +84,7 @@ TEST_CASE("what a dump says of a group", "[diagnosis]") {
   const wall_time now{10s};
   SECTION("an entry that has ended ends those before it") {
     const auto groups = parse_recorder_dump(
-        dump(entry(1) + "," + entry(2, R"(, "state": "completed")") + "," +
+        dump(entry(1) + "," + entry(2, R"(, "state": "completed", "input_sizes": [[3]])") + "," +
              entry(3, R"(, "state": "started", "time_created_ns": 4000000000)") + "," + entry(4)),
         now);
     REQUIRE(groups.size() == 1);
@@ -94,6 +94,21 @@ TEST_CASE("what a dump says of a group", "[diagnosis]") {
     CHECK(groups[0].outstanding->sequence == 3);
     CHECK(groups[0].outstanding->state == collective_state::started);
     CHECK(groups[0].outstanding->age == 6s);
+    REQUIRE(groups[0].previous);
+    CHECK(groups[0].previous->sequence == 2);
+    CHECK(groups[0].previous->state == collective_state::completed);
+  }
+  SECTION("the last operation with inputs has ended, and was no message") {
+    const std::string ended = R"(, "retired": true, "input_sizes": [[9, 7]])";
+    const std::string message = R"(, "retired": true, "is_p2p": true, "p2p_seq_id": 9)";
+    const std::string barrier = R"(, "retired": true, "input_sizes": [])";
+    const auto groups = parse_recorder_dump(
+        dump(entry(1, ended) + "," + entry(1, message) + "," + entry(2, barrier)), now);
+    CHECK(groups.at(0).enqueued == 2);
+    CHECK_FALSE(groups[0].outstanding);
+    REQUIRE(groups[0].previous);
+    CHECK(groups[0].previous->sequence == 1);
+    CHECK(groups[0].previous->sizes == "[[9, 7]]");
   }
   SECTION("a message that nobody takes hides no collective") {
     const std::string message = R"(, "is_p2p": true, "p2p_seq_id": 9)";

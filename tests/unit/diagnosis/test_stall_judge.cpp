@@ -285,6 +285,60 @@ TEST_CASE("a rank that was aborted because of another's input is not to blame", 
   CHECK(judge_stall(ranks).ranks == std::vector<int>{7});
 }
 
+TEST_CASE("inputs that differ are found, too, when the error has come out of the operation",
+          "[diagnosis]") {
+  const auto left = [](int rank, const std::string& sizes) {
+    rank_evidence evidence = settled(rank);
+    evidence.groups[0].previous = call("all_reduce", 6);
+    evidence.groups[0].previous->sizes = sizes;
+    evidence.groups[0].previous->state = collective_state::completed;
+    evidence.groups[0].enqueued = evidence.groups[0].completed = 6;
+    return evidence;
+  };
+  // Rank 6 was aborted, rank 7 gave too much, and the others have seen that a peer is lost.
+  job ranks;
+  for (int rank = 0; rank < 7; ++rank) ranks.push_back(left(rank, "[[5, 7]]"));
+  ranks.push_back(left(7, "[[9, 7]]"));
+  ranks[6].state = process_state::gone;
+  ranks[6].groups.clear();
+  ranks[6].failure = "SIGABRT";
+  SECTION("of all") {}
+  SECTION("while some are still in it, for a moment only") {
+    for (const std::size_t rank : {1, 3}) {
+      ranks[rank].groups[0].previous.reset();
+      enter(ranks[rank].groups[0], call("all_reduce"));
+      ranks[rank].groups[0].outstanding->age = 1ms;
+    }
+  }
+  SECTION("and they are in the next one") {
+    for (rank_evidence& rank : ranks) {
+      if (!rank.groups.empty()) enter(rank.groups[0], call("barrier", 7));
+    }
+  }
+  SECTION("and the one that gave too much is at its end") { ranks[7].failure = "RuntimeError"; }
+  const stall_verdict verdict = judge_stall(ranks);
+  CAPTURE(verdict.sentence);
+  CHECK(verdict.cause == stall_verdict::kind::mismatch);
+  CHECK(verdict.ranks == std::vector<int>{7});
+  CHECK_THAT(verdict.sentence,
+             contains_text("rank 7 (node1, local rank 3) was in all_reduce #6 of group default_pg "
+                           "with [[9, 7]] Float, where 6 others ") &&
+                 contains_text(" in all_reduce with [[5, 7]] Float"));
+}
+
+TEST_CASE("ended operations of a group whose members are not known blame nobody", "[diagnosis]") {
+  job ranks;
+  for (int rank = 0; rank < 4; ++rank) {
+    ranks.push_back(settled(rank));
+    // Two pairs whose groups may have the same name.
+    group_position pair{"7", "pair", {}, 5, 5};
+    pair.previous = call("all_reduce", 5);
+    pair.previous->sizes = rank < 2 ? "[[1]]" : "[[2]]";
+    ranks.back().groups.push_back(pair);
+  }
+  CHECK(judge_stall(ranks).cause == stall_verdict::kind::unknown);
+}
+
 TEST_CASE("a rank that goes on to another operation because its peer ended is not to blame",
           "[diagnosis]") {
   job ranks = waiting_but(7, waiting(7, "barrier"));
@@ -303,15 +357,6 @@ TEST_CASE("a device that has not begun what others have", "[diagnosis]") {
   CHECK(verdict.cause == stall_verdict::kind::behind);
   CHECK(verdict.ranks == std::vector<int>{3});
   CHECK_THAT(verdict.sentence, contains_text("its device has not begun it, as 7 others have"));
-}
-
-TEST_CASE("the end of a connection that is stuck is named", "[diagnosis]") {
-  job ranks = waiting_but(3, waiting(3));
-  ranks[3].stuck_peer = "10.0.0.7";
-  const stall_verdict verdict = judge_stall(ranks);
-  CHECK(verdict.cause == stall_verdict::kind::transport);
-  CHECK(verdict.ranks == std::vector<int>{3});
-  CHECK_THAT(verdict.sentence, contains_text("to 10.0.0.7 is stuck"));
 }
 
 /// Positions of a rank in the group of all, and in one of its own.

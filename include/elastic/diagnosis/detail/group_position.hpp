@@ -49,6 +49,8 @@ struct group_position {
   std::int64_t completed = 0;
   /// The first operation that has not ended.
   std::optional<collective_call> outstanding = {};
+  /// The last collective with inputs that has ended, by success or by an error.
+  std::optional<collective_call> previous = {};
 
   friend bool operator==(const group_position&, const group_position&) = default;
 };

@@ -58,17 +58,14 @@ struct rank_evidence {
   /// The exception that it reported, or how its process ended: "ValueError: …", "exit code 1". At
   /// most `limits::failure_digest_bytes`.
   std::string failure = {};
-  /// The other end of a connection on which the kernel sends the same bytes again and again:
-  /// "rank 3", "10.0.0.7". At most `limits::stuck_peer_bytes`.
-  std::string stuck_peer = {};
 
   friend bool operator==(const rank_evidence&, const rank_evidence&) = default;
 };
 
 /// The evidence as it travels between nodes: one line of JSON of at most
 /// `limits::rank_digest_bytes`. If it has no room for all, it leaves out what tells least: first
-/// outer frames, then groups in which nothing is outstanding, then the other groups but the first,
-/// and at last the ends of texts.
+/// outer frames, then operations that have ended, then groups in which nothing is outstanding, then
+/// the other groups but the first, and at last the ends of texts.
 ELASTIC_DECL std::string to_digest(const rank_evidence& evidence);
 
 /// Reads a digest.

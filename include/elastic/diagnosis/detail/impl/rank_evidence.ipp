@@ -67,6 +67,15 @@ inline void describe(collective_call& call, record_rows& rows) {
   rows.milliseconds("age_ms", call.age, presence::sparse);
 }
 
+/// What is compared between ranks.
+inline void describe_previous(collective_call& call, record_rows& rows) {
+  rows.text("previous", call.operation, limits::collective_name_bytes);
+  rows.number("previous_sequence", call.sequence, 0, digest_most_number);
+  digest_text(rows, "previous_sizes", call.sizes, limits::collective_sizes_bytes);
+  digest_text(rows, "previous_types", call.types, limits::collective_types_bytes);
+  call.state = collective_state::completed;
+}
+
 inline void describe(group_position& position, record_rows& rows) {
   digest_text(rows, "name", position.name, limits::group_name_bytes);
   digest_text(rows, "description", position.description, limits::group_name_bytes);
@@ -77,8 +86,12 @@ inline void describe(group_position& position, record_rows& rows) {
   }
   rows.number("enqueued", position.enqueued, 0, digest_most_number, presence::sparse);
   rows.number("completed", position.completed, 0, digest_most_number, presence::sparse);
-  if (!rows.has_group("operation", position.outstanding.has_value())) return;
-  describe(rows.reads() ? position.outstanding.emplace() : *position.outstanding, rows);
+  if (rows.has_group("operation", position.outstanding.has_value())) {
+    describe(rows.reads() ? position.outstanding.emplace() : *position.outstanding, rows);
+  }
+  if (rows.has_group("previous", position.previous.has_value())) {
+    describe_previous(rows.reads() ? position.previous.emplace() : *position.previous, rows);
+  }
 }
 
 inline void describe(rank_evidence& evidence, record_rows& rows) {
@@ -105,7 +118,6 @@ inline void describe(rank_evidence& evidence, record_rows& rows) {
   digest_list(rows, "stack", evidence.stack, limits::stack_frames);
   rows.flag("moved", evidence.stack_moved, presence::sparse);
   digest_text(rows, "failure", evidence.failure, limits::failure_digest_bytes);
-  digest_text(rows, "stuck_peer", evidence.stuck_peer, limits::stuck_peer_bytes);
 }
 
 inline void halve(std::string& text) { text = beginning_of(text, text.size() / 2); }
@@ -120,6 +132,13 @@ inline void shorten(rank_evidence& evidence) {
     return;
   }
   auto& groups = evidence.groups;
+  const auto with_previous = std::find_if(groups.rbegin(), groups.rend(), [](const auto& position) {
+    return position.previous.has_value();
+  });
+  if (with_previous != groups.rend()) {
+    with_previous->previous.reset();
+    return;
+  }
   if (groups.size() > 1) {
     const auto settled = std::find_if(groups.rbegin(), groups.rend(), [](const auto& position) {
       return !position.outstanding.has_value();
@@ -139,8 +158,7 @@ inline void shorten(rank_evidence& evidence) {
     halve(position.outstanding->sizes);
     halve(position.outstanding->types);
   }
-  for (std::string* text : {&evidence.node, &evidence.wait_channel, &evidence.failure,
-                            &evidence.stuck_peer}) {
+  for (std::string* text : {&evidence.node, &evidence.wait_channel, &evidence.failure}) {
     halve(*text);
   }
 }

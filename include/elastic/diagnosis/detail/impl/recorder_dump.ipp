@@ -83,6 +83,11 @@ class recorded_groups {
     if (entry.has_ended) {
       // Operations of a group end in their order: an earlier one only seems to be outstanding.
       if (outstanding && outstanding->sequence <= call.sequence) outstanding.reset();
+      // A script that an error takes out of an operation often calls a barrier at its end.
+      const bool has_inputs = !call.sizes.empty() && call.sizes != "[]";
+      if (call.is_point_to_point || !has_inputs) return;
+      call.state = collective_state::completed;
+      position.previous = std::move(call);
       return;
     }
     if (outstanding) return;

@@ -133,7 +133,8 @@ ELASTIC_DECL auto stall_judge::mismatch_of(difference sought) const -> outcome {
   // First where most wait: others may wait because of it.
   std::vector<const rank_group*> groups;
   for (const rank_group& group : graph_.groups()) {
-    if (group.waiting > 1) groups.push_back(&group);
+    const bool tells = sought == difference::inputs && group.is_complete;
+    if (group.waiting > 1 || tells) groups.push_back(&group);
   }
   sort_stably(groups, [](const auto* left, const auto* right) {
     return left->waiting > right->waiting;
@@ -149,28 +150,53 @@ inline bool is_same_call(const collective_call& left, const collective_call& rig
          left.sizes == right.sizes && left.types == right.types;
 }
 
+/// The collective that a member has entered, for however short; null if it is in none.
+inline const collective_call* unfinished_call(const group_member& member) {
+  if (member.position == nullptr || !member.position->outstanding) return nullptr;
+  const collective_call& call = *member.position->outstanding;
+  return call.is_point_to_point ? nullptr : &call;
+}
+
 /// Where members of a group are in different operations of one number.
 ELASTIC_DECL auto stall_judge::mismatch_in(const rank_group& group, difference sought) const
     -> outcome {
   struct party {
     const collective_call* call = nullptr;
     rank_indices ranks = {};
+    bool is_over() const { return call->state == collective_state::completed; }
+    std::string_view are() const {
+      if (is_over()) return ranks.size() == 1 ? "was" : "were";
+      return detail::are(ranks);
+    }
   };
   std::map<std::int64_t, std::map<std::string, party>> operations;
   party* last = nullptr;
-  for (const group_member& member : group.members) {
-    if (member.wait == nullptr) continue;
+  const auto add = [&](std::size_t rank, const collective_call& call) {
     // Almost all are in the same.
-    if (last == nullptr || !is_same_call(*last->call, *member.wait)) {
-      last = &operations[member.wait->sequence][signature_of(*member.wait)];
-      last->call = member.wait;
+    if (last == nullptr || !is_same_call(*last->call, call)) {
+      last = &operations[call.sequence][signature_of(call)];
+      last->call = &call;
     }
-    last->ranks.push_back(member.rank);
+    last->ranks.push_back(rank);
+  };
+  // Sizes differ however short a rank has waited, and also if an error has taken it out.
+  const bool takes_all = sought == difference::inputs && group.is_complete;
+  for (const group_member& member : group.members) {
+    const collective_call* const call = takes_all ? unfinished_call(member) : member.wait;
+    if (call != nullptr) add(member.rank, *call);
+  }
+  for (const group_member& member : group.members) {
+    if (!takes_all) break;
+    const bool has_previous = member.position != nullptr && member.position->previous;
+    if (has_previous) add(member.rank, *member.position->previous);
   }
   for (auto& [sequence, parties] : operations) {
     if (parties.size() < 2) continue;
     std::vector<party> sorted;
-    for (auto& [signature, each] : parties) sorted.push_back(std::move(each));
+    for (auto& [signature, each] : parties) {
+      std::sort(each.ranks.begin(), each.ranks.end());
+      sorted.push_back(std::move(each));
+    }
     sort_stably(sorted, [](const party& left, const party& right) {
       return left.ranks.size() < right.ranks.size();
     });
@@ -194,16 +220,16 @@ ELASTIC_DECL auto stall_judge::mismatch_in(const rank_group& group, difference s
     const std::string where = fmt::format(
         "in {} #{} of group {}{}, where {} {} in {}{}; {}", printable_line(least.call->operation),
         sequence, printable_line(group.label), inputs_of(*least.call),
-        count_of_others(most.ranks.size()), are(most.ranks), printable_line(most.call->operation),
+        count_of_others(most.ranks.size()), most.are(), printable_line(most.call->operation),
         inputs_of(*most.call), whereabouts(suspect, stall_verdict::kind::mismatch));
-    if (is_at_its_end(suspect)) {
+    if (is_at_its_end(suspect) && !least.is_over()) {
       return verdict(
           stall_verdict::kind::left, confidence, ranks,
           fmt::format("{} {} left the work of the others{}, and {} now {}", names(least.ranks),
                       have(least.ranks), by_failure(suspect), are(least.ranks), where));
     }
     return verdict(stall_verdict::kind::mismatch, confidence, ranks,
-                   fmt::format("{} {} {}", names(least.ranks), are(least.ranks), where));
+                   fmt::format("{} {} {}", names(least.ranks), least.are(), where));
   }
   return {};
 }
@@ -324,18 +350,13 @@ ELASTIC_DECL auto stall_judge::of_transport() const -> outcome {
   if (operation.call == nullptr || !operation.group->is_complete || operation.group->has_unknown) {
     return {};
   }
-  const auto ranks = select([&](std::size_t rank) { return !evidence_[rank].stuck_peer.empty(); });
-  const std::string where =
-      ranks.empty() ? "the transport is stuck"
-                    : fmt::format("the connection of {} to {} is stuck", name_of(first(ranks)),
-                                  printable_line(first(ranks).stuck_peer));
   return verdict(
-      stall_verdict::kind::transport, stall_verdict::confidence_level::likely, ranks,
-      fmt::format("all {} ranks have entered {} #{} of group {}, which has not ended{}: "
-                  "{}",
+      stall_verdict::kind::transport, stall_verdict::confidence_level::likely, {},
+      fmt::format("all {} ranks have entered {} #{} of group {}, which has not ended{}: the "
+                  "transport is stuck",
                   operation.group->members.size(), printable_line(operation.call->operation),
                   operation.call->sequence, printable_line(operation.group->label),
-                  for_time(operation.age), where));
+                  for_time(operation.age)));
 }
 
 /// Without recorders: most are in a function of torch.distributed, a few are not.
