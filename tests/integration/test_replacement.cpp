@@ -200,7 +200,12 @@ TEST_CASE("replacement: whoever is killed is replaced, and the others keep proce
   for (const std::vector<int>& victims :
        {std::vector<int>{2}, std::vector<int>{0, 3}, std::vector<int>{0, 1, 3}}) {
     const stage stage;
-    const auto job = stage.start(one_node("4", stage.logs()), {"tells:all"});
+    // Variables that no message could carry.
+    words options = one_node("4", stage.logs());
+    for (const std::string name : {"LONG", "LONGER"}) {
+      options.insert(options.end(), {"--env", name + "=" + std::string(5000, 'x')});
+    }
+    const auto job = stage.start(options, {"tells:all"});
     job->await_out("epoch 0 rank ", 4);
     const world before = epoch_of(job->out(), 0);
     kill_ranks(before, victims);

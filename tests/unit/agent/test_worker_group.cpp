@@ -293,6 +293,19 @@ TEST_CASE("worker spec: what does not fit the number of workers is refused", "[a
   CHECK_THROWS_WITH(validate(spec), Catch::Contains("'A=B' is no name of a variable"));
 }
 
+TEST_CASE("worker spec: what workers that stay could not be told is refused", "[agent]") {
+  worker_spec spec;
+  spec.program = "/bin/true";
+  const std::string text(2000, 'x');
+  spec.env = {{"LONG", text}, {"PLACE", "/scratch/${rank}"}};
+  spec.on_failure = elastic::on_failure::replace;
+  validate(spec);
+  spec.env.emplace_back("MINE", text + "$rank");
+  CHECK_THROWS_WITH(validate(spec), Catch::Contains("the variables with ${rank} have 2030 bytes"));
+  spec.on_failure = elastic::on_failure::restart;
+  validate(spec);
+}
+
 TIME_TEST("worker group: that redirected output has no file to go to is said once", "[agent]") {
   for (const bool has_tee : {false, true}) {
     group_stage stage(time, 2);

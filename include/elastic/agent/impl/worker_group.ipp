@@ -225,7 +225,10 @@ ELASTIC_DECL environment_map worker_group::news_for(const worker_identity& ident
   environment_map names = environment_from(worker_environment({}, identity, job, ""));
   // It goes on in the files that it has.
   names.erase("TORCHELASTIC_ERROR_FILE");
-  for (const auto& [name, value] : spec_.env) names[name] = value;
+  // The other values are the same in every epoch, and may be too long for a message.
+  for (const auto& [name, value] : spec_.env) {
+    if (detail::names_rank(value)) names[name] = value;
+  }
   for (auto& [name, value] : names) value = find_variable(all, name).value_or("");
   return names;
 }

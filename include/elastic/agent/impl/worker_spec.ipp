@@ -6,6 +6,8 @@
 
 #include <elastic/agent/detail/line_template.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/contract/detail/macros.hpp>
 #include <elastic/contract/detail/visible_devices.hpp>
 #include <elastic/contract/environment.hpp>
 
@@ -28,7 +30,9 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
              spec.cpu_affinity.size() == static_cast<std::size_t>(spec.nproc_per_node),
          fmt::format("processors are given for {} workers, but the node has {}",
                      spec.cpu_affinity.size(), spec.nproc_per_node));
+  std::size_t bytes_with_rank = 0;
   for (const auto& [name, value] : spec.env) {
+    if (detail::names_rank(value)) bytes_with_rank += name.size() + value.size();
     demand(!name.empty() && name.find('=') == std::string::npos,
            fmt::format("'{}' is no name of a variable", name));
     demand(!is_set_by_agent(name),
@@ -48,6 +52,10 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
   demand(spec.on_failure == on_failure::restart || !spec.virtual_local_rank,
          "on_failure replace and virtual_local_rank exclude each other: workers of the same local "
          "rank cannot be told apart on the control channel");
+  demand(spec.on_failure == on_failure::restart || bytes_with_rank <= limits::control_value_bytes,
+         fmt::format("env: the variables with ${{rank}} have {} bytes; workers that stay can be "
+                     "told of up to {} (on_failure replace)",
+                     bytes_with_rank, limits::control_value_bytes));
   validate(spec.logs, spec.nproc_per_node, spec.log_dir != "/dev/null");
   detail::line_template{spec.log_line_prefix_template};
   demand(spec.shutdown_timeout >= duration::zero(), "shutdown_timeout must not be negative");

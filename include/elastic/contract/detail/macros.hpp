@@ -92,4 +92,10 @@ inline macro_values macros_of(const std::string& role_name, int rank, int local_
   return values;
 }
 
+/// Whether `${rank}` is part of a template.
+inline bool names_rank(std::string_view text) {
+  return substitute_macros(text, macros_of("", 0, 0)) !=
+         substitute_macros(text, macros_of("", 1, 0));
+}
+
 }  // namespace elastic::detail
