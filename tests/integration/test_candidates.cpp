@@ -9,6 +9,7 @@
 #include <support/job_of_nodes.hpp>
 #include <support/raw_client.hpp>
 #include <support/run_program.hpp>
+#include <support/silent_listener.hpp>
 
 #include <signal.h>
 
@@ -36,6 +37,7 @@ using elastic::test::job_of_nodes;
 using elastic::test::node_of_job;
 using elastic::test::program_result;
 using elastic::test::run_program;
+using elastic::test::silent_listener;
 using elastic::test::temporary_directory;
 
 /// A job at three endpoints, and who of its nodes leads.
@@ -76,6 +78,8 @@ class job {
     };
     return std::any_of(running_.begin(), running_.end(), does);
   }
+
+  std::uint16_t port(int place) const { return endpoints_.port(place); }
 
   int count_killed() const { return endpoints_.count_killed(); }
 
@@ -153,6 +157,33 @@ TEST_CASE("candidates: all are killed and started again, and wait until the form
   CHECK(nodes.says("a job of another run id would not wait"));
   nodes.check_success();
   CHECK(nodes.count_killed() == 0);
+}
+
+TEST_CASE("candidates: one whose port another program held serves as soon as it is free",
+          "[integration][nodes]") {
+  job nodes("2:3", ",keep_alive_interval=1,keep_alive_max_attempt=3");
+  silent_listener stranger(nodes.port(2));
+  SECTION("before the job begins, which needs it") {
+    silent_listener other_stranger(nodes.port(1));
+    nodes.start(2);
+    for (const std::size_t place : {0, 1}) {
+      nodes.at(place)->await_err("waiting for the rendezvous at ");
+    }
+    other_stranger.close();
+    nodes.await_world(2);
+  }
+  SECTION("while the job runs, which then bears the loss of its leader") {
+    nodes.start(2);
+    nodes.await_world(2);
+    nodes.start(1);
+    nodes.await_world(3);
+    stranger.close();
+    nodes.at(2)->await_err(fmt::format("the port of 127.0.0.1:{} is free now", nodes.port(2)));
+    nodes.take(nodes.leader())->lose();
+    nodes.at(0).await_world(2, 2);
+    nodes.at(1).await_world(2);
+  }
+  nodes.check_success();
 }
 
 /// The port of "Status: http://127.0.0.1:PORT/".

@@ -1,18 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The elastic authors
 // SPDX-License-Identifier: MIT
-#include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/process/detail/process_tree.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
 #include <support/run_program.hpp>
 #include <support/running_program.hpp>
+#include <support/silent_listener.hpp>
 #include <support/skip.hpp>
 #include <support/text.hpp>
 #include <support/reserved_port.hpp>
 
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -95,34 +93,13 @@ TEST_CASE("nodes: two meet, work and end together", "[integration][nodes][io]") 
   }
 }
 
-/// A program that listens at a port, and neither accepts nor answers.
-class silent_listener {
- public:
-  explicit silent_listener(std::uint16_t port)
-      : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const int on = 1;
-    ::setsockopt(fd_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    sockaddr_in at{};
-    at.sin_family = AF_INET;
-    at.sin_port = htons(port);
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    REQUIRE(::bind(fd_.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0);
-    REQUIRE(::listen(fd_.get(), SOMAXCONN) == 0);
-  }
-
-  void close() { fd_.reset(); }
-
- private:
-  elastic::detail::unique_fd fd_;
-};
-
 TEST_CASE("nodes: they meet as soon as the program that held their port is gone",
           "[integration][nodes][io]") {
   job pair("2");
   pair.work = "exit 0";
   const std::uint16_t port = elastic::test::reserved_port();
   pair.meeting.back() = fmt::format("localhost:{}", port);
-  silent_listener stranger(port);
+  elastic::test::silent_listener stranger(port);
   const auto first = pair.start();
   const auto second = pair.start();
   first->await_err("waiting for the rendezvous at ");

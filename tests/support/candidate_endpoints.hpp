@@ -6,6 +6,9 @@
 
 #include <support/reserved_port.hpp>
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include <fmt/format.h>
@@ -20,7 +23,8 @@ class candidate_endpoints {
 
   candidate_endpoints() {
     for (int place = 0; place < count; ++place) {
-      list_ += fmt::format("{}127.0.0.1:{}", place == 0 ? "" : ",", reserved_port());
+      ports_[static_cast<std::size_t>(place)] = reserved_port();
+      list_ += fmt::format("{}127.0.0.1:{}", place == 0 ? "" : ",", port(place));
     }
   }
   candidate_endpoints(const candidate_endpoints&) = delete;
@@ -32,6 +36,8 @@ class candidate_endpoints {
   /// As `--rdzv-endpoint` has them.
   const std::string& list() const { return list_; }
 
+  std::uint16_t port(int place) const { return ports_[static_cast<std::size_t>(place)]; }
+
   /// Of the candidates, those whose agents were killed and did not end in order.
   int count_killed() const {
     int killed = 0;
@@ -42,6 +48,7 @@ class candidate_endpoints {
  private:
   detail::candidate_marker marker(int place) const { return {"job", list_, place}; }
 
+  std::array<std::uint16_t, count> ports_{};
   std::string list_;
 };
 

@@ -137,24 +137,29 @@ class c10d_rendezvous final : public rendezvous_handler {
   // Where the server is, and whether it is this agent's.
   ELASTIC_DECL meeting_place server() const;
   // What this node can say to a registry.
-  ELASTIC_DECL void attach_to_registry(std::uint64_t number);
+  ELASTIC_DECL void attach_to_registry();
 
   // ---- several endpoints ------------------------------------------------------------------------
 
   bool has_candidates() const { return endpoints_.size() > 1; }
   ELASTIC_DECL void check_candidates() const;
-  ELASTIC_DECL task<void> check_addresses() const;
+  ELASTIC_DECL task<void> check_addresses();
   // The endpoint that the settings give this agent; -1: none.
   ELASTIC_DECL int chosen_candidate() const;
+  ELASTIC_DECL task<void> reach_candidates();
   // Serves the first of the endpoints that is this host's and that nobody serves yet.
-  ELASTIC_DECL task<void> reach_candidates(std::uint64_t node);
-  ELASTIC_DECL std::shared_ptr<candidate> make_candidate(int place, std::uint64_t node) const;
+  ELASTIC_DECL task<void> serve_endpoint();
+  ELASTIC_DECL std::shared_ptr<candidate> make_candidate(int place) const;
   ELASTIC_DECL std::shared_ptr<message_connector> connector_to(
       const endpoint& at, std::size_t most_bytes = limits::rendezvous_message_bytes) const;
   ELASTIC_DECL std::shared_ptr<store> store_at(asio::any_io_executor executor,
                                                const endpoint& at) const;
   ELASTIC_DECL void look_for_leader();
   ELASTIC_DECL task<void> retire();
+
+  // Waits for the link's news. Meanwhile an agent of an endpoint's host that serves none tries to:
+  // another program may have had the port when it began.
+  ELASTIC_DECL task<void> news();
 
   // Until this node is placed in a round after its last one.
   ELASTIC_DECL task<void> join();
@@ -175,8 +180,12 @@ class c10d_rendezvous final : public rendezvous_handler {
   rendezvous_settings settings_;
   duration host_grace_ = std::chrono::seconds(60);
   std::optional<bool> is_host_;
-  /// Whether this node may still host the server; none: it depends on the address.
+  /// Whether this node may still host a server; none: it depends on the address.
   std::optional<bool> may_host_ = false;
+  /// When it tries to serve one of several endpoints again.
+  time_point next_try_;
+  /// The number of this node.
+  std::uint64_t number_ = 0;
   bool is_beside_server_ = false;
   worker_store_host workers_;
   std::unique_ptr<rendezvous_host> host_;

@@ -60,6 +60,12 @@ class leader_connector final : public message_connector {
     return leader_ >= 0 && static_cast<int>(leader_) == chosen_.self;
   }
 
+  /// The candidate of this process, and its number, if it had none yet.
+  void note_own_candidate(int place, std::uint64_t node) {
+    chosen_.self = place;
+    chosen_.node = node;
+  }
+
   /// The one that `connect` found last; -1: none.
   int leader() const { return leader_; }
 

@@ -201,7 +201,7 @@ ELASTIC_DECL task<rendezvous_change> c10d_rendezvous::wait_for_change() {
       if (link_->known().change) co_return *link_->known().change;
       throw_if_over();
     }
-    co_await link_->news();
+    co_await news();
   }
 }
 
@@ -299,21 +299,21 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
     greeting.node.number = new_node_number();
   }
   if (candidate_) greeting.node.number.high = candidate_->node();
+  number_ = greeting.node.number.high;
   const bool is_told_servers = connector_ != nullptr;
   if (make_registry_) {
     registry_ = co_await make_registry_();
     connector_ = registry_;
   }
-  if (!connector_ && has_candidates()) co_await reach_candidates(greeting.node.number.high);
+  if (!connector_ && has_candidates()) co_await reach_candidates();
   if (!connector_) co_await reach_endpoint(executor);
   greeting.settings = settings_;
   greeting.name =
       as_node_name(parameters_.node_name.empty() ? host_name() : parameters_.node_name);
   greeting.hosts = hosts();
-  const std::uint64_t number = greeting.node.number.high;
   link_ = new_shared<rendezvous_link>(connector_, std::move(greeting), host_grace_,
                                       parameters_.time, parameters_.log, parameters_.reports);
-  if (registry_) attach_to_registry(number);
+  if (registry_) attach_to_registry();
   const bool may_be_torch =
       !is_told_servers && !registry_ && !host_ && !has_candidates() && !parameters_.secret;
   if (may_be_torch) {
@@ -348,7 +348,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::host_abandoned_endpoint() {
     const bool is_ours = co_await rendezvous_host::is_of_this_host(endpoint_);
     may_host_ = is_ours;
   }
-  if (!*may_host_ || link_->was_connected()) co_return;
+  if (!*may_host_ || leader_ || link_->was_connected()) co_return;
   const bool hosts_it = co_await host_endpoint();
   if (hosts_it) link_->note_own_server();
 }
@@ -416,8 +416,7 @@ ELASTIC_DECL void c10d_rendezvous::check_candidates() const {
   }
 }
 
-ELASTIC_DECL std::shared_ptr<candidate> c10d_rendezvous::make_candidate(
-    int place, std::uint64_t node) const {
+ELASTIC_DECL std::shared_ptr<candidate> c10d_rendezvous::make_candidate(int place) const {
   candidate::options options;
   options.run_id = parameters_.run_id;
   options.list = list_;
@@ -427,11 +426,11 @@ ELASTIC_DECL std::shared_ptr<candidate> c10d_rendezvous::make_candidate(
   }
   options.others[static_cast<std::size_t>(place)] = nullptr;
   options.settings = settings_;
-  options.node = node;
+  options.node = number_;
   options.network = network_identity();
   options.marker.emplace(parameters_.run_id, list_, place);
   options.fast_takeover = parameters_.yes_or_no("fast_takeover").value_or(true);
-  options.seed = node;
+  options.seed = number_;
   options.reports = parameters_.reports;
   options.time = parameters_.time;
   options.log = parameters_.log;
@@ -444,7 +443,7 @@ ELASTIC_DECL int c10d_rendezvous::chosen_candidate() const {
   return parameters_.whole_number("candidate", 0, 0);
 }
 
-ELASTIC_DECL task<void> c10d_rendezvous::check_addresses() const {
+ELASTIC_DECL task<void> c10d_rendezvous::check_addresses() {
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   const auto of = new_shared<candidate_addresses>();
   of->list = endpoints_;
@@ -459,29 +458,60 @@ ELASTIC_DECL task<void> c10d_rendezvous::check_addresses() const {
     why = objection_to_local_addr(*of, parameters_.local_addr, chosen_candidate(), is_own);
   }
   if (!why.empty()) throw error(errc::invalid_argument, why);
+  if (parameters_.conf.count("candidate") != 0) co_return;
+  may_host_ = std::any_of(of->known.begin(), of->known.end(), [&](const auto& addresses) {
+    return std::any_of(addresses.begin(), addresses.end(), is_own);
+  });
 }
 
-ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates(std::uint64_t node) {
+ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates() {
   co_await check_addresses();
-  const bool is_chosen = parameters_.conf.count("candidate") != 0;
-  const int chosen = chosen_candidate();
   auto executor = co_await asio::this_coro::executor;
   // An attempt before may have been cut short.
   servers_.clear();
-  for (std::size_t place = 0; place < endpoints_.size(); ++place) {
-    const endpoint& at = endpoints_[place];
+  for (const endpoint& at : endpoints_) {
     servers_.push_back({connector_to(at), store_at(executor, at)});
-    if (host_ || (is_chosen && static_cast<int>(place) != chosen)) continue;
-    const std::optional<bool> decided = is_chosen ? std::optional(true) : std::nullopt;
-    auto candidate = make_candidate(static_cast<int>(place), node);
+  }
+  co_await serve_endpoint();
+  look_for_leader();
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::serve_endpoint() {
+  next_try_ = parameters_.time->now() + settings_.keep_alive_interval;
+  const bool is_chosen = parameters_.conf.count("candidate") != 0;
+  const int chosen = chosen_candidate();
+  const std::optional<bool> decided = is_chosen ? std::optional(true) : std::nullopt;
+  for (int place = 0; place < static_cast<int>(endpoints_.size()) && !host_; ++place) {
+    if (is_chosen && place != chosen) continue;
+    const endpoint& at = endpoints_[static_cast<std::size_t>(place)];
+    const auto candidate = make_candidate(place);
     host_ = co_await rendezvous_host::try_host(at, decided, parameters_,
                                                rendezvous_protocol::native, candidate);
-    if (!host_) continue;
-    candidate_ = candidate;
-    servers_.back().agents = new_shared<memory_store>(host_->engine());
-    if (watch_) kept_watch_ = watch_(host_->engine());
+    if (host_) candidate_ = candidate;
   }
-  look_for_leader();
+  if (!host_) co_return;
+  may_host_ = false;
+  servers_[static_cast<std::size_t>(candidate_->place())].agents =
+      new_shared<memory_store>(host_->engine());
+  if (watch_) kept_watch_ = watch_(host_->engine());
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::news() {
+  if (!leader_ || !*may_host_ || link_->known().all_finished) {
+    co_await link_->news();
+    co_return;
+  }
+  co_await with_deadline(*parameters_.time, next_try_, link_->news());
+  if (parameters_.time->now() < next_try_) co_return;
+  try {
+    co_await serve_endpoint();
+  } catch (const error& failure) {
+    parameters_.log.debug("no endpoint can be served: {}", failure.what());
+  }
+  if (!candidate_) co_return;
+  leader_->note_own_candidate(candidate_->place(), candidate_->node());
+  parameters_.log.info("the port of {} is free now: this node serves there",
+                       to_text(endpoints_[static_cast<std::size_t>(candidate_->place())]));
 }
 
 ELASTIC_DECL void c10d_rendezvous::look_for_leader() {
@@ -507,9 +537,9 @@ ELASTIC_DECL task<void> c10d_rendezvous::retire() {
   if (registry_) co_await registry_->leave(is_over);
 }
 
-ELASTIC_DECL void c10d_rendezvous::attach_to_registry(std::uint64_t number) {
+ELASTIC_DECL void c10d_rendezvous::attach_to_registry() {
   registry_connector::node_state state;
-  state.number = number;
+  state.number = number_;
   const std::weak_ptr<rendezvous_link> known = link_;
   state.loss = [known]() -> std::optional<duration> {
     const auto link = known.lock();
@@ -533,7 +563,7 @@ ELASTIC_DECL meeting_place c10d_rendezvous::server() const {
 ELASTIC_DECL task<void> c10d_rendezvous::join() {
   while (!link_->is_connected()) {
     throw_if_over();
-    co_await link_->news();
+    co_await news();
     if (!link_->was_connected()) co_await host_abandoned_endpoint();
   }
   const std::string address = link_->local_address();
@@ -551,7 +581,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::join() {
   while (!link_->known().placed) {
     throw_if_over();
     if (link_->known().refused) throw_refused(*link_->known().refused);
-    co_await link_->news();
+    co_await news();
   }
   round_ = link_->known().placed->round;
 }
