@@ -285,7 +285,7 @@ class crowd {
     std::string words(elastic::detail::rendezvous_service::first_words);
     append(words, greeting_of(chosen_.run_id, number, chosen_.all, chosen_.all));
     if (number + 1 != chosen_.all) append(words, wish_after(-1));
-    append(words, ask_status{});
+    append(words, keep_alive{});
     asio::write(to.socket, asio::buffer(words));
     receive(to);
     // The server's answers are read meanwhile.
@@ -330,7 +330,7 @@ class crowd {
 
   void take(std::string_view message) {
     const auto answer = elastic::detail::parse_rendezvous_answer(message);
-    if (std::holds_alternative<status>(answer)) return count("ready", ready_);
+    if (std::holds_alternative<alive>(answer)) return count("ready", ready_);
     if (std::holds_alternative<all_finished>(answer)) {
       // The server tells the last one twice.
       if (finished_ < chosen_.count) count("finished", finished_);

@@ -101,9 +101,12 @@ void end_if_failed(std::exception_ptr failure) {
   std::_Exit(1);
 }
 
-/// Returns when what the node said before has arrived.
+/// Returns when the node is connected, and asks to join.
 task<void> settle(elastic::detail::c10d_rendezvous& node, counter& settled) {
-  co_await node.num_nodes_waiting();
+  elastic::system_time time;
+  do {
+    co_await time.sleep_until(time.now() + std::chrono::milliseconds(1));
+  } while (!node.obstacle().empty());
   ++settled.count;
 }
 
@@ -137,7 +140,7 @@ int meet(const elastic::rendezvous_parameters& parameters) {
     asio::co_spawn(context, settle(*all.back(), settled), end_if_failed);
   }
   run_until(context, settled, nodes - 1);
-  // Each node's second connection, which a round does not wait for, comes now.
+  // Now comes what they ask for, and each one's second connection, which no round waits for.
   context.run_for(std::chrono::milliseconds(2 * nodes));
   auto begin = clock_type::now();
   join();

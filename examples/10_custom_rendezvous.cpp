@@ -102,10 +102,6 @@ class lobby_rendezvous final : public rendezvous_handler {
     co_await elastic::exit_barrier(mine_->agents, parameters_.max_nodes);
   }
 
-  task<int> num_nodes_waiting() override {
-    co_return lobby_->gathering ? static_cast<int>(lobby_->gathering->members.size()) : 0;
-  }
-
   task<void> close(rendezvous_handler::job_end, std::string) override {
     lobby_->closed = true;
     if (lobby_->gathering) lobby_->gathering->complete.set();

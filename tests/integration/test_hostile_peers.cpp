@@ -256,8 +256,8 @@ class siege {
       insider& peer = insiders_.back();
       peer.say(frame_of(largest_hello("job", ++last_)));
       CHECK(peer.hear("\"kind\""));
-      peer.say(frame_of(largest_join()) + frame_of(messages::ask_status{}));
-      if (peer.hear("\"waiting\"")) continue;
+      peer.say(frame_of(largest_join()) + frame_of(messages::keep_alive{}));
+      if (peer.hear("\"alive\"")) continue;
       CHECK(peer.hear("twice as many, and 256 more"));
       ++refused;
     }

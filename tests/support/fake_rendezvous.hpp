@@ -162,8 +162,6 @@ class fake_rendezvous final : public rendezvous_handler {
     co_await rendezvous_handler::wait_for_fence();
   }
 
-  task<int> num_nodes_waiting() override { co_return 0; }
-
   task<void> close(rendezvous_handler::job_end how, std::string) override {
     notes->push_back(how == rendezvous_handler::job_end::succeeded ? "close" : "close as failed");
     if (close_failure) std::rethrow_exception(close_failure);

@@ -317,7 +317,6 @@ class simulated_job {
       by_.passed_barrier(node_);
     }
     task<void> wait_for_fence() override { return inner_->wait_for_fence(); }
-    task<int> num_nodes_waiting() override { return inner_->num_nodes_waiting(); }
     task<void> close(rendezvous_handler::job_end how, std::string why) override {
       return inner_->close(how, std::move(why));
     }

@@ -167,9 +167,6 @@ class rendezvous_handler {
   /// this node does not serve the store, or does not know.
   virtual std::optional<std::int64_t> arrived_workers() const { return std::nullopt; }
 
-  /// How many nodes wait to join the next round.
-  virtual task<int> num_nodes_waiting() = 0;
-
   /// Closes the rendezvous: the job is over for every node, and later nodes learn so.
   /// May wait until those that inform them know it, for a few seconds at most.
   /// @param why  one sentence, for them

@@ -63,9 +63,6 @@ struct in_words {
   std::string operator()(const alive&) const { return "alive"; }
   std::string operator()(const resigned&) const { return "resigned"; }
   std::string operator()(const report_wanted&) const { return "report wanted"; }
-  std::string operator()(const status& answer) const {
-    return fmt::format("{} wait{}", answer.waiting, answer.is_closed ? ", closed" : "");
-  }
 };
 
 /// A coordinator and its nodes, which are called by letters.
@@ -1327,19 +1324,6 @@ TEST_CASE("coordinator: a place names its term and the rank of the host", "[rend
     CHECK(place->host_rank == 1);
   }
   CHECK(places == 2);
-}
-
-TEST_CASE("coordinator: says how many wait and whether it is closed", "[rendezvous]") {
-  stage job(1, 3);
-  job.gather("ab");
-  job.pass(30s);
-  job.say('a', finished{0});
-  job.gather("c");
-  job.say('a', ask_status{});
-  CHECK(job.last_answer_to('a') == "1 wait");
-  job.say('a', close_job{rendezvous_handler::job_end::failed, "no more"});
-  job.say('a', ask_status{});
-  CHECK(job.last_answer_to('a') == "1 wait, closed");
 }
 
 TEST_CASE("coordinator: nothing is to be woken for if nobody takes part", "[rendezvous]") {

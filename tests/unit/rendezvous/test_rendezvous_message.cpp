@@ -110,7 +110,6 @@ TEST_CASE("rendezvous message: what a node says has its bytes, and is read from 
        R"({"kind": "close", "end": "succeeded", "why": ""})"},
       {close_job{rendezvous_handler::job_end::failed, "no"},
        R"({"kind": "close", "end": "failed", "why": "no"})"},
-      {ask_status{}, R"({"kind": "ask_status"})"},
       {report{"{\"a\": 1}"}, R"({"kind": "report", "text": "{\"a\": 1}"})"},
   };
   check_samples(samples, parse_rendezvous_request);
@@ -157,7 +156,6 @@ TEST_CASE("rendezvous message: what the server says has its bytes, and is read f
        R"({"kind": "closed", "end": "failed", "why": "over"})"},
       {alive{}, R"({"kind": "alive"})"},
       {resigned{}, R"({"kind": "resigned"})"},
-      {status{3, true}, R"({"kind": "status", "waiting": 3, "closed": true})"},
       {report_wanted{elastic::detail::report_demand::nothing},
        R"({"kind": "report_wanted", "demand": "nothing"})"},
       {report_wanted{elastic::detail::report_demand::changes},
@@ -335,7 +333,6 @@ TEST_CASE("rendezvous message: numbers out of bounds are refused", "[rendezvous]
       R"({"kind": "placed", "round": 0, "rank": 0, "world": 0, "restarts": 0, "address": "a",)"
       R"( "port": 1, "served": true})",
       R"({"kind": "changed", "round": 0, "change": "war", "restarts": 0, "what": ""})",
-      R"({"kind": "status", "waiting": -1, "closed": false})",
   };
   for (const std::string& text : answers) {
     CAPTURE(text);

@@ -167,8 +167,6 @@ CO_TEST("c10d rendezvous: one that is closed has no further round", "[rendezvous
 CO_TEST("c10d rendezvous: nobody joins a job of one node", "[rendezvous]") {
   solo_rendezvous meeting(standalone());
   co_await meeting.next_round();
-  const int waiting = co_await meeting.num_nodes_waiting();
-  CHECK(waiting == 0);
   elastic::system_time time;
   const auto change =
       co_await elastic::with_deadline(time, time.now() + 20ms, meeting.wait_for_change());

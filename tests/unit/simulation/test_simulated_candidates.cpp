@@ -86,7 +86,6 @@ class serving_rendezvous final : public rendezvous_handler {
   task<void> wait_for_fence() override {
     return inner_ ? inner_->wait_for_fence() : rendezvous_handler::wait_for_fence();
   }
-  task<int> num_nodes_waiting() override { return inner_->num_nodes_waiting(); }
   task<void> close(rendezvous_handler::job_end how, std::string why) override {
     if (!inner_) co_return;
     on_close_();

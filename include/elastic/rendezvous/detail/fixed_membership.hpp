@@ -18,7 +18,6 @@ class fixed_membership : public rendezvous_handler {
  public:
   ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
   ELASTIC_DECL task<rendezvous_change> report_failure(std::string reason) override;
-  ELASTIC_DECL task<int> num_nodes_waiting() override;
   ELASTIC_DECL task<void> close(rendezvous_handler::job_end, std::string) override;
 
  protected:

@@ -79,7 +79,6 @@ class dynamic_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<rendezvous_change> report_failure(std::string reason) override;
   ELASTIC_DECL task<void> exit_barrier() override;
   ELASTIC_DECL task<void> wait_for_fence() override;
-  ELASTIC_DECL task<int> num_nodes_waiting() override;
   ELASTIC_DECL task<void> close(rendezvous_handler::job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
   std::optional<std::int64_t> arrived_workers() const override { return workers_.arrived(); }

@@ -120,11 +120,6 @@ ELASTIC_DECL task<void> legacy_rendezvous::exit_barrier() {
   if (has_failed) throw closed_error(run_id(), current.state->ending);
 }
 
-ELASTIC_DECL task<int> legacy_rendezvous::num_nodes_waiting() {
-  const view current = co_await shared_.look();
-  co_return current.state ? current.state->waiting : 0;
-}
-
 ELASTIC_DECL task<void> legacy_rendezvous::close(rendezvous_handler::job_end how, std::string why) {
   const time_point limit = now() + limits::rendezvous_reconnect_timeout;
   job_ending ending;

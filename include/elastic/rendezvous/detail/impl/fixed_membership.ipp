@@ -23,8 +23,6 @@ ELASTIC_DECL task<rendezvous_change> fixed_membership::report_failure(std::strin
   co_return change;
 }
 
-ELASTIC_DECL task<int> fixed_membership::num_nodes_waiting() { co_return 0; }
-
 ELASTIC_DECL task<void> fixed_membership::close(rendezvous_handler::job_end, std::string) {
   is_closed_ = true;
   co_return;

@@ -111,7 +111,6 @@ class c10d_rendezvous final : public rendezvous_handler {
   void keep_out(std::string why) override { bad_because_ = std::move(why); }
   std::optional<std::int64_t> arrived_workers() const override { return workers_.arrived(); }
   std::string obstacle() const override { return link_ ? link_->obstacle() : std::string(); }
-  ELASTIC_DECL task<int> num_nodes_waiting() override;
   ELASTIC_DECL task<void> close(rendezvous_handler::job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
 
@@ -165,7 +164,6 @@ class c10d_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> join();
   ELASTIC_DECL task<rendezvous_round> placed_round();
   ELASTIC_DECL address_filter admitted_addresses() const;
-  ELASTIC_DECL task<void> ask_status();
   ELASTIC_DECL void throw_if_in_no_round() const;
   ELASTIC_DECL void throw_if_over() const;
   [[noreturn]] ELASTIC_DECL void throw_broken() const;

@@ -293,7 +293,6 @@ class rendezvous_coordinator {
   ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::resume&, time_point now);
   ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::leave&, time_point now);
   ELASTIC_DECL void take(const node_id&, const rendezvous_messages::close_job& request, time_point);
-  ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::ask_status&, time_point);
 
   // ---- a former server's round ----------------------------------------------------------------
 

@@ -47,7 +47,6 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
     std::optional<rendezvous_change> change;
     std::optional<rendezvous_messages::closed> closed;
     std::optional<rendezvous_messages::refused> refused;
-    std::optional<rendezvous_messages::status> status;
     bool all_finished = false;
     /// The link has ended for good; nothing more will be heard.
     std::exception_ptr broken;
@@ -115,7 +114,6 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   /// This node is between two rounds: what is known of the one that it leaves holds no longer.
   ELASTIC_DECL void begin_join(rendezvous_messages::join wish);
-  ELASTIC_DECL void ask_status();
 
   /// Holds up the job's next round, now and after every reconnect; without a reason, no longer.
   ELASTIC_DECL void hold(std::optional<rendezvous_messages::pause> why);
@@ -248,7 +246,6 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL void take(const rendezvous_messages::resigned&);
   void take(const rendezvous_messages::refused& reply) { known_.refused = reply; }
   void take(const rendezvous_messages::closed& reply) { known_.closed = reply; }
-  ELASTIC_DECL void take(const rendezvous_messages::status& reply);
   ELASTIC_DECL void take(const rendezvous_messages::report_wanted& reply);
   ELASTIC_DECL void take(const rendezvous_messages::peers& reply);
   ELASTIC_DECL void take(const rendezvous_messages::placed& reply);
@@ -300,7 +297,6 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   bool may_extend_join_ = false;
   /// Whom the server keeps out, for one that comes after it.
   exclusion_list excluded_;
-  bool status_is_due_ = false;
   /// Why this node holds up the next round.
   std::optional<rendezvous_messages::pause> hold_;
   /// It did once, so that the server may not know that this is over.

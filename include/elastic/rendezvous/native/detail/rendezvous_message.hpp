@@ -118,8 +118,6 @@ struct close_job {
   std::string why;
 };
 
-struct ask_status {};
-
 /// What the node tells of itself for those who look at the job.
 struct report {
   std::string text;
@@ -196,11 +194,6 @@ struct alive {};
 /// begins no round before that has joined, or has been silent for too long.
 struct resigned {};
 
-struct status {
-  int waiting = 0;
-  bool is_closed = false;
-};
-
 /// How much the server wants to hear of the node from now on; before the first one, nothing.
 struct report_wanted {
   report_demand demand = report_demand::nothing;
@@ -213,14 +206,14 @@ using rendezvous_request = std::variant<
     rendezvous_messages::hello, rendezvous_messages::witness, rendezvous_messages::join,
     rendezvous_messages::keep_alive, rendezvous_messages::failed, rendezvous_messages::finished,
     rendezvous_messages::pause, rendezvous_messages::resume, rendezvous_messages::leave,
-    rendezvous_messages::close_job, rendezvous_messages::ask_status, rendezvous_messages::report>;
+    rendezvous_messages::close_job, rendezvous_messages::report>;
 
 /// A message of the server of a rendezvous to a node.
 using rendezvous_answer = std::variant<
     rendezvous_messages::welcome, rendezvous_messages::refused, rendezvous_messages::peers,
     rendezvous_messages::placed, rendezvous_messages::on_hold, rendezvous_messages::changed,
     rendezvous_messages::all_finished, rendezvous_messages::closed, rendezvous_messages::alive,
-    rendezvous_messages::resigned, rendezvous_messages::status, rendezvous_messages::report_wanted>;
+    rendezvous_messages::resigned, rendezvous_messages::report_wanted>;
 
 /// The message as one JSON object.
 ELASTIC_DECL std::string to_text(const rendezvous_request& message);

@@ -162,11 +162,6 @@ ELASTIC_DECL task<void> dynamic_rendezvous::exit_barrier() {
   if (end && end->how == rendezvous_handler::job_end::failed) throw closed_error(run_id(), end);
 }
 
-ELASTIC_DECL task<int> dynamic_rendezvous::num_nodes_waiting() {
-  const view current = co_await shared_->look();
-  co_return static_cast<int>(current.state.wait_list.size());
-}
-
 ELASTIC_DECL task<void> dynamic_rendezvous::close(rendezvous_handler::job_end how,
                                                   std::string why) {
   end_ = how;

@@ -244,12 +244,6 @@ ELASTIC_DECL void c10d_rendezvous::resume() {
   if (link_) link_->hold(std::nullopt);
 }
 
-ELASTIC_DECL task<int> c10d_rendezvous::num_nodes_waiting() {
-  if (!link_) co_return 0;
-  co_await ask_status();
-  co_return link_->known().status->waiting;
-}
-
 ELASTIC_DECL task<void> c10d_rendezvous::close(rendezvous_handler::job_end how, std::string why) {
   is_closing_ = true;
   if (!link_) co_return;
@@ -616,14 +610,6 @@ ELASTIC_DECL address_filter c10d_rendezvous::admitted_addresses() const {
   address_filter filter = link_->known().peers;
   filter.add_list(worker_networks_, '+');
   return filter;
-}
-
-ELASTIC_DECL task<void> c10d_rendezvous::ask_status() {
-  link_->ask_status();
-  while (!link_->known().status) {
-    throw_if_over();
-    co_await link_->news();
-  }
 }
 
 ELASTIC_DECL void c10d_rendezvous::throw_if_in_no_round() const {

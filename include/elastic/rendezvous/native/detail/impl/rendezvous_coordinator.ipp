@@ -524,12 +524,6 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& from,
 }
 
 ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
-                                               const rendezvous_messages::ask_status&, time_point) {
-  answer(node,
-         rendezvous_messages::status{static_cast<int>(state_.wait_list.size()), state_.closed});
-}
-
-ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
                                                const rendezvous_messages::report& request,
                                                time_point) {
   if (demand_ == report_demand::nothing) return;

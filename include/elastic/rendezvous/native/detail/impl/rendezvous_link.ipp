@@ -136,12 +136,6 @@ ELASTIC_DECL void rendezvous_link::limit_join() {
   wish->timeout = std::max<duration>(join_limit_ - now, std::chrono::milliseconds(1));
 }
 
-ELASTIC_DECL void rendezvous_link::ask_status() {
-  known_.status.reset();
-  status_is_due_ = true;
-  say(rendezvous_messages::ask_status{});
-}
-
 ELASTIC_DECL void rendezvous_link::hold(std::optional<rendezvous_messages::pause> why) {
   hold_ = std::move(why);
   has_held_ = has_held_ || hold_;
@@ -392,7 +386,6 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
   say_hold(channel);
   if (is_other_server) limit_join();
   if (standing_request_) channel.send(detail::to_text(*standing_request_));
-  if (status_is_due_) channel.send(detail::to_text(rendezvous_messages::ask_status{}));
   notify();
 }
 
@@ -524,11 +517,6 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::alive&) {
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::resigned&) {
   // Nobody waits for the node of a leader that led it.
   has_server_resigned_ = !connector_->reaches_own_process();
-}
-
-ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::status& reply) {
-  known_.status = reply;
-  status_is_due_ = false;
 }
 
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::peers& reply) {

@@ -249,21 +249,16 @@ inline void describe(rendezvous_messages::closed& message, record_rows& rows) {
   rows.sentence("why", message.why, limits::rendezvous_sentence_bytes);
 }
 
-inline void describe(rendezvous_messages::status& message, record_rows& rows) {
-  rows.number("waiting", message.waiting, 0, limits::nodes);
-  rows.flag("closed", message.is_closed);
-}
-
 inline void describe(rendezvous_messages::report_wanted& message, record_rows& rows) {
   rows.choice("demand", message.demand, report_demand_names);
 }
 
 inline constexpr kind_names<rendezvous_request> rendezvous_request_kinds{
-    "hello", "witness", "join",  "keep_alive", "failed",     "finished",
-    "pause", "resume",  "leave", "close",      "ask_status", "report"};
+    "hello", "witness", "join",  "keep_alive", "failed", "finished",
+    "pause", "resume",  "leave", "close",      "report"};
 inline constexpr kind_names<rendezvous_answer> rendezvous_answer_kinds{
     "welcome",      "refused", "peers", "placed",   "on_hold", "changed",
-    "all_finished", "closed",  "alive", "resigned", "status",  "report_wanted"};
+    "all_finished", "closed",  "alive", "resigned", "report_wanted"};
 
 inline constexpr std::string_view rendezvous_subject = "a message of the rendezvous";
 
