@@ -123,11 +123,11 @@ TEST_CASE("rendezvous message: what the server says has its bytes, and is read f
   saving.saves_first = true;
   const std::vector<sample<rendezvous_answer>> samples = {
       {welcome{true, full_hello().settings, 7},
-       R"({"kind": "welcome", "resumed": true, "term": 7, "pauses": true, "keep_alive_ms": 250, )"
+       R"({"kind": "welcome", "resumed": true, "term": 7, "keep_alive_ms": 250, )"
        R"("keep_alive_attempts": 9, "grace_ms": 10})"},
-      {welcome{false, {}, 0, false},
-       R"({"kind": "welcome", "resumed": false, "term": 0, "pauses": false, )"
-       R"("keep_alive_ms": 5000, "keep_alive_attempts": 3, "grace_ms": 300})"},
+      {welcome{false, {}, 0},
+       R"({"kind": "welcome", "resumed": false, "term": 0, "keep_alive_ms": 5000, )"
+       R"("keep_alive_attempts": 3, "grace_ms": 300})"},
       {refused{true, "late"}, R"({"kind": "refused", "timeout": true, "why": "late"})"},
       {peers{2, "10.0.0.1 "}, R"({"kind": "peers", "round": 2, "addresses": "10.0.0.1 "})"},
       {placed{4, 2, 3, {"10.0.0.1", 29500, true}, 1, 7, 0},

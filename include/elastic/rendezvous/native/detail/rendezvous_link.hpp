@@ -118,9 +118,6 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   /// Holds up the job's next round, now and after every reconnect; without a reason, no longer.
   ELASTIC_DECL void hold(std::optional<rendezvous_messages::pause> why);
 
-  /// Whether the server knows what that is; not known without a connection.
-  bool can_hold() const { return server_pauses_; }
-
   /// Waits until the workers of this node have to be gone, because the others can go on without it.
   ELASTIC_DECL task<void> wait_for_fence();
 
@@ -301,7 +298,6 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   std::optional<rendezvous_messages::pause> hold_;
   /// It did once, so that the server may not know that this is over.
   bool has_held_ = false;
-  bool server_pauses_ = false;
   knowledge known_;
   std::string last_problem_;
   int hang_ups_ = 0;

@@ -134,8 +134,6 @@ struct welcome {
   /// Which of the servers that the job had, one after the other: each has a greater one. 0: a
   /// server that does not take up the job of a former one.
   std::int64_t term = 0;
-  /// It knows what `pause` is.
-  bool pauses = true;
 };
 
 struct refused {

@@ -232,10 +232,6 @@ ELASTIC_DECL void c10d_rendezvous::pause(std::string why, bool saves_first) {
   if (!link_ || !link_->is_connected()) {
     throw error(errc::invalid_argument, "this node has no connection to the rendezvous now");
   }
-  if (!link_->can_hold()) {
-    throw error(errc::invalid_argument,
-                "the server of the rendezvous is of an earlier release, which cannot pause");
-  }
   std::string text = short_line(why, limits::pause_text_bytes);
   link_->hold(rendezvous_messages::pause{std::move(text), saves_first});
 }

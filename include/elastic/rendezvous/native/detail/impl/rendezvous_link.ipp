@@ -143,7 +143,7 @@ ELASTIC_DECL void rendezvous_link::hold(std::optional<rendezvous_messages::pause
 }
 
 ELASTIC_DECL void rendezvous_link::say_hold(message_channel& channel) const {
-  if (!server_pauses_ || !has_held_) return;
+  if (!has_held_) return;
   rendezvous_request word = rendezvous_messages::resume{};
   if (hold_) word = *hold_;
   channel.send(detail::to_text(word));
@@ -381,7 +381,6 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
   greeting_.most_term = std::max(greeting_.most_term, reply.term);
   if (!reply.resumed || is_other_server) note_end_of_round(reply.resumed, is_other_server);
   has_server_resigned_ = false;
-  server_pauses_ = reply.pauses;
   // Before a request to join, which could begin the round.
   say_hold(channel);
   if (is_other_server) limit_join();

@@ -192,9 +192,6 @@ inline void describe(rendezvous_messages::report& message, record_rows& rows) {
 inline void describe(rendezvous_messages::welcome& message, record_rows& rows) {
   rows.flag("resumed", message.resumed);
   term_row(rows, "term", message.term);
-  // A server of an earlier release does not say that it pauses.
-  if (rows.reads()) message.pauses = false;
-  rows.flag("pauses", message.pauses, presence::lenient);
   patience_rows(rows, message.settings);
 }
 
