@@ -44,9 +44,7 @@ elastic::detail::etcd_options options_for(const etcd_server& server) {
 
 std::shared_ptr<elastic::detail::etcd_keys> keys_of(
     std::shared_ptr<elastic::detail::etcd_client> client) {
-  auto marker = std::make_shared<elastic::detail::etcd_marker>("/test/op/");
-  return std::make_shared<elastic::detail::etcd_keys>(std::move(client), "/test/store/",
-                                                      std::move(marker));
+  return std::make_shared<elastic::detail::etcd_keys>(std::move(client), "/test/store/");
 }
 
 std::shared_ptr<elastic::store> store_at(const etcd_server& server) {

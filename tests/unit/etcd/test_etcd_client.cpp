@@ -222,20 +222,6 @@ CO_TEST("etcd client: a token that would end the line is not one", "[store]") {
   contains(problem, "not in its form, at 'token'");
 }
 
-CO_TEST("etcd keys: a change whose answer was lost is not made twice", "[store]") {
-  // The first try is carried out, but nobody hears of it; the second learns so from the mark.
-  const std::string failure_json =
-      R"({"header":{"revision":"9"},"responses":[{"response_range":{"kvs":[{"key":"","value":)";
-  const auto [mark, expected] =
-      GENERATE(table<std::string, bool>({{"MQ==", true}, {"Mg==", false}}));
-  scripted_server server({{std::string()}, {answer(failure_json + "\"" + mark + R"("}]}}]})")}});
-  const auto marker = std::make_shared<elastic::detail::etcd_marker>("/op/");
-  etcd_keys keys(client_of(server), "/root/", marker);
-  const bool was_set = co_await keys.put("k", "v", "5:7");
-  CHECK(was_set == expected);
-  contains(server.heard(), R"("mod_revision":"5")");
-}
-
 CO_TEST("etcd keys: an answer that is not in its form is refused", "[store]") {
   const std::string response = GENERATE(
       R"({"header":{"revision":"x"}})", R"({"header":[]})", R"({"header":{"revision":1.5}})",
@@ -244,8 +230,7 @@ CO_TEST("etcd keys: an answer that is not in its form is refused", "[store]") {
       R"({"header":{},"kvs":[{"value":7}]})");
   CAPTURE(response);
   scripted_server server({{answer(response)}});
-  etcd_keys keys(client_of(server), "/root/",
-                 std::make_shared<elastic::detail::etcd_marker>("/op/"));
+  etcd_keys keys(client_of(server), "/root/");
   bool is_refused = false;
   try {
     co_await keys.get("k");

@@ -8,7 +8,6 @@
 #include <elastic/store/versioned_keys.hpp>
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -18,32 +17,14 @@ namespace elastic::detail {
 /// The first key after all keys that begin with `prefix`: the end of their range.
 ELASTIC_DECL std::string etcd_prefix_end(std::string prefix);
 
-/// Names each change that one program makes in etcd. The name is written together with the change,
-/// so that a second attempt, after a connection broke, learns whether the first one succeeded.
-///
-/// Thread-safety: one strand at a time.
-class etcd_marker {
- public:
-  ELASTIC_DECL explicit etcd_marker(std::string root);
-
-  const std::string& key() const { return key_; }
-  ELASTIC_DECL std::string next();
-
- private:
-  std::string key_;
-  std::uint64_t last_ = 0;
-};
-
-/// Keys of etcd under one prefix, by its v3 API. Watches report changes at once.
+/// Keys of etcd under one prefix, by its v3 API. Watches report changes at once. A change whose
+/// answer is lost may be reported as not made.
 ///
 /// Errors: those of `etcd_client`. Thread-safety: one strand at a time.
 class etcd_keys final : public versioned_keys {
  public:
-  /// @param root    what each key begins with
-  /// @param marker  the same for everything that changes keys through this client; null: a change
-  ///                whose answer is lost may be reported as not made
-  ELASTIC_DECL etcd_keys(std::shared_ptr<etcd_client> client, std::string root,
-                         std::shared_ptr<etcd_marker> marker);
+  /// @param root  what each key begins with
+  ELASTIC_DECL etcd_keys(std::shared_ptr<etcd_client> client, std::string root);
   ELASTIC_DECL std::string place_of(const std::string& key) const override;
   ELASTIC_DECL task<versioned_keys::entry> get(std::string key) override;
   ELASTIC_DECL task<bool> put(std::string key, std::string value, std::string version) override;
@@ -63,14 +44,6 @@ class etcd_keys final : public versioned_keys {
   ELASTIC_DECL static std::string version_of(std::int64_t of_key, std::int64_t of_etcd);
   /// The first revision of etcd after a version was read.
   ELASTIC_DECL static std::string next_revision(const std::string& version);
-  ELASTIC_DECL static json unchanged(const std::string& key, const std::string& version);
-  ELASTIC_DECL static json put_of(const std::string& key, const std::string& value);
-  ELASTIC_DECL static json range_of(const std::string& key, const std::string& end = "");
-  ELASTIC_DECL static bool has_succeeded(const json& answer);
-
-  /// The answer to one of the requests of a transaction, with the revision of etcd then.
-  /// Errors: `errc::protocol_violation`.
-  ELASTIC_DECL static json response_of(const json& answer, std::size_t place, const char* kind);
 
   /// The first key of a range's answer, or that there is none.
   /// Errors: `errc::protocol_violation`.
@@ -83,7 +56,6 @@ class etcd_keys final : public versioned_keys {
  private:
   std::shared_ptr<etcd_client> client_;
   std::string root_;
-  std::shared_ptr<etcd_marker> marker_;
 };
 
 }  // namespace elastic::detail

@@ -152,7 +152,7 @@ inline std::string v3_root(const rendezvous_parameters& parameters) {
 
 /// Refuses a job whose nodes met there by an earlier release.
 inline task<void> check_former_state(std::shared_ptr<etcd_client> client, std::string root) {
-  etcd_keys keys(client, root + "rendezvous/", nullptr);
+  etcd_keys keys(client, root + "rendezvous/");
   std::string key = "state";
   const std::string former = keys.place_of(key);
   const versioned_keys::entry found = co_await keys.get(std::move(key));
@@ -167,7 +167,7 @@ inline task<void> check_former_state(std::shared_ptr<etcd_client> client, std::s
 /// What an etcd has of a job's leader, by its v3 API.
 inline std::shared_ptr<versioned_keys> v3_keys(std::shared_ptr<etcd_client> client,
                                                const rendezvous_parameters& parameters) {
-  return new_shared<etcd_keys>(std::move(client), v3_root(parameters) + "job/", nullptr);
+  return new_shared<etcd_keys>(std::move(client), v3_root(parameters) + "job/");
 }
 
 /// @param prepare  what is to be done before the first round

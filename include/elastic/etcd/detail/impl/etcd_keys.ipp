@@ -5,7 +5,6 @@
 #include <elastic/etcd/detail/etcd_keys.hpp>
 
 #include <elastic/base/detail/base64.hpp>
-#include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/time.hpp>
 
@@ -24,14 +23,8 @@ ELASTIC_DECL std::string etcd_prefix_end(std::string prefix) {
   return prefix;
 }
 
-ELASTIC_DECL etcd_marker::etcd_marker(std::string root)
-    : key_(std::move(root) + random_name(16)) {}
-
-ELASTIC_DECL std::string etcd_marker::next() { return std::to_string(++last_); }
-
-ELASTIC_DECL etcd_keys::etcd_keys(std::shared_ptr<etcd_client> client, std::string root,
-                                  std::shared_ptr<etcd_marker> marker)
-    : client_(std::move(client)), root_(std::move(root)), marker_(std::move(marker)) {}
+ELASTIC_DECL etcd_keys::etcd_keys(std::shared_ptr<etcd_client> client, std::string root)
+    : client_(std::move(client)), root_(std::move(root)) {}
 
 ELASTIC_DECL std::string etcd_keys::place_of(const std::string& key) const {
   return fmt::format("the key '{}{}' of the etcd at {}", root_, key, client_->name());
@@ -45,21 +38,20 @@ ELASTIC_DECL task<versioned_keys::entry> etcd_keys::get(std::string key) {
 }
 
 ELASTIC_DECL task<bool> etcd_keys::put(std::string key, std::string value, std::string version) {
-  const std::string name = root_ + key;
+  const std::string name = to_base64(root_ + key);
+  json unchanged;
+  unchanged["key"] = name;
+  unchanged["target"] = "MOD";
+  unchanged["mod_revision"] = version.substr(0, version.find(':'));
+  json put;
+  put["request_put"]["key"] = name;
+  put["request_put"]["value"] = to_base64(value);
   json body;
-  body["compare"].push_back(unchanged(name, version));
-  body["success"].push_back(put_of(name, value));
-  if (!marker_) {
-    const json outcome = co_await client_->call(std::string("/v3/kv/txn"), std::move(body));
-    co_return has_succeeded(outcome);
-  }
-  const std::string change = marker_->next();
-  body["success"].push_back(put_of(marker_->key(), change));
-  body["failure"].push_back(range_of(marker_->key()));
+  body["compare"].push_back(std::move(unchanged));
+  body["success"].push_back(std::move(put));
   const json answer = co_await client_->call(std::string("/v3/kv/txn"), std::move(body));
-  if (has_succeeded(answer)) co_return true;
-  const versioned_keys::entry marked = first_of(response_of(answer, 0, "response_range"));
-  co_return marked.value == change;
+  const json& succeeded = etcd_client::part_of(answer, "succeeded");
+  co_return succeeded.is_boolean() && succeeded.get<bool>();
 }
 
 ELASTIC_DECL task<void> etcd_keys::put(std::string key, std::string value) {
@@ -103,45 +95,6 @@ ELASTIC_DECL std::string etcd_keys::next_revision(const std::string& version) {
   const std::int64_t seen = colon == std::string::npos ? 0 : std::stoll(version.substr(colon + 1));
   // Whatever number an etcd tells.
   return std::to_string(static_cast<std::uint64_t>(seen) + 1);
-}
-
-ELASTIC_DECL auto etcd_keys::unchanged(const std::string& key, const std::string& version) -> json {
-  json compare;
-  compare["key"] = to_base64(key);
-  compare["target"] = "MOD";
-  compare["mod_revision"] = version.substr(0, version.find(':'));
-  return compare;
-}
-
-ELASTIC_DECL auto etcd_keys::put_of(const std::string& key, const std::string& value) -> json {
-  json put;
-  put["request_put"]["key"] = to_base64(key);
-  put["request_put"]["value"] = to_base64(value);
-  return put;
-}
-
-ELASTIC_DECL auto etcd_keys::range_of(const std::string& key, const std::string& end) -> json {
-  json range;
-  range["request_range"]["key"] = to_base64(key);
-  if (!end.empty()) range["request_range"]["range_end"] = to_base64(end);
-  return range;
-}
-
-ELASTIC_DECL bool etcd_keys::has_succeeded(const json& answer) {
-  const json& succeeded = etcd_client::part_of(answer, "succeeded");
-  return succeeded.is_boolean() && succeeded.get<bool>();
-}
-
-ELASTIC_DECL auto etcd_keys::response_of(const json& answer, std::size_t place, const char* kind)
-    -> json {
-  const json& responses = etcd_client::part_of(answer, "responses");
-  if (!responses.is_array() || responses.size() <= place) {
-    throw error(errc::protocol_violation, "etcd's answer is not in its form, at 'responses'");
-  }
-  json response = etcd_client::part_of(responses[place], kind);
-  if (!response.is_object()) response = json::object();
-  response["header"] = etcd_client::part_of(answer, "header");
-  return response;
 }
 
 ELASTIC_DECL versioned_keys::entry etcd_keys::first_of(const json& range) {
