@@ -303,7 +303,6 @@
 #include <elastic/telemetry/detail/impl/output_tails.ipp>
 #include <elastic/torch/detail/impl/dynamic_options.ipp>
 #include <elastic/torch/detail/impl/job_failures.ipp>
-#include <elastic/torch/detail/impl/key_watch.ipp>
 #include <elastic/torch/detail/impl/life_sign.ipp>
 #include <elastic/torch/detail/impl/pickle_format.ipp>
 #include <elastic/torch/detail/impl/pickle_reader.ipp>

@@ -5,9 +5,9 @@
 #include <elastic/store/memory_store.hpp>
 
 #include <elastic/base/asio.hpp>
-#include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/event_flag.hpp>
+#include <elastic/store/detail/engine_waker.hpp>
 #include <elastic/store/detail/store_keys.hpp>
 
 #include <cstddef>
@@ -16,32 +16,11 @@ namespace elastic {
 
 namespace detail {
 
-/// Wakes a coroutine that waits for the engine. The flag is the coroutine's own, so that a holder
-/// of this object holds nothing of the coroutine; it is taken away when the wait ends.
-class engine_wait final : public key_value_engine::listener,
-                          public std::enable_shared_from_this<engine_wait> {
- public:
-  engine_wait(asio::any_io_executor executor, event_flag& flag)
-      : executor_(std::move(executor)), flag_(&flag) {}
-
-  void on_ready(key_value_engine::wait_id) noexcept override {
-    detail::post_work(executor_, [self = shared_from_this()] {
-      if (self->flag_ != nullptr) self->flag_->set();
-    });
-  }
-
-  void forget() { flag_ = nullptr; }
-
- private:
-  asio::any_io_executor executor_;
-  event_flag* flag_;
-};
-
 /// Ends a wait with its scope.
 class engine_wait_scope {
  public:
   engine_wait_scope(key_value_engine& engine, const std::vector<std::string_view>& keys,
-                    std::shared_ptr<engine_wait> waiting)
+                    std::shared_ptr<engine_waker> waiting)
       : engine_(engine), waiting_(std::move(waiting)), id_(engine.wait(keys, waiting_)) {}
   ~engine_wait_scope() {
     engine_.cancel(id_);
@@ -54,7 +33,7 @@ class engine_wait_scope {
 
  private:
   key_value_engine& engine_;
-  std::shared_ptr<engine_wait> waiting_;
+  std::shared_ptr<engine_waker> waiting_;
   key_value_engine::wait_id id_;
 };
 
@@ -140,7 +119,7 @@ ELASTIC_DECL std::vector<std::string_view> memory_store::views_of(
 ELASTIC_DECL task<void> memory_store::wait_for(std::vector<std::string_view> keys) {
   auto executor = co_await asio::this_coro::executor;
   event_flag is_ready(executor);
-  auto waiting = detail::new_shared<detail::engine_wait>(executor, is_ready);
+  auto waiting = detail::new_shared<detail::engine_waker>(executor, is_ready);
   const detail::engine_wait_scope scope(*engine_, keys, std::move(waiting));
   if (scope.is_waiting()) co_await is_ready.wait();
 }

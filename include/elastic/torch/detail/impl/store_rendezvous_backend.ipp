@@ -5,9 +5,12 @@
 #include <elastic/torch/detail/store_rendezvous_backend.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/detail/required.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/torch/detail/key_watch.hpp>
+#include <elastic/base/event_flag.hpp>
+#include <elastic/store/detail/engine_waker.hpp>
+#include <elastic/store/detail/store_keys.hpp>
 #include <elastic/torch/detail/keyed_rendezvous_backend.hpp>
 #include <elastic/torch/detail/torch_state_codec.hpp>
 
@@ -16,6 +19,25 @@
 #include <fmt/format.h>
 
 namespace elastic::detail {
+
+/// Watches a key of a table, which any thread may change, until the end of its scope.
+class engine_watch_scope {
+ public:
+  engine_watch_scope(key_value_engine& engine, const std::string& key,
+                     std::shared_ptr<engine_waker> waking)
+      : engine_(engine), waking_(std::move(waking)), id_(engine.watch(key, waking_)) {}
+  ~engine_watch_scope() {
+    engine_.unwatch(id_);
+    waking_->forget();
+  }
+  engine_watch_scope(const engine_watch_scope&) = delete;
+  engine_watch_scope& operator=(const engine_watch_scope&) = delete;
+
+ private:
+  key_value_engine& engine_;
+  std::shared_ptr<engine_waker> waking_;
+  key_value_engine::wait_id id_;
+};
 
 ELASTIC_DECL std::string torch_state_key(std::string_view run_id) {
   return fmt::format("torch.rendezvous.{}", run_id);
@@ -54,8 +76,15 @@ ELASTIC_DECL task<void> store_rendezvous_backend::wait_for_change(std::string to
     co_return;
   }
   if (token.empty()) token = torch_no_state;
-  key_watch watch(co_await asio::this_coro::executor, engine_, key_);
-  while (watch.value() == token) co_await watch.changed();
+  const std::string key = store_wire_key(key_);
+  const auto executor = co_await asio::this_coro::executor;
+  event_flag has_changed(executor);
+  auto waking = new_shared<engine_waker>(executor, has_changed);
+  const engine_watch_scope scope(*engine_, key, std::move(waking));
+  while (engine_->find(key).value_or("") == token) {
+    co_await has_changed.wait();
+    has_changed.reset();
+  }
 }
 
 ELASTIC_DECL task<std::optional<torch_dialect>> store_rendezvous_backend::seen_dialect(
