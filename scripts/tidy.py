@@ -78,11 +78,11 @@ SHARED = {
                    "native/leader_registry", "native/rendezvous_host", "native/rendezvous_message",
                    "reachable_address", "round_machine", "round_state", "solo_rendezvous",
                    "worker_store_host"],
-    "store": ["key_value_engine", "store_extension", "store_keys", "store_meter"],
+    "store": ["engine_waker", "key_value_engine", "store_extension", "store_keys", "store_meter"],
     "telemetry": ["output_tails", "record_writer", "report_exchange"],
-    "torch": ["dynamic_options", "dynamic_rendezvous",
-              "keyed_rendezvous_backend", "life_sign", "pickle_format", "store_rendezvous_backend",
-              "torch_dialect", "torch_exit", "torch_state", "torch_state_codec"],
+    "torch": ["dynamic_rendezvous", "keyed_rendezvous_backend", "life_sign", "pickle_format",
+              "store_rendezvous_backend", "torch_dialect", "torch_exit", "torch_state",
+              "torch_state_codec"],
 }
 
 # A header with this line is not in its module's umbrella; a program includes it by name.

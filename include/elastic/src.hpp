@@ -301,7 +301,6 @@
 #include <elastic/telemetry/impl/journal_file.ipp>
 #include <elastic/telemetry/impl/journal_record.ipp>
 #include <elastic/telemetry/detail/impl/output_tails.ipp>
-#include <elastic/torch/detail/impl/dynamic_options.ipp>
 #include <elastic/torch/detail/impl/job_failures.ipp>
 #include <elastic/torch/detail/impl/life_sign.ipp>
 #include <elastic/torch/detail/impl/pickle_format.ipp>

@@ -15,13 +15,12 @@
 #include <elastic/etcd/detail/legacy_machine.hpp>
 #include <elastic/etcd/detail/legacy_rendezvous.hpp>
 #include <elastic/net/endpoint.hpp>
-#include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/detail/reachable_address.hpp>
 #include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
 #include <elastic/rendezvous/native/detail/leader_registry.hpp>
 #include <elastic/rendezvous/native/registered_rendezvous.hpp>
+#include <elastic/rendezvous/node_id.hpp>
 #include <elastic/store/versioned_store.hpp>
-#include <elastic/torch/detail/dynamic_options.hpp>
 #include <elastic/torch/detail/dynamic_rendezvous.hpp>
 #include <elastic/torch/detail/keyed_rendezvous_backend.hpp>
 #include <elastic/torch/detail/torch_dialect.hpp>
@@ -226,7 +225,10 @@ inline task<std::shared_ptr<dynamic_rendezvous>> make_etcd_v2(rendezvous_paramet
   const auto keys =
       new_shared<etcd_v2_keys>(client, "/torch/elastic/store", etcd_v2_form::base64);
   std::vector<std::string> towards = hosts_of(client->options().members);
-  dynamic_rendezvous_options options = co_await dynamic_options(parameters, std::move(towards));
+  dynamic_rendezvous_options options;
+  options.node = new_unnumbered_node(parameters.shown_host());
+  options.address = co_await reachable_address(parameters.local_addr, std::move(towards));
+  options.parameters = parameters;
   const std::string dialect = conf_text(parameters, "dialect", "auto");
   if (dialect != "auto") options.dialect = parse_torch_dialect(dialect);
   const std::optional<torch_dialect> written =
@@ -264,9 +266,8 @@ inline task<std::shared_ptr<rendezvous_handler>> make_etcd_legacy(
         new_shared<etcd_v2_keys>(client, std::move(place), etcd_v2_form::base64));
   };
   options.keep_job = [job] { return job->refresh_directory(legacy_ttl::job); };
-  const bool stays_here = is_loopback(parameters.local_addr);
   std::vector<std::string> towards = hosts_of(client->options().members);
-  if (!stays_here) options.address = co_await reachable_address(std::move(towards));
+  options.address = co_await reachable_address(parameters.local_addr, std::move(towards));
   parameters.log.info("meeting at the etcd {}, as agents of PyTorch {} do by their backend 'etcd'",
                       client->name(), to_text(options.dialect));
   options.parameters = std::move(parameters);

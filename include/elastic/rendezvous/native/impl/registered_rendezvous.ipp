@@ -7,7 +7,6 @@
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
-#include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/detail/reachable_address.hpp>
 #include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
 #include <elastic/rendezvous/native/detail/leader_network.hpp>
@@ -29,8 +28,7 @@ inline constexpr std::chrono::seconds least_registry_grace{1};
 inline task<std::shared_ptr<registry_connector>> make_registry_connector(
     rendezvous_parameters parameters, registry_place place) {
   if (place.prepare) co_await place.prepare();
-  std::string address = "127.0.0.1";
-  if (!is_loopback(parameters.local_addr)) address = co_await reachable_address(place.towards);
+  std::string address = co_await reachable_address(parameters.local_addr, place.towards);
   registry_connector::options options;
   options.run_id = parameters.run_id;
   options.settings = parameters.settings();
