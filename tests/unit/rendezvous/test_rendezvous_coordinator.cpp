@@ -199,41 +199,6 @@ class stage {
   rendezvous_coordinator::connection last_ = 0;
 };
 
-TEST_CASE("coordinator: knows since when one node is alone", "[rendezvous]") {
-  stage job(1, 3);
-  job.gather("abc");
-  for (const char node : {'a', 'b', 'c'}) job.open_witness(node);
-  const elastic::node_id self{"a", 1, 0, {}};
-  const elastic::node_id other{"b", 1, 0, {}};
-  CHECK_FALSE(job.coordinator.alone_since(self));
-  job.cut('b');
-  job.cut_witness('b');
-  CHECK_FALSE(job.coordinator.alone_since(self));
-  job.pass(1s);
-  CHECK_FALSE(job.coordinator.knows(other));
-  job.cut('c');
-  CHECK_FALSE(job.coordinator.alone_since(self));
-  job.pass(100ms);
-  job.cut_witness('c');
-  const auto end = job.now;
-  CHECK(job.coordinator.alone_since(self) == end);
-  job.pass(5s);
-  CHECK(job.coordinator.alone_since(self) == end);
-  CHECK(job.coordinator.knows(self));
-}
-
-TEST_CASE("coordinator: a node whose last peer left in order is not alone by a loss",
-          "[rendezvous]") {
-  stage job(1, 3);
-  job.gather("abc");
-  for (const char node : {'a', 'b', 'c'}) job.open_witness(node);
-  job.cut('b');
-  job.cut_witness('b');
-  job.pass(1s);
-  job.say('c', leave{});
-  CHECK_FALSE(job.coordinator.alone_since({"a", 1, 0, {}}));
-}
-
 TEST_CASE("coordinator: the nodes of a full round learn their places at once", "[rendezvous]") {
   stage job(1, 3);
   job.gather("ca");

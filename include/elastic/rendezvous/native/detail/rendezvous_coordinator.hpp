@@ -170,9 +170,6 @@ class rendezvous_coordinator {
   /// Whether the node takes part: it has said hello, and was neither lost nor has it left.
   bool knows(const node_id& node) const { return members_.count(node) != 0; }
 
-  /// Since when no node but `self` has a connection, after one was lost; none if one has, or one
-  /// that had it has ever left in order.
-  ELASTIC_DECL std::optional<time_point> alone_since(const node_id& self) const;
   int restarts() const { return restarts_; }
   std::int64_t term() const { return term_; }
 
@@ -472,7 +469,6 @@ class rendezvous_coordinator {
   std::uint64_t own_node_ = 0;
   /// When the connections of a node that was given up had ended.
   std::optional<time_point> last_loss_;
-  bool have_some_left_ = false;
   /// Of the newest round: its server's node was told to stop its workers, one has left in order.
   bool fences_own_node_ = false;
   bool is_suspended_ = false;

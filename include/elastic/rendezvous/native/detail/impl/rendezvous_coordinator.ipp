@@ -159,19 +159,6 @@ ELASTIC_DECL void rendezvous_coordinator::fence_if_alone(time_point now) {
   }
 }
 
-ELASTIC_DECL std::optional<time_point> rendezvous_coordinator::alone_since(
-    const node_id& self) const {
-  // Who left in order never says that others are lost, so that nobody goes on.
-  if (have_some_left_) return std::nullopt;
-  std::optional<time_point> since = last_loss_;
-  for (const auto& [node, entry] : members_) {
-    if (node == self) continue;
-    if (entry.link || entry.witness) return std::nullopt;
-    since = std::max(since.value_or(time_point::min()), last_end_of(entry));
-  }
-  return since;
-}
-
 ELASTIC_DECL void rendezvous_coordinator::advance(time_point now) {
   if (now < next_) return;
   fence_if_alone(now);
@@ -789,7 +776,6 @@ ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::strin
   end_pause(node, now);
   const bool has_finished = entry.has_finished;
   if (how != "left") note_lost(node, entry);
-  if (how == "left") have_some_left_ = true;
   const bool ran = state_.complete && state_.participants.count(node) != 0;
   if (entry.was_in_newest && how == "left") has_one_left_ = true;
   if (ran && has_finished) --finished_;
