@@ -76,6 +76,7 @@ SHARED = {
     "python": ["hook_archive"],
     "rendezvous": ["failure_text", "fencing", "gather", "master_keys", "native/c10d_rendezvous",
                    "native/leader_registry", "native/rendezvous_host", "native/rendezvous_message",
+                   "native/round_register",
                    "reachable_address", "round_machine", "round_state", "solo_rendezvous",
                    "worker_store_host"],
     "store": ["engine_waker", "key_value_engine", "store_extension", "store_keys", "store_meter"],

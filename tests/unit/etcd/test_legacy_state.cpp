@@ -85,7 +85,7 @@ TEST_CASE("legacy state: how the job has ended stands in one that elasticrun has
   legacy_state state;
   state.status = legacy_status::closed;
   state.ending =
-      elastic::job_ending{elastic::rendezvous_handler::job_end::succeeded, "all is well"};
+      elastic::detail::job_ending{elastic::rendezvous_handler::job_end::succeeded, "all is well"};
   const legacy_state copy = parse_legacy_state(to_text(state));
   REQUIRE(copy.ending);
   CHECK(copy.ending->how == elastic::rendezvous_handler::job_end::succeeded);

@@ -24,7 +24,7 @@ using elastic::detail::candidate_text;
 using elastic::detail::has_same_content;
 using elastic::detail::parse_candidate_answer;
 using elastic::detail::parse_candidate_request;
-using elastic::detail::register_ending;
+using elastic::detail::job_ending;
 using elastic::detail::round_register;
 
 round_register full_register() {
@@ -38,7 +38,7 @@ round_register full_register() {
   value.restarts = 2;
   value.is_uncertain = true;
   value.all_finished = true;
-  value.ending = register_ending{rendezvous_handler::job_end::succeeded, "all \"well\""};
+  value.ending = job_ending{rendezvous_handler::job_end::succeeded, "all \"well\""};
   return value;
 }
 

@@ -28,7 +28,7 @@ using elastic::rendezvous_change;
 using elastic::rendezvous_handler;
 using elastic::rendezvous_settings;
 using elastic::time_point;
-using elastic::detail::register_ending;
+using elastic::detail::job_ending;
 using elastic::detail::rendezvous_coordinator;
 using elastic::detail::round_register;
 
@@ -204,7 +204,7 @@ TEST_CASE("inherited round: its end is told to whoever did not hear it", "[rende
   }
   SECTION("the job is closed") {
     new_server.last_register.ending =
-        register_ending{rendezvous_handler::job_end::succeeded, "all is done"};
+        job_ending{rendezvous_handler::job_end::succeeded, "all is done"};
     new_server.begin();
     new_server.greet(1);
     CHECK(new_server.take_texts(1) == texts{"welcome back", "closed: all is done"});

@@ -7,6 +7,7 @@
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
+#include <elastic/rendezvous/native/detail/round_register.hpp>
 #include <elastic/rendezvous/rendezvous_handler.hpp>
 #include <elastic/store/store.hpp>
 #include <elastic/torch/detail/torch_dialect.hpp>
@@ -15,16 +16,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-
-namespace elastic {
-
-/// How a job has ended, which nodes of elasticrun tell each other beside torchrun's protocol.
-struct job_ending {
-  rendezvous_handler::job_end how = rendezvous_handler::job_end::failed;
-  std::string why;
-};
-
-}  // namespace elastic
 
 namespace elastic::detail {
 

@@ -230,11 +230,6 @@ class rendezvous_coordinator {
 
   using known_node = std::pair<const node_id, member>;
 
-  struct ending {
-    rendezvous_handler::job_end how;
-    std::string why;
-  };
-
   // ---- connections ----------------------------------------------------------------------------
 
   ELASTIC_DECL void welcome(connection from, const rendezvous_messages::hello& request,
@@ -442,7 +437,7 @@ class rendezvous_coordinator {
   std::size_t finished_ = 0;
   mutable std::uint64_t looked_at_ = 0;
   std::uint64_t content_version_ = 0;
-  std::optional<ending> ending_;
+  std::optional<job_ending> ending_;
   rendezvous_round::master_endpoint master_;
   int world_ = 0;
   int host_rank_ = -1;

@@ -16,11 +16,11 @@ namespace elastic::detail {
 class record_rows;
 
 /// How a job has ended, for all of its nodes.
-struct register_ending {
+struct job_ending {
   rendezvous_handler::job_end how = rendezvous_handler::job_end::failed;
   std::string why;
 
-  friend bool operator==(const register_ending&, const register_ending&) = default;
+  friend bool operator==(const job_ending&, const job_ending&) = default;
 };
 
 /// What a majority of the candidates knows of a job before any of its nodes is told: enough for
@@ -41,7 +41,7 @@ struct round_register {
   bool is_uncertain = false;
   /// The workers of every node of the round have succeeded.
   bool all_finished = false;
-  std::optional<register_ending> ending;
+  std::optional<job_ending> ending;
   /// The nodes that are excluded from the job; the time of each restarts with a new leader.
   std::vector<exclusion> excluded = {};
 

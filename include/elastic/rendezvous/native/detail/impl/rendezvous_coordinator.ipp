@@ -45,10 +45,10 @@ ELASTIC_DECL void rendezvous_coordinator::inherit(const round_register& kept,
   // What nodes tell of a former server is needed only if no server knows it.
   has_made_round_ = kept.round >= 0;
   for (const exclusion& who : kept.excluded) excluded_.add(who, now);
-  if (kept.ending) ending_ = ending{kept.ending->how, kept.ending->why};
+  ending_ = kept.ending;
   // The nodes that know of it may be gone; a node that looks for a round must learn it, too.
   if (kept.all_finished && !ending_) {
-    ending_ = ending{rendezvous_handler::job_end::succeeded, "all workers succeeded"};
+    ending_ = job_ending{rendezvous_handler::job_end::succeeded, "all workers succeeded"};
   }
   state_.closed = ending_.has_value();
   for (const std::uint64_t number : kept.members) expect(number, now + settings.silence());
@@ -72,7 +72,7 @@ ELASTIC_DECL round_register rendezvous_coordinator::content() const {
   value.restarts = restarts_;
   value.all_finished = all_finished_;
   value.excluded = excluded_.in_full();
-  if (ending_) value.ending = register_ending{ending_->how, ending_->why};
+  value.ending = ending_;
   return value;
 }
 
@@ -499,7 +499,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& from,
                                                time_point) {
   if (ending_) return answer(from, rendezvous_messages::closed{ending_->how, ending_->why});
   // It has to fit into the register of several servers, with all that is there besides.
-  ending_ = ending{request.end, short_line(request.why, limits::ending_text_bytes)};
+  ending_ = job_ending{request.end, short_line(request.why, limits::ending_text_bytes)};
   ++content_version_;
   state_.closed = true;
   log_.info("rendezvous of job '{}': closed: {}", run_id_, ending_->why);
