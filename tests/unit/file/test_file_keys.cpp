@@ -6,6 +6,7 @@
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
 #include <support/run_program.hpp>
+#include <support/slow_clock.hpp>
 #include <support/standing_clock.hpp>
 
 #include <unit/store/store_conformance.hpp>
@@ -41,9 +42,17 @@ task<std::shared_ptr<file_keys>> keys_in(std::string directory,
   co_return keys;
 }
 
-task<std::shared_ptr<elastic::store>> store_in(std::string directory) {
-  auto keys = co_await keys_in(std::move(directory));
+task<std::shared_ptr<elastic::store>> store_in(
+    std::string directory, std::shared_ptr<elastic::time_source> time = nullptr) {
+  auto keys = co_await keys_in(std::move(directory), std::move(time));
   co_return std::make_shared<elastic::versioned_store>(std::move(keys));
+}
+
+/// What has nothing to do with time may take long on a machine that is busy.
+task<std::shared_ptr<elastic::store>> patient_store_in(std::string directory) {
+  constexpr int slowness = 15;
+  auto time = std::make_shared<elastic::test::slow_clock>(slowness);
+  return store_in(std::move(directory), std::move(time));
 }
 
 // The error that a task ends with; none if it has a result.
@@ -59,25 +68,25 @@ task<std::optional<error>> error_of(task<Result> work) {
 
 CO_TEST("file store: has the operations of PyTorch's store", "[store]") {
   const temporary_directory place;
-  const auto tested_store = co_await store_in(place / "job");
+  const auto tested_store = co_await patient_store_in(place / "job");
   co_await elastic::test::check_values(tested_store, true);
 }
 
 CO_TEST("file store: waits end when the keys come", "[store]") {
   const temporary_directory place;
-  const auto tested_store = co_await store_in(place / "job");
+  const auto tested_store = co_await patient_store_in(place / "job");
   co_await elastic::test::check_waits(tested_store);
 }
 
 CO_TEST("file store: cancelled waits leave nothing", "[store]") {
   const temporary_directory place;
-  const auto tested_store = co_await store_in(place / "job");
+  const auto tested_store = co_await patient_store_in(place / "job");
   co_await elastic::test::check_cancelled_waits(tested_store);
 }
 
 CO_TEST("file store: refuses what is too large or no number", "[store]") {
   const temporary_directory place;
-  const auto tested_store = co_await store_in(place / "job");
+  const auto tested_store = co_await patient_store_in(place / "job");
   co_await elastic::test::check_refusals(tested_store);
 }
 
