@@ -6,7 +6,12 @@
 #include <elastic/base/event_flag.hpp>
 #include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
+#include <elastic/store/detail/store_keys.hpp>
 #include <elastic/torch/detail/dynamic_rendezvous.hpp>
+#include <elastic/torch/detail/store_rendezvous_backend.hpp>
+#include <elastic/torch/detail/torch_dialect.hpp>
+#include <elastic/torch/detail/torch_state.hpp>
+#include <elastic/torch/detail/torch_state_codec.hpp>
 #include <support/cancelled_choice.hpp>
 #include <support/catch.hpp>
 #include <support/co_test.hpp>
@@ -339,6 +344,11 @@ class background_host {
     asio::co_spawn(context_, host_->stop(), [](std::exception_ptr) {});
     thread_.join();
   }
+  /// As a client of its store does.
+  void set(const std::string& key, const std::string& value) {
+    host_->engine()->set(elastic::detail::store_wire_key(key), value);
+  }
+
   background_host(const background_host&) = delete;
   background_host& operator=(const background_host&) = delete;
 
@@ -360,6 +370,14 @@ TEST_CASE("torch rendezvous: cancelled at any point, a node at another's server 
   SECTION("in torchrun's way, by a dialect") {
     const background_host server(parameters, port, rendezvous_protocol::torch);
     parameters.conf["dialect"] = "2.6";
+    check_cancellation(parameters);
+  }
+  SECTION("in torchrun's way, as it finds out") {
+    background_host server(parameters, port, rendezvous_protocol::torch);
+    // It need not wait for somebody to write the first one.
+    const elastic::detail::torch_state state;
+    server.set(elastic::detail::torch_state_key("job"),
+               elastic::detail::stored_text(state, elastic::detail::torch_dialect::torch_2_6));
     check_cancellation(parameters);
   }
 }
