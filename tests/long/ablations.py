@@ -5,7 +5,7 @@
 
   ablations.py [--build DIR] [--seeds N] [--only WORDS]
   ablations.py --check    only checks that the text of each rule is still in its file, and that the
-                          page on registries names each ablation of a registry
+                          page with the rules names each ablation, and no other
 
 docs/design/leaders.md and rendezvous.md have the rules. One at a time is changed in a copy that is
 compiled and linked with the simulations and with the rest of the library in the build directory
@@ -27,8 +27,9 @@ import xml.etree.ElementTree
 from seeds import run
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# The page whose tables name the ablations of a registry.
-PAGE = ROOT / "docs" / "design" / "etcd_and_directories.md"
+# The pages whose tables name the ablations, the first those of a registry.
+REGISTRIES = ROOT / "docs" / "design" / "etcd_and_directories.md"
+LEADERS = ROOT / "docs" / "design" / "leaders.md"
 TESTS = {
     "vote": ("tests/unit/rendezvous/test_vote_machine.cpp", "vote machine: whatever happens*"),
     "candidates": ("tests/unit/simulation/test_simulated_candidates.cpp",
@@ -191,11 +192,29 @@ def missing_rules():
             yield f"{file}: the text to replace is gone: {rule}"
 
 
-def unnamed_rules():
-    page = PAGE.read_text("utf-8")
-    for rule, _, _, _, simulations in RULES:
-        if simulations == "registry" and rule.removeprefix("... ") not in page:
-            yield f"{PAGE.relative_to(ROOT)}: an ablation is not named: {rule}"
+def page_of(simulations):
+    if "native" in simulations:
+        return None
+    return REGISTRIES if simulations == "registry" else LEADERS
+
+
+def named_rules(page):
+    """The last column of the page's tables."""
+    for line in page.read_text("utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("| ") and not set(cells[-1]) <= {"-", "–"} and cells[-1] != "ablation":
+            yield from (name.strip() for name in cells[-1].split(";"))
+
+
+def misnamed_rules():
+    for page in (REGISTRIES, LEADERS):
+        named = set(named_rules(page))
+        known = {rule.removeprefix("... ") for rule, _, _, _, simulations in RULES
+                 if page_of(simulations) == page}
+        for rule in sorted(known - named):
+            yield f"{page.relative_to(ROOT)}: an ablation is not named: {rule}"
+        for rule in sorted(named - known):
+            yield f"{page.relative_to(ROOT)}: there is no such ablation: {rule}"
 
 
 def without(file, text, instead):
@@ -285,7 +304,7 @@ def break_scripted(program):
 
 def main():
     arguments = parse_arguments()
-    missing = [*missing_rules(), *unnamed_rules()]
+    missing = [*missing_rules(), *misnamed_rules()]
     print("\n".join(missing), end="\n" if missing else "")
     if missing or arguments.check:
         return bool(missing)
