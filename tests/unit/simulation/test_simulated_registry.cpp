@@ -7,6 +7,7 @@
 //
 //   ELASTIC_SIMULATION_SEEDS=10000 ELASTIC_SIMULATION_FIRST=1 unit_tests "simulation: a registry*"
 
+#include <elastic/base/detail/random.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
 #include <elastic/net/endpoint.hpp>
@@ -23,6 +24,7 @@
 #include <support/simulated_keys.hpp>
 #include <support/simulated_mesh.hpp>
 #include <support/simulation_seeds.hpp>
+#include <support/task_outcome.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -31,6 +33,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -41,6 +44,7 @@ using elastic::duration;
 using elastic::endpoint;
 using elastic::rendezvous_handler;
 using elastic::rendezvous_parameters;
+using elastic::rendezvous_round;
 using elastic::task;
 using elastic::time_point;
 using elastic::detail::c10d_rendezvous;
@@ -86,30 +90,22 @@ class mesh_network final : public elastic::detail::leader_network {
   std::uint16_t place_ = 0;
 };
 
-class registry_job final : public elastic::test::coordinated_job {
+/// A registry, the ways to it and between the nodes, and the nodes' handlers.
+class registry_world {
  public:
-  registry_job(manual_time& time, std::uint64_t seed)
-      : coordinated_job(time, seed), mesh_(time, random_), keys_(time, random_) {
-    if (random_.below(2) == 0) keys_.lose_one_in(1 + random_.below(20));
-    if (random_.below(2) == 0) keys_.skip_one_in(1 + random_.below(5));
-    if (random_.below(2) == 0) keys_.delay_entries(200ms);
-  }
+  /// @param grace  how long a leader leads that cannot reach the registry
+  registry_world(manual_time& time, elastic::detail::random_source& random, duration grace)
+      : mesh(time, random), keys(time, random), grace_(grace) {}
 
- private:
-  static constexpr duration silence = 15s;
-  static constexpr duration grace = 10s;
-
-  std::shared_ptr<rendezvous_handler> make_handler(simulated_node& node,
-                                                   rendezvous_parameters parameters) override {
-    parameters.log = log_of(node);
+  std::shared_ptr<rendezvous_handler> make_handler(int node, rendezvous_parameters parameters) {
     registry_connector::options options;
     options.run_id = parameters.run_id;
     options.settings = parameters.settings();
-    options.registry_grace = grace;
-    options.registry = [this, id = node.id] {
-      return std::make_shared<leader_registry>(keys_.keys_of(id), std::nullopt);
+    options.registry_grace = grace_;
+    options.registry = [this, node] {
+      return std::make_shared<leader_registry>(keys.keys_of(node), std::nullopt);
     };
-    options.network = std::make_shared<mesh_network>(mesh_, node.id, last_place_);
+    options.network = std::make_shared<mesh_network>(mesh, node, last_place_);
     options.time = parameters.time;
     options.log = parameters.log;
     c10d_rendezvous::registry_maker make =
@@ -118,6 +114,35 @@ class registry_job final : public elastic::test::coordinated_job {
     };
     return std::make_shared<c10d_rendezvous>(std::move(parameters), "the registry",
                                              std::move(make));
+  }
+
+  void end() {
+    keys.end();
+    mesh.end();
+  }
+
+  simulated_mesh mesh;
+  simulated_keys keys;
+
+ private:
+  duration grace_;
+  std::shared_ptr<std::uint16_t> last_place_ = std::make_shared<std::uint16_t>(0);
+};
+
+class registry_job final : public elastic::test::coordinated_job {
+ public:
+  registry_job(manual_time& time, std::uint64_t seed)
+      : coordinated_job(time, seed), world_(time, random_, 10s) {
+    if (random_.below(2) == 0) keys_.lose_one_in(1 + random_.below(20));
+    if (random_.below(2) == 0) keys_.skip_one_in(1 + random_.below(5));
+    if (random_.below(2) == 0) keys_.delay_entries(200ms);
+  }
+
+ private:
+  std::shared_ptr<rendezvous_handler> make_handler(simulated_node& node,
+                                                   rendezvous_parameters parameters) override {
+    parameters.log = log_of(node);
+    return world_.make_handler(node.id, std::move(parameters));
   }
 
   // ---- troubles -------------------------------------------------------------------------------
@@ -182,19 +207,45 @@ class registry_job final : public elastic::test::coordinated_job {
       if (!node->crashed) mesh_.mend(node->id);
     }
   }
-  void close_up() override {
-    keys_.end();
-    mesh_.end();
-  }
+  void close_up() override { world_.end(); }
 
-  simulated_mesh mesh_;
-  simulated_keys keys_;
-  std::shared_ptr<std::uint16_t> last_place_ = std::make_shared<std::uint16_t>(0);
+  registry_world world_;
+  simulated_mesh& mesh_ = world_.mesh;
+  simulated_keys& keys_ = world_.keys;
 };
 
 TEST_CASE("simulation: a registry names one leader after the other, and the job stays whole",
           "[simulation]") {
   elastic::test::run_seeds<registry_job>("simulation: a registry*");
+}
+
+TIME_TEST("registry: a job that goes on asks it once in 5 s at most, however many its nodes are",
+          "[rendezvous]") {
+  elastic::detail::random_source random{1};
+  // As by default.
+  registry_world world(time, random, 60s);
+  const int count = GENERATE(1, 8);
+  std::vector<std::shared_ptr<rendezvous_handler>> nodes;
+  std::vector<std::shared_ptr<elastic::test::task_outcome<rendezvous_round>>> rounds;
+  for (int node = 0; node < count; ++node) {
+    rendezvous_parameters parameters;
+    parameters.run_id = "job";
+    parameters.min_nodes = parameters.max_nodes = count;
+    parameters.share_worker_store = false;
+    parameters.time = std::shared_ptr<elastic::time_source>(std::shared_ptr<void>(), &time);
+    nodes.push_back(world.make_handler(node, std::move(parameters)));
+    rounds.push_back(elastic::test::start(time, nodes.back()->next_round()));
+  }
+  co_await time.sleep_until(time.now() + 10s);
+  for (const auto& round : rounds) REQUIRE(round->value);
+  const std::uint64_t before = world.keys.requests();
+  co_await time.sleep_until(time.now() + 1000s);
+  const std::uint64_t requests = world.keys.requests() - before;
+  CHECK(requests <= 200);
+  CHECK(requests >= 50);
+  for (const auto& node : nodes) co_await node->shutdown();
+  world.end();
+  co_await time.sleep_until(time.now() + 10s);
 }
 
 }  // namespace simulated_registry_tests
