@@ -67,6 +67,8 @@ class etcd_v2_keys final : public leased_keys {
  private:
   using json = nlohmann::json;
 
+  struct reply;
+
   static constexpr int key_not_found = 100;
   static constexpr int compare_failed = 101;
   static constexpr int already_there = 105;
@@ -83,21 +85,22 @@ class etcd_v2_keys final : public leased_keys {
   ELASTIC_DECL static std::string path_of(std::string_view text);
   ELASTIC_DECL http_request request_of(const char* method, const std::string& key,
                                        const std::string& query) const;
-  ELASTIC_DECL void authorize(http_request& request) const;
   ELASTIC_DECL static std::string ttl_text(std::chrono::seconds ttl);
   ELASTIC_DECL task<bool> write(std::string key, std::string value, std::string condition);
 
-  // Result: whether the conditions in it held.
+  // Result of both: whether the conditions in it held.
   ELASTIC_DECL task<bool> send_form(std::string key, std::string form);
+  ELASTIC_DECL task<bool> remove(std::string key, std::string query);
+
+  // Any answer but that the key was not found is of one that exists.
+  ELASTIC_DECL task<reply> find(std::string key, std::string query) const;
+  ELASTIC_DECL task<reply> ask(http_request request) const;
 
   // ---- what is answered -----------------------------------------------------------------------
 
   ELASTIC_DECL json read_answer(const http_response& response) const;
-  ELASTIC_DECL static int code_in(const json& answer);
   ELASTIC_DECL void refuse_any(const json& answer) const;
-
-  // etcd's own index at the time of the answer.
-  ELASTIC_DECL static std::int64_t index_in(const http_response& response, const json& answer);
+  ELASTIC_DECL bool has_held(const reply& answer) const;
   ELASTIC_DECL static std::int64_t number_of(const std::string& text);
   ELASTIC_DECL std::string decoded(const std::string& key, std::string text) const;
 

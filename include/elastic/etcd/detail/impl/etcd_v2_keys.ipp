@@ -18,6 +18,16 @@
 
 namespace elastic::detail {
 
+struct etcd_v2_keys::reply {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  reply() = default;
+
+  json body;
+  int code = 0;
+  /// etcd's own index at the time of the answer.
+  std::int64_t index = 0;
+};
+
 ELASTIC_DECL etcd_v2_keys::etcd_v2_keys(std::shared_ptr<etcd_client> client, std::string directory,
                                         etcd_v2_form form, int ttl)
     : client_(std::move(client)), directory_(std::move(directory)), form_(form), ttl_(ttl) {}
@@ -28,41 +38,32 @@ ELASTIC_DECL std::string etcd_v2_keys::place_of(const std::string& key) const {
 }
 
 ELASTIC_DECL task<versioned_keys::entry> etcd_v2_keys::get(std::string key) {
-  http_request request = request_of("GET", key, "?quorum=true");
-  const http_response response = co_await client_->ask(std::move(request));
-  const json answer = read_answer(response);
+  const std::string query = "?quorum=true";
+  const reply found = co_await find(key, query);
   versioned_keys::entry seen;
-  seen.version = fmt::format("0:{}", index_in(response, answer));
-  if (code_in(answer) == key_not_found) co_return seen;
-  refuse_any(answer);
-  const json& node = etcd_client::part_of(answer, "node");
+  seen.version = fmt::format("0:{}", found.index);
+  if (found.code == key_not_found) co_return seen;
+  const json& node = etcd_client::part_of(found.body, "node");
   if (!node.is_object() || !node.contains("value")) refuse_value(key);
   seen.value = decoded(key, etcd_client::text_in(node, "value"));
-  seen.version = fmt::format("{}:{}", etcd_client::number_in(node, "modifiedIndex"),
-                             index_in(response, answer));
+  seen.version =
+      fmt::format("{}:{}", etcd_client::number_in(node, "modifiedIndex"), found.index);
   co_return seen;
 }
 
 ELASTIC_DECL task<bool> etcd_v2_keys::exists(std::string key) const {
-  http_request request = request_of("GET", key, "");
-  const http_response response = co_await client_->ask(std::move(request));
-  const json answer = read_answer(response);
-  if (code_in(answer) == key_not_found) co_return false;
-  refuse_any(answer);
-  co_return true;
+  const std::string query;
+  const reply found = co_await find(std::move(key), query);
+  co_return found.code != key_not_found;
 }
 
 ELASTIC_DECL task<void> etcd_v2_keys::await_existence() {
   for (;;) {
     const std::string itself;
-    http_request request = request_of("GET", itself, "");
-    const http_response response = co_await client_->ask(std::move(request));
-    const json answer = read_answer(response);
-    if (code_in(answer) != key_not_found) {
-      refuse_any(answer);
-      co_return;
-    }
-    const std::string version = fmt::format("0:{}", index_in(response, answer));
+    const std::string query;
+    const reply found = co_await find(itself, query);
+    if (found.code != key_not_found) co_return;
+    const std::string version = fmt::format("0:{}", found.index);
     const std::string scope;
     co_await watch(itself, version, scope);
   }
@@ -87,14 +88,7 @@ ELASTIC_DECL task<void> etcd_v2_keys::put(std::string key, std::string value) {
 }
 
 ELASTIC_DECL task<bool> etcd_v2_keys::erase(std::string key, std::string version) {
-  const std::string index = version.substr(0, version.find(':'));
-  http_request request = request_of("DELETE", key, "?prevIndex=" + index);
-  const http_response response = co_await client_->ask(std::move(request));
-  const json answer = read_answer(response);
-  const int code = code_in(answer);
-  if (code == key_not_found || code == compare_failed) co_return false;
-  refuse_any(answer);
-  co_return true;
+  return remove(std::move(key), "?prevIndex=" + version.substr(0, version.find(':')));
 }
 
 ELASTIC_DECL task<void> etcd_v2_keys::refresh(std::string key, std::chrono::seconds ttl) {
@@ -122,13 +116,11 @@ ELASTIC_DECL task<void> etcd_v2_keys::refresh_directory(std::chrono::seconds ttl
 }
 
 ELASTIC_DECL task<std::set<std::string>> etcd_v2_keys::names_in(std::string directory) {
-  http_request request = request_of("GET", directory, "?quorum=true");
-  const http_response response = co_await client_->ask(std::move(request));
-  const json answer = read_answer(response);
+  const std::string query = "?quorum=true";
+  const reply found = co_await find(directory, query);
   std::set<std::string> names;
-  if (code_in(answer) == key_not_found) co_return names;
-  refuse_any(answer);
-  const json& node = etcd_client::part_of(answer, "node");
+  if (found.code == key_not_found) co_return names;
+  const json& node = etcd_client::part_of(found.body, "node");
   if (!node.is_object()) refuse_value(directory);
   const json& entries = etcd_client::part_of(node, "nodes");
   if (!entries.is_array()) co_return names;
@@ -139,25 +131,14 @@ ELASTIC_DECL task<std::set<std::string>> etcd_v2_keys::names_in(std::string dire
   co_return names;
 }
 
-ELASTIC_DECL task<bool> etcd_v2_keys::erase(std::string key) {
-  http_request request = request_of("DELETE", key, "");
-  const http_response response = co_await client_->ask(std::move(request));
-  const json answer = read_answer(response);
-  if (code_in(answer) == key_not_found) co_return false;
-  refuse_any(answer);
-  co_return true;
-}
+ELASTIC_DECL task<bool> etcd_v2_keys::erase(std::string key) { return remove(std::move(key), ""); }
 
 ELASTIC_DECL task<std::int64_t> etcd_v2_keys::count() {
+  const std::string itself;
   const std::string query = "?recursive=true";
-  http_request request;
-  request.target = "/v2/keys" + path_of(directory_) + query;
-  authorize(request);
-  const http_response response = co_await client_->ask(std::move(request));
-  const json answer = read_answer(response);
-  if (code_in(answer) == key_not_found) co_return 0;
-  refuse_any(answer);
-  co_return leaves_of(etcd_client::part_of(answer, "node"));
+  const reply found = co_await find(itself, query);
+  if (found.code == key_not_found) co_return 0;
+  co_return leaves_of(etcd_client::part_of(found.body, "node"));
 }
 
 ELASTIC_DECL task<void> etcd_v2_keys::wait_for_change(std::string key, std::string version) {
@@ -207,23 +188,18 @@ ELASTIC_DECL std::string etcd_v2_keys::path_of(std::string_view text) {
   return percent_encoded(text, "-._~!$&'()*+,;=:@/");
 }
 
-ELASTIC_DECL http_request etcd_v2_keys::request_of(const char* method,
-                                                           const std::string& key,
-                                                           const std::string& query) const {
+ELASTIC_DECL http_request etcd_v2_keys::request_of(const char* method, const std::string& key,
+                                                   const std::string& query) const {
   http_request request;
   request.method = method;
   // Without a key that of all of them.
   const std::string below = key.empty() ? "" : "/" + encoded(key);
   request.target = "/v2/keys" + path_of(directory_ + below) + query;
-  authorize(request);
-  return request;
-}
-
-ELASTIC_DECL void etcd_v2_keys::authorize(http_request& request) const {
   const etcd_options& options = client_->options();
-  if (options.user.empty()) return;
+  if (options.user.empty()) return request;
   const std::string who = to_base64(options.user + ":" + options.password);
   request.headers.emplace_back("Authorization", "Basic " + who);
+  return request;
 }
 
 ELASTIC_DECL std::string etcd_v2_keys::ttl_text(std::chrono::seconds ttl) {
@@ -240,12 +216,39 @@ ELASTIC_DECL task<bool> etcd_v2_keys::send_form(std::string key, std::string for
   http_request request = request_of("PUT", key, "");
   request.headers.emplace_back("Content-Type", "application/x-www-form-urlencoded");
   request.body = std::move(form);
+  const reply answer = co_await ask(std::move(request));
+  co_return has_held(answer);
+}
+
+ELASTIC_DECL task<bool> etcd_v2_keys::remove(std::string key, std::string query) {
+  http_request request = request_of("DELETE", key, query);
+  const reply answer = co_await ask(std::move(request));
+  co_return has_held(answer);
+}
+
+ELASTIC_DECL bool etcd_v2_keys::has_held(const reply& answer) const {
+  const bool is_condition = answer.code == key_not_found || answer.code == compare_failed ||
+                            answer.code == already_there;
+  if (!is_condition) refuse_any(answer.body);
+  return !is_condition;
+}
+
+ELASTIC_DECL auto etcd_v2_keys::find(std::string key, std::string query) const -> task<reply> {
+  http_request request = request_of("GET", key, query);
+  reply found = co_await ask(std::move(request));
+  if (found.code != key_not_found) refuse_any(found.body);
+  co_return found;
+}
+
+ELASTIC_DECL auto etcd_v2_keys::ask(http_request request) const -> task<reply> {
   const http_response response = co_await client_->ask(std::move(request));
-  const json answer = read_answer(response);
-  const int code = code_in(answer);
-  if (code == key_not_found || code == compare_failed || code == already_there) co_return false;
-  refuse_any(answer);
-  co_return true;
+  reply answer;
+  answer.body = read_answer(response);
+  answer.code = static_cast<int>(etcd_client::number_in(answer.body, "errorCode"));
+  const auto header = response.headers.find("x-etcd-index");
+  answer.index = header != response.headers.end() ? number_of(header->second)
+                                                  : etcd_client::number_in(answer.body, "index");
+  co_return answer;
 }
 
 ELASTIC_DECL auto etcd_v2_keys::read_answer(const http_response& response) const -> json {
@@ -265,25 +268,14 @@ ELASTIC_DECL auto etcd_v2_keys::read_answer(const http_response& response) const
                           client_->name(), response.status));
 }
 
-ELASTIC_DECL int etcd_v2_keys::code_in(const json& answer) {
-  return static_cast<int>(etcd_client::number_in(answer, "errorCode"));
-}
-
 ELASTIC_DECL void etcd_v2_keys::refuse_any(const json& answer) const {
-  const int code = code_in(answer);
+  const std::int64_t code = etcd_client::number_in(answer, "errorCode");
   if (code == 0) return;
   std::string advice;
   if (code == not_authorized) advice = " (--rdzv-conf user=…,password=…)";
   throw error(errc::invalid_argument,
               fmt::format("the etcd at {} refuses: {:.200}{}", client_->name(),
                           etcd_client::text_in(answer, "message"), advice));
-}
-
-ELASTIC_DECL std::int64_t etcd_v2_keys::index_in(const http_response& response,
-                                                 const json& answer) {
-  const auto header = response.headers.find("x-etcd-index");
-  if (header != response.headers.end()) return number_of(header->second);
-  return etcd_client::number_in(answer, "index");
 }
 
 ELASTIC_DECL std::int64_t etcd_v2_keys::number_of(const std::string& text) {
