@@ -11,6 +11,7 @@
 #include <elastic/rendezvous/rendezvous_settings.hpp>
 
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -120,6 +121,14 @@ struct rendezvous_parameters {
   /// for a secret, if `used` does not name `secret_file`.
   ELASTIC_DECL void check_conf(std::vector<std::string_view> used) const;
 };
+
+namespace detail {
+
+/// The settings of every backend whose nodes meet by `rendezvous_parameters::settings`, and `own`.
+ELASTIC_DECL std::vector<std::string_view> meeting_settings(
+    std::initializer_list<std::string_view> own);
+
+}  // namespace detail
 
 }  // namespace elastic
 

@@ -428,17 +428,9 @@ inline std::vector<std::string_view> etcd_settings(bool may_be_v2, bool may_be_v
                                          "key",       "ca_cert",  "ssl_cert",     "ssl_cert_key",
                                          "user",      "password", "password_file"};
   if (may_be_v2) names.push_back("dialect");
-  if (!may_be_v3) {
-    for (const std::string_view name :
-         {"listen", "join_timeout", "last_call_timeout", "close_timeout", "heartbeat_timeout",
-          "keep_alive_interval", "keep_alive_max_attempt", "reconnect_grace", "read_timeout",
-          "timeout", "etcd_prefix"}) {
-      names.push_back(name);
-    }
-    return names;
-  }
   names.push_back("etcd_prefix");
-  for (const std::string_view name : registered_settings()) names.push_back(name);
+  const auto meeting = may_be_v3 ? registered_settings() : meeting_settings({});
+  names.insert(names.end(), meeting.begin(), meeting.end());
   return names;
 }
 

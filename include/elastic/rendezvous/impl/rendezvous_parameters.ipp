@@ -140,39 +140,14 @@ ELASTIC_DECL rendezvous_settings rendezvous_parameters::settings() const {
   return settings;
 }
 
-/// The settings of all backends of this library.
-inline std::vector<std::string> known_settings() {
-  return {"join_timeout",
-          "last_call_timeout",
-          "close_timeout",
-          "heartbeat_timeout",
-          "read_timeout",
-          "keep_alive_interval",
-          "keep_alive_max_attempt",
-          "reconnect_grace",
-          "host_grace",
-          "candidate",
-          "fast_takeover",
-          "registry_grace",
-          "timeout",
-          "is_host",
-          "listen",
-          "dialect",
-          "lease_ttl",
-          "protocol",
-          "cacert",
-          "cert",
-          "key",
-          "ca_cert",
-          "ssl_cert",
-          "ssl_cert_key",
-          "user",
-          "password",
-          "password_file",
-          "etcd_prefix",
-          "store_type",
-          "secret_file",
-          "worker_networks"};
+ELASTIC_DECL std::vector<std::string_view> detail::meeting_settings(
+    std::initializer_list<std::string_view> own) {
+  std::vector<std::string_view> names = {
+      "listen",       "join_timeout", "last_call_timeout",   "close_timeout",   "heartbeat_timeout",
+      "read_timeout", "timeout",      "keep_alive_interval", "reconnect_grace",
+      "keep_alive_max_attempt"};
+  names.insert(names.end(), own);
+  return names;
 }
 
 ELASTIC_DECL std::optional<job_secret> rendezvous_parameters::chosen_secret() const {
@@ -193,7 +168,14 @@ ELASTIC_DECL void rendezvous_parameters::check_conf(std::vector<std::string_view
                     backend));
   }
   const std::string known = detail::joined_text<std::string_view>(used, ", ");
-  std::vector<std::string> settings = known_settings();
+  // Those of all backends of this library.
+  const std::vector<std::string_view> own = detail::meeting_settings(
+      {"is_host",   "host_grace",   "candidate",      "fast_takeover", "registry_grace",
+       "dialect",   "secret_file",  "worker_networks", "store_type",   "lease_ttl",
+       "protocol",  "cacert",       "cert",            "key",          "ca_cert",
+       "ssl_cert",  "ssl_cert_key", "user",            "password",     "password_file",
+       "etcd_prefix"});
+  std::vector<std::string> settings(own.begin(), own.end());
   settings.insert(settings.end(), used.begin(), used.end());
   for (const auto& [name, value] : conf) {
     if (std::find(used.begin(), used.end(), name) != used.end()) continue;

@@ -37,10 +37,8 @@ ELASTIC_DECL solo_rendezvous::solo_rendezvous(rendezvous_parameters parameters)
   parameters_.settings();
   parameters_.yes_or_no("is_host");
   parameters_.secret = parameters_.chosen_secret();
-  parameters_.check_conf({"is_host", "listen", "join_timeout", "last_call_timeout", "close_timeout",
-                          "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
-                          "reconnect_grace", "host_grace", "read_timeout", "timeout", "dialect",
-                          "secret_file", "worker_networks"});
+  parameters_.check_conf(
+      meeting_settings({"is_host", "host_grace", "dialect", "secret_file", "worker_networks"}));
 }
 
 ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {

@@ -75,20 +75,8 @@ ELASTIC_DECL std::shared_ptr<c10d_rendezvous> make_registered(rendezvous_paramet
 }  // namespace detail
 
 ELASTIC_DECL std::vector<std::string_view> registered_settings() {
-  return {"listen",
-          "join_timeout",
-          "last_call_timeout",
-          "close_timeout",
-          "heartbeat_timeout",
-          "keep_alive_interval",
-          "keep_alive_max_attempt",
-          "reconnect_grace",
-          "host_grace",
-          "registry_grace",
-          "read_timeout",
-          "timeout",
-          "secret_file",
-          "worker_networks"};
+  return detail::meeting_settings(
+      {"host_grace", "registry_grace", "secret_file", "worker_networks"});
 }
 
 ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_registered_rendezvous(

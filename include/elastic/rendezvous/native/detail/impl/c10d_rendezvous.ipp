@@ -129,10 +129,8 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
   }
   host_grace_ = parameters_.seconds("host_grace", host_grace_);
   is_host_ = parameters_.yes_or_no("is_host");
-  parameters_.check_conf({"is_host", "listen", "join_timeout", "last_call_timeout", "close_timeout",
-                          "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
-                          "reconnect_grace", "host_grace", "read_timeout", "timeout", "dialect",
-                          "secret_file", "worker_networks", "candidate", "fast_takeover"});
+  parameters_.check_conf(meeting_settings({"is_host", "host_grace", "dialect", "secret_file",
+                                           "worker_networks", "candidate", "fast_takeover"}));
   for (const char* name : {"candidate", "fast_takeover"}) {
     if (!has_candidates() && parameters_.conf.count(name) != 0) {
       throw error(
