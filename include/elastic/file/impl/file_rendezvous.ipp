@@ -10,7 +10,6 @@
 #include <elastic/rendezvous/native/registered_rendezvous.hpp>
 
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <utility>
 

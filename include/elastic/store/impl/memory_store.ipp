@@ -5,7 +5,6 @@
 #include <elastic/store/memory_store.hpp>
 
 #include <elastic/base/asio.hpp>
-#include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/store/detail/engine_waker.hpp>
 #include <elastic/store/detail/store_keys.hpp>

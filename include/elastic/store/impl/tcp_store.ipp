@@ -10,8 +10,6 @@
 #include <elastic/store/detail/store_keys.hpp>
 
 #include <algorithm>
-#include <optional>
-#include <utility>
 
 #include <fmt/format.h>
 

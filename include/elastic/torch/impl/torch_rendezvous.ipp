@@ -15,9 +15,6 @@
 #include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
 #include <elastic/rendezvous/node_id.hpp>
-#include <elastic/rendezvous/rendezvous_factory.hpp>
-#include <elastic/rendezvous/rendezvous_parameters.hpp>
-#include <elastic/rendezvous/rendezvous_registry.hpp>
 #include <elastic/store/detail/key_value_engine.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/tcp_store.hpp>

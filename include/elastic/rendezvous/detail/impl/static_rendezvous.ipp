@@ -7,7 +7,6 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/net/endpoint.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/detail/listen_point.hpp>
 #include <elastic/store/detail/key_value_engine.hpp>
@@ -16,10 +15,6 @@
 #include <elastic/store/tcp_store.hpp>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdint>
-#include <memory>
-#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>

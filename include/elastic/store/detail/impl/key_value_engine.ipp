@@ -10,7 +10,6 @@
 #include <elastic/store/detail/store_keys.hpp>
 
 #include <iterator>
-#include <utility>
 
 #include <fmt/format.h>
 

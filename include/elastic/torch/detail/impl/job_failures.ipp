@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstddef>
 #include <limits>
 #include <system_error>
 #include <utility>

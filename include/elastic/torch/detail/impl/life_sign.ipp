@@ -8,7 +8,6 @@
 #include <elastic/base/error.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>

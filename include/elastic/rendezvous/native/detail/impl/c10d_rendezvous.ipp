@@ -7,8 +7,6 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/base/limits.hpp>
-#include <elastic/base/time.hpp>
 #include <elastic/net/detail/tcp_message_channel.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/net/local_address.hpp>
@@ -22,10 +20,7 @@
 #include <elastic/store/tcp_store.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
-#include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 

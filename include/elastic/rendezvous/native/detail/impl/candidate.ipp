@@ -17,7 +17,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
 #include <utility>
 #include <variant>
 

@@ -6,10 +6,8 @@
 
 #include <elastic/base/limits.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstddef>
 #include <variant>
 
 #include <fmt/format.h>

@@ -9,10 +9,8 @@
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/race.hpp>
-#include <elastic/rendezvous/detail/fencing.hpp>
 
 #include <algorithm>
-#include <utility>
 #include <variant>
 
 #include <fmt/format.h>

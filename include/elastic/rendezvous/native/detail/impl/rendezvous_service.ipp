@@ -14,8 +14,6 @@
 #include <elastic/rendezvous/native/detail/rendezvous_message.hpp>
 
 #include <algorithm>
-#include <chrono>
-#include <utility>
 #include <variant>
 #include <vector>
 
