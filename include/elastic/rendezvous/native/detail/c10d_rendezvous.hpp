@@ -149,10 +149,6 @@ class c10d_rendezvous final : public rendezvous_handler {
   // Serves the first of the endpoints that is this host's and that nobody serves yet.
   ELASTIC_DECL task<void> serve_endpoint();
   ELASTIC_DECL std::shared_ptr<candidate> make_candidate(int place) const;
-  ELASTIC_DECL std::shared_ptr<message_connector> connector_to(
-      const endpoint& at, std::size_t most_bytes = limits::rendezvous_message_bytes) const;
-  ELASTIC_DECL std::shared_ptr<store> store_at(asio::any_io_executor executor,
-                                               const endpoint& at) const;
   ELASTIC_DECL void look_for_leader();
   ELASTIC_DECL task<void> retire();
 

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/limits.hpp>
 #include <elastic/base/task.hpp>
+#include <elastic/net/detail/message_channel.hpp>
 #include <elastic/net/endpoint.hpp>
 #include <elastic/rendezvous/detail/listen_point.hpp>
 #include <elastic/rendezvous/rendezvous_parameters.hpp>
 #include <elastic/store/detail/key_value_engine.hpp>
+#include <elastic/store/store.hpp>
 #include <elastic/store/tcp_store_server.hpp>
 
 #include <cstddef>
@@ -74,6 +77,21 @@ class rendezvous_host {
  private:
   std::unique_ptr<tcp_store_server> server_;
 };
+
+/// Makes a connector to the rendezvous of the host at `at`, with the job's secret if it has one.
+ELASTIC_DECL std::shared_ptr<message_connector> make_rendezvous_connector(
+    endpoint at, const rendezvous_parameters& parameters,
+    std::size_t most_bytes = limits::rendezvous_message_bytes);
+
+/// The same for its store.
+ELASTIC_DECL std::shared_ptr<store> make_agents_store(asio::any_io_executor executor, endpoint at,
+                                                      const rendezvous_parameters& parameters);
+
+/// Logs that a job without a secret has a port open for others than this host.
+/// @param host     where it serves
+/// @param reached  who can reach the port can reach this
+ELASTIC_DECL void note_open_port(const rendezvous_parameters& parameters, const std::string& host,
+                                 std::uint16_t port, std::string_view reached);
 
 }  // namespace elastic::detail
 

@@ -7,13 +7,11 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
-#include <elastic/net/detail/tcp_message_channel.hpp>
 #include <elastic/net/host_name.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/native/detail/candidate_addresses.hpp>
 #include <elastic/rendezvous/native/detail/exclusion_list.hpp>
 #include <elastic/rendezvous/native/detail/network_identity.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
 #include <elastic/rendezvous/node_id.hpp>
 #include <elastic/store/memory_store.hpp>
 #include <elastic/store/prefix_store.hpp>
@@ -309,10 +307,10 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::reach_endpoint(asio::any_io_executor executor) {
-  connector_ = connector_to(endpoint_);
+  connector_ = make_rendezvous_connector(endpoint_, parameters_);
   const bool hosts_it = co_await host_endpoint();
   if (hosts_it) co_return;
-  agents_ = store_at(executor, endpoint_);
+  agents_ = make_agents_store(executor, endpoint_, parameters_);
   if (!is_host_) may_host_.reset();
 }
 
@@ -334,22 +332,6 @@ ELASTIC_DECL task<void> c10d_rendezvous::host_abandoned_endpoint() {
   if (!*may_host_ || leader_ || link_->was_connected()) co_return;
   const bool hosts_it = co_await host_endpoint();
   if (hosts_it) link_->note_own_server();
-}
-
-ELASTIC_DECL std::shared_ptr<message_connector> c10d_rendezvous::connector_to(
-    const endpoint& at, std::size_t most_bytes) const {
-  return new_shared<tcp_message_connector>(
-      at, std::string(rendezvous_service::first_words), most_bytes, parameters_.secret);
-}
-
-ELASTIC_DECL std::shared_ptr<store> c10d_rendezvous::store_at(asio::any_io_executor executor,
-                                                              const endpoint& at) const {
-  tcp_store::options options;
-  options.host = at.host;
-  options.port = at.port;
-  options.secret = parameters_.secret;
-  options.log = parameters_.log;
-  return new_shared<tcp_store>(executor, options);
 }
 
 ELASTIC_DECL void c10d_rendezvous::check_candidates() const {
@@ -405,7 +387,8 @@ ELASTIC_DECL std::shared_ptr<candidate> c10d_rendezvous::make_candidate(int plac
   options.list = list_;
   options.self = place;
   for (const endpoint& at : endpoints_) {
-    options.others.push_back(connector_to(at, limits::rendezvous_register_bytes));
+    options.others.push_back(
+        make_rendezvous_connector(at, parameters_, limits::rendezvous_register_bytes));
   }
   options.others[static_cast<std::size_t>(place)] = nullptr;
   options.settings = settings_;
@@ -453,7 +436,8 @@ ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates() {
   // An attempt before may have been cut short.
   servers_.clear();
   for (const endpoint& at : endpoints_) {
-    servers_.push_back({connector_to(at), store_at(executor, at)});
+    servers_.push_back({make_rendezvous_connector(at, parameters_),
+                        make_agents_store(executor, at, parameters_)});
   }
   co_await serve_endpoint();
   look_for_leader();

@@ -5,13 +5,7 @@
 #include <elastic/rendezvous/native/detail/leader_network.hpp>
 
 #include <elastic/base/asio.hpp>
-#include <elastic/base/detail/new_shared.hpp>
-#include <elastic/base/limits.hpp>
-#include <elastic/net/detail/tcp_message_channel.hpp>
-#include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/detail/listen_point.hpp>
-#include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
-#include <elastic/store/tcp_store.hpp>
 
 #include <utility>
 
@@ -30,12 +24,7 @@ ELASTIC_DECL task<endpoint> tcp_leader_network::serve(std::shared_ptr<store_exte
   host_ = std::make_unique<rendezvous_host>(executor, std::move(point), any_port, parameters_,
                                             rendezvous_protocol::native, std::move(extension));
   endpoint at(address_, host_->port());
-  if (!is_loopback(address_) && !parameters_.secret) {
-    parameters_.log.info(
-        "port {} is open to anyone who can reach {}: with --rdzv-conf secret_file, only those who "
-        "hold the job's secret get in",
-        at.port, address_);
-  }
+  note_open_port(parameters_, address_, at.port, address_);
   co_return at;
 }
 
@@ -50,18 +39,12 @@ ELASTIC_DECL void tcp_leader_network::forget_rounds(const std::string& run_id,
 }
 
 ELASTIC_DECL std::shared_ptr<message_connector> tcp_leader_network::connector_to(endpoint at) {
-  return new_shared<tcp_message_connector>(
-      std::move(at), std::string(rendezvous_service::first_words), limits::rendezvous_message_bytes,
-      parameters_.secret);
+  return make_rendezvous_connector(std::move(at), parameters_);
 }
 
 ELASTIC_DECL task<std::shared_ptr<store>> tcp_leader_network::store_at(endpoint at) {
-  tcp_store::options options;
-  options.host = std::move(at.host);
-  options.port = at.port;
-  options.secret = parameters_.secret;
-  options.log = parameters_.log;
-  co_return new_shared<tcp_store>(co_await asio::this_coro::executor, options);
+  const auto executor = co_await asio::this_coro::executor;
+  co_return make_agents_store(executor, std::move(at), parameters_);
 }
 
 }  // namespace elastic::detail

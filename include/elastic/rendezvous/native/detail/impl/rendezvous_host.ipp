@@ -7,8 +7,10 @@
 #include <elastic/base/asio.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/net/detail/tcp_message_channel.hpp>
 #include <elastic/net/local_address.hpp>
 #include <elastic/rendezvous/native/detail/rendezvous_service.hpp>
+#include <elastic/store/tcp_store.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -40,12 +42,7 @@ ELASTIC_DECL task<std::unique_ptr<rendezvous_host>> rendezvous_host::try_host(
   try {
     auto host = std::make_unique<rendezvous_host>(executor, std::move(point), at.port, parameters,
                                                   protocol, std::move(service));
-    if (!is_alone && !parameters.secret) {
-      parameters.log.info(
-          "port {} is open to anyone who can reach {}: with --rdzv-conf secret_file, only those "
-          "who hold the job's secret get in",
-          at.port, reached);
-    }
+    note_open_port(parameters, at.host, at.port, reached);
     co_return host;
   } catch (const error& failure) {
     if (failure.code() != errc::address_in_use || decided) throw;
@@ -109,5 +106,31 @@ ELASTIC_DECL void rendezvous_host::forget_rounds(const std::string& run_id,
 }
 
 ELASTIC_DECL task<void> rendezvous_host::stop() { co_await server_->stop(); }
+
+ELASTIC_DECL std::shared_ptr<message_connector> make_rendezvous_connector(
+    endpoint at, const rendezvous_parameters& parameters, std::size_t most_bytes) {
+  return new_shared<tcp_message_connector>(std::move(at),
+                                           std::string(rendezvous_service::first_words),
+                                           most_bytes, parameters.secret);
+}
+
+ELASTIC_DECL std::shared_ptr<store> make_agents_store(asio::any_io_executor executor, endpoint at,
+                                                      const rendezvous_parameters& parameters) {
+  tcp_store::options options;
+  options.host = std::move(at.host);
+  options.port = at.port;
+  options.secret = parameters.secret;
+  options.log = parameters.log;
+  return new_shared<tcp_store>(std::move(executor), std::move(options));
+}
+
+ELASTIC_DECL void note_open_port(const rendezvous_parameters& parameters, const std::string& host,
+                                 std::uint16_t port, std::string_view reached) {
+  if (is_loopback(host) || parameters.secret) return;
+  parameters.log.info(
+      "port {} is open to anyone who can reach {}: with --rdzv-conf secret_file, only those who "
+      "hold the job's secret get in",
+      port, reached);
+}
 
 }  // namespace elastic::detail
