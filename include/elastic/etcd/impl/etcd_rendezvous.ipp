@@ -149,20 +149,6 @@ inline std::string v3_root(const rendezvous_parameters& parameters) {
   return fmt::format("{}/{}/", conf_text(parameters, "etcd_prefix", "/elastic"), parameters.run_id);
 }
 
-/// Refuses a job whose nodes met there by an earlier release.
-inline task<void> check_former_state(std::shared_ptr<etcd_client> client, std::string root) {
-  etcd_keys keys(client, root + "rendezvous/");
-  std::string key = "state";
-  const std::string former = keys.place_of(key);
-  const versioned_keys::entry found = co_await keys.get(std::move(key));
-  if (!found.value) co_return;
-  throw error(errc::invalid_argument,
-              fmt::format("{} is the state of a job of an earlier release: let that job end, "
-                          "remove all keys that begin with '{}', and start all nodes with one "
-                          "release",
-                          former, root));
-}
-
 /// What an etcd has of a job's leader, by its v3 API.
 inline std::shared_ptr<versioned_keys> v3_keys(std::shared_ptr<etcd_client> client,
                                                const rendezvous_parameters& parameters) {
@@ -180,8 +166,11 @@ inline std::shared_ptr<c10d_rendezvous> make_etcd_v3(
   place.prepare = [options, parameters, prepare]() -> task<void> {
     const auto client = new_shared<etcd_client>(options);
     co_await prepare(client);
-    std::string root = v3_root(parameters);
-    co_await check_former_state(client, std::move(root));
+    const std::string root = v3_root(parameters);
+    const auto former = new_shared<etcd_keys>(client, root + "rendezvous/");
+    const std::string key = "state";
+    const std::string remedy = fmt::format("remove all keys that begin with '{}'", root);
+    co_await refuse_former_state(former, key, remedy);
     parameters.log.info("meeting at the etcd {}, by its v3 API", client->name());
   };
   place.keys = [options, parameters] {

@@ -20,19 +20,12 @@ namespace elastic {
 namespace detail {
 
 /// Makes the job's directory.
-/// Errors: `errc::invalid_argument` if a release of before 0.1 has used it.
 inline task<void> prepare_directory(std::string directory, rendezvous_parameters parameters) {
-  file_keys keys(directory, parameters.time);
-  co_await keys.prepare();
-  std::string former_key = "rendezvous";
-  const std::string former = keys.place_of(former_key);
-  const versioned_keys::entry found = co_await keys.get(std::move(former_key));
-  if (found.value) {
-    throw error(errc::invalid_argument,
-                fmt::format("{} is the state of a job of an earlier release: let that job end, "
-                            "remove the directory, and start all nodes with one release",
-                            former));
-  }
+  const auto keys = new_shared<file_keys>(directory, parameters.time);
+  co_await keys->prepare();
+  const std::string former = "rendezvous";
+  const std::string remedy = "remove the directory";
+  co_await refuse_former_state(keys, former, remedy);
   parameters.log.info("meeting in the directory '{}'", directory);
 }
 

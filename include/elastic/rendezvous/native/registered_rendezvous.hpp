@@ -54,6 +54,13 @@ namespace detail {
 ELASTIC_DECL std::shared_ptr<c10d_rendezvous> make_registered(rendezvous_parameters parameters,
                                                               registry_place place);
 
+/// Refuses a place whose nodes have met by a release of before 0.1.
+/// @param key     where that release kept its state
+/// @param remedy  what makes the place usable: "remove the directory"
+/// Errors: `errc::invalid_argument`; those of the place.
+ELASTIC_DECL task<void> refuse_former_state(std::shared_ptr<versioned_keys> keys, std::string key,
+                                            std::string remedy);
+
 }  // namespace detail
 
 }  // namespace elastic
