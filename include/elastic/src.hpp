@@ -144,6 +144,7 @@
 #include <elastic/launch/detail/impl/node_journal.ipp>
 #include <elastic/launch/detail/impl/numa_placement.ipp>
 #include <elastic/launch/detail/impl/processor_topology.ipp>
+#include <elastic/launch/detail/impl/signal_relay.ipp>
 #include <elastic/launch/impl/console_log.ipp>
 #include <elastic/launch/impl/drain_file.ipp>
 #include <elastic/launch/impl/job.ipp>
@@ -256,6 +257,15 @@
 #include <elastic/rendezvous/native/detail/impl/rendezvous_host.ipp>
 #include <elastic/rendezvous/native/detail/impl/rendezvous_message.ipp>
 #include <elastic/rendezvous/native/detail/impl/rendezvous_service.ipp>
+#include <elastic/roles/detail/impl/role_log.ipp>
+#include <elastic/roles/detail/impl/role_machine.ipp>
+#include <elastic/roles/detail/impl/role_places.ipp>
+#include <elastic/roles/detail/impl/role_plan.ipp>
+#include <elastic/roles/detail/impl/role_run.ipp>
+#include <elastic/roles/detail/impl/role_watch.ipp>
+#include <elastic/roles/impl/role.ipp>
+#include <elastic/roles/impl/role_group.ipp>
+#include <elastic/roles/impl/roles_outcome.ipp>
 #include <elastic/status/detail/impl/agent_phase.ipp>
 #include <elastic/status/detail/impl/command_request.ipp>
 #include <elastic/status/detail/impl/event_sentence.ipp>

@@ -25,8 +25,11 @@ class log_layout {
 
   /// Makes the directory of this run below `base`, which is made if it is missing.
   /// `base` empty: a directory of its own in the temporary folder, which `discard` removes.
+  /// @param name  of this run's directory, which may be there already; empty: the run id and
+  ///              something random
   /// Errors: `errc::file_access`, naming the directory.
-  ELASTIC_DECL log_layout(const std::string& base, const std::string& run_id);
+  ELASTIC_DECL log_layout(const std::string& base, const std::string& run_id,
+                          const std::string& name = {});
 
   /// Whether to make a directory below `base`, and to use it, may wait for another machine or
   /// program: to be done on a thread.

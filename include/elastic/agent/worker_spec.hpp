@@ -96,6 +96,9 @@ struct worker_spec {
   /// Where the log directory of the run is made. Empty: in the temporary folder, and removed after
   /// success. "/dev/null": no files at all.
   std::string log_dir;
+  /// The name of the run's directory there, for a program that runs several agents and keeps their
+  /// files together. Empty: one that nobody else has, made from the run id.
+  std::string log_name;
   /// The file of the journal. Empty: `journal.jsonl` in the run's log directory, if there is one.
   /// "/dev/null": none.
   std::string journal;

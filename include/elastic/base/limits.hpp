@@ -105,6 +105,9 @@ inline constexpr std::size_t node_addresses_bytes = 4096;
 inline constexpr std::int64_t rendezvous_told_number = std::int64_t{1} << 61;
 /// Failures of a job that are counted.
 inline constexpr int job_restarts = std::numeric_limits<int>::max() - 1;
+/// Roles of one job, and the name of one.
+inline constexpr std::size_t roles = 64;
+inline constexpr std::size_t role_name_bytes = 64;
 /// Jobs that meet at one server.
 inline constexpr std::size_t rendezvous_jobs = 1024;
 /// The run id of a job, by which its nodes find each other.

@@ -4,6 +4,7 @@
 #include <elastic/base/error.hpp>
 
 #include <support/catch.hpp>
+#include <support/run_program.hpp>
 
 #include <unistd.h>
 
@@ -110,6 +111,18 @@ TEST_CASE("log layout: none at all writes nothing", "[agent]") {
   CHECK(layout.directory(0).empty());
   CHECK_FALSE(layout.keeps_files());
   CHECK(layout.root().empty());
+}
+
+TEST_CASE("log layout: a directory with a name of its own lies beside others", "[agent]") {
+  const elastic::test::temporary_directory base;
+  elastic::log_layout trainer(base.path(), "job/trainer", "trainer");
+  elastic::log_layout again(base.path(), "job/trainer", "trainer");
+  elastic::log_layout nowhere(base.path(), "job/x", "../x");
+  CHECK(trainer.root() == base / "trainer");
+  CHECK(again.root() == trainer.root());
+  CHECK(nowhere.root() == base / ".._x");
+  trainer.start_attempt(0, 1);
+  CHECK(trainer.directory(0) == base / "trainer/attempt_0/0");
 }
 
 TEST_CASE("log layout: a directory that cannot be made is named", "[agent]") {

@@ -35,9 +35,11 @@ class run_files {
   /// Makes the directory, and adds the journal's file.
   ///
   /// @param log_dir  below which the directory is made; "/dev/null": none
+  /// @param log_name  of the directory; empty: one that nobody else has
   /// @param journal_path  empty: in the log directory, if there is one; "/dev/null": none
   /// Errors: those of `log_layout`.
-  ELASTIC_DECL task<void> open(std::string run_id, std::string log_dir, std::string journal_path);
+  ELASTIC_DECL task<void> open(std::string run_id, std::string log_dir, std::string log_name,
+                               std::string journal_path);
 
   /// Leaves the directory as promised, with the report if the job failed, and notes in the result
   /// where it is. Errors: none; what cannot be written is logged.

@@ -358,7 +358,8 @@ class agent_run {
   /// The whole life of the job on this node.
   task<run_result> run_attempts() {
     using action = agent_step::action;
-    task<void> opening = files_.open(factory_.run_id(), spec_.log_dir, spec_.journal);
+    task<void> opening =
+        files_.open(factory_.run_id(), spec_.log_dir, spec_.log_name, spec_.journal);
     co_await race(std::move(opening), stop_requested_.wait());
     co_await begin_attempt();
     emit_early_outcome();

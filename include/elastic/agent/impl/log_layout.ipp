@@ -21,7 +21,8 @@
 
 namespace elastic {
 
-ELASTIC_DECL log_layout::log_layout(const std::string& base, const std::string& run_id) {
+ELASTIC_DECL log_layout::log_layout(const std::string& base, const std::string& run_id,
+                                    const std::string& name) {
   std::filesystem::path parent = base;
   if (base.empty()) {
     std::error_code failure;
@@ -37,7 +38,12 @@ ELASTIC_DECL log_layout::log_layout(const std::string& base, const std::string& 
   } else {
     make(parent);
   }
-  root_ = make_own(parent / (file_name_of(run_id) + "_"));
+  if (name.empty()) {
+    root_ = make_own(parent / (file_name_of(run_id) + "_"));
+  } else {
+    root_ = parent / file_name_of(name);
+    make(root_);
+  }
   may_hang_ = detail::may_hang(root_.string());
 }
 

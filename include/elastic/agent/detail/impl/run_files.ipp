@@ -19,10 +19,12 @@
 
 namespace elastic::detail {
 
-inline task<log_layout> make_log_layout(std::string base, std::string run_id) {
+inline task<log_layout> make_log_layout(std::string base, std::string run_id, std::string name) {
   if (base == "/dev/null") co_return log_layout();
-  if (!log_layout::base_may_hang(base)) co_return log_layout(base, run_id);
-  std::function<log_layout()> work = [base, run_id] { return log_layout(base, run_id); };
+  if (!log_layout::base_may_hang(base)) co_return log_layout(base, run_id, name);
+  std::function<log_layout()> work = [base, run_id, name] {
+    return log_layout(base, run_id, name);
+  };
   co_return co_await run_blocking<log_layout>(std::move(work));
 }
 
@@ -55,8 +57,9 @@ ELASTIC_DECL run_files::run_files(job_journal& journal, time_source& time, const
     : journal_(journal), time_(time), log_(log) {}
 
 ELASTIC_DECL task<void> run_files::open(std::string run_id, std::string log_dir,
-                                        std::string journal_path) {
-  task<log_layout> making = make_log_layout(std::move(log_dir), std::move(run_id));
+                                        std::string log_name, std::string journal_path) {
+  task<log_layout> making =
+      make_log_layout(std::move(log_dir), std::move(run_id), std::move(log_name));
   layout_ = co_await std::move(making);
   journal_file::options options;
   options.path = journal_path.empty() ? layout_.journal_file() : journal_path;

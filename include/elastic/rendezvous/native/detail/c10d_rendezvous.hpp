@@ -92,6 +92,14 @@ class c10d_rendezvous final : public rendezvous_handler {
   ///               kept as long
   void meet_beside_torch(store_watch watch) { watch_ = std::move(watch); }
 
+  /// Hosts no server: this program hosts the one at the endpoint for several jobs, or another node
+  /// does. Call it before the first round.
+  /// @param is_beside_server  it is in this process, so that both end together
+  void use_server(bool is_beside_server) {
+    is_host_ = false;
+    is_beside_server_ = is_beside_server;
+  }
+
   std::string backend() const override { return make_registry_ ? parameters_.backend : "c10d"; }
   std::string run_id() const override { return parameters_.run_id; }
 

@@ -522,7 +522,7 @@ ELASTIC_DECL void c10d_rendezvous::attach_to_registry() {
 
 ELASTIC_DECL meeting_place c10d_rendezvous::server() const {
   if (registry_) return {registry_->leader().host, registry_->reaches_own_process()};
-  if (!leader_) return {endpoint_.host, host_ != nullptr};
+  if (!leader_) return {endpoint_.host, hosts()};
   const endpoint& at = endpoints_[static_cast<std::size_t>(leader_->leader())];
   return {at.host, leader_->reaches_own_process()};
 }

@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/roles/detail/role_plan.hpp>
+
+#include <elastic/base/detail/new_shared.hpp>
+#include <elastic/base/detail/random.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/contract/environment.hpp>
+#include <elastic/launch/launch_config.hpp>
+#include <elastic/launch/launcher.hpp>
+#include <elastic/rendezvous/native/detail/c10d_rendezvous.hpp>
+#include <elastic/roles/detail/role_log.hpp>
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace elastic::detail {
+
+/// What every role has for itself.
+inline void check_shared_services(const agent_services& services) {
+  const auto demand = [](bool is_empty, const char* member) {
+    if (is_empty) return;
+    throw error(errc::invalid_argument,
+                fmt::format("agent_services::{} is of one agent: each role of a role_group has its "
+                            "own, so it must be empty",
+                            member));
+  };
+  demand(services.journal == nullptr, "journal");
+  demand(services.reports == nullptr, "reports");
+  demand(services.tails == nullptr, "tails");
+}
+
+inline void check_restarts(const role_plan::job& options) {
+  if (options.max_restarts < 0) {
+    throw error(errc::invalid_argument,
+                fmt::format("max_restarts of the job is {}: 0 or more is allowed",
+                            options.max_restarts));
+  }
+  for (const role& each : options.roles) {
+    if (each.on_failure != elastic::role::policy::restart_job || options.max_restarts > 0) continue;
+    throw error(errc::invalid_argument,
+                fmt::format("role '{}': on_failure restart-job needs max_restarts of the job of 1 "
+                            "or more",
+                            each.name));
+  }
+}
+
+/// Nodes of one job find each other by its name.
+inline void check_run_id(const role_plan::job& options) {
+  if (!options.run_id.empty()) return;
+  for (const role& each : options.roles) {
+    if (each.config.standalone || each.config.rendezvous.max_nodes == 1) continue;
+    throw error(errc::invalid_argument,
+                fmt::format("role '{}' has several nodes: the job needs a run id by which they "
+                            "find each other",
+                            each.name));
+  }
+}
+
+ELASTIC_DECL role_plan::role_plan(asio::any_io_executor executor, job options,
+                                  agent_services services, rendezvous_registry backends)
+    : executor_(std::move(executor)),
+      options_(std::move(options)),
+      services_(std::move(services)),
+      backends_(std::move(backends)) {
+  validate(options_.roles);
+  check_shared_services(services_);
+  check_restarts(options_);
+  check_run_id(options_);
+  if (options_.run_id.empty()) options_.run_id = random_uuid();
+  find_meetings();
+  // What keeps an agent from being made is known before any role starts.
+  for (std::size_t place = 0; place < options_.roles.size(); ++place) make_agent(place, {});
+}
+
+/// Where several nodes of a role meet at a server that one of them hosts; empty: they do not.
+inline std::string hosted_endpoint(const role& which) {
+  const rendezvous_parameters& meeting = which.config.rendezvous;
+  const bool is_hosted = !which.config.standalone && meeting.backend == "c10d" &&
+                         meeting.max_nodes > 1 && meeting.endpoint.find(',') == std::string::npos;
+  if (!is_hosted) return {};
+  return meeting.endpoint.empty() ? "localhost" : meeting.endpoint;
+}
+
+ELASTIC_DECL void role_plan::find_meetings() {
+  std::map<std::string, int> counts;
+  for (const role& each : options_.roles) ++counts[hosted_endpoint(each)];
+  for (const role& each : options_.roles) {
+    const std::string at = hosted_endpoint(each);
+    if (at.empty() || counts[at] < 2) continue;
+    const auto [meeting, is_new] = meetings_.emplace(at, each.config.rendezvous);
+    if (!is_new) continue;
+    rendezvous_parameters& parameters = meeting->second;
+    parameters.run_id = options_.run_id;
+    parameters.log = services_.log;
+    if (const auto file = find_variable(each.config.workers.environment,
+                                        "ELASTIC_JOB_SECRET_FILE");
+        file && !file->empty() && !parameters.secret) {
+      parameters.conf.emplace("secret_file", *file);
+    }
+  }
+}
+
+ELASTIC_DECL std::string role_plan::meeting_of(std::size_t role) const {
+  const std::string at = hosted_endpoint(options_.roles[role]);
+  return meetings_.contains(at) ? at : std::string();
+}
+
+/// One server answers for all roles, so no agent hosts it, and no node of torchrun can be there.
+ELASTIC_DECL rendezvous_registry role_plan::backends_beside_server(bool is_beside_server) const {
+  rendezvous_registry backends = backends_;
+  backends.add("c10d", [is_beside_server](const rendezvous_parameters& parameters) {
+    const auto dialect = parameters.conf.find("dialect");
+    if (dialect != parameters.conf.end() && dialect->second != "auto") {
+      throw error(errc::invalid_argument,
+                  "--rdzv-conf dialect: roles that share an endpoint cannot meet with nodes of "
+                  "torchrun");
+    }
+    auto handler = new_shared<c10d_rendezvous>(parameters);
+    handler->use_server(is_beside_server);
+    return handler;
+  });
+  return backends;
+}
+
+ELASTIC_DECL launch_config role_plan::config_of(const role& which,
+                                                const circumstances& around) const {
+  launch_config config = which.config;
+  worker_spec& workers = config.workers;
+  workers.role = which.name;
+  if (which.on_failure == elastic::role::policy::replace) workers.on_failure = on_failure::replace;
+  const std::string again = around.restarts == 0 ? "" : fmt::format("_{}", around.restarts);
+  workers.log_dir = around.log_root.empty() ? "/dev/null" : around.log_root;
+  if (!around.log_root.empty()) workers.log_name = which.name + again;
+  config.rendezvous.run_id = fmt::format("{}/{}{}", options_.run_id, which.name, again);
+  return config;
+}
+
+ELASTIC_DECL std::shared_ptr<local_agent> role_plan::make_agent(std::size_t role,
+                                                                circumstances around) const {
+  const elastic::role& which = options_.roles[role];
+  const launch_config config = config_of(which, around);
+  agent_services services = services_;
+  services.log = log_of_role(which.name, services_.log);
+  services.observer = std::move(around.observer);
+  try {
+    if (meeting_of(role).empty()) return elastic::make_agent(config, services, backends_);
+    return elastic::make_agent(config, services, backends_beside_server(around.is_beside_server));
+  } catch (const error& failure) {
+    throw error(static_cast<errc>(failure.code().value()),
+                fmt::format("role '{}': {}", which.name, failure.what()));
+  }
+}
+
+}  // namespace elastic::detail

@@ -1,0 +1,305 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/roles/detail/role_run.hpp>
+
+#include <elastic/base/detail/blocking.hpp>
+#include <elastic/base/detail/executor_work.hpp>
+#include <elastic/base/detail/new_shared.hpp>
+#include <elastic/base/error.hpp>
+#include <elastic/base/limits.hpp>
+#include <elastic/base/scope.hpp>
+#include <elastic/base/time.hpp>
+#include <elastic/net/endpoint.hpp>
+#include <elastic/roles/detail/role_places.hpp>
+#include <elastic/roles/detail/role_watch.hpp>
+
+#include <csignal>
+#include <functional>
+#include <utility>
+
+namespace elastic::detail {
+
+/// What the machine has to know of roles that `validate` accepts.
+inline std::vector<role_rule> rules_of(const std::vector<role>& roles) {
+  std::vector<role_rule> rules;
+  for (const role& each : roles) {
+    role_rule rule;
+    rule.name = each.name;
+    rule.on_failure = each.on_failure;
+    for (const elastic::role::condition& condition : each.starts_after) {
+      rule.starts_after.push_back({*place_of(roles, condition.role), condition.what});
+    }
+    if (!each.stops_with.empty()) rule.stops_with = place_of(roles, each.stops_with);
+    rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
+ELASTIC_DECL role_run::role_run(asio::any_io_executor strand, std::shared_ptr<const role_plan> plan)
+    : strand_(std::move(strand)),
+      plan_(std::move(plan)),
+      log_(plan_->services().log),
+      machine_(rules_of(plan_->options().roles), plan_->options().max_restarts),
+      entries_(plan_->options().roles.size()),
+      over_(strand_),
+      tasks_(strand_) {}
+
+ELASTIC_DECL task<roles_result> role_run::run() {
+  task<void> opening = open_logs();
+  co_await std::move(opening);
+  task<void> supervising = supervise();
+  task<void> ending = end_all();
+  co_await with_cleanup(std::move(supervising), std::move(ending));
+  task<void> leaving = leave_logs();
+  co_await std::move(leaving);
+  if (failure_) std::rethrow_exception(failure_);
+  co_return result();
+}
+
+// ---- requests -----------------------------------------------------------------------------------
+
+ELASTIC_DECL void role_run::take(const stop_request& request) {
+  if (!stop_) stop_ = request;
+  if (!machine_.verdict()) {
+    carry_out(machine_.stop(request.reason.empty() ? "stop requested" : request.reason));
+    return;
+  }
+  // The roles stop already, so that only a request that kills says anything new.
+  if (!request.escalates && request.signal != SIGKILL) return;
+  for (const entry& each : entries_) {
+    if (each.agent) each.agent->stop(request);
+  }
+}
+
+ELASTIC_DECL void role_run::take(const signal_request& request) {
+  for (const entry& each : entries_) {
+    if (each.agent) each.agent->signal(request.number);
+  }
+}
+
+// ---- what the roles share ----------------------------------------------------------------------
+
+/// Of the nodes that meet at an endpoint, the one that has the address hosts the server, for all
+/// roles: it outlives each of them.
+ELASTIC_DECL task<void> role_run::open_servers() {
+  for (const auto& [at, parameters] : plan_->meetings()) {
+    rendezvous_parameters chosen = parameters;
+    chosen.secret = parameters.chosen_secret();
+    task<std::unique_ptr<rendezvous_host>> hosting = rendezvous_host::try_host(
+        parse_endpoint(at, rendezvous_host::default_port), parameters.yes_or_no("is_host"),
+        std::move(chosen), rendezvous_protocol::native);
+    std::unique_ptr<rendezvous_host> server = co_await std::move(hosting);
+    if (server) servers_.emplace(at, std::move(server));
+  }
+}
+
+ELASTIC_DECL task<void> role_run::open_logs() {
+  const role_plan::job& options = plan_->options();
+  if (options.log_dir == "/dev/null") co_return;
+  std::function<log_layout()> making = [base = options.log_dir, run_id = options.run_id] {
+    return log_layout(base, run_id);
+  };
+  if (log_layout::base_may_hang(options.log_dir)) {
+    task<log_layout> waiting = run_blocking<log_layout>(std::move(making));
+    logs_ = co_await std::move(waiting);
+  } else {
+    logs_ = making();
+  }
+}
+
+/// As an agent leaves its own: one in the temporary folder is removed after success.
+ELASTIC_DECL task<void> role_run::leave_logs() {
+  const worker_state state = machine_.verdict() ? machine_.verdict()->state : worker_state::failed;
+  if (!logs_.enabled() || state == worker_state::failed) co_return;
+  std::function<log_layout()> leaving = [logs = logs_, state]() mutable {
+    if (state == worker_state::succeeded) {
+      logs.discard();
+    } else {
+      logs.discard_if_empty();
+    }
+    return logs;
+  };
+  if (!logs_.may_hang()) {
+    logs_ = leaving();
+    co_return;
+  }
+  const auto& given = plan_->services().time;
+  const std::shared_ptr<time_source> time = given ? given : new_shared<system_time>();
+  const time_point limit = deadline_after(time->now(), limits::log_directory_patience);
+  task<log_layout> waiting = run_blocking<log_layout>(std::move(leaving));
+  const auto left = co_await with_deadline(*time, limit, std::move(waiting));
+  if (left) logs_ = *left;
+}
+
+// ---- the roles ----------------------------------------------------------------------------------
+
+ELASTIC_DECL task<void> role_run::supervise() {
+  task<void> opening = open_servers();
+  co_await std::move(opening);
+  carry_out(machine_.begin());
+  note_waits();
+  co_await over_.wait();
+}
+
+/// No role is left, also if something broke.
+ELASTIC_DECL task<void> role_run::end_all() {
+  co_await end_roles();
+  for (const auto& [at, server] : servers_) co_await server->stop();
+  servers_.clear();
+}
+
+ELASTIC_DECL task<void> role_run::end_roles() {
+  if (!machine_.is_over()) take(stop_request{});
+  co_await tasks_.wait();
+}
+
+/// One life of a role. Errors: none.
+ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
+  entry& self = entries_[role];
+  self.result.reset();
+  std::exception_ptr failure;
+  try {
+    const int restarts = machine_.restarts();
+    const elastic::role& which = plan_->options().roles[role];
+    const std::function<void()> on_ready = [weak = weak_from_this(), strand = strand_, role,
+                                            restarts] {
+      post_work(strand, [weak, role, restarts] {
+        if (const auto run = weak.lock()) run->note_ready(role, restarts);
+      });
+    };
+    const auto watch = new_shared<role_watch>(which.ready_at, which.config.workers.nproc_per_node,
+                                              plan_->services().observer, on_ready);
+    role_plan::circumstances around;
+    around.restarts = restarts;
+    around.log_root = logs_.root();
+    around.is_beside_server = servers_.contains(plan_->meeting_of(role));
+    around.observer = watch;
+    const auto agent = plan_->make_agent(role, around);
+    self.agent = agent;
+    // The agent gets an empty slot: `stop` alone ends it, and so it has a result.
+    task<void> running = keep_result(agent->run(), self.result);
+    co_await run_on(plan_->executor(), std::move(running), asio::cancellation_slot());
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  self.agent.reset();
+  role_end end = end_of(role, failure);
+  log_.info("role '{}' has ended: {}", name_of(role), end.reason);
+  carry_out(machine_.ended(role, std::move(end)));
+}
+
+ELASTIC_DECL role_end role_run::end_of(std::size_t role, const std::exception_ptr& failure) {
+  using kind = role_end::kind;
+  if (failure) {
+    try {
+      std::rethrow_exception(failure);
+    } catch (const error& thrown) {
+      // Workers failed on other nodes, while this one waited for a place.
+      if (thrown.code() == errc::rendezvous_closed) return {kind::failed, thrown.what()};
+      if (!failure_) failure_ = failure;
+      return {kind::broken, thrown.what()};
+    } catch (const std::exception& thrown) {
+      if (!failure_) failure_ = failure;
+      return {kind::broken, thrown.what()};
+    } catch (...) {
+      if (!failure_) failure_ = failure;
+      return {kind::broken, "unknown error"};
+    }
+  }
+  const run_result& result = *entries_[role].result;
+  if (result.left_as_bad) leaves_as_bad_ = true;
+  kind how = kind::failed;
+  if (result.state == worker_state::succeeded) how = kind::succeeded;
+  if (result.state == worker_state::stopped) how = kind::stopped;
+  if (result.left_as_bad) how = kind::left;
+  return {how, result.reason, result.is_hopeless};
+}
+
+ELASTIC_DECL void role_run::note_ready(std::size_t role, int restarts) {
+  if (restarts != machine_.restarts()) return;
+  if (machine_.state(role) == role_state::running) log_.info("role '{}' is ready", name_of(role));
+  carry_out(machine_.ready(role));
+}
+
+ELASTIC_DECL void role_run::carry_out(std::vector<role_step> steps) {
+  for (role_step& step : steps) steps_.push_back(std::move(step));
+  if (is_carrying_out_) return;
+  is_carrying_out_ = true;
+  while (!steps_.empty()) {
+    note_verdict();
+    const role_step step = std::move(steps_.front());
+    steps_.pop_front();
+    carry_out(step);
+  }
+  is_carrying_out_ = false;
+  note_verdict();
+  if (machine_.is_over()) over_.set();
+}
+
+ELASTIC_DECL void role_run::carry_out(const role_step& step) {
+  const std::string& name = name_of(step.role);
+  switch (step.what) {
+    case role_step::action::start:
+      log_.info("role '{}' starts: {}", name, step.reason);
+      tasks_.spawn(run_role(step.role));
+      break;
+    case role_step::action::stop:
+      log_.info("role '{}' is stopped: {}", name, step.reason);
+      // Null if it could not be made, of which the machine hears next.
+      if (entries_[step.role].agent) entries_[step.role].agent->stop(request_for(step));
+      break;
+    case role_step::action::skip: log_.warning("role '{}' does not start: {}", name, step.reason);
+  }
+}
+
+ELASTIC_DECL void role_run::note_verdict() {
+  const std::optional<role_verdict>& verdict = machine_.verdict();
+  if (!verdict || std::exchange(is_verdict_noted_, true)) return;
+  if (verdict->state == worker_state::succeeded) {
+    log_.info("the job ends: {}", verdict->reason);
+  } else {
+    log_.warning("the job ends: {}", verdict->reason);
+  }
+}
+
+/// A role that waits is silent: somebody may wonder for what.
+ELASTIC_DECL void role_run::note_waits() const {
+  for (const role& each : plan_->options().roles) {
+    for (const elastic::role::condition& condition : each.starts_after) {
+      const bool needs_success = condition.what == elastic::role::condition::event::success;
+      log_.info("role '{}' waits until role '{}' {}", each.name, condition.role,
+                needs_success ? "has succeeded" : "is ready");
+    }
+  }
+}
+
+ELASTIC_DECL stop_request role_run::request_for(const role_step& step) const {
+  const std::optional<role_verdict>& verdict = machine_.verdict();
+  stop_request request;
+  // The signal of somebody's request to stop the job is not for roles that stop for another reason.
+  if (stop_ && verdict && verdict->state == worker_state::stopped) request = *stop_;
+  request.reason = step.reason;
+  request.is_node_bad = request.is_node_bad || leaves_as_bad_;
+  return request;
+}
+
+ELASTIC_DECL roles_result role_run::result() {
+  const role_verdict& verdict = *machine_.verdict();
+  roles_result result;
+  result.state = verdict.state;
+  result.reason = verdict.reason;
+  if (verdict.role) result.decided_by = name_of(*verdict.role);
+  for (std::size_t place = 0; place < entries_.size(); ++place) {
+    result.roles.push_back({name_of(place), machine_.state(place), machine_.reason(place),
+                            std::move(entries_[place].result)});
+  }
+  result.restarts = machine_.restarts();
+  result.is_hopeless = verdict.is_hopeless;
+  result.log_directory = logs_.root();
+  if (stop_ && verdict.state == worker_state::stopped) result.stop_signal = stop_->signal;
+  return result;
+}
+
+}  // namespace elastic::detail

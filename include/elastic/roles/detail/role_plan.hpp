@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/agent_services.hpp>
+#include <elastic/agent/local_agent.hpp>
+#include <elastic/base/asio.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/rendezvous/rendezvous_parameters.hpp>
+#include <elastic/rendezvous/rendezvous_registry.hpp>
+#include <elastic/roles/role.hpp>
+#include <elastic/telemetry/worker_observer.hpp>
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace elastic::detail {
+
+/// What a role_group was told, and how it makes the agents of its roles from it.
+class role_plan {
+ public:
+  /// The options of the group, see `role_group::options`.
+  struct job {
+    std::string run_id;
+    std::vector<role> roles;
+    int max_restarts = 0;
+    std::string log_dir;
+  };
+
+  /// What an agent depends on besides its role.
+  struct circumstances {
+    /// How often all roles were started again before.
+    int restarts = 0;
+    /// The log directory of the job; empty: there is none.
+    std::string log_root;
+    /// The server at which the role meets with those of other nodes is in this process.
+    bool is_beside_server = false;
+    std::shared_ptr<worker_observer> observer;
+  };
+
+  /// The servers at which several roles meet with those of other nodes, by their endpoints, and by
+  /// what they are made.
+  using shared_meetings = std::map<std::string, rendezvous_parameters>;
+
+  /// Errors: those of the constructor of role_group.
+  ELASTIC_DECL role_plan(asio::any_io_executor executor, job options,
+                         agent_services services, rendezvous_registry backends);
+
+  const asio::any_io_executor& executor() const { return executor_; }
+  const job& options() const { return options_; }
+  const agent_services& services() const { return services_; }
+
+  const shared_meetings& meetings() const { return meetings_; }
+
+  /// Where the role meets, if other roles meet there, too; else empty.
+  ELASTIC_DECL std::string meeting_of(std::size_t role) const;
+
+  /// The agent of a role. Errors: those of `make_agent`, which name the role.
+  ELASTIC_DECL std::shared_ptr<local_agent> make_agent(std::size_t role,
+                                                       circumstances around) const;
+
+ private:
+  ELASTIC_DECL launch_config config_of(const role& which, const circumstances& around) const;
+  // Finds the endpoints that several roles share.
+  ELASTIC_DECL void find_meetings();
+  ELASTIC_DECL rendezvous_registry backends_beside_server(bool is_beside_server) const;
+
+  asio::any_io_executor executor_;
+  job options_;
+  agent_services services_;
+  rendezvous_registry backends_;
+  shared_meetings meetings_;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/roles/detail/impl/role_plan.ipp>
+#endif

@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/agent/detail/request_inbox.hpp>
+#include <elastic/agent/local_agent.hpp>
+#include <elastic/agent/log_layout.hpp>
+#include <elastic/agent/run_result.hpp>
+#include <elastic/agent/stop_request.hpp>
+#include <elastic/base/asio.hpp>
+#include <elastic/base/config.hpp>
+#include <elastic/base/event_flag.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/base/task_group.hpp>
+#include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
+#include <elastic/roles/detail/role_machine.hpp>
+#include <elastic/roles/detail/role_plan.hpp>
+#include <elastic/roles/roles_result.hpp>
+
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace elastic::detail {
+
+/// One run of a role_group: carries out what the role_machine decides, and tells it what happens.
+///
+/// Thread-safety: its strand. The agents run on the executor of the plan, each on its own strand.
+class role_run : public std::enable_shared_from_this<role_run> {
+ public:
+  ELASTIC_DECL role_run(asio::any_io_executor strand, std::shared_ptr<const role_plan> plan);
+
+  role_run(const role_run&) = delete;
+  role_run& operator=(const role_run&) = delete;
+
+  /// Runs all roles to the end of the job. It is not cancelled; a stop_request ends it.
+  ELASTIC_DECL task<roles_result> run();
+
+  ELASTIC_DECL void take(const stop_request& request);
+  ELASTIC_DECL void take(const signal_request& request);
+  /// What is for one worker or for one agent is not asked of a group.
+  template <class Other>
+  void take(const Other&) {}
+
+ private:
+  /// What this holds of each role, besides the machine.
+  struct entry {
+    /// Null until it starts, and again between two restarts of the job.
+    std::shared_ptr<local_agent> agent;
+    std::optional<run_result> result;
+  };
+
+  ELASTIC_DECL task<void> open_servers();
+  ELASTIC_DECL task<void> open_logs();
+  ELASTIC_DECL task<void> leave_logs();
+  ELASTIC_DECL task<void> supervise();
+  ELASTIC_DECL task<void> run_role(std::size_t role);
+  ELASTIC_DECL task<void> end_all();
+  ELASTIC_DECL task<void> end_roles();
+
+  // Carries out steps in order, also those to which a step leads.
+  ELASTIC_DECL void carry_out(std::vector<role_step> steps);
+  ELASTIC_DECL void carry_out(const role_step& step);
+  ELASTIC_DECL void note_verdict();
+  ELASTIC_DECL void note_waits() const;
+  ELASTIC_DECL void note_ready(std::size_t role, int restarts);
+  ELASTIC_DECL stop_request request_for(const role_step& step) const;
+  ELASTIC_DECL role_end end_of(std::size_t role, const std::exception_ptr& failure);
+  ELASTIC_DECL roles_result result();
+
+  const std::string& name_of(std::size_t role) const { return plan_->options().roles[role].name; }
+
+  asio::any_io_executor strand_;
+  std::shared_ptr<const role_plan> plan_;
+  const logger& log_;
+  role_machine machine_;
+  std::vector<entry> entries_;
+  log_layout logs_;
+  /// The servers of this node at which several roles meet with those of other nodes, by endpoint.
+  std::map<std::string, std::unique_ptr<rendezvous_host>> servers_;
+  std::optional<stop_request> stop_;
+  bool leaves_as_bad_ = false;
+  bool is_verdict_noted_ = false;
+  /// What broke first.
+  std::exception_ptr failure_;
+  std::deque<role_step> steps_;
+  bool is_carrying_out_ = false;
+  event_flag over_;
+  task_group tasks_;
+};
+
+}  // namespace elastic::detail
+
+#if defined(ELASTIC_HEADER_ONLY)
+#include <elastic/roles/detail/impl/role_run.ipp>
+#endif
