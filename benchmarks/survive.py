@@ -7,8 +7,8 @@ Its --parts, all unless said, for each PyTorch that is found:
 
   commit   TorchState.commit() of --megabytes against memcpy of the same memory, in turns
   small    ms from the SIGKILL of one of 4 and of 8 ranks to a later step of all, small state
-  large    the same for 4 ranks with a state of --megabytes, and a checkpoint of it where the others
-           restart from one
+  large    the same for 4 ranks with a state of --megabytes, which is committed every 10 steps, and
+           written as a checkpoint every 10 steps where the others restart from one
   goodput  steps of 4 ranks within --seconds (3600; --short: 600), one rank killed every --between
            seconds (120), a checkpoint every 100 steps: by the seed --seed, the same for all
 
@@ -42,7 +42,7 @@ class Hung(Exception):
 class Job:
     """A launcher, and what its workers noted: (pid, rank, step, ns)."""
 
-    def __init__(self, command, python, workers, megabytes, every):
+    def __init__(self, command, python, workers, megabytes, checkpoint_every, commit_every=1):
         self.workers = workers
         self.folder = tempfile.TemporaryDirectory(prefix="elastic_benchmark_")
         self.stamps = pathlib.Path(self.folder.name, "stamps")
@@ -51,7 +51,7 @@ class Job:
         environment = dict(os.environ, OMP_NUM_THREADS="1", LOGLEVEL="INFO", PYTHON_EXEC=python,
                            GLOO_SOCKET_IFNAME="lo")
         words = [*command, "--nproc_per_node", workers, WORKER, self.stamps, megabytes,
-                 pathlib.Path(self.folder.name, "checkpoint"), every]
+                 pathlib.Path(self.folder.name, "checkpoint"), checkpoint_every, commit_every]
         with open(self.log, "w", encoding="utf-8") as log:
             self.process = subprocess.Popen([str(word) for word in words], env=environment,
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -115,11 +115,13 @@ def commands(program, python):
 def measure_kills(name, command, python, workers, megabytes, arguments):
     """ms of each kill; None where it hung, and then the job is begun again."""
     spans, choose = [], random.Random(arguments.seed)
-    every = 0 if name == "replace" or not megabytes else 10
+    commit_every = 10 if megabytes else 1
+    checkpoint_every = 10 if megabytes and name != "replace" else 0
     standbys = workers if name in ("replace", "warm") else 0
     while len(spans) < arguments.runs:
         try:
-            with running(command, python, workers, megabytes, every) as job:
+            with running(command, python, workers, megabytes, checkpoint_every,
+                         commit_every) as job:
                 job.wait_for(lambda: job.all_after(0, 0), "the first step", 2 * LIMIT)
                 while len(spans) < arguments.runs:
                     if standbys:

@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The elastic authors
 # SPDX-License-Identifier: MIT
 """Trains with DDP for ever, and notes in a file when this process has done each step. Arguments:
-the file, the state in MB, a checkpoint that is written every so many steps (0: never), how many."""
+the file; the state in MB; the checkpoint; after how many steps it is written, 0: never; after how
+many steps the state is committed."""
 import os
 import pathlib
 import sys
@@ -19,7 +20,8 @@ except ImportError:
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
 from elasticrun import survive  # noqa: E402
 
-STAMPS, MEGABYTES, CHECKPOINT, EVERY = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+STAMPS, CHECKPOINT = sys.argv[1], sys.argv[3]
+MEGABYTES, EVERY, COMMIT_EVERY = (int(sys.argv[at]) for at in (2, 4, 5))
 
 
 @survive.run
@@ -32,7 +34,8 @@ def train(state):
             parallel(torch.ones(8, 64)).sum().backward()
             state.optimizer.step()
             state.step += 1
-            state.commit()
+            if state.step % COMMIT_EVERY == 0:
+                state.commit()
             if EVERY and state.step % EVERY == 0 and survive.rank() == 0:
                 content = {"model": state.model.state_dict(), "bulk": state.bulk,
                            "optimizer": state.optimizer.state_dict(), "step": state.step}
