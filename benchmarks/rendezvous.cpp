@@ -157,7 +157,7 @@ int meet_at_port(const std::string& port, int nodes, bool has_secret) {
   // The server has had other jobs.
   parameters.run_id = fmt::format("job-{}", ::getpid());
   parameters.conf["is_host"] = "no";
-  parameters.conf["keep_alive_interval"] = "60";
+  parameters.keep_alive_interval = std::chrono::seconds(60);
   if (has_secret) parameters.secret.emplace(secret);
   return meet(parameters);
 }

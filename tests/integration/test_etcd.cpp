@@ -372,8 +372,8 @@ TEST_CASE("etcd: cancelled at any point of the choice, a node leaves nothing",
   parameters.local_addr = "127.0.0.1";
   parameters.min_nodes = 1;
   parameters.max_nodes = 2;
-  parameters.conf["last_call_timeout"] = "0.02";
-  parameters.conf["join_timeout"] = "20";
+  parameters.last_call_timeout = 20ms;
+  parameters.join_timeout = 20s;
   SECTION("by the v3 API, unless nodes of torchrun come") {}
   SECTION("as torchrun's backend etcd") { parameters.conf["dialect"] = "1.13"; }
   SECTION("by the v2 API") { parameters.backend = "etcd-v2"; }

@@ -347,8 +347,8 @@ class simulated_job {
     parameters.min_nodes = plan_.min_nodes;
     parameters.max_nodes = plan_.max_nodes;
     parameters.share_worker_store = false;
-    parameters.conf["join_timeout"] = std::to_string(join_timeout.count());
-    parameters.conf["last_call_timeout"] = "3";
+    parameters.join_timeout = join_timeout;
+    parameters.last_call_timeout = std::chrono::seconds(3);
     parameters.identity = node_id{"host", 1, node.id, {random_.next(), random_.next()}};
     parameters.time = node.clock;
     local_agent::options options;

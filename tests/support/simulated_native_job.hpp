@@ -53,8 +53,8 @@ class simulated_native_job : public coordinated_job {
   std::shared_ptr<rendezvous_handler> make_handler(
       simulated_node& node, rendezvous_parameters parameters) override {
     // All go by those of the first.
-    if (random_.below(4) == 0) parameters.conf["keep_alive_interval"] = "1";
-    if (random_.below(4) == 0) parameters.conf["keep_alive_max_attempt"] = "2";
+    if (random_.below(4) == 0) parameters.keep_alive_interval = std::chrono::seconds(1);
+    if (random_.below(4) == 0) parameters.keep_alive_max_attempt = 2;
     parameters.conf["host_grace"] = std::to_string(host_grace_.count());
     // The first that starts while a server has no node beside it.
     const bool hosts = is_hosted_ && network_.has_server() && !host_;

@@ -27,7 +27,9 @@ class store_meter;
 }  // namespace detail
 
 /// What a rendezvous handler is made from: what the user asked for, and the services it may use.
-struct rendezvous_parameters {
+/// Several numbers of nodes and `scale_up_delay` are only for places where nodes of elasticrun meet
+/// alone.
+struct rendezvous_parameters : rendezvous_settings {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   rendezvous_parameters() = default;
 
@@ -37,14 +39,6 @@ struct rendezvous_parameters {
   std::string endpoint;
   /// Names the job: nodes with the same run id meet. Must not be empty.
   std::string run_id = "none";
-  int min_nodes = 1;
-  int max_nodes = 1;
-  /// The numbers of nodes that a round may have, ascending, from `min_nodes` to `max_nodes`; empty:
-  /// every number between. Only where nodes of elasticrun meet alone.
-  std::vector<int> node_counts = {};
-  /// How long nodes that could join a round that runs stand by before it ends for them: see
-  /// rendezvous_settings. Only where nodes of elasticrun meet alone.
-  duration scale_up_delay = duration::zero();
   /// The name of this node for the other nodes, also after a restart of its agent, and in logs,
   /// lists of nodes and the status page: 1 to `limits::node_name_bytes` letters, digits and signs
   /// of ASCII. Empty: the host's name.
@@ -64,7 +58,8 @@ struct rendezvous_parameters {
   bool share_worker_store = true;
   /// Whether stores that this node serves use an io_uring if the kernel allows one.
   bool use_ring = true;
-  /// Further settings of the backend, the `--rdzv-conf` pairs.
+  /// Settings of the backend's own, by their names in `--rdzv-conf`; those of
+  /// `rendezvous_settings` are refused here.
   std::map<std::string, std::string, std::less<>> conf;
 
   /// What the agents of the job know and nobody else does: only agents with it take part. None: as
@@ -85,15 +80,19 @@ struct rendezvous_parameters {
   /// empty: the host's name.
   const std::string& shown_host() const { return node_name.empty() ? local_addr : node_name; }
 
-  /// A setting in seconds, `fallback` if it was not given.
+  /// Takes a setting by its name in `--rdzv-conf`: into its field, or else into `conf`.
+  /// Errors: `errc::invalid_argument` if the field cannot have the value.
+  ELASTIC_DECL void set(std::string_view name, std::string_view value);
+
+  /// A setting of `conf` in seconds, `fallback` if it was not given.
   /// Errors: `errc::invalid_argument` if it is not a number of seconds over 0, and at most 1e8.
   ELASTIC_DECL duration seconds(std::string_view name, duration fallback) const;
 
-  /// A setting that is a whole number from `least` on, `fallback` if it was not given.
+  /// A setting of `conf` that is a whole number from `least` on, `fallback` if it was not given.
   /// Errors: `errc::invalid_argument` if the value is of another form.
   ELASTIC_DECL int whole_number(std::string_view name, int fallback, int least = 1) const;
 
-  /// A setting that is yes or no, as PyTorch writes them; empty if it was not given.
+  /// A setting of `conf` that is yes or no, as PyTorch writes them; empty if it was not given.
   /// Errors: `errc::invalid_argument` if the value is of another form.
   ELASTIC_DECL std::optional<bool> yes_or_no(std::string_view name) const;
 
@@ -107,8 +106,8 @@ struct rendezvous_parameters {
   ELASTIC_DECL void refuse_choice_of_nodes(std::string_view who) const;
 
   /// By which numbers the nodes meet.
-  /// Errors: `errc::invalid_argument` for a setting out of bounds, also one of PyTorch's names for
-  /// waits that do not exist here.
+  /// Errors: `errc::invalid_argument` for one out of bounds, also one of PyTorch's names for waits
+  /// that do not exist here; if `time` is null.
   ELASTIC_DECL rendezvous_settings settings() const;
 
   /// `secret`, or what the file holds that `secret_file` names; none if there is neither.
@@ -118,7 +117,7 @@ struct rendezvous_parameters {
   /// Warns of settings that other backends of this library have, but not `backend`, which has
   /// those in `used`. Values are not shown: one may be a password.
   /// Errors: `errc::invalid_argument` for a setting that none has, with the nearest that one has;
-  /// for a secret, if `used` does not name `secret_file`.
+  /// for one that is a field; for a secret, if `used` does not name `secret_file`.
   ELASTIC_DECL void check_conf(std::vector<std::string_view> used) const;
 };
 

@@ -12,7 +12,7 @@
 
 namespace elastic {
 
-/// By which numbers nodes meet. All durations are over 0.
+/// By which numbers nodes meet. All durations but `scale_up_delay` are over 0, and at most 1e8 s.
 struct rendezvous_settings {
   /// 1 ≤ min_nodes ≤ max_nodes.
   int min_nodes = 1;
@@ -27,7 +27,8 @@ struct rendezvous_settings {
   duration join_timeout = std::chrono::seconds(600);
   /// How long a round that has enough nodes waits for further ones, if it cannot know them.
   duration last_call_timeout = std::chrono::seconds(30);
-  /// How often a node says that it is alive, and after how many that were missed it is lost.
+  /// How often a node says that it is alive, at least `limits::keep_alive_interval`, and after how
+  /// many that were missed it is lost: 2 to 1,000,000.
   duration keep_alive_interval = std::chrono::seconds(5);
   int keep_alive_max_attempt = 3;
   /// How long a node whose connection broke has to come back before it is lost.

@@ -114,6 +114,10 @@ template <class T>
 T field(const program_config& config, T elastic::rendezvous_parameters::* member) {
   return config.job.rendezvous.*member;
 }
+template <class T>
+T field(const program_config& config, T elastic::rendezvous_settings::* member) {
+  return config.job.rendezvous.*member;
+}
 
 /// Arguments before a script.
 arguments with_script(arguments options) {
@@ -949,10 +953,10 @@ TEST_CASE("command_line: quotes that no shell took away are none of a setting", 
   const auto conf = [](const char* text) {
     return t::config_of({"--rdzv-conf", text, "a.py"}).job.rendezvous.conf;
   };
-  const t::settings both_settings = {{"join_timeout", "10"}, {"timeout", "5"}};
-  CHECK(conf("'join_timeout=10,timeout=5'") == both_settings);
-  CHECK(conf("\"join_timeout=10,timeout=5\"") == both_settings);
-  CHECK(conf("join_timeout='10', timeout=\"5\"") == both_settings);
+  const t::settings both_settings = {{"host_grace", "10"}, {"timeout", "5"}};
+  CHECK(conf("'host_grace=10,timeout=5'") == both_settings);
+  CHECK(conf("\"host_grace=10,timeout=5\"") == both_settings);
+  CHECK(conf("host_grace='10', timeout=\"5\"") == both_settings);
   CHECK(conf("''").empty());
   t::check_refusals({{{"--rdzv-conf", "'a'", "a.py"}, "key=value,key=value"}});
 }

@@ -19,7 +19,7 @@ rendezvous_parameters parameters_with(const std::string& name, const std::string
   parameters.backend = "etcd";
   parameters.endpoint = "127.0.0.1:2379";
   parameters.run_id = "job";
-  parameters.conf[name] = value;
+  parameters.set(name, value);
   return parameters;
 }
 

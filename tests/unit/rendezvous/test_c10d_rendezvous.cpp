@@ -45,8 +45,8 @@ class job {
     parameters.max_nodes = max;
     port = elastic::test::reserved_port();
     parameters.endpoint = fmt::format("127.0.0.1:{}", port);
-    parameters.conf["last_call_timeout"] = "0.3";
-    parameters.conf["join_timeout"] = "20";
+    parameters.last_call_timeout = 300ms;
+    parameters.join_timeout = 20s;
   }
   ~job() {
     // With several endpoints, agents that leave a job that is not over leave their markers.
@@ -217,7 +217,7 @@ CO_TEST("c10d rendezvous: a job that failed is over for all, also for those who 
 
 CO_TEST("c10d rendezvous: too few nodes end in an error that counts them", "[rendezvous]") {
   job test_job(2, 2);
-  test_job.parameters.conf["join_timeout"] = "0.2";
+  test_job.parameters.join_timeout = 200ms;
   const std::string reason = co_await message_of(test_job.node(0).next_round());
   CHECK(reason == fmt::format("1 of at least 2 nodes had joined at 127.0.0.1:{} within 0.2 s "
                               "(--rdzv-conf join_timeout)",
@@ -229,7 +229,7 @@ CO_TEST("c10d rendezvous: an endpoint that nobody serves is an error that names 
         "[rendezvous]") {
   job test_job(2, 2);
   test_job.parameters.conf["is_host"] = "no";
-  test_job.parameters.conf["join_timeout"] = "0.1";
+  test_job.parameters.join_timeout = 100ms;
   const std::string reason = co_await message_of(test_job.node(0).next_round());
   CHECK(reason == fmt::format("could not reach the rendezvous at 127.0.0.1:{}: 127.0.0.1: "
                               "Connection refused",
@@ -260,7 +260,7 @@ CO_TEST("c10d rendezvous: a host that leaves in order closes the job", "[rendezv
 
 CO_TEST("c10d rendezvous: cancelled while it waits for others, it is in no round", "[rendezvous]") {
   job test_job(1, 2);
-  test_job.parameters.conf["last_call_timeout"] = "30";
+  test_job.parameters.last_call_timeout = 30s;
   elastic::system_time time;
   const auto round = co_await with_deadline(time, time.now() + 50ms, test_job.node(0).next_round());
   CHECK_FALSE(round.has_value());
@@ -289,8 +289,8 @@ TEST_CASE("c10d rendezvous: settings that are none are refused, and named", "[re
       {"reconnect_grace", ""},         {"host_grace", "0"}};
   for (const auto& [name, value] : bad_settings) {
     job test_job(2, 2);
-    test_job.parameters.conf[name] = value;
     try {
+      test_job.parameters.set(name, value);
       test_job.node(0);
       FAIL_CHECK(name << " was taken");
     } catch (const elastic::error& failure) {

@@ -26,10 +26,10 @@ TEST_CASE("rendezvous parameters: a setting in seconds", "[rendezvous]") {
 TEST_CASE("rendezvous parameters: a silence for which no clock is long enough is ten years",
           "[rendezvous]") {
   elastic::rendezvous_parameters parameters;
-  parameters.conf["keep_alive_interval"] = "1e8";
-  parameters.conf["keep_alive_max_attempt"] = "1000000";
+  parameters.keep_alive_interval = 100'000'000s;
+  parameters.keep_alive_max_attempt = 1'000'000;
   CHECK(parameters.settings().silence() == 87'600h);
-  parameters.conf["keep_alive_max_attempt"] = "3";
+  parameters.keep_alive_max_attempt = 3;
   CHECK(parameters.settings().silence() == 300'000'000s);
 }
 
@@ -42,6 +42,71 @@ TEST_CASE("rendezvous parameters: a setting that is no number of seconds is name
     CHECK_THROWS_WITH(parameters.seconds("timeout", 900s),
                       elastic::test::contains_text("timeout=" + bad));
   }
+}
+
+TEST_CASE("rendezvous parameters: a name of --rdzv-conf sets its field, or else a pair of conf",
+          "[rendezvous]") {
+  elastic::rendezvous_parameters parameters;
+  parameters.set("join_timeout", "0.25");
+  parameters.set("last_call_timeout", "2");
+  parameters.set("keep_alive_interval", "3");
+  parameters.set("reconnect_grace", "4");
+  parameters.set("keep_alive_max_attempt", "5");
+  parameters.set("listen", "own");
+  parameters.set("listen", "all");
+  const elastic::rendezvous_settings settings = parameters.settings();
+  CHECK(settings.join_timeout == 250ms);
+  CHECK(settings.last_call_timeout == 2s);
+  CHECK(settings.keep_alive_interval == 3s);
+  CHECK(settings.reconnect_grace == 4s);
+  CHECK(settings.keep_alive_max_attempt == 5);
+  CHECK(parameters.conf.size() == 1);
+  CHECK(parameters.conf.at("listen") == "all");
+}
+
+TEST_CASE("rendezvous parameters: a field out of bounds is refused, with what is allowed",
+          "[rendezvous]") {
+  const auto refusal = [](auto&& change) {
+    elastic::rendezvous_parameters parameters;
+    change(parameters);
+    try {
+      parameters.settings();
+    } catch (const elastic::error& failure) {
+      CHECK(failure.code() == elastic::errc::invalid_argument);
+      return std::string(failure.what());
+    }
+    return std::string("accepted");
+  };
+  using elastic::rendezvous_parameters;
+  const std::string seconds = ": a number of seconds over 0 and up to 100000000 is needed";
+  CHECK(refusal([](rendezvous_parameters& all) { all.join_timeout = 0s; }) ==
+        "--rdzv-conf join_timeout=0" + seconds);
+  CHECK(refusal([](rendezvous_parameters& all) { all.last_call_timeout = -1s; }) ==
+        "--rdzv-conf last_call_timeout=-1" + seconds);
+  CHECK(refusal([](rendezvous_parameters& all) { all.reconnect_grace = 200'000'000s; }) ==
+        "--rdzv-conf reconnect_grace=200000000" + seconds);
+  CHECK(refusal([](rendezvous_parameters& all) { all.keep_alive_interval = 9ms; }) ==
+        "--rdzv-conf keep_alive_interval=0.009: at least 0.01 s is needed");
+}
+
+TEST_CASE("rendezvous parameters: a field is refused as a pair of conf, and named",
+          "[rendezvous]") {
+  elastic::rendezvous_parameters parameters;
+  parameters.conf["join_timeout"] = "20";
+  CHECK_THROWS_WITH(parameters.check_conf({"join_timeout"}),
+                    elastic::test::contains_text("rendezvous_parameters::join_timeout"));
+}
+
+TEST_CASE("rendezvous parameters: a field that the backend does not use is warned of",
+          "[rendezvous]") {
+  const auto log = std::make_shared<elastic::test::log_recorder>();
+  elastic::rendezvous_parameters parameters;
+  parameters.log = log->log();
+  parameters.join_timeout = 20s;
+  parameters.keep_alive_max_attempt = 5;
+  parameters.check_conf({"join_timeout"});
+  CHECK(log->count("is not used", elastic::log_level::warning) == 1);
+  CHECK(log->count("--rdzv-conf keep_alive_max_attempt is not used") == 1);
 }
 
 TEST_CASE("rendezvous parameters: a setting of another backend is warned of, without its value",
@@ -83,10 +148,10 @@ TEST_CASE("rendezvous parameters: a setting that no backend has is refused, with
 
 TEST_CASE("rendezvous parameters: one missed keep-alive alone loses no node", "[rendezvous]") {
   elastic::rendezvous_parameters parameters;
-  parameters.conf["keep_alive_max_attempt"] = "1";
+  parameters.keep_alive_max_attempt = 1;
   CHECK_THROWS_WITH(parameters.settings(),
                     elastic::test::contains_text("a whole number from 2 to 1000000 is needed"));
-  parameters.conf["keep_alive_max_attempt"] = "2";
+  parameters.keep_alive_max_attempt = 2;
   CHECK(parameters.settings().keep_alive_max_attempt == 2);
 }
 

@@ -184,7 +184,7 @@ CO_TEST("c10d rendezvous: shutdown may come before any round and twice", "[rende
 
 TEST_CASE("c10d rendezvous: a setting that no backend has is refused", "[rendezvous]") {
   rendezvous_parameters parameters = standalone();
-  parameters.conf["join_timeout"] = "5";
+  parameters.join_timeout = 5s;
   parameters.conf["join_timout"] = "5";
   CHECK_THROWS_WITH(solo_rendezvous(parameters),
                     elastic::test::contains_text("did you mean join_timeout?"));

@@ -219,7 +219,7 @@ TIME_TEST("dynamic rendezvous: with enough nodes a round waits for the last call
 TIME_TEST("dynamic rendezvous: a node without a round gives up after the join timeout",
           "[rendezvous]") {
   town place(time);
-  place.parameters.conf["join_timeout"] = "20";
+  place.parameters.join_timeout = 20s;
   const auto a = place.node("a");
   const auto round = start(time, a->next_round());
   co_await place.pass(19s);
@@ -483,9 +483,9 @@ TIME_TEST("dynamic rendezvous: a node that is cut off gives up the others before
   place.own_backend = vault;
   // The second for less time than the place is looked for, the third with nothing to spare.
   const auto [interval, attempts] =
-      GENERATE(table<std::string, std::string>({{"5", "3"}, {"1", "3"}, {"5", "2"}}));
-  place.parameters.conf["keep_alive_interval"] = interval;
-  place.parameters.conf["keep_alive_max_attempt"] = attempts;
+      GENERATE(table<duration, int>({{5s, 3}, {1s, 3}, {5s, 2}}));
+  place.parameters.keep_alive_interval = interval;
+  place.parameters.keep_alive_max_attempt = attempts;
   const duration silence = place.parameters.settings().silence();
   const std::vector<std::string> names = {"a", "b"};
   const auto nodes = co_await met_nodes(place, names);

@@ -52,8 +52,8 @@ rendezvous_parameters parameters_at(std::uint16_t port, int least_nodes, int mos
   parameters.min_nodes = least_nodes;
   parameters.max_nodes = most_nodes;
   parameters.endpoint = fmt::format("127.0.0.1:{}", port);
-  parameters.conf["last_call_timeout"] = "0.02";
-  parameters.conf["join_timeout"] = "20";
+  parameters.last_call_timeout = 20ms;
+  parameters.join_timeout = 20s;
   return parameters;
 }
 

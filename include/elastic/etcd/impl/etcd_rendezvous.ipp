@@ -131,10 +131,8 @@ ELASTIC_DECL rendezvous_parameters with_password(rendezvous_parameters parameter
 /// With `lease_ttl`: the node says often enough that it lives.
 inline rendezvous_parameters with_lease(rendezvous_parameters parameters) {
   if (parameters.conf.count("lease_ttl") == 0) return parameters;
-  const duration lease = parameters.seconds("lease_ttl", {});
-  const std::chrono::duration<double> third = lease / 3;
-  parameters.conf["keep_alive_interval"] = fmt::format("{:.3f}", third.count());
-  parameters.conf["keep_alive_max_attempt"] = "3";
+  parameters.keep_alive_interval = parameters.seconds("lease_ttl", {}) / 3;
+  parameters.keep_alive_max_attempt = 3;
   return parameters;
 }
 

@@ -39,6 +39,10 @@ inline rendezvous_parameters rendezvous_of(const launch_config& config, const lo
   rendezvous_parameters parameters = config.rendezvous;
   if (config.standalone) {
     parameters = {};
+    static_cast<rendezvous_settings&>(parameters) = config.rendezvous;
+    parameters.min_nodes = parameters.max_nodes = 1;
+    parameters.node_counts.clear();
+    parameters.scale_up_delay = duration::zero();
     parameters.backend = "c10d";
     parameters.endpoint = "localhost:0";
     parameters.conf = config.rendezvous.conf;

@@ -15,42 +15,112 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <iterator>
 #include <system_error>
 
 #include <fmt/format.h>
 
 namespace elastic {
 
+namespace detail {
+
+inline constexpr double most_setting_seconds = 1e8;
+inline constexpr int most_setting_number = 1'000'000;
+inline constexpr int least_keep_alive_attempts = 2;
+
+[[noreturn]] inline void refuse_seconds(std::string_view name, std::string_view value) {
+  throw error(errc::invalid_argument,
+              fmt::format("--rdzv-conf {}={}: a number of seconds over 0 and up to {:.0f} is "
+                          "needed",
+                          name, value, most_setting_seconds));
+}
+
+[[noreturn]] inline void refuse_number(std::string_view name, std::string_view value, int least) {
+  throw error(errc::invalid_argument,
+              fmt::format("--rdzv-conf {}={}: a whole number from {} to {} is needed", name, value,
+                          least, most_setting_number));
+}
+
+inline duration setting_seconds(std::string_view name, std::string_view text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value);
+  if (failure != std::errc() || stop != end || !(value > 0) || value > most_setting_seconds) {
+    refuse_seconds(name, text);
+  }
+  return std::chrono::duration_cast<duration>(std::chrono::duration<double>(value));
+}
+
+inline int setting_number(std::string_view name, std::string_view text, int least) {
+  int value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value);
+  if (failure == std::errc() && stop == end && value >= least && value <= most_setting_number) {
+    return value;
+  }
+  refuse_number(name, text, least);
+}
+
+/// A field of `rendezvous_settings` that `--rdzv-conf` knows by its name.
+struct timing_setting {
+  std::string_view name;
+  duration rendezvous_settings::*field;
+};
+
+inline constexpr timing_setting timing_settings[] = {
+    {"join_timeout", &rendezvous_settings::join_timeout},
+    {"last_call_timeout", &rendezvous_settings::last_call_timeout},
+    {"keep_alive_interval", &rendezvous_settings::keep_alive_interval},
+    {"reconnect_grace", &rendezvous_settings::reconnect_grace},
+};
+inline constexpr std::string_view keep_alive_attempts_setting = "keep_alive_max_attempt";
+
+/// The names of the fields that differ from their defaults.
+inline std::vector<std::string_view> changed_fields(const rendezvous_settings& settings) {
+  const rendezvous_settings defaults;
+  std::vector<std::string_view> names;
+  for (const auto& [name, field] : timing_settings) {
+    if (settings.*field != defaults.*field) names.push_back(name);
+  }
+  if (settings.keep_alive_max_attempt != defaults.keep_alive_max_attempt) {
+    names.push_back(keep_alive_attempts_setting);
+  }
+  return names;
+}
+
+inline bool is_field(std::string_view name) {
+  const auto is_named = [&](const timing_setting& setting) { return setting.name == name; };
+  return name == keep_alive_attempts_setting ||
+         std::any_of(std::begin(timing_settings), std::end(timing_settings), is_named);
+}
+
+}  // namespace detail
+
+ELASTIC_DECL void rendezvous_parameters::set(std::string_view name, std::string_view value) {
+  for (const auto& setting : detail::timing_settings) {
+    if (setting.name != name) continue;
+    this->*setting.field = detail::setting_seconds(name, value);
+    return;
+  }
+  if (name == detail::keep_alive_attempts_setting) {
+    keep_alive_max_attempt =
+        detail::setting_number(name, value, detail::least_keep_alive_attempts);
+    return;
+  }
+  conf.insert_or_assign(std::string(name), std::string(value));
+}
+
 ELASTIC_DECL duration rendezvous_parameters::seconds(std::string_view name,
                                                      duration fallback) const {
   const auto position = conf.find(name);
-  if (position == conf.end()) return fallback;
-  constexpr double most = 1e8;
-  double value = 0;
-  const char* end = position->second.data() + position->second.size();
-  const auto [stop, failure] = std::from_chars(position->second.data(), end, value);
-  if (failure != std::errc() || stop != end || !(value > 0) || value > most) {
-    throw error(errc::invalid_argument,
-                fmt::format("--rdzv-conf {}={}: a number of seconds over 0 and up to {:.0f} is "
-                            "needed",
-                            name, position->second, most));
-  }
-  return std::chrono::duration_cast<duration>(std::chrono::duration<double>(value));
+  return position == conf.end() ? fallback : detail::setting_seconds(name, position->second);
 }
 
 ELASTIC_DECL int rendezvous_parameters::whole_number(std::string_view name, int fallback,
                                                      int least) const {
   const auto position = conf.find(name);
-  if (position == conf.end()) return fallback;
-  int value = 0;
-  const char* end = position->second.data() + position->second.size();
-  const auto [stop, failure] = std::from_chars(position->second.data(), end, value);
-  if (failure == std::errc() && stop == end && value >= least && value <= 1'000'000) {
-    return value;
-  }
-  throw error(errc::invalid_argument,
-              fmt::format("--rdzv-conf {}={}: a whole number from {} to 1000000 is needed", name,
-                          position->second, least));
+  return position == conf.end() ? fallback
+                                : detail::setting_number(name, position->second, least);
 }
 
 ELASTIC_DECL std::optional<bool> rendezvous_parameters::yes_or_no(std::string_view name) const {
@@ -114,30 +184,34 @@ inline void check_exclusion(const rendezvous_parameters& parameters) {
                           std::chrono::seconds(limits::exclusion_time).count()));
 }
 
-ELASTIC_DECL rendezvous_settings rendezvous_parameters::settings() const {
-  detail::required(time, "rendezvous_parameters::time");
-  check_exclusion(*this);
-  rendezvous_settings settings;
-  settings.min_nodes = min_nodes;
-  settings.max_nodes = max_nodes;
-  settings.node_counts = node_counts;
-  settings.scale_up_delay = scale_up_delay;
-  settings.join_timeout = seconds("join_timeout", settings.join_timeout);
-  settings.last_call_timeout = seconds("last_call_timeout", settings.last_call_timeout);
-  settings.keep_alive_interval = seconds("keep_alive_interval", settings.keep_alive_interval);
+inline void check_timing(const rendezvous_settings& settings) {
+  using float_seconds = std::chrono::duration<double>;
+  for (const auto& [name, field] : detail::timing_settings) {
+    const float_seconds value = settings.*field;
+    if (value > float_seconds::zero() && value.count() <= detail::most_setting_seconds) continue;
+    detail::refuse_seconds(name, fmt::format("{}", value.count()));
+  }
   if (settings.keep_alive_interval < limits::keep_alive_interval) {
     throw error(errc::invalid_argument,
                 fmt::format("--rdzv-conf keep_alive_interval={}: at least {} s is needed",
-                            conf.find("keep_alive_interval")->second,
-                            std::chrono::duration<double>(limits::keep_alive_interval).count()));
+                            float_seconds(settings.keep_alive_interval).count(),
+                            float_seconds(limits::keep_alive_interval).count()));
   }
-  settings.keep_alive_max_attempt =
-      whole_number("keep_alive_max_attempt", settings.keep_alive_max_attempt, 2);
-  settings.reconnect_grace = seconds("reconnect_grace", settings.reconnect_grace);
+  const int attempts = settings.keep_alive_max_attempt;
+  if (attempts < detail::least_keep_alive_attempts || attempts > detail::most_setting_number) {
+    detail::refuse_number(detail::keep_alive_attempts_setting, fmt::format("{}", attempts),
+                          detail::least_keep_alive_attempts);
+  }
+}
+
+ELASTIC_DECL rendezvous_settings rendezvous_parameters::settings() const {
+  detail::required(time, "rendezvous_parameters::time");
+  check_exclusion(*this);
+  check_timing(*this);
   for (const char* name : {"close_timeout", "heartbeat_timeout", "read_timeout", "timeout"}) {
     seconds(name, {});
   }
-  return settings;
+  return *this;
 }
 
 ELASTIC_DECL std::vector<std::string_view> detail::meeting_settings(
@@ -177,11 +251,24 @@ ELASTIC_DECL void rendezvous_parameters::check_conf(std::vector<std::string_view
        "etcd_prefix"});
   std::vector<std::string> settings(own.begin(), own.end());
   settings.insert(settings.end(), used.begin(), used.end());
+  const auto is_used = [&](std::string_view name) {
+    return std::find(used.begin(), used.end(), name) != used.end();
+  };
+  const auto warn = [&](std::string_view name) {
+    log.warning("--rdzv-conf {} is not used by the rendezvous backend '{}', which knows: {}", name,
+                backend, known);
+  };
+  for (const std::string_view name : detail::changed_fields(*this)) {
+    if (!is_used(name)) warn(name);
+  }
   for (const auto& [name, value] : conf) {
-    if (std::find(used.begin(), used.end(), name) != used.end()) continue;
+    if (detail::is_field(name)) {
+      throw error(errc::invalid_argument,
+                  fmt::format("conf: {0} is a field, rendezvous_parameters::{0}", name));
+    }
+    if (is_used(name)) continue;
     if (std::find(settings.begin(), settings.end(), name) != settings.end()) {
-      log.warning("--rdzv-conf {} is not used by the rendezvous backend '{}', which knows: {}",
-                  name, backend, known);
+      warn(name);
       continue;
     }
     const std::string nearest = detail::nearest_name(name, settings);

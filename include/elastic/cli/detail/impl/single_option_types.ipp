@@ -212,7 +212,7 @@ ELASTIC_DECL option_type settings_type() {
                                          "value, which {} has not",
                                          in_quotes(pair)));
       }
-      target.config.job.rendezvous.conf[std::string(key)] = without_quotes(value);
+      target.config.job.rendezvous.set(key, without_quotes(value));
       if (comma != std::string_view::npos) rest.remove_prefix(comma + 1);
     }
   };
