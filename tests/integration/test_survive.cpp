@@ -8,6 +8,7 @@
 #include <support/run_program.hpp>
 
 #include <filesystem>
+#include <map>
 #include <regex>
 #include <set>
 #include <string>
@@ -51,11 +52,12 @@ TEST_CASE("survive: survivors of PyTorch 2.13 leave a collective whose peer is s
 // ---- with elasticrun ---------------------------------------------------------------------------
 
 struct job : test::elasticrun_stage {
-  /// Trains with 4 ranks. Result: the output of all, which have to end with success.
-  std::string train(const std::string& python, const words& worker_options) const {
+  /// Trains. Result: the output of all ranks, which have to end with success.
+  std::string train(const std::string& python, const words& worker_options,
+                    const std::string& ranks = "4") const {
     words script{"survive_worker.py", "--folder", marks()};
     script.insert(script.end(), worker_options.begin(), worker_options.end());
-    const auto result = run(python, "4", script);
+    const auto result = run(python, ranks, script);
     INFO(result.out << result.err);
     CHECK(result.code == 0);
     return result.out;
@@ -64,7 +66,7 @@ struct job : test::elasticrun_stage {
   test::program_result run(const std::string& python, const std::string& ranks,
                            words script) const {
     script[0] = ELASTIC_SOURCE_DIR "/tests/integration/python/" + script[0];
-    const words launch{"--standalone", "--nproc-per-node", ranks, "--max-restarts",  "3",
+    const words launch{"--standalone", "--nproc-per-node", ranks, "--max-restarts",  "6",
                        "--on-failure", "replace",          "--rejoin-timeout", "60"};
     return run_command(
         elasticrun({launch, script}),
@@ -113,6 +115,60 @@ TEST_CASE("survive: elasticrun replaces ranks of PyTorch 1.13, and the others go
 TEST_CASE("survive: elasticrun replaces ranks of PyTorch 2.13, and the others go on",
           "[integration]") {
   check_replacements(test::torch_213_python());
+}
+
+/// Whoever dies, the state goes on in a rank that has only just received it.
+void check_newcomer_alone(const std::string& python) {
+  if (python.empty()) return;
+  const std::string undisturbed = job().train(python, {"--steps", "6"}, "2");
+  const std::string disturbed = job().train(
+      python, {"--steps", "6", "--do", "kill@3:1", "--do", "kill-synced@1:0"}, "2");
+  INFO(disturbed);
+  CHECK(all_of(disturbed, "checksum (\\S+)") == all_of(undisturbed, "checksum (\\S+)"));
+  const auto newcomer = all_of(disturbed, "begins epoch 1 rank 1 of 2 pid (\\d+) new True");
+  CHECK(newcomer.size() == 1);
+  CHECK(all_of(disturbed, "finished rank 1 of 2 pid (\\d+)") == newcomer);
+}
+
+TEST_CASE("survive: a newcomer of PyTorch 1.13 gives the state that it was given",
+          "[integration]") {
+  check_newcomer_alone(test::torch_python());
+}
+
+TEST_CASE("survive: a newcomer of PyTorch 2.13 gives the state that it was given",
+          "[integration]") {
+  check_newcomer_alone(test::torch_213_python());
+}
+
+TEST_CASE("survive: before a first commit, ranks begin again in their processes",
+          "[integration]") {
+  const std::string python = test::torch_python();
+  if (python.empty()) return;
+  // One after the other, before the ranks know who has a copy.
+  const std::string text = job().train(
+      python, {"--steps", "6", "--do", "kill-sync@0:2", "--do", "kill-sync@1:1"}, "3");
+  INFO(text);
+  CHECK(all_of(text, "(finished rank \\d)").size() == 3);
+  CHECK(all_of(text, "checksum (\\S+)").size() == 1);
+  CHECK(all_of(text, "begins epoch \\d+ rank 0 of 3 pid (\\d+)").size() == 1);
+}
+
+TEST_CASE("survive: all start again if the state is lost with the ranks that had it",
+          "[integration]") {
+  const std::string python = test::torch_python();
+  if (python.empty()) return;
+  const job job;
+  // The newcomer, which has not been given it yet, survives them.
+  const auto result =
+      job.run(python, "2", {"survive_worker.py", "--folder", job.marks(), "--steps", "6", "--do",
+                            "kill@3:1", "--do", "kill-sync@1:0"});
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  CHECK_THAT(result.err, test::contains_text("no rank that is left has a committed state"));
+  CHECK(all_of(result.out, "(finished rank \\d)").size() == 2);
+  const auto newcomer = all_of(result.out, "begins epoch 1 rank 1 of 2 pid (\\d+) new True");
+  CHECK(newcomer.size() == 1);
+  CHECK(all_of(result.out, "finished rank 1 of 2 pid (\\d+)") != newcomer);
 }
 
 /// Gloo waits for ever for what it had begun to send to a rank that died.
@@ -166,21 +222,57 @@ TEST_CASE("survive: what a script keeps of an epoch that has ended is named", "[
   }
 }
 
-TEST_CASE("survive: compiled models go on, and without a commit all ranks begin again in their "
-          "processes",
-          "[integration]") {
+TEST_CASE("survive: compiled models stay compiled", "[integration]") {
+  const std::string python = test::torch_213_python();
+  if (python.empty()) return;
+  const auto compilations = [](const std::string& text) {
+    std::map<std::string, int> counts;  // by process
+    const std::regex line("compiles in pid (\\d+)");
+    for (std::sregex_iterator at(text.begin(), text.end(), line), end; at != end; ++at) {
+      ++counts[(*at)[1]];
+    }
+    return counts;
+  };
+  // A process that trains in one epoch compiles so often.
+  const auto once = compilations(job().train(python, {"--steps", "6", "--compile"}, "2"));
+  REQUIRE(once.size() == 2);
+  const int count = once.begin()->second;
+  const std::string text = job().train(
+      python, {"--steps", "6", "--compile", "--do", "kill@2:1", "--do", "kill@4:1"}, "2");
+  INFO(text);
+  CHECK(all_of(text, "checksum (\\S+)").size() == 1);
+  const auto survivor = all_of(text, "begins epoch \\d+ rank 0 of 2 pid (\\d+)");
+  REQUIRE(survivor.size() == 1);
+  CHECK(compilations(text)[*survivor.begin()] == count);
+}
+
+TEST_CASE("survive: without a commit all ranks begin again in their processes", "[integration]") {
   const std::string python = test::torch_213_python();
   if (python.empty()) return;
   const job job;
   const auto result =
       job.run(python, "2", {"survive_worker.py", "--folder", job.marks(), "--steps", "5", "--do",
-                            "kill@3:1", "--compile", "--no-commit"});
+                            "kill@3:1", "--no-commit"});
   INFO(result.out << result.err);
   CHECK(result.code == 0);
   CHECK(all_of(result.out, "begins epoch \\d+ rank 0 of 2 pid (\\d+)").size() == 1);
   CHECK(all_of(result.out, "finished rank (\\d) of 2 pid \\d+ step 5") ==
         std::set<std::string>{"0", "1"});
   CHECK(all_of(result.out, "checksum (\\S+)").size() == 1);
+}
+
+TEST_CASE("survive: the only rank of a world starts again", "[integration]") {
+  for (const std::string& python : {test::torch_python(), test::torch_213_python()}) {
+    if (python.empty()) continue;
+    const job job;
+    const auto result = job.run(python, "1", {"survive_worker.py", "--folder", job.marks(),
+                                              "--steps", "5", "--do", "kill@3:0"});
+    INFO(result.out << result.err);
+    CHECK(result.code == 0);
+    CHECK(all_of(result.out, "begins epoch (\\d+) rank 0 of 1 pid \\d+ new True") ==
+          std::set<std::string>{"0", "1"});
+    CHECK(all_of(result.out, "(finished rank 0 of 1 pid \\d+ step 5)").size() == 1);
+  }
 }
 
 TEST_CASE("survive: all ranks start again if one has not said that it survives",

@@ -6,7 +6,8 @@
 of the step), kill-late (after the optimizer, before the commit), stop (falls silent), raise (a
 ValueError), raise-runtime (what a lost peer could have caused, but no peer is lost), exit; and with
 an epoch in the place of the step kill-init and stop-init (before it begins its process group),
-kill-send and kill-receive (while the state is given to it, or by it).
+kill-sync (when the group is made, before the state is given), kill-send and kill-receive (while the
+state is given by it, or to it), kill-synced (when all ranks have the state).
 """
 
 import argparse
@@ -23,7 +24,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 from torch.nn.parallel import DistributedDataParallel  # noqa: E402
-from elasticrun import survive  # noqa: E402
+from elasticrun import survive, torch_state  # noqa: E402
 
 
 def parse_arguments():
@@ -33,7 +34,8 @@ def parse_arguments():
     parser.add_argument("--do", action="append", default=[])
     parser.add_argument("--groups", action="store_true", help="a second process group")
     parser.add_argument("--loader", action="store_true", help="a DataLoader with workers")
-    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--compile", action="store_true",
+                        help="compiles the model, and says each time that it is done")
     parser.add_argument("--own-group", action="store_true", help="not by survive")
     parser.add_argument("--hold", action="store_true", help="keeps DDP outside of train")
     parser.add_argument("--no-commit", action="store_true")
@@ -44,10 +46,12 @@ def parse_arguments():
     return parser.parse_args()
 
 
-PLACES = ("kill-late", "kill-init", "stop-init", "kill-send", "kill-receive")
+PLACES = ("kill-late", "kill-init", "stop-init", "kill-sync", "kill-send", "kill-receive",
+          "kill-synced")
 OPTIONS = parse_arguments()
 HELD = []
 CHANGES = []
+SYNC = torch_state.sync
 
 
 def say(text):
@@ -76,6 +80,18 @@ def act(place, step):
             raise RuntimeError("no peer is to blame")
         elif what == "exit":
             sys.exit(3)
+
+
+def sync(*arguments):
+    """Gives the state. If ranks are to be killed then, they wait until all have it."""
+    act("sync", survive.epoch())
+    SYNC(*arguments)
+    marks = f"synced-{survive.epoch()}-"
+    (OPTIONS.folder / f"{marks}{survive.rank()}").touch()
+    if f"kill-synced@{survive.epoch()}:{survive.rank()}" in OPTIONS.do:
+        while len(list(OPTIONS.folder.glob(f"{marks}*"))) < survive.world_size():
+            time.sleep(0.002)
+    act("synced", survive.epoch())
 
 
 def is_open(step):
@@ -144,13 +160,12 @@ def train(state):
     ddp = DistributedDataParallel(state.model)
     if OPTIONS.hold:
         HELD.append(ddp)
-    run = torch.compile(ddp, backend="eager") if OPTIONS.compile else ddp
     for batch in batches(state.step):
         time.sleep(OPTIONS.pause)
         if OPTIONS.gate:
             wait_at_gate(state.step)
         state.optimizer.zero_grad()
-        loss = run(batch).pow(2).mean()
+        loss = ddp(batch).pow(2).mean()
         act("middle", state.step)
         loss.backward()
         if group is not None:
@@ -169,11 +184,19 @@ def train(state):
     return int(total)
 
 
+def say_compilation(graph, inputs):
+    say(f"compiles in pid {os.getpid()}")
+    return graph.forward
+
+
 def main():
+    torch_state.sync = sync
     torch.manual_seed(1)
     random.seed(2)
     model = torch.nn.Sequential(torch.nn.Linear(8, 16, bias=False), torch.nn.BatchNorm1d(16),
                                 torch.nn.Dropout(0.2), torch.nn.Linear(16, 1)).double()
+    if OPTIONS.compile:
+        model = torch.compile(model, backend=say_compilation)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 5, 0.9)
     state = State(model=model, optimizer=optimizer, scheduler=scheduler, step=0, noise=0.0)
