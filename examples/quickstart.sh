@@ -76,8 +76,9 @@ if command -v g++ >/dev/null; then
   has_header liburing.h || missing+=(liburing-dev)
   has_header fmt/format.h || missing+=(libfmt-dev)
   has_header nlohmann/json.hpp || missing+=(nlohmann-json3-dev)
+  has_header toml++/toml.h || missing+=(libtomlplusplus-dev)
 else
-  missing+=(libasio-dev liburing-dev libfmt-dev nlohmann-json3-dev)
+  missing+=(libasio-dev liburing-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev)
 fi
 if [ ${#missing[@]} -gt 0 ]; then
   has_apt || die "please install (named as in Debian): ${missing[*]}"

@@ -4,6 +4,7 @@
 // elasticrun: starts a training script on this node as torchrun does, with torchrun's options.
 //
 //   build/release/elasticrun --standalone --nproc-per-node 2 train.py
+//   build/release/elasticrun --job job.toml
 //   build/release/elasticrun --help
 //
 // A launcher of your own uses the same parts of the library: examples/06_launcher_of_your_own.cpp.
@@ -29,6 +30,7 @@
 #include <program/preflight.hpp>
 #include <program/progress/kubeflow_progress.hpp>
 #include <program/progress/progress_bar.hpp>
+#include <program/roles/job_of_roles.hpp>
 
 #include <unistd.h>
 
@@ -165,11 +167,11 @@ elastic::task<int> run(elastic::program_config config, elastic::logger log) {
 }
 
 /// Runs the job to its end. Result: the exit code.
-int run_to_end(const elastic::program_config& config, const elastic::logger& log) {
+int run_to_end(elastic::task<int> job) {
   asio::io_context context(1);
   int code = 1;
   std::exception_ptr failure;
-  asio::co_spawn(context, run(config, log), [&](std::exception_ptr thrown, int result) {
+  asio::co_spawn(context, std::move(job), [&](std::exception_ptr thrown, int result) {
     failure = thrown;
     code = result;
     // The program does not wait for what the kernel has yet to end, such as the guard of a process
@@ -192,12 +194,14 @@ int main(int count, char** values) {
   elastic::command_line_facts facts = elastic::gather_command_line_facts();
   facts.commands = elasticrun::command_rows();
   facts.injects_faults = true;
+  facts.reads_job_files = true;
   const auto parsed = elastic::parse_command_line(arguments, facts);
   if (const auto* exit = std::get_if<elastic::early_exit>(&parsed)) return elastic::leave(*exit);
   if (const auto* version = std::get_if<elastic::command_line::version_request>(&parsed)) {
     return elastic::leave(elastic::show_version(version->io));
   }
-  const auto& [config, threshold, io, warnings, notes] = std::get<elastic::command_line>(parsed);
+  const auto& line = std::get<elastic::command_line>(parsed);
+  const auto& [config, threshold, io, warnings, notes, options] = line;
   if (const auto exit = elasticrun::check_files(config)) return elastic::leave(*exit);
   if (const auto exit = elastic::check_io(io)) return elastic::leave(*exit);
 
@@ -209,7 +213,8 @@ int main(int count, char** values) {
     log.info("{}", elastic::describe_io(io));
   }
   try {
-    return run_to_end(config, log);
+    if (config.job_file.empty()) return run_to_end(run(config, log));
+    return run_to_end(elasticrun::run_job(line, facts, every_backend(), log));
   } catch (const std::exception& failure) {
     // A mistake in what was asked for, or something broke.
     elastic::leave(elastic::refuse(failure.what()));

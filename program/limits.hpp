@@ -17,4 +17,7 @@ inline constexpr std::chrono::seconds kubeflow_pause{5};
 inline constexpr std::chrono::milliseconds kubeflow_last_report{1000};
 inline constexpr std::size_t kubeflow_token_bytes = 16 * 1024;
 
+/// The file of a job of several roles.
+inline constexpr std::size_t job_file_bytes = 1024 * 1024;
+
 }  // namespace elasticrun::limits

@@ -146,8 +146,10 @@ if command -v g++ >/dev/null; then
   have_header catch2/catch.hpp || have_header catch2/catch_all.hpp || need catch2
   have_header nlohmann/json.hpp || need nlohmann-json3-dev
   have_header openssl/ssl.h || need libssl-dev
+  have_header toml++/toml.h || need libtomlplusplus-dev
 else
-  missing+=(libasio-dev liburing-dev libfmt-dev catch2 nlohmann-json3-dev libssl-dev)
+  missing+=(libasio-dev liburing-dev libfmt-dev catch2 nlohmann-json3-dev libssl-dev
+    libtomlplusplus-dev)
 fi
 python_113=$(find_torch_113)
 python_213=$(find_torch_213)

@@ -129,6 +129,7 @@ void arguments(std::string_view input) {
   command_line_facts facts;
   facts.environment = environment_from({std::string(parts.rest())});
   facts.injects_faults = true;
+  facts.reads_job_files = true;
   const auto parsed = parse_command_line(words, facts);
   if (const auto* exit = std::get_if<early_exit>(&parsed)) {
     require(!exit->text.empty(), "an early end says why");

@@ -31,6 +31,16 @@ struct command_line {
     io_choice io = io_choice::automatic;
   };
 
+  /// An option that the user gave, in whatever way.
+  struct option {
+    /// "--nproc-per-node".
+    std::string name;
+    /// Its value; "1" for a flag.
+    std::string text;
+    /// What the user wrote: the name, or a variable such as PET_NPROC_PER_NODE.
+    std::string source;
+  };
+
   program_config config;
   /// The threshold for log lines: LOGLEVEL.
   log_level threshold = log_level::warning;
@@ -40,6 +50,8 @@ struct command_line {
   std::vector<std::string> warnings;
   /// What comes from elsewhere than options and PET_ variables, one sentence each.
   std::vector<std::string> notes;
+  /// The options with which a job file is read (--job); empty without one.
+  std::vector<option> options = {};
 };
 
 /// Reads the arguments of `elasticrun`, without the program's own name.

@@ -36,6 +36,8 @@ struct command_line_facts {
   /// Whether the program injects the faults of --chaos; if not, --help leaves the option out, and
   /// it is refused.
   bool injects_faults = false;
+  /// Whether the program runs the jobs of files (--job). As with --chaos.
+  bool reads_job_files = false;
 };
 
 /// The facts of this process and its machine; those about the program have their defaults.

@@ -9,6 +9,7 @@
 #include <elastic/python/warm_standby.hpp>
 
 #include <string>
+#include <vector>
 
 namespace elastic {
 
@@ -30,6 +31,11 @@ struct program_config {
   std::string script;
   /// Whether a program with a terminal shows the progress of the workers there.
   bool progress = true;
+  /// The file of a job of several roles, which takes the place of the script ("-": standard input);
+  /// empty: there is none. What changes its text, and whether to show it instead of running it.
+  std::string job_file;
+  std::vector<std::string> job_settings;
+  bool prints_job = false;
   /// The faults that `elasticrun` injects on purpose.
   chaos_plan chaos;
 };

@@ -33,6 +33,7 @@ auto parse(const arguments& words, environment_map environment = {}, int acceler
   facts.accelerators = accelerators;
   facts.commands = {{"explain", "LOGDIR", "Tell the story of a run."}};
   facts.injects_faults = true;
+  facts.reads_job_files = true;
   return elastic::parse_command_line(words, facts);
 }
 

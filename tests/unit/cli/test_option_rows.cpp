@@ -148,6 +148,9 @@ std::map<std::string, std::string> members_of(const program_config& config) {
       {"drain_file", text_of(config.program.drain_file)},
       {"progress", text_of(config.progress)},
       {"chaos", elastic::to_text(config.chaos)},
+      {"job_file", text_of(config.job_file)},
+      {"job_settings", text_of(config.job_settings)},
+      {"prints_job", text_of(config.prints_job)},
       {"status", text_of(config.program.status)},
       {"status_token_file", text_of(config.program.status_token_file)},
   };
@@ -156,8 +159,12 @@ std::map<std::string, std::string> members_of(const program_config& config) {
 program_config config_of(arguments options, elastic::environment_map environment = {}) {
   // Two nodes, so that what belongs to one node alone differs.
   options.insert(options.begin(), {"--nnodes", "2", "--rdzv-id", "job"});
-  options.emplace_back("train.py");
+  const auto names_job = [](const std::string& option) { return option.starts_with("--job"); };
+  const bool has_job = std::any_of(options.begin(), options.end(), names_job) ||
+                       environment.count("PET_JOB") > 0;
+  if (!has_job) options.emplace_back("train.py");
   elastic::command_line_facts facts;
+  facts.reads_job_files = true;
   facts.environment = std::move(environment);
   facts.injects_faults = true;
   auto outcome = elastic::parse_command_line(options, facts);
@@ -194,6 +201,9 @@ const std::vector<effect>& effects() {
       {"--virtual-local-rank", "1", {"workers.virtual_local_rank"}},
       {"--numa-binding", "node", {"numa_binding"}},
       {"--cpu-affinity", "0", {"workers.cpu_affinity"}},
+      {"--job", "job.toml", {"job_file", "name", "script", "workers.arguments"}},
+      {"--set", "a.b=1", {"job_settings"}, {"--job=job.toml"}},
+      {"--print-job", "1", {"prints_job"}, {"--job=job.toml"}},
       {"--standalone",
        "1",
        {"standalone", "rendezvous.run_id"},

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace elastic::detail {
@@ -29,6 +30,9 @@ class given_options {
   /// Errors: `errc::invalid_argument` for one that is not allowed, or an option that torchrun has
   /// and elasticrun has not.
   ELASTIC_DECL void read_into(option_target& target, const command_line_facts& facts) const;
+
+  /// All values that count.
+  ELASTIC_DECL std::vector<std::pair<const option_row*, option_value>> all() const;
 
   /// Takes a value from elsewhere for an option that was not given, and reads it into its field.
   /// Errors: those of `read_into`.

@@ -16,6 +16,12 @@ ELASTIC_DECL option_type worker_count_type();
 /// --chaos: "kill=rank:3@20s,stop=rank:2@10s+5s".
 ELASTIC_DECL option_type chaos_type();
 
+/// --job: a path, or "-".
+ELASTIC_DECL option_type job_file_type();
+
+/// --set: "ROLE.KEY=VALUE", which the reader of the file checks.
+ELASTIC_DECL option_type job_setting_type();
+
 /// --status: "[ADDRESS:]PORT" or "unix:PATH".
 ELASTIC_DECL option_type status_type();
 

@@ -122,6 +122,11 @@ inline command_line interpret(const scanned_arguments& scanned, const command_li
   check_workers(options, job);
   check_output(options, config, result.warnings);
   settle_program(options, scanned.operands, target);
+  if (!config.job_file.empty()) {
+    for (const auto& [row, value] : options.all()) {
+      result.options.push_back({row->long_name(), value.text, value.source});
+    }
+  }
   result.config = std::move(config);
   return result;
 }

@@ -50,6 +50,18 @@ ELASTIC_DECL void given_options::read_into(option_target& target,
   }
 }
 
+ELASTIC_DECL std::vector<std::pair<const option_row*, option_value>> given_options::all() const {
+  std::vector<std::pair<const option_row*, option_value>> options;
+  for (const option_row& row : option_rows()) {
+    const auto values = values_.find(&row);
+    if (values == values_.end()) continue;
+    const auto first = row.repeats ? values->second.begin() : values->second.end() - 1;
+    std::for_each(first, values->second.end(),
+                  [&](const option_value& value) { options.emplace_back(&row, value); });
+  }
+  return options;
+}
+
 ELASTIC_DECL void given_options::adopt(std::string_view long_name, option_value value,
                                        const command_line_facts& facts, option_target& target) {
   const option_row& row = option_named(long_name);

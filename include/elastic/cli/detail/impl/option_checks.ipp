@@ -6,6 +6,7 @@
 
 #include <elastic/agent/restart_terms.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/printable_text.hpp>
 #include <elastic/cli/detail/option_types.hpp>
 #include <elastic/contract/environment.hpp>
 #include <elastic/launch/signal_plan.hpp>
@@ -231,9 +232,27 @@ ELASTIC_DECL void check_output(const given_options& options, const program_confi
   }
 }
 
+/// With a job file it is the file that says what runs.
+inline void check_job_file(const given_options& options, const std::vector<std::string>& operands,
+                           const program_config& config) {
+  const char* const companions[] = {"--set", "--print-job"};
+  for (const char* const name : companions) {
+    const auto value = options.find(name);
+    if (value && config.job_file.empty()) {
+      refuse_options(fmt::format("{} is for --job alone", value->source));
+    }
+  }
+  if (config.job_file.empty() || operands.empty()) return;
+  refuse_options(fmt::format("{} and --job exclude each other: the file has the command of each "
+                             "role",
+                             in_quotes(operands[0])));
+}
+
 ELASTIC_DECL void settle_program(const given_options& options,
                                  const std::vector<std::string>& operands, option_target& target) {
   program_config& config = target.config;
+  check_job_file(options, operands, config);
+  if (!config.job_file.empty()) return;
   check_standby(options, target);
   check_diagnosis(options, target);
   const bool is_direct = target.no_python && !target.run_path;

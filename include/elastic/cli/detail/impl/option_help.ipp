@@ -55,6 +55,11 @@ inline std::string option_help(const option_row& row) {
   return line;
 }
 
+inline bool is_of_job_files(const option_row& row) {
+  const std::string name = row.long_name();
+  return name == "--job" || name == "--set" || name == "--print-job";
+}
+
 inline std::string command_help(const command_line_facts::command& row) {
   constexpr std::size_t indent = 26;
   std::string line = fmt::format("  {} {}\n", row.word, row.arguments);
@@ -117,6 +122,7 @@ ELASTIC_DECL std::string help_text(const command_line_facts& facts) {
   const char* heading = nullptr;
   for (const option_row& row : option_rows()) {
     if (row.long_name() == "--chaos" && !facts.injects_faults) continue;
+    if (is_of_job_files(row) && !facts.reads_job_files) continue;
     if (row.heading != heading) text += fmt::format("\n{}:\n", row.heading);
     heading = row.heading;
     text += option_help(row);

@@ -182,6 +182,28 @@ ELASTIC_DECL option_type chaos_type() {
   return type;
 }
 
+ELASTIC_DECL option_type job_file_type() {
+  option_type type;
+  type.read = [](const option_value& option, const command_line_facts& facts,
+                 option_target& target) {
+    if (!facts.reads_job_files) {
+      throw error(errc::invalid_argument,
+                  fmt::format("{}: {} runs no job files", option.source, facts.program));
+    }
+    if (option.text.empty()) refuse_value(option, "the path of a file, or -, is needed");
+    target.config.job_file = option.text;
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type job_setting_type() {
+  option_type type;
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+    target.config.job_settings.push_back(option.text);
+  };
+  return type;
+}
+
 ELASTIC_DECL option_type status_type() {
   option_type type;
   type.read = [](const option_value& option, const command_line_facts&, option_target& target) {

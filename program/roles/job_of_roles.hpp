@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/log.hpp>
+#include <elastic/base/task.hpp>
+#include <elastic/cli/command_line.hpp>
+#include <elastic/cli/command_line_facts.hpp>
+#include <elastic/launch/signal_plan.hpp>
+#include <elastic/rendezvous/rendezvous_registry.hpp>
+#include <elastic/roles/role_group.hpp>
+#include <program/roles/job_file.hpp>
+
+#include <string>
+#include <vector>
+
+namespace elasticrun {
+
+/// A job of several roles, ready to run.
+struct job_of_roles {
+  elastic::role_group::options options;
+  elastic::signal_plan signals;
+  /// What is allowed but surely not meant, one sentence each.
+  std::vector<std::string> warnings = {};
+};
+
+/// Makes the job that a file describes. The options of a role are read as a command line is.
+/// Errors: `errc::invalid_argument` and `errc::file_access`, with the role and the mistake.
+job_of_roles make_job(const job_file& file, const elastic::command_line_facts& facts);
+
+/// Runs the job of a command line with --job, or prints it. Errors: those of `parse_job_file`,
+/// `make_job` and `role_group::run`.
+/// Result: the exit code.
+elastic::task<int> run_job(elastic::command_line line, elastic::command_line_facts facts,
+                           elastic::rendezvous_registry backends, elastic::logger log);
+
+}  // namespace elasticrun

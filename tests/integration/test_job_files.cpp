@@ -1,0 +1,206 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+
+// elasticrun --job: a job of several roles from a file, in one command on each node.
+
+#include <support/catch.hpp>
+#include <support/elasticrun_stage.hpp>
+#include <support/reserved_port.hpp>
+#include <support/run_program.hpp>
+#include <support/running_program.hpp>
+
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace job_files_tests {
+
+using elastic::test::contains_text;
+using elastic::test::elasticrun_stage;
+using elastic::test::program_result;
+using elastic::test::running_program;
+using words = std::vector<std::string>;
+
+/// A stage with a job file. In its text, PUPPET and FILES are what their names say.
+struct job_stage : elasticrun_stage {
+  explicit job_stage(std::string text) {
+    replace(text, "PUPPET", ELASTIC_PUPPET);
+    replace(text, "FILES", folder.path());
+    std::ofstream(file()) << text;
+  }
+
+  std::string file() const { return folder / "job1.toml"; }
+
+  words command(const words& options = {}) const {
+    return elasticrun({{"--job", file()}, options});
+  }
+
+  std::unique_ptr<running_program> start(const words& options = {}) const {
+    return std::make_unique<running_program>(command(options), environment({{"LOGLEVEL", "INFO"}}));
+  }
+
+ private:
+  static void replace(std::string& text, const std::string& word, const std::string& other) {
+    for (std::size_t at = text.find(word); at != std::string::npos;
+         at = text.find(word, at + other.size())) {
+      text.replace(at, word.size(), other);
+    }
+  }
+};
+
+const std::string trainer_and_rollout = R"(
+log_dir = "FILES/logs"
+redirects = 3
+[role.trainer]
+command = ["--no-python", "PUPPET", "line", "trained", "await", "FILES/serving", "exit", "0"]
+[role.rollout]
+command = ["--no-python", "PUPPET", "line", "rank ${local_rank}", "touch", "FILES/serving", "hang"]
+nproc_per_node = 2
+stops_with = "trainer"
+)";
+
+/// What the workers of a role have written, in the only run below the log directory.
+std::string output(const job_stage& stage, const std::string& role, int rank) {
+  for (const auto& run : std::filesystem::directory_iterator(stage.logs())) {
+    return elastic::test::file_text(
+        fmt::format("{}/{}/attempt_0/{}/stdout.log", run.path().string(), role, rank));
+  }
+  return {};
+}
+
+TEST_CASE("job file: one command runs every role, and its exit code is that of the job",
+          "[integration][roles]") {
+  const job_stage stage(trainer_and_rollout);
+  const program_result result = stage.run_command(stage.command());
+  INFO(result.err);
+  CHECK(result.code == 0);
+  CHECK(output(stage, "trainer", 0) == "trained\n");
+  CHECK(output(stage, "rollout", 0) == "rank 0\n");
+}
+
+TEST_CASE("job file: a role that fails is named, with its last words", "[integration][roles]") {
+  const job_stage stage(R"(
+redirects = "3"
+[role.trainer]
+command = ["--no-python", "PUPPET", "hang"]
+[role.reward]
+command = ["--no-python", "PUPPET", "eline", "no model", "exit", "3"]
+stops_with = "trainer"
+)");
+  const program_result result = stage.run_command(stage.command());
+  CHECK(result.code == 1);
+  CHECK_THAT(result.err, contains_text("role 'reward' failed: rank 0 ended: exit code 3"));
+  CHECK_THAT(result.err, contains_text("no model"));
+  CHECK_THAT(result.err, contains_text("trainer: stopped"));
+}
+
+TEST_CASE("job file: the console shows whose line it is", "[integration][roles]") {
+  const job_stage stage(R"(
+tee = "1"
+[role.trainer]
+command = ["--no-python", "PUPPET", "line", "works"]
+[role.data]
+command = ["--no-python", "PUPPET", "line", "works"]
+nproc_per_node = 2
+)");
+  const program_result result = stage.run_command(stage.command());
+  CHECK(result.code == 0);
+  for (const std::string prefix : {"[trainer0]:", "[data0]:", "[data1]:"}) {
+    CHECK_THAT(result.out, contains_text(prefix + "works\n"));
+  }
+}
+
+TEST_CASE("job file: SIGINT ends all roles", "[integration][roles]") {
+  const job_stage stage(R"(
+[role.trainer]
+command = ["--no-python", "PUPPET", "line", "runs", "hang"]
+[role.rollout]
+command = ["--no-python", "PUPPET", "line", "runs", "hang"]
+)");
+  const auto program = stage.start();
+  program->await_out("runs\n", 2);
+  program->signal(SIGINT);
+  CHECK(program->wait().code == 128 + SIGINT);
+  CHECK(stage.left.processes_become(0));
+}
+
+TEST_CASE("job file: two nodes run the same file", "[integration][roles]") {
+  const job_stage stage(R"(
+nodes = 2
+rdzv_backend = "c10d"
+[role.trainer]
+command = ["--no-python", "sh", "-c", "echo trainer of $WORLD_SIZE; exec PUPPET await FILES/done"]
+[role.rollout]
+command = ["--no-python", "sh", "-c", "echo rollout of $WORLD_SIZE; exec PUPPET hang"]
+stops_with = "trainer"
+)");
+  const words place{"--rdzv-endpoint",
+                    fmt::format("127.0.0.1:{}", elastic::test::reserved_port())};
+  const auto first = stage.start(place);
+  const auto second = stage.start(place);
+  for (const auto* node : {&first, &second}) {
+    (*node)->await_out("trainer of 2\n");
+    (*node)->await_out("rollout of 2\n");
+  }
+  std::ofstream(stage.folder / "done") << "done";
+  for (const auto* node : {&first, &second}) {
+    const program_result result = (*node)->wait();
+    INFO(result.err);
+    CHECK(result.code == 0);
+  }
+  CHECK(stage.left.processes_become(0));
+}
+
+TEST_CASE("job file: it is printed as it was understood", "[integration][roles]") {
+  const job_stage stage(trainer_and_rollout);
+  const program_result result =
+      stage.run_command(stage.command({"--set", "rollout.nproc_per_node=3", "--print-job"}));
+  CHECK(result.code == 0);
+  CHECK_THAT(result.out, contains_text("name = \"job1\"\n"));
+  CHECK_THAT(result.out, contains_text("[role.rollout]\n"));
+  CHECK_THAT(result.out, contains_text("nproc_per_node = \"3\"\n"));
+  CHECK_FALSE(std::filesystem::exists(stage.logs()));
+}
+
+TEST_CASE("job file: it can come from standard input", "[integration][roles]") {
+  const job_stage stage(trainer_and_rollout);
+  const std::string command = fmt::format("'{}' --job - < '{}'", ELASTIC_ELASTICRUN, stage.file());
+  const program_result result = stage.run_command({"sh", "-c", command});
+  INFO(result.err);
+  CHECK(result.code == 0);
+  CHECK(output(stage, "trainer", 0) == "trained\n");
+}
+
+TEST_CASE("job file: a mistake ends with exit code 2 and one line", "[integration][roles]") {
+  struct row {
+    words options;
+    std::string sentence;
+  };
+  const job_stage stage(trainer_and_rollout);
+  const std::vector<row> rows{
+      {{"--job", "/no/such/job.toml"}, "the job file '/no/such/job.toml' cannot be read"},
+      {{"--job", stage.file(), "train.py"}, "'train.py' and --job exclude each other"},
+      {{"--job", stage.file(), "--status", "8080"}, "--status and --job exclude each other"},
+      {{"--job", stage.file(), "--set", "rollout.stops_with=nobody"},
+       "role 'rollout' stops with 'nobody', which is no role of the job"},
+      {{"--print-job", "train.py"}, "--print-job is for --job alone"},
+  };
+  for (const row& each : rows) {
+    CAPTURE(each.sentence);
+    const program_result result = stage.run_command(elasticrun_stage::elasticrun({each.options}));
+    CHECK(result.code == 2);
+    CHECK_THAT(result.err, contains_text("elasticrun: error: "));
+    CHECK_THAT(result.err, contains_text(each.sentence));
+    CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+  }
+}
+
+}  // namespace job_files_tests
