@@ -61,10 +61,11 @@ class role_group {
   /// Errors: those of `validate` for the roles, and of `make_agent` for each, which then name the
   /// role; `errc::invalid_argument` for services that cannot be shared, and for a policy
   /// restart_job if the job has no restarts.
-  ELASTIC_DECL role_group(asio::any_io_executor executor, named<options> job);
   ELASTIC_DECL role_group(asio::any_io_executor executor, named<options> job,
                           named<agent_services> services,
                           const rendezvous_registry& backends = {});
+  /// The same with the default services and backends.
+  ELASTIC_DECL role_group(asio::any_io_executor executor, named<options> job);
   ELASTIC_DECL ~role_group();
   role_group(const role_group&) = delete;
   role_group& operator=(const role_group&) = delete;
