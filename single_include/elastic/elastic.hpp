@@ -29,6 +29,9 @@
 #if !defined(ELASTIC_WITH_STATUS) && (defined(ELASTIC_SOURCE) || defined(ELASTIC_WITH_CLI))
 #define ELASTIC_WITH_STATUS 1
 #endif
+#if !defined(ELASTIC_WITH_ROLES) && (defined(ELASTIC_SOURCE))
+#define ELASTIC_WITH_ROLES 1
+#endif
 #if !defined(ELASTIC_WITH_FUNCTIONS) && (defined(ELASTIC_SOURCE))
 #define ELASTIC_WITH_FUNCTIONS 1
 #endif
@@ -261,6 +264,16 @@ namespace elastic {
 
 /// What an agent is to do while its job runs, as somebody asks for it.
 struct job_command {
+  /// What came of a command.
+  struct outcome {
+    bool is_done = false;
+    /// One sentence: what was done, or why not; lines that an asked `stacks` has to show.
+    std::string text = {};
+  };
+
+  /// Carries out a command, and says what came of it. It may take as long as the command does.
+  using handler = std::function<task<outcome>(job_command)>;
+
   enum class kind {
     /// The whole job pauses: the workers of all nodes save a checkpoint, those that want to be
     /// asked, and are stopped, and none start until `resume`, or until this node is gone.
@@ -312,16 +325,6 @@ constexpr std::optional<job_command::kind> job_command_of(std::string_view name)
   }
   return std::nullopt;
 }
-
-/// What came of a command.
-struct command_outcome {
-  bool is_done = false;
-  /// One sentence: what was done, or why not; lines that an asked `stacks` has to show.
-  std::string text = {};
-};
-
-/// Carries out a command, and says what came of it. It may take as long as the command does.
-using command_handler = std::function<task<command_outcome>(job_command)>;
 
 }  // namespace elastic
 
@@ -892,26 +895,26 @@ class store {
 
 namespace elastic {
 
-/// Where the workers of a round find each other: MASTER_ADDR, MASTER_PORT and who serves there.
-struct master_endpoint {
-  std::string address;
-  std::uint16_t port = 0;
-  /// True: an agent serves a store there, and every worker is a client of it. False: the worker
-  /// of rank 0 is expected to serve.
-  bool served_by_agent = false;
-};
-
-/// How the agents of a round tell each other about their workers.
-enum class agent_dialect {
-  /// As PyTorch's since 2.4: the node of group rank 0 gathers what all told, and assigns.
-  assign,
-  /// As PyTorch's before: each reads what all told, and counts for itself. Then the node of group
-  /// rank 0 tells the others where the workers meet.
-  gather,
-};
-
 /// What one round of the rendezvous agreed upon.
 struct rendezvous_round {
+  /// Where the workers of a round find each other: MASTER_ADDR, MASTER_PORT and who serves there.
+  struct master_endpoint {
+    std::string address;
+    std::uint16_t port = 0;
+    /// True: an agent serves a store there, and every worker is a client of it. False: the worker
+    /// of rank 0 is expected to serve.
+    bool served_by_agent = false;
+  };
+
+  /// How the agents of a round tell each other about their workers.
+  enum class agent_dialect {
+    /// As PyTorch's since 2.4: the node of group rank 0 gathers what all told, and assigns.
+    assign,
+    /// As PyTorch's before: each reads what all told, and counts for itself. Then the node of group
+    /// rank 0 tells the others where the workers meet.
+    gather,
+  };
+
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   rendezvous_round() = default;
 
@@ -930,23 +933,23 @@ struct rendezvous_round {
   /// How long these agents wait for each other to tell about their workers.
   duration exchange_timeout = std::chrono::seconds(300);
   agent_dialect dialect = agent_dialect::assign;
-  /// With `agent_dialect::gather` that of the node of group rank 0 counts.
+  /// With `rendezvous_round::agent_dialect::gather` that of the node of group rank 0 counts.
   master_endpoint master;
-};
-
-/// Why a round ends before its workers do.
-enum class change_kind {
-  /// A node waits to join.
-  node_waiting,
-  /// A node is gone.
-  node_lost,
-  /// Workers failed, on whichever node.
-  worker_failed,
 };
 
 /// The end of a round, and its reason.
 struct rendezvous_change {
-  change_kind kind = change_kind::node_waiting;
+  /// Why a round ends before its workers do.
+  enum class cause {
+    /// A node waits to join.
+    node_waiting,
+    /// A node is gone.
+    node_lost,
+    /// Workers failed, on whichever node.
+    worker_failed,
+  };
+
+  cause kind = cause::node_waiting;
   /// One half sentence that names the node: "node a_71_0 waits to join".
   std::string what;
   /// How often workers of the job have failed, this time included; the other kinds are free.
@@ -963,9 +966,6 @@ struct rendezvous_change {
   bool saves_first = false;
 };
 
-/// How a job ends, for all of its nodes.
-enum class job_end { succeeded, failed };
-
 /// How nodes agree on who takes part. Implement it to bring your own; register it under a name
 /// (`rendezvous_registry`) to make it available to `--rdzv-backend`.
 ///
@@ -974,6 +974,9 @@ enum class job_end { succeeded, failed };
 /// Thread-safety: one strand at a time.
 class rendezvous_handler {
  public:
+  /// How a job ends, for all of its nodes.
+  enum class job_end { succeeded, failed };
+
   virtual ~rendezvous_handler() = default;
 
   /// The name under which it is registered, such as "c10d".
@@ -1044,9 +1047,6 @@ class rendezvous_handler {
   /// this node does not serve the store, or does not know.
   virtual std::optional<std::int64_t> arrived_workers() const { return std::nullopt; }
 
-  /// How many nodes wait to join the next round.
-  virtual task<int> num_nodes_waiting() = 0;
-
   /// Closes the rendezvous: the job is over for every node, and later nodes learn so.
   /// May wait until those that inform them know it, for a few seconds at most.
   /// @param why  one sentence, for them
@@ -1063,42 +1063,7 @@ class rendezvous_handler {
 
 namespace elastic {
 
-/// A worker of this node in the attempt that runs.
-struct attempt_worker {
-  int rank = 0;
-  int local_rank = 0;
-  pid_t pid = 0;
-  /// The last step that it reported, -1 for none, and when.
-  std::int64_t step = -1;
-  time_point step_at{};
-  /// How it ended; empty while it runs.
-  std::string end = {};
-};
-
 class job_journal;
-
-/// What an agent lends its extension. Everything is set.
-struct agent_extension_context {
-  asio::any_io_executor strand;
-  /// Starts workers without the extension.
-  std::shared_ptr<process_launcher> launcher;
-  std::shared_ptr<time_source> time;
-  logger log;
-  /// The job may run with fewer nodes than can take part (`agent_options::job_may_grow`).
-  bool job_may_grow = false;
-  /// The processes of the first attempt. What only its round decides, such as ranks, is missing.
-  /// Not to be called before the extension is made.
-  std::function<std::vector<process_spec>()> first_workers;
-  /// The workers of this node that were started in the attempt.
-  std::function<std::vector<attempt_worker>()> workers;
-  /// Takes a worker of this node for hung, for this reason, and ends it.
-  std::function<void(int local_rank, const std::string& reason)> end_hung;
-  /// What the agent records in.
-  std::shared_ptr<job_journal> journal;
-  /// To be called when a process of the extension has ended and the extension has not ended it. If
-  /// the kernel killed it for want of memory, that is no evidence about the workers.
-  std::function<void(const exit_status&)> process_ended;
-};
 
 /// What an opt-in module adds to an agent, in the places where it may act: processes that are made
 /// before workers need them, for example (`add_warm_standbys`). Each function does nothing unless
@@ -1110,6 +1075,44 @@ struct agent_extension_context {
 /// Thread-safety: the agent calls everything on its strand.
 class agent_extension {
  public:
+  /// A worker of this node in the attempt that runs.
+  struct attempt_worker {
+    int rank = 0;
+    int local_rank = 0;
+    pid_t pid = 0;
+    /// The last step that it reported, -1 for none, and when.
+    std::int64_t step = -1;
+    time_point step_at{};
+    /// How it ended; empty while it runs.
+    std::string end = {};
+  };
+
+  /// What an agent lends its extension. Everything is set.
+  struct context {
+    asio::any_io_executor strand;
+    /// Starts workers without the extension.
+    std::shared_ptr<process_launcher> launcher;
+    std::shared_ptr<time_source> time;
+    logger log;
+    /// The job may run with fewer nodes than can take part (`local_agent::options::job_may_grow`).
+    bool job_may_grow = false;
+    /// The processes of the first attempt. What only its round decides, such as ranks, is missing.
+    /// Not to be called before the extension is made.
+    std::function<std::vector<process_spec>()> first_workers;
+    /// The workers of this node that were started in the attempt.
+    std::function<std::vector<attempt_worker>()> workers;
+    /// Takes a worker of this node for hung, for this reason, and ends it.
+    std::function<void(int local_rank, const std::string& reason)> end_hung;
+    /// What the agent records in.
+    std::shared_ptr<job_journal> journal;
+    /// To be called when a process of the extension has ended and the extension has not ended it.
+    /// If the kernel killed it for want of memory, that is no evidence about the workers.
+    std::function<void(const exit_status&)> process_ended;
+  };
+
+  /// Makes the agent_extension of one run of an agent, on the agent's strand.
+  using factory = std::function<std::unique_ptr<agent_extension>(context)>;
+
   agent_extension() = default;
   agent_extension(const agent_extension&) = delete;
   agent_extension& operator=(const agent_extension&) = delete;
@@ -1155,7 +1158,7 @@ class agent_extension {
 
   /// Carries out a command that is the extension's affair: `stacks`. Awaited while workers run.
   /// Result: the default has not carried it out.
-  ELASTIC_DECL virtual task<command_outcome> carry_out(job_command command);
+  ELASTIC_DECL virtual task<job_command::outcome> carry_out(job_command command);
 
   /// Whether `last_look` is to be awaited.
   ELASTIC_DECL virtual bool looks_last() const;
@@ -1284,17 +1287,17 @@ class event_handler {
 
 namespace elastic {
 
-/// One measured value, such as "workers.trainer.remaining_restarts" = 2.
-struct metric {
-  std::string group = "torchelastic";
-  std::string name;
-  std::int64_t value = 0;
-  wall_time at;
-};
-
 /// Where metrics go. Thread-safety: called on the strand of the agent that emits them.
 class metric_handler {
  public:
+  /// One measured value, such as "workers.trainer.remaining_restarts" = 2.
+  struct metric {
+    std::string group = "torchelastic";
+    std::string name;
+    std::int64_t value = 0;
+    wall_time at;
+  };
+
   virtual ~metric_handler() = default;
 
   /// Takes one value. What it throws is logged and ends nothing.
@@ -1307,45 +1310,8 @@ class metric_handler {
 
 namespace elastic {
 
-/// How far a worker says it is.
-struct worker_progress {
-  int rank = 0;
-  int local_rank = 0;
-  std::int64_t step = 0;
-  /// How many steps there are; 0: not known.
-  std::int64_t total = 0;
-  /// Free text of the worker, without control characters.
-  std::string text;
-  std::map<std::string, double> metrics;
-};
-
 /// A worker whose steps take longer than this times the median is a straggler.
 inline constexpr double straggler_ratio = 1.25;
-
-/// The workers of this node run, for the first time or again.
-struct started_workers {
-  /// The rendezvous round in which they do.
-  std::int64_t round = 0;
-  int world_size = 0;
-  /// Which nodes there are, and which is this one.
-  int group_rank = 0;
-  int group_world_size = 0;
-  int restarts = 0;
-  int max_restarts = 0;
-  /// How many workers of this node are those of the round before; 0: all were started.
-  int stayed = 0;
-  /// The ranks of this node that were replaced while other workers of the job went on.
-  std::vector<int> replaced = {};
-};
-
-/// A worker that is about to be ended because it said nothing for too long.
-struct hung_worker {
-  int rank = 0;
-  int local_rank = 0;
-  pid_t pid = 0;
-  /// "no heartbeat for 12.3 s (allowed 10 s) in section 'all_reduce'".
-  std::string reason;
-};
 
 /// Is told when workers start and what they say of themselves over the control channel: implement
 /// it to show progress, or to look into a hung worker before it is killed.
@@ -1353,6 +1319,43 @@ struct hung_worker {
 /// Thread-safety: called on the strand of the agent, which waits meanwhile: be quick.
 class worker_observer {
  public:
+  /// How far a worker says it is.
+  struct worker_progress {
+    int rank = 0;
+    int local_rank = 0;
+    std::int64_t step = 0;
+    /// How many steps there are; 0: not known.
+    std::int64_t total = 0;
+    /// Free text of the worker, without control characters.
+    std::string text;
+    std::map<std::string, double> metrics;
+  };
+
+  /// The workers of this node run, for the first time or again.
+  struct started_workers {
+    /// The rendezvous round in which they do.
+    std::int64_t round = 0;
+    int world_size = 0;
+    /// Which nodes there are, and which is this one.
+    int group_rank = 0;
+    int group_world_size = 0;
+    int restarts = 0;
+    int max_restarts = 0;
+    /// How many workers of this node are those of the round before; 0: all were started.
+    int stayed = 0;
+    /// The ranks of this node that were replaced while other workers of the job went on.
+    std::vector<int> replaced = {};
+  };
+
+  /// A worker that is about to be ended because it said nothing for too long.
+  struct hung_worker {
+    int rank = 0;
+    int local_rank = 0;
+    pid_t pid = 0;
+    /// "no heartbeat for 12.3 s (allowed 10 s) in section 'all_reduce'".
+    std::string reason;
+  };
+
   virtual ~worker_observer() = default;
 
   /// What these throw is logged and ends nothing.
@@ -1367,8 +1370,6 @@ class worker_observer {
 
 namespace elastic {
 
-class agent_extension;
-struct agent_extension_context;
 class job_journal;
 class logs_specs;
 namespace detail {
@@ -1376,10 +1377,6 @@ class output_tails;
 class report_exchange;
 class store_meter;
 }  // namespace detail
-
-/// Makes the agent_extension of one run of an agent, on the agent's strand.
-using agent_extension_factory =
-    std::function<std::unique_ptr<agent_extension>(agent_extension_context)>;
 
 /// What an agent works with, each replaceable: a null pointer means the default.
 struct agent_services {
@@ -1426,7 +1423,7 @@ struct agent_services {
   std::shared_ptr<output_sink> console_out = {};
   std::shared_ptr<output_sink> console_err = {};
   /// Makes what an opt-in module adds to the agent. Default: nothing is added.
-  agent_extension_factory extension = {};
+  agent_extension::factory extension = {};
   /// Default: silent.
   logger log = {};
 };
@@ -1435,6 +1432,38 @@ struct agent_services {
 /// journal and the consoles. Optional services stay empty.
 /// @param strand  the executor of the agent or worker_group that is to use them
 ELASTIC_DECL agent_services complete(agent_services services, const asio::any_io_executor& strand);
+
+}  // namespace elastic
+
+// ---- elastic/agent/worker_state.hpp ----
+
+namespace elastic {
+
+/// The state of a worker group, in torchelastic's words (torch.distributed.elastic WorkerState).
+enum class worker_state {
+  /// No round was met yet, or the group is between two of them.
+  init,
+  /// All workers run.
+  healthy,
+  /// At least one worker failed and the group will be started again.
+  failed,
+  /// The agent was asked to stop and has stopped the workers.
+  stopped,
+  /// All workers ended with success.
+  succeeded,
+};
+
+/// The name as torchelastic writes it: "HEALTHY" and the like.
+constexpr std::string_view to_string(worker_state state) {
+  switch (state) {
+    case worker_state::init: return "INIT";
+    case worker_state::healthy: return "HEALTHY";
+    case worker_state::failed: return "FAILED";
+    case worker_state::stopped: return "STOPPED";
+    case worker_state::succeeded: return "SUCCEEDED";
+  }
+  return "UNKNOWN";
+}
 
 }  // namespace elastic
 
@@ -1516,138 +1545,6 @@ ELASTIC_DECL std::string launcher_error_file_text(const error_file_content& cont
 
 }  // namespace elastic
 
-// ---- elastic/agent/worker_failure.hpp ----
-
-namespace elastic {
-
-/// How one worker failed: all that a user needs to act.
-struct worker_failure {
-  int rank = 0;
-  int local_rank = 0;
-  /// Which node of the job, by its place in the rendezvous.
-  int group_rank = 0;
-  std::string role = "default";
-  /// The host on which it ran, fully qualified if that is known.
-  std::string host;
-  pid_t pid = 0;
-  exit_status status = exit_status::unknown();
-  /// When the agent learned of its death.
-  wall_time at;
-  /// The path that it was given as TORCHELASTIC_ERROR_FILE; empty if it was given none.
-  std::string error_file;
-  /// What it left there; none if it left nothing.
-  std::optional<error_file_content> error;
-  /// The last lines of its stderr, oldest first, at most `limits::report_stderr_lines`; empty
-  /// if its stderr was not captured.
-  std::vector<std::string> last_stderr;
-  /// It was killed while the kernel killed processes because memory had run out: most likely so.
-  bool out_of_memory = false;
-  /// Where its core is, or how to come by it; empty if it left none or that is not known.
-  std::string core_file;
-  /// Why the agent took it for hung and ended it, such as "no heartbeat for 12.3 s (allowed 10 s)";
-  /// empty if it did not.
-  std::string hung;
-  /// What the workers waited for just before it was ended as hung, or after it had aborted; empty:
-  /// nobody has found out.
-  std::string stall;
-  /// It ended after the agent had told it to: it is a victim of another's failure, not a cause.
-  bool stopped_by_agent = false;
-
-  /// When it failed, in seconds since 1970: by its own account if it gave one.
-  ELASTIC_DECL std::int64_t timestamp() const;
-
-  /// The finest that is known of the same moment: when its error file was written (a worker can
-  /// live on for a while after that), else when the agent learned of its death.
-  ELASTIC_DECL wall_time moment() const;
-};
-
-}  // namespace elastic
-
-// ---- elastic/agent/failure_report.hpp ----
-
-namespace elastic {
-
-/// The failure that explains the others: the first in time, by the worker's own account if it
-/// gave one; at the same time, the first in the list. A worker that a signal struck counts as of
-/// one second before the agent learned of it, since its peers may report their lost connections
-/// meanwhile. A worker that failed only because the agent stopped it is chosen only if there is
-/// no other. Null if there is none at all.
-ELASTIC_DECL const worker_failure* root_cause(const std::vector<worker_failure>& failures);
-
-namespace detail {
-
-ELASTIC_DECL std::string report_failure(const worker_failure& failure, std::size_t index);
-
-/// "0, 2-7": ranks in ascending order.
-ELASTIC_DECL std::string rank_ranges(std::vector<int> ranks);
-
-}  // namespace detail
-
-/// What the user reads at the end of a run that failed, in the form of torchelastic 2.x (labels,
-/// order, border), so that scripts that look for them find them. It adds the role, the signal's
-/// name, memory that ran out, the core file, the last lines of the root cause's stderr if it
-/// left no error file, and which workers ended only because the agent stopped them: these are named
-/// in one line and blamed for nothing. Workers that failed in the same way are one entry.
-///
-/// `name` is the script's file name; the failures are numbered in the order given.
-/// Result: lines that begin with a blank one and end with a line end; empty if `failures` is.
-ELASTIC_DECL std::string failure_report(const std::string& name,
-                                        const std::vector<worker_failure>& failures);
-
-}  // namespace elastic
-
-// ---- elastic/agent/rank_replacements.hpp ----
-
-namespace elastic {
-
-/// How often ranks were given to new processes while other workers of the job went on.
-struct rank_replacements {
-  std::map<int, int> by_rank;
-
-  void add(int rank) { ++by_rank[rank]; }
-  bool empty() const { return by_rank.empty(); }
-
-  /// "rank 3 was replaced 2 times, rank 5 once", of at most `most_ranks`; empty if none was.
-  ELASTIC_DECL std::string text() const;
-
-  /// The ranks that a text names.
-  static constexpr int most_ranks = 16;
-};
-
-}  // namespace elastic
-
-// ---- elastic/agent/worker_state.hpp ----
-
-namespace elastic {
-
-/// The state of a worker group, in torchelastic's words (torch.distributed.elastic WorkerState).
-enum class worker_state {
-  /// No round was met yet, or the group is between two of them.
-  init,
-  /// All workers run.
-  healthy,
-  /// At least one worker failed and the group will be started again.
-  failed,
-  /// The agent was asked to stop and has stopped the workers.
-  stopped,
-  /// All workers ended with success.
-  succeeded,
-};
-
-/// The name as torchelastic writes it: "HEALTHY" and the like.
-constexpr std::string_view to_string(worker_state state) {
-  switch (state) {
-    case worker_state::init: return "INIT";
-    case worker_state::healthy: return "HEALTHY";
-    case worker_state::failed: return "FAILED";
-    case worker_state::stopped: return "STOPPED";
-    case worker_state::succeeded: return "SUCCEEDED";
-  }
-  return "UNKNOWN";
-}
-
-}  // namespace elastic
-
 // ---- elastic/agent/run_result.hpp ----
 
 #include <fmt/format.h>
@@ -1657,11 +1554,66 @@ namespace elastic {
 
 /// How a job ended on this node.
 struct run_result {
+  /// How one worker failed: all that a user needs to act.
+  struct failure {
+    int rank = 0;
+    int local_rank = 0;
+    /// Which node of the job, by its place in the rendezvous.
+    int group_rank = 0;
+    std::string role = "default";
+    /// The host on which it ran, fully qualified if that is known.
+    std::string host;
+    pid_t pid = 0;
+    exit_status status = exit_status::unknown();
+    /// When the agent learned of its death.
+    wall_time at;
+    /// The path that it was given as TORCHELASTIC_ERROR_FILE; empty if it was given none.
+    std::string error_file;
+    /// What it left there; none if it left nothing.
+    std::optional<error_file_content> error;
+    /// The last lines of its stderr, oldest first, at most `limits::report_stderr_lines`; empty
+    /// if its stderr was not captured.
+    std::vector<std::string> last_stderr;
+    /// It was killed while the kernel killed processes because memory had run out: most likely so.
+    bool out_of_memory = false;
+    /// Where its core is, or how to come by it; empty if it left none or that is not known.
+    std::string core_file;
+    /// Why the agent took it for hung and ended it, such as "no heartbeat for 12.3 s (allowed 10
+    /// s)"; empty if it did not.
+    std::string hung;
+    /// What the workers waited for just before it was ended as hung, or after it had aborted;
+    /// empty: nobody has found out.
+    std::string stall;
+    /// It ended after the agent had told it to: it is a victim of another's failure, not a cause.
+    bool stopped_by_agent = false;
+
+    /// When it failed, in seconds since 1970: by its own account if it gave one.
+    ELASTIC_DECL std::int64_t timestamp() const;
+
+    /// The finest that is known of the same moment: when its error file was written (a worker can
+    /// live on for a while after that), else when the agent learned of its death.
+    ELASTIC_DECL wall_time moment() const;
+  };
+
+  /// How often ranks were given to new processes while other workers of the job went on.
+  struct rank_replacements {
+    std::map<int, int> by_rank;
+
+    void add(int rank) { ++by_rank[rank]; }
+    bool empty() const { return by_rank.empty(); }
+
+    /// "rank 3 was replaced 2 times, rank 5 once", of at most `most_ranks`; empty if none was.
+    ELASTIC_DECL std::string text() const;
+
+    /// The ranks that a text names.
+    static constexpr int most_ranks = 16;
+  };
+
   /// `succeeded`, `failed` or `stopped`.
   worker_state state = worker_state::init;
   /// The workers of the last attempt that failed, in the order in which they did; those that ended
   /// because the agent stopped them are marked so.
-  std::vector<worker_failure> failures;
+  std::vector<failure> failures;
   /// How often the group was started again after a failure, and how often that was allowed.
   int restarts = 0;
   int max_restarts = 0;
@@ -1698,13 +1650,47 @@ struct run_result {
     const std::string& text = return_value_of(rank);
     try {
       return Json::parse(text).template get<T>();
-    } catch (const typename Json::exception& failure) {
+    } catch (const typename Json::exception& complaint) {
       throw error(errc::invalid_argument,
                   fmt::format("the return value of rank {} does not fit: {}", rank,
-                              detail::json_complaint(failure.what())));
+                              detail::json_complaint(complaint.what())));
     }
   }
 };
+
+}  // namespace elastic
+
+// ---- elastic/agent/failure_report.hpp ----
+
+namespace elastic {
+
+/// The failure that explains the others: the first in time, by the worker's own account if it
+/// gave one; at the same time, the first in the list. A worker that a signal struck counts as of
+/// one second before the agent learned of it, since its peers may report their lost connections
+/// meanwhile. A worker that failed only because the agent stopped it is chosen only if there is
+/// no other. Null if there is none at all.
+ELASTIC_DECL const run_result::failure* root_cause(
+    const std::vector<run_result::failure>& failures);
+
+namespace detail {
+
+ELASTIC_DECL std::string report_failure(const run_result::failure& failure, std::size_t index);
+
+/// "0, 2-7": ranks in ascending order.
+ELASTIC_DECL std::string rank_ranges(std::vector<int> ranks);
+
+}  // namespace detail
+
+/// What the user reads at the end of a run that failed, in the form of torchelastic 2.x (labels,
+/// order, border), so that scripts that look for them find them. It adds the role, the signal's
+/// name, memory that ran out, the core file, the last lines of the root cause's stderr if it
+/// left no error file, and which workers ended only because the agent stopped them: these are named
+/// in one line and blamed for nothing. Workers that failed in the same way are one entry.
+///
+/// `name` is the script's file name; the failures are numbered in the order given.
+/// Result: lines that begin with a blank one and end with a line end; empty if `failures` is.
+ELASTIC_DECL std::string failure_report(const std::string& name,
+                                        const std::vector<run_result::failure>& failures);
 
 }  // namespace elastic
 
@@ -1901,6 +1887,9 @@ inline constexpr std::size_t node_addresses_bytes = 4096;
 inline constexpr std::int64_t rendezvous_told_number = std::int64_t{1} << 61;
 /// Failures of a job that are counted.
 inline constexpr int job_restarts = std::numeric_limits<int>::max() - 1;
+/// Roles of one job, and the name of one.
+inline constexpr std::size_t roles = 64;
+inline constexpr std::size_t role_name_bytes = 64;
 /// Jobs that meet at one server.
 inline constexpr std::size_t rendezvous_jobs = 1024;
 /// The run id of a job, by which its nodes find each other.
@@ -2118,7 +2107,6 @@ inline constexpr std::chrono::milliseconds watch_restart{1000};
 inline constexpr std::size_t rank_digest_bytes = 1024;
 inline constexpr std::size_t wait_channel_bytes = 48;
 inline constexpr std::size_t failure_digest_bytes = 160;
-inline constexpr std::size_t stuck_peer_bytes = 64;
 /// The ranks of one job.
 inline constexpr int job_ranks = 1'000'000;
 /// A set of ranks as text.
@@ -2328,17 +2316,6 @@ auto uninterrupted(Call call) {
 
 namespace elastic {
 
-/// When a log file is full, and what becomes of it then.
-struct log_rotation {
-  /// A file of this size is put aside and a new one begun; 0: it grows without end.
-  std::uint64_t max_size = 0;
-  /// How many files are kept of one log, the one being written and "<name>.1" (the newest of the
-  /// others) to "<name>.<max_files - 1>"; 1 to `limits::log_files`.
-  int max_files = 5;
-
-  friend bool operator==(const log_rotation&, const log_rotation&) = default;
-};
-
 namespace detail {
 
 // A log file, emptied. Opened for appending, so that nothing is overwritten if two streams
@@ -2357,10 +2334,22 @@ ELASTIC_DECL unique_fd open_log_file(const std::string& path, const syscalls& ca
 /// Thread-safety: any thread; what one call writes stays together.
 class log_file {
  public:
+  /// When a log file is full, and what becomes of it then.
+  struct rotation {
+    /// A file of this size is put aside and a new one begun; 0: it grows without end.
+    std::uint64_t max_size = 0;
+    /// How many files are kept of one log, the one being written and "<name>.1" (the newest of the
+    /// others) to "<name>.<max_files - 1>"; 1 to `limits::log_files`.
+    int max_files = 5;
+
+    friend bool operator==(const rotation&, const rotation&) = default;
+  };
+
   /// Takes over a file that is open for appending, and empty; `path` is its name. One that
   /// `may_hang` is closed on a thread.
-  ELASTIC_DECL explicit log_file(detail::unique_fd file, std::string path = {},
-                                 log_rotation rotation = {}, bool may_hang = false);
+  ELASTIC_DECL explicit log_file(detail::unique_fd file, std::string path = {});
+  ELASTIC_DECL log_file(detail::unique_fd file, std::string path, rotation bounds,
+                        bool may_hang = false);
   log_file(const log_file&) = delete;
   log_file& operator=(const log_file&) = delete;
   ELASTIC_DECL ~log_file();
@@ -2368,8 +2357,9 @@ class log_file {
   /// Opens a file and empties it; its directory must exist. One that `may_hang` is opened when it
   /// is first written.
   /// Errors: `errc::file_access`, naming the path.
+  ELASTIC_DECL static std::shared_ptr<log_file> open(const std::string& path);
   ELASTIC_DECL static std::shared_ptr<log_file> open(
-      const std::string& path, log_rotation rotation = {},
+      const std::string& path, rotation bounds,
       const detail::syscalls& calls = detail::real_syscalls, bool may_hang = false);
 
   /// Appends all of `bytes`, waiting for the file system. Errors: none; see above.
@@ -2409,7 +2399,7 @@ class log_file {
   const bool may_hang_;
   /// Not opened yet.
   const detail::syscalls* opens_by_ = nullptr;
-  log_rotation rotation_;
+  rotation rotation_;
   std::uint64_t size_ = 0;
   bool in_line_ = false;
   /// How many files were put aside and are kept.
@@ -2422,18 +2412,18 @@ class log_file {
 
 namespace elastic {
 
-/// How lines of workers are shown.
-enum class log_format {
-  /// As the worker wrote them; teed ones behind a prefix.
-  text,
-  /// Each as a JSON object, whether teed or not: time, host, role, rank, local_rank, attempt,
-  /// stream, text.
-  json,
-};
-
 /// What is shown of the workers' output, how, and what of it is kept.
 struct log_options {
-  log_format format = log_format::text;
+  /// How lines of workers are shown.
+  enum class line_format {
+    /// As the worker wrote them; teed ones behind a prefix.
+    text,
+    /// Each as a JSON object, whether teed or not: time, host, role, rank, local_rank, attempt,
+    /// stream, text.
+    json,
+  };
+
+  line_format format = line_format::text;
   /// The local ranks whose output is shown; empty: all. Log files are complete all the same.
   std::vector<int> local_ranks_filter;
   /// Lines of any worker's stdout that contain one of these texts are also written to
@@ -2442,7 +2432,7 @@ struct log_options {
   /// The same for stderr and `filtered_stderr.log`.
   std::vector<std::string> duplicate_stderr_filters;
   /// When log files are cut. With a size what is only redirected goes through the agent, too.
-  log_rotation rotation;
+  log_file::rotation rotation;
 };
 
 /// Errors: `errc::invalid_argument`, naming what cannot be had on a node with so many workers.
@@ -2790,7 +2780,7 @@ struct worker_spec {
   /// failure. Default: never, but for time-outs that the worker itself names.
   liveness_settings liveness;
   /// How often the agent looks at its workers, by what they report and in /proc, so as to say which
-  /// of them hold up the others (`job_event_kind::worker_suspected`); nothing is done about them.
+  /// of them hold up the others (`job_event::type::worker_suspected`); nothing is done about them.
   /// 0: never.
   duration watch_interval = duration::zero();
   /// What looks into a hung worker before any worker is ended because of it. Default: nothing.
@@ -2803,6 +2793,9 @@ struct worker_spec {
   /// Where the log directory of the run is made. Empty: in the temporary folder, and removed after
   /// success. "/dev/null": no files at all.
   std::string log_dir;
+  /// The name of the run's directory there, for a program that runs several agents and keeps their
+  /// files together. Empty: one that nobody else has, made from the run id.
+  std::string log_name;
   /// The file of the journal. Empty: `journal.jsonl` in the run's log directory, if there is one.
   /// "/dev/null": none.
   std::string journal;
@@ -2891,23 +2884,6 @@ namespace detail {
 class request_inbox;
 }  // namespace detail
 
-/// What a local_agent is made from.
-struct agent_options {
-  worker_spec workers;
-  /// How this node meets the others: a handler, or what makes one before the first round. Must be
-  /// set.
-  rendezvous_factory rendezvous;
-  agent_services services;
-  /// A warning to log when the workers run for the first time: a job that cannot start says only
-  /// why it cannot.
-  std::string notice = {};
-  /// How many nodes meet and where, such as "2 nodes meet at host0:29400": logged after 5 s of
-  /// waiting for them, then each 30 s. Empty: nothing is.
-  std::string meeting = {};
-  /// The job may run with fewer nodes than can take part: more may join while it runs.
-  bool job_may_grow = false;
-};
-
 /// Supervises the workers of one node: meets the other nodes, starts the workers, watches them,
 /// starts them all again when one fails or the membership changes, until they succeed or the
 /// restarts are used up.
@@ -2920,9 +2896,26 @@ struct agent_options {
 /// a thread pool's (but see agent_services::worker_parent).
 class local_agent {
  public:
+  /// What a local_agent is made from.
+  struct options {
+    worker_spec workers;
+    /// How this node meets the others: a handler, or what makes one before the first round. Must be
+    /// set.
+    rendezvous_factory rendezvous;
+    agent_services services;
+    /// A warning to log when the workers run for the first time: a job that cannot start says only
+    /// why it cannot.
+    std::string notice = {};
+    /// How many nodes meet and where, such as "2 nodes meet at host0:29400": logged after 5 s of
+    /// waiting for them, then each 30 s. Empty: nothing is.
+    std::string meeting = {};
+    /// The job may run with fewer nodes than can take part: more may join while it runs.
+    bool job_may_grow = false;
+  };
+
   /// Errors: `errc::invalid_argument` if the worker_spec is out of bounds or there is no
   /// rendezvous.
-  ELASTIC_DECL explicit local_agent(agent_options options);
+  ELASTIC_DECL explicit local_agent(options settings);
 
   local_agent(const local_agent&) = delete;
   local_agent& operator=(const local_agent&) = delete;
@@ -2972,12 +2965,12 @@ class local_agent {
   /// Result: when it is done, or what kept it from being done. `drain` is done once the agent has
   /// begun to leave.
   /// Cancellation: all types; the command may be carried out all the same.
-  ELASTIC_DECL task<command_outcome> carry_out(job_command command) &;
+  ELASTIC_DECL task<job_command::outcome> carry_out(job_command command) &;
 
  private:
   ELASTIC_DECL task<run_result> serve(asio::any_io_executor strand);
 
-  agent_options options_;
+  options options_;
   std::shared_ptr<detail::request_inbox> inbox_;
 };
 
@@ -3003,8 +2996,11 @@ class log_layout {
 
   /// Makes the directory of this run below `base`, which is made if it is missing.
   /// `base` empty: a directory of its own in the temporary folder, which `discard` removes.
+  /// @param name  of this run's directory, which may be there already; empty: the run id and
+  ///              something random
   /// Errors: `errc::file_access`, naming the directory.
-  ELASTIC_DECL log_layout(const std::string& base, const std::string& run_id);
+  ELASTIC_DECL log_layout(const std::string& base, const std::string& run_id,
+                          const std::string& name = {});
 
   /// Whether to make a directory below `base`, and to use it, may wait for another machine or
   /// program: to be done on a thread.
@@ -3132,18 +3128,18 @@ class line_head {
 
 namespace elastic {
 
-/// Lines of a stream that go to one more file, which several streams may share.
-struct matching_lines {
-  /// A line that contains any of these texts is meant; none: no line is.
-  std::vector<std::string> filters;
-  /// Put before every line; with `output_plan::json` the start of its object.
-  line_head prefix;
-  /// Where the lines go; must be used on one strand only.
-  std::shared_ptr<log_file> file;
-};
-
 /// Where one output stream of a process goes.
 struct output_plan {
+  /// Lines of a stream that go to one more file, which several streams may share.
+  struct matching_lines {
+    /// A line that contains any of these texts is meant; none: no line is.
+    std::vector<std::string> filters;
+    /// Put before every line; with `output_plan::json` the start of its object.
+    line_head prefix;
+    /// Where the lines go; must be used on one strand only.
+    std::shared_ptr<log_file> file;
+  };
+
   enum class how {
     /// To the same place as this process's own.
     inherit,
@@ -3159,7 +3155,7 @@ struct output_plan {
   /// Emptied first; its directory must exist.
   std::string file;
   /// copy: when `file` is full.
-  log_rotation rotation;
+  log_file::rotation rotation;
   /// copy: put before every line on the console. Empty: the bytes pass through as they are and at
   /// once, not line by line.
   line_head prefix;
@@ -3221,23 +3217,6 @@ ELASTIC_DECL task<opened_stream> open_stream_on_thread(output_plan plan, const s
 
 namespace elastic {
 
-/// Where the two streams of one worker go.
-struct worker_output {
-  output_plan out;
-  output_plan err;
-};
-
-/// The workers of one attempt, whose output is to go somewhere.
-struct attempt_logs {
-  const worker_spec& spec;
-  /// By local rank.
-  const std::vector<worker_identity>& workers;
-  /// Names their files; the directories of the attempt exist, if there are any.
-  const log_layout& layout;
-  /// The name of this host.
-  std::string host;
-};
-
 /// Decides where the output of workers goes. Implement it to send it elsewhere; see
 /// `agent_services::logs` and `logs_specs_registry`.
 ///
@@ -3245,6 +3224,23 @@ struct attempt_logs {
 /// Thread-safety: called on the agent's strand.
 class logs_specs {
  public:
+  /// Where the two streams of one worker go.
+  struct worker_output {
+    output_plan out;
+    output_plan err;
+  };
+
+  /// The workers of one attempt, whose output is to go somewhere.
+  struct attempt_logs {
+    const worker_spec& spec;
+    /// By local rank.
+    const std::vector<worker_identity>& workers;
+    /// Names their files; the directories of the attempt exist, if there are any.
+    const log_layout& layout;
+    /// The name of this host.
+    std::string host;
+  };
+
   virtual ~logs_specs() = default;
 
   /// The plans for the workers of an attempt, one for each, by local rank. Called each time before
@@ -3258,20 +3254,21 @@ class logs_specs {
 /// and the end of stderr kept for the report if it is not in a file.
 class default_logs_specs final : public logs_specs {
  public:
-  ELASTIC_DECL std::vector<worker_output> plan(const attempt_logs& attempt) override;
+  ELASTIC_DECL std::vector<logs_specs::worker_output> plan(
+      const logs_specs::attempt_logs& attempt) override;
 
  private:
   ELASTIC_DECL static std::shared_ptr<log_file> open(const log_layout& layout,
                                                      const std::string& path,
-                                                     log_rotation rotation);
-  ELASTIC_DECL static output_plan plan_stream(const attempt_logs& attempt,
+                                                     log_file::rotation rotation);
+  ELASTIC_DECL static output_plan plan_stream(const logs_specs::attempt_logs& attempt,
                                               const worker_identity& who, std_streams stream,
                                               const std::shared_ptr<log_file>& matches);
   ELASTIC_DECL static bool is_shown(const log_options& options, int local_rank);
 
   // All members of the object of a line, but its text.
-  ELASTIC_DECL static line_head object_head(const attempt_logs& attempt, const worker_identity& who,
-                                            bool is_err);
+  ELASTIC_DECL static line_head object_head(const logs_specs::attempt_logs& attempt,
+                                            const worker_identity& who, bool is_err);
 };
 
 }  // namespace elastic
@@ -3432,9 +3429,9 @@ ELASTIC_DECL assigned_ranks parse_assigned_ranks(const std::string& text);
 /// `errc::invalid_argument` if `agents` is null, `mine` has no worker, or `group_rank` is none of
 /// 0 … group_world_size - 1.
 /// Cancellation: all types; values that were written stay in the store.
-ELASTIC_DECL task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, role_info mine,
-                                                 int group_rank, int group_world_size,
-                                                 agent_dialect dialect = agent_dialect::assign);
+ELASTIC_DECL task<assigned_ranks> exchange_ranks(
+    std::shared_ptr<store> agents, role_info mine, int group_rank, int group_world_size,
+    rendezvous_round::agent_dialect dialect = rendezvous_round::agent_dialect::assign);
 
 }  // namespace elastic
 
@@ -3442,19 +3439,19 @@ ELASTIC_DECL task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, 
 
 namespace elastic {
 
-/// Whether the workers start again, when, and the half sentence that says why.
-struct restart_decision {
-  bool restart = false;
-  std::string reason;
-  duration delay = duration::zero();
-  /// No restart, and a new start of the whole job would end in the same way.
-  bool is_hopeless = false;
-};
-
 /// Decides whether and when the workers start again, from what it was told about the job. Pure: it
 /// looks at no clock. A change of the membership is nobody's failure and is free.
 class restart_ledger {
  public:
+  /// Whether the workers start again, when, and the half sentence that says why.
+  struct decision {
+    bool restart = false;
+    std::string reason;
+    duration delay = duration::zero();
+    /// No restart, and a new start of the whole job would end in the same way.
+    bool is_hopeless = false;
+  };
+
   ELASTIC_DECL explicit restart_ledger(int max_restarts, restart_terms terms = {});
 
   /// They failed once more.
@@ -3486,8 +3483,8 @@ class restart_ledger {
   bool has_restart_left(time_point now) const { return used(now) < max_restarts_; }
 
   /// @param ended  how the worker ended that failed first; none if it was on another node
-  ELASTIC_DECL restart_decision decide(change_kind why, std::optional<exit_status> ended,
-                                       time_point now) const;
+  ELASTIC_DECL decision decide(rendezvous_change::cause why, std::optional<exit_status> ended,
+                               time_point now) const;
 
  private:
   struct noted {
@@ -4052,7 +4049,7 @@ struct tee_outlets {
   /// Written first, byte for byte; null: no file.
   std::shared_ptr<log_file> file;
   /// Lines that are written to a file of their own.
-  matching_lines matches;
+  output_plan::matching_lines matches;
   /// Shown last, with `prefix` before every line; null: not shown.
   std::shared_ptr<output_sink> console;
   line_head prefix;
@@ -4302,56 +4299,13 @@ class stop_ladder {
 
 namespace elastic {
 
-/// A process together with where its output goes.
-struct supervised_process {
-  /// Its stdout and stderr descriptors are ignored: `out` and `err` say where they go.
-  process_spec process;
-  output_plan out;
-  output_plan err;
-  /// Its stdin has nothing to read; else it is what `process` says.
-  bool has_empty_input = false;
-};
-
-/// How and when a process of a set ended.
-struct process_end {
-  std::size_t index;
-  pid_t pid;
-  exit_status status;
-  time_point at;
-  wall_time wall;
-  /// Whether the set had asked it to end, or killed it, before it ended.
-  bool was_stopped = false;
-};
-
-/// What a `process_set` works with.
-struct process_set_services {
-  /// Null: a `pidfd_launcher` on the set's strand.
-  std::shared_ptr<process_launcher> launcher{};
-  /// Null: `system_time`.
-  std::shared_ptr<time_source> time{};
-  /// Default: silent.
-  logger log{};
-  /// Where copied output is shown; null: nowhere.
-  std::shared_ptr<output_sink> console_out{};
-  std::shared_ptr<output_sink> console_err{};
-  /// Told of each end the moment it is seen (not before `start` has returned), instead of
-  /// `next_end` and `take_ends`, which then tell nothing. Must not throw, nor destroy the set.
-  std::function<void(const process_end&)> on_end{};
-  /// How long the kernel has to end a process that was killed before each look at it.
-  duration killed_patience = limits::killed_patience;
-  /// How that look is taken; nothing: the process has ended meanwhile.
-  std::function<std::optional<detail::proc_snapshot>(pid_t)> look = detail::look_at_process;
-  /// Whether the file system of a log file may hang, so that it is opened and written on threads.
-  std::function<bool(const std::string&)> may_hang = detail::may_hang;
-};
-
 /// Several processes as one: started one by one, watched together, stopped together. Each has a
 /// slot in the set, its index, which can be used again after `clear`.
 ///
 ///     process_set workers(strand, services);
 ///     for (std::size_t i = 0; i < count; ++i) co_await workers.start(i, worker);
 ///     for (;;) {                                   // restarts each process that ends
-///       process_end end = co_await workers.next_end();
+///       process_set::process_end end = co_await workers.next_end();
 ///       co_await workers.clear(end.index);
 ///       co_await workers.start(end.index, worker);
 ///     }
@@ -4362,8 +4316,51 @@ struct process_set_services {
 /// Thread-safety: one strand at a time, the one it was given.
 class process_set {
  public:
-  ELASTIC_DECL explicit process_set(asio::any_io_executor strand,
-                                    process_set_services services = {});
+  /// A process together with where its output goes.
+  struct process {
+    /// Its stdout and stderr descriptors are ignored: `out` and `err` say where they go.
+    process_spec process;
+    output_plan out;
+    output_plan err;
+    /// Its stdin has nothing to read; else it is what `process` says.
+    bool has_empty_input = false;
+  };
+
+  /// How and when a process of a set ended.
+  struct process_end {
+    std::size_t index;
+    pid_t pid;
+    exit_status status;
+    time_point at;
+    wall_time wall;
+    /// Whether the set had asked it to end, or killed it, before it ended.
+    bool was_stopped = false;
+  };
+
+  /// What a `process_set` works with.
+  struct services {
+    /// Null: a `pidfd_launcher` on the set's strand.
+    std::shared_ptr<process_launcher> launcher{};
+    /// Null: `system_time`.
+    std::shared_ptr<time_source> time{};
+    /// Default: silent.
+    logger log{};
+    /// Where copied output is shown; null: nowhere.
+    std::shared_ptr<output_sink> console_out{};
+    std::shared_ptr<output_sink> console_err{};
+    /// Told of each end the moment it is seen (not before `start` has returned), instead of
+    /// `next_end` and `take_ends`, which then tell nothing. Must not throw, nor destroy the set.
+    std::function<void(const process_end&)> on_end{};
+    /// How long the kernel has to end a process that was killed before each look at it.
+    duration killed_patience = limits::killed_patience;
+    /// How that look is taken; nothing: the process has ended meanwhile.
+    std::function<std::optional<detail::proc_snapshot>(pid_t)> look = detail::look_at_process;
+    /// Whether the file system of a log file may hang, so that it is opened and written on threads.
+    std::function<bool(const std::string&)> may_hang = detail::may_hang;
+  };
+
+  ELASTIC_DECL explicit process_set(asio::any_io_executor strand);
+  ELASTIC_DECL process_set(asio::any_io_executor strand, services parts);
   process_set(const process_set&) = delete;
   process_set& operator=(const process_set&) = delete;
   ~process_set() { abandon(*state_); }
@@ -4375,7 +4372,7 @@ class process_set {
   /// process is left alone.
   /// Cancellation: all types; either nothing was started or the process runs. The opening of a file
   /// that hangs goes on by itself.
-  ELASTIC_DECL task<void> start(std::size_t index, named<supervised_process> plan) &;
+  ELASTIC_DECL task<void> start(std::size_t index, named<process> plan) &;
 
   /// The end of a process that was not told yet, the earliest first; waits for one if there is
   /// none. It is told at once: the process's descendants and its output may not have ended (see
@@ -4451,10 +4448,10 @@ class process_set {
 
   // Shared with the coroutines in the background, which may outlive the set by a moment.
   struct state {
-    ELASTIC_DECL state(asio::any_io_executor executor, process_set_services parts);
+    ELASTIC_DECL state(asio::any_io_executor executor, services parts);
 
     asio::any_io_executor strand;
-    process_set_services services;
+    process_set::services services;
     std::vector<slot_pointer> slots;
     std::deque<process_end> ends;
     std::size_t running = 0;
@@ -4475,10 +4472,8 @@ class process_set {
   ELASTIC_DECL static void ask_all(state& self, int number);
   ELASTIC_DECL static void abandon(state& self) noexcept;
   ELASTIC_DECL static void require_free(const state& self, std::size_t index);
-  ELASTIC_DECL static task<void> start_in(state_pointer self, std::size_t index,
-                                          supervised_process plan);
-  ELASTIC_DECL static task<detail::opened_stream> open(const process_set_services& services,
-                                                       output_plan plan);
+  ELASTIC_DECL static task<void> start_in(state_pointer self, std::size_t index, process plan);
+  ELASTIC_DECL static task<detail::opened_stream> open(const services& parts, output_plan plan);
 
   // Waits for the end of one process and notes it.
   ELASTIC_DECL static task<void> watch(state_pointer self, slot_pointer slot);
@@ -4499,8 +4494,8 @@ class process_set {
   ELASTIC_DECL static void begin_clearing(state& self, const slot_pointer& slot);
 
   // Ends what is left of a tree, or gives it up if nothing goes on in any of its processes.
-  ELASTIC_DECL static task<void> end_tree(slot_pointer slot, process_set_services services);
-  ELASTIC_DECL static task<void> clear_slot(slot_pointer slot, process_set_services services);
+  ELASTIC_DECL static task<void> end_tree(slot_pointer slot, services parts);
+  ELASTIC_DECL static task<void> clear_slot(slot_pointer slot, services parts);
 
   state_pointer state_;
 };
@@ -4513,7 +4508,7 @@ namespace elastic::detail {
 
 /// One run of a hang_hook.
 struct hang_hook_call {
-  hung_worker worker;
+  worker_observer::hung_worker worker;
   /// What the variables of the hook are added to.
   environment_map environment;
   /// Its working directory; empty: the agent's.
@@ -4596,8 +4591,8 @@ class hang_hooks {
   // Shared with the coroutines in the background, which may outlive this by a moment.
   struct state {
     ELASTIC_DECL state(asio::any_io_executor executor, hang_hook chosen, hang_hooks_services parts);
-    ELASTIC_DECL process_set_services set_services();
-    ELASTIC_DECL void note(const process_end& end);
+    ELASTIC_DECL process_set::services set_services();
+    ELASTIC_DECL void note(const process_set::process_end& end);
 
     asio::any_io_executor strand;
     hang_hook settings;
@@ -4619,8 +4614,8 @@ class hang_hooks {
   };
   using state_pointer = std::shared_ptr<state>;
   ELASTIC_DECL void run(task<void> work);
-  ELASTIC_DECL static supervised_process hook_process(const state& shared,
-                                                      const hang_hook_call& call);
+  ELASTIC_DECL static process_set::process hook_process(const state& shared,
+                                                        const hang_hook_call& call);
 
   // A worker names its sections and timers as it likes.
   ELASTIC_DECL static std::string without_zero_bytes(std::string text);
@@ -4795,14 +4790,11 @@ struct rejoin {
   std::map<std::string, std::string, std::less<>> environment;
 };
 
-}  // namespace control_messages
-
 /// What the agent says.
-using agent_message =
-    std::variant<control_messages::welcome, control_messages::refused, control_messages::checkpoint,
-                 control_messages::pause_work, control_messages::resume_work,
-                 control_messages::stop, control_messages::change, control_messages::no_change,
-                 control_messages::rejoin>;
+using agent_message = std::variant<welcome, refused, checkpoint, pause_work, resume_work, stop,
+                                   change, no_change, rejoin>;
+
+}  // namespace control_messages
 
 }  // namespace elastic
 
@@ -4920,7 +4912,7 @@ using worker_message =
 /// are cut if they are too long; metrics that make the line too long are left out.
 /// Errors: `errc::invalid_argument` if the environment of `rejoin` does not fit into a line.
 ELASTIC_DECL std::string to_line(const worker_message& message);
-ELASTIC_DECL std::string to_line(const agent_message& message);
+ELASTIC_DECL std::string to_line(const control_messages::agent_message& message);
 
 /// Reads what a worker says: a line without its end.
 /// Errors: `errc::protocol_violation`, naming what is wrong and what is allowed.
@@ -4928,7 +4920,8 @@ ELASTIC_DECL worker_message parse_worker_message(std::string_view line);
 
 /// Reads what the agent says; nothing if the kind is not known: later agents may say more.
 /// Errors: `errc::protocol_violation`, naming what is wrong.
-ELASTIC_DECL std::optional<agent_message> parse_agent_message(std::string_view line);
+ELASTIC_DECL std::optional<control_messages::agent_message> parse_agent_message(
+    std::string_view line);
 
 }  // namespace elastic::detail
 
@@ -5314,12 +5307,12 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   ELASTIC_DECL bool can_save(int local_rank) const;
   ELASTIC_DECL bool survives(int local_rank) const;
   // To the connections that said `survive`. Result: whether one took it.
-  ELASTIC_DECL bool send_survivor(int local_rank, const agent_message& message);
+  ELASTIC_DECL bool send_survivor(int local_rank, const control_messages::agent_message& message);
   ELASTIC_DECL static std::string name_of(const connection& client);
 
   // Result: whether it was taken; a client that does not read is disconnected.
   ELASTIC_DECL bool send(connection& client, const std::string& line);
-  ELASTIC_DECL void send_all(const agent_message& message);
+  ELASTIC_DECL void send_all(const control_messages::agent_message& message);
   ELASTIC_DECL void refuse(connection& client, const std::string& why);
 
   // Result: how many lines there were.
@@ -5445,7 +5438,7 @@ class worker_channels {
 
   /// Tells a worker that said `survive`. Result: whether it took the message.
   /// Errors: those of `to_line`.
-  bool tell_survivor(int local_rank, const agent_message& message) {
+  bool tell_survivor(int local_rank, const control_messages::agent_message& message) {
     return state_ && state_->send_survivor(local_rank, message);
   }
 
@@ -5563,7 +5556,7 @@ class survivors {
   ELASTIC_DECL void take(place& entry, const worker_messages::finished& message);
   template <class Message>
   void take(place&, const Message&) {}
-  ELASTIC_DECL void tell(std::size_t slot, const agent_message& message);
+  ELASTIC_DECL void tell(std::size_t slot, const control_messages::agent_message& message);
   ELASTIC_DECL void tell_change(duration within);
   // Result: when to look again.
   ELASTIC_DECL time_point answer_due(time_point now);
@@ -5582,110 +5575,57 @@ class survivors {
 
 namespace elastic {
 
-/// What an agent decided, or what happened to it. "Ended" and "stopped" are the ends of spans, and
-/// say how many `seconds` these took.
-enum class job_event_kind {
-  agent_started,
-  rendezvous_started,
-  round_joined,
-  workers_starting,
-  workers_started,
-  worker_ended,
-  worker_hung,
-  worker_suspected,
-  workers_judged,
-  checkpoint_ended,
-  round_ended,
-  failure_described,
-  job_paused,
-  job_resumed,
-  restart_decided,
-  failure_decided,
-  stop_requested,
-  fence_reached,
-  fault_injected,
-  stall_found,
-  stall_ended,
-  workers_stopping,
-  workers_stopped,
-  exit_barrier_started,
-  exit_barrier_ended,
-  agent_ended,
-  node_told,
-  ranks_replaced,
-  replacement_abandoned,
-  step_reached,
-};
-
-/// Their names in files and on pages.
-inline constexpr auto job_event_kinds = std::to_array<std::pair<job_event_kind, std::string_view>>({
-    {job_event_kind::agent_started, "agent_started"},
-    {job_event_kind::rendezvous_started, "rendezvous_started"},
-    {job_event_kind::round_joined, "round_joined"},
-    {job_event_kind::workers_starting, "workers_starting"},
-    {job_event_kind::workers_started, "workers_started"},
-    {job_event_kind::worker_ended, "worker_ended"},
-    {job_event_kind::worker_hung, "worker_hung"},
-    {job_event_kind::worker_suspected, "worker_suspected"},
-    {job_event_kind::workers_judged, "workers_judged"},
-    {job_event_kind::checkpoint_ended, "checkpoint_ended"},
-    {job_event_kind::round_ended, "round_ended"},
-    {job_event_kind::failure_described, "failure_described"},
-    {job_event_kind::job_paused, "job_paused"},
-    {job_event_kind::job_resumed, "job_resumed"},
-    {job_event_kind::restart_decided, "restart_decided"},
-    {job_event_kind::failure_decided, "failure_decided"},
-    {job_event_kind::stop_requested, "stop_requested"},
-    {job_event_kind::fence_reached, "fence_reached"},
-    {job_event_kind::fault_injected, "fault_injected"},
-    {job_event_kind::stall_found, "stall_found"},
-    {job_event_kind::stall_ended, "stall_ended"},
-    {job_event_kind::workers_stopping, "workers_stopping"},
-    {job_event_kind::workers_stopped, "workers_stopped"},
-    {job_event_kind::exit_barrier_started, "exit_barrier_started"},
-    {job_event_kind::exit_barrier_ended, "exit_barrier_ended"},
-    {job_event_kind::agent_ended, "agent_ended"},
-    {job_event_kind::node_told, "node_told"},
-    {job_event_kind::ranks_replaced, "ranks_replaced"},
-    {job_event_kind::replacement_abandoned, "replacement_abandoned"},
-    {job_event_kind::step_reached, "step_reached"},
-});
-
-constexpr std::string_view to_string(job_event_kind kind) {
-  for (const auto& [value, name] : job_event_kinds) {
-    if (value == kind) return name;
-  }
-  return "unknown";
-}
-
-constexpr std::optional<job_event_kind> job_event_kind_of(std::string_view name) {
-  for (const auto& [value, text] : job_event_kinds) {
-    if (text == name) return value;
-  }
-  return std::nullopt;
-}
-
-/// Why a worker seems to hold up the others: it takes longer than they do, does nothing while they
-/// work, waits in the kernel for what does not answer, or was stopped.
-enum class worker_suspicion { none, slow, idle, blocked, stopped };
-inline constexpr std::array<std::string_view, 5> worker_suspicion_names{"none", "slow", "idle",
-                                                                        "blocked", "stopped"};
-
-constexpr std::string_view to_string(worker_suspicion suspicion) {
-  return worker_suspicion_names[static_cast<std::size_t>(suspicion)];
-}
-
 /// One thing that an agent decided or that happened to it, with what is known of it. A field that
 /// an event does not have is empty.
 struct job_event {
-  job_event_kind kind = job_event_kind::agent_started;
+  /// What an agent decided, or what happened to it. "Ended" and "stopped" are the ends of spans,
+  /// and say how many `seconds` these took.
+  enum class type {
+    agent_started,
+    rendezvous_started,
+    round_joined,
+    workers_starting,
+    workers_started,
+    worker_ended,
+    worker_hung,
+    worker_suspected,
+    workers_judged,
+    checkpoint_ended,
+    round_ended,
+    failure_described,
+    job_paused,
+    job_resumed,
+    restart_decided,
+    failure_decided,
+    stop_requested,
+    fence_reached,
+    fault_injected,
+    stall_found,
+    stall_ended,
+    workers_stopping,
+    workers_stopped,
+    exit_barrier_started,
+    exit_barrier_ended,
+    agent_ended,
+    node_told,
+    ranks_replaced,
+    replacement_abandoned,
+    step_reached,
+  };
+
+  /// Why a worker seems to hold up the others: it takes longer than they do, does nothing while
+  /// they work, waits in the kernel for what does not answer, or was stopped.
+  enum class suspicion { none, slow, idle, blocked, stopped };
+
+  type kind = type::agent_started;
   /// Why, or what: half a sentence.
   std::string reason = {};
   /// How something ended: "succeeded", "failed", "stopped" of workers_judged and agent_ended;
   /// "node_waiting", "node_lost", "paused", "worker_failed" of round_ended; "passed", "changed" or
-  /// "timed_out" of exit_barrier_ended; a worker_suspicion of worker_suspected; a stall_cause of
-  /// stall_found; of node_told, what happened there: the name of its kind; of ranks_replaced that
-  /// of the round_ended before; "replace" of agent_started if workers can outlive a round.
+  /// "timed_out" of exit_barrier_ended; a job_event::suspicion of worker_suspected; a
+  /// stall_verdict::kind of stall_found; of node_told, what happened there: the name of its kind;
+  /// of ranks_replaced that of the round_ended before; "replace" of agent_started if workers can
+  /// outlive a round.
   std::string state = {};
   /// Of node_told: the node, as the server of the rendezvous calls it.
   std::string peer = {};
@@ -5740,6 +5680,62 @@ struct job_event {
   friend bool operator==(const job_event&, const job_event&) = default;
 };
 
+/// The names of the types in files and on pages.
+inline constexpr auto job_event_kinds =
+    std::to_array<std::pair<job_event::type, std::string_view>>({
+        {job_event::type::agent_started, "agent_started"},
+        {job_event::type::rendezvous_started, "rendezvous_started"},
+        {job_event::type::round_joined, "round_joined"},
+        {job_event::type::workers_starting, "workers_starting"},
+        {job_event::type::workers_started, "workers_started"},
+        {job_event::type::worker_ended, "worker_ended"},
+        {job_event::type::worker_hung, "worker_hung"},
+        {job_event::type::worker_suspected, "worker_suspected"},
+        {job_event::type::workers_judged, "workers_judged"},
+        {job_event::type::checkpoint_ended, "checkpoint_ended"},
+        {job_event::type::round_ended, "round_ended"},
+        {job_event::type::failure_described, "failure_described"},
+        {job_event::type::job_paused, "job_paused"},
+        {job_event::type::job_resumed, "job_resumed"},
+        {job_event::type::restart_decided, "restart_decided"},
+        {job_event::type::failure_decided, "failure_decided"},
+        {job_event::type::stop_requested, "stop_requested"},
+        {job_event::type::fence_reached, "fence_reached"},
+        {job_event::type::fault_injected, "fault_injected"},
+        {job_event::type::stall_found, "stall_found"},
+        {job_event::type::stall_ended, "stall_ended"},
+        {job_event::type::workers_stopping, "workers_stopping"},
+        {job_event::type::workers_stopped, "workers_stopped"},
+        {job_event::type::exit_barrier_started, "exit_barrier_started"},
+        {job_event::type::exit_barrier_ended, "exit_barrier_ended"},
+        {job_event::type::agent_ended, "agent_ended"},
+        {job_event::type::node_told, "node_told"},
+        {job_event::type::ranks_replaced, "ranks_replaced"},
+        {job_event::type::replacement_abandoned, "replacement_abandoned"},
+        {job_event::type::step_reached, "step_reached"},
+    });
+
+constexpr std::string_view to_string(job_event::type kind) {
+  for (const auto& [value, name] : job_event_kinds) {
+    if (value == kind) return name;
+  }
+  return "unknown";
+}
+
+constexpr std::optional<job_event::type> job_event_kind_of(std::string_view name) {
+  for (const auto& [value, text] : job_event_kinds) {
+    if (text == name) return value;
+  }
+  return std::nullopt;
+}
+
+inline constexpr std::array<std::string_view, 5> worker_suspicion_names{"none", "slow", "idle",
+                                                                        "blocked", "stopped"};
+
+constexpr std::string_view to_string(job_event::suspicion suspicion) {
+  return worker_suspicion_names[static_cast<std::size_t>(suspicion)];
+}
+
 }  // namespace elastic
 
 // ---- elastic/agent/detail/worker_watch.hpp ----
@@ -5765,7 +5761,7 @@ struct worker_sight {
 /// A worker that has begun or ceased to look as if something were wrong with it.
 struct suspicion_change {
   std::size_t local_rank = 0;
-  worker_suspicion suspicion = worker_suspicion::none;
+  job_event::suspicion suspicion = job_event::suspicion::none;
   /// Why: half a sentence.
   std::string reason = {};
 };
@@ -5800,7 +5796,7 @@ class worker_watch {
     duration quick{};
     /// What a step takes it, in seconds, smoothed; 0: not known.
     double pace = 0;
-    worker_suspicion suspicion = worker_suspicion::none;
+    job_event::suspicion suspicion = job_event::suspicion::none;
     // Since the last look:
     bool is_compared = false;
     /// Of a processor; none: not known.
@@ -5814,8 +5810,8 @@ class worker_watch {
   ELASTIC_DECL crowd survey() const;
   ELASTIC_DECL void count(record& entry, const worker_sight& sight, const crowd& others,
                           duration span) const;
-  ELASTIC_DECL worker_suspicion judge(const record& entry, const crowd& others) const;
-  ELASTIC_DECL static std::string relief_of(worker_suspicion former, const crowd& others);
+  ELASTIC_DECL job_event::suspicion judge(const record& entry, const crowd& others) const;
+  ELASTIC_DECL static std::string relief_of(job_event::suspicion former, const crowd& others);
   ELASTIC_DECL static std::string reason_of(const record& entry, const worker_sight& sight,
                                             const crowd& others);
 
@@ -6056,23 +6052,6 @@ class output_tails : public std::enable_shared_from_this<output_tails> {
 
 namespace elastic {
 
-/// One worker of this node, in the attempt that was started last.
-struct worker {
-  worker_identity identity;
-  pid_t pid = 0;
-  std::string error_file;
-  /// How it ended; none while it runs.
-  std::optional<process_end> end;
-  /// Why it was taken for hung and ended; empty if it was not.
-  std::string hung;
-  /// It ended after `worker_group::stop` had told it to.
-  bool stopped_by_agent = false;
-  /// It was killed while the kernel killed processes because memory had run out.
-  bool out_of_memory = false;
-  /// It was started for an earlier epoch.
-  bool has_stayed = false;
-};
-
 /// Who the workers of this node are in a round, by local rank.
 ELASTIC_DECL std::vector<worker_identity> worker_identities(const worker_spec& spec,
                                                             const rendezvous_round& round,
@@ -6096,6 +6075,23 @@ ELASTIC_DECL bool is_due_to_stop(const exit_status& status, int stop_signal);
 /// Thread-safety: one strand at a time, that of the executor it was given.
 class worker_group {
  public:
+  /// One worker of this node, in the attempt that was started last.
+  struct worker {
+    worker_identity identity;
+    pid_t pid = 0;
+    std::string error_file;
+    /// How it ended; none while it runs.
+    std::optional<process_set::process_end> end;
+    /// Why it was taken for hung and ended; empty if it was not.
+    std::string hung;
+    /// It ended after `worker_group::stop` had told it to.
+    bool stopped_by_agent = false;
+    /// It was killed while the kernel killed processes because memory had run out.
+    bool out_of_memory = false;
+    /// It was started for an earlier epoch.
+    bool has_stayed = false;
+  };
+
   /// `layout` must outlive the group. Empty services get the defaults of `complete`.
   ELASTIC_DECL worker_group(asio::any_io_executor strand, worker_spec spec,
                             const agent_services& services, log_layout& layout);
@@ -6124,7 +6120,7 @@ class worker_group {
   ELASTIC_DECL void end_hung(int local_rank, const std::string& reason);
 
   /// The workers that were started in this attempt.
-  ELASTIC_DECL std::vector<attempt_worker> attempt_workers() const;
+  ELASTIC_DECL std::vector<agent_extension::attempt_worker> attempt_workers() const;
 
   /// Starts every worker for a round, once those of the last one were stopped (`stop`).
   ///
@@ -6231,7 +6227,7 @@ class worker_group {
   const std::optional<std::string>& bad_node() const { return attempt_.bad_node; }
 
   /// Tells the observer that the workers run.
-  ELASTIC_DECL void announce(const started_workers& start);
+  ELASTIC_DECL void announce(const worker_observer::started_workers& start);
 
   /// Passes a signal on to every worker that runs, and to those that are being started as soon as
   /// they run.
@@ -6263,11 +6259,11 @@ class worker_group {
 
   /// The same with what it left; none if there is none, or it was stopped. To be asked after
   /// `stop`.
-  ELASTIC_DECL std::optional<worker_failure> first_failure() const;
+  ELASTIC_DECL std::optional<run_result::failure> first_failure() const;
 
   /// The workers that did not end with success, in the order of their ends. To be asked after
   /// `stop`: what they wrote is known only then.
-  ELASTIC_DECL std::vector<worker_failure> failures(const std::string& host) const;
+  ELASTIC_DECL std::vector<run_result::failure> failures(const std::string& host) const;
 
   /// What the workers' function returned, by rank in the job; of those that ended with success and
   /// left a value. To be asked after `stop`.
@@ -6281,14 +6277,14 @@ class worker_group {
   struct completed {};
   ELASTIC_DECL worker_group(completed, asio::any_io_executor strand, worker_spec spec,
                             const agent_services& services, log_layout& layout);
-  ELASTIC_DECL process_set_services process_services(const agent_services& services);
+  ELASTIC_DECL process_set::services process_services(const agent_services& services);
   ELASTIC_DECL detail::hang_hooks_services hook_services(const agent_services& services);
   ELASTIC_DECL detail::worker_channels_options channel_options(const agent_services& services);
   ELASTIC_DECL std::string statement_of(int local_rank, const char* statement,
                                         const std::string& reason) const;
   ELASTIC_DECL void end_hung(int local_rank, const detail::liveness_verdict& verdict);
   ELASTIC_DECL void end_stuck(std::size_t slot, duration slept);
-  ELASTIC_DECL detail::hang_hook_call hook_for(hung_worker hung) const;
+  ELASTIC_DECL detail::hang_hook_call hook_for(worker_observer::hung_worker hung) const;
 
   using sights = std::vector<std::optional<detail::worker_sight>>;
   ELASTIC_DECL task<sights> look_at_workers();
@@ -6314,9 +6310,9 @@ class worker_group {
     }
   }
 
-  ELASTIC_DECL void note_in_journal(job_event_kind kind, const worker& entry, std::string reason,
-                                    worker_suspicion suspicion = worker_suspicion::none);
-  ELASTIC_DECL void note_end_in_journal(const process_end& end);
+  ELASTIC_DECL void note_in_journal(job_event::type kind, const worker& entry, std::string reason,
+                                    job_event::suspicion suspicion = job_event::suspicion::none);
+  ELASTIC_DECL void note_end_in_journal(const process_set::process_end& end);
 
   // The worker that a process is or descends from. Its number may be another process's by now,
   // which costs a worker nothing but a timer of a process of its own tree.
@@ -6325,7 +6321,7 @@ class worker_group {
 
   // At once: each waits for the first word of its guard, and these come from other processors.
   // Warns once of streams that are redirected to files, where the log directory has none.
-  ELASTIC_DECL void warn_of_discarded_output(const std::vector<worker_output>& outputs);
+  ELASTIC_DECL void warn_of_discarded_output(const std::vector<logs_specs::worker_output>& outputs);
   ELASTIC_DECL task<void> start_some(std::vector<worker_identity> identities,
                                      std::vector<std::size_t> slots, const job_context& job);
   ELASTIC_DECL std::vector<std::string> environment_of(const worker_identity& identity,
@@ -6334,22 +6330,22 @@ class worker_group {
   ELASTIC_DECL process_spec process_of(const worker_identity& identity, const job_context& job,
                                        const std::string& error_file) const;
   ELASTIC_DECL task<void> start_worker(worker_identity identity, const job_context& job,
-                                       worker_output output);
+                                       logs_specs::worker_output output);
   ELASTIC_DECL void give_call(std::size_t slot, process_spec& process);
   ELASTIC_DECL void take_value(std::map<int, std::string>& values, int rank,
                                detail::call_answer answer) const;
 
   /// The reason of a failure that a function left if there is no error file.
   ELASTIC_DECL std::optional<error_file_content> failure_of_call(std::size_t slot) const;
-  ELASTIC_DECL void note(const process_end& end);
+  ELASTIC_DECL void note(const process_set::process_end& end);
 
   /// What takes time to find out, after the others were told.
-  ELASTIC_DECL void note_cause(const process_end& end);
+  ELASTIC_DECL void note_cause(const process_set::process_end& end);
   ELASTIC_DECL void update_state();
   ELASTIC_DECL void begin_stop_on_failure();
-  ELASTIC_DECL void look_into_abort(const process_end& end);
+  ELASTIC_DECL void look_into_abort(const process_set::process_end& end);
   ELASTIC_DECL task<std::string> look();
-  ELASTIC_DECL worker_failure describe(const worker& failed, const std::string& host) const;
+  ELASTIC_DECL run_result::failure describe(const worker& failed, const std::string& host) const;
 
   /// What a failed worker left in files.
   struct leftovers {
@@ -6659,27 +6655,6 @@ ELASTIC_DECL task<void> when_all(std::vector<task<void>> tasks);
 
 }  // namespace elastic
 
-// ---- elastic/launch/numa_binding.hpp ----
-
-namespace elastic {
-
-/// On which processors the workers of a machine run. torchrun's names.
-enum class numa_binding {
-  /// Wherever this program may run.
-  none,
-  /// All processors of the worker's NUMA node.
-  node,
-  /// All processors of the socket that has the worker's NUMA node.
-  socket,
-  /// Cores of the worker's NUMA node that are its own: the node's are dealt out evenly.
-  exclusive,
-  /// One group of cores with a common cache of the last level; another one for each worker of the
-  /// node while there are any.
-  core_complex,
-};
-
-}  // namespace elastic
-
 // ---- elastic/launch/signal_plan.hpp ----
 
 namespace elastic {
@@ -6699,22 +6674,6 @@ struct signal_plan {
 /// must not catch (SIGKILL and SIGSTOP, those of faults, and SIGCHLD, which is its host's), and for
 /// one that stands in two of the lists.
 ELASTIC_DECL void validate(const signal_plan& plan);
-
-}  // namespace elastic
-
-// ---- elastic/launch/start_method.hpp ----
-
-namespace elastic {
-
-/// How the workers that run a function come to be.
-enum class start_method {
-  /// A new process of the same program, whose main finds the function by its name. Always safe.
-  spawn,
-  /// A copy of this process, as it is at each start, in which the function runs at once. Only if
-  /// this process has one thread; see `fork_launcher` for what the function may use there. It has
-  /// no guard.
-  fork,
-};
 
 }  // namespace elastic
 
@@ -6785,22 +6744,24 @@ class job_secret {
 
 namespace elastic {
 
-/// What tells an agent from every other one: 128 random bits, made once in its life. Who knows it
-/// can take the agent's place, so no message or log for people shows it.
-struct node_number {
-  std::uint64_t high = 0;
-  std::uint64_t low = 0;
-
-  friend auto operator<=>(const node_number&, const node_number&) = default;
-  friend bool operator==(const node_number&, const node_number&) = default;
-};
-
 /// Names one agent in a rendezvous. The order is that by which the nodes of a round get their
 /// ranks, on every node the same.
 struct node_id {
+  /// What tells an agent from every other one: 128 random bits, made once in its life. Who knows it
+  /// can take the agent's place, so no message or log for people shows it.
+  struct random_number {
+    std::uint64_t high = 0;
+    std::uint64_t low = 0;
+
+    friend auto operator<=>(const random_number&, const random_number&) = default;
+    friend bool operator==(const random_number&, const random_number&) = default;
+  };
+
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   node_id() = default;
-  node_id(std::string machine, std::int64_t process, std::int64_t local, node_number random = {})
+  node_id(std::string machine, std::int64_t process, std::int64_t local)
+      : host(std::move(machine)), pid(process), local_id(local) {}
+  node_id(std::string machine, std::int64_t process, std::int64_t local, random_number random)
       : host(std::move(machine)), pid(process), local_id(local), number(random) {}
 
   /// The name or address of the machine; compared byte by byte.
@@ -6811,7 +6772,7 @@ struct node_id {
   std::int64_t local_id = 0;
   /// Two containers may have the rest in common. 0 in a state that agents of PyTorch share, which
   /// has no room for it.
-  node_number number = {};
+  random_number number;
 
   friend auto operator<=>(const node_id&, const node_id&) = default;
   friend bool operator==(const node_id&, const node_id&) = default;
@@ -6825,7 +6786,7 @@ struct node_id {
 
 /// A number that no other agent has: from the kernel's source of randomness.
 /// Errors: what `std::random_device` throws if there is no such source.
-ELASTIC_DECL node_number new_node_number();
+ELASTIC_DECL node_id::random_number new_node_number();
 
 /// A new name, without a number, for an agent of this process: each of its handlers is a node of
 /// its own.
@@ -6843,7 +6804,7 @@ ELASTIC_DECL node_id new_unnumbered_node(const std::string& host);
 
 namespace elastic {
 
-/// By which numbers nodes meet. All durations are over 0.
+/// By which numbers nodes meet. All durations but `scale_up_delay` are over 0, and at most 1e8 s.
 struct rendezvous_settings {
   /// 1 ≤ min_nodes ≤ max_nodes.
   int min_nodes = 1;
@@ -6858,7 +6819,8 @@ struct rendezvous_settings {
   duration join_timeout = std::chrono::seconds(600);
   /// How long a round that has enough nodes waits for further ones, if it cannot know them.
   duration last_call_timeout = std::chrono::seconds(30);
-  /// How often a node says that it is alive, and after how many that were missed it is lost.
+  /// How often a node says that it is alive, at least `limits::keep_alive_interval`, and after how
+  /// many that were missed it is lost: 2 to 1,000,000.
   duration keep_alive_interval = std::chrono::seconds(5);
   int keep_alive_max_attempt = 3;
   /// How long a node whose connection broke has to come back before it is lost.
@@ -6888,6 +6850,8 @@ ELASTIC_DECL std::string node_counts_text(const std::vector<int>& node_counts);
 
 // ---- elastic/rendezvous/rendezvous_parameters.hpp ----
 
+#include <initializer_list>
+
 namespace elastic {
 
 namespace detail {
@@ -6896,7 +6860,9 @@ class store_meter;
 }  // namespace detail
 
 /// What a rendezvous handler is made from: what the user asked for, and the services it may use.
-struct rendezvous_parameters {
+/// Several numbers of nodes and `scale_up_delay` are only for places where nodes of elasticrun meet
+/// alone.
+struct rendezvous_parameters : rendezvous_settings {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   rendezvous_parameters() = default;
 
@@ -6906,14 +6872,6 @@ struct rendezvous_parameters {
   std::string endpoint;
   /// Names the job: nodes with the same run id meet. Must not be empty.
   std::string run_id = "none";
-  int min_nodes = 1;
-  int max_nodes = 1;
-  /// The numbers of nodes that a round may have, ascending, from `min_nodes` to `max_nodes`; empty:
-  /// every number between. Only where nodes of elasticrun meet alone.
-  std::vector<int> node_counts = {};
-  /// How long nodes that could join a round that runs stand by before it ends for them: see
-  /// rendezvous_settings. Only where nodes of elasticrun meet alone.
-  duration scale_up_delay = duration::zero();
   /// The name of this node for the other nodes, also after a restart of its agent, and in logs,
   /// lists of nodes and the status page: 1 to `limits::node_name_bytes` letters, digits and signs
   /// of ASCII. Empty: the host's name.
@@ -6933,7 +6891,8 @@ struct rendezvous_parameters {
   bool share_worker_store = true;
   /// Whether stores that this node serves use an io_uring if the kernel allows one.
   bool use_ring = true;
-  /// Further settings of the backend, the `--rdzv-conf` pairs.
+  /// Settings of the backend's own, by their names in `--rdzv-conf`; those of
+  /// `rendezvous_settings` are refused here.
   std::map<std::string, std::string, std::less<>> conf;
 
   /// What the agents of the job know and nobody else does: only agents with it take part. None: as
@@ -6954,15 +6913,19 @@ struct rendezvous_parameters {
   /// empty: the host's name.
   const std::string& shown_host() const { return node_name.empty() ? local_addr : node_name; }
 
-  /// A setting in seconds, `fallback` if it was not given.
+  /// Takes a setting by its name in `--rdzv-conf`: into its field, or else into `conf`.
+  /// Errors: `errc::invalid_argument` if the field cannot have the value.
+  ELASTIC_DECL void set(std::string_view name, std::string_view value);
+
+  /// A setting of `conf` in seconds, `fallback` if it was not given.
   /// Errors: `errc::invalid_argument` if it is not a number of seconds over 0, and at most 1e8.
   ELASTIC_DECL duration seconds(std::string_view name, duration fallback) const;
 
-  /// A setting that is a whole number from `least` on, `fallback` if it was not given.
+  /// A setting of `conf` that is a whole number from `least` on, `fallback` if it was not given.
   /// Errors: `errc::invalid_argument` if the value is of another form.
   ELASTIC_DECL int whole_number(std::string_view name, int fallback, int least = 1) const;
 
-  /// A setting that is yes or no, as PyTorch writes them; empty if it was not given.
+  /// A setting of `conf` that is yes or no, as PyTorch writes them; empty if it was not given.
   /// Errors: `errc::invalid_argument` if the value is of another form.
   ELASTIC_DECL std::optional<bool> yes_or_no(std::string_view name) const;
 
@@ -6976,8 +6939,8 @@ struct rendezvous_parameters {
   ELASTIC_DECL void refuse_choice_of_nodes(std::string_view who) const;
 
   /// By which numbers the nodes meet.
-  /// Errors: `errc::invalid_argument` for a setting out of bounds, also one of PyTorch's names for
-  /// waits that do not exist here.
+  /// Errors: `errc::invalid_argument` for one out of bounds, also one of PyTorch's names for waits
+  /// that do not exist here; if `time` is null.
   ELASTIC_DECL rendezvous_settings settings() const;
 
   /// `secret`, or what the file holds that `secret_file` names; none if there is neither.
@@ -6987,9 +6950,17 @@ struct rendezvous_parameters {
   /// Warns of settings that other backends of this library have, but not `backend`, which has
   /// those in `used`. Values are not shown: one may be a password.
   /// Errors: `errc::invalid_argument` for a setting that none has, with the nearest that one has;
-  /// for a secret, if `used` does not name `secret_file`.
+  /// for one that is a field; for a secret, if `used` does not name `secret_file`.
   ELASTIC_DECL void check_conf(std::vector<std::string_view> used) const;
 };
+
+namespace detail {
+
+/// The settings of every backend whose nodes meet by `rendezvous_parameters::settings`, and `own`.
+ELASTIC_DECL std::vector<std::string_view> meeting_settings(
+    std::initializer_list<std::string_view> own);
+
+}  // namespace detail
 
 }  // namespace elastic
 
@@ -7002,6 +6973,31 @@ namespace elastic {
 /// Only `workers.program` has no default that works, unless `workers` names a function. `launch`
 /// refuses values out of bounds with `errc::invalid_argument` before it starts anything.
 struct launch_config {
+  /// How the workers that run a function come to be.
+  enum class start_method {
+    /// A new process of the same program, whose main finds the function by its name. Always safe.
+    spawn,
+    /// A copy of this process, as it is at each start, in which the function runs at once. Only if
+    /// this process has one thread; see `fork_launcher` for what the function may use there. It has
+    /// no guard.
+    fork,
+  };
+
+  /// On which processors the workers of a machine run. torchrun's names.
+  enum class processor_binding {
+    /// Wherever this program may run.
+    none,
+    /// All processors of the worker's NUMA node.
+    node,
+    /// All processors of the socket that has the worker's NUMA node.
+    socket,
+    /// Cores of the worker's NUMA node that are its own: the node's are dealt out evenly.
+    exclusive,
+    /// One group of cores with a common cache of the last level; another one for each worker of the
+    /// node while there are any.
+    core_complex,
+  };
+
   /// What every worker is, how many this node runs, how often they are started again, and where
   /// their output goes. If it names a function and no program, the program is this one, whose main
   /// must begin with `run_entrypoint`.
@@ -7021,7 +7017,7 @@ struct launch_config {
   start_method start = start_method::spawn;
   /// Binds workers to processors by the machine's NUMA nodes and the GPUs there, if
   /// `workers.cpu_affinity` is empty.
-  elastic::numa_binding numa_binding = elastic::numa_binding::none;
+  processor_binding numa_binding = processor_binding::none;
   /// Whether a guard ends what a worker leaves behind, also if this process is killed.
   guard_policy guard = guard_policy::best_effort;
   /// The guard's program, such as the installed elastic-guard; empty: what the library carries.
@@ -7894,25 +7890,6 @@ inline std::string interpreter_of(const std::string& path) {
 
 namespace elastic {
 
-/// How `pidfd_launcher` starts processes.
-struct pidfd_launcher_options {
-  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
-  pidfd_launcher_options() = default;
-
-  /// Names the thread that starts the processes: an executor that runs on one thread alone, which
-  /// lasts as long as they do. The kernel then kills each process when that thread dies, however
-  /// it dies (SIGKILL, a crash, the OOM killer). That reaches the process itself, not what it
-  /// starts in turn, and not programs that are setuid.
-  ///
-  /// Empty: the thread that calls `launch` starts them, and they outlive this process if it is
-  /// killed. The kernel knows no parent but the thread, and would kill healthy processes when one
-  /// of a pool ends.
-  asio::any_io_executor parent = {};
-  /// How many files each process may open (the soft limit), at most its hard limit. None: as many
-  /// as this one, which may have raised its own.
-  std::optional<std::uint64_t> open_files = {};
-};
-
 /// Starts processes of this machine and holds each by its pidfd.
 ///
 /// Each gets a session of its own, default signal handling, an empty signal mask, and no
@@ -7923,10 +7900,29 @@ struct pidfd_launcher_options {
 /// Thread-safety: one strand at a time.
 class pidfd_launcher final : public process_launcher {
  public:
+  /// How `pidfd_launcher` starts processes.
+  struct options {
+    // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+    options() = default;
+
+    /// Names the thread that starts the processes: an executor that runs on one thread alone, which
+    /// lasts as long as they do. The kernel then kills each process when that thread dies, however
+    /// it dies (SIGKILL, a crash, the OOM killer). That reaches the process itself, not what it
+    /// starts in turn, and not programs that are setuid.
+    ///
+    /// Empty: the thread that calls `launch` starts them, and they outlive this process if it is
+    /// killed. The kernel knows no parent but the thread, and would kill healthy processes when one
+    /// of a pool ends.
+    asio::any_io_executor parent = {};
+    /// How many files each process may open (the soft limit), at most its hard limit. None: as many
+    /// as this one, which may have raised its own.
+    std::optional<std::uint64_t> open_files = {};
+  };
+
   /// What it starts is awaited on `executor`. `calls` must outlive the launcher and what it starts.
-  ELASTIC_DECL explicit pidfd_launcher(asio::any_io_executor executor,
-                                       pidfd_launcher_options options = {},
-                                       const detail::syscalls& calls = detail::real_syscalls);
+  ELASTIC_DECL explicit pidfd_launcher(asio::any_io_executor executor);
+  ELASTIC_DECL pidfd_launcher(asio::any_io_executor executor, options settings,
+                              const detail::syscalls& calls = detail::real_syscalls);
   ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
 
  private:
@@ -7934,7 +7930,7 @@ class pidfd_launcher final : public process_launcher {
   ELASTIC_DECL std::unique_ptr<child> start(const process_spec& spec, const std::string& path);
 
   asio::any_io_executor executor_;
-  pidfd_launcher_options options_;
+  options options_;
   const detail::syscalls& calls_;
   detail::child_stack stack_;
 };
@@ -7944,20 +7940,6 @@ class pidfd_launcher final : public process_launcher {
 // ---- elastic/process/guarded_launcher.hpp ----
 
 namespace elastic {
-
-/// How `guarded_launcher` starts processes.
-struct guarded_launcher_options {
-  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
-  guarded_launcher_options() = default;
-
-  guard_policy policy = guard_policy::required;
-  /// The program of the guard, such as the installed one; empty: the bytes that this library
-  /// carries, from memory or, if that is forbidden, from a file without a name.
-  std::string guard_file = {};
-  /// For processes that get no guard; `open_files` for all.
-  pidfd_launcher_options unguarded = {};
-  logger log = {};
-};
 
 /// Starts each process behind a guard of its own: a tiny process to which the kernel gives all
 /// that the process ever leaves behind, and which ends that when the process has ended, when asked
@@ -7969,10 +7951,24 @@ struct guarded_launcher_options {
 /// Thread-safety: one strand at a time.
 class guarded_launcher final : public process_launcher {
  public:
+  /// How `guarded_launcher` starts processes.
+  struct options {
+    // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+    options() = default;
+
+    guard_policy policy = guard_policy::required;
+    /// The program of the guard, such as the installed one; empty: the bytes that this library
+    /// carries, from memory or, if that is forbidden, from a file without a name.
+    std::string guard_file = {};
+    /// For processes that get no guard; `open_files` for all.
+    pidfd_launcher::options unguarded = {};
+    logger log = {};
+  };
+
   /// What it starts is awaited on `executor`. `calls` must outlive the launcher and what it starts.
-  ELASTIC_DECL explicit guarded_launcher(asio::any_io_executor executor,
-                                         guarded_launcher_options options = {},
-                                         const detail::syscalls& calls = detail::real_syscalls);
+  ELASTIC_DECL explicit guarded_launcher(asio::any_io_executor executor);
+  ELASTIC_DECL guarded_launcher(asio::any_io_executor executor, options settings,
+                                const detail::syscalls& calls = detail::real_syscalls);
 
   /// Errors, besides those of the interface: `errc::start_failed` if a guard is required and
   /// cannot be had, naming the files that were tried, or if the file that the options name
@@ -8011,7 +8007,7 @@ class guarded_launcher final : public process_launcher {
   ELASTIC_DECL static detail::spawn_result as_spawn_result(const detail::guard_message& refused);
 
   asio::any_io_executor executor_;
-  guarded_launcher_options options_;
+  options options_;
   const detail::syscalls& calls_;
   detail::guard_sources sources_;
   detail::guard_file file_;
@@ -8055,15 +8051,6 @@ ELASTIC_DECL task<void> exit_barrier(std::shared_ptr<store> agents, int group_wo
 
 namespace elastic {
 
-/// What was seen of a key.
-struct versioned_value {
-  /// None if the key was missing.
-  std::optional<std::string> value;
-  /// Names what was seen, the absence of a key included: another value that is stored later has
-  /// another version, also if it is made of the same bytes. Never empty.
-  std::string version;
-};
-
 /// The least that a place has to offer so that nodes can share a store (`versioned_store`) and the
 /// state of a rendezvous (`keyed_rendezvous_backend`) in it. Implement it to use a place of your
 /// own.
@@ -8075,13 +8062,22 @@ struct versioned_value {
 /// Thread-safety: one strand at a time; operations may run at the same time.
 class versioned_keys {
  public:
+  /// What was seen of a key.
+  struct entry {
+    /// None if the key was missing.
+    std::optional<std::string> value;
+    /// Names what was seen, the absence of a key included: another value that is stored later has
+    /// another version, also if it is made of the same bytes. Never empty.
+    std::string version;
+  };
+
   virtual ~versioned_keys() = default;
 
   /// What people call the place of a key, as in "the file /shared/job/key".
   virtual std::string place_of(const std::string& key) const = 0;
 
   /// What is there.
-  virtual task<versioned_value> get(std::string key) = 0;
+  virtual task<entry> get(std::string key) = 0;
 
   /// Stores `value` if the key is still as `version` saw it. Result: whether it was stored.
   virtual task<bool> put(std::string key, std::string value, std::string version) = 0;
@@ -8143,6 +8139,13 @@ namespace detail {
 /// The same, for those who try it before they choose it.
 ELASTIC_DECL std::shared_ptr<c10d_rendezvous> make_registered(rendezvous_parameters parameters,
                                                               registry_place place);
+
+/// Refuses a place whose nodes have met by a release of before 0.1.
+/// @param key     where that release kept its state
+/// @param remedy  what makes the place usable: "remove the directory"
+/// Errors: `errc::invalid_argument`; those of the place.
+ELASTIC_DECL task<void> refuse_former_state(std::shared_ptr<versioned_keys> keys, std::string key,
+                                            std::string remedy);
 
 }  // namespace detail
 
@@ -8543,9 +8546,9 @@ ELASTIC_DECL bool is_secret_needed(std::string_view bytes);
 
 }  // namespace elastic::detail
 
-// ---- elastic/store/tcp_store_bounds.hpp ----
+// ---- elastic/store/detail/tcp_store_bounds.hpp ----
 
-namespace elastic {
+namespace elastic::detail {
 
 /// What a TCPStore server takes from a client before it hangs up.
 struct tcp_store_bounds {
@@ -8560,7 +8563,7 @@ struct tcp_store_bounds {
   std::size_t clients_bytes = limits::store_clients_bytes;
 };
 
-}  // namespace elastic
+}  // namespace elastic::detail
 
 // ---- elastic/store/tcp_store_generation.hpp ----
 
@@ -8577,16 +8580,6 @@ enum class tcp_store_generation {
   torch_2_2,
   /// A client finds out, at the price of a connection (see `tcp_store`).
   probe,
-};
-
-/// How a server tells PyTorch up to 2.0 from 2.1, which say the same bytes for different things:
-/// 7 is WATCH_KEY or DELETE_KEY, 8 is DELETE_KEY or APPEND.
-enum class tcp_store_legacy_dialect {
-  /// 7 as the first request of a connection is WATCH_KEY, later DELETE_KEY; 8 is DELETE_KEY until
-  /// the connection has sent what only 2.1 knows. Agents and process groups need neither.
-  guess,
-  torch_1_13,
-  torch_2_1,
 };
 
 }  // namespace elastic
@@ -8882,30 +8875,6 @@ class tcp_store_link {
 
 namespace elastic {
 
-/// How a tcp_store reaches its server.
-struct tcp_store_options {
-  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
-  tcp_store_options() = default;
-
-  /// A name or an address.
-  std::string host = "127.0.0.1";
-  std::uint16_t port = 29500;
-  /// What the server understands: `torch_2_2` for our own and PyTorch's of today.
-  tcp_store_generation generation = tcp_store_generation::torch_2_2;
-  /// Whether the first connection counts this process among those that a PyTorch server waits for
-  /// (its `wait_for_workers`).
-  bool announce_worker = false;
-  /// The largest value that is taken from the server.
-  std::size_t value_bytes = limits::store_value_bytes;
-  /// With `generation = probe`: how long the server may take for each answer.
-  std::chrono::milliseconds probe_silence{500};
-  /// Only a server that holds it is spoken with; none: one that has none.
-  std::optional<job_secret> secret;
-  logger log;
-  /// Empty: the clocks of the machine.
-  std::shared_ptr<time_source> time;
-};
-
 /// The client of a TCPStore server, ours or PyTorch's.
 ///
 /// Each operation that runs at the same time as another has a connection of its own, so that one
@@ -8923,8 +8892,32 @@ struct tcp_store_options {
 /// Thread-safety: one strand at a time.
 class tcp_store final : public store {
  public:
+  /// How a tcp_store reaches its server.
+  struct options {
+    // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+    options() = default;
+
+    /// A name or an address.
+    std::string host = "127.0.0.1";
+    std::uint16_t port = 29500;
+    /// What the server understands: `torch_2_2` for our own and PyTorch's of today.
+    tcp_store_generation generation = tcp_store_generation::torch_2_2;
+    /// Whether the first connection counts this process among those that a PyTorch server waits for
+    /// (its `wait_for_workers`).
+    bool announce_worker = false;
+    /// The largest value that is taken from the server.
+    std::size_t value_bytes = limits::store_value_bytes;
+    /// With `generation = probe`: how long the server may take for each answer.
+    std::chrono::milliseconds probe_silence{500};
+    /// Only a server that holds it is spoken with; none: one that has none.
+    std::optional<job_secret> secret;
+    logger log;
+    /// Empty: the clocks of the machine.
+    std::shared_ptr<time_source> time;
+  };
+
   /// Does not connect: `connect` does, or the first operation.
-  ELASTIC_DECL tcp_store(asio::any_io_executor executor, tcp_store_options options);
+  ELASTIC_DECL tcp_store(asio::any_io_executor executor, options settings);
 
   ~tcp_store() override { close(); }
 
@@ -9028,7 +9021,7 @@ class tcp_store final : public store {
   ELASTIC_DECL task<void> wait_on(lease& on, const std::vector<std::string>& keys);
 
   asio::any_io_executor executor_;
-  tcp_store_options options_;
+  options options_;
   tcp_store_generation generation_;
   std::vector<std::unique_ptr<link>> idle_;
   std::vector<link*> in_use_;
@@ -9182,6 +9175,22 @@ class tcp_store_budget {
   const std::size_t bound_;
   std::size_t held_ = 0;
   std::unordered_map<client*, std::size_t> clients_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/store/detail/tcp_store_legacy_dialect.hpp ----
+
+namespace elastic::detail {
+
+/// How a server tells PyTorch up to 2.0 from 2.1, which say the same bytes for different things:
+/// 7 is WATCH_KEY or DELETE_KEY, 8 is DELETE_KEY or APPEND.
+enum class tcp_store_legacy_dialect {
+  /// 7 as the first request of a connection is WATCH_KEY, later DELETE_KEY; 8 is DELETE_KEY until
+  /// the connection has sent what only 2.1 knows. Agents and process groups need neither.
+  guess,
+  torch_1_13,
+  torch_2_1,
 };
 
 }  // namespace elastic::detail
@@ -9586,36 +9595,6 @@ namespace detail {
 class ring;
 }  // namespace detail
 
-/// Where a tcp_store_server listens, and which clients it serves.
-struct tcp_store_server_options {
-  /// Where to listen: an IPv4 or IPv6 address ("0.0.0.0" and "::" mean every one of this host), or
-  /// a name, which means every address that it stands for. Empty: every address of this host.
-  std::string address = "127.0.0.1";
-  /// Where to listen besides, at the same port, as far as this host has these addresses.
-  std::vector<asio::ip::address> besides;
-  /// 0: one that the system picks.
-  std::uint16_t port = 0;
-  /// What one client may send.
-  tcp_store_bounds bounds;
-  tcp_store_legacy_dialect legacy_dialect = tcp_store_legacy_dialect::guess;
-  /// Whether the clients' bytes move through an io_uring if the kernel allows one.
-  bool use_ring = true;
-  /// Only clients that hold it are served, within bounds on how many show that and how long it may
-  /// take (`limits::store_newcomer_time`); none: everybody.
-  std::optional<job_secret> secret;
-  /// Whether clients wait until `admit` says which of them are served.
-  bool waits_for_filter = false;
-  logger log;
-  /// The table to serve, which others may share; empty: one of its own.
-  std::shared_ptr<detail::key_value_engine> engine;
-  /// Counts what clients ask for; null: nobody does.
-  std::shared_ptr<detail::store_meter> meter;
-  /// A further protocol on the same port; empty: none.
-  std::shared_ptr<detail::store_extension> extension;
-  /// Empty: the clocks of the machine.
-  std::shared_ptr<time_source> time;
-};
-
 namespace detail {
 
 class tcp_store_server_core;
@@ -9634,10 +9613,40 @@ class tcp_store_server_core;
 /// executor that it was given; that executor's context must outlive it.
 class tcp_store_server {
  public:
+  /// Where a tcp_store_server listens, and which clients it serves.
+  struct options {
+    /// Where to listen: an IPv4 or IPv6 address ("0.0.0.0" and "::" mean every one of this host),
+    /// or a name, which means every address that it stands for. Empty: every address of this host.
+    std::string address = "127.0.0.1";
+    /// Where to listen besides, at the same port, as far as this host has these addresses.
+    std::vector<asio::ip::address> besides;
+    /// 0: one that the system picks.
+    std::uint16_t port = 0;
+    /// What one client may send.
+    detail::tcp_store_bounds bounds;
+    detail::tcp_store_legacy_dialect legacy_dialect = detail::tcp_store_legacy_dialect::guess;
+    /// Whether the clients' bytes move through an io_uring if the kernel allows one.
+    bool use_ring = true;
+    /// Only clients that hold it are served, within bounds on how many show that and how long it
+    /// may take (`limits::store_newcomer_time`); none: everybody.
+    std::optional<job_secret> secret;
+    /// Whether clients wait until `admit` says which of them are served.
+    bool waits_for_filter = false;
+    logger log;
+    /// The table to serve, which others may share; empty: one of its own.
+    std::shared_ptr<detail::key_value_engine> engine;
+    /// Counts what clients ask for; null: nobody does.
+    std::shared_ptr<detail::store_meter> meter;
+    /// A further protocol on the same port; empty: none.
+    std::shared_ptr<detail::store_extension> extension;
+    /// Empty: the clocks of the machine.
+    std::shared_ptr<time_source> time;
+  };
+
   /// Errors: `errc::address_in_use`, naming address and port; `errc::invalid_argument` if the
   /// address is not one of this host, or may not be used; `errc::connection_failed` if the name
   /// cannot be resolved or the system has no socket left.
-  ELASTIC_DECL tcp_store_server(asio::any_io_executor executor, tcp_store_server_options options);
+  ELASTIC_DECL tcp_store_server(asio::any_io_executor executor, options settings);
 
   /// Closes everything without waiting for it. Prefer `stop`.
   ELASTIC_DECL ~tcp_store_server();
@@ -9691,7 +9700,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
  public:
   using acceptor = asio::basic_socket_acceptor<asio::ip::tcp, store_strand>;
   ELASTIC_DECL tcp_store_server_core(asio::any_io_executor executor,
-                                     tcp_store_server_options options);
+                                     tcp_store_server::options options);
   ELASTIC_DECL void start();
 
   // What is on its way to a client still goes out, such as the word that all have met: the stop
@@ -9772,7 +9781,7 @@ class tcp_store_server_core : public std::enable_shared_from_this<tcp_store_serv
   ELASTIC_DECL void note_end();
 
   store_strand strand_;
-  tcp_store_server_options options_;
+  tcp_store_server::options options_;
   elastic::endpoint endpoint_;
   std::shared_ptr<detail::ring> ring_;
   std::vector<acceptor> acceptors_;
@@ -9886,7 +9895,7 @@ namespace elastic {
 
 /// One value as "[time][group]: name=value", without a line end; the time in seconds since 1970
 /// with six decimals.
-ELASTIC_DECL std::string to_console_line(const metric& measured);
+ELASTIC_DECL std::string to_console_line(const metric_handler::metric& measured);
 
 /// Writes each value as one line.
 class console_metric_handler final : public metric_handler {
@@ -9899,7 +9908,7 @@ class console_metric_handler final : public metric_handler {
   /// To a sink of your own; what it throws goes to the caller of `emit`.
   explicit console_metric_handler(line_sink sink) : sink_(std::move(sink)) {}
 
-  void emit(const metric& measured) override { sink_(to_console_line(measured)); }
+  void emit(const metric_handler::metric& measured) override { sink_(to_console_line(measured)); }
 
  private:
   line_sink sink_;
@@ -9984,24 +9993,24 @@ class journal_sink {
 
 namespace elastic {
 
-/// What a job_journal is made from.
-struct job_journal_options {
-  /// The node of its records: its name, or its host's.
-  std::string node;
-  /// Null: `system_time`.
-  std::shared_ptr<time_source> time = {};
-  /// How many records are kept for those who come later, at least 1.
-  std::size_t most_records = limits::journal_records;
-  logger log = {};
-};
-
 /// The journal of what a node's agent decides: gives each event its number and its time, keeps the
 /// last of them, and passes all on.
 ///
 /// Thread-safety: any thread.
 class job_journal {
  public:
-  ELASTIC_DECL explicit job_journal(job_journal_options options);
+  /// What a job_journal is made from.
+  struct options {
+    /// The node of its records: its name, or its host's.
+    std::string node;
+    /// Null: `system_time`.
+    std::shared_ptr<time_source> time = {};
+    /// How many records are kept for those who come later, at least 1.
+    std::size_t most_records = limits::journal_records;
+    logger log = {};
+  };
+
+  ELASTIC_DECL explicit job_journal(options settings);
 
   job_journal(const job_journal&) = delete;
   job_journal& operator=(const job_journal&) = delete;
@@ -10028,7 +10037,7 @@ class job_journal {
  private:
   ELASTIC_DECL void tell(journal_sink& sink, const journal_record& record) const;
 
-  job_journal_options options_;
+  options options_;
   std::int64_t epoch_;
   mutable std::mutex mutex_;
   std::int64_t next_ = 1;
@@ -10049,17 +10058,6 @@ class record_writer;
 /// The name of a journal in the log directory of a run.
 inline constexpr std::string_view journal_file_name = "journal.jsonl";
 
-/// Where a journal is written, and when it is cut.
-struct journal_file_options {
-  /// Its directory must exist. A file that is there is written on.
-  std::string path;
-  /// A file that would become larger is put aside and a new one begun.
-  std::uint64_t max_size = limits::journal_file_bytes;
-  /// How many files are kept: this one and "<path>.1" (the newest of the others) and so on.
-  int max_files = limits::journal_files;
-  logger log = {};
-};
-
 /// The journal as lines of JSON, appended to a file.
 ///
 /// A file that cannot be written, as on a full disk, is said once in the log; each record tries
@@ -10069,8 +10067,19 @@ struct journal_file_options {
 /// Thread-safety: one thread at a time.
 class journal_file final : public journal_sink {
  public:
+  /// Where a journal is written, and when it is cut.
+  struct options {
+    /// Its directory must exist. A file that is there is written on.
+    std::string path;
+    /// A file that would become larger is put aside and a new one begun.
+    std::uint64_t max_size = limits::journal_file_bytes;
+    /// How many files are kept: this one and "<path>.1" (the newest of the others) and so on.
+    int max_files = limits::journal_files;
+    logger log = {};
+  };
+
   /// Opens nothing yet.
-  ELASTIC_DECL explicit journal_file(journal_file_options options);
+  ELASTIC_DECL explicit journal_file(options settings);
   ELASTIC_DECL ~journal_file() override;
 
   ELASTIC_DECL void take(const journal_record& record) override;
@@ -10141,21 +10150,6 @@ int record(Body&& body) {
 
 namespace elastic {
 
-/// Options of a worker_channel.
-struct worker_channel_options {
-  /// Whether the agent is to ask this worker for checkpoints, such as before it stops the job on
-  /// SIGTERM: it then waits for `saved`.
-  bool checkpoints = false;
-};
-
-/// An epoch that a worker has joined without a new process.
-struct new_epoch {
-  std::int64_t number = 0;
-  /// The variables of this process, brought up to date. The environment itself is left alone: to
-  /// change it while other threads read it is an error.
-  environment_map variables;
-};
-
 /// A worker's end of the control channel: tells the agent how it is, and hears what it is to do.
 ///
 ///     elastic::worker_channel agent;
@@ -10189,13 +10183,29 @@ struct new_epoch {
 /// `rejoin` one at a time.
 class worker_channel {
  public:
+  /// Options of a worker_channel.
+  struct options {
+    /// Whether the agent is to ask this worker for checkpoints, such as before it stops the job on
+    /// SIGTERM: it then waits for `saved`.
+    bool checkpoints = false;
+  };
+
+  /// An epoch that a worker has joined without a new process.
+  struct new_epoch {
+    std::int64_t number = 0;
+    /// The variables of this process, brought up to date. The environment itself is left alone: to
+    /// change it while other threads read it is an error.
+    environment_map variables;
+  };
+
   /// Connects to the channel that this process's environment names.
-  ELASTIC_DECL explicit worker_channel(worker_channel_options options = {});
+  ELASTIC_DECL worker_channel();
+  ELASTIC_DECL explicit worker_channel(options settings);
 
   /// Connects to the channel that `variables` name: ELASTIC_CONTROL and LOCAL_RANK.
   /// Errors: `errc::invalid_argument` if these are set to what cannot be.
-  ELASTIC_DECL explicit worker_channel(const environment_map& variables,
-                                       worker_channel_options options = {});
+  ELASTIC_DECL explicit worker_channel(const environment_map& variables);
+  ELASTIC_DECL worker_channel(const environment_map& variables, options settings);
 
   worker_channel(const worker_channel&) = delete;
   worker_channel& operator=(const worker_channel&) = delete;
@@ -10279,10 +10289,13 @@ class worker_channel {
   ELASTIC_DECL void finished(std::int64_t epoch);
 
   /// What the agent said, the oldest first; none if it said nothing new. Does not wait.
-  std::optional<agent_message> poll() { return wait(std::chrono::milliseconds(0)); }
+  std::optional<control_messages::agent_message> poll() {
+    return wait(std::chrono::milliseconds(0));
+  }
 
   /// The same, but waits for it so long; without an agent it returns at once.
-  ELASTIC_DECL std::optional<agent_message> wait(std::chrono::milliseconds longest);
+  ELASTIC_DECL std::optional<control_messages::agent_message> wait(
+      std::chrono::milliseconds longest);
 
   /// Readable if `poll` may have something, for those who wait for several things; -1 if
   /// there is no channel.
@@ -10296,9 +10309,9 @@ class worker_channel {
   template <class Message>
   void say(const Message& message, bool loses = false);
   ELASTIC_DECL void receive();
-  ELASTIC_DECL std::optional<agent_message> next_message();
+  ELASTIC_DECL std::optional<control_messages::agent_message> next_message();
   // The next message that arrives; none: the agent is gone.
-  ELASTIC_DECL std::optional<agent_message> await_message();
+  ELASTIC_DECL std::optional<control_messages::agent_message> await_message();
 
   int socket_ = -1;
   pid_t owner_ = ::getpid();
@@ -10307,7 +10320,7 @@ class worker_channel {
   std::mutex sending_;
   detail::line_intake lines_;
   /// What came while this waited for something else.
-  std::deque<agent_message> kept_;
+  std::deque<control_messages::agent_message> kept_;
 };
 
 }  // namespace elastic
@@ -10374,45 +10387,45 @@ ELASTIC_DECL task<std::shared_ptr<store>> connect_worker_store(
 
 namespace elastic {
 
-/// A fault that is injected on purpose, to show how a job recovers from it.
-struct chaos_fault {
-  enum class kind {
-    /// SIGKILL.
-    kill,
-    /// SIGSTOP, and SIGCONT later.
-    stop,
-    /// Stopped for nine tenths of the time.
-    slow,
-    /// The agent's connections, as if its cables were pulled, and put in again later.
-    cut,
-  };
-  enum class target { rank, node };
-
-  kind what = kind::kill;
-  target of = target::rank;
-  /// The rank of a worker, or the group rank of a node.
-  int number = 0;
-  /// The time since the job's workers first ran on this node.
-  duration at{};
-  /// How long it lasts; not for `kill`.
-  duration lasts{};
-
-  friend bool operator==(const chaos_fault&, const chaos_fault&) = default;
-};
-
-/// Faults of random kinds and ranks, the same for each node that has the same seed.
-struct chaos_noise {
-  std::uint64_t seed = 0;
-  /// Between one fault and the next, on average.
-  duration mean_gap{};
-
-  friend bool operator==(const chaos_noise&, const chaos_noise&) = default;
-};
-
 /// The faults of a job. Each agent injects those that target its node and its workers.
 struct chaos_plan {
-  std::vector<chaos_fault> faults;
-  std::optional<chaos_noise> noise;
+  /// A fault that is injected on purpose, to show how a job recovers from it.
+  struct fault {
+    enum class kind {
+      /// SIGKILL.
+      kill,
+      /// SIGSTOP, and SIGCONT later.
+      stop,
+      /// Stopped for nine tenths of the time.
+      slow,
+      /// The agent's connections, as if its cables were pulled, and put in again later.
+      cut,
+    };
+    enum class target { rank, node };
+
+    kind what = kind::kill;
+    target of = target::rank;
+    /// The rank of a worker, or the group rank of a node.
+    int number = 0;
+    /// The time since the job's workers first ran on this node.
+    duration at{};
+    /// How long it lasts; not for `kill`.
+    duration lasts{};
+
+    friend bool operator==(const fault&, const fault&) = default;
+  };
+
+  /// Faults of random kinds and ranks, the same for each node that has the same seed.
+  struct random_faults {
+    std::uint64_t seed = 0;
+    /// Between one fault and the next, on average.
+    duration mean_gap{};
+
+    friend bool operator==(const random_faults&, const random_faults&) = default;
+  };
+
+  std::vector<fault> faults;
+  std::optional<random_faults> noise;
 
   bool empty() const { return faults.empty() && !noise; }
   friend bool operator==(const chaos_plan&, const chaos_plan&) = default;
@@ -10424,7 +10437,7 @@ struct chaos_plan {
 ELASTIC_DECL chaos_plan parse_chaos_plan(std::string_view text);
 
 /// The fault or the plan as it is written there.
-ELASTIC_DECL std::string to_text(const chaos_fault& fault);
+ELASTIC_DECL std::string to_text(const chaos_plan::fault& fault);
 ELASTIC_DECL std::string to_text(const chaos_plan& plan);
 
 /// The ranks and nodes that the plan names and that a world of this size lacks, such as "rank 8,
@@ -10437,16 +10450,16 @@ ELASTIC_DECL std::string missing_targets(const chaos_plan& plan, int world_size,
 
 namespace elastic {
 
-/// A word in place of a script that has a program do something else than run a job.
-struct program_command {
-  std::string word;
-  /// Its arguments and what it does, for --help.
-  std::string arguments;
-  std::string help;
-};
-
 /// What a command line depends on besides its arguments.
 struct command_line_facts {
+  /// A word in place of a script that has a program do something else than run a job.
+  struct command {
+    std::string word;
+    /// Its arguments and what it does, for --help.
+    std::string arguments;
+    std::string help;
+  };
+
   /// Gives the PET_* defaults, PYTHON_EXEC and the like; the workers inherit it.
   environment_map environment;
   /// What "cpu" and "gpu" mean for --nproc-per-node: see count_processors, count_accelerators.
@@ -10459,10 +10472,12 @@ struct command_line_facts {
 
   std::string program = "elasticrun";
   /// The program finds out itself which of them the first argument is.
-  std::vector<program_command> commands = {};
+  std::vector<command> commands = {};
   /// Whether the program injects the faults of --chaos; if not, --help leaves the option out, and
   /// it is refused.
   bool injects_faults = false;
+  /// Whether the program runs the jobs of files (--job). As with --chaos.
+  bool reads_job_files = false;
 };
 
 /// The facts of this process and its machine; those about the program have their defaults.
@@ -10497,32 +10512,6 @@ ELASTIC_DECL int leave(const early_exit& exit);
 
 }  // namespace elastic
 
-// ---- elastic/cli/io_choice.hpp ----
-
-namespace elastic {
-
-/// The I/O that a program asks for: ELASTIC_IO.
-enum class io_choice {
-  /// io_uring if it is available, else epoll.
-  automatic,
-  /// io_uring; without it the program ends.
-  ring,
-  /// Asio's reactor, even if io_uring is available.
-  epoll,
-};
-
-/// The I/O that a choice gives on this machine: "I/O: io_uring", or the I/O in its place and the
-/// reason. Makes a ring to find out, and closes it.
-ELASTIC_DECL std::string describe_io(io_choice choice);
-
-/// The text of --version: "elasticrun 0.1.0 (I/O: io_uring)".
-ELASTIC_DECL early_exit show_version(io_choice choice);
-
-/// Result: empty if the choice is available, else the error.
-ELASTIC_DECL std::optional<early_exit> check_io(io_choice choice);
-
-}  // namespace elastic
-
 #endif  // ELASTIC_WITH_CLI
 
 #if defined(ELASTIC_WITH_INSPECTION)
@@ -10533,20 +10522,20 @@ namespace elastic {
 
 struct agent_services;
 
-/// What agents do when they have found out which rank holds up the job.
-enum class stall_policy {
-  /// They say so.
-  warn,
-  /// They say so, and if they are certain, they end that rank as a hung one. What follows is what
-  /// follows any failure.
-  restart,
-  /// The same, but only for jobs of `on_failure::replace`: the others go on. If they cannot, all
-  /// workers start again, and the log says why.
-  replace,
-};
-
 /// How an agent finds out which rank holds up a job.
 struct job_diagnosis {
+  /// What agents do when they have found out which rank holds up the job.
+  enum class policy {
+    /// They say so.
+    warn,
+    /// They say so, and if they are certain, they end that rank as a hung one. What follows is what
+    /// follows any failure.
+    restart,
+    /// The same, but only for jobs of `on_failure::replace`: the others go on. If they cannot, all
+    /// workers start again, and the log says why.
+    replace,
+  };
+
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   job_diagnosis() = default;
 
@@ -10558,7 +10547,7 @@ struct job_diagnosis {
   /// s, or five times the longest step that was reported, if that is longer.
   std::optional<duration> stall_after;
   /// What follows.
-  stall_policy on_stall = stall_policy::warn;
+  policy on_stall = policy::warn;
 };
 
 /// Has the agent that is made with these services inspect its workers when it is asked to
@@ -10591,6 +10580,11 @@ struct program_options;
 /// Thread-safety: called on the executor of `program_run::run`.
 class program_extension {
  public:
+  /// Makes the program_extension of a program, and completes the services that its agent is made
+  /// from. Called by the constructor of program_run, which throws its errors.
+  using factory = std::function<std::unique_ptr<program_extension>(
+      const launch_config& config, const program_options& options, agent_services& services)>;
+
   program_extension() = default;
   program_extension(const program_extension&) = delete;
   program_extension& operator=(const program_extension&) = delete;
@@ -10604,11 +10598,6 @@ class program_extension {
   /// returns.
   virtual task<void> close() = 0;
 };
-
-/// Makes the program_extension of a program, and completes the services that its agent is made
-/// from. Called by the constructor of program_run, which throws its errors.
-using program_extension_factory = std::function<std::unique_ptr<program_extension>(
-    const launch_config& config, const program_options& options, agent_services& services)>;
 
 }  // namespace elastic
 
@@ -10631,14 +10620,14 @@ struct program_options {
   /// empty: none.
   std::string status = {};
   /// The file with the token that clients of the status server have to know; empty: see
-  /// status_server_options.
+  /// status_server::options.
   std::string status_token_file = {};
   /// Receives the URL of the status server once it listens, with the token if the server has made
   /// one. Default: "Status: <URL>" goes to stderr.
   std::function<void(const std::string& url)> on_status = {};
   /// Makes what an opt-in module adds to the program. Default: nothing is added, and an option
   /// above that needs the module is refused.
-  program_extension_factory extension = {};
+  program_extension::factory extension = {};
 };
 
 }  // namespace elastic
@@ -10713,6 +10702,11 @@ struct program_config {
   std::string script;
   /// Whether a program with a terminal shows the progress of the workers there.
   bool progress = true;
+  /// The file of a job of several roles, which takes the place of the script ("-": standard input);
+  /// empty: there is none. What changes its text, and whether to show it instead of running it.
+  std::string job_file;
+  std::vector<std::string> job_settings;
+  bool prints_job = false;
   /// The faults that `elasticrun` injects on purpose.
   chaos_plan chaos;
 };
@@ -10725,6 +10719,31 @@ namespace elastic {
 
 /// What the arguments say.
 struct command_line {
+  /// The I/O that a program asks for: ELASTIC_IO.
+  enum class io_choice {
+    /// io_uring if it is available, else epoll.
+    automatic,
+    /// io_uring; without it the program ends.
+    ring,
+    /// Asio's reactor, even if io_uring is available.
+    epoll,
+  };
+
+  /// The user asked for the version: see `show_version`.
+  struct version_request {
+    io_choice io = io_choice::automatic;
+  };
+
+  /// An option that the user gave, in whatever way.
+  struct option {
+    /// "--nproc-per-node".
+    std::string name;
+    /// Its value; "1" for a flag.
+    std::string text;
+    /// What the user wrote: the name, or a variable such as PET_NPROC_PER_NODE.
+    std::string source;
+  };
+
   program_config config;
   /// The threshold for log lines: LOGLEVEL.
   log_level threshold = log_level::warning;
@@ -10734,11 +10753,8 @@ struct command_line {
   std::vector<std::string> warnings;
   /// What comes from elsewhere than options and PET_ variables, one sentence each.
   std::vector<std::string> notes;
-};
-
-/// The user asked for the version: see `show_version`.
-struct version_request {
-  io_choice io = io_choice::automatic;
+  /// The options with which a job file is read (--job); empty without one.
+  std::vector<option> options = {};
 };
 
 /// Reads the arguments of `elasticrun`, without the program's own name.
@@ -10752,8 +10768,8 @@ struct version_request {
 /// Result: the configuration, or why the program should end now: version, help, or an error with
 /// exit code 2. Errors: none.
 /// A pure function: it looks at no file, device or environment but `facts`.
-ELASTIC_DECL std::variant<command_line, version_request, early_exit> parse_command_line(
-    const std::vector<std::string>& arguments, const command_line_facts& facts);
+ELASTIC_DECL std::variant<command_line, command_line::version_request, early_exit>
+parse_command_line(const std::vector<std::string>& arguments, const command_line_facts& facts);
 
 }  // namespace elastic
 
@@ -10772,6 +10788,22 @@ ELASTIC_DECL std::string default_python(
 
 /// The same for this process.
 ELASTIC_DECL std::string default_python();
+
+}  // namespace elastic
+
+// ---- elastic/cli/io_choice.hpp ----
+
+namespace elastic {
+
+/// The I/O that a choice gives on this machine: "I/O: io_uring", or the I/O in its place and the
+/// reason. Makes a ring to find out, and closes it.
+ELASTIC_DECL std::string describe_io(command_line::io_choice choice);
+
+/// The text of --version: "elasticrun 0.1.0 (I/O: io_uring)".
+ELASTIC_DECL early_exit show_version(command_line::io_choice choice);
+
+/// Result: empty if the choice is available, else the error.
+ELASTIC_DECL std::optional<early_exit> check_io(command_line::io_choice choice);
 
 }  // namespace elastic
 
@@ -10802,58 +10834,39 @@ ELASTIC_DECL int count_processors();
 
 namespace elastic {
 
-/// Why a job stands still.
-enum class stall_cause {
-  /// Nobody can be blamed.
-  unknown,
-  /// A rank's process has ended.
-  dead,
-  /// A rank was stopped by a signal or a debugger.
-  stopped,
-  /// A rank waits in the kernel, which no signal ends: for a disk or a file server.
-  blocked,
-  /// A rank left its work by an exception and waits at its end.
-  left,
-  /// Ranks called different operations where all should call the same.
-  mismatch,
-  /// A rank waits in another group than those that wait for it, and these in a circle.
-  elsewhere,
-  /// A rank has not entered the operation in which the others wait.
-  behind,
-  /// The same, but it computes: slow, not hung.
-  slow,
-  /// A rank answers nothing while all others wait.
-  silent,
-  /// All have entered the operation, and it does not end.
-  transport,
-};
-
-/// The name of each cause, as `/api/v1`, the journal and the metrics write it.
-inline constexpr std::array<std::pair<stall_cause, std::string_view>, 11> stall_causes{{
-    {stall_cause::unknown, "unknown"},
-    {stall_cause::dead, "dead"},
-    {stall_cause::stopped, "stopped"},
-    {stall_cause::blocked, "blocked"},
-    {stall_cause::left, "left"},
-    {stall_cause::mismatch, "mismatch"},
-    {stall_cause::elsewhere, "elsewhere"},
-    {stall_cause::behind, "behind"},
-    {stall_cause::slow, "slow"},
-    {stall_cause::silent, "silent"},
-    {stall_cause::transport, "transport"},
-}};
-
-inline std::string_view to_string(stall_cause cause) {
-  return stall_causes[static_cast<std::size_t>(cause)].second;
-}
-
-/// How sure a verdict is: policies that end workers should ask for `certain`.
-enum class stall_confidence { none, likely, certain };
-
 /// Who holds up a job, and why.
 struct stall_verdict {
-  stall_cause cause = stall_cause::unknown;
-  stall_confidence confidence = stall_confidence::none;
+  /// Why a job stands still.
+  enum class kind {
+    /// Nobody can be blamed.
+    unknown,
+    /// A rank's process has ended.
+    dead,
+    /// A rank was stopped by a signal or a debugger.
+    stopped,
+    /// A rank waits in the kernel, which no signal ends: for a disk or a file server.
+    blocked,
+    /// A rank left its work by an exception and waits at its end.
+    left,
+    /// Ranks called different operations where all should call the same.
+    mismatch,
+    /// A rank waits in another group than those that wait for it, and these in a circle.
+    elsewhere,
+    /// A rank has not entered the operation in which the others wait.
+    behind,
+    /// The same, but it computes: slow, not hung.
+    slow,
+    /// A rank answers nothing while all others wait.
+    silent,
+    /// All have entered the operation, and it does not end.
+    transport,
+  };
+
+  /// How sure a verdict is: policies that end workers should ask for `certain`.
+  enum class confidence_level { none, likely, certain };
+
+  kind cause = kind::unknown;
+  confidence_level confidence = confidence_level::none;
   /// The ranks to blame, the first to look at first; none if the cause is unknown. At most
   /// `limits::blamed_ranks`.
   std::vector<int> ranks = {};
@@ -10867,6 +10880,25 @@ struct stall_verdict {
 
   friend bool operator==(const stall_verdict&, const stall_verdict&) = default;
 };
+
+/// The name of each cause, as `/api/v1`, the journal and the metrics write it.
+inline constexpr std::array<std::pair<stall_verdict::kind, std::string_view>, 11> stall_causes{{
+    {stall_verdict::kind::unknown, "unknown"},
+    {stall_verdict::kind::dead, "dead"},
+    {stall_verdict::kind::stopped, "stopped"},
+    {stall_verdict::kind::blocked, "blocked"},
+    {stall_verdict::kind::left, "left"},
+    {stall_verdict::kind::mismatch, "mismatch"},
+    {stall_verdict::kind::elsewhere, "elsewhere"},
+    {stall_verdict::kind::behind, "behind"},
+    {stall_verdict::kind::slow, "slow"},
+    {stall_verdict::kind::silent, "silent"},
+    {stall_verdict::kind::transport, "transport"},
+}};
+
+inline std::string_view to_string(stall_verdict::kind cause) {
+  return stall_causes[static_cast<std::size_t>(cause)].second;
+}
 
 }  // namespace elastic
 
@@ -11120,7 +11152,7 @@ class file_keys final : public versioned_keys {
   /// Makes the directory. To be called before all other members.
   ELASTIC_DECL task<void> prepare();
   ELASTIC_DECL std::string place_of(const std::string& key) const override;
-  ELASTIC_DECL task<versioned_value> get(std::string key) override;
+  ELASTIC_DECL task<versioned_keys::entry> get(std::string key) override;
   ELASTIC_DECL task<bool> put(std::string key, std::string value, std::string version) override;
   ELASTIC_DECL task<void> put(std::string key, std::string value) override;
   ELASTIC_DECL task<bool> erase(std::string key) override;
@@ -11352,7 +11384,7 @@ class entrypoint;
 ///
 /// A worker is a new process of the same program, which knows the function only if the object
 /// exists before main asks: at namespace scope. What the function captures is what that process has
-/// put there, nothing of the launching one's (see `start_method` for that).
+/// put there, nothing of the launching one's (see `launch_config::start_method` for that).
 ///
 /// Errors: none here; two functions of one name are refused if the name is used.
 /// Thread-safety: make and destroy it on any thread. It must live while a job runs it.
@@ -11542,7 +11574,8 @@ namespace elastic {
 /// Where workers on this host are, as far as the kernel knows, without an agent: for people.
 /// @param workers  processes of this user; they stay until the task is awaited
 /// Errors: none. Cancellation: all types.
-ELASTIC_DECL task<std::string> local_stacks(named<std::vector<attempt_worker>> workers);
+ELASTIC_DECL task<std::string> local_stacks(
+    named<std::vector<agent_extension::attempt_worker>> workers);
 
 }  // namespace elastic
 
@@ -11835,25 +11868,6 @@ ELASTIC_DECL task<run_result> run_watched(local_agent& agent, signal_plan plan,
                                           std::vector<task<void>> watchers);
 
 }  // namespace detail
-
-}  // namespace elastic
-
-// ---- elastic/net/tls_options.hpp ----
-
-// Opt-in: for etcd.
-
-namespace elastic {
-
-/// Whom a TLS connection trusts, and who it says that it is. Files are in PEM form.
-struct tls_options {
-  /// The certificates of the authorities that a server's certificate may come from; empty: those
-  /// that this system trusts.
-  std::string authorities;
-  /// This side's certificate, with those between it and its authority; empty: none is shown.
-  std::string certificate;
-  /// The private key of `certificate`; empty: it is in the same file.
-  std::string key;
-};
 
 }  // namespace elastic
 
@@ -12150,22 +12164,6 @@ namespace detail {
 class import_record;
 }
 
-/// What a `standby_set` works with; launcher and time must be set.
-struct standby_set_services {
-  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
-  standby_set_services() = default;
-
-  /// How workers and standbys are started.
-  std::shared_ptr<process_launcher> launcher;
-  std::shared_ptr<time_source> time;
-  logger log = {};
-  /// The bytes that processes can still take; none: nobody knows. Default: those of the machine and
-  /// of the memory cgroups (version 2) of this process.
-  std::function<std::optional<std::uint64_t>()> available_memory = {};
-  /// The bytes that a process takes; 0: nobody knows. Default: as the kernel says.
-  std::function<std::uint64_t(pid_t)> memory_of = {};
-};
-
 /// A launcher that starts a Python program a second time without its imports: while the first one
 /// runs it makes a standby for it (see `warm_standby`), which then becomes the second one.
 ///
@@ -12183,8 +12181,23 @@ struct standby_set_services {
 /// Thread-safety: one strand at a time, the one it was given.
 class standby_set final : public process_launcher {
  public:
-  ELASTIC_DECL standby_set(const asio::any_io_executor& strand, warm_standby terms,
-                           standby_set_services services);
+  /// What a `standby_set` works with; launcher and time must be set.
+  struct services {
+    // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+    services() = default;
+
+    /// How workers and standbys are started.
+    std::shared_ptr<process_launcher> launcher;
+    std::shared_ptr<time_source> time;
+    logger log = {};
+    /// The bytes that processes can still take; none: nobody knows. Default: those of the machine
+    /// and of the memory cgroups (version 2) of this process.
+    std::function<std::optional<std::uint64_t>()> available_memory = {};
+    /// The bytes that a process takes; 0: nobody knows. Default: as the kernel says.
+    std::function<std::uint64_t(pid_t)> memory_of = {};
+  };
+
+  ELASTIC_DECL standby_set(const asio::any_io_executor& strand, warm_standby terms, services parts);
   standby_set(const standby_set&) = delete;
   standby_set& operator=(const standby_set&) = delete;
 
@@ -12330,7 +12343,7 @@ class standby_set final : public process_launcher {
                                            bool has_run_script);
 
   warm_standby terms_;
-  standby_set_services services_;
+  services services_;
   detail::standby_plan plan_;
   int attempt_ = 0;
   worker_starts starts_;
@@ -12360,6 +12373,285 @@ class standby_set final : public process_launcher {
 // Opt-in module: standbys for workers that are Python programs.
 
 #endif  // ELASTIC_WITH_PYTHON
+
+#if defined(ELASTIC_WITH_ROLES)
+
+// ---- elastic/roles/role.hpp ----
+
+namespace elastic {
+
+/// A part of a job, with workers, a world and a life of its own.
+struct role {
+  /// What follows if workers of a role fail.
+  enum class policy {
+    /// The job fails.
+    fail_job,
+    /// All workers of the role start again, and no other role notices. When `max_restarts` of the
+    /// role's worker_spec are used up, the job fails.
+    restart_role,
+    /// The same, but workers of the role that can rejoin keep their processes
+    /// (`elastic::on_failure::replace`).
+    replace,
+    /// All roles start again. When the restarts of the job are used up, the job fails.
+    restart_job,
+    /// The role may use up its restarts. Then it has ended, and the others go on.
+    ignore,
+  };
+
+  /// How a role shows that it is ready, for roles that start after it. A role that has succeeded is
+  /// ready in any case.
+  enum class readiness {
+    /// Each worker of this node has reported its progress, such as step 0
+    /// (`worker_channel::progress`).
+    progress,
+    /// All workers of this node have been started.
+    start,
+  };
+
+  /// What a role waits for before it starts.
+  struct condition {
+    /// How far another role has come.
+    enum class event {
+      /// It is ready, see readiness.
+      ready,
+      /// It has succeeded.
+      success,
+    };
+
+    /// The name of the other role.
+    std::string role;
+    event what = event::ready;
+  };
+
+  /// Names the role for people, other roles, logs and the workers (ROLE_NAME): 1 to
+  /// `limits::role_name_bytes` letters, digits, '-' and '_' of ASCII.
+  std::string name;
+  /// What the workers of the role are, and how its nodes meet, as if the role were a job of its
+  /// own. The role_group sets what the name and the policy decide: `workers.role`,
+  /// `workers.on_failure`, `workers.log_dir` and `rendezvous.run_id`, which therefore stay as they
+  /// are by default. `signals` is not used.
+  launch_config config;
+  /// What follows if workers fail.
+  policy on_failure = policy::fail_job;
+  /// The role starts when all of these hold; empty: at once.
+  std::vector<condition> starts_after = {};
+  /// The name of the role whose end this one does not outlive: it is then stopped, and that is its
+  /// success. Empty: the job needs the success of this role.
+  std::string stops_with = {};
+  /// How others know that this role is ready.
+  readiness ready_at = readiness::progress;
+};
+
+/// The name in files and messages: "restart-role" and the like.
+constexpr std::string_view to_string(role::policy policy) {
+  switch (policy) {
+    case role::policy::fail_job: return "fail-job";
+    case role::policy::restart_role: return "restart-role";
+    case role::policy::replace: return "replace";
+    case role::policy::restart_job: return "restart-job";
+    case role::policy::ignore: return "ignore";
+  }
+  return "unknown";
+}
+
+/// Checks the roles of a job together: their names, and what each says of the others.
+///
+/// Errors: `errc::invalid_argument`, with one sentence that names the role and what is wrong: no
+/// role or more than `limits::roles`, a name that is taken or cannot be, no program, a role that is
+/// not there, roles that start after each other, no role whose success the job needs, a policy that
+/// contradicts the restarts, a value that the role_group sets, and two roles that would serve at
+/// one port.
+ELASTIC_DECL void validate(const std::vector<role>& roles);
+
+}  // namespace elastic
+
+// ---- elastic/roles/role_state.hpp ----
+
+namespace elastic {
+
+/// Where a role of a job is in its life, as one node sees it.
+enum class role_state {
+  /// It has not started: it starts after other roles.
+  waiting,
+  /// Its workers run, or meet those of other nodes, or start again.
+  running,
+  /// Its workers were told to end.
+  stopping,
+  /// All of its workers have ended with success.
+  succeeded,
+  /// Its workers have failed, and do not start again.
+  failed,
+  /// It was stopped, or was never started, since the job needs it no more.
+  stopped,
+};
+
+/// The name in files and messages.
+constexpr std::string_view to_string(role_state state) {
+  switch (state) {
+    case role_state::waiting: return "waiting";
+    case role_state::running: return "running";
+    case role_state::stopping: return "stopping";
+    case role_state::succeeded: return "succeeded";
+    case role_state::failed: return "failed";
+    case role_state::stopped: return "stopped";
+  }
+  return "unknown";
+}
+
+}  // namespace elastic
+
+// ---- elastic/roles/roles_result.hpp ----
+
+namespace elastic {
+
+/// How a job of several roles ended on this node.
+struct roles_result {
+  /// How one role of a job ended on this node.
+  struct entry {
+    std::string name;
+    /// `succeeded`, `failed` or `stopped`.
+    role_state state = role_state::waiting;
+    /// Why, half a sentence.
+    std::string reason;
+    /// How its workers ended, the last time that the role ran; none if it never did.
+    std::optional<run_result> run;
+  };
+
+  /// `succeeded`, `failed` or `stopped`.
+  worker_state state = worker_state::init;
+  /// Why, one sentence.
+  std::string reason;
+  /// The role that decided it; empty if the job was stopped from outside.
+  std::string decided_by;
+  /// In the order of the roles that the job was made from.
+  std::vector<entry> roles;
+  /// How often all roles were started again.
+  int restarts = 0;
+  /// A new start of the job would end in the same way.
+  bool is_hopeless = false;
+  /// Where the log files are; empty if none are kept.
+  std::string log_directory;
+  /// The signal of the request that stopped the job.
+  std::optional<int> stop_signal;
+};
+
+}  // namespace elastic
+
+// ---- elastic/roles/role_group.hpp ----
+
+namespace elastic {
+
+namespace detail {
+class request_inbox;
+class role_plan;
+}  // namespace detail
+
+/// A job of several roles on this node, each with workers, a world and a life of its own. An agent
+/// runs each role, and the group decides what follows for the others if one becomes ready, succeeds
+/// or fails. On several nodes, each node runs a group of the same roles.
+///
+///     role_group job(context.get_executor(), options);
+///     co_spawn(context, job.run(), on_end);
+///
+/// The job succeeds when every role without `stops_with` has succeeded; the rest are then stopped.
+///
+/// One object runs once. It must live until its run has ended.
+///
+/// Thread-safety: `stop` and `signal` from any thread; the rest from one thread at a time.
+class role_group {
+ public:
+  /// What a group is made from.
+  struct options {
+    /// Names the job; each role meets by the run id "JOB/ROLE". Empty: a random name, for jobs of
+    /// one node.
+    std::string run_id = {};
+    std::vector<role> roles = {};
+    /// How often all roles may start again (`elastic::role::policy::restart_job`).
+    int max_restarts = 0;
+    /// Where the log directory of the job is made, in which each role has one with its name; after
+    /// a restart of the job, with its number. Empty: in the temporary folder, and removed after
+    /// success. "/dev/null": no files at all.
+    std::string log_dir = {};
+  };
+
+  /// @param job       what it is made from
+  /// @param executor  where the job runs, on strands of its own; it may be a thread pool's
+  /// @param services  those of each role's agent, but for `journal`, `reports` and `tails`, of
+  ///                  which each role has its own: they must be empty. A line of the log begins
+  ///                  with the name of its role
+  /// @param backends  the rendezvous backends to choose from
+  /// Errors: those of `validate` for the roles, and of `make_agent` for each, which then name the
+  /// role; `errc::invalid_argument` for services that cannot be shared, and for a policy
+  /// restart_job if the job has no restarts.
+  ELASTIC_DECL role_group(asio::any_io_executor executor, named<options> job,
+                          named<agent_services> services,
+                          const rendezvous_registry& backends = {});
+  /// The same with the default services and backends.
+  ELASTIC_DECL role_group(asio::any_io_executor executor, named<options> job);
+  ELASTIC_DECL ~role_group();
+  role_group(const role_group&) = delete;
+  role_group& operator=(const role_group&) = delete;
+
+  /// Runs the job on this node to its end. When it returns, however it does, no worker is left, no
+  /// output is under way and every rendezvous was left.
+  ///
+  /// Result: how the job ended, and each role; also if it was cancelled.
+  /// Errors: what an agent threw, the first of them, after all roles have ended;
+  /// `errc::file_access` if the log directory cannot be made; `errc::invalid_argument` for a second
+  /// run.
+  /// Cancellation: partial and total stop the job as `stop` does, terminal alone kills the workers;
+  /// of several, the gentlest counts. A further request kills. Then it returns a result whose state
+  /// is `stopped`, unless the job had ended by itself. The caller's cancellation state is
+  /// afterwards as Asio makes it: terminal only, nothing pending.
+  ELASTIC_DECL task<roles_result> run() &;
+  /// Deleted: the group must live until its run has ended.
+  task<roles_result> run() && = delete;
+
+  /// Asks the workers of all roles to end, at the same time: by the signal of the request, and by
+  /// SIGKILL when its grace, or `shutdown_timeout` of the role, has passed. If it does not
+  /// escalate, it has no effect on a job that is stopping. No effect on a job that has ended.
+  /// Before `run`, no worker starts.
+  ELASTIC_DECL void stop(stop_request request = {});
+
+  /// Passes a signal on to every worker of every role that runs, as `local_agent::signal` does.
+  ELASTIC_DECL void signal(int number);
+
+ private:
+  std::shared_ptr<const detail::role_plan> plan_;
+  std::shared_ptr<detail::request_inbox> inbox_;
+};
+
+/// Runs a group as a program does: the signals of the plan stop it in order, its workers getting
+/// the same signal, or are passed on to its workers. See `run_with_signals` for an agent.
+///
+/// Result, errors and cancellation: those of `role_group::run`; `errc::invalid_argument` for a
+/// plan that `validate` refuses.
+ELASTIC_DECL task<roles_result> run_with_signals(role_group& group, named<signal_plan> plan);
+/// The same with the default signal_plan.
+ELASTIC_DECL task<roles_result> run_with_signals(role_group& group);
+
+}  // namespace elastic
+
+// ---- elastic/roles/roles_outcome.hpp ----
+
+namespace elastic {
+
+/// What a program that ran a job of several roles exits with: the numbers of the same function for
+/// a run_result.
+ELASTIC_DECL int exit_code(const roles_result& result);
+
+/// What such a program says after a run that did not succeed, for stderr: which role decided the
+/// end, the report of its failures, how the others ended, and where the log files are. Empty after
+/// success.
+ELASTIC_DECL std::string closing_words(const std::string& name, const roles_result& result);
+
+}  // namespace elastic
+
+// ---- elastic/roles.hpp ----
+
+// Opt-in module: several roles in one job, such as a trainer and what generates its data.
+
+#endif  // ELASTIC_WITH_ROLES
 
 #if defined(ELASTIC_WITH_STATUS)
 
@@ -12484,13 +12776,13 @@ struct viewed_worker {
   /// What a step takes it, smoothed; 0: not known.
   double step_seconds = 0;
   /// Whether it seems to hold up the others, and why.
-  worker_suspicion suspicion = worker_suspicion::none;
+  job_event::suspicion suspicion = job_event::suspicion::none;
   std::string suspicion_reason = {};
   /// How often its rank was given to a new process while other workers went on.
   std::int64_t replacements = 0;
 
   bool is_suspected() const {
-    return state == condition::running && suspicion != worker_suspicion::none;
+    return state == condition::running && suspicion != job_event::suspicion::none;
   }
 };
 inline constexpr std::array<std::string_view, 6> worker_condition_names{
@@ -12798,7 +13090,7 @@ struct view_bounds {
 
 /// Why a job stands still, as its agents have found out.
 struct viewed_stall {
-  /// A stall_cause, one sentence, and lines of evidence.
+  /// A stall_verdict::kind, one sentence, and lines of evidence.
   std::string cause = {};
   std::string sentence = {};
   std::string evidence = {};
@@ -12832,7 +13124,7 @@ class job_view {
   void shown_elsewhere(bool is_shown) { is_shown_elsewhere_ = is_shown; }
 
   /// Takes what a worker of this node reports.
-  ELASTIC_DECL void take(const worker_progress& progress, std::int64_t now_us);
+  ELASTIC_DECL void take(const worker_observer::worker_progress& progress, std::int64_t now_us);
 
   agent_activity activity() const { return activity_; }
   bool has_ended() const { return activity_ >= agent_activity::succeeded; }
@@ -13058,9 +13350,9 @@ class job_monitor final : public journal_sink,
   // ---- what is told -----------------------------------------------------------------------------
 
   ELASTIC_DECL void take(const journal_record& record) override;
-  ELASTIC_DECL void started(const started_workers& job) override;
-  ELASTIC_DECL void progress(const worker_progress& made) override;
-  ELASTIC_DECL void hung(const hung_worker& worker) override;
+  ELASTIC_DECL void started(const worker_observer::started_workers& job) override;
+  ELASTIC_DECL void progress(const worker_observer::worker_progress& made) override;
+  ELASTIC_DECL void hung(const worker_observer::hung_worker& worker) override;
 
   ELASTIC_DECL void demanded(detail::report_demand demand) override;
   ELASTIC_DECL std::string next_report() override;
@@ -13145,28 +13437,6 @@ namespace detail {
 class status_server_core;
 }  // namespace detail
 
-/// What a status_server is made from.
-struct status_server_options {
-  status_address address = {};
-  /// What the agent records in; must be set.
-  std::shared_ptr<job_journal> journal = {};
-  /// What follows that journal, and the workers; must be set.
-  std::shared_ptr<job_monitor> monitor = {};
-  /// What the agent offers the output of its workers by; null: it is not shown.
-  std::shared_ptr<detail::output_tails> tails = {};
-  /// What clients have to know, 16 to 256 letters, digits and "-._~"; empty: nothing, if only this
-  /// host can reach the server, else one that the server makes.
-  std::string token = {};
-  /// The names of this host that requests may use, besides the one that it has.
-  std::vector<std::string> host_names = {};
-  /// Carries out what clients command over a Unix socket, on the server's strand, several at a time
-  /// (see `local_agent::carry_out`); empty: nothing can be commanded.
-  command_handler commands = {};
-  /// Null: `system_time`.
-  std::shared_ptr<time_source> time = {};
-  logger log = {};
-};
-
 /// Shows by HTTP what a job does: a page for people, JSON and a stream of events for what follows
 /// the job, metrics for Prometheus, probes for Kubernetes; docs/observe.md has all of it. Over TCP
 /// it only shows: no request changes anything. Over a Unix socket this user and root may command.
@@ -13179,11 +13449,33 @@ struct status_server_options {
 /// executor that it was given; that executor's context must outlive it.
 class status_server {
  public:
+  /// What a status_server is made from.
+  struct options {
+    status_address address = {};
+    /// What the agent records in; must be set.
+    std::shared_ptr<job_journal> journal = {};
+    /// What follows that journal, and the workers; must be set.
+    std::shared_ptr<job_monitor> monitor = {};
+    /// What the agent offers the output of its workers by; null: it is not shown.
+    std::shared_ptr<detail::output_tails> tails = {};
+    /// What clients have to know, 16 to 256 letters, digits and "-._~"; empty: nothing, if only
+    /// this host can reach the server, else one that the server makes.
+    std::string token = {};
+    /// The names of this host that requests may use, besides the one that it has.
+    std::vector<std::string> host_names = {};
+    /// Carries out what clients command over a Unix socket, on the server's strand, several at a
+    /// time (see `local_agent::carry_out`); empty: nothing can be commanded.
+    job_command::handler commands = {};
+    /// Null: `system_time`.
+    std::shared_ptr<time_source> time = {};
+    logger log = {};
+  };
+
   /// Errors: `errc::address_in_use`, also if the path of a Unix socket exists;
   /// `errc::invalid_argument` if the address is none of this host, the path too long, the token not
   /// as it has to be, or journal or monitor are missing; `errc::connection_failed` if the system
   /// has no socket left.
-  ELASTIC_DECL status_server(asio::any_io_executor executor, status_server_options options);
+  ELASTIC_DECL status_server(asio::any_io_executor executor, options settings);
 
   /// Closes everything without waiting for it. Prefer `stop`.
   ELASTIC_DECL ~status_server();
@@ -13592,8 +13884,8 @@ ELASTIC_DECL std::optional<worker_starts> agent_extension::starts() const { retu
 
 ELASTIC_DECL task<void> agent_extension::beside_workers(bool) { co_return; }
 
-ELASTIC_DECL task<command_outcome> agent_extension::carry_out(job_command) {
-  command_outcome outcome;
+ELASTIC_DECL task<job_command::outcome> agent_extension::carry_out(job_command) {
+  job_command::outcome outcome;
   outcome.text = "this program does not inspect its workers";
   co_return outcome;
 }
@@ -13620,7 +13912,7 @@ namespace detail {
 
 inline std::shared_ptr<process_launcher> make_guarded_launcher(
     const agent_services& services, const asio::any_io_executor& strand) {
-  guarded_launcher_options options;
+  guarded_launcher::options options;
   options.policy = services.guard.value_or(guard_policy::best_effort);
   options.guard_file = services.guard_file;
   options.unguarded.parent = services.worker_parent;
@@ -13634,7 +13926,7 @@ inline std::shared_ptr<process_launcher> make_guarded_launcher(
 ELASTIC_DECL agent_services complete(agent_services services, const asio::any_io_executor& strand) {
   if (!services.time) services.time = detail::new_shared<system_time>();
   if (!services.journal) {
-    job_journal_options options;
+    job_journal::options options;
     options.node = host_name();
     options.time = services.time;
     options.log = services.log;
@@ -13885,18 +14177,44 @@ ELASTIC_DECL std::string launcher_error_file_text(const error_file_content& cont
 
 }  // namespace elastic
 
-// ---- elastic/agent/impl/worker_failure.ipp ----
+// ---- elastic/agent/impl/run_result.ipp ----
 
 namespace elastic {
 
-ELASTIC_DECL std::int64_t worker_failure::timestamp() const {
+ELASTIC_DECL std::int64_t run_result::failure::timestamp() const {
   if (error && error->timestamp != 0) return error->timestamp;
   return std::chrono::floor<std::chrono::seconds>(at).time_since_epoch().count();
 }
 
-ELASTIC_DECL wall_time worker_failure::moment() const {
+ELASTIC_DECL wall_time run_result::failure::moment() const {
   if (error && error->timestamp != 0 && error->written) return *error->written;
   return at;
+}
+
+ELASTIC_DECL std::string run_result::rank_replacements::text() const {
+  std::string text;
+  int named = 0;
+  for (const auto& [rank, count] : by_rank) {
+    if (named++ == most_ranks) break;
+    text += fmt::format("{}rank {}{}", text.empty() ? "" : ", ", rank,
+                        text.empty() ? " was replaced" : "");
+    text += count == 1 ? std::string(" once") : fmt::format(" {} times", count);
+  }
+  const std::size_t shown = static_cast<std::size_t>(most_ranks);
+  if (by_rank.size() > shown) text += fmt::format(" and {} other ranks", by_rank.size() - shown);
+  return text;
+}
+
+ELASTIC_DECL const std::string& run_result::return_value_of(int rank) const {
+  const auto position = return_values.find(rank);
+  if (position != return_values.end()) return position->second;
+  const std::string ranks = return_values.empty()
+                                ? "since no function ran or the job did not succeed"
+                                : fmt::format("of ranks {} to {}", return_values.begin()->first,
+                                              return_values.rbegin()->first);
+  throw error(errc::invalid_argument,
+              fmt::format("there is no return value of rank {}: there are {} of this node, {}",
+                          rank, return_values.size(), ranks));
 }
 
 }  // namespace elastic
@@ -13915,13 +14233,13 @@ inline constexpr std::chrono::seconds notice_delay{1};
 
 /// Whether a signal that the agent did not send ended the worker, one that a peer's failure does
 /// not lead to: SIGABRT and SIGPIPE are how programs end that lost a connection.
-inline bool was_struck(const worker_failure& failure) {
+inline bool was_struck(const run_result::failure& failure) {
   const auto number = failure.status.signal();
   return number && *number != SIGABRT && *number != SIGPIPE && !failure.stopped_by_agent;
 }
 
 /// The earliest time at which a worker can have failed.
-inline wall_time earliest_moment(const worker_failure& failure) {
+inline wall_time earliest_moment(const run_result::failure& failure) {
   if (failure.error && failure.error->timestamp != 0) {
     const wall_time written{std::chrono::seconds(failure.timestamp())};
     const wall_time fine = failure.moment();
@@ -13931,9 +14249,10 @@ inline wall_time earliest_moment(const worker_failure& failure) {
 }
 
 /// When the first worker failed that the agent had not stopped; none if it had stopped all.
-inline std::optional<wall_time> first_own_failure(const std::vector<worker_failure>& failures) {
+inline std::optional<wall_time> first_own_failure(
+    const std::vector<run_result::failure>& failures) {
   std::optional<wall_time> first;
-  for (const worker_failure& failure : failures) {
+  for (const run_result::failure& failure : failures) {
     if (failure.stopped_by_agent) continue;
     const wall_time at = earliest_moment(failure);
     if (!first || at < *first) first = at;
@@ -13943,7 +14262,8 @@ inline std::optional<wall_time> first_own_failure(const std::vector<worker_failu
 
 /// Whether a worker failed only because the agent stopped it. One that had left its error file
 /// before anybody else failed was failing by itself, and was still busy ending when it was stopped.
-inline bool is_victim(const worker_failure& failure, const std::optional<wall_time>& first_own) {
+inline bool is_victim(const run_result::failure& failure,
+                      const std::optional<wall_time>& first_own) {
   if (!failure.stopped_by_agent || !first_own) return failure.stopped_by_agent;
   const bool own_account = failure.error && !failure.error->unparsable && failure.error->written;
   return !own_account || *failure.error->written >= *first_own;
@@ -13951,9 +14271,10 @@ inline bool is_victim(const worker_failure& failure, const std::optional<wall_ti
 
 }  // namespace detail
 
-ELASTIC_DECL const worker_failure* root_cause(const std::vector<worker_failure>& failures) {
+ELASTIC_DECL const run_result::failure* root_cause(
+    const std::vector<run_result::failure>& failures) {
   const auto first_own = detail::first_own_failure(failures);
-  const auto before = [&](const worker_failure& left, const worker_failure& right) {
+  const auto before = [&](const run_result::failure& left, const run_result::failure& right) {
     const bool left_is_victim = detail::is_victim(left, first_own);
     if (left_is_victim != detail::is_victim(right, first_own)) return !left_is_victim;
     return detail::earliest_moment(left) < detail::earliest_moment(right);
@@ -13983,7 +14304,7 @@ inline std::string indented(std::string_view text, std::string_view indent) {
 }
 
 /// What stands at "traceback :": torchelastic's words, which people search for.
-inline std::string report_message(const worker_failure& failure) {
+inline std::string report_message(const run_result::failure& failure) {
   if (failure.error) {
     return indented(failure.error->callstack.value_or(failure.error->message), "  ");
   }
@@ -13995,7 +14316,7 @@ inline std::string report_message(const worker_failure& failure) {
   return "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html";
 }
 
-ELASTIC_DECL std::string report_failure(const worker_failure& failure, std::size_t index) {
+ELASTIC_DECL std::string report_failure(const run_result::failure& failure, std::size_t index) {
   std::string exit = fmt::format("{} (pid: {})", failure.status.as_python(), failure.pid);
   if (const auto number = failure.status.signal()) {
     exit += fmt::format(" ({}{})", signal_name(*number),
@@ -14025,7 +14346,7 @@ ELASTIC_DECL std::string report_failure(const worker_failure& failure, std::size
 }
 
 /// The same for workers that failed in the same way, as far as the report goes.
-inline std::string name_of_kind(const worker_failure& failure) {
+inline std::string name_of_kind(const run_result::failure& failure) {
   const std::string message = failure.status.signal() ? "" : report_message(failure);
   std::string name;
   for (const std::string& part :
@@ -14035,7 +14356,7 @@ inline std::string name_of_kind(const worker_failure& failure) {
   return name + (failure.out_of_memory ? " out of memory" : "");
 }
 
-inline std::string report_stderr(const worker_failure& failure) {
+inline std::string report_stderr(const run_result::failure& failure) {
   const bool explained = failure.error && !failure.error->unparsable;
   if (explained || failure.last_stderr.empty()) return "";
   std::string text = "  its last lines of stderr:\n";
@@ -14078,16 +14399,16 @@ struct failure_kind {
 };
 
 /// The failures that are nobody else's doing, by their kinds, in the order of the first ones.
-inline std::vector<failure_kind> kinds_of(const std::vector<worker_failure>& failures,
+inline std::vector<failure_kind> kinds_of(const std::vector<run_result::failure>& failures,
                                           const std::optional<wall_time>& first_own,
-                                          const worker_failure* root) {
+                                          const run_result::failure* root) {
   std::vector<failure_kind> kinds;
   std::unordered_map<std::string, std::size_t> places;
   // Of its kind the root cause is the one to be shown.
   kinds.push_back({static_cast<std::size_t>(root - failures.data()), {}});
   places.emplace(name_of_kind(*root), 0);
   for (std::size_t index = 0; index < failures.size(); ++index) {
-    const worker_failure& failure = failures[index];
+    const run_result::failure& failure = failures[index];
     if (&failure != root && is_victim(failure, first_own)) continue;
     const auto [place, is_new] = places.emplace(name_of_kind(failure), kinds.size());
     if (is_new) kinds.push_back({index, {}});
@@ -14096,7 +14417,7 @@ inline std::vector<failure_kind> kinds_of(const std::vector<worker_failure>& fai
   return kinds;
 }
 
-inline std::string report_kind(const std::vector<worker_failure>& failures,
+inline std::string report_kind(const std::vector<run_result::failure>& failures,
                                const failure_kind& kind) {
   std::string text = report_failure(failures[kind.first], kind.first);
   if (kind.ranks.size() > 1) {
@@ -14109,8 +14430,8 @@ inline std::string report_kind(const std::vector<worker_failure>& failures,
 }  // namespace detail
 
 ELASTIC_DECL std::string failure_report(const std::string& name,
-                                        const std::vector<worker_failure>& failures) {
-  const worker_failure* root = root_cause(failures);
+                                        const std::vector<run_result::failure>& failures) {
+  const run_result::failure* root = root_cause(failures);
   if (!root) return "";
   const auto first_own = detail::first_own_failure(failures);
   std::string others;
@@ -14125,7 +14446,7 @@ ELASTIC_DECL std::string failure_report(const std::string& name,
   }
   if (others.empty()) others = "  <NO_OTHER_FAILURES>\n";
   std::vector<int> stopped;
-  for (const worker_failure& failure : failures) {
+  for (const run_result::failure& failure : failures) {
     if (&failure != root && detail::is_victim(failure, first_own)) stopped.push_back(failure.rank);
   }
   const std::string peers = stopped.empty()
@@ -14140,44 +14461,6 @@ ELASTIC_DECL std::string failure_report(const std::string& name,
   return fmt::format(
       "\n{0}\n{2}{1}\nFailures:\n{3}{1}\nRoot Cause (first observed failure):\n{4}{5}{0}\n", border,
       section, title, others, cause, peers);
-}
-
-}  // namespace elastic
-
-// ---- elastic/agent/impl/rank_replacements.ipp ----
-
-namespace elastic {
-
-ELASTIC_DECL std::string rank_replacements::text() const {
-  std::string text;
-  int named = 0;
-  for (const auto& [rank, count] : by_rank) {
-    if (named++ == most_ranks) break;
-    text += fmt::format("{}rank {}{}", text.empty() ? "" : ", ", rank,
-                        text.empty() ? " was replaced" : "");
-    text += count == 1 ? std::string(" once") : fmt::format(" {} times", count);
-  }
-  const std::size_t shown = static_cast<std::size_t>(most_ranks);
-  if (by_rank.size() > shown) text += fmt::format(" and {} other ranks", by_rank.size() - shown);
-  return text;
-}
-
-}  // namespace elastic
-
-// ---- elastic/agent/impl/run_result.ipp ----
-
-namespace elastic {
-
-ELASTIC_DECL const std::string& run_result::return_value_of(int rank) const {
-  const auto position = return_values.find(rank);
-  if (position != return_values.end()) return position->second;
-  const std::string ranks = return_values.empty()
-                                ? "since no function ran or the job did not succeed"
-                                : fmt::format("of ranks {} to {}", return_values.begin()->first,
-                                              return_values.rbegin()->first);
-  throw error(errc::invalid_argument,
-              fmt::format("there is no return value of rank {}: there are {} of this node, {}",
-                          rank, return_values.size(), ranks));
 }
 
 }  // namespace elastic
@@ -14200,7 +14483,7 @@ inline nlohmann::ordered_json end_json(const exit_status& status) {
   return end;
 }
 
-inline nlohmann::ordered_json failure_json(const worker_failure& failure) {
+inline nlohmann::ordered_json failure_json(const run_result::failure& failure) {
   nlohmann::ordered_json object;
   object["rank"] = failure.rank;
   object["local_rank"] = failure.local_rank;
@@ -14241,11 +14524,11 @@ ELASTIC_DECL std::string failure_report_json(const run_result& result) {
     entry["count"] = count;
     report["replacements"].push_back(std::move(entry));
   }
-  if (const worker_failure* const root = root_cause(result.failures)) {
+  if (const run_result::failure* const root = root_cause(result.failures)) {
     report["root_cause"] = root->rank;
   }
   report["failures"] = nlohmann::ordered_json::array();
-  for (const worker_failure& failure : result.failures) {
+  for (const run_result::failure& failure : result.failures) {
     report["failures"].push_back(detail::failure_json(failure));
   }
   return report.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
@@ -14308,21 +14591,27 @@ ELASTIC_DECL unique_fd open_log_file(const std::string& path, const syscalls& ca
 
 }  // namespace detail
 
-ELASTIC_DECL log_file::log_file(detail::unique_fd file, std::string path, log_rotation rotation,
+ELASTIC_DECL log_file::log_file(detail::unique_fd file, std::string path)
+    : log_file(std::move(file), std::move(path), rotation()) {}
+
+ELASTIC_DECL log_file::log_file(detail::unique_fd file, std::string path, rotation bounds,
                                 bool may_hang)
-    : file_(std::move(file)), path_(std::move(path)), may_hang_(may_hang), rotation_(rotation) {}
+    : file_(std::move(file)), path_(std::move(path)), may_hang_(may_hang), rotation_(bounds) {}
 
 ELASTIC_DECL log_file::~log_file() {
   if (may_hang_) detail::close_on_thread(std::move(file_));
 }
 
-ELASTIC_DECL std::shared_ptr<log_file> log_file::open(const std::string& path,
-                                                      log_rotation rotation,
+ELASTIC_DECL std::shared_ptr<log_file> log_file::open(const std::string& path) {
+  return open(path, rotation());
+}
+
+ELASTIC_DECL std::shared_ptr<log_file> log_file::open(const std::string& path, rotation bounds,
                                                       const detail::syscalls& calls,
                                                       bool may_hang) {
   detail::unique_fd file;
   if (!may_hang) file = detail::open_log_file(path, calls);
-  auto made = detail::new_shared<log_file>(std::move(file), path, rotation, may_hang);
+  auto made = detail::new_shared<log_file>(std::move(file), path, bounds, may_hang);
   if (may_hang) made->opens_by_ = &calls;
   return made;
 }
@@ -14779,6 +15068,99 @@ class line_template {
 
 }  // namespace elastic::detail
 
+// ---- elastic/contract/detail/macros.hpp ----
+
+namespace elastic::detail {
+
+/// The names that a template may use, without "$", and what stands for them.
+using macro_values = std::map<std::string, std::string, std::less<>>;
+
+inline bool starts_macro_name(char letter) {
+  return letter == '_' || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
+}
+
+/// The name at the start of `text`, as long as it can be; empty if there is none.
+inline std::string_view leading_macro_name(std::string_view text) {
+  if (text.empty() || !starts_macro_name(text[0])) return {};
+  std::size_t length = 1;
+  while (length < text.size() &&
+         (starts_macro_name(text[length]) || (text[length] >= '0' && text[length] <= '9'))) {
+    ++length;
+  }
+  return text.substr(0, length);
+}
+
+/// What follows a "$": the name and how many characters it takes with its braces; length 0 if
+/// no name follows.
+struct macro_reference {
+  std::string_view name;
+  std::size_t length = 0;
+};
+
+inline macro_reference read_macro_reference(std::string_view text) {
+  if (!text.empty() && text[0] == '{') {
+    const std::string_view name = leading_macro_name(text.substr(1));
+    const bool closed = text.size() > name.size() + 1 && text[name.size() + 1] == '}';
+    if (name.empty() || !closed) return {};
+    return {name, name.size() + 2};
+  }
+  const std::string_view name = leading_macro_name(text);
+  return {name, name.size()};
+}
+
+/// Replaces `$name` and `${name}` by their values and `$$` by `$`, by the rules of Python's
+/// `string.Template.safe_substitute`: a name that is not in `values`, and a `$` that starts no
+/// name, stay as they are.
+inline std::string substitute_macros(std::string_view text, const macro_values& values) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t dollar = text.find('$');
+    result += text.substr(0, dollar);
+    if (dollar == std::string_view::npos) break;
+    text.remove_prefix(dollar + 1);
+    if (!text.empty() && text[0] == '$') {
+      result += '$';
+      text.remove_prefix(1);
+      continue;
+    }
+    const macro_reference reference = read_macro_reference(text);
+    const auto value = values.find(reference.name);
+    if (reference.length > 0 && value != values.end()) {
+      result += value->second;
+    } else {
+      result += '$';
+      result += text.substr(0, reference.length);
+    }
+    text.remove_prefix(reference.length);
+  }
+  return result;
+}
+
+/// An argument of a worker as the worker gets it: `${local_rank}` is replaced.
+inline std::string substitute_local_rank(std::string_view argument, int local_rank) {
+  macro_values values;
+  values.emplace("local_rank", std::to_string(local_rank));
+  return substitute_macros(argument, values);
+}
+
+/// What names a worker in a template: `${role_name}`, `${rank}` and `${local_rank}`.
+inline macro_values macros_of(const std::string& role_name, int rank, int local_rank) {
+  macro_values values;
+  values.emplace("role_name", role_name);
+  values.emplace("rank", std::to_string(rank));
+  values.emplace("local_rank", std::to_string(local_rank));
+  return values;
+}
+
+/// Whether `${rank}` is part of a template.
+inline bool names_rank(std::string_view text) {
+  return substitute_macros(text, macros_of("", 0, 0)) !=
+         substitute_macros(text, macros_of("", 1, 0));
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/contract/detail/visible_devices.hpp ----
 
 namespace elastic::detail {
@@ -14811,7 +15193,9 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
              spec.cpu_affinity.size() == static_cast<std::size_t>(spec.nproc_per_node),
          fmt::format("processors are given for {} workers, but the node has {}",
                      spec.cpu_affinity.size(), spec.nproc_per_node));
+  std::size_t bytes_with_rank = 0;
   for (const auto& [name, value] : spec.env) {
+    if (detail::names_rank(value)) bytes_with_rank += name.size() + value.size();
     demand(!name.empty() && name.find('=') == std::string::npos,
            fmt::format("'{}' is no name of a variable", name));
     demand(!is_set_by_agent(name),
@@ -14831,6 +15215,10 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
   demand(spec.on_failure == on_failure::restart || !spec.virtual_local_rank,
          "on_failure replace and virtual_local_rank exclude each other: workers of the same local "
          "rank cannot be told apart on the control channel");
+  demand(spec.on_failure == on_failure::restart || bytes_with_rank <= limits::control_value_bytes,
+         fmt::format("env: the variables with ${{rank}} have {} bytes; workers that stay can be "
+                     "told of up to {} (on_failure replace)",
+                     bytes_with_rank, limits::control_value_bytes));
   validate(spec.logs, spec.nproc_per_node, spec.log_dir != "/dev/null");
   detail::line_template{spec.log_line_prefix_template};
   demand(spec.shutdown_timeout >= duration::zero(), "shutdown_timeout must not be negative");
@@ -14903,12 +15291,12 @@ class agent_journal {
   // ---- the run ----------------------------------------------------------------------------------
 
   /// An event of which nothing is known but its kind, and why.
-  ELASTIC_DECL void note(job_event_kind kind, std::string reason = {});
+  ELASTIC_DECL void note(job_event::type kind, std::string reason = {});
 
   ELASTIC_DECL void note_start(std::string run_id, std::string backend);
   ELASTIC_DECL void note_end(worker_state state, std::string reason, time_point began);
   ELASTIC_DECL void note_stop_request(std::string reason, int signal);
-  ELASTIC_DECL void note_fault(const worker& victim, int signal, std::string reason);
+  ELASTIC_DECL void note_fault(const worker_group::worker& victim, int signal, std::string reason);
 
   // ---- an attempt -------------------------------------------------------------------------------
 
@@ -14929,7 +15317,8 @@ class agent_journal {
   /// What became of the workers that ran; once for each round.
   ELASTIC_DECL void note_verdict();
   /// @param replaces  the others keep their processes, as far as this node knows
-  ELASTIC_DECL void note_decision(const restart_decision& decision, int failures, bool replaces);
+  ELASTIC_DECL void note_decision(const restart_ledger::decision& decision, int failures,
+                                  bool replaces);
   /// What the worker left whose failure ended the attempt, if it was one of this node.
   ELASTIC_DECL void note_cause();
 
@@ -14941,8 +15330,8 @@ class agent_journal {
   ELASTIC_DECL task<void> time_stop(stop_plan plan, task<void> stopping);
 
  private:
-  ELASTIC_DECL job_event about(job_event_kind kind) const;
-  ELASTIC_DECL job_event about_ranks(job_event_kind kind, const rendezvous_round& round,
+  ELASTIC_DECL job_event about(job_event::type kind) const;
+  ELASTIC_DECL job_event about_ranks(job_event::type kind, const rendezvous_round& round,
                                      const assigned_ranks& ranks, time_point began) const;
   ELASTIC_DECL double seconds_since(time_point then) const;
 
@@ -14977,7 +15366,7 @@ struct agent_view {
   /// The other nodes were informed of how the workers ended, as far as they could be.
   bool is_reported = false;
   /// What the end of the round leads to; none if the round goes on.
-  std::optional<restart_decision> after_round;
+  std::optional<restart_ledger::decision> after_round;
 };
 
 /// What an agent does next, and the half sentence that says why.
@@ -15096,10 +15485,11 @@ class agent_telemetry {
     time_point began_;
   };
 
-  ELASTIC_DECL event event_of_worker(const worker& entry, std::string state, int restarts) const;
+  ELASTIC_DECL event event_of_worker(const worker_group::worker& entry, std::string state,
+                                     int restarts) const;
   ELASTIC_DECL static std::string hung_error(const std::string& reason);
   ELASTIC_DECL static std::string error_without_file(const event::worker_part& failed);
-  ELASTIC_DECL static std::string worker_event_state(const worker& entry);
+  ELASTIC_DECL static std::string worker_event_state(const worker_group::worker& entry);
   ELASTIC_DECL event common(std::string state, int restarts, std::optional<int> group_rank,
                             std::optional<int> group_world_size) const;
   ELASTIC_DECL void record(const event& happened);
@@ -15192,7 +15582,7 @@ namespace elastic::detail {
 /// A command that somebody waits for. It is answered once, at the latest when it is forgotten.
 class pending_command {
  public:
-  using answer_taker = std::function<void(command_outcome)>;
+  using answer_taker = std::function<void(job_command::outcome)>;
 
   pending_command(job_command command, answer_taker answer)
       : command_(std::move(command)), answer_(std::move(answer)) {}
@@ -15205,7 +15595,7 @@ class pending_command {
   void settle(bool is_done, std::string text) {
     if (!answer_) return;
     const answer_taker answer = std::exchange(answer_, nullptr);
-    answer(command_outcome{is_done, std::move(text)});
+    answer(job_command::outcome{is_done, std::move(text)});
   }
 
  private:
@@ -15322,7 +15712,7 @@ ELASTIC_DECL std::string end_clause(const exit_status& status);
 /// @param failed    the workers of this node that failed by themselves; empty: none did
 /// @param change    why the round ended, half a sentence
 /// @param decision  the half sentence of the restart decision: "restart 1 of 3"
-ELASTIC_DECL std::string replacement_line(const std::vector<const worker*>& failed,
+ELASTIC_DECL std::string replacement_line(const std::vector<const worker_group::worker*>& failed,
                                           const std::string& change, const std::string& decision);
 
 }  // namespace elastic::detail
@@ -15425,7 +15815,7 @@ ELASTIC_DECL void check_round(const rendezvous_round& round, const std::string& 
 /// What the agents of a round agree on over its store.
 struct round_agreement {
   assigned_ranks ranks;
-  master_endpoint master;
+  rendezvous_round::master_endpoint master;
   /// Of nodes that keep workers; the ranks are those above.
   std::optional<epoch_agreement> epoch;
 };
@@ -15470,9 +15860,11 @@ class run_files {
   /// Makes the directory, and adds the journal's file.
   ///
   /// @param log_dir  below which the directory is made; "/dev/null": none
+  /// @param log_name  of the directory; empty: one that nobody else has
   /// @param journal_path  empty: in the log directory, if there is one; "/dev/null": none
   /// Errors: those of `log_layout`.
-  ELASTIC_DECL task<void> open(std::string run_id, std::string log_dir, std::string journal_path);
+  ELASTIC_DECL task<void> open(std::string run_id, std::string log_dir, std::string log_name,
+                               std::string journal_path);
 
   /// Leaves the directory as promised, with the report if the job failed, and notes in the result
   /// where it is. Errors: none; what cannot be written is logged.
@@ -15603,7 +15995,7 @@ class agent_run {
 
   /// A signal for one worker, which may be another node's.
   void take(const rank_signal_request& request) {
-    for (const worker& entry : group_.workers()) {
+    for (const worker_group::worker& entry : group_.workers()) {
       if (entry.identity.rank != request.rank || entry.pid == 0) continue;
       const auto slot = static_cast<std::size_t>(entry.identity.local_rank);
       std::string text = fmt::format("rank {} does not run", request.rank);
@@ -15692,7 +16084,7 @@ class agent_run {
   std::unique_ptr<agent_extension> make_extension(asio::any_io_executor strand,
                                                   const agent_services& services) {
     if (!services.extension) return std::make_unique<agent_extension>();
-    agent_extension_context context;
+    agent_extension::context context;
     context.strand = std::move(strand);
     context.launcher = services.launcher;
     context.time = services.time;
@@ -15845,7 +16237,8 @@ class agent_run {
   /// The whole life of the job on this node.
   task<run_result> run_attempts() {
     using action = agent_step::action;
-    task<void> opening = files_.open(factory_.run_id(), spec_.log_dir, spec_.journal);
+    task<void> opening =
+        files_.open(factory_.run_id(), spec_.log_dir, spec_.log_name, spec_.journal);
     co_await race(std::move(opening), stop_requested_.wait());
     co_await begin_attempt();
     emit_early_outcome();
@@ -15888,7 +16281,7 @@ class agent_run {
       if (started_.is_set()) continue;
       if (group_.running() > 0 && !group_.stayers().are_apart()) {
         log_.error("killing the workers: other nodes may go on without this one");
-        journal_.note(job_event_kind::fence_reached, "other nodes may go on without this one");
+        journal_.note(job_event::type::fence_reached, "other nodes may go on without this one");
       }
       // Workers that have left their epoch disturb nobody.
       if (!group_.stayers().are_apart()) group_.kill();
@@ -15916,15 +16309,16 @@ class agent_run {
     return attempt_ && attempt_->change ? &*attempt_->change : nullptr;
   }
 
-  restart_decision decide(const rendezvous_change& change) const {
-    if (change.kind == change_kind::worker_failed && group_.no_restart()) {
-      restart_decision refused;
+  restart_ledger::decision decide(const rendezvous_change& change) const {
+    if (change.kind == rendezvous_change::cause::worker_failed && group_.no_restart()) {
+      restart_ledger::decision refused;
       refused.reason = *group_.no_restart();
       refused.is_hopeless = group_.is_hopeless();
       return refused;
     }
     // The end of a worker that is a consequence of another node's failure has no say.
-    const worker* const failed = change.on_other_node ? nullptr : group_.first_failed();
+    const worker_group::worker* const failed =
+        change.on_other_node ? nullptr : group_.first_failed();
     const auto status = failed ? std::optional(failed->end->status) : std::nullopt;
     return ledger_.decide(change.kind, status, time_.now());
   }
@@ -15966,7 +16360,7 @@ class agent_run {
     if (stop_) co_return;
     const rendezvous_round round = attempt_->round;
     const time_point starting = time_.now();
-    journal_.note(job_event_kind::workers_starting);
+    journal_.note(job_event::type::workers_starting);
     if (attempt_->keeps_survivors) {
       extension_->begin_replacement(round);
     } else {
@@ -15983,8 +16377,9 @@ class agent_run {
     telemetry_.record_start(group_);
     const time_point ended = std::exchange(epoch_ended_, std::nullopt).value_or(starting);
     catch_up_.since = ended;
-    started_workers start{round.round, ranks->world_size, round.group_rank,
-                          round.group_world_size, restarts_, spec_.max_restarts};
+    worker_observer::started_workers start{round.round,      ranks->world_size,
+                                           round.group_rank, round.group_world_size,
+                                           restarts_,        spec_.max_restarts};
     if (attempt_->replaces) take_replacement(start, ended);
     group_.announce(start);
     if (!notice_.empty()) log_.warning("{}", std::exchange(notice_, {}));
@@ -16000,7 +16395,7 @@ class agent_run {
   task<void> meet(std::optional<assigned_ranks>& ranks) {
     if (group_.workers().empty()) co_await wait_for_extension(extension_->join_delay());
     const time_point began = time_.now();
-    journal_.note(job_event_kind::rendezvous_started);
+    journal_.note(job_event::type::rendezvous_started);
     std::optional<std::optional<assigned_ranks>> joined;
     task<void> joining =
         keep_result(telemetry_.timed("SimpleElasticAgent._rendezvous", join_round()), joined);
@@ -16063,7 +16458,7 @@ class agent_run {
       co_await telemetry_.phase("RENDEZVOUS", next_round());
       if (ledger_.is_used_up(time_.now())) {
         attempt_->change =
-            rendezvous_change{change_kind::worker_failed, "workers of the job failed"};
+            rendezvous_change{rendezvous_change::cause::worker_failed, "workers of the job failed"};
         co_return std::nullopt;
       }
       std::optional<assigned_ranks> ranks;
@@ -16127,7 +16522,7 @@ class agent_run {
     }
     if (!agreement.keeps_survivors && !is_first) {
       log_.warning("all workers of the job start again: {}", agreement.reason);
-      journal_.note(job_event_kind::replacement_abandoned, agreement.reason);
+      journal_.note(job_event::type::replacement_abandoned, agreement.reason);
     }
     rendezvous_round& round = attempt_->round;
     round.group_rank = agreement.place;
@@ -16154,8 +16549,8 @@ class agent_run {
   }
 
   /// Tells the journal, the events and the result which workers of this node are new.
-  void take_replacement(started_workers& start, time_point ended) {
-    for (const worker& entry : group_.workers()) {
+  void take_replacement(worker_observer::started_workers& start, time_point ended) {
+    for (const worker_group::worker& entry : group_.workers()) {
       if (entry.has_stayed) {
         ++start.stayed;
         continue;
@@ -16192,7 +16587,7 @@ class agent_run {
   }
 
   /// Whether a failure leads to a replacement, as far as this node knows.
-  bool may_replace(const restart_decision& decision, std::size_t failed) const {
+  bool may_replace(const restart_ledger::decision& decision, std::size_t failed) const {
     if (!decision.restart || !group_.stayers().is_on() || group_.workers().empty()) return false;
     const auto world = static_cast<std::size_t>(group_.workers().front().identity.world_size);
     return failed < world && !attempt_->change->is_pause && group_.epoch_obstacle().empty();
@@ -16232,13 +16627,13 @@ class agent_run {
 
   /// Names once the workers that have not come to the store in which they find each other.
   task<void> report_missing() {
-    const master_endpoint master = attempt_->round.master;
+    const rendezvous_round::master_endpoint master = attempt_->round.master;
     if (master.served_by_agent) {
       co_await time_.sleep_until(deadline_after(time_.now(), arrival_patience));
       arrivals seen;
       seen.store = to_text(endpoint{master.address, master.port});
       std::vector<worker_arrival> running;
-      for (const worker& each : group_.workers()) {
+      for (const worker_group::worker& each : group_.workers()) {
         seen.world = each.identity.world_size;
         seen.do_all_run = seen.do_all_run && !each.end;
         if (!each.end && each.pid != 0) running.push_back({each.identity.rank, each.pid, {}});
@@ -16338,23 +16733,23 @@ class agent_run {
   task<void> answer_inspections() {
     for (;;) {
       const std::shared_ptr<pending_command> pending = co_await inspections_.pop();
-      const command_outcome outcome = co_await extension_->carry_out(pending->command());
+      const job_command::outcome outcome = co_await extension_->carry_out(pending->command());
       pending->settle(outcome.is_done, outcome.text);
     }
   }
 
   task<void> save_as_ordered(worker_order order) {
-    const command_outcome outcome = co_await save(order.request.within);
+    const job_command::outcome outcome = co_await save(order.request.within);
     if (order.command) order.command->settle(outcome.is_done, outcome.text);
   }
 
   /// Has the workers save a checkpoint, and logs the outcome.
-  task<command_outcome> save(duration within) {
+  task<job_command::outcome> save(duration within) {
     const time_point began = time_.now();
     const checkpoint_outcome outcome = co_await group_.checkpoint(within);
     const duration elapsed = time_.now() - began;
     journal_.note_checkpoint(outcome, began);
-    command_outcome answer;
+    job_command::outcome answer;
     if (outcome.asked == 0) {
       answer.text = "no worker wants to be asked for a checkpoint";
       log_.info("{}", answer.text);
@@ -16384,7 +16779,7 @@ class agent_run {
   task<void> wait_at_exit_barrier() {
     const time_point began = time_.now();
     const time_point deadline = deadline_after(began, spec_.exit_barrier_timeout);
-    journal_.note(job_event_kind::exit_barrier_started);
+    journal_.note(job_event::type::exit_barrier_started);
     bool has_passed = false;
     is_at_exit_barrier_ = true;
     try {
@@ -16404,7 +16799,7 @@ class agent_run {
     if (has_passed) how = "passed";
     journal_.note_exit_barrier(std::move(how), "", began);
     if (has_passed) {
-      job_end_ = job_end::succeeded;
+      job_end_ = rendezvous_handler::job_end::succeeded;
       attempt_->change.reset();
     } else if (!attempt_->change && !stop_) {
       log_.warning("some other agents did not end within the exit barrier's time-out");
@@ -16432,7 +16827,7 @@ class agent_run {
 
   /// What failed first, for the other nodes.
   std::string first_failure() const {
-    const worker* const first = group_.first_failed();
+    const worker_group::worker* const first = group_.first_failed();
     if (!first) return "workers failed";
     const int rank = first->identity.rank;
     if (!first->hung.empty()) return fmt::format("rank {} was hung: {}", rank, first->hung);
@@ -16445,10 +16840,10 @@ class agent_run {
     if (!change || !change->on_other_node) journal_.note_cause();
   }
 
-  void log_change(const restart_decision& decision) {
-    std::vector<const worker*> failed = group_.failed();
+  void log_change(const restart_ledger::decision& decision) {
+    std::vector<const worker_group::worker*> failed = group_.failed();
     // That the others are stopped is no news.
-    std::erase_if(failed, [](const worker* entry) {
+    std::erase_if(failed, [](const worker_group::worker* entry) {
       return entry->stopped_by_agent && entry->hung.empty();
     });
     const bool replaces = may_replace(decision, failed.size());
@@ -16456,7 +16851,7 @@ class agent_run {
     if (replaces) {
       return log_.warning("{}", replacement_line(failed, attempt_->change->what, decision.reason));
     }
-    for (const worker* const entry : failed) {
+    for (const worker_group::worker* const entry : failed) {
       log_.warning("{} rank {} (local rank {}, pid {}) ended: {}{}{}", entry->identity.role_name,
                    entry->identity.rank, entry->identity.local_rank, entry->pid,
                    entry->end->status.text(), entry->hung.empty() ? "" : ", hung: ", entry->hung);
@@ -16537,7 +16932,7 @@ class agent_run {
     return finish(worker_state::succeeded, end_reason_);
   }
 
-  run_result finish_given_up(const restart_decision& decision) {
+  run_result finish_given_up(const restart_ledger::decision& decision) {
     run_result result = finish(worker_state::failed,
                                fmt::format("{}: {}", attempt_->change->what, decision.reason));
     result.is_hopeless = decision.is_hopeless;
@@ -16581,7 +16976,7 @@ class agent_run {
   }
 
   run_result finish(worker_state state, std::string reason) {
-    if (state == worker_state::failed) job_end_ = job_end::failed;
+    if (state == worker_state::failed) job_end_ = rendezvous_handler::job_end::failed;
     end_reason_ = reason;
     run_result result;
     result.state = state;
@@ -16670,7 +17065,7 @@ class agent_run {
   /// When the last epoch was known to have ended; none while one goes on. And what ended it.
   std::optional<time_point> epoch_ended_;
   std::optional<rendezvous_change> last_change_;
-  rank_replacements replacements_;
+  run_result::rank_replacements replacements_;
   catch_up catch_up_;
   /// How often workers had failed when those of the last attempt were started.
   int restarts_ = 0;
@@ -16689,14 +17084,14 @@ class agent_run {
   /// The job has succeeded without this node.
   bool is_late_ = false;
   /// The job ended by itself, which ends it for the other nodes, too.
-  std::optional<job_end> job_end_;
+  std::optional<rendezvous_handler::job_end> job_end_;
   std::string end_reason_;
 };
 
 }  // namespace detail
 
-ELASTIC_DECL local_agent::local_agent(agent_options options)
-    : options_(std::move(options)), inbox_(detail::new_shared<detail::request_inbox>()) {
+ELASTIC_DECL local_agent::local_agent(options settings)
+    : options_(std::move(settings)), inbox_(detail::new_shared<detail::request_inbox>()) {
   validate(options_.workers);
   if (!options_.rendezvous) throw error(errc::invalid_argument, "the agent has no rendezvous");
 }
@@ -16750,15 +17145,16 @@ struct command_reply {
 
   asio::any_io_executor strand;
   event_flag is_there;
-  command_outcome outcome;
+  job_command::outcome outcome;
 };
 
 /// On a strand.
-inline task<command_outcome> reply_to(job_command command, std::shared_ptr<request_inbox> inbox) {
+inline task<job_command::outcome> reply_to(job_command command,
+                                           std::shared_ptr<request_inbox> inbox) {
   const asio::any_io_executor strand = co_await asio::this_coro::executor;
   const auto reply = new_shared<command_reply>(strand);
   const pending_command::answer_taker answer =
-      [weak = std::weak_ptr<command_reply>(reply)](command_outcome outcome) {
+      [weak = std::weak_ptr<command_reply>(reply)](job_command::outcome outcome) {
         const auto waiting = weak.lock();
         if (!waiting) return;
         // Set once, before the strand reads it.
@@ -16770,17 +17166,17 @@ inline task<command_outcome> reply_to(job_command command, std::shared_ptr<reque
   co_return reply->outcome;
 }
 
-inline task<command_outcome> reply_on_strand(job_command command,
-                                             std::shared_ptr<request_inbox> inbox) {
+inline task<job_command::outcome> reply_on_strand(job_command command,
+                                                  std::shared_ptr<request_inbox> inbox) {
   const auto strand = asio::make_strand(co_await asio::this_coro::executor);
   const auto cancellation = co_await asio::this_coro::cancellation_state;
-  task<command_outcome> replying = reply_to(std::move(command), std::move(inbox));
+  task<job_command::outcome> replying = reply_to(std::move(command), std::move(inbox));
   co_return co_await run_on(strand, std::move(replying), cancellation.slot());
 }
 
 }  // namespace detail
 
-ELASTIC_DECL task<command_outcome> local_agent::carry_out(job_command command) & {
+ELASTIC_DECL task<job_command::outcome> local_agent::carry_out(job_command command) & {
   return detail::reply_on_strand(std::move(command), inbox_);
 }
 
@@ -16804,7 +17200,8 @@ ELASTIC_DECL task<run_result> local_agent::serve(asio::any_io_executor strand) {
 
 namespace elastic {
 
-ELASTIC_DECL log_layout::log_layout(const std::string& base, const std::string& run_id) {
+ELASTIC_DECL log_layout::log_layout(const std::string& base, const std::string& run_id,
+                                    const std::string& name) {
   std::filesystem::path parent = base;
   if (base.empty()) {
     std::error_code failure;
@@ -16820,7 +17217,12 @@ ELASTIC_DECL log_layout::log_layout(const std::string& base, const std::string& 
   } else {
     make(parent);
   }
-  root_ = make_own(parent / (file_name_of(run_id) + "_"));
+  if (name.empty()) {
+    root_ = make_own(parent / (file_name_of(run_id) + "_"));
+  } else {
+    root_ = parent / file_name_of(name);
+    make(root_);
+  }
   may_hang_ = detail::may_hang(root_.string());
 }
 
@@ -17084,7 +17486,8 @@ ELASTIC_DECL task<opened_stream> open_stream_on_thread(output_plan plan, const s
 
 namespace elastic {
 
-ELASTIC_DECL std::vector<worker_output> default_logs_specs::plan(const attempt_logs& attempt) {
+ELASTIC_DECL std::vector<logs_specs::worker_output> default_logs_specs::plan(
+    const logs_specs::attempt_logs& attempt) {
   const log_options& options = attempt.spec.logs;
   std::shared_ptr<log_file> matches[2];
   if (!options.duplicate_stdout_filters.empty()) {
@@ -17093,9 +17496,9 @@ ELASTIC_DECL std::vector<worker_output> default_logs_specs::plan(const attempt_l
   if (!options.duplicate_stderr_filters.empty()) {
     matches[1] = open(attempt.layout, attempt.layout.filtered_stderr_file(), options.rotation);
   }
-  std::vector<worker_output> outputs;
+  std::vector<logs_specs::worker_output> outputs;
   for (const worker_identity& who : attempt.workers) {
-    worker_output& output = outputs.emplace_back();
+    logs_specs::worker_output& output = outputs.emplace_back();
     output.out = plan_stream(attempt, who, std_streams::out, matches[0]);
     output.err = plan_stream(attempt, who, std_streams::err, matches[1]);
   }
@@ -17104,11 +17507,11 @@ ELASTIC_DECL std::vector<worker_output> default_logs_specs::plan(const attempt_l
 
 ELASTIC_DECL std::shared_ptr<log_file> default_logs_specs::open(const log_layout& layout,
                                                                 const std::string& path,
-                                                                log_rotation rotation) {
+                                                                log_file::rotation rotation) {
   return log_file::open(path, rotation, detail::real_syscalls, layout.may_hang());
 }
 
-ELASTIC_DECL output_plan default_logs_specs::plan_stream(const attempt_logs& attempt,
+ELASTIC_DECL output_plan default_logs_specs::plan_stream(const logs_specs::attempt_logs& attempt,
                                                          const worker_identity& who,
                                                          std_streams stream,
                                                          const std::shared_ptr<log_file>& matches) {
@@ -17118,7 +17521,7 @@ ELASTIC_DECL output_plan default_logs_specs::plan_stream(const attempt_logs& att
   const bool teed = contains(spec.tee.of(who.local_rank), stream);
   const bool redirected = contains(spec.redirects.of(who.local_rank), stream);
   const bool shown = (teed || !redirected) && is_shown(options, who.local_rank);
-  const bool as_json = options.format == log_format::json;
+  const bool as_json = options.format == log_options::line_format::json;
 
   output_plan plan;
   if (teed || redirected) {
@@ -17159,7 +17562,7 @@ ELASTIC_DECL bool default_logs_specs::is_shown(const log_options& options, int l
   return ranks.empty() || std::find(ranks.begin(), ranks.end(), local_rank) != ranks.end();
 }
 
-ELASTIC_DECL line_head default_logs_specs::object_head(const attempt_logs& attempt,
+ELASTIC_DECL line_head default_logs_specs::object_head(const logs_specs::attempt_logs& attempt,
                                                        const worker_identity& who, bool is_err) {
   line_head head(R"({"time":")");
   head.add_time();
@@ -17368,7 +17771,7 @@ inline task<assigned_ranks> exchange_by_gathering(std::shared_ptr<store> agents,
 
 ELASTIC_DECL task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, role_info mine,
                                                  int group_rank, int group_world_size,
-                                                 agent_dialect dialect) {
+                                                 rendezvous_round::agent_dialect dialect) {
   detail::required(agents, "exchange_ranks: the store of the agents");
   if (group_rank < 0 || group_rank >= group_world_size) {
     throw error(errc::invalid_argument,
@@ -17381,7 +17784,7 @@ ELASTIC_DECL task<assigned_ranks> exchange_ranks(std::shared_ptr<store> agents, 
                             mine.local_world_size));
   }
   const std::string text = detail::role_info_text(mine, group_rank);
-  if (dialect == agent_dialect::gather) {
+  if (dialect == rendezvous_round::agent_dialect::gather) {
     co_return co_await detail::exchange_by_gathering(std::move(agents), text, group_rank,
                                                      group_world_size);
   }
@@ -17407,10 +17810,10 @@ ELASTIC_DECL void restart_ledger::count(int failures, time_point now) {
   failures_ = failures;
 }
 
-ELASTIC_DECL restart_decision restart_ledger::decide(change_kind why,
-                                                     std::optional<exit_status> ended,
-                                                     time_point now) const {
-  if (why != change_kind::worker_failed) {
+ELASTIC_DECL restart_ledger::decision restart_ledger::decide(rendezvous_change::cause why,
+                                                             std::optional<exit_status> ended,
+                                                             time_point now) const {
+  if (why != rendezvous_change::cause::worker_failed) {
     return {true, "the membership changed; this uses up no restart"};
   }
   if (max_restarts_ == 0) return {false, "no restarts were allowed (--max-restarts 0)"};
@@ -17422,7 +17825,7 @@ ELASTIC_DECL restart_decision restart_ledger::decide(change_kind why,
             fmt::format("{} is not among the ends after which there is a restart", ended->text())};
   }
   if (terms_.while_progress > 0 && without_progress_ >= terms_.while_progress) {
-    restart_decision hopeless;
+    restart_ledger::decision hopeless;
     hopeless.reason = fmt::format("{} attempts in a row came no further than step {}",
                                   without_progress_, *furthest_);
     hopeless.is_hopeless = true;
@@ -17434,12 +17837,12 @@ ELASTIC_DECL restart_decision restart_ledger::decide(change_kind why,
   if (is_used_up(now)) {
     return {false, fmt::format("all {} restarts{} are used up", max_restarts_, within)};
   }
-  restart_decision decision{true, {}, delay()};
-  decision.reason = fmt::format("restart {} of {}{}", used(now), max_restarts_, within);
-  if (decision.delay > duration::zero()) {
-    decision.reason += fmt::format(", after {:g} s", in_seconds(decision.delay));
+  decision next{true, {}, delay()};
+  next.reason = fmt::format("restart {} of {}{}", used(now), max_restarts_, within);
+  if (next.delay > duration::zero()) {
+    next.reason += fmt::format(", after {:g} s", in_seconds(next.delay));
   }
-  return decision;
+  return next;
 }
 
 ELASTIC_DECL void restart_ledger::started(time_point now) {
@@ -18530,15 +18933,18 @@ ELASTIC_DECL stop_step stop_ladder::kill(time_point now, std::string_view reason
 
 namespace elastic {
 
-ELASTIC_DECL process_set::process_set(asio::any_io_executor strand, process_set_services services)
-    : state_(detail::new_shared<state>(std::move(strand), std::move(services))) {}
+ELASTIC_DECL process_set::process_set(asio::any_io_executor strand)
+    : process_set(std::move(strand), services()) {}
 
-ELASTIC_DECL task<void> process_set::start(std::size_t index, named<supervised_process> plan) & {
+ELASTIC_DECL process_set::process_set(asio::any_io_executor strand, services parts)
+    : state_(detail::new_shared<state>(std::move(strand), std::move(parts))) {}
+
+ELASTIC_DECL task<void> process_set::start(std::size_t index, named<process_set::process> plan) & {
   return start_in(state_, index, *plan);
 }
 
-ELASTIC_DECL std::vector<process_end> process_set::take_ends() {
-  std::vector<process_end> ends(state_->ends.begin(), state_->ends.end());
+ELASTIC_DECL std::vector<process_set::process_end> process_set::take_ends() {
+  std::vector<process_set::process_end> ends(state_->ends.begin(), state_->ends.end());
   state_->ends.clear();
   return ends;
 }
@@ -18619,7 +19025,7 @@ ELASTIC_DECL std::function<std::vector<std::string>()> process_set::tail_reader(
   return [lines = tail(index)] { return lines; };
 }
 
-ELASTIC_DECL process_set::state::state(asio::any_io_executor executor, process_set_services parts)
+ELASTIC_DECL process_set::state::state(asio::any_io_executor executor, process_set::services parts)
     : strand(std::move(executor)), services(std::move(parts)), end_noted(strand), progress(strand) {
   if (!services.launcher) services.launcher = detail::new_shared<pidfd_launcher>(strand);
   if (!services.time) services.time = detail::new_shared<system_time>();
@@ -18662,17 +19068,17 @@ ELASTIC_DECL void process_set::require_free(const state& self, std::size_t index
 }
 
 ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t index,
-                                              supervised_process plan) {
+                                              process_set::process plan) {
   require_free(*self, index);
   if (self->slots.size() <= index) self->slots.resize(index + 1);
   self->hurry = false;
   self->begun.reset();
 
-  const process_set_services& services = self->services;
+  const services& parts = self->services;
   const detail::start_under_way under_way(self->starting, index);
-  task<detail::opened_stream> opening_out = open(services, plan.out);
+  task<detail::opened_stream> opening_out = open(parts, plan.out);
   detail::opened_stream out = co_await std::move(opening_out);
-  task<detail::opened_stream> opening_err = open(services, plan.err);
+  task<detail::opened_stream> opening_err = open(parts, plan.err);
   detail::opened_stream err = co_await std::move(opening_err);
   if (self->abandoned) throw_aborted();
   plan.process.stdout_fd = out.process_end.get();
@@ -18683,13 +19089,13 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
     plan.process.stdin_fd = input.get();
   }
   const auto slot = detail::new_shared<detail::process_slot>(self->strand, index);
-  slot->out = slot->make_tee(plan.out, out, services.console_out, services.time, services.log);
-  slot->err = slot->make_tee(plan.err, err, services.console_err, services.time, services.log);
+  slot->out = slot->make_tee(plan.out, out, parts.console_out, parts.time, parts.log);
+  slot->err = slot->make_tee(plan.err, err, parts.console_err, parts.time, parts.log);
   if (plan.err.kind == output_plan::how::file && plan.err.keep_tail) {
     slot->tail_file = plan.err.file;
   }
 
-  std::unique_ptr<child> started = co_await services.launcher->launch(std::move(plan.process));
+  std::unique_ptr<child> started = co_await parts.launcher->launch(std::move(plan.process));
   if (!started) throw error(errc::start_failed, "the process launcher returned no process");
   if (self->abandoned) throw_aborted();
   slot->begin(std::move(started));
@@ -18699,9 +19105,9 @@ ELASTIC_DECL task<void> process_set::start_in(state_pointer self, std::size_t in
   slot->run(watch(self, slot), slot->cancel_watch, [](const std::exception_ptr&) {});
 }
 
-ELASTIC_DECL task<detail::opened_stream> process_set::open(const process_set_services& services,
+ELASTIC_DECL task<detail::opened_stream> process_set::open(const services& parts,
                                                            output_plan plan) {
-  const bool may_hang = !plan.file.empty() && services.may_hang(plan.file);
+  const bool may_hang = !plan.file.empty() && parts.may_hang(plan.file);
   return detail::open_stream_on_thread(std::move(plan), detail::real_syscalls, may_hang);
 }
 
@@ -18717,7 +19123,7 @@ ELASTIC_DECL task<void> process_set::watch(state_pointer self, slot_pointer slot
   slot->ended.set();
   if (slot->abandoned) co_return;
   const time_source& time = *self->services.time;
-  process_end end{slot->index, slot->pid, status, time.now(), time.wall_now()};
+  process_set::process_end end{slot->index, slot->pid, status, time.now(), time.wall_now()};
   end.was_stopped = slot->was_stopped;
   --self->running;
   if (self->running == 0) self->progress.set();
@@ -18729,13 +19135,13 @@ ELASTIC_DECL task<void> process_set::watch(state_pointer self, slot_pointer slot
   }
 }
 
-ELASTIC_DECL task<process_end> process_set::next_end_of(state_pointer self) {
+ELASTIC_DECL task<process_set::process_end> process_set::next_end_of(state_pointer self) {
   while (self->ends.empty()) {
     self->end_noted.reset();
     co_await self->end_noted.wait();
     if (self->abandoned) throw_aborted();
   }
-  const process_end end = self->ends.front();
+  const process_set::process_end end = self->ends.front();
   self->ends.pop_front();
   co_return end;
 }
@@ -18843,16 +19249,16 @@ ELASTIC_DECL void process_set::begin_clearing(state& self, const slot_pointer& s
             });
 }
 
-ELASTIC_DECL task<void> process_set::end_tree(slot_pointer slot, process_set_services services) {
-  time_source& time = *services.time;
+ELASTIC_DECL task<void> process_set::end_tree(slot_pointer slot, services parts) {
+  time_source& time = *parts.time;
   std::map<pid_t, detail::proc_snapshot> before;
   for (;;) {
-    const time_point patience_ends = deadline_after(time.now(), services.killed_patience);
+    const time_point patience_ends = deadline_after(time.now(), parts.killed_patience);
     if (co_await with_deadline(time, patience_ends, slot->process->end_tree())) co_return;
     std::string held_up;
     bool all_stuck = true;
     for (const pid_t pid : slot->process->left()) {
-      const auto snapshot = services.look(pid);
+      const auto snapshot = parts.look(pid);
       if (!snapshot) continue;
       const auto earlier = before.find(pid);
       all_stuck =
@@ -18865,20 +19271,20 @@ ELASTIC_DECL task<void> process_set::end_tree(slot_pointer slot, process_set_ser
     const std::string text = fmt::format(
         "what worker {} left behind was killed and has not ended: {}", slot->pid, held_up);
     if (all_stuck) throw error(errc::process_stuck, text);
-    services.log.warning("{}", text);
+    parts.log.warning("{}", text);
   }
 }
 
-ELASTIC_DECL task<void> process_set::clear_slot(slot_pointer slot, process_set_services services) {
+ELASTIC_DECL task<void> process_set::clear_slot(slot_pointer slot, services parts) {
   try {
-    if (!slot->given_up) co_await end_tree(slot, services);
+    if (!slot->given_up) co_await end_tree(slot, parts);
   } catch (...) {
     if (!slot->clear_failure) slot->clear_failure = std::current_exception();
     // Whatever it still does, the slot waits for it no longer.
     slot->cancel_watch.emit(asio::cancellation_type::terminal);
   }
   co_await slot->ended.wait();
-  co_await slot->drain(services.time);
+  co_await slot->drain(parts.time);
 }
 
 }  // namespace elastic
@@ -18949,19 +19355,19 @@ ELASTIC_DECL hang_hooks::state::state(asio::any_io_executor executor, hang_hook 
   ended.set();
 }
 
-ELASTIC_DECL process_set_services hang_hooks::state::set_services() {
+ELASTIC_DECL process_set::services hang_hooks::state::set_services() {
   if (!services.time) services.time = new_shared<system_time>();
-  process_set_services parts;
+  process_set::services parts;
   parts.launcher = services.launcher;
   parts.time = services.time;
   parts.log = services.log;
   parts.console_out = services.console;
   parts.console_err = services.console;
-  parts.on_end = [this](const process_end& end) { note(end); };
+  parts.on_end = [this](const process_set::process_end& end) { note(end); };
   return parts;
 }
 
-ELASTIC_DECL void hang_hooks::state::note(const process_end& end) {
+ELASTIC_DECL void hang_hooks::state::note(const process_set::process_end& end) {
   const auto position = hooks.find(end.index);
   if (position == hooks.end() || std::exchange(position->second.has_ended, true)) return;
   const hook& entry = position->second;
@@ -18984,15 +19390,15 @@ ELASTIC_DECL void hang_hooks::run(task<void> work) {
   start_task(state_->strand, std::move(work), [shared = state_](std::exception_ptr) {});
 }
 
-ELASTIC_DECL supervised_process hang_hooks::hook_process(const state& shared,
-                                                         const hang_hook_call& call) {
+ELASTIC_DECL process_set::process hang_hooks::hook_process(const state& shared,
+                                                           const hang_hook_call& call) {
   environment_map variables = call.environment;
   variables["ELASTIC_HUNG_RANK"] = std::to_string(call.worker.rank);
   variables["ELASTIC_HUNG_LOCAL_RANK"] = std::to_string(call.worker.local_rank);
   variables["ELASTIC_HUNG_PID"] = std::to_string(call.worker.pid);
   variables["ELASTIC_HUNG_REASON"] = without_zero_bytes(call.worker.reason);
   variables["ELASTIC_HUNG_LOG_DIR"] = call.log_directory;
-  supervised_process supervised;
+  process_set::process supervised;
   supervised.process.program = "/bin/sh";
   supervised.process.arguments = {"-c", shared.settings.command};
   supervised.process.environment = environment_entries(variables);
@@ -19032,7 +19438,7 @@ ELASTIC_DECL task<void> hang_hooks::start_hook(state_pointer shared, std::size_t
       shared->changed.set();
       co_return;
     }
-    const supervised_process supervised = hook_process(*shared, call);
+    const process_set::process supervised = hook_process(*shared, call);
     co_await shared->processes.start(slot, supervised);
   } catch (const std::exception& failure) {
     problem = failure.what();
@@ -19271,8 +19677,6 @@ ELASTIC_DECL bool read_plain_json(std::string_view text, std::vector<plain_field
 
 // Opt-in: for messages of the library's own protocols.
 
-#include <initializer_list>
-
 namespace elastic::detail {
 
 /// Reads a message that is one JSON object and comes from outside: each field by its type and
@@ -19322,8 +19726,8 @@ class json_fields {
   ELASTIC_DECL const plain_field* find(std::string_view name) const;
   ELASTIC_DECL const plain_field& get(const char* name) const;
   ELASTIC_DECL void read_document();
-  // Refuses the message for the number of members of an object in it.
-  [[noreturn]] ELASTIC_DECL void refuse_wide() const;
+  // Refuses the message for the depth of its JSON, or for the members of an object in it.
+  [[noreturn]] ELASTIC_DECL void refuse_shape() const;
 
   std::string_view subject_;
   std::string_view text_;
@@ -19798,7 +20202,7 @@ inline constexpr kind_names<worker_message> worker_message_kinds{
     "hello",    "heartbeat", "enter",     "leave",      "expires",  "release",
     "progress", "saved",     "not_saved", "no_restart", "bad_node", "bye",
     "survive",  "ask",       "ready",     "finished",   "prepared"};
-inline constexpr kind_names<agent_message> agent_message_kinds{
+inline constexpr kind_names<control_messages::agent_message> agent_message_kinds{
     "welcome", "refused", "checkpoint", "pause", "resume", "stop", "change", "no_change", "rejoin"};
 
 /// With the line end it is one byte more.
@@ -19816,7 +20220,7 @@ ELASTIC_DECL std::string to_line(const worker_message& message) {
   return message_text(worker_message(shorter), worker_message_kinds) + '\n';
 }
 
-ELASTIC_DECL std::string to_line(const agent_message& message) {
+ELASTIC_DECL std::string to_line(const control_messages::agent_message& message) {
   const std::string line = message_text(message, agent_message_kinds) + '\n';
   const auto* const rejoin = std::get_if<control_messages::rejoin>(&message);
   if (rejoin == nullptr) return line;
@@ -19838,11 +20242,12 @@ ELASTIC_DECL worker_message parse_worker_message(std::string_view line) {
   return read_message<worker_message>(fields, worker_message_kinds);
 }
 
-ELASTIC_DECL std::optional<agent_message> parse_agent_message(std::string_view line) {
+ELASTIC_DECL std::optional<control_messages::agent_message> parse_agent_message(
+    std::string_view line) {
   const json_fields fields("a control message", line, most_control_bytes);
   const bool is_known = kind_index(fields, agent_message_kinds) < agent_message_kinds.size();
   if (!is_known) return std::nullopt;
-  return read_message<agent_message>(fields, agent_message_kinds);
+  return read_message<control_messages::agent_message>(fields, agent_message_kinds);
 }
 
 }  // namespace elastic::detail
@@ -20385,7 +20790,8 @@ ELASTIC_DECL bool channel_attempt::survives(int local_rank) const {
   });
 }
 
-ELASTIC_DECL bool channel_attempt::send_survivor(int local_rank, const agent_message& message) {
+ELASTIC_DECL bool channel_attempt::send_survivor(int local_rank,
+                                                 const control_messages::agent_message& message) {
   const std::string line = to_line(message);
   bool is_sent = false;
   const std::vector<connection_pointer> clients(connections.begin(), connections.end());
@@ -20412,7 +20818,7 @@ ELASTIC_DECL bool channel_attempt::send(connection& client, const std::string& l
   return false;
 }
 
-ELASTIC_DECL void channel_attempt::send_all(const agent_message& message) {
+ELASTIC_DECL void channel_attempt::send_all(const control_messages::agent_message& message) {
   const std::string line = to_line(message);
   const std::vector<connection_pointer> clients(connections.begin(), connections.end());
   for (const auto& client : clients) {
@@ -20422,7 +20828,7 @@ ELASTIC_DECL void channel_attempt::send_all(const agent_message& message) {
 
 ELASTIC_DECL void channel_attempt::refuse(connection& client, const std::string& why) {
   complain("the control channel of {} is closed: {}", name_of(client), why);
-  send(client, to_line(agent_message(control_messages::refused{why})));
+  send(client, to_line(control_messages::agent_message(control_messages::refused{why})));
   disconnect(client);
 }
 
@@ -20478,7 +20884,7 @@ ELASTIC_DECL void channel_attempt::handle(connection& client,
   client.checkpoints = message.checkpoints;
   place& at = places[static_cast<std::size_t>(message.local_rank)];
   if (std::exchange(at.said_bye, false) && at.running) at.liveness.start(time().now());
-  send(client, to_line(agent_message(control_messages::welcome())));
+  send(client, to_line(control_messages::agent_message(control_messages::welcome())));
 }
 
 ELASTIC_DECL void channel_attempt::handle(connection& client,
@@ -20629,12 +21035,12 @@ ELASTIC_DECL void channel_attempt::ended(int local_rank) {
 
 ELASTIC_DECL void channel_attempt::pause() {
   for (place& entry : places) entry.liveness.pause(time().now());
-  send_all(agent_message(control_messages::pause_work()));
+  send_all(control_messages::agent_message(control_messages::pause_work()));
 }
 
 ELASTIC_DECL void channel_attempt::resume() {
   for (place& entry : places) entry.liveness.resume(time().now());
-  send_all(agent_message(control_messages::resume_work()));
+  send_all(control_messages::agent_message(control_messages::resume_work()));
   for (std::size_t rank = 0; rank < places.size(); ++rank) look_again(static_cast<int>(rank));
 }
 
@@ -20818,7 +21224,7 @@ ELASTIC_DECL task<checkpoint_outcome> channel_attempt::ask_checkpoint(self_point
   control_messages::checkpoint wanted;
   wanted.id = pending->id;
   wanted.within = within;
-  const std::string line = to_line(agent_message(wanted));
+  const std::string line = to_line(control_messages::agent_message(wanted));
   const std::vector<connection_pointer> connected(self->connections.begin(),
                                                   self->connections.end());
   for (const auto& client : connected) {
@@ -20906,7 +21312,7 @@ ELASTIC_DECL void worker_channels::resume() {
 }
 
 ELASTIC_DECL void worker_channels::announce_stop(duration grace) {
-  if (state_) state_->send_all(agent_message(control_messages::stop{grace}));
+  if (state_) state_->send_all(control_messages::agent_message(control_messages::stop{grace}));
 }
 
 ELASTIC_DECL task<checkpoint_outcome> worker_channels::checkpoint(duration within) {
@@ -21018,7 +21424,8 @@ ELASTIC_DECL bool survivors::are_apart() const {
   });
 }
 
-ELASTIC_DECL void survivors::tell(std::size_t slot, const agent_message& message) {
+ELASTIC_DECL void survivors::tell(std::size_t slot,
+                                  const control_messages::agent_message& message) {
   channels_.tell_survivor(static_cast<int>(slot), message);
 }
 
@@ -21167,10 +21574,10 @@ ELASTIC_DECL std::vector<suspicion_change> worker_watch::look(
     if (!sights[at]) continue;
     if (entry.is_compared) {
       count(entry, *sights[at], others, span);
-      const worker_suspicion suspicion = judge(entry, others);
-      const worker_suspicion former = std::exchange(entry.suspicion, suspicion);
+      const job_event::suspicion suspicion = judge(entry, others);
+      const job_event::suspicion former = std::exchange(entry.suspicion, suspicion);
       if (suspicion != former) {
-        const bool is_relieved = suspicion == worker_suspicion::none;
+        const bool is_relieved = suspicion == job_event::suspicion::none;
         changes.push_back({at, suspicion,
                            is_relieved ? relief_of(former, others)
                                        : reason_of(entry, *sights[at], others)});
@@ -21242,20 +21649,21 @@ ELASTIC_DECL void worker_watch::count(record& entry, const worker_sight& sight, 
   lengthen(entry.quick, !is_slow);
 }
 
-ELASTIC_DECL worker_suspicion worker_watch::judge(const record& entry, const crowd& others) const {
-  if (entry.stopped > duration::zero()) return worker_suspicion::stopped;
-  if (entry.blocked >= idle_patience * period_) return worker_suspicion::blocked;
-  if (entry.idle >= idle_patience * period_) return worker_suspicion::idle;
+ELASTIC_DECL job_event::suspicion worker_watch::judge(const record& entry,
+                                                      const crowd& others) const {
+  if (entry.stopped > duration::zero()) return job_event::suspicion::stopped;
+  if (entry.blocked >= idle_patience * period_) return job_event::suspicion::blocked;
+  if (entry.idle >= idle_patience * period_) return job_event::suspicion::idle;
   const int needed = others.median_pace > 0 ? slow_step_patience : slow_patience;
-  const bool was_slow = entry.suspicion == worker_suspicion::slow;
+  const bool was_slow = entry.suspicion == job_event::suspicion::slow;
   const bool is_slow =
       was_slow ? entry.quick < slow_step_patience * period_ : entry.slow >= needed * period_;
-  return is_slow ? worker_suspicion::slow : worker_suspicion::none;
+  return is_slow ? job_event::suspicion::slow : job_event::suspicion::none;
 }
 
 /// Why nothing seems wrong with a worker any more.
-ELASTIC_DECL std::string worker_watch::relief_of(worker_suspicion former, const crowd& others) {
-  if (former != worker_suspicion::slow) return "it works again";
+ELASTIC_DECL std::string worker_watch::relief_of(job_event::suspicion former, const crowd& others) {
+  if (former != job_event::suspicion::slow) return "it works again";
   const bool are_shares_compared = !others.reports_steps && others.median_share >= busy_share;
   if (others.median_pace > 0 || are_shares_compared) return "it keeps up with the others";
   return "too few others work that it could be compared with";
@@ -21264,17 +21672,17 @@ ELASTIC_DECL std::string worker_watch::relief_of(worker_suspicion former, const 
 ELASTIC_DECL std::string worker_watch::reason_of(const record& entry, const worker_sight& sight,
                                                  const crowd& others) {
   switch (entry.suspicion) {
-    case worker_suspicion::none: break;
-    case worker_suspicion::stopped:
+    case job_event::suspicion::none: break;
+    case job_event::suspicion::stopped:
       return fmt::format("process {} was stopped, by a signal or a debugger", sight.stopped);
-    case worker_suspicion::blocked:
+    case job_event::suspicion::blocked:
       return fmt::format("process {} has been in uninterruptible sleep for {:.0f} s", sight.blocked,
                          watched_seconds(entry.blocked));
-    case worker_suspicion::idle:
+    case job_event::suspicion::idle:
       return fmt::format("it has done nothing for {:.0f} s, while {} of {} others worked",
                          watched_seconds(entry.idle), others.others_working(entry),
                          others.others());
-    case worker_suspicion::slow:
+    case job_event::suspicion::slow:
       if (others.median_pace > 0) {
         return fmt::format("a step takes it {:.3g} s, {:.2f} times the median", entry.pace,
                            entry.pace / others.median_pace);
@@ -21571,93 +21979,6 @@ class uninterruptible_watch {
 
 }  // namespace elastic::detail
 
-// ---- elastic/contract/detail/macros.hpp ----
-
-namespace elastic::detail {
-
-/// The names that a template may use, without "$", and what stands for them.
-using macro_values = std::map<std::string, std::string, std::less<>>;
-
-inline bool starts_macro_name(char letter) {
-  return letter == '_' || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
-}
-
-/// The name at the start of `text`, as long as it can be; empty if there is none.
-inline std::string_view leading_macro_name(std::string_view text) {
-  if (text.empty() || !starts_macro_name(text[0])) return {};
-  std::size_t length = 1;
-  while (length < text.size() &&
-         (starts_macro_name(text[length]) || (text[length] >= '0' && text[length] <= '9'))) {
-    ++length;
-  }
-  return text.substr(0, length);
-}
-
-/// What follows a "$": the name and how many characters it takes with its braces; length 0 if
-/// no name follows.
-struct macro_reference {
-  std::string_view name;
-  std::size_t length = 0;
-};
-
-inline macro_reference read_macro_reference(std::string_view text) {
-  if (!text.empty() && text[0] == '{') {
-    const std::string_view name = leading_macro_name(text.substr(1));
-    const bool closed = text.size() > name.size() + 1 && text[name.size() + 1] == '}';
-    if (name.empty() || !closed) return {};
-    return {name, name.size() + 2};
-  }
-  const std::string_view name = leading_macro_name(text);
-  return {name, name.size()};
-}
-
-/// Replaces `$name` and `${name}` by their values and `$$` by `$`, by the rules of Python's
-/// `string.Template.safe_substitute`: a name that is not in `values`, and a `$` that starts no
-/// name, stay as they are.
-inline std::string substitute_macros(std::string_view text, const macro_values& values) {
-  std::string result;
-  result.reserve(text.size());
-  while (!text.empty()) {
-    const std::size_t dollar = text.find('$');
-    result += text.substr(0, dollar);
-    if (dollar == std::string_view::npos) break;
-    text.remove_prefix(dollar + 1);
-    if (!text.empty() && text[0] == '$') {
-      result += '$';
-      text.remove_prefix(1);
-      continue;
-    }
-    const macro_reference reference = read_macro_reference(text);
-    const auto value = values.find(reference.name);
-    if (reference.length > 0 && value != values.end()) {
-      result += value->second;
-    } else {
-      result += '$';
-      result += text.substr(0, reference.length);
-    }
-    text.remove_prefix(reference.length);
-  }
-  return result;
-}
-
-/// An argument of a worker as the worker gets it: `${local_rank}` is replaced.
-inline std::string substitute_local_rank(std::string_view argument, int local_rank) {
-  macro_values values;
-  values.emplace("local_rank", std::to_string(local_rank));
-  return substitute_macros(argument, values);
-}
-
-/// What names a worker in a template: `${role_name}`, `${rank}` and `${local_rank}`.
-inline macro_values macros_of(const std::string& role_name, int rank, int local_rank) {
-  macro_values values;
-  values.emplace("role_name", role_name);
-  values.emplace("rank", std::to_string(rank));
-  values.emplace("local_rank", std::to_string(local_rank));
-  return values;
-}
-
-}  // namespace elastic::detail
-
 // ---- elastic/process/detail/core_file.hpp ----
 
 namespace elastic::detail {
@@ -21750,7 +22071,7 @@ ELASTIC_DECL job_context make_job_context(const worker_spec& spec, const rendezv
   job.run_id = std::move(run_id);
   job.restart_count = restart_count;
   job.max_restarts = spec.max_restarts;
-  job.old_nccl_name = round.dialect == agent_dialect::gather;
+  job.old_nccl_name = round.dialect == rendezvous_round::agent_dialect::gather;
   if (spec.on_failure == on_failure::replace) job.epoch = round.round;
   return job;
 }
@@ -21909,7 +22230,10 @@ ELASTIC_DECL environment_map worker_group::news_for(const worker_identity& ident
   environment_map names = environment_from(worker_environment({}, identity, job, ""));
   // It goes on in the files that it has.
   names.erase("TORCHELASTIC_ERROR_FILE");
-  for (const auto& [name, value] : spec_.env) names[name] = value;
+  // The other values are the same in every epoch, and may be too long for a message.
+  for (const auto& [name, value] : spec_.env) {
+    if (detail::names_rank(value)) names[name] = value;
+  }
   for (auto& [name, value] : names) value = find_variable(all, name).value_or("");
   return names;
 }
@@ -21958,7 +22282,7 @@ ELASTIC_DECL task<void> worker_group::watch_uninterruptible() & {
   for (;;) {
     co_await time_->sleep_until(deadline_after(time_->now(), watch.period()));
     for (std::size_t slot = 0; slot < attempt_.workers.size(); ++slot) {
-      const worker& entry = attempt_.workers[slot];
+      const worker_group::worker& entry = attempt_.workers[slot];
       if (entry.end || !entry.hung.empty()) continue;
       const auto process = detail::read_process(entry.pid);
       const auto slept = watch.look(slot, process ? process->state : '?', time_->now());
@@ -21999,7 +22323,7 @@ ELASTIC_DECL auto worker_group::look_at_workers() -> task<sights> {
 }
 
 ELASTIC_DECL std::optional<detail::worker_sight> worker_group::look_at_worker(std::size_t slot) {
-  const worker& entry = attempt_.workers[slot];
+  const worker_group::worker& entry = attempt_.workers[slot];
   if (entry.end || entry.pid == 0) return std::nullopt;
   detail::worker_sight sight;
   auto& last = attempt_.steps[slot];
@@ -22049,20 +22373,20 @@ ELASTIC_DECL std::optional<detail::output_reader> worker_group::output_of(std::i
 }
 
 ELASTIC_DECL void worker_group::note_suspicion(const detail::suspicion_change& change) {
-  const bool is_none = change.suspicion == worker_suspicion::none;
+  const bool is_none = change.suspicion == job_event::suspicion::none;
   if (is_none ? attempt_.suspected.erase(change.local_rank) == 0
               : ++attempt_.suspicions > limits::worker_suspicions) {
     return;
   }
   if (!is_none) attempt_.suspected.insert(change.local_rank);
-  const worker& entry = attempt_.workers[change.local_rank];
+  const worker_group::worker& entry = attempt_.workers[change.local_rank];
   const std::string finding =
       is_none ? "is no longer suspected" : fmt::format("seems {}", to_string(change.suspicion));
   const bool is_last = !is_none && attempt_.suspicions == limits::worker_suspicions;
   log_.warning("{} rank {} (local rank {}, pid {}) {}: {}{}", entry.identity.role_name,
                entry.identity.rank, change.local_rank, entry.pid, finding, change.reason,
                is_last ? "; no further one is told in this attempt" : "");
-  note_in_journal(job_event_kind::worker_suspected, entry, change.reason, change.suspicion);
+  note_in_journal(job_event::type::worker_suspected, entry, change.reason, change.suspicion);
 }
 
 ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) & {
@@ -22075,7 +22399,7 @@ ELASTIC_DECL task<void> worker_group::stop(stop_plan plan) & {
   co_await read_leftovers();
 }
 
-ELASTIC_DECL void worker_group::announce(const started_workers& start) {
+ELASTIC_DECL void worker_group::announce(const worker_observer::started_workers& start) {
   tell_observer([&](worker_observer& observer) { observer.started(start); });
 }
 
@@ -22085,49 +22409,52 @@ ELASTIC_DECL void worker_group::kill() {
   processes_.kill();
 }
 
-ELASTIC_DECL std::vector<const worker*> worker_group::failed() const {
-  std::vector<const worker*> list;
+ELASTIC_DECL std::vector<const worker_group::worker*> worker_group::failed() const {
+  std::vector<const worker_group::worker*> list;
   for (const std::size_t index : attempt_.ended) {
     if (!attempt_.workers[index].end->status.success()) list.push_back(&attempt_.workers[index]);
   }
   return list;
 }
 
-ELASTIC_DECL const worker* worker_group::first_failed() const {
-  const std::vector<const worker*> list = failed();
+ELASTIC_DECL const worker_group::worker* worker_group::first_failed() const {
+  const std::vector<const worker_group::worker*> list = failed();
   return list.empty() ? nullptr : list.front();
 }
 
-ELASTIC_DECL std::optional<worker_failure> worker_group::first_failure() const {
-  const worker* const first = first_failed();
+ELASTIC_DECL std::optional<run_result::failure> worker_group::first_failure() const {
+  const worker_group::worker* const first = first_failed();
   if (!first || first->stopped_by_agent) return std::nullopt;
   return describe(*first, {});
 }
 
-ELASTIC_DECL std::vector<worker_failure> worker_group::failures(const std::string& host) const {
-  std::vector<worker_failure> described;
-  for (const worker* const entry : failed()) described.push_back(describe(*entry, host));
+ELASTIC_DECL std::vector<run_result::failure> worker_group::failures(
+    const std::string& host) const {
+  std::vector<run_result::failure> described;
+  for (const worker_group::worker* const entry : failed()) {
+    described.push_back(describe(*entry, host));
+  }
   return described;
 }
 
 ELASTIC_DECL std::map<int, std::string> worker_group::return_values() const {
   std::map<int, std::string> values;
   for (std::size_t slot = 0; slot < attempt_.sheets.size(); ++slot) {
-    const worker& entry = attempt_.workers[slot];
+    const worker_group::worker& entry = attempt_.workers[slot];
     if (!entry.end || !entry.end->status.success()) continue;
     take_value(values, entry.identity.rank, attempt_.sheets[slot].answer());
   }
   return values;
 }
 
-ELASTIC_DECL process_set_services worker_group::process_services(const agent_services& services) {
-  process_set_services parts;
+ELASTIC_DECL process_set::services worker_group::process_services(const agent_services& services) {
+  process_set::services parts;
   parts.launcher = services.launcher;
   parts.time = services.time;
   parts.log = services.log;
   parts.console_out = services.console_out;
   parts.console_err = services.console_err;
-  parts.on_end = [this](const process_end& end) {
+  parts.on_end = [this](const process_set::process_end& end) {
     note(end);
     look_into_abort(end);
     update_state();
@@ -22206,20 +22533,20 @@ ELASTIC_DECL std::string worker_group::statement_of(int local_rank, const char* 
 ELASTIC_DECL void worker_group::end_hung(int local_rank, const detail::liveness_verdict& verdict) {
   const auto slot = static_cast<std::size_t>(local_rank);
   if (slot >= attempt_.workers.size() || attempt_.workers[slot].end) return;
-  worker& entry = attempt_.workers[slot];
+  worker_group::worker& entry = attempt_.workers[slot];
   entry.hung = verdict.reason;
   const bool has_hook = !attempt_.stop_signal && hooks_.accepts();
   const bool waits = has_hook && !spec_.hang_hook.command.empty();
   log_.warning("{} rank {} (local rank {}, pid {}) is hung: {}; it gets {}{}",
                entry.identity.role_name, entry.identity.rank, local_rank, entry.pid, entry.hung,
                signal_name(verdict.signal), waits ? " after the hang hook" : "");
-  hung_worker hung;
+  worker_observer::hung_worker hung;
   hung.rank = entry.identity.rank;
   hung.local_rank = local_rank;
   hung.pid = entry.pid;
   hung.reason = entry.hung;
   tell_observer([&](worker_observer& observer) { observer.hung(hung); });
-  note_in_journal(job_event_kind::worker_hung, entry, entry.hung);
+  note_in_journal(job_event::type::worker_hung, entry, entry.hung);
   if (has_hook) hooks_.begin(hook_for(std::move(hung)));
   if (hooks_.is_open()) {
     attempt_.pending_kills.emplace_back(slot, verdict.signal);
@@ -22242,7 +22569,8 @@ ELASTIC_DECL void worker_group::end_stuck(std::size_t slot, duration slept) {
   update_state();
 }
 
-ELASTIC_DECL detail::hang_hook_call worker_group::hook_for(hung_worker hung) const {
+ELASTIC_DECL detail::hang_hook_call worker_group::hook_for(
+    worker_observer::hung_worker hung) const {
   detail::hang_hook_call call;
   call.environment = detail::program_environment(spec_.environment);
   call.directory = spec_.directory;
@@ -22266,10 +22594,10 @@ ELASTIC_DECL void worker_group::end_hung(int local_rank, const std::string& reas
   end_hung(local_rank, verdict);
 }
 
-ELASTIC_DECL std::vector<attempt_worker> worker_group::attempt_workers() const {
-  std::vector<attempt_worker> started;
+ELASTIC_DECL std::vector<agent_extension::attempt_worker> worker_group::attempt_workers() const {
+  std::vector<agent_extension::attempt_worker> started;
   for (std::size_t slot = 0; slot < attempt_.workers.size(); ++slot) {
-    const worker& each = attempt_.workers[slot];
+    const worker_group::worker& each = attempt_.workers[slot];
     if (each.pid == 0) continue;
     const auto& step = attempt_.steps[slot];
     started.push_back({each.identity.rank, each.identity.local_rank, each.pid, step.number,
@@ -22279,11 +22607,11 @@ ELASTIC_DECL std::vector<attempt_worker> worker_group::attempt_workers() const {
 }
 
 /// PyTorch's watchdogs abort a worker that waits too long; the others may wait as it did.
-ELASTIC_DECL void worker_group::look_into_abort(const process_end& end) {
+ELASTIC_DECL void worker_group::look_into_abort(const process_set::process_end& end) {
   const bool has_aborted = end.status.signal() == SIGABRT && !end.was_stopped;
   if (!has_aborted || !look_ || attempt_.stop_signal || !hooks_.accepts()) return;
-  const worker& entry = attempt_.workers.at(end.index);
-  hung_worker aborted;
+  const worker_group::worker& entry = attempt_.workers.at(end.index);
+  worker_observer::hung_worker aborted;
   aborted.rank = entry.identity.rank;
   aborted.local_rank = entry.identity.local_rank;
   aborted.pid = entry.pid;
@@ -22316,7 +22644,7 @@ ELASTIC_DECL void worker_group::pass_on(int local_rank,
   }
   if (is_news && on_step_) on_step_(progress.step);
   attempt_.furthest_step = std::max(attempt_.furthest_step.value_or(0), progress.step);
-  worker_progress made;
+  worker_observer::worker_progress made;
   made.rank = attempt_.base_rank + local_rank;
   made.local_rank = local_rank;
   made.step = progress.step;
@@ -22329,7 +22657,7 @@ ELASTIC_DECL void worker_group::pass_on(int local_rank,
 ELASTIC_DECL std::optional<int> worker_group::owner_of(pid_t pid) const {
   constexpr int deepest = 64;
   for (int level = 0; level < deepest && pid > 1; ++level) {
-    for (const worker& candidate : attempt_.workers) {
+    for (const worker_group::worker& candidate : attempt_.workers) {
       if (candidate.pid == pid && !candidate.end) return candidate.identity.local_rank;
     }
     const auto entry = detail::read_process(pid);
@@ -22347,7 +22675,8 @@ ELASTIC_DECL void worker_group::announce_stop(const stop_plan& plan) {
 ELASTIC_DECL task<void> worker_group::start_some(std::vector<worker_identity> identities,
                                                  std::vector<std::size_t> slots,
                                                  const job_context& job) {
-  std::vector<worker_output> outputs = logs_->plan({spec_, identities, layout_, host_name()});
+  std::vector<logs_specs::worker_output> outputs =
+      logs_->plan({spec_, identities, layout_, host_name()});
   if (outputs.size() != identities.size()) {
     throw error(errc::invalid_argument,
                 fmt::format("the logs specs plan the output of {} workers, and there are {}",
@@ -22362,7 +22691,7 @@ ELASTIC_DECL task<void> worker_group::start_some(std::vector<worker_identity> id
 }
 
 ELASTIC_DECL void worker_group::warn_of_discarded_output(
-    const std::vector<worker_output>& outputs) {
+    const std::vector<logs_specs::worker_output>& outputs) {
   if (std::exchange(has_warned_of_output_, true)) return;
   const auto is_lost = [](std_streams redirected, std_streams stream, const output_plan& plan) {
     return contains(redirected, stream) && plan.kind == output_plan::how::null;
@@ -22434,10 +22763,10 @@ ELASTIC_DECL std::vector<process_spec> worker_group::expected_processes(std::str
 }
 
 ELASTIC_DECL task<void> worker_group::start_worker(worker_identity identity, const job_context& job,
-                                                   worker_output output) {
+                                                   logs_specs::worker_output output) {
   const auto slot = static_cast<std::size_t>(identity.local_rank);
   const std::string error_file = layout_.error_file(identity.local_rank);
-  supervised_process process;
+  process_set::process process;
   process.process = process_of(identity, job, error_file);
   if (spec_.function) give_call(slot, process.process);
   attempt_.files.at(slot).out = detail::path_in(layout_, output.out.file);
@@ -22489,8 +22818,8 @@ ELASTIC_DECL std::optional<error_file_content> worker_group::failure_of_call(
   return parse_error_file(answer.text);
 }
 
-ELASTIC_DECL void worker_group::note(const process_end& end) {
-  worker& entry = attempt_.workers.at(end.index);
+ELASTIC_DECL void worker_group::note(const process_set::process_end& end) {
+  worker_group::worker& entry = attempt_.workers.at(end.index);
   entry.end = end;
   channels_.ended(static_cast<int>(end.index));
   survivors_.ended(end.index, end.status.success());
@@ -22504,8 +22833,8 @@ ELASTIC_DECL void worker_group::note(const process_end& end) {
   }
 }
 
-ELASTIC_DECL void worker_group::note_cause(const process_end& end) {
-  worker& entry = attempt_.workers.at(end.index);
+ELASTIC_DECL void worker_group::note_cause(const process_set::process_end& end) {
+  worker_group::worker& entry = attempt_.workers.at(end.index);
   if (entry.stopped_by_agent || !entry.hung.empty() || end.status.signal() != SIGKILL) return;
   const auto kills = detail::count_oom_kills();
   entry.out_of_memory = kills && attempt_.oom_kills && *kills > *attempt_.oom_kills;
@@ -22527,8 +22856,10 @@ ELASTIC_DECL detail::attempt_tally worker_group::attempt::tally() const {
   return tally;
 }
 
-ELASTIC_DECL void worker_group::note_in_journal(job_event_kind kind, const worker& entry,
-                                                std::string reason, worker_suspicion suspicion) {
+ELASTIC_DECL void worker_group::note_in_journal(job_event::type kind,
+                                                const worker_group::worker& entry,
+                                                std::string reason,
+                                                job_event::suspicion suspicion) {
   if (!journal_) return;
   job_event event;
   event.kind = kind;
@@ -22538,23 +22869,23 @@ ELASTIC_DECL void worker_group::note_in_journal(job_event_kind kind, const worke
   event.rank = entry.identity.rank;
   event.local_rank = entry.identity.local_rank;
   event.pid = entry.pid;
-  if (kind == job_event_kind::worker_ended) {
+  if (kind == job_event::type::worker_ended) {
     if (const auto code = entry.end->status.code()) event.exit_code = *code;
     if (const auto signal = entry.end->status.signal()) event.signal = *signal;
     event.state = entry.end->status.success() ? "succeeded" : "failed";
   }
-  if (kind == job_event_kind::worker_suspected) event.state = to_string(suspicion);
+  if (kind == job_event::type::worker_suspected) event.state = to_string(suspicion);
   journal_->record(std::move(event));
 }
 
 /// Those that ended because they were told to are only counted, when all are gone.
-ELASTIC_DECL void worker_group::note_end_in_journal(const process_end& end) {
-  const worker& entry = attempt_.workers.at(end.index);
+ELASTIC_DECL void worker_group::note_end_in_journal(const process_set::process_end& end) {
+  const worker_group::worker& entry = attempt_.workers.at(end.index);
   if (entry.stopped_by_agent) return;
   std::string reason = end.status.success() ? std::string() : end.status.text();
   if (entry.out_of_memory) reason += ", while the kernel killed processes for want of memory";
   if (!entry.hung.empty()) reason += ", hung: " + entry.hung;
-  note_in_journal(job_event_kind::worker_ended, entry, std::move(reason));
+  note_in_journal(job_event::type::worker_ended, entry, std::move(reason));
 }
 
 ELASTIC_DECL void worker_group::update_state() {
@@ -22578,10 +22909,10 @@ ELASTIC_DECL void worker_group::begin_stop_on_failure() {
   processes_.begin_stop(*on_failure_);
 }
 
-ELASTIC_DECL worker_failure worker_group::describe(const worker& failed,
-                                                   const std::string& host) const {
+ELASTIC_DECL run_result::failure worker_group::describe(const worker_group::worker& failed,
+                                                        const std::string& host) const {
   const auto slot = static_cast<std::size_t>(failed.identity.local_rank);
-  worker_failure failure;
+  run_result::failure failure;
   failure.rank = failed.identity.rank;
   failure.local_rank = failed.identity.local_rank;
   failure.group_rank = failed.identity.group_rank;
@@ -22640,7 +22971,8 @@ ELASTIC_DECL task<void> worker_group::change_layout(std::function<void(log_layou
   layout_ = std::move(made);
 }
 
-ELASTIC_DECL auto worker_group::log_reader_of(const worker& failed) const -> leftovers_reader {
+ELASTIC_DECL auto worker_group::log_reader_of(const worker_group::worker& failed) const
+    -> leftovers_reader {
   const auto slot = static_cast<std::size_t>(failed.identity.local_rank);
   return [error_file = failed.error_file,
           read_tail = processes_.tail_reader(slot)](leftovers& content) {
@@ -22649,7 +22981,8 @@ ELASTIC_DECL auto worker_group::log_reader_of(const worker& failed) const -> lef
   };
 }
 
-ELASTIC_DECL auto worker_group::core_reader_of(const worker& failed) const -> leftovers_reader {
+ELASTIC_DECL auto worker_group::core_reader_of(const worker_group::worker& failed) const
+    -> leftovers_reader {
   if (!failed.end->status.core_dumped()) return [](leftovers&) {};
   // The directory is that in which the agent's programs start: relative names are of there.
   return [pid = failed.pid, directory = spec_.directory,
@@ -22663,7 +22996,7 @@ ELASTIC_DECL task<void> worker_group::read_leftovers() {
   leftovers_readers logs;
   leftovers_readers cores;
   for (const std::size_t slot : attempt_.ended) {
-    const worker& entry = attempt_.workers[slot];
+    const worker_group::worker& entry = attempt_.workers[slot];
     if (entry.end->status.success() || attempt_.leftovers.count(slot) != 0) continue;
     const bool may_hang = entry.end->status.core_dumped() && cores_may_hang;
     if (!layout_.may_hang() && !may_hang) continue;
@@ -22989,13 +23322,13 @@ ELASTIC_DECL std::string node_id::key() const {
   return fmt::format("{}_{}_{}", host, pid, local_id);
 }
 
-ELASTIC_DECL node_number new_node_number() {
+ELASTIC_DECL node_id::random_number new_node_number() {
   std::random_device device;
   const auto next = [&device] {
     const std::uint64_t high = device();
     return high << 32 | device();
   };
-  node_number number;
+  node_id::random_number number;
   number.high = next();
   number.low = next();
   return number;
@@ -23175,36 +23508,105 @@ ELASTIC_DECL bool is_node_name(std::string_view text);
 
 namespace elastic {
 
+namespace detail {
+
+inline constexpr double most_setting_seconds = 1e8;
+inline constexpr int most_setting_number = 1'000'000;
+inline constexpr int least_keep_alive_attempts = 2;
+
+[[noreturn]] inline void refuse_seconds(std::string_view name, std::string_view value) {
+  throw error(errc::invalid_argument,
+              fmt::format("--rdzv-conf {}={}: a number of seconds over 0 and up to {:.0f} is "
+                          "needed",
+                          name, value, most_setting_seconds));
+}
+
+[[noreturn]] inline void refuse_number(std::string_view name, std::string_view value, int least) {
+  throw error(errc::invalid_argument,
+              fmt::format("--rdzv-conf {}={}: a whole number from {} to {} is needed", name, value,
+                          least, most_setting_number));
+}
+
+inline duration setting_seconds(std::string_view name, std::string_view text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value);
+  if (failure != std::errc() || stop != end || !(value > 0) || value > most_setting_seconds) {
+    refuse_seconds(name, text);
+  }
+  return std::chrono::duration_cast<duration>(std::chrono::duration<double>(value));
+}
+
+inline int setting_number(std::string_view name, std::string_view text, int least) {
+  int value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value);
+  if (failure == std::errc() && stop == end && value >= least && value <= most_setting_number) {
+    return value;
+  }
+  refuse_number(name, text, least);
+}
+
+/// A field of `rendezvous_settings` that `--rdzv-conf` knows by its name.
+struct timing_setting {
+  std::string_view name;
+  duration rendezvous_settings::*field;
+};
+
+inline constexpr timing_setting timing_settings[] = {
+    {"join_timeout", &rendezvous_settings::join_timeout},
+    {"last_call_timeout", &rendezvous_settings::last_call_timeout},
+    {"keep_alive_interval", &rendezvous_settings::keep_alive_interval},
+    {"reconnect_grace", &rendezvous_settings::reconnect_grace},
+};
+inline constexpr std::string_view keep_alive_attempts_setting = "keep_alive_max_attempt";
+
+/// The names of the fields that differ from their defaults.
+inline std::vector<std::string_view> changed_fields(const rendezvous_settings& settings) {
+  const rendezvous_settings defaults;
+  std::vector<std::string_view> names;
+  for (const auto& [name, field] : timing_settings) {
+    if (settings.*field != defaults.*field) names.push_back(name);
+  }
+  if (settings.keep_alive_max_attempt != defaults.keep_alive_max_attempt) {
+    names.push_back(keep_alive_attempts_setting);
+  }
+  return names;
+}
+
+inline bool is_field(std::string_view name) {
+  const auto is_named = [&](const timing_setting& setting) { return setting.name == name; };
+  return name == keep_alive_attempts_setting ||
+         std::any_of(std::begin(timing_settings), std::end(timing_settings), is_named);
+}
+
+}  // namespace detail
+
+ELASTIC_DECL void rendezvous_parameters::set(std::string_view name, std::string_view value) {
+  for (const auto& setting : detail::timing_settings) {
+    if (setting.name != name) continue;
+    this->*setting.field = detail::setting_seconds(name, value);
+    return;
+  }
+  if (name == detail::keep_alive_attempts_setting) {
+    keep_alive_max_attempt =
+        detail::setting_number(name, value, detail::least_keep_alive_attempts);
+    return;
+  }
+  conf.insert_or_assign(std::string(name), std::string(value));
+}
+
 ELASTIC_DECL duration rendezvous_parameters::seconds(std::string_view name,
                                                      duration fallback) const {
   const auto position = conf.find(name);
-  if (position == conf.end()) return fallback;
-  constexpr double most = 1e8;
-  double value = 0;
-  const char* end = position->second.data() + position->second.size();
-  const auto [stop, failure] = std::from_chars(position->second.data(), end, value);
-  if (failure != std::errc() || stop != end || !(value > 0) || value > most) {
-    throw error(errc::invalid_argument,
-                fmt::format("--rdzv-conf {}={}: a number of seconds over 0 and up to {:.0f} is "
-                            "needed",
-                            name, position->second, most));
-  }
-  return std::chrono::duration_cast<duration>(std::chrono::duration<double>(value));
+  return position == conf.end() ? fallback : detail::setting_seconds(name, position->second);
 }
 
 ELASTIC_DECL int rendezvous_parameters::whole_number(std::string_view name, int fallback,
                                                      int least) const {
   const auto position = conf.find(name);
-  if (position == conf.end()) return fallback;
-  int value = 0;
-  const char* end = position->second.data() + position->second.size();
-  const auto [stop, failure] = std::from_chars(position->second.data(), end, value);
-  if (failure == std::errc() && stop == end && value >= least && value <= 1'000'000) {
-    return value;
-  }
-  throw error(errc::invalid_argument,
-              fmt::format("--rdzv-conf {}={}: a whole number from {} to 1000000 is needed", name,
-                          position->second, least));
+  return position == conf.end() ? fallback
+                                : detail::setting_number(name, position->second, least);
 }
 
 ELASTIC_DECL std::optional<bool> rendezvous_parameters::yes_or_no(std::string_view name) const {
@@ -23268,65 +23670,44 @@ inline void check_exclusion(const rendezvous_parameters& parameters) {
                           std::chrono::seconds(limits::exclusion_time).count()));
 }
 
-ELASTIC_DECL rendezvous_settings rendezvous_parameters::settings() const {
-  detail::required(time, "rendezvous_parameters::time");
-  check_exclusion(*this);
-  rendezvous_settings settings;
-  settings.min_nodes = min_nodes;
-  settings.max_nodes = max_nodes;
-  settings.node_counts = node_counts;
-  settings.scale_up_delay = scale_up_delay;
-  settings.join_timeout = seconds("join_timeout", settings.join_timeout);
-  settings.last_call_timeout = seconds("last_call_timeout", settings.last_call_timeout);
-  settings.keep_alive_interval = seconds("keep_alive_interval", settings.keep_alive_interval);
+inline void check_timing(const rendezvous_settings& settings) {
+  using float_seconds = std::chrono::duration<double>;
+  for (const auto& [name, field] : detail::timing_settings) {
+    const float_seconds value = settings.*field;
+    if (value > float_seconds::zero() && value.count() <= detail::most_setting_seconds) continue;
+    detail::refuse_seconds(name, fmt::format("{}", value.count()));
+  }
   if (settings.keep_alive_interval < limits::keep_alive_interval) {
     throw error(errc::invalid_argument,
                 fmt::format("--rdzv-conf keep_alive_interval={}: at least {} s is needed",
-                            conf.find("keep_alive_interval")->second,
-                            std::chrono::duration<double>(limits::keep_alive_interval).count()));
+                            float_seconds(settings.keep_alive_interval).count(),
+                            float_seconds(limits::keep_alive_interval).count()));
   }
-  settings.keep_alive_max_attempt =
-      whole_number("keep_alive_max_attempt", settings.keep_alive_max_attempt, 2);
-  settings.reconnect_grace = seconds("reconnect_grace", settings.reconnect_grace);
+  const int attempts = settings.keep_alive_max_attempt;
+  if (attempts < detail::least_keep_alive_attempts || attempts > detail::most_setting_number) {
+    detail::refuse_number(detail::keep_alive_attempts_setting, fmt::format("{}", attempts),
+                          detail::least_keep_alive_attempts);
+  }
+}
+
+ELASTIC_DECL rendezvous_settings rendezvous_parameters::settings() const {
+  detail::required(time, "rendezvous_parameters::time");
+  check_exclusion(*this);
+  check_timing(*this);
   for (const char* name : {"close_timeout", "heartbeat_timeout", "read_timeout", "timeout"}) {
     seconds(name, {});
   }
-  return settings;
+  return *this;
 }
 
-/// The settings of all backends of this library.
-inline std::vector<std::string> known_settings() {
-  return {"join_timeout",
-          "last_call_timeout",
-          "close_timeout",
-          "heartbeat_timeout",
-          "read_timeout",
-          "keep_alive_interval",
-          "keep_alive_max_attempt",
-          "reconnect_grace",
-          "host_grace",
-          "candidate",
-          "fast_takeover",
-          "registry_grace",
-          "timeout",
-          "is_host",
-          "listen",
-          "dialect",
-          "lease_ttl",
-          "protocol",
-          "cacert",
-          "cert",
-          "key",
-          "ca_cert",
-          "ssl_cert",
-          "ssl_cert_key",
-          "user",
-          "password",
-          "password_file",
-          "etcd_prefix",
-          "store_type",
-          "secret_file",
-          "worker_networks"};
+ELASTIC_DECL std::vector<std::string_view> detail::meeting_settings(
+    std::initializer_list<std::string_view> own) {
+  std::vector<std::string_view> names = {
+      "listen",       "join_timeout", "last_call_timeout",   "close_timeout",   "heartbeat_timeout",
+      "read_timeout", "timeout",      "keep_alive_interval", "reconnect_grace",
+      "keep_alive_max_attempt"};
+  names.insert(names.end(), own);
+  return names;
 }
 
 ELASTIC_DECL std::optional<job_secret> rendezvous_parameters::chosen_secret() const {
@@ -23347,13 +23728,33 @@ ELASTIC_DECL void rendezvous_parameters::check_conf(std::vector<std::string_view
                     backend));
   }
   const std::string known = detail::joined_text<std::string_view>(used, ", ");
-  std::vector<std::string> settings = known_settings();
+  // Those of all backends of this library.
+  const std::vector<std::string_view> own = detail::meeting_settings(
+      {"is_host",   "host_grace",   "candidate",      "fast_takeover", "registry_grace",
+       "dialect",   "secret_file",  "worker_networks", "store_type",   "lease_ttl",
+       "protocol",  "cacert",       "cert",            "key",          "ca_cert",
+       "ssl_cert",  "ssl_cert_key", "user",            "password",     "password_file",
+       "etcd_prefix"});
+  std::vector<std::string> settings(own.begin(), own.end());
   settings.insert(settings.end(), used.begin(), used.end());
+  const auto is_used = [&](std::string_view name) {
+    return std::find(used.begin(), used.end(), name) != used.end();
+  };
+  const auto warn = [&](std::string_view name) {
+    log.warning("--rdzv-conf {} is not used by the rendezvous backend '{}', which knows: {}", name,
+                backend, known);
+  };
+  for (const std::string_view name : detail::changed_fields(*this)) {
+    if (!is_used(name)) warn(name);
+  }
   for (const auto& [name, value] : conf) {
-    if (std::find(used.begin(), used.end(), name) != used.end()) continue;
+    if (detail::is_field(name)) {
+      throw error(errc::invalid_argument,
+                  fmt::format("conf: {0} is a field, rendezvous_parameters::{0}", name));
+    }
+    if (is_used(name)) continue;
     if (std::find(settings.begin(), settings.end(), name) != settings.end()) {
-      log.warning("--rdzv-conf {} is not used by the rendezvous backend '{}', which knows: {}",
-                  name, backend, known);
+      warn(name);
       continue;
     }
     const std::string nearest = detail::nearest_name(name, settings);
@@ -23379,8 +23780,7 @@ class fixed_membership : public rendezvous_handler {
  public:
   ELASTIC_DECL task<rendezvous_change> wait_for_change() override;
   ELASTIC_DECL task<rendezvous_change> report_failure(std::string reason) override;
-  ELASTIC_DECL task<int> num_nodes_waiting() override;
-  ELASTIC_DECL task<void> close(job_end, std::string) override;
+  ELASTIC_DECL task<void> close(rendezvous_handler::job_end, std::string) override;
 
  protected:
   /// Errors: `errc::rendezvous_closed` after `close`.
@@ -23468,9 +23868,9 @@ class worker_store_host {
   /// port meanwhile, any port will do.
   /// Errors: `errc::connection_failed`, naming the address.
   /// Cancellation: all types; nothing is served then.
-  ELASTIC_DECL task<master_endpoint> serve(std::string reachable, bool is_alone,
-                                           meeting_place meeting,
-                                           std::shared_ptr<store_extension> besides = nullptr);
+  ELASTIC_DECL task<rendezvous_round::master_endpoint> serve(
+      std::string reachable, bool is_alone, meeting_place meeting,
+      std::shared_ptr<store_extension> besides = nullptr);
 
   /// Lets workers in from these addresses, and turns others away: for a job with a secret, whose
   /// workers wait until this is called. Does nothing if no store is served.
@@ -23484,7 +23884,7 @@ class worker_store_host {
 
  private:
   ELASTIC_DECL std::unique_ptr<tcp_store_server> listen(asio::any_io_executor executor,
-                                                        tcp_store_server_options options) const;
+                                                        tcp_store_server::options options) const;
 
   ELASTIC_DECL task<listen_point> point_for(std::string reachable, bool is_private,
                                             meeting_place meeting);
@@ -23708,11 +24108,11 @@ namespace elastic::detail {
 class record_rows;
 
 /// How a job has ended, for all of its nodes.
-struct register_ending {
-  job_end how = job_end::failed;
+struct job_ending {
+  rendezvous_handler::job_end how = rendezvous_handler::job_end::failed;
   std::string why;
 
-  friend bool operator==(const register_ending&, const register_ending&) = default;
+  friend bool operator==(const job_ending&, const job_ending&) = default;
 };
 
 /// What a majority of the candidates knows of a job before any of its nodes is told: enough for
@@ -23723,7 +24123,7 @@ struct round_register {
   std::int64_t sequence = 0;
   /// The newest round that was complete; -1: none was.
   std::int64_t round = -1;
-  /// Its nodes: `node_number::high` of each.
+  /// Its nodes: `node_id::random_number::high` of each.
   std::vector<std::uint64_t> members;
   /// Of these the own node of the leader that made the round: its workers live no longer than that
   /// leader's lease. 0: none is.
@@ -23733,7 +24133,7 @@ struct round_register {
   bool is_uncertain = false;
   /// The workers of every node of the round have succeeded.
   bool all_finished = false;
-  std::optional<register_ending> ending;
+  std::optional<job_ending> ending;
   /// The nodes that are excluded from the job; the time of each restarts with a new leader.
   std::vector<exclusion> excluded = {};
 
@@ -23769,7 +24169,7 @@ struct peer {
   std::string run_id;
   /// All endpoints, in their order.
   std::string list;
-  /// Its agent's number, `node_number::high`.
+  /// Its agent's number, `node_id::random_number::high`.
   std::uint64_t node = 0;
   /// The keep-alives and grace by which leases last.
   rendezvous_settings settings;
@@ -24113,7 +24513,7 @@ struct join {
   std::int64_t after = -1;
   duration timeout{};
   /// Where its workers would find each other if it became the node of rank 0.
-  master_endpoint offer;
+  rendezvous_round::master_endpoint offer;
   /// Its own addresses, numeric, with a blank between two; empty if the job has no secret.
   std::string addresses = {};
 };
@@ -24148,11 +24548,9 @@ struct leave {
 
 /// The job has ended, for all nodes.
 struct close_job {
-  job_end end = job_end::failed;
+  rendezvous_handler::job_end end = rendezvous_handler::job_end::failed;
   std::string why;
 };
-
-struct ask_status {};
 
 /// What the node tells of itself for those who look at the job.
 struct report {
@@ -24170,8 +24568,6 @@ struct welcome {
   /// Which of the servers that the job had, one after the other: each has a greater one. 0: a
   /// server that does not take up the job of a former one.
   std::int64_t term = 0;
-  /// It knows what `pause` is.
-  bool pauses = true;
 };
 
 struct refused {
@@ -24191,7 +24587,7 @@ struct placed {
   std::int64_t round = 0;
   int rank = 0;
   int world = 1;
-  master_endpoint master;
+  rendezvous_round::master_endpoint master;
   /// How often workers failed so far.
   int restarts = 0;
   std::int64_t term = 0;
@@ -24220,7 +24616,7 @@ struct all_finished {
 };
 
 struct closed {
-  job_end end = job_end::failed;
+  rendezvous_handler::job_end end = rendezvous_handler::job_end::failed;
   std::string why;
 };
 
@@ -24229,11 +24625,6 @@ struct alive {};
 /// The server no longer leads the job, and hangs up next. A successor that knows this node
 /// begins no round before that has joined, or has been silent for too long.
 struct resigned {};
-
-struct status {
-  int waiting = 0;
-  bool is_closed = false;
-};
 
 /// How much the server wants to hear of the node from now on; before the first one, nothing.
 struct report_wanted {
@@ -24247,14 +24638,14 @@ using rendezvous_request = std::variant<
     rendezvous_messages::hello, rendezvous_messages::witness, rendezvous_messages::join,
     rendezvous_messages::keep_alive, rendezvous_messages::failed, rendezvous_messages::finished,
     rendezvous_messages::pause, rendezvous_messages::resume, rendezvous_messages::leave,
-    rendezvous_messages::close_job, rendezvous_messages::ask_status, rendezvous_messages::report>;
+    rendezvous_messages::close_job, rendezvous_messages::report>;
 
 /// A message of the server of a rendezvous to a node.
 using rendezvous_answer = std::variant<
     rendezvous_messages::welcome, rendezvous_messages::refused, rendezvous_messages::peers,
     rendezvous_messages::placed, rendezvous_messages::on_hold, rendezvous_messages::changed,
     rendezvous_messages::all_finished, rendezvous_messages::closed, rendezvous_messages::alive,
-    rendezvous_messages::resigned, rendezvous_messages::status, rendezvous_messages::report_wanted>;
+    rendezvous_messages::resigned, rendezvous_messages::report_wanted>;
 
 /// The message as one JSON object.
 ELASTIC_DECL std::string to_text(const rendezvous_request& message);
@@ -24510,9 +24901,6 @@ class rendezvous_coordinator {
   /// Whether the node takes part: it has said hello, and was neither lost nor has it left.
   bool knows(const node_id& node) const { return members_.count(node) != 0; }
 
-  /// Since when no node but `self` has a connection, after one was lost; none if one has, or one
-  /// that had it has ever left in order.
-  ELASTIC_DECL std::optional<time_point> alone_since(const node_id& self) const;
   int restarts() const { return restarts_; }
   std::int64_t term() const { return term_; }
 
@@ -24545,7 +24933,7 @@ class rendezvous_coordinator {
     /// Until when it waits for a place; none: it does not.
     std::optional<time_point> join_deadline;
     duration join_timeout{};
-    master_endpoint offer;
+    rendezvous_round::master_endpoint offer;
     std::string own_addresses;
     bool has_finished = false;
     /// The server is its own.
@@ -24572,11 +24960,6 @@ class rendezvous_coordinator {
   };
 
   using known_node = std::pair<const node_id, member>;
-
-  struct ending {
-    job_end how;
-    std::string why;
-  };
 
   // ---- connections ----------------------------------------------------------------------------
 
@@ -24633,7 +25016,6 @@ class rendezvous_coordinator {
   ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::resume&, time_point now);
   ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::leave&, time_point now);
   ELASTIC_DECL void take(const node_id&, const rendezvous_messages::close_job& request, time_point);
-  ELASTIC_DECL void take(const node_id& node, const rendezvous_messages::ask_status&, time_point);
 
   // ---- a former server's round ----------------------------------------------------------------
 
@@ -24705,7 +25087,7 @@ class rendezvous_coordinator {
   // ---- news -----------------------------------------------------------------------------------
 
   // The first change of a round is the one that counts: what follows, follows from it.
-  ELASTIC_DECL void announce(change_kind kind, std::string reason);
+  ELASTIC_DECL void announce(rendezvous_change::cause kind, std::string reason);
   /// @param failed_rank  see `rendezvous_messages::changed`
   ELASTIC_DECL void announce(rendezvous_change change, int failed_rank = -1);
   ELASTIC_DECL void look_whether_all_finished();
@@ -24786,8 +25168,8 @@ class rendezvous_coordinator {
   std::size_t finished_ = 0;
   mutable std::uint64_t looked_at_ = 0;
   std::uint64_t content_version_ = 0;
-  std::optional<ending> ending_;
-  master_endpoint master_;
+  std::optional<job_ending> ending_;
+  rendezvous_round::master_endpoint master_;
   int world_ = 0;
   int host_rank_ = -1;
   int restarts_ = 0;
@@ -24813,7 +25195,6 @@ class rendezvous_coordinator {
   std::uint64_t own_node_ = 0;
   /// When the connections of a node that was given up had ended.
   std::optional<time_point> last_loss_;
-  bool have_some_left_ = false;
   /// Of the newest round: its server's node was told to stop its workers, one has left in order.
   bool fences_own_node_ = false;
   bool is_suspended_ = false;
@@ -25496,6 +25877,12 @@ class leader_connector final : public message_connector {
     return leader_ >= 0 && static_cast<int>(leader_) == chosen_.self;
   }
 
+  /// The candidate of this process, and its number, if it had none yet.
+  void note_own_candidate(int place, std::uint64_t node) {
+    chosen_.self = place;
+    chosen_.node = node;
+  }
+
   /// The one that `connect` found last; -1: none.
   int leader() const { return leader_; }
 
@@ -25586,6 +25973,21 @@ class rendezvous_host {
  private:
   std::unique_ptr<tcp_store_server> server_;
 };
+
+/// Makes a connector to the rendezvous of the host at `at`, with the job's secret if it has one.
+ELASTIC_DECL std::shared_ptr<message_connector> make_rendezvous_connector(
+    endpoint at, const rendezvous_parameters& parameters,
+    std::size_t most_bytes = limits::rendezvous_message_bytes);
+
+/// The same for its store.
+ELASTIC_DECL std::shared_ptr<store> make_agents_store(asio::any_io_executor executor, endpoint at,
+                                                      const rendezvous_parameters& parameters);
+
+/// Logs that a job without a secret has a port open for others than this host.
+/// @param host     where it serves
+/// @param reached  who can reach the port can reach this
+ELASTIC_DECL void note_open_port(const rendezvous_parameters& parameters, const std::string& host,
+                                 std::uint16_t port, std::string_view reached);
 
 }  // namespace elastic::detail
 
@@ -25889,7 +26291,7 @@ class registry_connector final : public message_connector {
 
   /// What the node can say of itself.
   struct node_state {
-    /// `node_number::high`.
+    /// `node_id::random_number::high`.
     std::uint64_t number = 0;
     /// How long the leader's node may have workers, if this node has lost the leader, is between
     /// two rounds, and has no worker left; else none.
@@ -26024,7 +26426,6 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
     std::optional<rendezvous_change> change;
     std::optional<rendezvous_messages::closed> closed;
     std::optional<rendezvous_messages::refused> refused;
-    std::optional<rendezvous_messages::status> status;
     bool all_finished = false;
     /// The link has ended for good; nothing more will be heard.
     std::exception_ptr broken;
@@ -26092,13 +26493,9 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
 
   /// This node is between two rounds: what is known of the one that it leaves holds no longer.
   ELASTIC_DECL void begin_join(rendezvous_messages::join wish);
-  ELASTIC_DECL void ask_status();
 
   /// Holds up the job's next round, now and after every reconnect; without a reason, no longer.
   ELASTIC_DECL void hold(std::optional<rendezvous_messages::pause> why);
-
-  /// Whether the server knows what that is; not known without a connection.
-  bool can_hold() const { return server_pauses_; }
 
   /// Waits until the workers of this node have to be gone, because the others can go on without it.
   ELASTIC_DECL task<void> wait_for_fence();
@@ -26225,7 +26622,6 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   ELASTIC_DECL void take(const rendezvous_messages::resigned&);
   void take(const rendezvous_messages::refused& reply) { known_.refused = reply; }
   void take(const rendezvous_messages::closed& reply) { known_.closed = reply; }
-  ELASTIC_DECL void take(const rendezvous_messages::status& reply);
   ELASTIC_DECL void take(const rendezvous_messages::report_wanted& reply);
   ELASTIC_DECL void take(const rendezvous_messages::peers& reply);
   ELASTIC_DECL void take(const rendezvous_messages::placed& reply);
@@ -26277,12 +26673,10 @@ class rendezvous_link final : public std::enable_shared_from_this<rendezvous_lin
   bool may_extend_join_ = false;
   /// Whom the server keeps out, for one that comes after it.
   exclusion_list excluded_;
-  bool status_is_due_ = false;
   /// Why this node holds up the next round.
   std::optional<rendezvous_messages::pause> hold_;
   /// It did once, so that the server may not know that this is over.
   bool has_held_ = false;
-  bool server_pauses_ = false;
   knowledge known_;
   std::string last_problem_;
   int hang_ups_ = 0;
@@ -26357,6 +26751,14 @@ class c10d_rendezvous final : public rendezvous_handler {
   ///               kept as long
   void meet_beside_torch(store_watch watch) { watch_ = std::move(watch); }
 
+  /// Hosts no server: this program hosts the one at the endpoint for several jobs, or another node
+  /// does. Call it before the first round.
+  /// @param is_beside_server  it is in this process, so that both end together
+  void use_server(bool is_beside_server) {
+    is_host_ = false;
+    is_beside_server_ = is_beside_server;
+  }
+
   std::string backend() const override { return make_registry_ ? parameters_.backend : "c10d"; }
   std::string run_id() const override { return parameters_.run_id; }
 
@@ -26376,8 +26778,7 @@ class c10d_rendezvous final : public rendezvous_handler {
   void keep_out(std::string why) override { bad_because_ = std::move(why); }
   std::optional<std::int64_t> arrived_workers() const override { return workers_.arrived(); }
   std::string obstacle() const override { return link_ ? link_->obstacle() : std::string(); }
-  ELASTIC_DECL task<int> num_nodes_waiting() override;
-  ELASTIC_DECL task<void> close(job_end how, std::string why) override;
+  ELASTIC_DECL task<void> close(rendezvous_handler::job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
 
  private:
@@ -26402,30 +26803,30 @@ class c10d_rendezvous final : public rendezvous_handler {
   // Where the server is, and whether it is this agent's.
   ELASTIC_DECL meeting_place server() const;
   // What this node can say to a registry.
-  ELASTIC_DECL void attach_to_registry(std::uint64_t number);
+  ELASTIC_DECL void attach_to_registry();
 
   // ---- several endpoints ------------------------------------------------------------------------
 
   bool has_candidates() const { return endpoints_.size() > 1; }
   ELASTIC_DECL void check_candidates() const;
-  ELASTIC_DECL task<void> check_addresses() const;
+  ELASTIC_DECL task<void> check_addresses();
   // The endpoint that the settings give this agent; -1: none.
   ELASTIC_DECL int chosen_candidate() const;
+  ELASTIC_DECL task<void> reach_candidates();
   // Serves the first of the endpoints that is this host's and that nobody serves yet.
-  ELASTIC_DECL task<void> reach_candidates(std::uint64_t node);
-  ELASTIC_DECL std::shared_ptr<candidate> make_candidate(int place, std::uint64_t node) const;
-  ELASTIC_DECL std::shared_ptr<message_connector> connector_to(
-      const endpoint& at, std::size_t most_bytes = limits::rendezvous_message_bytes) const;
-  ELASTIC_DECL std::shared_ptr<store> store_at(asio::any_io_executor executor,
-                                               const endpoint& at) const;
+  ELASTIC_DECL task<void> serve_endpoint();
+  ELASTIC_DECL std::shared_ptr<candidate> make_candidate(int place) const;
   ELASTIC_DECL void look_for_leader();
   ELASTIC_DECL task<void> retire();
+
+  // Waits for the link's news. Meanwhile an agent of an endpoint's host that serves none tries to:
+  // another program may have had the port when it began.
+  ELASTIC_DECL task<void> news();
 
   // Until this node is placed in a round after its last one.
   ELASTIC_DECL task<void> join();
   ELASTIC_DECL task<rendezvous_round> placed_round();
   ELASTIC_DECL address_filter admitted_addresses() const;
-  ELASTIC_DECL task<void> ask_status();
   ELASTIC_DECL void throw_if_in_no_round() const;
   ELASTIC_DECL void throw_if_over() const;
   [[noreturn]] ELASTIC_DECL void throw_broken() const;
@@ -26440,8 +26841,12 @@ class c10d_rendezvous final : public rendezvous_handler {
   rendezvous_settings settings_;
   duration host_grace_ = std::chrono::seconds(60);
   std::optional<bool> is_host_;
-  /// Whether this node may still host the server; none: it depends on the address.
+  /// Whether this node may still host a server; none: it depends on the address.
   std::optional<bool> may_host_ = false;
+  /// When it tries to serve one of several endpoints again.
+  time_point next_try_;
+  /// The number of this node.
+  std::uint64_t number_ = 0;
   bool is_beside_server_ = false;
   worker_store_host workers_;
   std::unique_ptr<rendezvous_host> host_;
@@ -26659,9 +27064,9 @@ ELASTIC_DECL std::vector<int> nodes_of_workers(const processor_topology& topolog
 ///
 /// @param allowed  the processors that may be used
 /// @param nodes    the NUMA node of each worker; each must have an allowed processor
-/// Result: empty for `numa_binding::none`. Errors: `errc::invalid_argument` if the cores of a
-/// node do not reach for `exclusive`.
-ELASTIC_DECL std::vector<processor_set> place_workers(numa_binding how,
+/// Result: empty for `launch_config::processor_binding::none`. Errors: `errc::invalid_argument` if
+/// the cores of a node do not reach for `exclusive`.
+ELASTIC_DECL std::vector<processor_set> place_workers(launch_config::processor_binding how,
                                                       const processor_topology& topology,
                                                       const processor_set& allowed,
                                                       const std::vector<int>& nodes);
@@ -26679,6 +27084,10 @@ inline rendezvous_parameters rendezvous_of(const launch_config& config, const lo
   rendezvous_parameters parameters = config.rendezvous;
   if (config.standalone) {
     parameters = {};
+    static_cast<rendezvous_settings&>(parameters) = config.rendezvous;
+    parameters.min_nodes = parameters.max_nodes = 1;
+    parameters.node_counts.clear();
+    parameters.scale_up_delay = duration::zero();
     parameters.backend = "c10d";
     parameters.endpoint = "localhost:0";
     parameters.conf = config.rendezvous.conf;
@@ -26742,7 +27151,7 @@ inline void check_affinity(const std::vector<processor_set>& lists) {
 /// would keep it from running.
 inline void prepare_function(const launch_config& config, worker_spec& workers,
                              agent_services& services) {
-  const bool is_forked = config.start == start_method::fork;
+  const bool is_forked = config.start == launch_config::start_method::fork;
   if (!config.workers.function && is_forked) {
     throw error(errc::invalid_argument,
                 "start_method::fork runs a function: launch_config::workers.function is empty");
@@ -26780,10 +27189,11 @@ namespace detail {
 
 inline std::unique_ptr<local_agent> make_agent(const launch_config& config, agent_services services,
                                                const rendezvous_registry& backends) {
-  agent_options options;
+  local_agent::options options;
   options.workers = config.workers;
   worker_spec& workers = options.workers;
-  if (workers.cpu_affinity.empty() && config.numa_binding != numa_binding::none) {
+  if (workers.cpu_affinity.empty() &&
+      config.numa_binding != launch_config::processor_binding::none) {
     workers.cpu_affinity = detail::bind_to_nodes(config);
   }
   detail::check_affinity(workers.cpu_affinity);
@@ -28021,10 +28431,12 @@ class pidfd_child final : public child {
 
 namespace elastic {
 
-ELASTIC_DECL pidfd_launcher::pidfd_launcher(asio::any_io_executor executor,
-                                            pidfd_launcher_options options,
+ELASTIC_DECL pidfd_launcher::pidfd_launcher(asio::any_io_executor executor)
+    : pidfd_launcher(std::move(executor), options()) {}
+
+ELASTIC_DECL pidfd_launcher::pidfd_launcher(asio::any_io_executor executor, options settings,
                                             const detail::syscalls& calls)
-    : executor_(std::move(executor)), options_(options), calls_(calls) {}
+    : executor_(std::move(executor)), options_(std::move(settings)), calls_(calls) {}
 
 ELASTIC_DECL task<std::unique_ptr<child>> pidfd_launcher::launch(process_spec spec) {
   detail::refuse_zero_bytes(spec);
@@ -28173,11 +28585,13 @@ inline task<guard_greeting> meet_guard(asio::posix::stream_descriptor& socket) {
 
 }  // namespace detail
 
-ELASTIC_DECL guarded_launcher::guarded_launcher(asio::any_io_executor executor,
-                                                guarded_launcher_options options,
+ELASTIC_DECL guarded_launcher::guarded_launcher(asio::any_io_executor executor)
+    : guarded_launcher(std::move(executor), options()) {}
+
+ELASTIC_DECL guarded_launcher::guarded_launcher(asio::any_io_executor executor, options settings,
                                                 const detail::syscalls& calls)
     : executor_(std::move(executor)),
-      options_(std::move(options)),
+      options_(std::move(settings)),
       calls_(calls),
       sources_(options_.guard_file),
       unguarded_(executor_, options_.unguarded, calls),
@@ -28398,8 +28812,10 @@ namespace elastic::detail {
 
 /// A numeric address by which other hosts probably reach this one: the source address on the route
 /// to one of `towards`, otherwise that of the default route, otherwise what its host name resolves
-/// to. Loopback only if there is no other, since every host has that.
-ELASTIC_DECL task<std::string> reachable_address(std::vector<std::string> towards);
+/// to. Loopback only if there is no other, since every host has that, or if `chosen`, the address
+/// that the user chose, is loopback: then the job stays on this host.
+ELASTIC_DECL task<std::string> reachable_address(std::string chosen,
+                                                 std::vector<std::string> towards);
 
 }  // namespace elastic::detail
 
@@ -28415,8 +28831,7 @@ inline constexpr std::chrono::seconds least_registry_grace{1};
 inline task<std::shared_ptr<registry_connector>> make_registry_connector(
     rendezvous_parameters parameters, registry_place place) {
   if (place.prepare) co_await place.prepare();
-  std::string address = "127.0.0.1";
-  if (!is_loopback(parameters.local_addr)) address = co_await reachable_address(place.towards);
+  std::string address = co_await reachable_address(parameters.local_addr, place.towards);
   registry_connector::options options;
   options.run_id = parameters.run_id;
   options.settings = parameters.settings();
@@ -28460,23 +28875,22 @@ ELASTIC_DECL std::shared_ptr<c10d_rendezvous> make_registered(rendezvous_paramet
   return new_shared<c10d_rendezvous>(std::move(parameters), std::move(name), std::move(make));
 }
 
+ELASTIC_DECL task<void> refuse_former_state(std::shared_ptr<versioned_keys> keys, std::string key,
+                                            std::string remedy) {
+  const std::string place = keys->place_of(key);
+  const versioned_keys::entry found = co_await keys->get(std::move(key));
+  if (!found.value) co_return;
+  throw error(errc::invalid_argument,
+              fmt::format("{} is the state of a job of an earlier release: let that job end, {}, "
+                          "and start all nodes with one release",
+                          place, remedy));
+}
+
 }  // namespace detail
 
 ELASTIC_DECL std::vector<std::string_view> registered_settings() {
-  return {"listen",
-          "join_timeout",
-          "last_call_timeout",
-          "close_timeout",
-          "heartbeat_timeout",
-          "keep_alive_interval",
-          "keep_alive_max_attempt",
-          "reconnect_grace",
-          "host_grace",
-          "registry_grace",
-          "read_timeout",
-          "timeout",
-          "secret_file",
-          "worker_networks"};
+  return detail::meeting_settings(
+      {"host_grace", "registry_grace", "secret_file", "worker_networks"});
 }
 
 ELASTIC_DECL std::shared_ptr<rendezvous_handler> make_registered_rendezvous(
@@ -28865,38 +29279,48 @@ ELASTIC_DECL std::size_t key_value_engine::bytes() const {
 
 }  // namespace elastic::detail
 
+// ---- elastic/store/detail/engine_waker.hpp ----
+
+namespace elastic::detail {
+
+/// Wakes a coroutine that waits for the engine, or watches a key of it. The flag is the coroutine's
+/// own, so that a holder of this object holds nothing of the coroutine; it is taken away when the
+/// wait ends.
+class engine_waker final : public key_value_engine::listener,
+                           public std::enable_shared_from_this<engine_waker> {
+ public:
+  engine_waker(asio::any_io_executor executor, event_flag& flag)
+      : executor_(std::move(executor)), flag_(&flag) {}
+
+  void on_ready(key_value_engine::wait_id) noexcept override { wake(); }
+  void on_change(const key_value_engine::change_pointer&) noexcept override { wake(); }
+
+  void forget() { flag_ = nullptr; }
+
+ private:
+  void wake() noexcept {
+    post_work(executor_, [self = shared_from_this()] {
+      if (self->flag_ != nullptr) self->flag_->set();
+    });
+  }
+
+  asio::any_io_executor executor_;
+  event_flag* flag_;
+};
+
+}  // namespace elastic::detail
+
 // ---- elastic/store/impl/memory_store.ipp ----
 
 namespace elastic {
 
 namespace detail {
 
-/// Wakes a coroutine that waits for the engine. The flag is the coroutine's own, so that a holder
-/// of this object holds nothing of the coroutine; it is taken away when the wait ends.
-class engine_wait final : public key_value_engine::listener,
-                          public std::enable_shared_from_this<engine_wait> {
- public:
-  engine_wait(asio::any_io_executor executor, event_flag& flag)
-      : executor_(std::move(executor)), flag_(&flag) {}
-
-  void on_ready(key_value_engine::wait_id) noexcept override {
-    detail::post_work(executor_, [self = shared_from_this()] {
-      if (self->flag_ != nullptr) self->flag_->set();
-    });
-  }
-
-  void forget() { flag_ = nullptr; }
-
- private:
-  asio::any_io_executor executor_;
-  event_flag* flag_;
-};
-
 /// Ends a wait with its scope.
 class engine_wait_scope {
  public:
   engine_wait_scope(key_value_engine& engine, const std::vector<std::string_view>& keys,
-                    std::shared_ptr<engine_wait> waiting)
+                    std::shared_ptr<engine_waker> waiting)
       : engine_(engine), waiting_(std::move(waiting)), id_(engine.wait(keys, waiting_)) {}
   ~engine_wait_scope() {
     engine_.cancel(id_);
@@ -28909,7 +29333,7 @@ class engine_wait_scope {
 
  private:
   key_value_engine& engine_;
-  std::shared_ptr<engine_wait> waiting_;
+  std::shared_ptr<engine_waker> waiting_;
   key_value_engine::wait_id id_;
 };
 
@@ -28995,7 +29419,7 @@ ELASTIC_DECL std::vector<std::string_view> memory_store::views_of(
 ELASTIC_DECL task<void> memory_store::wait_for(std::vector<std::string_view> keys) {
   auto executor = co_await asio::this_coro::executor;
   event_flag is_ready(executor);
-  auto waiting = detail::new_shared<detail::engine_wait>(executor, is_ready);
+  auto waiting = detail::new_shared<detail::engine_waker>(executor, is_ready);
   const detail::engine_wait_scope scope(*engine_, keys, std::move(waiting));
   if (scope.is_waiting()) co_await is_ready.wait();
 }
@@ -29852,9 +30276,9 @@ inline task<std::optional<char>> first_reply(task<void> sending, task<char> read
 
 }  // namespace detail
 
-ELASTIC_DECL tcp_store::tcp_store(asio::any_io_executor executor, tcp_store_options options)
+ELASTIC_DECL tcp_store::tcp_store(asio::any_io_executor executor, options settings)
     : executor_(std::move(executor)),
-      options_(std::move(options)),
+      options_(std::move(settings)),
       generation_(options_.generation) {
   if (!options_.time) options_.time = detail::new_shared<system_time>();
 }
@@ -30403,7 +30827,7 @@ class key_value_engine;
 enum class store_op : std::uint8_t;
 
 /// Counts what the stores that a node serves are asked for, one after the other or beside each
-/// other: give it to their servers (`tcp_store_server_options::meter`).
+/// other: give it to their servers (`tcp_store_server::options::meter`).
 ///
 /// Thread-safety: any thread.
 class store_meter {
@@ -31767,7 +32191,7 @@ inline std::vector<asio::ip::address> addresses_of(asio::any_io_executor executo
 }
 
 ELASTIC_DECL tcp_store_server_core::tcp_store_server_core(asio::any_io_executor executor,
-                                                          tcp_store_server_options options)
+                                                          tcp_store_server::options options)
     : strand_(asio::make_strand(executor)),
       options_(std::move(options)),
       scratch_(std::make_unique_for_overwrite<char[]>(scratch_bytes)),
@@ -32082,10 +32506,9 @@ ELASTIC_DECL void tcp_store_server_core::note_end() {
 
 }  // namespace detail
 
-ELASTIC_DECL tcp_store_server::tcp_store_server(asio::any_io_executor executor,
-                                                tcp_store_server_options options)
+ELASTIC_DECL tcp_store_server::tcp_store_server(asio::any_io_executor executor, options settings)
     : core_(detail::new_shared<detail::tcp_store_server_core>(std::move(executor),
-                                                              std::move(options))) {
+                                                              std::move(settings))) {
   detail::dispatch_work(core_->strand(), [core = core_] { core->start(); });
 }
 
@@ -32139,7 +32562,7 @@ ELASTIC_DECL task<void> versioned_store::set(std::string key, std::string value)
 ELASTIC_DECL task<std::string> versioned_store::get(std::string key) {
   detail::check_store_key(key);
   for (;;) {
-    versioned_value seen = co_await keys_->get(key);
+    versioned_keys::entry seen = co_await keys_->get(key);
     if (seen.value) co_return std::move(*seen.value);
     co_await keys_->wait_for_change(key, std::move(seen.version));
   }
@@ -32148,7 +32571,7 @@ ELASTIC_DECL task<std::string> versioned_store::get(std::string key) {
 ELASTIC_DECL task<std::int64_t> versioned_store::add(std::string key, std::int64_t delta) {
   detail::check_store_key(key);
   for (;;) {
-    const versioned_value seen = co_await keys_->get(key);
+    const versioned_keys::entry seen = co_await keys_->get(key);
     const std::int64_t sum = sum_of(key, seen.value, delta);
     std::string text = std::to_string(sum);
     const bool was_set = co_await keys_->put(key, std::move(text), seen.version);
@@ -32162,7 +32585,7 @@ ELASTIC_DECL task<std::string> versioned_store::compare_set(std::string key, std
   detail::check_store_value(expected);
   detail::check_store_value(desired);
   for (;;) {
-    versioned_value seen = co_await keys_->get(key);
+    versioned_keys::entry seen = co_await keys_->get(key);
     if (!seen.value && !expected.empty()) co_return expected;
     if (seen.value && *seen.value != expected) co_return std::move(*seen.value);
     const bool was_set = co_await keys_->put(key, desired, std::move(seen.version));
@@ -32178,7 +32601,7 @@ ELASTIC_DECL task<void> versioned_store::wait(key_list keys) {
 ELASTIC_DECL task<bool> versioned_store::check(key_list keys) {
   check_keys(keys);
   for (std::string& key : keys) {
-    const versioned_value seen = co_await keys_->get(std::move(key));
+    const versioned_keys::entry seen = co_await keys_->get(std::move(key));
     if (!seen.value) co_return false;
   }
   co_return true;
@@ -32192,7 +32615,7 @@ ELASTIC_DECL task<bool> versioned_store::erase(std::string key) {
 ELASTIC_DECL task<void> versioned_store::append(std::string key, std::string value) {
   detail::check_store_key(key);
   for (;;) {
-    versioned_value seen = co_await keys_->get(key);
+    versioned_keys::entry seen = co_await keys_->get(key);
     std::string whole = seen.value ? std::move(*seen.value) : std::string();
     whole += value;
     detail::check_store_value(whole);
@@ -32337,7 +32760,7 @@ ELASTIC_DECL void console_event_handler::record(const event& happened) {
 
 namespace elastic {
 
-ELASTIC_DECL std::string to_console_line(const metric& measured) {
+ELASTIC_DECL std::string to_console_line(const metric_handler::metric& measured) {
   const auto micros = std::chrono::floor<std::chrono::microseconds>(measured.at.time_since_epoch());
   const auto seconds = std::chrono::floor<std::chrono::seconds>(micros);
   return fmt::format("[{}.{:06}][{}]: {}={}", seconds.count(), (micros - seconds).count(),
@@ -32388,7 +32811,7 @@ inline void journal_seconds(record_rows& rows, const char* name, std::optional<d
   if (rows.real(name, rounded)) value = rounded;
 }
 
-inline void journal_kind(record_rows& rows, job_event_kind& kind) {
+inline void journal_kind(record_rows& rows, job_event::type& kind) {
   static constexpr auto names = [] {
     std::array<std::string_view, job_event_kinds.size()> sorted;
     for (const auto& [value, name] : job_event_kinds) {
@@ -32492,7 +32915,7 @@ inline std::int64_t microseconds_of(wall_time time) {
 
 }  // namespace detail
 
-ELASTIC_DECL job_journal::job_journal(job_journal_options options) : options_(std::move(options)) {
+ELASTIC_DECL job_journal::job_journal(options settings) : options_(std::move(settings)) {
   if (!options_.time) options_.time = detail::new_shared<system_time>();
   epoch_ = detail::microseconds_of(options_.time->wall_now());
 }
@@ -32619,7 +33042,7 @@ namespace elastic {
 
 namespace detail {
 
-inline record_writer_options writer_options_of(journal_file_options options) {
+inline record_writer_options writer_options_of(journal_file::options options) {
   record_writer_options made;
   made.kind = "journal";
   made.path = std::move(options.path);
@@ -32630,10 +33053,11 @@ inline record_writer_options writer_options_of(journal_file_options options) {
 
 }  // namespace detail
 
-ELASTIC_DECL journal_file::journal_file(journal_file_options options)
-    : path_(options.path),
-      log_(options.log),
-      writer_(detail::new_shared<detail::record_writer>(detail::writer_options_of(options))) {}
+ELASTIC_DECL journal_file::journal_file(options settings)
+    : path_(settings.path),
+      log_(settings.log),
+      writer_(detail::new_shared<detail::record_writer>(
+          detail::writer_options_of(std::move(settings)))) {}
 
 ELASTIC_DECL journal_file::~journal_file() = default;
 
@@ -32742,11 +33166,15 @@ void worker_channel::say(const Message& message, bool loses) {
   }
 }
 
-ELASTIC_DECL worker_channel::worker_channel(worker_channel_options options)
-    : worker_channel(environment_from(environ), options) {}
+ELASTIC_DECL worker_channel::worker_channel() : worker_channel(options()) {}
 
-ELASTIC_DECL worker_channel::worker_channel(const environment_map& variables,
-                                            worker_channel_options options) {
+ELASTIC_DECL worker_channel::worker_channel(options settings)
+    : worker_channel(environment_from(environ), settings) {}
+
+ELASTIC_DECL worker_channel::worker_channel(const environment_map& variables)
+    : worker_channel(variables, options()) {}
+
+ELASTIC_DECL worker_channel::worker_channel(const environment_map& variables, options settings) {
   const std::string address = find_variable(variables, "ELASTIC_CONTROL").value_or("");
   if (address.empty()) return;
   sockaddr_un name{};
@@ -32768,7 +33196,7 @@ ELASTIC_DECL worker_channel::worker_channel(const environment_map& variables,
   is_open_ = true;
   detail::worker_messages::hello me;
   me.local_rank = rank_from(variables);
-  me.checkpoints = options.checkpoints;
+  me.checkpoints = settings.checkpoints;
   say(me);
 }
 
@@ -32879,11 +33307,11 @@ ELASTIC_DECL bool worker_channel::is_change(std::int64_t epoch, std::string reas
   return false;
 }
 
-ELASTIC_DECL new_epoch worker_channel::rejoin(std::int64_t epoch) {
+ELASTIC_DECL worker_channel::new_epoch worker_channel::rejoin(std::int64_t epoch) {
   say(detail::worker_messages::ready{epoch});
   while (auto message = await_message()) {
     if (auto* next = std::get_if<control_messages::rejoin>(&*message)) {
-      new_epoch begun;
+      worker_channel::new_epoch begun;
       begun.number = next->epoch;
       begun.variables = environment_from(environ);
       for (auto& [name, value] : next->environment) begun.variables[name] = std::move(value);
@@ -32902,7 +33330,7 @@ ELASTIC_DECL void worker_channel::finished(std::int64_t epoch) {
   say(detail::worker_messages::finished{epoch});
 }
 
-ELASTIC_DECL std::optional<agent_message> worker_channel::await_message() {
+ELASTIC_DECL std::optional<control_messages::agent_message> worker_channel::await_message() {
   for (;;) {
     if (auto message = next_message()) return message;
     if (!is_open_) return std::nullopt;
@@ -32911,9 +33339,10 @@ ELASTIC_DECL std::optional<agent_message> worker_channel::await_message() {
   }
 }
 
-ELASTIC_DECL std::optional<agent_message> worker_channel::wait(std::chrono::milliseconds longest) {
+ELASTIC_DECL std::optional<control_messages::agent_message> worker_channel::wait(
+    std::chrono::milliseconds longest) {
   if (!kept_.empty()) {
-    agent_message message = std::move(kept_.front());
+    control_messages::agent_message message = std::move(kept_.front());
     kept_.pop_front();
     return message;
   }
@@ -32953,7 +33382,7 @@ ELASTIC_DECL void worker_channel::receive() {
   }
 }
 
-ELASTIC_DECL std::optional<agent_message> worker_channel::next_message() {
+ELASTIC_DECL std::optional<control_messages::agent_message> worker_channel::next_message() {
   for (auto next = lines_.next(); next; next = lines_.next()) {
     if (next->too_long) continue;
     try {
@@ -33051,7 +33480,7 @@ ELASTIC_DECL std::string worker_store_prefix(const worker_context& context) {
 ELASTIC_DECL task<std::shared_ptr<store>> connect_worker_store(worker_context context,
                                                                std::chrono::milliseconds timeout,
                                                                tcp_store_generation generation) {
-  tcp_store_options options;
+  tcp_store::options options;
   options.host = context.master_addr;
   options.port = context.master_port;
   options.generation = generation;
@@ -33080,17 +33509,17 @@ namespace detail {
 
 struct chaos_kind_row {
   std::string_view name;
-  chaos_fault::kind what;
+  chaos_plan::fault::kind what;
   bool is_for_ranks;
   bool is_for_nodes;
   bool lasts;
 };
 
 inline constexpr std::array<chaos_kind_row, 4> chaos_kinds{
-    {{"kill", chaos_fault::kind::kill, true, true, false},
-     {"stop", chaos_fault::kind::stop, true, false, true},
-     {"slow", chaos_fault::kind::slow, true, false, true},
-     {"cut", chaos_fault::kind::cut, false, true, true}}};
+    {{"kill", chaos_plan::fault::kind::kill, true, true, false},
+     {"stop", chaos_plan::fault::kind::stop, true, false, true},
+     {"slow", chaos_plan::fault::kind::slow, true, false, true},
+     {"cut", chaos_plan::fault::kind::cut, false, true, true}}};
 
 [[noreturn]] inline void refuse_fault(std::string_view part, std::string_view allowed) {
   throw error(errc::invalid_argument, fmt::format("'{}': {}", printable_text(part), allowed));
@@ -33131,7 +33560,7 @@ std::optional<Integer> chaos_number(std::string_view text) {
   return value;
 }
 
-inline chaos_noise parse_noise(std::string_view part, std::string_view rest) {
+inline chaos_plan::random_faults parse_noise(std::string_view part, std::string_view rest) {
   constexpr std::string_view allowed =
       "allowed is random=SEED@TIME, with a number and the average time between two faults, such as "
       "random=7@20s (at least 100ms)";
@@ -33155,8 +33584,8 @@ inline constexpr std::string_view allowed_faults =
                          std::string(allowed_faults));
 }
 
-inline chaos_fault parse_fault(std::string_view part, std::string_view kind,
-                               std::string_view rest) {
+inline chaos_plan::fault parse_fault(std::string_view part, std::string_view kind,
+                                     std::string_view rest) {
   const auto row = std::find_if(chaos_kinds.begin(), chaos_kinds.end(),
                                 [&](const chaos_kind_row& entry) { return entry.name == kind; });
   if (row == chaos_kinds.end()) refuse_kind(part, kind);
@@ -33174,9 +33603,9 @@ inline chaos_fault parse_fault(std::string_view part, std::string_view kind,
   if (!value || !at || !span || (row->lasts && *span == duration::zero())) {
     refuse_fault(part, allowed_faults);
   }
-  chaos_fault fault;
+  chaos_plan::fault fault;
   fault.what = row->what;
-  fault.of = is_node ? chaos_fault::target::node : chaos_fault::target::rank;
+  fault.of = is_node ? chaos_plan::fault::target::node : chaos_plan::fault::target::rank;
   fault.number = *value;
   fault.at = *at;
   fault.lasts = *span;
@@ -33215,12 +33644,12 @@ ELASTIC_DECL chaos_plan parse_chaos_plan(std::string_view text) {
   return plan;
 }
 
-ELASTIC_DECL std::string to_text(const chaos_fault& fault) {
+ELASTIC_DECL std::string to_text(const chaos_plan::fault& fault) {
   std::string text;
   for (const detail::chaos_kind_row& row : detail::chaos_kinds) {
     if (row.what == fault.what) text = row.name;
   }
-  text += fmt::format("={}:{}@{}", fault.of == chaos_fault::target::node ? "node" : "rank",
+  text += fmt::format("={}:{}@{}", fault.of == chaos_plan::fault::target::node ? "node" : "rank",
                       fault.number, detail::chaos_time_text(fault.at));
   if (fault.lasts > duration::zero()) text += "+" + detail::chaos_time_text(fault.lasts);
   return text;
@@ -33228,7 +33657,9 @@ ELASTIC_DECL std::string to_text(const chaos_fault& fault) {
 
 ELASTIC_DECL std::string to_text(const chaos_plan& plan) {
   std::string text;
-  for (const chaos_fault& fault : plan.faults) text += (text.empty() ? "" : ",") + to_text(fault);
+  for (const chaos_plan::fault& fault : plan.faults) {
+    text += (text.empty() ? "" : ",") + to_text(fault);
+  }
   if (plan.noise) {
     text += fmt::format("{}random={}@{}", text.empty() ? "" : ",", plan.noise->seed,
                         detail::chaos_time_text(plan.noise->mean_gap));
@@ -33238,8 +33669,8 @@ ELASTIC_DECL std::string to_text(const chaos_plan& plan) {
 
 ELASTIC_DECL std::string missing_targets(const chaos_plan& plan, int world_size, int nodes) {
   std::set<std::string> names;
-  for (const chaos_fault& fault : plan.faults) {
-    const bool is_node = fault.of == chaos_fault::target::node;
+  for (const chaos_plan::fault& fault : plan.faults) {
+    const bool is_node = fault.of == chaos_plan::fault::target::node;
     if (fault.number < (is_node ? nodes : world_size)) continue;
     names.insert(fmt::format("{} {}", is_node ? "node" : "rank", fault.number));
   }
@@ -33274,56 +33705,6 @@ ELASTIC_DECL early_exit refuse(std::string_view sentence, std::string_view progr
 ELASTIC_DECL int leave(const early_exit& exit) {
   std::fputs(exit.text.c_str(), exit.to_stderr ? stderr : stdout);
   return exit.code;
-}
-
-}  // namespace elastic
-
-// ---- elastic/cli/impl/io_choice.ipp ----
-
-namespace elastic {
-
-namespace detail {
-
-/// The I/O that a program gets.
-struct io_in_use {
-  /// "io_uring" or "epoll".
-  std::string name;
-  /// Why it is not io_uring; empty if it is, or the program does not want it.
-  std::string why_not;
-};
-
-inline io_in_use find_io(io_choice choice) {
-#if defined(ASIO_HAS_IO_URING) && defined(ASIO_DISABLE_EPOLL)
-  return {"io_uring", {}};
-#endif
-  if (choice == io_choice::epoll) return {"epoll", {}};
-  asio::io_context context(1);
-  std::string why_not;
-  if (ring::try_make(context.get_executor(), {}, &why_not)) return {"io_uring", {}};
-  return {"epoll", why_not};
-}
-
-}  // namespace detail
-
-ELASTIC_DECL std::string describe_io(io_choice choice) {
-  const detail::io_in_use io = detail::find_io(choice);
-  const std::string reason =
-      io.why_not.empty() ? "" : fmt::format(", for want of io_uring: {}", io.why_not);
-  return fmt::format("I/O: {}{}", io.name, reason);
-}
-
-ELASTIC_DECL early_exit show_version(io_choice choice) {
-  return {0, fmt::format("elasticrun {} ({})\n", version_text, describe_io(choice)), false};
-}
-
-ELASTIC_DECL std::optional<early_exit> check_io(io_choice choice) {
-  if (choice != io_choice::ring) return std::nullopt;
-  const detail::io_in_use io = detail::find_io(choice);
-  if (io.why_not.empty()) return std::nullopt;
-  return refuse(
-      fmt::format("ELASTIC_IO=ring, but io_uring is not available: {}; allowed are auto "
-                  "and epoll",
-                  io.why_not));
 }
 
 }  // namespace elastic
@@ -33511,6 +33892,8 @@ struct group_position {
   std::int64_t completed = 0;
   /// The first operation that has not ended.
   std::optional<collective_call> outstanding = {};
+  /// The last collective with inputs that has ended, by success or by an error.
+  std::optional<collective_call> previous = {};
 
   friend bool operator==(const group_position&, const group_position&) = default;
 };
@@ -33582,17 +33965,14 @@ struct rank_evidence {
   /// The exception that it reported, or how its process ended: "ValueError: …", "exit code 1". At
   /// most `limits::failure_digest_bytes`.
   std::string failure = {};
-  /// The other end of a connection on which the kernel sends the same bytes again and again:
-  /// "rank 3", "10.0.0.7". At most `limits::stuck_peer_bytes`.
-  std::string stuck_peer = {};
 
   friend bool operator==(const rank_evidence&, const rank_evidence&) = default;
 };
 
 /// The evidence as it travels between nodes: one line of JSON of at most
 /// `limits::rank_digest_bytes`. If it has no room for all, it leaves out what tells least: first
-/// outer frames, then groups in which nothing is outstanding, then the other groups but the first,
-/// and at last the ends of texts.
+/// outer frames, then operations that have ended, then groups in which nothing is outstanding, then
+/// the other groups but the first, and at last the ends of texts.
 ELASTIC_DECL std::string to_digest(const rank_evidence& evidence);
 
 /// Reads a digest.
@@ -33829,7 +34209,7 @@ namespace elastic::detail {
 
 /// What could be learned about a worker from outside. What it wrote itself is hostile input.
 struct worker_inspection {
-  attempt_worker worker;
+  agent_extension::attempt_worker worker;
   /// None: the process has ended.
   std::optional<process_facts> facts;
   /// The stacks of its threads as faulthandler writes them; empty: there are none.
@@ -33863,8 +34243,8 @@ class inspected_workers final : public process_launcher {
   /// Inspects workers, all at once.
   /// @param deadline  whoever has not answered by then is silent
   /// Errors: none. Cancellation: all types.
-  ELASTIC_DECL task<std::vector<worker_inspection>> inspect(std::vector<attempt_worker> workers,
-                                                            time_point deadline);
+  ELASTIC_DECL task<std::vector<worker_inspection>> inspect(
+      std::vector<agent_extension::attempt_worker> workers, time_point deadline);
 
  private:
   /// By local rank, so that a worker's environment is the same in each attempt.
@@ -34072,7 +34452,7 @@ namespace elastic::detail {
 class diagnosis_extension final : public agent_extension {
  public:
   /// @param inner  gets every call, too
-  ELASTIC_DECL diagnosis_extension(job_diagnosis terms, agent_extension_context context,
+  ELASTIC_DECL diagnosis_extension(job_diagnosis terms, agent_extension::context agent,
                                    std::unique_ptr<agent_extension> inner);
 
   ELASTIC_DECL std::shared_ptr<process_launcher> launcher() override;
@@ -34088,7 +34468,7 @@ class diagnosis_extension final : public agent_extension {
   std::optional<worker_starts> starts() const override { return inner_->starts(); }
   ELASTIC_DECL void stepped(std::int64_t step) override;
   ELASTIC_DECL task<void> beside_workers(bool may_restart) override;
-  ELASTIC_DECL task<command_outcome> carry_out(job_command command) override;
+  ELASTIC_DECL task<job_command::outcome> carry_out(job_command command) override;
   bool looks_last() const override { return terms_.opens_workers; }
   ELASTIC_DECL task<std::string> last_look() override;
   void end_attempt() override { inner_->end_attempt(); }
@@ -34120,10 +34500,10 @@ class diagnosis_extension final : public agent_extension {
   ELASTIC_DECL task<void> judge_again();
   ELASTIC_DECL void report(const stall_verdict& verdict);
   ELASTIC_DECL task<void> end_first_of(const stall_verdict& verdict);
-  ELASTIC_DECL void record(job_event_kind kind, const stall_verdict& verdict);
+  ELASTIC_DECL void record(job_event::type kind, const stall_verdict& verdict);
 
   job_diagnosis terms_;
-  agent_extension_context context_;
+  agent_extension::context context_;
   std::unique_ptr<agent_extension> inner_;
   std::shared_ptr<inspected_workers> workers_;
   /// None before the first is kept: the number of nodes is not known.
@@ -34151,8 +34531,8 @@ class diagnosis_extension final : public agent_extension {
 namespace elastic {
 
 ELASTIC_DECL void add_diagnosis(agent_services& services, job_diagnosis terms) {
-  services.extension = [terms = std::move(terms), inner = std::move(services.extension)](
-                           agent_extension_context context) {
+  services.extension = [terms = std::move(terms),
+                        inner = std::move(services.extension)](agent_extension::context context) {
     auto made = inner ? inner(context) : std::make_unique<agent_extension>();
     return std::make_unique<detail::diagnosis_extension>(terms, std::move(context),
                                                          std::move(made));
@@ -34214,7 +34594,7 @@ namespace elastic::detail {
 /// The standbys of an agent: when it makes them, and when it waits for them.
 class standby_extension final : public agent_extension {
  public:
-  ELASTIC_DECL standby_extension(warm_standby terms, agent_extension_context context);
+  ELASTIC_DECL standby_extension(warm_standby terms, agent_extension::context agent);
 
   std::shared_ptr<process_launcher> launcher() override { return standbys_; }
   ELASTIC_DECL duration join_delay() override;
@@ -34233,7 +34613,7 @@ class standby_extension final : public agent_extension {
   // No attempt has begun, and others of the job may run without this node.
   bool joins_warm() const { return context_.job_may_grow && !has_begun_; }
 
-  agent_extension_context context_;
+  agent_extension::context context_;
   std::shared_ptr<standby_set> standbys_;
   bool has_begun_ = false;
 };
@@ -34249,7 +34629,7 @@ ELASTIC_DECL void add_warm_standbys(agent_services& services, warm_standby terms
   if (services.extension) {
     throw error(errc::invalid_argument, "the services of an agent take one extension");
   }
-  services.extension = [terms = std::move(terms)](agent_extension_context context) {
+  services.extension = [terms = std::move(terms)](agent_extension::context context) {
     return std::make_unique<detail::standby_extension>(terms, std::move(context));
   };
 }
@@ -34384,6 +34764,9 @@ class given_options {
   /// and elasticrun has not.
   ELASTIC_DECL void read_into(option_target& target, const command_line_facts& facts) const;
 
+  /// All values that count.
+  ELASTIC_DECL std::vector<std::pair<const option_row*, option_value>> all() const;
+
   /// Takes a value from elsewhere for an option that was not given, and reads it into its field.
   /// Errors: those of `read_into`.
   ELASTIC_DECL void adopt(std::string_view long_name, option_value value,
@@ -34434,11 +34817,11 @@ ELASTIC_DECL const std::vector<std::string>& completion_shells();
 
 /// What makes a shell complete the options and commands of elasticrun. `shell`: one of
 /// completion_shells.
-ELASTIC_DECL std::string completion_script(std::string_view shell,
-                                           const std::vector<program_command>& commands);
+ELASTIC_DECL std::string completion_script(
+    std::string_view shell, const std::vector<command_line_facts::command>& commands);
 
 /// The manual page of elasticrun, in the language of man.
-ELASTIC_DECL std::string man_page(const std::vector<program_command>& commands);
+ELASTIC_DECL std::string man_page(const std::vector<command_line_facts::command>& commands);
 
 }  // namespace elastic::detail
 
@@ -34628,11 +35011,11 @@ inline log_level read_log_level(const environment_map& environment,
   return level_of_number(*number);
 }
 
-inline io_choice read_io(const environment_map& environment) {
+inline command_line::io_choice read_io(const environment_map& environment) {
   const std::string name = find_variable(environment, "ELASTIC_IO").value_or("");
-  if (name.empty() || name == "auto") return io_choice::automatic;
-  if (name == "ring") return io_choice::ring;
-  if (name == "epoll") return io_choice::epoll;
+  if (name.empty() || name == "auto") return command_line::io_choice::automatic;
+  if (name == "ring") return command_line::io_choice::ring;
+  if (name == "epoll") return command_line::io_choice::epoll;
   throw error(errc::invalid_argument,
               fmt::format("ELASTIC_IO {}: allowed are auto, ring and epoll", in_quotes(name)));
 }
@@ -34679,7 +35062,7 @@ inline command_line interpret(const scanned_arguments& scanned, const command_li
   }
   program_config& config = target.config;
   launch_config& job = config.job;
-  job.rendezvous.use_ring = result.io != io_choice::epoll;
+  job.rendezvous.use_ring = result.io != command_line::io_choice::epoll;
   job.guard_file = find_variable(facts.environment, "ELASTIC_GUARD").value_or("");
   config.progress = !target.no_progress;
   constexpr std::chrono::seconds usual_watch(5);
@@ -34689,19 +35072,24 @@ inline command_line interpret(const scanned_arguments& scanned, const command_li
   check_workers(options, job);
   check_output(options, config, result.warnings);
   settle_program(options, scanned.operands, target);
+  if (!config.job_file.empty()) {
+    for (const auto& [row, value] : options.all()) {
+      result.options.push_back({row->long_name(), value.text, value.source});
+    }
+  }
   result.config = std::move(config);
   return result;
 }
 
 }  // namespace detail
 
-ELASTIC_DECL std::variant<command_line, version_request, early_exit> parse_command_line(
-    const std::vector<std::string>& arguments, const command_line_facts& facts) {
+ELASTIC_DECL std::variant<command_line, command_line::version_request, early_exit>
+parse_command_line(const std::vector<std::string>& arguments, const command_line_facts& facts) {
   try {
     const detail::scanned_arguments scanned = detail::scan_options(arguments);
     if (!scanned.shows) return detail::interpret(scanned, facts);
     if (detail::shows(scanned, "--version")) {
-      return version_request{detail::read_io(facts.environment)};
+      return command_line::version_request{detail::read_io(facts.environment)};
     }
     return early_exit{0, detail::text_to_show(scanned, facts), false};
   } catch (const error& refusal) {
@@ -34737,6 +35125,56 @@ ELASTIC_DECL std::string default_python() {
     return std::filesystem::exists(candidate, cannot_tell);
   };
   return failure ? "python3" : default_python(path.lexically_normal(), is_there);
+}
+
+}  // namespace elastic
+
+// ---- elastic/cli/impl/io_choice.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+/// The I/O that a program gets.
+struct io_in_use {
+  /// "io_uring" or "epoll".
+  std::string name;
+  /// Why it is not io_uring; empty if it is, or the program does not want it.
+  std::string why_not;
+};
+
+inline io_in_use find_io(command_line::io_choice choice) {
+#if defined(ASIO_HAS_IO_URING) && defined(ASIO_DISABLE_EPOLL)
+  return {"io_uring", {}};
+#endif
+  if (choice == command_line::io_choice::epoll) return {"epoll", {}};
+  asio::io_context context(1);
+  std::string why_not;
+  if (ring::try_make(context.get_executor(), {}, &why_not)) return {"io_uring", {}};
+  return {"epoll", why_not};
+}
+
+}  // namespace detail
+
+ELASTIC_DECL std::string describe_io(command_line::io_choice choice) {
+  const detail::io_in_use io = detail::find_io(choice);
+  const std::string reason =
+      io.why_not.empty() ? "" : fmt::format(", for want of io_uring: {}", io.why_not);
+  return fmt::format("I/O: {}{}", io.name, reason);
+}
+
+ELASTIC_DECL early_exit show_version(command_line::io_choice choice) {
+  return {0, fmt::format("elasticrun {} ({})\n", version_text, describe_io(choice)), false};
+}
+
+ELASTIC_DECL std::optional<early_exit> check_io(command_line::io_choice choice) {
+  if (choice != command_line::io_choice::ring) return std::nullopt;
+  const detail::io_in_use io = detail::find_io(choice);
+  if (io.why_not.empty()) return std::nullopt;
+  return refuse(
+      fmt::format("ELASTIC_IO=ring, but io_uring is not available: {}; allowed are auto "
+                  "and epoll",
+                  io.why_not));
 }
 
 }  // namespace elastic
@@ -34960,6 +35398,25 @@ class http_connection {
 
 }  // namespace elastic::detail
 
+// ---- elastic/net/detail/tls_options.hpp ----
+
+// Opt-in: for etcd.
+
+namespace elastic::detail {
+
+/// Whom a TLS connection trusts, and who it says that it is. Files are in PEM form.
+struct tls_options {
+  /// The certificates of the authorities that a server's certificate may come from; empty: those
+  /// that this system trusts.
+  std::string authorities;
+  /// This side's certificate, with those between it and its authority; empty: none is shown.
+  std::string certificate;
+  /// The private key of `certificate`; empty: it is in the same file.
+  std::string key;
+};
+
+}  // namespace elastic::detail
+
 #if defined(ELASTIC_WITH_ETCD)
 
 // ---- elastic/etcd/detail/etcd_client.hpp ----
@@ -35122,34 +35579,16 @@ namespace elastic::detail {
 /// The first key after all keys that begin with `prefix`: the end of their range.
 ELASTIC_DECL std::string etcd_prefix_end(std::string prefix);
 
-/// Names each change that one program makes in etcd. The name is written together with the change,
-/// so that a second attempt, after a connection broke, learns whether the first one succeeded.
-///
-/// Thread-safety: one strand at a time.
-class etcd_marker {
- public:
-  ELASTIC_DECL explicit etcd_marker(std::string root);
-
-  const std::string& key() const { return key_; }
-  ELASTIC_DECL std::string next();
-
- private:
-  std::string key_;
-  std::uint64_t last_ = 0;
-};
-
-/// Keys of etcd under one prefix, by its v3 API. Watches report changes at once.
+/// Keys of etcd under one prefix, by its v3 API. Watches report changes at once. A change whose
+/// answer is lost may be reported as not made.
 ///
 /// Errors: those of `etcd_client`. Thread-safety: one strand at a time.
 class etcd_keys final : public versioned_keys {
  public:
-  /// @param root    what each key begins with
-  /// @param marker  the same for everything that changes keys through this client; null: a change
-  ///                whose answer is lost may be reported as not made
-  ELASTIC_DECL etcd_keys(std::shared_ptr<etcd_client> client, std::string root,
-                         std::shared_ptr<etcd_marker> marker);
+  /// @param root  what each key begins with
+  ELASTIC_DECL etcd_keys(std::shared_ptr<etcd_client> client, std::string root);
   ELASTIC_DECL std::string place_of(const std::string& key) const override;
-  ELASTIC_DECL task<versioned_value> get(std::string key) override;
+  ELASTIC_DECL task<versioned_keys::entry> get(std::string key) override;
   ELASTIC_DECL task<bool> put(std::string key, std::string value, std::string version) override;
   ELASTIC_DECL task<void> put(std::string key, std::string value) override;
   ELASTIC_DECL task<bool> erase(std::string key) override;
@@ -35167,18 +35606,10 @@ class etcd_keys final : public versioned_keys {
   ELASTIC_DECL static std::string version_of(std::int64_t of_key, std::int64_t of_etcd);
   /// The first revision of etcd after a version was read.
   ELASTIC_DECL static std::string next_revision(const std::string& version);
-  ELASTIC_DECL static json unchanged(const std::string& key, const std::string& version);
-  ELASTIC_DECL static json put_of(const std::string& key, const std::string& value);
-  ELASTIC_DECL static json range_of(const std::string& key, const std::string& end = "");
-  ELASTIC_DECL static bool has_succeeded(const json& answer);
-
-  /// The answer to one of the requests of a transaction, with the revision of etcd then.
-  /// Errors: `errc::protocol_violation`.
-  ELASTIC_DECL static json response_of(const json& answer, std::size_t place, const char* kind);
 
   /// The first key of a range's answer, or that there is none.
   /// Errors: `errc::protocol_violation`.
-  ELASTIC_DECL static versioned_value first_of(const json& range);
+  ELASTIC_DECL static versioned_keys::entry first_of(const json& range);
 
   /// Bytes of an answer, which encodes them in base64.
   /// Errors: `errc::protocol_violation`.
@@ -35187,7 +35618,6 @@ class etcd_keys final : public versioned_keys {
  private:
   std::shared_ptr<etcd_client> client_;
   std::string root_;
-  std::shared_ptr<etcd_marker> marker_;
 };
 
 }  // namespace elastic::detail
@@ -35254,7 +35684,7 @@ class etcd_v2_keys final : public leased_keys {
   ELASTIC_DECL etcd_v2_keys(std::shared_ptr<etcd_client> client, std::string directory,
                             etcd_v2_form form, int ttl = 0);
   ELASTIC_DECL std::string place_of(const std::string& key) const override;
-  ELASTIC_DECL task<versioned_value> get(std::string key) override;
+  ELASTIC_DECL task<versioned_keys::entry> get(std::string key) override;
 
   /// Whether there is such a key, or directory of keys.
   ELASTIC_DECL task<bool> exists(std::string key) const;
@@ -35280,6 +35710,8 @@ class etcd_v2_keys final : public leased_keys {
  private:
   using json = nlohmann::json;
 
+  struct reply;
+
   static constexpr int key_not_found = 100;
   static constexpr int compare_failed = 101;
   static constexpr int already_there = 105;
@@ -35296,21 +35728,22 @@ class etcd_v2_keys final : public leased_keys {
   ELASTIC_DECL static std::string path_of(std::string_view text);
   ELASTIC_DECL http_request request_of(const char* method, const std::string& key,
                                        const std::string& query) const;
-  ELASTIC_DECL void authorize(http_request& request) const;
   ELASTIC_DECL static std::string ttl_text(std::chrono::seconds ttl);
   ELASTIC_DECL task<bool> write(std::string key, std::string value, std::string condition);
 
-  // Result: whether the conditions in it held.
+  // Result of both: whether the conditions in it held.
   ELASTIC_DECL task<bool> send_form(std::string key, std::string form);
+  ELASTIC_DECL task<bool> remove(std::string key, std::string query);
+
+  // Any answer but that the key was not found is of one that exists.
+  ELASTIC_DECL task<reply> find(std::string key, std::string query) const;
+  ELASTIC_DECL task<reply> ask(http_request request) const;
 
   // ---- what is answered -----------------------------------------------------------------------
 
   ELASTIC_DECL json read_answer(const http_response& response) const;
-  ELASTIC_DECL static int code_in(const json& answer);
   ELASTIC_DECL void refuse_any(const json& answer) const;
-
-  // etcd's own index at the time of the answer.
-  ELASTIC_DECL static std::int64_t index_in(const http_response& response, const json& answer);
+  ELASTIC_DECL bool has_held(const reply& answer) const;
   ELASTIC_DECL static std::int64_t number_of(const std::string& text);
   ELASTIC_DECL std::string decoded(const std::string& key, std::string text) const;
 
@@ -35345,8 +35778,9 @@ enum class torch_dialect {
 };
 
 /// How agents of a dialect tell each other about their workers.
-constexpr agent_dialect agents_of(torch_dialect dialect) {
-  return dialect == torch_dialect::torch_2_6 ? agent_dialect::assign : agent_dialect::gather;
+constexpr rendezvous_round::agent_dialect agents_of(torch_dialect dialect) {
+  return dialect == torch_dialect::torch_2_6 ? rendezvous_round::agent_dialect::assign
+                                             : rendezvous_round::agent_dialect::gather;
 }
 
 /// By which rules agents of a dialect meet.
@@ -35364,16 +35798,6 @@ ELASTIC_DECL torch_dialect parse_torch_dialect(std::string_view text);
 }  // namespace elastic::detail
 
 // ---- elastic/torch/detail/torch_exit.hpp ----
-
-namespace elastic {
-
-/// How a job has ended, which nodes of elasticrun tell each other beside torchrun's protocol.
-struct job_ending {
-  job_end how = job_end::failed;
-  std::string why;
-};
-
-}  // namespace elastic
 
 namespace elastic::detail {
 
@@ -35414,7 +35838,7 @@ class torch_exit {
   /// The rendezvous was closed: whether the workers of all nodes have succeeded, this one's
   /// included, so that only this node is still about to hear of it.
   /// @param how  none if a node of torchrun has closed it
-  ELASTIC_DECL task<bool> is_passed(std::optional<job_end> how);
+  ELASTIC_DECL task<bool> is_passed(std::optional<rendezvous_handler::job_end> how);
 
   /// Passes the barrier for this node, whose workers have failed: PyTorch's agents, whose workers
   /// may have succeeded, would wait for it.
@@ -35809,8 +36233,7 @@ class legacy_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<rendezvous_change> report_failure(std::string reason) override;
   ELASTIC_DECL task<void> exit_barrier() override;
   ELASTIC_DECL task<void> wait_for_fence() override;
-  ELASTIC_DECL task<int> num_nodes_waiting() override;
-  ELASTIC_DECL task<void> close(job_end how, std::string why) override;
+  ELASTIC_DECL task<void> close(rendezvous_handler::job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
   std::optional<std::int64_t> arrived_workers() const override { return workers_.arrived(); }
 
@@ -35845,7 +36268,7 @@ class legacy_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<void> come_back();
   ELASTIC_DECL task<void> look_once();
   ELASTIC_DECL std::optional<rendezvous_change> change_of(const view& current) const;
-  ELASTIC_DECL rendezvous_change change(change_kind kind, std::string reason) const;
+  ELASTIC_DECL rendezvous_change change(rendezvous_change::cause kind, std::string reason) const;
 
   ELASTIC_DECL task<void> tell_end(job_ending ending);
   ELASTIC_DECL task<void> give_up();
@@ -36314,8 +36737,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL task<rendezvous_change> report_failure(std::string reason) override;
   ELASTIC_DECL task<void> exit_barrier() override;
   ELASTIC_DECL task<void> wait_for_fence() override;
-  ELASTIC_DECL task<int> num_nodes_waiting() override;
-  ELASTIC_DECL task<void> close(job_end how, std::string why) override;
+  ELASTIC_DECL task<void> close(rendezvous_handler::job_end how, std::string why) override;
   ELASTIC_DECL task<void> shutdown() override;
   std::optional<std::int64_t> arrived_workers() const override { return workers_.arrived(); }
 
@@ -36343,7 +36765,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   bool counts_together() const { return counting_ == counting::together; }
   bool counts_alone() const { return counting_ == counting::alone; }
 
-  bool gathers() const { return agents_of(dialect_) == agent_dialect::gather; }
+  bool gathers() const { return agents_of(dialect_) == rendezvous_round::agent_dialect::gather; }
   int size() const { return static_cast<int>(members_.size()); }
   time_point now() const { return parameters_.time->now(); }
 
@@ -36373,19 +36795,22 @@ class dynamic_rendezvous final : public rendezvous_handler {
 
   // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers. None if
   // the round is to end first: the node of rank 0 may be the one that is lost.
-  ELASTIC_DECL task<std::optional<master_endpoint>> shared_master(master_endpoint mine);
-  ELASTIC_DECL task<std::optional<master_endpoint>> agreed_master(master_endpoint mine,
-                                                                  time_point limit);
+  ELASTIC_DECL task<std::optional<rendezvous_round::master_endpoint>> shared_master(
+      rendezvous_round::master_endpoint mine);
+  ELASTIC_DECL task<std::optional<rendezvous_round::master_endpoint>> agreed_master(
+      rendezvous_round::master_endpoint mine, time_point limit);
 
   // Nodes of torchrun 2.13 go on looking for the workers where those of their first round met. So a
   // node that has rank 0 in a later round says that place again, as long as a store answers there.
-  ELASTIC_DECL task<master_endpoint> remembered_master(master_endpoint mine);
+  ELASTIC_DECL task<rendezvous_round::master_endpoint> remembered_master(
+      rendezvous_round::master_endpoint mine);
 
   // What the node of rank 0 said in the latest round before one in which it said something.
-  ELASTIC_DECL task<std::optional<master_endpoint>> earlier_master(std::int64_t before);
+  ELASTIC_DECL task<std::optional<rendezvous_round::master_endpoint>> earlier_master(
+      std::int64_t before);
 
-  ELASTIC_DECL std::shared_ptr<tcp_store> worker_store_at(const master_endpoint& master,
-                                                          asio::any_io_executor executor) const;
+  ELASTIC_DECL std::shared_ptr<tcp_store> worker_store_at(
+      const rendezvous_round::master_endpoint& master, asio::any_io_executor executor) const;
 
   // Where a node of torchrun serves the workers their keys stay from round to round, and those of
   // 2.13 take what they find for the new ones: they are removed while a round gathers, when no
@@ -36429,7 +36854,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   // A node of torchrun counts a failure only if its workers end before it sees this one leave: they
   // get time to notice that their peers are gone.
   ELASTIC_DECL task<void> await_failures_at_torchrun();
-  ELASTIC_DECL rendezvous_change change(change_kind kind, std::string reason) const;
+  ELASTIC_DECL rendezvous_change change(rendezvous_change::cause kind, std::string reason) const;
 
   // ---- the end --------------------------------------------------------------------------------
 
@@ -36437,7 +36862,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   ELASTIC_DECL std::string ending_key() const;
   ELASTIC_DECL task<std::optional<job_ending>> ending();
   ELASTIC_DECL task<void> throw_closed();
-  ELASTIC_DECL task<void> tell_end(job_end how, std::string why);
+  ELASTIC_DECL task<void> tell_end(rendezvous_handler::job_end how, std::string why);
   ELASTIC_DECL task<void> try_to_leave(task<void> leaving);
   ELASTIC_DECL task<void> give_up_any_place();
 
@@ -36463,7 +36888,7 @@ class dynamic_rendezvous final : public rendezvous_handler {
   int rank_ = 0;
   std::shared_ptr<store> round_agents_;
   /// Where the workers of the last round met.
-  std::optional<master_endpoint> master_;
+  std::optional<rendezvous_round::master_endpoint> master_;
   std::optional<rendezvous_change> change_;
   /// It has given up the others, and not looked for them since.
   bool is_cut_off_ = false;
@@ -36479,19 +36904,8 @@ class dynamic_rendezvous final : public rendezvous_handler {
   int own_failures_ = 0;
   torch_exit exit_;
   /// How this node has closed the job.
-  std::optional<job_end> end_;
+  std::optional<rendezvous_handler::job_end> end_;
 };
-
-}  // namespace elastic::detail
-
-// ---- elastic/torch/detail/dynamic_options.hpp ----
-
-namespace elastic::detail {
-
-/// What a dynamic_rendezvous of this node is made from, but for the place of its state.
-/// @param towards  hosts that every node reaches
-ELASTIC_DECL task<dynamic_rendezvous_options> dynamic_options(rendezvous_parameters parameters,
-                                                              std::vector<std::string> towards);
 
 }  // namespace elastic::detail
 
@@ -36531,8 +36945,8 @@ class keyed_rendezvous_backend final : public rendezvous_backend {
       std::shared_ptr<versioned_keys> keys, std::string key);
 
  private:
-  ELASTIC_DECL task<versioned_value> look();
-  ELASTIC_DECL std::optional<stored_state> parsed(versioned_value current);
+  ELASTIC_DECL task<versioned_keys::entry> look();
+  ELASTIC_DECL std::optional<stored_state> parsed(versioned_keys::entry current);
 
   std::shared_ptr<versioned_keys> keys_;
   std::string key_;
@@ -36643,10 +37057,8 @@ ELASTIC_DECL rendezvous_parameters with_password(rendezvous_parameters parameter
 /// With `lease_ttl`: the node says often enough that it lives.
 inline rendezvous_parameters with_lease(rendezvous_parameters parameters) {
   if (parameters.conf.count("lease_ttl") == 0) return parameters;
-  const duration lease = parameters.seconds("lease_ttl", {});
-  const std::chrono::duration<double> third = lease / 3;
-  parameters.conf["keep_alive_interval"] = fmt::format("{:.3f}", third.count());
-  parameters.conf["keep_alive_max_attempt"] = "3";
+  parameters.keep_alive_interval = parameters.seconds("lease_ttl", {}) / 3;
+  parameters.keep_alive_max_attempt = 3;
   return parameters;
 }
 
@@ -36661,24 +37073,10 @@ inline std::string v3_root(const rendezvous_parameters& parameters) {
   return fmt::format("{}/{}/", conf_text(parameters, "etcd_prefix", "/elastic"), parameters.run_id);
 }
 
-/// Refuses a job whose nodes met there by an earlier release.
-inline task<void> check_former_state(std::shared_ptr<etcd_client> client, std::string root) {
-  etcd_keys keys(client, root + "rendezvous/", nullptr);
-  std::string key = "state";
-  const std::string former = keys.place_of(key);
-  const versioned_value found = co_await keys.get(std::move(key));
-  if (!found.value) co_return;
-  throw error(errc::invalid_argument,
-              fmt::format("{} is the state of a job of an earlier release: let that job end, "
-                          "remove all keys that begin with '{}', and start all nodes with one "
-                          "release",
-                          former, root));
-}
-
 /// What an etcd has of a job's leader, by its v3 API.
 inline std::shared_ptr<versioned_keys> v3_keys(std::shared_ptr<etcd_client> client,
                                                const rendezvous_parameters& parameters) {
-  return new_shared<etcd_keys>(std::move(client), v3_root(parameters) + "job/", nullptr);
+  return new_shared<etcd_keys>(std::move(client), v3_root(parameters) + "job/");
 }
 
 /// @param prepare  what is to be done before the first round
@@ -36692,8 +37090,11 @@ inline std::shared_ptr<c10d_rendezvous> make_etcd_v3(
   place.prepare = [options, parameters, prepare]() -> task<void> {
     const auto client = new_shared<etcd_client>(options);
     co_await prepare(client);
-    std::string root = v3_root(parameters);
-    co_await check_former_state(client, std::move(root));
+    const std::string root = v3_root(parameters);
+    const auto former = new_shared<etcd_keys>(client, root + "rendezvous/");
+    const std::string key = "state";
+    const std::string remedy = fmt::format("remove all keys that begin with '{}'", root);
+    co_await refuse_former_state(former, key, remedy);
     parameters.log.info("meeting at the etcd {}, by its v3 API", client->name());
   };
   place.keys = [options, parameters] {
@@ -36737,7 +37138,10 @@ inline task<std::shared_ptr<dynamic_rendezvous>> make_etcd_v2(rendezvous_paramet
   const auto keys =
       new_shared<etcd_v2_keys>(client, "/torch/elastic/store", etcd_v2_form::base64);
   std::vector<std::string> towards = hosts_of(client->options().members);
-  dynamic_rendezvous_options options = co_await dynamic_options(parameters, std::move(towards));
+  dynamic_rendezvous_options options;
+  options.node = new_unnumbered_node(parameters.shown_host());
+  options.address = co_await reachable_address(parameters.local_addr, std::move(towards));
+  options.parameters = parameters;
   const std::string dialect = conf_text(parameters, "dialect", "auto");
   if (dialect != "auto") options.dialect = parse_torch_dialect(dialect);
   const std::optional<torch_dialect> written =
@@ -36775,9 +37179,8 @@ inline task<std::shared_ptr<rendezvous_handler>> make_etcd_legacy(
         new_shared<etcd_v2_keys>(client, std::move(place), etcd_v2_form::base64));
   };
   options.keep_job = [job] { return job->refresh_directory(legacy_ttl::job); };
-  const bool stays_here = is_loopback(parameters.local_addr);
   std::vector<std::string> towards = hosts_of(client->options().members);
-  if (!stays_here) options.address = co_await reachable_address(std::move(towards));
+  options.address = co_await reachable_address(parameters.local_addr, std::move(towards));
   parameters.log.info("meeting at the etcd {}, as agents of PyTorch {} do by their backend 'etcd'",
                       client->name(), to_text(options.dialect));
   options.parameters = std::move(parameters);
@@ -36938,17 +37341,9 @@ inline std::vector<std::string_view> etcd_settings(bool may_be_v2, bool may_be_v
                                          "key",       "ca_cert",  "ssl_cert",     "ssl_cert_key",
                                          "user",      "password", "password_file"};
   if (may_be_v2) names.push_back("dialect");
-  if (!may_be_v3) {
-    for (const std::string_view name :
-         {"listen", "join_timeout", "last_call_timeout", "close_timeout", "heartbeat_timeout",
-          "keep_alive_interval", "keep_alive_max_attempt", "reconnect_grace", "read_timeout",
-          "timeout", "etcd_prefix"}) {
-      names.push_back(name);
-    }
-    return names;
-  }
   names.push_back("etcd_prefix");
-  for (const std::string_view name : registered_settings()) names.push_back(name);
+  const auto meeting = may_be_v3 ? registered_settings() : meeting_settings({});
+  names.insert(names.end(), meeting.begin(), meeting.end());
   return names;
 }
 
@@ -37396,16 +37791,16 @@ ELASTIC_DECL std::string file_keys::place_of(const std::string& key) const {
   return fmt::format("the file '{}'", directory_->file_of(key));
 }
 
-ELASTIC_DECL task<versioned_value> file_keys::get(std::string key) {
+ELASTIC_DECL task<versioned_keys::entry> file_keys::get(std::string key) {
   const auto directory = directory_;
-  const std::function<versioned_value()> work = [directory, key] {
+  const std::function<versioned_keys::entry()> work = [directory, key] {
     std::optional<detail::key_file> content = directory->read(key);
-    versioned_value seen;
+    versioned_keys::entry seen;
     seen.version = content ? content->version : std::string(nothing);
     if (content) seen.value = std::move(content->value);
     return seen;
   };
-  co_return co_await in_time<versioned_value>(work);
+  co_return co_await in_time<versioned_keys::entry>(work);
 }
 
 ELASTIC_DECL task<bool> file_keys::put(std::string key, std::string value, std::string version) {
@@ -37433,7 +37828,7 @@ ELASTIC_DECL task<std::int64_t> file_keys::count() {
 ELASTIC_DECL task<void> file_keys::wait_for_change(std::string key, std::string version) {
   directory_watch watch(co_await asio::this_coro::executor, directory_->path());
   // It may have changed before it was watched.
-  const versioned_value seen = co_await get(std::move(key));
+  const versioned_keys::entry seen = co_await get(std::move(key));
   if (seen.version != version) co_return;
   const bool is_told = watch.is_open() && co_await is_local();
   const time_point limit = time_->now() + (is_told ? local_pause : remote_pause);
@@ -37497,19 +37892,12 @@ namespace elastic {
 namespace detail {
 
 /// Makes the job's directory.
-/// Errors: `errc::invalid_argument` if a release of before 0.1 has used it.
 inline task<void> prepare_directory(std::string directory, rendezvous_parameters parameters) {
-  file_keys keys(directory, parameters.time);
-  co_await keys.prepare();
-  std::string former_key = "rendezvous";
-  const std::string former = keys.place_of(former_key);
-  const versioned_value found = co_await keys.get(std::move(former_key));
-  if (found.value) {
-    throw error(errc::invalid_argument,
-                fmt::format("{} is the state of a job of an earlier release: let that job end, "
-                            "remove the directory, and start all nodes with one release",
-                            former));
-  }
+  const auto keys = new_shared<file_keys>(directory, parameters.time);
+  co_await keys->prepare();
+  const std::string former = "rendezvous";
+  const std::string remedy = "remove the directory";
+  co_await refuse_former_state(keys, former, remedy);
   parameters.log.info("meeting in the directory '{}'", directory);
 }
 
@@ -37812,7 +38200,7 @@ ELASTIC_DECL void run_own_function(const launch_config& config, worker_spec& wor
   const auto function = function_table::here().find(call.name);
   function->check(arguments_of(call));
   workers.program = own_program();
-  if (config.start == start_method::fork) {
+  if (config.start == launch_config::start_method::fork) {
     services.launcher = make_fork_launcher(config, services);
     return;
   }
@@ -37832,7 +38220,8 @@ ELASTIC_DECL void run_own_function(const launch_config& config, worker_spec& wor
 
 namespace elastic {
 
-ELASTIC_DECL task<std::string> local_stacks(named<std::vector<attempt_worker>> workers) {
+ELASTIC_DECL task<std::string> local_stacks(
+    named<std::vector<agent_extension::attempt_worker>> workers) {
   const auto time = detail::new_shared<system_time>();
   detail::inspected_workers inspected(nullptr, time, false);
   task<std::vector<detail::worker_inspection>> inspecting =
@@ -38193,7 +38582,7 @@ ELASTIC_DECL int exit_code(const std::exception& failure) {
 ELASTIC_DECL bool failed_elsewhere(const run_result& result) {
   return result.state == worker_state::failed &&
          std::all_of(result.failures.begin(), result.failures.end(),
-                     [](const worker_failure& failure) { return failure.stopped_by_agent; });
+                     [](const run_result::failure& failure) { return failure.stopped_by_agent; });
 }
 
 ELASTIC_DECL std::string closing_words(const std::string& name, const run_result& result) {
@@ -38220,7 +38609,7 @@ ELASTIC_DECL std::string closing_words(const std::string& name, const run_result
 
 ELASTIC_DECL std::string launcher_error_text(const run_result& result) {
   if (result.state != worker_state::failed) return {};
-  const worker_failure* cause = root_cause(result.failures);
+  const run_result::failure* cause = root_cause(result.failures);
   if (cause == nullptr || !cause->error) return {};
   return launcher_error_file_text(*cause->error, cause->status.as_python());
 }
@@ -38373,88 +38762,44 @@ ELASTIC_DECL task<run_result> run_as_program(named<launch_config> config,
 
 }  // namespace elastic
 
+// ---- elastic/launch/detail/signal_relay.hpp ----
+
+namespace elastic::detail {
+
+/// What the signals of this process ask for. Both are set.
+struct signal_receiver {
+  std::function<void(stop_request)> stop;
+  /// To pass the signal on to workers.
+  std::function<void(int)> forward;
+};
+
+/// Runs `work` to its end, and meanwhile turns the signals that this process gets into requests to
+/// the receiver. Watchers run beside it, and end by cancellation only; one that fails ends `work`.
+///
+/// Errors: those of `work`; that of a watcher; `errc::invalid_argument` for a plan that `validate`
+/// refuses.
+/// Cancellation: requests go to `work` alone.
+ELASTIC_DECL task<void> relay_signals(task<void> work, signal_receiver receiver, signal_plan plan,
+                                      std::vector<task<void>> watchers);
+
+}  // namespace elastic::detail
+
 // ---- elastic/launch/impl/run_with_signals.ipp ----
 
 namespace elastic {
 
 namespace detail {
 
-/// Whether this process was started with the signal ignored, as `nohup` does it.
-inline bool is_ignored(int number) {
-  struct sigaction action{};
-  return ::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
-}
-
-/// Puts back at its end how this process handled some signals; Asio would leave the default.
-class kept_signal_handling {
- public:
-  explicit kept_signal_handling(const std::vector<int>& numbers) {
-    for (const int number : numbers) ::sigaction(number, nullptr, &before_[number]);
-  }
-  kept_signal_handling(const kept_signal_handling&) = delete;
-  kept_signal_handling& operator=(const kept_signal_handling&) = delete;
-  ~kept_signal_handling() {
-    for (const auto& [number, action] : before_) ::sigaction(number, &action, nullptr);
-  }
-
- private:
-  std::map<int, struct sigaction> before_;
-};
-
-/// The signals of a plan that this process is to catch: one of SIGHUP that it was started to ignore
-/// stays ignored, and so do the same twice.
-inline std::vector<int> to_catch(const signal_plan& plan) {
-  std::set<int> numbers(plan.stop.begin(), plan.stop.end());
-  if (is_ignored(SIGHUP)) numbers.erase(SIGHUP);
-  numbers.insert(plan.forward.begin(), plan.forward.end());
-  numbers.insert(plan.preempt.begin(), plan.preempt.end());
-  return {numbers.begin(), numbers.end()};
-}
-
-/// Turns the signals that this process gets into requests to the agent; ends by cancellation only.
-inline task<void> forward_signals(asio::signal_set& signals, signal_plan plan, local_agent& agent) {
-  const auto is_in = [](const std::vector<int>& numbers, int number) {
-    return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
-  };
-  for (;;) {
-    const int number = co_await signals.async_wait(asio::use_awaitable);
-    if (is_in(plan.forward, number)) {
-      agent.signal(number);
-      continue;
-    }
-    stop_request request;
-    request.signal = is_in(plan.preempt, number) ? SIGTERM : number;
-    request.reason = fmt::format("{} received", signal_name(number));
-    // Many repeat their request, or follow SIGTERM by SIGHUP, and mean no more by it.
-    request.escalates = number == SIGINT;
-    agent.stop(std::move(request));
-  }
-}
-
 ELASTIC_DECL task<run_result> run_watched(local_agent& agent, signal_plan plan,
                                           std::vector<task<void>> watchers) {
-  co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
-  co_await asio::this_coro::throw_if_cancelled(false);
-  auto executor = co_await asio::this_coro::executor;
-  validate(plan);
-  const std::vector<int> numbers = detail::to_catch(plan);
-  const detail::kept_signal_handling kept(numbers);
-  // Before a worker can run: none may see this process die of a signal that is to be forwarded.
-  asio::signal_set signals(executor);
-  for (const int number : numbers) signals.add(number);
   std::optional<run_result> result;
-  std::vector<task<void>> tasks;
-  tasks.push_back(detail::keep_result(agent.run(), result));
-  tasks.push_back(detail::forward_signals(signals, plan, agent));
-  for (task<void>& watcher : watchers) tasks.push_back(std::move(watcher));
-  // Requests of the caller go to the agent alone: it decides when this ends.
-  const auto outcome = co_await detail::run_concurrently(
-      executor, 1, detail::cancelled_by::first_end, std::move(tasks));
-  co_await asio::this_coro::reset_cancellation_state();
-  co_await asio::this_coro::throw_if_cancelled(true);
-  const std::exception_ptr& first_failure = outcome.failures[outcome.order[0]];
-  if (first_failure) std::rethrow_exception(first_failure);
-  if (outcome.failures[0]) std::rethrow_exception(outcome.failures[0]);
+  signal_receiver receiver;
+  receiver.stop = [&agent](stop_request request) { agent.stop(std::move(request)); };
+  receiver.forward = [&agent](int number) { agent.signal(number); };
+  task<void> running = keep_result(agent.run(), result);
+  task<void> relaying = relay_signals(std::move(running), std::move(receiver), std::move(plan),
+                                      std::move(watchers));
+  co_await std::move(relaying);
   co_return std::move(*result);
 }
 
@@ -39703,9 +40048,9 @@ ELASTIC_DECL std::uint64_t memory_of(pid_t pid, const std::string& root = "");
 namespace elastic {
 
 ELASTIC_DECL standby_set::standby_set(const asio::any_io_executor& strand, warm_standby terms,
-                                      standby_set_services services)
+                                      services parts)
     : terms_(std::move(terms)),
-      services_(std::move(services)),
+      services_(std::move(parts)),
       plan_(terms_.delay),
       changed_(strand),
       settled_(strand) {
@@ -40243,6 +40588,631 @@ ELASTIC_DECL std::size_t standby_set::ready() const {
 
 #endif  // ELASTIC_WITH_PYTHON
 
+#if defined(ELASTIC_WITH_ROLES)
+
+// ---- elastic/roles/detail/role_places.hpp ----
+
+namespace elastic {
+
+struct role;
+
+namespace detail {
+
+/// The place of a role in the list; none if there is no such role.
+ELASTIC_DECL std::optional<std::size_t> place_of(const std::vector<role>& roles,
+                                                 const std::string& name);
+
+}  // namespace detail
+
+}  // namespace elastic
+
+// ---- elastic/roles/impl/role.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+[[noreturn]] inline void refuse_role(const std::string& sentence) {
+  throw error(errc::invalid_argument, sentence);
+}
+
+/// It is a part of paths, run ids and prefixes.
+inline void check_role_name(const std::string& name) {
+  const auto is_plain = [](char letter) {
+    return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+           (letter >= '0' && letter <= '9') || letter == '-' || letter == '_';
+  };
+  if (!name.empty() && name.size() <= limits::role_name_bytes &&
+      std::all_of(name.begin(), name.end(), is_plain)) {
+    return;
+  }
+  refuse_role(fmt::format("role '{}': a name is 1 to {} letters, digits, '-' and '_'", name,
+                          limits::role_name_bytes));
+}
+
+inline void check_what_group_sets(const role& checked) {
+  const auto demand = [&](bool is_default, const char* member) {
+    if (is_default) return;
+    refuse_role(fmt::format("role '{}': {} is set by the role_group", checked.name, member));
+  };
+  const worker_spec& workers = checked.config.workers;
+  demand(workers.role == worker_spec().role, "workers.role");
+  demand(workers.log_dir.empty(), "workers.log_dir");
+  demand(workers.on_failure == on_failure::restart, "workers.on_failure");
+  const std::string& run_id = checked.config.rendezvous.run_id;
+  demand(run_id.empty() || run_id == rendezvous_parameters().run_id, "rendezvous.run_id");
+}
+
+inline void check_role_policy(const role& checked) {
+  const int restarts = checked.config.workers.max_restarts;
+  switch (checked.on_failure) {
+    case role::policy::ignore: return;
+    case role::policy::restart_role:
+    case role::policy::replace:
+      if (restarts > 0) return;
+      refuse_role(fmt::format("role '{}': on_failure {} needs max_restarts of 1 or more",
+                              checked.name, to_string(checked.on_failure)));
+    case role::policy::fail_job:
+    case role::policy::restart_job:
+      if (restarts == 0) return;
+      refuse_role(fmt::format("role '{}': on_failure {} allows no restarts of the role alone, but "
+                              "max_restarts is {}",
+                              checked.name, to_string(checked.on_failure), restarts));
+  }
+}
+
+/// The roles that a role starts after, and those after which these start, must not lead back to it.
+class cycle_search {
+ public:
+  explicit cycle_search(const std::vector<role>& roles) : roles_(roles), marks_(roles.size()) {}
+
+  void run() {
+    for (std::size_t place = 0; place < roles_.size(); ++place) visit(place);
+  }
+
+ private:
+  enum class mark { fresh, open, done };
+
+  void visit(std::size_t place) {
+    if (marks_[place] == mark::done) return;
+    path_.push_back(place);
+    if (marks_[place] == mark::open) refuse();
+    marks_[place] = mark::open;
+    for (const role::condition& condition : roles_[place].starts_after) {
+      visit(*place_of(roles_, condition.role));
+    }
+    marks_[place] = mark::done;
+    path_.pop_back();
+  }
+
+  [[noreturn]] void refuse() const {
+    const auto first = std::find(path_.begin(), path_.end(), path_.back());
+    std::string way;
+    for (auto step = first; step != path_.end(); ++step) {
+      way += fmt::format("{}'{}'", way.empty() ? "" : " starts after ", roles_[*step].name);
+    }
+    refuse_role(fmt::format("roles that wait for each other never start: {}", way));
+  }
+
+  const std::vector<role>& roles_;
+  std::vector<mark> marks_;
+  std::vector<std::size_t> path_;
+};
+
+inline void check_mention(const std::vector<role>& roles, const role& from,
+                          const std::string& mentioned, const char* relation) {
+  if (mentioned == from.name) {
+    refuse_role(fmt::format("role '{}' {} itself", from.name, relation));
+  }
+  if (place_of(roles, mentioned)) return;
+  std::vector<std::string> names;
+  for (const role& each : roles) names.push_back(each.name);
+  const std::string nearest = nearest_name(mentioned, names);
+  refuse_role(fmt::format("role '{}' {} '{}', which is no role of the job{}", from.name, relation,
+                          mentioned,
+                          nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest)));
+}
+
+/// Where a role serves on this host; empty: at a port of its own.
+inline std::string serving_point(const role& checked) {
+  const launch_config& config = checked.config;
+  const rendezvous_parameters& meeting = config.rendezvous;
+  if (config.standalone) return {};
+  if (meeting.backend == "static" && meeting.endpoint.empty()) {
+    endpoint master;
+    master.host = config.master_addr;
+    master.port = config.master_port;
+    return to_text(master);
+  }
+  // One server of the group answers for all roles that meet at one endpoint.
+  const bool is_shared = meeting.backend == "c10d" && meeting.max_nodes > 1 &&
+                         meeting.endpoint.find(',') == std::string::npos;
+  const bool serves = meeting.backend == "static" || meeting.backend == "c10d";
+  return !serves || is_shared || meeting.endpoint.ends_with(":0") ? "" : meeting.endpoint;
+}
+
+inline void check_serving_points(const std::vector<role>& roles) {
+  std::map<std::string, std::string> taken;
+  for (const role& each : roles) {
+    const std::string point = serving_point(each);
+    if (point.empty()) continue;
+    const auto [other, is_first] = taken.emplace(point, each.name);
+    if (is_first) continue;
+    refuse_role(fmt::format("roles '{}' and '{}' would both serve at {}: each needs an endpoint "
+                            "with a port of its own",
+                            other->second, each.name, point));
+  }
+}
+
+/// A node that stands by, since a role has all of its nodes, never sees that role become ready.
+inline void check_nodes(const std::vector<role>& roles, const role& checked) {
+  for (const role::condition& condition : checked.starts_after) {
+    const role& other = roles[*place_of(roles, condition.role)];
+    const int nodes = checked.config.standalone ? 1 : checked.config.rendezvous.max_nodes;
+    const int others = other.config.standalone ? 1 : other.config.rendezvous.max_nodes;
+    const bool is_enough = others == 1 || others >= nodes;
+    if (condition.what == role::condition::event::success || is_enough) continue;
+    refuse_role(fmt::format("role '{}' starts on each of its {} nodes when role '{}' is ready "
+                            "there, which has only {} nodes",
+                            checked.name, nodes, other.name, others));
+  }
+}
+
+}  // namespace detail
+
+ELASTIC_DECL void validate(const std::vector<role>& roles) {
+  using detail::refuse_role;
+  if (roles.empty()) refuse_role("a job needs a role");
+  if (roles.size() > limits::roles) {
+    refuse_role(fmt::format("{} roles: 1 to {} are allowed", roles.size(), limits::roles));
+  }
+  std::set<std::string> names;
+  for (const role& each : roles) {
+    detail::check_role_name(each.name);
+    if (!names.insert(each.name).second) {
+      refuse_role(fmt::format("two roles are named '{}'", each.name));
+    }
+    if (each.config.workers.program.empty() && !each.config.workers.function) {
+      refuse_role(fmt::format("role '{}' has no program", each.name));
+    }
+    detail::check_what_group_sets(each);
+    detail::check_role_policy(each);
+  }
+  for (const role& each : roles) {
+    for (const role::condition& condition : each.starts_after) {
+      detail::check_mention(roles, each, condition.role, "starts after");
+    }
+    detail::check_nodes(roles, each);
+    if (!each.stops_with.empty()) {
+      detail::check_mention(roles, each, each.stops_with, "stops with");
+    }
+  }
+  const auto decides = [](const role& each) { return each.stops_with.empty(); };
+  if (std::none_of(roles.begin(), roles.end(), decides)) {
+    refuse_role("every role stops with another one: the job needs a role whose success it waits "
+                "for (one without stops_with)");
+  }
+  detail::cycle_search(roles).run();
+  detail::check_serving_points(roles);
+}
+
+}  // namespace elastic
+
+// ---- elastic/roles/detail/role_plan.hpp ----
+
+namespace elastic::detail {
+
+/// What a role_group was told, and how it makes the agents of its roles from it.
+class role_plan {
+ public:
+  /// The options of the group, see `role_group::options`.
+  struct job {
+    std::string run_id;
+    std::vector<role> roles;
+    int max_restarts = 0;
+    std::string log_dir;
+  };
+
+  /// What an agent depends on besides its role.
+  struct circumstances {
+    /// How often all roles were started again before.
+    int restarts = 0;
+    /// The log directory of the job; empty: there is none.
+    std::string log_root;
+    /// The server at which the role meets with those of other nodes is in this process.
+    bool is_beside_server = false;
+    std::shared_ptr<worker_observer> observer;
+  };
+
+  /// The servers at which several roles meet with those of other nodes, by their endpoints, and by
+  /// what they are made.
+  using shared_meetings = std::map<std::string, rendezvous_parameters>;
+
+  /// Errors: those of the constructor of role_group.
+  ELASTIC_DECL role_plan(asio::any_io_executor executor, job options,
+                         agent_services services, rendezvous_registry backends);
+
+  const asio::any_io_executor& executor() const { return executor_; }
+  const job& options() const { return options_; }
+  const agent_services& services() const { return services_; }
+
+  const shared_meetings& meetings() const { return meetings_; }
+
+  /// Where the role meets, if other roles meet there, too; else empty.
+  ELASTIC_DECL std::string meeting_of(std::size_t role) const;
+
+  /// The agent of a role. Errors: those of `make_agent`, which name the role.
+  ELASTIC_DECL std::shared_ptr<local_agent> make_agent(std::size_t role,
+                                                       circumstances around) const;
+
+ private:
+  ELASTIC_DECL launch_config config_of(const role& which, const circumstances& around) const;
+  // Finds the endpoints that several roles share.
+  ELASTIC_DECL void find_meetings();
+  ELASTIC_DECL rendezvous_registry backends_beside_server(bool is_beside_server) const;
+
+  asio::any_io_executor executor_;
+  job options_;
+  agent_services services_;
+  rendezvous_registry backends_;
+  shared_meetings meetings_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/roles/detail/role_machine.hpp ----
+
+namespace elastic::detail {
+
+/// What the machine knows of a role. Other roles stand in it by their places.
+struct role_rule {
+  struct condition {
+    std::size_t role = 0;
+    elastic::role::condition::event what = elastic::role::condition::event::ready;
+  };
+
+  std::string name;
+  elastic::role::policy on_failure = elastic::role::policy::fail_job;
+  std::vector<condition> starts_after;
+  std::optional<std::size_t> stops_with;
+};
+
+/// How the agent of a role has ended.
+struct role_end {
+  enum class kind {
+    succeeded,
+    /// Its workers failed, and its restarts are used up.
+    failed,
+    /// It was stopped, by whomever.
+    stopped,
+    /// This node left the role because it was called bad; other nodes go on.
+    left,
+    /// It could not do its work: a program that is not there, a rendezvous that did not answer.
+    broken,
+  };
+
+  kind how = kind::succeeded;
+  /// Why, half a sentence.
+  std::string reason;
+  /// A new start would end in the same way.
+  bool is_hopeless = false;
+};
+
+/// What is to be done with a role, and the half sentence that says why.
+struct role_step {
+  enum class action {
+    start,
+    stop,
+    /// Nothing: it never starts.
+    skip,
+  };
+
+  std::size_t role = 0;
+  action what = action::start;
+  std::string reason;
+};
+
+/// How the job ends on this node, and why.
+struct role_verdict {
+  /// `succeeded`, `failed` or `stopped`.
+  worker_state state = worker_state::init;
+  /// The role that decided it; none if the job was stopped from outside.
+  std::optional<std::size_t> role;
+  std::string reason;
+  bool is_hopeless = false;
+};
+
+/// Decides what follows for the roles of a job from what happens to each. Pure: events go in, steps
+/// and reasons come out. On each node of a job there is one, and all of them see the same ends.
+///
+/// The roles start in a graph without cycles (`validate` of the roles). The job ends however the
+/// roles end: when a verdict is there, all that runs is stopped, and nothing starts any more.
+class role_machine {
+ public:
+  /// @param max_restarts  how often all roles may start again
+  ELASTIC_DECL role_machine(std::vector<role_rule> roles, int max_restarts);
+
+  /// Call this first.
+  ELASTIC_DECL std::vector<role_step> begin();
+
+  /// A role that runs is ready. Repetitions have no effect.
+  ELASTIC_DECL std::vector<role_step> ready(std::size_t role);
+
+  /// A role that was started has ended, all of it.
+  ELASTIC_DECL std::vector<role_step> ended(std::size_t role, role_end end);
+
+  /// Somebody asked the job to stop.
+  ELASTIC_DECL std::vector<role_step> stop(std::string reason);
+
+  /// None until the end of the job is decided.
+  const std::optional<role_verdict>& verdict() const { return verdict_; }
+
+  /// The job has ended: the verdict is there, and no role runs.
+  ELASTIC_DECL bool is_over() const;
+
+  /// How often all roles have started again.
+  int restarts() const { return restarts_; }
+
+  role_state state(std::size_t role) const { return roles_[role].state; }
+
+  /// Why the role is in its state, half a sentence.
+  const std::string& reason(std::size_t role) const { return roles_[role].reason; }
+
+ private:
+  struct entry {
+    role_rule rule;
+    role_state state = role_state::waiting;
+    std::string reason;
+    bool is_ready = false;
+  };
+
+  ELASTIC_DECL static entry begun(role_rule rule);
+
+  bool is_active(const entry& role) const {
+    return role.state == role_state::running || role.state == role_state::stopping;
+  }
+  ELASTIC_DECL bool any_active() const;
+
+  ELASTIC_DECL void judge_failure(std::size_t role, const role_end& end);
+  ELASTIC_DECL void fail(std::size_t role, std::string reason, bool is_hopeless = false);
+
+  // What follows from all that is known, until nothing more does.
+  ELASTIC_DECL std::vector<role_step> settle();
+  ELASTIC_DECL void stop_all(std::vector<role_step>& steps, const std::string& reason);
+  ELASTIC_DECL bool stop_followers(std::vector<role_step>& steps);
+  ELASTIC_DECL bool start_next(std::vector<role_step>& steps);
+  ELASTIC_DECL void judge_success();
+
+  ELASTIC_DECL bool holds(const role_rule::condition& condition) const;
+  // Why it can never hold; empty: it can.
+  ELASTIC_DECL std::string obstacle(const role_rule::condition& condition) const;
+
+  std::vector<entry> roles_;
+  int max_restarts_;
+  int restarts_ = 0;
+  /// Why all roles are to start again, while the last of them ends.
+  std::optional<std::string> restart_reason_;
+  std::optional<role_verdict> verdict_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/roles/detail/role_run.hpp ----
+
+namespace elastic::detail {
+
+/// One run of a role_group: carries out what the role_machine decides, and tells it what happens.
+///
+/// Thread-safety: its strand. The agents run on the executor of the plan, each on its own strand.
+class role_run : public std::enable_shared_from_this<role_run> {
+ public:
+  ELASTIC_DECL role_run(asio::any_io_executor strand, std::shared_ptr<const role_plan> plan);
+
+  role_run(const role_run&) = delete;
+  role_run& operator=(const role_run&) = delete;
+
+  /// Runs all roles to the end of the job. It is not cancelled; a stop_request ends it.
+  ELASTIC_DECL task<roles_result> run();
+
+  ELASTIC_DECL void take(const stop_request& request);
+  ELASTIC_DECL void take(const signal_request& request);
+  /// What is for one worker or for one agent is not asked of a group.
+  template <class Other>
+  void take(const Other&) {}
+
+ private:
+  /// What this holds of each role, besides the machine.
+  struct entry {
+    /// Null until it starts, and again between two restarts of the job.
+    std::shared_ptr<local_agent> agent;
+    std::optional<run_result> result;
+  };
+
+  ELASTIC_DECL task<void> open_servers();
+  ELASTIC_DECL task<void> open_logs();
+  ELASTIC_DECL task<void> leave_logs();
+  ELASTIC_DECL task<void> supervise();
+  ELASTIC_DECL task<void> run_role(std::size_t role);
+  ELASTIC_DECL task<void> end_all();
+  ELASTIC_DECL task<void> end_roles();
+
+  // Carries out steps in order, also those to which a step leads.
+  ELASTIC_DECL void carry_out(std::vector<role_step> steps);
+  ELASTIC_DECL void carry_out(const role_step& step);
+  ELASTIC_DECL void note_verdict();
+  ELASTIC_DECL void note_waits() const;
+  ELASTIC_DECL void note_ready(std::size_t role, int restarts);
+  ELASTIC_DECL stop_request request_for(const role_step& step) const;
+  ELASTIC_DECL role_end end_of(std::size_t role, const std::exception_ptr& failure);
+  ELASTIC_DECL roles_result result();
+
+  const std::string& name_of(std::size_t role) const { return plan_->options().roles[role].name; }
+
+  asio::any_io_executor strand_;
+  std::shared_ptr<const role_plan> plan_;
+  const logger& log_;
+  role_machine machine_;
+  std::vector<entry> entries_;
+  log_layout logs_;
+  /// The servers of this node at which several roles meet with those of other nodes, by endpoint.
+  std::map<std::string, std::unique_ptr<rendezvous_host>> servers_;
+  std::optional<stop_request> stop_;
+  bool leaves_as_bad_ = false;
+  bool is_verdict_noted_ = false;
+  /// What broke first.
+  std::exception_ptr failure_;
+  std::deque<role_step> steps_;
+  bool is_carrying_out_ = false;
+  event_flag over_;
+  task_group tasks_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/roles/impl/role_group.ipp ----
+
+namespace elastic {
+
+namespace detail {
+
+/// Closes the inbox, also if the context is destroyed while the roles run.
+struct group_inbox_closer {
+  std::shared_ptr<request_inbox> inbox;
+  ~group_inbox_closer() { inbox->close(); }
+};
+
+inline role_plan::job job_of(const role_group::options& options) {
+  role_plan::job job;
+  job.run_id = options.run_id;
+  job.roles = options.roles;
+  job.max_restarts = options.max_restarts;
+  job.log_dir = options.log_dir;
+  return job;
+}
+
+inline task<roles_result> run_group(asio::any_io_executor strand,
+                                    std::shared_ptr<const role_plan> plan,
+                                    std::shared_ptr<request_inbox> inbox) {
+  const auto run = new_shared<role_run>(strand, std::move(plan));
+  const group_inbox_closer closer{inbox};
+  inbox->open(strand, [&run](const agent_request& request) {
+    std::visit([&](const auto& content) { run->take(content); }, request);
+  });
+  task<roles_result> running = run->run();
+  co_return co_await std::move(running);
+}
+
+}  // namespace detail
+
+ELASTIC_DECL role_group::role_group(asio::any_io_executor executor, named<options> job)
+    : plan_(detail::new_shared<detail::role_plan>(std::move(executor), detail::job_of(*job),
+                                                  agent_services(), rendezvous_registry())),
+      inbox_(detail::new_shared<detail::request_inbox>()) {}
+
+ELASTIC_DECL role_group::role_group(asio::any_io_executor executor, named<options> job,
+                                    named<agent_services> services,
+                                    const rendezvous_registry& backends)
+    : plan_(detail::new_shared<detail::role_plan>(std::move(executor), detail::job_of(*job),
+                                                  *services, backends)),
+      inbox_(detail::new_shared<detail::request_inbox>()) {}
+
+ELASTIC_DECL role_group::~role_group() = default;
+
+ELASTIC_DECL task<roles_result> role_group::run() & {
+  co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+  co_await asio::this_coro::throw_if_cancelled(false);
+  const auto plan = std::exchange(plan_, nullptr);
+  if (!plan) throw error(errc::invalid_argument, "a role_group runs once");
+  const asio::cancellation_state cancellation = co_await asio::this_coro::cancellation_state;
+  asio::cancellation_slot slot = cancellation.slot();
+  if (slot.is_connected()) {
+    slot.assign([inbox = inbox_](asio::cancellation_type requested) {
+      inbox->push(detail::as_stop_request(requested));
+    });
+  }
+  std::optional<roles_result> result;
+  std::exception_ptr failure;
+  try {
+    const asio::any_io_executor strand = asio::make_strand(plan->executor());
+    // The body gets an empty slot: what is asked of it comes through the inbox alone.
+    task<void> running = detail::keep_result(detail::run_group(strand, plan, inbox_), result);
+    co_await detail::run_on(strand, std::move(running), asio::cancellation_slot());
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  co_await asio::this_coro::reset_cancellation_state();
+  co_await asio::this_coro::throw_if_cancelled(true);
+  if (failure) std::rethrow_exception(failure);
+  co_return std::move(*result);
+}
+
+ELASTIC_DECL void role_group::stop(stop_request request) { inbox_->push(std::move(request)); }
+
+ELASTIC_DECL void role_group::signal(int number) { inbox_->push(detail::signal_request{number}); }
+
+namespace detail {
+
+inline task<roles_result> run_group_with_signals(role_group& group, signal_plan plan) {
+  std::optional<roles_result> result;
+  signal_receiver receiver;
+  receiver.stop = [&group](stop_request request) { group.stop(std::move(request)); };
+  receiver.forward = [&group](int number) { group.signal(number); };
+  task<void> running = keep_result(group.run(), result);
+  std::vector<task<void>> beside;
+  task<void> relaying = relay_signals(std::move(running), std::move(receiver), std::move(plan),
+                                      std::move(beside));
+  co_await std::move(relaying);
+  co_return std::move(*result);
+}
+
+}  // namespace detail
+
+ELASTIC_DECL task<roles_result> run_with_signals(role_group& group, named<signal_plan> plan) {
+  return detail::run_group_with_signals(group, *plan);
+}
+
+ELASTIC_DECL task<roles_result> run_with_signals(role_group& group) {
+  return detail::run_group_with_signals(group, signal_plan());
+}
+
+}  // namespace elastic
+
+// ---- elastic/roles/impl/roles_outcome.ipp ----
+
+namespace elastic {
+
+ELASTIC_DECL int exit_code(const roles_result& result) {
+  run_result as_one;
+  as_one.state = result.state;
+  as_one.stop_signal = result.stop_signal;
+  as_one.is_hopeless = result.is_hopeless;
+  return exit_code(as_one);
+}
+
+ELASTIC_DECL std::string closing_words(const std::string& name, const roles_result& result) {
+  if (result.state == worker_state::succeeded) return {};
+  std::string words;
+  if (result.state == worker_state::failed) words = fmt::format("\n{}\n", result.reason);
+  for (const roles_result::entry& role : result.roles) {
+    if (result.state != worker_state::failed || role.name != result.decided_by) continue;
+    if (!role.run) continue;
+    run_result cause = *role.run;
+    cause.log_directory.clear();
+    words += closing_words(fmt::format("{}, role {}", name, role.name), cause);
+  }
+  words += "Roles:\n";
+  for (const roles_result::entry& role : result.roles) {
+    words += fmt::format("  {}: {}{}\n", role.name, to_string(role.state),
+                         role.reason.empty() ? "" : " (" + role.reason + ")");
+  }
+  if (!result.log_directory.empty()) words += fmt::format("Logs: {}\n", result.log_directory);
+  return printable_text(words);
+}
+
+}  // namespace elastic
+
+#endif  // ELASTIC_WITH_ROLES
+
 #if defined(ELASTIC_WITH_STATUS)
 
 // ---- elastic/status/impl/add_monitor.ipp ----
@@ -40365,7 +41335,7 @@ class status_extension final : public program_extension {
   std::shared_ptr<job_journal> journal_;
   logger log_;
   /// Without the commands.
-  status_server_options server_options_;
+  status_server::options server_options_;
   std::unique_ptr<status_server> server_;
   std::shared_ptr<trace_file> trace_;
 };
@@ -40389,7 +41359,7 @@ ELASTIC_DECL void add_status(program_options& options) {
 namespace elastic::detail {
 
 ELASTIC_DECL agent_phase phase_after(const job_event& event, agent_phase before) {
-  using kind = job_event_kind;
+  using kind = job_event::type;
   switch (event.kind) {
     case kind::agent_started:
     case kind::rendezvous_started: return agent_phase::rendezvous;
@@ -40469,7 +41439,7 @@ namespace elastic::detail {
 /// What a node has told, as the journal of this one has it.
 inline job_event told_event(const viewed_node& node, const journal_record& record) {
   job_event event;
-  event.kind = job_event_kind::node_told;
+  event.kind = job_event::type::node_told;
   event.peer = node.entry.name.empty() ? record.node : node.entry.name;
   event.state = to_string(record.event.kind);
   event.reason = record.event.reason;
@@ -40615,7 +41585,7 @@ ELASTIC_DECL void job_view::begin_run(const journal_record& record) {
   use_began_us_ = record.time_us;
   last_us_ = record.time_us;
   // The beginning of the journal is lost.
-  if (record.event.kind == job_event_kind::agent_started) return;
+  if (record.event.kind == job_event::type::agent_started) return;
   add_attempt(record);
   attempts_.back().round = record.event.round.value_or(-1);
 }
@@ -40635,20 +41605,20 @@ ELASTIC_DECL void job_view::note_in_attempt(const job_event& event) {
   viewed_attempt& attempt = attempts_.back();
   if (event.step) attempt.step = std::max(attempt.step.value_or(*event.step), *event.step);
   switch (event.kind) {
-    case job_event_kind::worker_ended:
+    case job_event::type::worker_ended:
       if (event.state == "succeeded" || attempt.failures.size() >= bounds_.failures) break;
       attempt.failures.push_back(event);
       break;
-    case job_event_kind::worker_hung:
+    case job_event::type::worker_hung:
       if (attempt.hung.size() < bounds_.failures) attempt.hung.push_back(event);
       break;
-    case job_event_kind::round_ended:
+    case job_event::type::round_ended:
       attempt.change = event.state;
       attempt.is_elsewhere = event.elsewhere == 1;
       break;
-    case job_event_kind::restart_decided: attempt.is_restarted = true; break;
-    case job_event_kind::failure_decided: attempt.is_restarted = false; break;
-    case job_event_kind::workers_stopped:
+    case job_event::type::restart_decided: attempt.is_restarted = true; break;
+    case job_event::type::failure_decided: attempt.is_restarted = false; break;
+    case job_event::type::workers_stopped:
       attempt.stop_seconds = event.seconds.value_or(0);
       attempt.stop_allowed = event.allowed;
       break;
@@ -40661,29 +41631,29 @@ ELASTIC_DECL void job_view::apply(const journal_record& record) {
   if (event.restarts) restarts_ = *event.restarts;
   if (event.max_restarts) max_restarts_ = *event.max_restarts;
   switch (event.kind) {
-    case job_event_kind::agent_started:
+    case job_event::type::agent_started:
       run_id_ = event.run_id;
       backend_ = event.backend;
       role_ = event.role;
       replacements_.is_on = event.state == "replace";
       break;
-    case job_event_kind::rendezvous_started:
+    case job_event::type::rendezvous_started:
       if (stall_) stall_->is_there = false;
       open_attempt(record);
       break;
-    case job_event_kind::round_joined: join_round(record); break;
-    case job_event_kind::workers_starting: use_time(time_use::start, record.time_us); break;
-    case job_event_kind::workers_started: start_workers(record); break;
-    case job_event_kind::worker_ended: end_worker(record); break;
-    case job_event_kind::worker_hung: note_hung(record); break;
-    case job_event_kind::worker_suspected: suspect(record.event); break;
-    case job_event_kind::workers_judged:
+    case job_event::type::round_joined: join_round(record); break;
+    case job_event::type::workers_starting: use_time(time_use::start, record.time_us); break;
+    case job_event::type::workers_started: start_workers(record); break;
+    case job_event::type::worker_ended: end_worker(record); break;
+    case job_event::type::worker_hung: note_hung(record); break;
+    case job_event::type::worker_suspected: suspect(record.event); break;
+    case job_event::type::workers_judged:
       if (event.state == "succeeded") {
         end_attempt(record, attempt_end::success);
         activity_ = agent_activity::finishing;
       }
       break;
-    case job_event_kind::round_ended:
+    case job_event::type::round_ended:
       if (event.state == "paused") {
         end_attempt(record, attempt_end::request);
       } else if (event.state != "worker_failed") {
@@ -40692,50 +41662,50 @@ ELASTIC_DECL void job_view::apply(const journal_record& record) {
         end_attempt(record, attempt_end::failure);
       }
       break;
-    case job_event_kind::job_paused:
+    case job_event::type::job_paused:
       pause_ = event.reason;
       show_meeting();
       break;
-    case job_event_kind::job_resumed:
+    case job_event::type::job_resumed:
       pause_.clear();
       show_meeting();
       break;
-    case job_event_kind::restart_decided:
-    case job_event_kind::failure_decided: decide(record); break;
-    case job_event_kind::failure_described:
+    case job_event::type::restart_decided:
+    case job_event::type::failure_decided: decide(record); break;
+    case job_event::type::failure_described:
       if (attempts_.empty()) break;
       attempts_.back().cause = event.reason;
       attempts_.back().last_lines = event.lines;
       break;
-    case job_event_kind::stop_requested: end_attempt(record, attempt_end::request); break;
-    case job_event_kind::workers_stopping:
+    case job_event::type::stop_requested: end_attempt(record, attempt_end::request); break;
+    case job_event::type::workers_stopping:
       is_stopping_ = true;
       if (!attempts_.empty()) attempts_.back().stopping_us = record.time_us;
       if (activity_ != agent_activity::finishing) activity_ = agent_activity::stopping;
       if (is_working()) use_time(time_use::stop, record.time_us);
       break;
-    case job_event_kind::workers_stopped: note_stopped(record); break;
-    case job_event_kind::exit_barrier_started:
+    case job_event::type::workers_stopped: note_stopped(record); break;
+    case job_event::type::exit_barrier_started:
       activity_ = agent_activity::finishing;
       reason_ = "the workers have ended; waiting for the other nodes";
       use_time(time_use::exit_barrier, record.time_us);
       break;
-    case job_event_kind::agent_ended:
+    case job_event::type::agent_ended:
       if (stall_) stall_->is_there = false;
       end_agent(record);
       break;
-    case job_event_kind::stall_found: note_stall(record); break;
-    case job_event_kind::stall_ended:
+    case job_event::type::stall_found: note_stall(record); break;
+    case job_event::type::stall_ended:
       if (stall_) stall_->is_there = false;
       break;
-    case job_event_kind::checkpoint_ended:
-    case job_event_kind::fence_reached:
-    case job_event_kind::fault_injected:
-    case job_event_kind::exit_barrier_ended:
-    case job_event_kind::node_told: break;
-    case job_event_kind::ranks_replaced: note_replacement(event); break;
-    case job_event_kind::replacement_abandoned: note_abandonment(event); break;
-    case job_event_kind::step_reached:
+    case job_event::type::checkpoint_ended:
+    case job_event::type::fence_reached:
+    case job_event::type::fault_injected:
+    case job_event::type::exit_barrier_ended:
+    case job_event::type::node_told: break;
+    case job_event::type::ranks_replaced: note_replacement(event); break;
+    case job_event::type::replacement_abandoned: note_abandonment(event); break;
+    case job_event::type::step_reached:
       if (attempts_.empty()) break;
       attempts_.back().reached_seconds = event.seconds;
       attempts_.back().reached_us = record.time_us;
@@ -40821,7 +41791,7 @@ ELASTIC_DECL void job_view::join_round(const journal_record& record) {
   attempt.number = event.attempt.value_or(restarts_);
   attempt.world_size = event.world_size.value_or(attempt.world_size);
   attempt.nodes = event.group_world_size.value_or(attempt.nodes);
-  if (event.kind == job_event_kind::round_joined) {
+  if (event.kind == job_event::type::round_joined) {
     attempt.joined_us = record.time_us;
     attempt.met_seconds = event.seconds.value_or(0);
   }
@@ -40903,8 +41873,8 @@ ELASTIC_DECL void job_view::suspect(const job_event& event) {
   const auto name =
       std::find(worker_suspicion_names.begin(), worker_suspicion_names.end(), event.state);
   if (name == worker_suspicion_names.end()) return;
-  worker->suspicion = static_cast<worker_suspicion>(name - worker_suspicion_names.begin());
-  const bool is_none = worker->suspicion == worker_suspicion::none;
+  worker->suspicion = static_cast<job_event::suspicion>(name - worker_suspicion_names.begin());
+  const bool is_none = worker->suspicion == job_event::suspicion::none;
   worker->suspicion_reason = is_none ? std::string() : event.reason;
 }
 
@@ -40943,7 +41913,7 @@ ELASTIC_DECL void job_view::decide(const journal_record& record) {
   end_attempt(record, attempt_end::failure);
   if (!attempts_.empty()) attempts_.back().decision = record.event.reason;
   is_open_ = false;
-  will_restart_ = record.event.kind == job_event_kind::restart_decided;
+  will_restart_ = record.event.kind == job_event::type::restart_decided;
   if (will_restart_) activity_ = agent_activity::restarting;
 }
 
@@ -40987,7 +41957,8 @@ ELASTIC_DECL void job_view::note_step(std::int64_t step, std::int64_t now_us) {
   if (!repeats && use_ == time_use::rollback) use_time(time_use::training, now_us);
 }
 
-ELASTIC_DECL void job_view::take(const worker_progress& progress, std::int64_t now_us) {
+ELASTIC_DECL void job_view::take(const worker_observer::worker_progress& progress,
+                                 std::int64_t now_us) {
   const auto place = static_cast<std::size_t>(progress.local_rank);
   if (progress.local_rank < 0 || place >= workers_.size()) return;
   note_step(progress.step, now_us);
@@ -41388,11 +42359,11 @@ ELASTIC_DECL void job_monitor::take(const journal_record& record) {
   if (on_change_) on_change_();
 }
 
-ELASTIC_DECL void job_monitor::started(const started_workers& job) {
+ELASTIC_DECL void job_monitor::started(const worker_observer::started_workers& job) {
   if (next_) next_->started(job);
 }
 
-ELASTIC_DECL void job_monitor::progress(const worker_progress& made) {
+ELASTIC_DECL void job_monitor::progress(const worker_observer::worker_progress& made) {
   if (next_) next_->progress(made);
   constexpr std::int64_t pause_us = 1'000'000;
   const std::int64_t now = now_us();
@@ -41407,7 +42378,7 @@ ELASTIC_DECL void job_monitor::progress(const worker_progress& made) {
   if (on_change_) on_change_();
 }
 
-ELASTIC_DECL void job_monitor::hung(const hung_worker& worker) {
+ELASTIC_DECL void job_monitor::hung(const worker_observer::hung_worker& worker) {
   if (next_) next_->hung(worker);
 }
 
@@ -41884,7 +42855,7 @@ ELASTIC_DECL std::variant<job_command, status_answer> read_command(const http_re
 
 /// The outcome: as JSON, or as text for clients that want text.
 ELASTIC_DECL status_answer command_answer(const http_request_head& request,
-                                          const command_outcome& outcome);
+                                          const job_command::outcome& outcome);
 
 }  // namespace elastic::detail
 
@@ -41957,7 +42928,7 @@ inline std::string make_status_token() {
 /// on one strand.
 class status_server_core : public std::enable_shared_from_this<status_server_core> {
  public:
-  status_server_core(asio::any_io_executor executor, status_server_options options)
+  status_server_core(asio::any_io_executor executor, status_server::options options)
       : strand_(asio::make_strand(std::move(executor))),
         options_(std::move(options)),
         listener_(listen(strand_, options_.address)),
@@ -41988,7 +42959,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
     });
   }
 
-  const status_server_options& options() const { return options_; }
+  const status_server::options& options() const { return options_; }
   bool makes_token() const { return makes_token_; }
   const asio::any_io_executor& strand() const { return strand_; }
   std::size_t connections() const { return connected_; }
@@ -42212,7 +43183,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
                                              limits::status_commands));
     } else {
       served->awaits_command = true;
-      std::optional<command_outcome> outcome;
+      std::optional<job_command::outcome> outcome;
       task<void> working = carry_out(self, std::get<job_command>(read), outcome);
       co_await race(std::move(working), watch_hang_up(served, received));
       if (!outcome) throw error(errc::connection_failed, "it did not wait for its command");
@@ -42231,11 +43202,11 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   }
 
   static task<void> carry_out(self_pointer self, job_command command,
-                              std::optional<command_outcome>& outcome) {
+                              std::optional<job_command::outcome>& outcome) {
     const std::string_view name = to_string(command.what);
     self->options_.log.info("command {} {}", name, command.reason);
     try {
-      task<command_outcome> work = self->options_.commands(std::move(command));
+      task<job_command::outcome> work = self->options_.commands(std::move(command));
       outcome = co_await std::move(work);
     } catch (const std::exception& failure) {
       pass_cancellation();
@@ -42396,7 +43367,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   }
 
   asio::any_io_executor strand_;
-  status_server_options options_;
+  status_server::options options_;
   stream_listener listener_;
   status_gate gate_;
   /// The oldest first.
@@ -42415,7 +43386,7 @@ class status_server_core : public std::enable_shared_from_this<status_server_cor
   task_group tasks_;
 };
 
-inline status_server_options checked_status_options(status_server_options options) {
+inline status_server::options checked_status_options(status_server::options options) {
   if (!options.journal || !options.monitor) {
     throw error(errc::invalid_argument, "a status server needs a journal and its monitor");
   }
@@ -42432,10 +43403,9 @@ inline status_server_options checked_status_options(status_server_options option
 
 }  // namespace detail
 
-ELASTIC_DECL status_server::status_server(asio::any_io_executor executor,
-                                          status_server_options options)
+ELASTIC_DECL status_server::status_server(asio::any_io_executor executor, options settings)
     : core_(detail::new_shared<detail::status_server_core>(
-          std::move(executor), detail::checked_status_options(std::move(options)))) {
+          std::move(executor), detail::checked_status_options(std::move(settings)))) {
   core_->start();
 }
 
@@ -42446,11 +43416,11 @@ ELASTIC_DECL status_server::~status_server() {
 ELASTIC_DECL status_address status_server::address() const { return core_->options().address; }
 
 ELASTIC_DECL std::string status_server::url() const {
-  const status_server_options& options = core_->options();
-  if (options.address.is_unix()) return to_text(options.address);
-  endpoint shown = options.address.tcp;
+  const options& settings = core_->options();
+  if (settings.address.is_unix()) return to_text(settings.address);
+  endpoint shown = settings.address.tcp;
   if (shown.host == "0.0.0.0" || shown.host == "::") shown.host = host_name();
-  const std::string query = core_->makes_token() ? "?token=" + options.token : "";
+  const std::string query = core_->makes_token() ? "?token=" + settings.token : "";
   return fmt::format("http://{}/{}", to_text(shown), query);
 }
 
@@ -42704,7 +43674,7 @@ inline task<std::string> address_towards_store(std::string host) {
 inline task<std::shared_ptr<tcp_store>> connect_to_torch(rendezvous_parameters parameters,
                                                          endpoint at,
                                                          std::optional<torch_dialect> dialect) {
-  tcp_store_options options;
+  tcp_store::options options;
   options.host = at.host;
   options.port = at.port;
   options.generation = tcp_store_generation::probe;
@@ -43078,8 +44048,8 @@ inline const char* journal_name(worker_state state) {
 
 inline const char* journal_name(const rendezvous_change& change) {
   if (change.is_pause) return "paused";
-  if (change.kind == change_kind::node_waiting) return "node_waiting";
-  return change.kind == change_kind::node_lost ? "node_lost" : "worker_failed";
+  if (change.kind == rendezvous_change::cause::node_waiting) return "node_waiting";
+  return change.kind == rendezvous_change::cause::node_lost ? "node_lost" : "worker_failed";
 }
 
 /// What follows the end of a round is a replacement.
@@ -43094,7 +44064,7 @@ ELASTIC_DECL void agent_journal::begin_round(std::int64_t round) {
   is_judged_ = false;
 }
 
-ELASTIC_DECL job_event agent_journal::about(job_event_kind kind) const {
+ELASTIC_DECL job_event agent_journal::about(job_event::type kind) const {
   job_event event;
   event.kind = kind;
   event.round = round_;
@@ -43108,15 +44078,15 @@ ELASTIC_DECL double agent_journal::seconds_since(time_point then) const {
 
 // ---- the run ------------------------------------------------------------------------------------
 
-ELASTIC_DECL void agent_journal::note(job_event_kind kind, std::string reason) {
-  if (kind == job_event_kind::workers_starting) is_stopped_ = false;
+ELASTIC_DECL void agent_journal::note(job_event::type kind, std::string reason) {
+  if (kind == job_event::type::workers_starting) is_stopped_ = false;
   job_event event = about(kind);
   event.reason = std::move(reason);
   journal_.record(std::move(event));
 }
 
 ELASTIC_DECL void agent_journal::note_start(std::string run_id, std::string backend) {
-  job_event event = about(job_event_kind::agent_started);
+  job_event event = about(job_event::type::agent_started);
   event.run_id = std::move(run_id);
   event.backend = std::move(backend);
   event.role = spec_.role;
@@ -43129,7 +44099,7 @@ ELASTIC_DECL void agent_journal::note_start(std::string run_id, std::string back
 
 ELASTIC_DECL void agent_journal::note_end(worker_state state, std::string reason,
                                           time_point began) {
-  job_event event = about(job_event_kind::agent_ended);
+  job_event event = about(job_event::type::agent_ended);
   event.state = journal_name(state);
   event.reason = std::move(reason);
   event.seconds = seconds_since(began);
@@ -43137,14 +44107,15 @@ ELASTIC_DECL void agent_journal::note_end(worker_state state, std::string reason
 }
 
 ELASTIC_DECL void agent_journal::note_stop_request(std::string reason, int signal) {
-  job_event event = about(job_event_kind::stop_requested);
+  job_event event = about(job_event::type::stop_requested);
   event.reason = std::move(reason);
   event.signal = signal;
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_fault(const worker& victim, int signal, std::string reason) {
-  job_event event = about(job_event_kind::fault_injected);
+ELASTIC_DECL void agent_journal::note_fault(const worker_group::worker& victim, int signal,
+                                            std::string reason) {
+  job_event event = about(job_event::type::fault_injected);
   event.rank = victim.identity.rank;
   event.local_rank = victim.identity.local_rank;
   event.pid = victim.pid;
@@ -43155,7 +44126,7 @@ ELASTIC_DECL void agent_journal::note_fault(const worker& victim, int signal, st
 
 // ---- an attempt ---------------------------------------------------------------------------------
 
-ELASTIC_DECL job_event agent_journal::about_ranks(job_event_kind kind,
+ELASTIC_DECL job_event agent_journal::about_ranks(job_event::type kind,
                                                   const rendezvous_round& round,
                                                   const assigned_ranks& ranks,
                                                   time_point began) const {
@@ -43171,15 +44142,15 @@ ELASTIC_DECL job_event agent_journal::about_ranks(job_event_kind kind,
 
 ELASTIC_DECL void agent_journal::note_round(const rendezvous_round& round,
                                             const assigned_ranks& ranks, time_point began) {
-  journal_.record(about_ranks(job_event_kind::round_joined, round, ranks, began));
+  journal_.record(about_ranks(job_event::type::round_joined, round, ranks, began));
 }
 
 ELASTIC_DECL void agent_journal::note_workers(const rendezvous_round& round,
                                               const assigned_ranks& ranks,
                                               const std::optional<worker_starts>& starts,
                                               time_point began) {
-  job_event event = about_ranks(job_event_kind::workers_started, round, ranks, began);
-  for (const worker& entry : group_.workers()) event.pids.push_back(entry.pid);
+  job_event event = about_ranks(job_event::type::workers_started, round, ranks, began);
+  for (const worker_group::worker& entry : group_.workers()) event.pids.push_back(entry.pid);
   if (starts) {
     event.count = static_cast<std::int64_t>(starts->warm);
     event.reason = starts->text();
@@ -43188,7 +44159,7 @@ ELASTIC_DECL void agent_journal::note_workers(const rendezvous_round& round,
 }
 
 ELASTIC_DECL void agent_journal::note_round_end(const rendezvous_change& change, int failures) {
-  job_event event = about(job_event_kind::round_ended);
+  job_event event = about(job_event::type::round_ended);
   event.state = journal_name(change);
   event.reason = change.what;
   if (change.on_other_node) event.elsewhere = 1;
@@ -43199,11 +44170,11 @@ ELASTIC_DECL void agent_journal::note_round_end(const rendezvous_change& change,
 
 ELASTIC_DECL void agent_journal::note_replacement(const rendezvous_change& change,
                                                   time_point ended) {
-  job_event event = about(job_event_kind::ranks_replaced);
+  job_event event = about(job_event::type::ranks_replaced);
   event.state = journal_name(change);
   event.reason = change.what;
   event.count = 0;
-  for (const worker& entry : group_.workers()) {
+  for (const worker_group::worker& entry : group_.workers()) {
     if (entry.has_stayed) {
       ++*event.count;
     } else {
@@ -43216,7 +44187,7 @@ ELASTIC_DECL void agent_journal::note_replacement(const rendezvous_change& chang
 }
 
 ELASTIC_DECL void agent_journal::note_step(std::int64_t step, time_point since) {
-  job_event event = about(job_event_kind::step_reached);
+  job_event event = about(job_event::type::step_reached);
   event.step = step;
   event.seconds = seconds_since(since);
   journal_.record(std::move(event));
@@ -43227,7 +44198,7 @@ ELASTIC_DECL void agent_journal::note_verdict() {
   const worker_state state = group_.state();
   if (state == worker_state::healthy || state == worker_state::init) return;
   is_judged_ = true;
-  job_event event = about(job_event_kind::workers_judged);
+  job_event event = about(job_event::type::workers_judged);
   event.state = journal_name(state);
   if (group_.no_restart()) event.reason = *group_.no_restart();
   if (group_.bad_node()) event.reason = *group_.bad_node();
@@ -43235,10 +44206,10 @@ ELASTIC_DECL void agent_journal::note_verdict() {
   journal_.record(std::move(event));
 }
 
-ELASTIC_DECL void agent_journal::note_decision(const restart_decision& decision, int failures,
-                                               bool replaces) {
+ELASTIC_DECL void agent_journal::note_decision(const restart_ledger::decision& decision,
+                                               int failures, bool replaces) {
   job_event event =
-      about(decision.restart ? job_event_kind::restart_decided : job_event_kind::failure_decided);
+      about(decision.restart ? job_event::type::restart_decided : job_event::type::failure_decided);
   event.reason = decision.reason;
   if (replaces) event.state = replace_name;
   event.restarts = failures;
@@ -43248,9 +44219,9 @@ ELASTIC_DECL void agent_journal::note_decision(const restart_decision& decision,
 }
 
 ELASTIC_DECL void agent_journal::note_cause() {
-  const std::optional<worker_failure> failure = group_.first_failure();
+  const std::optional<run_result::failure> failure = group_.first_failure();
   if (!failure) return;
-  job_event event = about(job_event_kind::failure_described);
+  job_event event = about(job_event::type::failure_described);
   event.rank = failure->rank;
   event.local_rank = failure->local_rank;
   event.pid = failure->pid;
@@ -43267,7 +44238,7 @@ ELASTIC_DECL void agent_journal::note_cause() {
 
 ELASTIC_DECL void agent_journal::note_checkpoint(const checkpoint_outcome& outcome,
                                                  time_point began) {
-  job_event event = about(job_event_kind::checkpoint_ended);
+  job_event event = about(job_event::type::checkpoint_ended);
   event.reason = outcome.asked == 0 ? "no worker wants to be asked for a checkpoint"
                                     : fmt::format("of {} workers", outcome.asked);
   event.count = outcome.saved;
@@ -43277,7 +44248,7 @@ ELASTIC_DECL void agent_journal::note_checkpoint(const checkpoint_outcome& outco
 
 ELASTIC_DECL void agent_journal::note_exit_barrier(std::string state, std::string reason,
                                                    time_point began) {
-  job_event event = about(job_event_kind::exit_barrier_ended);
+  job_event event = about(job_event::type::exit_barrier_ended);
   event.state = std::move(state);
   event.reason = std::move(reason);
   event.seconds = seconds_since(began);
@@ -43286,12 +44257,12 @@ ELASTIC_DECL void agent_journal::note_exit_barrier(std::string state, std::strin
 
 ELASTIC_DECL task<void> agent_journal::time_stop(stop_plan plan, task<void> stopping) {
   const auto& workers = group_.workers();
-  const bool has_victims = std::any_of(workers.begin(), workers.end(), [](const worker& entry) {
-    return !entry.end || entry.stopped_by_agent;
-  });
+  const bool has_victims = std::any_of(
+      workers.begin(), workers.end(),
+      [](const worker_group::worker& entry) { return !entry.end || entry.stopped_by_agent; });
   if (is_stopped_ || !has_victims) co_return co_await std::move(stopping);
   const time_point began = time_.now();
-  job_event event = about(job_event_kind::workers_stopping);
+  job_event event = about(job_event::type::workers_stopping);
   event.signal = plan.signal;
   event.count = static_cast<std::int64_t>(group_.running());
   if (plan.grace < std::chrono::hours(24 * 365)) {
@@ -43300,10 +44271,11 @@ ELASTIC_DECL task<void> agent_journal::time_stop(stop_plan plan, task<void> stop
   journal_.record(event);
   co_await std::move(stopping);
   is_stopped_ = true;
-  event.kind = job_event_kind::workers_stopped;
+  event.kind = job_event::type::workers_stopped;
   event.seconds = seconds_since(began);
-  event.count = std::count_if(group_.workers().begin(), group_.workers().end(),
-                              [](const worker& entry) { return entry.stopped_by_agent; });
+  event.count =
+      std::count_if(group_.workers().begin(), group_.workers().end(),
+                    [](const worker_group::worker& entry) { return entry.stopped_by_agent; });
   journal_.record(std::move(event));
 }
 
@@ -43379,7 +44351,7 @@ ELASTIC_DECL void agent_telemetry::record_start(const worker_group& group) {
   if (group.workers().empty()) return;
   group_rank_ = group.workers().front().identity.group_rank;
   group_world_size_ = group.workers().front().identity.group_world_size;
-  for (const worker& entry : group.workers()) {
+  for (const worker_group::worker& entry : group.workers()) {
     if (!entry.has_stayed) record(event_of_worker(entry, "START", restarts_));
   }
 }
@@ -43391,8 +44363,8 @@ ELASTIC_DECL void agent_telemetry::record_replacement(std::size_t replaced, dura
   emit(fmt::format("workers.{}.replaced", role_), static_cast<std::int64_t>(replaced));
 }
 
-ELASTIC_DECL event agent_telemetry::event_of_worker(const worker& entry, std::string state,
-                                                    int restarts) const {
+ELASTIC_DECL event agent_telemetry::event_of_worker(const worker_group::worker& entry,
+                                                    std::string state, int restarts) const {
   event happened = common(std::move(state), restarts, entry.identity.group_rank,
                           entry.identity.group_world_size);
   happened.source = event::origin::worker;
@@ -43433,7 +44405,7 @@ ELASTIC_DECL void agent_telemetry::emit_result(const run_result& result) {
 
 ELASTIC_DECL void agent_telemetry::record_workers(const worker_group& group,
                                                   const run_result& result) {
-  for (const worker& entry : group.workers()) {
+  for (const worker_group::worker& entry : group.workers()) {
     event happened = event_of_worker(entry, worker_event_state(entry), result.restarts);
     if (happened.state == "FAILED" && entry.end) {
       happened.worker->exit_code = entry.end->status.as_python();
@@ -43469,7 +44441,7 @@ ELASTIC_DECL std::string agent_telemetry::error_without_file(const event::worker
          R"("retryability": "False"}})";
 }
 
-ELASTIC_DECL std::string agent_telemetry::worker_event_state(const worker& entry) {
+ELASTIC_DECL std::string agent_telemetry::worker_event_state(const worker_group::worker& entry) {
   if (entry.end && entry.end->status.success()) return "SUCCEEDED";
   return entry.end && !entry.stopped_by_agent ? "FAILED" : "TERMINATED";
 }
@@ -43506,7 +44478,7 @@ ELASTIC_DECL void agent_telemetry::record(const event& happened) {
 
 ELASTIC_DECL void agent_telemetry::emit(std::string name, std::int64_t value) {
   if (!services_.metrics) return;
-  metric measured;
+  metric_handler::metric measured;
   measured.name = std::move(name);
   measured.value = value;
   measured.at = services_.time->wall_now();
@@ -43730,7 +44702,7 @@ ELASTIC_DECL void job_pause::resume(pending_command& pending) {
   reason_.reset();
   const std::string how = "resumed " + pending.command().reason;
   log_.warning("the job is {}", how);
-  journal_.note(job_event_kind::job_resumed, how);
+  journal_.note(job_event::type::job_resumed, how);
   pending_.reset();
   pending.settle(true, "the job goes on: its nodes meet");
 }
@@ -43738,7 +44710,7 @@ ELASTIC_DECL void job_pause::resume(pending_command& pending) {
 ELASTIC_DECL void job_pause::note(std::string why) {
   if (reason_) return;
   log_.warning("the job is {}", why);
-  journal_.note(job_event_kind::job_paused, why);
+  journal_.note(job_event::type::job_paused, why);
   reason_ = std::move(why);
 }
 
@@ -43794,9 +44766,9 @@ struct node_look {
         output(new_shared<end_of_output>()),
         processes(std::move(strand), services_of(std::move(services), output)) {}
 
-  static process_set_services services_of(node_check_services services,
-                                          const std::shared_ptr<output_sink>& sink) {
-    process_set_services parts;
+  static process_set::services services_of(node_check_services services,
+                                           const std::shared_ptr<output_sink>& sink) {
+    process_set::services parts;
     parts.launcher = std::move(services.launcher);
     parts.time = std::move(services.time);
     parts.log = std::move(services.log);
@@ -43805,11 +44777,11 @@ struct node_look {
     return parts;
   }
 
-  task<void> run(supervised_process program) {
+  task<void> run(process_set::process program) {
     const time_point deadline = deadline_after(time->now(), check.timeout);
     co_await processes.start(0, program);
-    task<process_end> ending = processes.next_end();
-    const std::optional<process_end> end =
+    task<process_set::process_end> ending = processes.next_end();
+    const std::optional<process_set::process_end> end =
         co_await with_deadline(*time, deadline, std::move(ending));
     if (end) outcome.status = end->status;
   }
@@ -43834,7 +44806,7 @@ ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand,
                                                    std::string directory,
                                                    node_check_services services) {
   node_look look(std::move(strand), check, std::move(services));
-  supervised_process program;
+  process_set::process program;
   program.process.program = "/bin/sh";
   program.process.arguments = {"-c", check.command};
   program.process.environment = environment_entries(environment);
@@ -43871,7 +44843,7 @@ ELASTIC_DECL std::string end_clause(const exit_status& status) {
   return status.core_dumped() ? clause + ", core dumped" : clause;
 }
 
-inline std::string failure_clause(const worker& failed) {
+inline std::string failure_clause(const worker_group::worker& failed) {
   const std::string who =
       fmt::format("rank {} (local rank {}, pid {})", failed.identity.rank,
                   failed.identity.local_rank, failed.pid);
@@ -43879,7 +44851,7 @@ inline std::string failure_clause(const worker& failed) {
   return failed.end ? fmt::format("{} {}", who, end_clause(failed.end->status)) : who + " failed";
 }
 
-ELASTIC_DECL std::string replacement_line(const std::vector<const worker*>& failed,
+ELASTIC_DECL std::string replacement_line(const std::vector<const worker_group::worker*>& failed,
                                           const std::string& change, const std::string& decision) {
   if (failed.empty()) {
     return fmt::format("{}; the workers of this node keep their processes: {}", change, decision);
@@ -44081,7 +45053,7 @@ inline task<void> answer_all(std::shared_ptr<store> agents, int group_world_size
 ELASTIC_DECL task<epoch_agreement> exchange_epoch(rendezvous_round round, role_info mine,
                                                   node_epoch self) {
   self.replaces = true;
-  if (round.dialect == agent_dialect::gather) {
+  if (round.dialect == rendezvous_round::agent_dialect::gather) {
     epoch_agreement agreement;
     agreement.ranks = co_await exchange_ranks(round.agents, std::move(mine), round.group_rank,
                                               round.group_world_size, round.dialect);
@@ -44122,18 +45094,19 @@ namespace elastic::detail {
 
 /// Tells the other agents of a round, as PyTorch's do, where the workers meet.
 /// Errors, cancellation: those of the store.
-ELASTIC_DECL task<void> publish_master(std::shared_ptr<store> agents, master_endpoint master);
+ELASTIC_DECL task<void> publish_master(std::shared_ptr<store> agents,
+                                       rendezvous_round::master_endpoint master);
 
 /// Waits until the agent of group rank 0 has told where the workers meet. Who serves there is not
 /// told.
 ///
 /// Errors: those of the store; `errc::protocol_violation` if it told nonsense.
 /// Cancellation: all types, no effect.
-ELASTIC_DECL task<master_endpoint> read_master(std::shared_ptr<store> agents);
+ELASTIC_DECL task<rendezvous_round::master_endpoint> read_master(std::shared_ptr<store> agents);
 
 /// Agrees on where the workers of a round meet: `mine`, if this is the node of group rank 0.
-ELASTIC_DECL task<master_endpoint> agree_on_master(std::shared_ptr<store> agents,
-                                                   master_endpoint mine, int group_rank);
+ELASTIC_DECL task<rendezvous_round::master_endpoint> agree_on_master(
+    std::shared_ptr<store> agents, rendezvous_round::master_endpoint mine, int group_rank);
 
 }  // namespace elastic::detail
 
@@ -44180,9 +45153,10 @@ inline task<std::optional<round_agreement>> agree_until(std::shared_ptr<time_sou
       co_await with_deadline(*time, deadline, std::move(exchange));
   if (!agreed) co_return std::nullopt;
   round_agreement agreement = std::move(*agreed);
-  if (round.dialect != agent_dialect::gather) co_return agreement;
-  task<master_endpoint> agreeing = agree_on_master(round.agents, round.master, round.group_rank);
-  const std::optional<master_endpoint> master =
+  if (round.dialect != rendezvous_round::agent_dialect::gather) co_return agreement;
+  task<rendezvous_round::master_endpoint> agreeing =
+      agree_on_master(round.agents, round.master, round.group_rank);
+  const std::optional<rendezvous_round::master_endpoint> master =
       co_await with_deadline(*time, deadline, std::move(agreeing));
   if (!master) co_return std::nullopt;
   agreement.master = *master;
@@ -44227,10 +45201,12 @@ ELASTIC_DECL task<round_agreement> agree_on_round(std::shared_ptr<time_source> t
 
 namespace elastic::detail {
 
-inline task<log_layout> make_log_layout(std::string base, std::string run_id) {
+inline task<log_layout> make_log_layout(std::string base, std::string run_id, std::string name) {
   if (base == "/dev/null") co_return log_layout();
-  if (!log_layout::base_may_hang(base)) co_return log_layout(base, run_id);
-  std::function<log_layout()> work = [base, run_id] { return log_layout(base, run_id); };
+  if (!log_layout::base_may_hang(base)) co_return log_layout(base, run_id, name);
+  std::function<log_layout()> work = [base, run_id, name] {
+    return log_layout(base, run_id, name);
+  };
   co_return co_await run_blocking<log_layout>(std::move(work));
 }
 
@@ -44263,10 +45239,11 @@ ELASTIC_DECL run_files::run_files(job_journal& journal, time_source& time, const
     : journal_(journal), time_(time), log_(log) {}
 
 ELASTIC_DECL task<void> run_files::open(std::string run_id, std::string log_dir,
-                                        std::string journal_path) {
-  task<log_layout> making = make_log_layout(std::move(log_dir), std::move(run_id));
+                                        std::string log_name, std::string journal_path) {
+  task<log_layout> making =
+      make_log_layout(std::move(log_dir), std::move(run_id), std::move(log_name));
   layout_ = co_await std::move(making);
-  journal_file_options options;
+  journal_file::options options;
   options.path = journal_path.empty() ? layout_.journal_file() : journal_path;
   options.log = log_;
   if (options.path.empty() || options.path == "/dev/null") co_return;
@@ -44653,7 +45630,7 @@ ELASTIC_DECL json_fields::json_fields(std::string_view subject, std::string_view
   }
   if (read_plain_json(text_, fields_)) return;
   document_ = new_shared<const nlohmann::ordered_json>(parse_json(text_));
-  if (document_->is_discarded() && json_fault(text_).empty()) refuse_wide();
+  if (document_->is_discarded() && json_fault(text_).empty()) refuse_shape();
   constexpr std::size_t shown_bytes = 80;
   if (!document_->is_object()) {
     refuse(fmt::format("is no JSON object: '{}'", printable_line(text_.substr(0, shown_bytes))));
@@ -44667,7 +45644,7 @@ ELASTIC_DECL json_fields::json_fields(std::string_view subject, const nlohmann::
   read_document();
 }
 
-ELASTIC_DECL void json_fields::refuse_wide() const {
+ELASTIC_DECL void json_fields::refuse_shape() const {
   std::string complaint;
   parse_json(text_, &complaint);
   refuse("has " + complaint);
@@ -44739,7 +45716,7 @@ ELASTIC_DECL const nlohmann::ordered_json& json_fields::field(const char* name) 
   get(name);
   if (!document_) document_ = new_shared<const nlohmann::ordered_json>(parse_json(text_));
   // Plain fields are read without a document, however many there are.
-  if (document_->is_discarded()) refuse_wide();
+  if (document_->is_discarded()) refuse_shape();
   return document_->at(name);
 }
 
@@ -45342,13 +46319,11 @@ ELASTIC_DECL task<rendezvous_change> fixed_membership::wait_for_change() {
 }
 
 ELASTIC_DECL task<rendezvous_change> fixed_membership::report_failure(std::string reason) {
-  rendezvous_change change{change_kind::worker_failed, std::move(reason), ++restarts_};
+  rendezvous_change change{rendezvous_change::cause::worker_failed, std::move(reason), ++restarts_};
   co_return change;
 }
 
-ELASTIC_DECL task<int> fixed_membership::num_nodes_waiting() { co_return 0; }
-
-ELASTIC_DECL task<void> fixed_membership::close(job_end, std::string) {
+ELASTIC_DECL task<void> fixed_membership::close(rendezvous_handler::job_end, std::string) {
   is_closed_ = true;
   co_return;
 }
@@ -45415,17 +46390,17 @@ ELASTIC_DECL worker_store_host::worker_store_host(const rendezvous_parameters& p
       meter_(parameters.meter),
       look_up_(std::move(names)) {}
 
-ELASTIC_DECL task<master_endpoint> worker_store_host::serve(
+ELASTIC_DECL task<rendezvous_round::master_endpoint> worker_store_host::serve(
     std::string reachable, bool is_alone, meeting_place meeting,
     std::shared_ptr<store_extension> besides) {
-  master_endpoint at;
+  rendezvous_round::master_endpoint at;
   at.address = address_.empty() ? reachable : address_;
   at.served_by_agent = share_;
   if (!share_) {
     at.port = free_port(reachable);
     co_return at;
   }
-  tcp_store_server_options options;
+  tcp_store_server::options options;
   // What the user says of the port outweighs that nobody else needs it.
   const bool is_private = is_alone && address_.empty() && !listens_everywhere_;
   listen_point point = co_await point_for(reachable, is_private, std::move(meeting));
@@ -45478,7 +46453,7 @@ ELASTIC_DECL task<listen_point> worker_store_host::find(std::string host) {
 }
 
 ELASTIC_DECL std::unique_ptr<tcp_store_server> worker_store_host::listen(
-    asio::any_io_executor executor, tcp_store_server_options options) const {
+    asio::any_io_executor executor, tcp_store_server::options options) const {
   if (kept_port_ != 0) {
     options.port = kept_port_;
     try {
@@ -45531,17 +46506,15 @@ ELASTIC_DECL solo_rendezvous::solo_rendezvous(rendezvous_parameters parameters)
   parameters_.settings();
   parameters_.yes_or_no("is_host");
   parameters_.secret = parameters_.chosen_secret();
-  parameters_.check_conf({"is_host", "listen", "join_timeout", "last_call_timeout", "close_timeout",
-                          "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
-                          "reconnect_grace", "host_grace", "read_timeout", "timeout", "dialect",
-                          "secret_file", "worker_networks"});
+  parameters_.check_conf(
+      meeting_settings({"is_host", "host_grace", "dialect", "secret_file", "worker_networks"}));
 }
 
 ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
   check_open();
   auto executor = co_await asio::this_coro::executor;
   if (endpoint_.port != 0 && !server_) {
-    tcp_store_server_options options;
+    tcp_store_server::options options;
     options.address = endpoint_.host;
     options.port = endpoint_.port;
     options.use_ring = parameters_.use_ring;
@@ -45572,7 +46545,7 @@ ELASTIC_DECL task<rendezvous_round> solo_rendezvous::next_round() {
 
 ELASTIC_DECL task<rendezvous_change> solo_rendezvous::wait_for_change() {
   while (!pause_) co_await pause_changes_->wait();
-  rendezvous_change change{change_kind::node_waiting, *pause_, restarts()};
+  rendezvous_change change{rendezvous_change::cause::node_waiting, *pause_, restarts()};
   change.is_pause = true;
   change.saves_first = saves_first_;
   co_return change;
@@ -45704,7 +46677,7 @@ ELASTIC_DECL task<void> static_rendezvous::connect() {
   auto executor = co_await asio::this_coro::executor;
   if (parameters_.node_rank == 0) {
     auto table = new_shared<key_value_engine>();
-    tcp_store_server_options options;
+    tcp_store_server::options options;
     listen_point point;
     if (!parameters_.listens_everywhere()) point = co_await point_of_server(endpoint_.host);
     options.address = point.address;
@@ -45718,7 +46691,7 @@ ELASTIC_DECL task<void> static_rendezvous::connect() {
     agents_ = new_shared<memory_store>(table);
     co_return;
   }
-  tcp_store_options options;
+  tcp_store::options options;
   options.host = endpoint_.host;
   options.port = endpoint_.port;
   options.log = parameters_.log;
@@ -46241,7 +47214,7 @@ inline void term_row(record_rows& rows, const char* name, std::int64_t& term) {
 }
 
 /// 32 hexadecimal digits.
-inline void node_number_row(record_rows& rows, node_number& number) {
+inline void node_number_row(record_rows& rows, node_id::random_number& number) {
   std::vector<std::uint64_t> halves{number.high, number.low};
   number_row(rows, "number", halves, 2);
   if (halves.size() != 2) rows.refuse("has \"number\" that is not 32 hexadecimal digits");
@@ -46256,7 +47229,7 @@ inline void node_rows(record_rows& rows, std::string& run_id, node_id& node) {
   rows.number("local_id", node.local_id, 0, most);
 }
 
-inline void master_rows(record_rows& rows, master_endpoint& master) {
+inline void master_rows(record_rows& rows, rendezvous_round::master_endpoint& master) {
   rows.text("address", master.address, limits::host_name_bytes);
   rows.number("port", master.port, 0, std::numeric_limits<std::uint16_t>::max());
   rows.flag("served", master.served_by_agent);
@@ -46400,9 +47373,6 @@ inline void describe(rendezvous_messages::report& message, record_rows& rows) {
 inline void describe(rendezvous_messages::welcome& message, record_rows& rows) {
   rows.flag("resumed", message.resumed);
   term_row(rows, "term", message.term);
-  // A server of an earlier release does not say that it pauses.
-  if (rows.reads()) message.pauses = false;
-  rows.flag("pauses", message.pauses, presence::lenient);
   patience_rows(rows, message.settings);
 }
 
@@ -46457,21 +47427,16 @@ inline void describe(rendezvous_messages::closed& message, record_rows& rows) {
   rows.sentence("why", message.why, limits::rendezvous_sentence_bytes);
 }
 
-inline void describe(rendezvous_messages::status& message, record_rows& rows) {
-  rows.number("waiting", message.waiting, 0, limits::nodes);
-  rows.flag("closed", message.is_closed);
-}
-
 inline void describe(rendezvous_messages::report_wanted& message, record_rows& rows) {
   rows.choice("demand", message.demand, report_demand_names);
 }
 
 inline constexpr kind_names<rendezvous_request> rendezvous_request_kinds{
-    "hello", "witness", "join",  "keep_alive", "failed",     "finished",
-    "pause", "resume",  "leave", "close",      "ask_status", "report"};
+    "hello", "witness", "join",  "keep_alive", "failed", "finished",
+    "pause", "resume",  "leave", "close",      "report"};
 inline constexpr kind_names<rendezvous_answer> rendezvous_answer_kinds{
     "welcome",      "refused", "peers", "placed",   "on_hold", "changed",
-    "all_finished", "closed",  "alive", "resigned", "status",  "report_wanted"};
+    "all_finished", "closed",  "alive", "resigned", "report_wanted"};
 
 inline constexpr std::string_view rendezvous_subject = "a message of the rendezvous";
 
@@ -46584,9 +47549,11 @@ ELASTIC_DECL void rendezvous_coordinator::inherit(const round_register& kept,
   // What nodes tell of a former server is needed only if no server knows it.
   has_made_round_ = kept.round >= 0;
   for (const exclusion& who : kept.excluded) excluded_.add(who, now);
-  if (kept.ending) ending_ = ending{kept.ending->how, kept.ending->why};
+  ending_ = kept.ending;
   // The nodes that know of it may be gone; a node that looks for a round must learn it, too.
-  if (kept.all_finished && !ending_) ending_ = ending{job_end::succeeded, "all workers succeeded"};
+  if (kept.all_finished && !ending_) {
+    ending_ = job_ending{rendezvous_handler::job_end::succeeded, "all workers succeeded"};
+  }
   state_.closed = ending_.has_value();
   for (const std::uint64_t number : kept.members) expect(number, now + settings.silence());
   if (begin > now) expect(0, begin);
@@ -46597,8 +47564,8 @@ ELASTIC_DECL void rendezvous_coordinator::inherit(const round_register& kept,
   all_finished_ = some_finished_ = kept.all_finished;
   if (all_finished_) return;
   change_ = rendezvous_messages::changed{
-      state_.round,
-      rendezvous_change{change_kind::node_lost, "another node leads the job now", restarts_}};
+      state_.round, rendezvous_change{rendezvous_change::cause::node_lost,
+                                      "another node leads the job now", restarts_}};
 }
 
 ELASTIC_DECL round_register rendezvous_coordinator::content() const {
@@ -46609,7 +47576,7 @@ ELASTIC_DECL round_register rendezvous_coordinator::content() const {
   value.restarts = restarts_;
   value.all_finished = all_finished_;
   value.excluded = excluded_.in_full();
-  if (ending_) value.ending = register_ending{ending_->how, ending_->why};
+  value.ending = ending_;
   return value;
 }
 
@@ -46694,19 +47661,6 @@ ELASTIC_DECL void rendezvous_coordinator::fence_if_alone(time_point now) {
     }
     return;
   }
-}
-
-ELASTIC_DECL std::optional<time_point> rendezvous_coordinator::alone_since(
-    const node_id& self) const {
-  // Who left in order never says that others are lost, so that nobody goes on.
-  if (have_some_left_) return std::nullopt;
-  std::optional<time_point> since = last_loss_;
-  for (const auto& [node, entry] : members_) {
-    if (node == self) continue;
-    if (entry.link || entry.witness) return std::nullopt;
-    since = std::max(since.value_or(time_point::min()), last_end_of(entry));
-  }
-  return since;
 }
 
 ELASTIC_DECL void rendezvous_coordinator::advance(time_point now) {
@@ -46944,10 +47898,11 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   if (request.after < state_.round && !is_inherited_) return step(node, entry, now);
   // Those whose workers have succeeded would else wait for it, or take the job for done.
   if (some_finished_ && !entry.has_finished) {
-    announce(change_kind::node_lost,
+    announce(rendezvous_change::cause::node_lost,
              fmt::format("node {} meets again before its workers have succeeded", node.text()));
   }
-  announce(change_kind::node_waiting, fmt::format("node {} waits to join", node.text()));
+  announce(rendezvous_change::cause::node_waiting,
+           fmt::format("node {} waits to join", node.text()));
   if (entry.has_finished) --finished_;
   carry_out(round_action::leave_to_rejoin, "meets again", node, now);
   step(node, entry, now);
@@ -46964,18 +47919,19 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   if (ending_) return answer(node, rendezvous_messages::closed{ending_->how, ending_->why});
   const bool is_in = state_.complete && state_.participants.count(node) != 0;
   if (!is_in || request.round != state_.round) {
-    const rendezvous_change over{change_kind::node_lost,
+    const rendezvous_change over{rendezvous_change::cause::node_lost,
                                  fmt::format("round {} is over", request.round), restarts_};
     return answer(node, rendezvous_messages::changed{request.round, over});
   }
   if (change_) return answer(node, *change_);
   // Workers whose peers vanish fail, too: that is not their fault.
   if (const auto missing = missing_participant()) {
-    return announce(change_kind::node_lost, fmt::format("node {} is gone", name_of(*missing)));
+    return announce(rendezvous_change::cause::node_lost,
+                    fmt::format("node {} is gone", name_of(*missing)));
   }
   restarts_ = std::min(restarts_ + 1, limits::job_restarts);
   ++content_version_;
-  announce(rendezvous_change{change_kind::worker_failed,
+  announce(rendezvous_change{rendezvous_change::cause::worker_failed,
                              fmt::format("node {}: {}", node.text(), request.what)},
            state_.participants.at(node));
 }
@@ -46999,7 +47955,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
   if (!pause) ++pauses_;
   pause = request.why;
   log_.info("rendezvous of job '{}': {}", run_id_, request.why);
-  rendezvous_change change{change_kind::node_waiting, request.why};
+  rendezvous_change change{rendezvous_change::cause::node_waiting, request.why};
   change.is_pause = true;
   change.saves_first = request.saves_first;
   announce(std::move(change));
@@ -47047,7 +48003,7 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& from,
                                                time_point) {
   if (ending_) return answer(from, rendezvous_messages::closed{ending_->how, ending_->why});
   // It has to fit into the register of several servers, with all that is there besides.
-  ending_ = ending{request.end, short_line(request.why, limits::ending_text_bytes)};
+  ending_ = job_ending{request.end, short_line(request.why, limits::ending_text_bytes)};
   ++content_version_;
   state_.closed = true;
   log_.info("rendezvous of job '{}': closed: {}", run_id_, ending_->why);
@@ -47056,12 +48012,6 @@ ELASTIC_DECL void rendezvous_coordinator::take(const node_id& from,
     answer(entry, rendezvous_messages::closed{ending_->how, ending_->why});
   }
   settle_all_ = true;
-}
-
-ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
-                                               const rendezvous_messages::ask_status&, time_point) {
-  answer(node,
-         rendezvous_messages::status{static_cast<int>(state_.wait_list.size()), state_.closed});
 }
 
 ELASTIC_DECL void rendezvous_coordinator::take(const node_id& node,
@@ -47123,7 +48073,8 @@ ELASTIC_DECL void rendezvous_coordinator::step(const node_id& node, member& entr
     if (decision.action == round_action::leave_redundancy_list) {
       entry.join_deadline = now + entry.join_timeout;
     } else if (decision.action == round_action::enter_wait_list) {
-      announce(change_kind::node_waiting, fmt::format("node {} waits to join", node.text()));
+      announce(rendezvous_change::cause::node_waiting,
+               fmt::format("node {} waits to join", node.text()));
     }
   }
 }
@@ -47329,7 +48280,6 @@ ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::strin
   end_pause(node, now);
   const bool has_finished = entry.has_finished;
   if (how != "left") note_lost(node, entry);
-  if (how == "left") have_some_left_ = true;
   const bool ran = state_.complete && state_.participants.count(node) != 0;
   if (entry.was_in_newest && how == "left") has_one_left_ = true;
   if (ran && has_finished) --finished_;
@@ -47338,7 +48288,7 @@ ELASTIC_DECL void rendezvous_coordinator::remove(const node_id& node, std::strin
   members_.erase(node);
   joining_.erase(node);
   if (ran && !has_finished && !ending_) {
-    announce(change_kind::node_lost, fmt::format("node {} {}", name_of(node), how));
+    announce(rendezvous_change::cause::node_lost, fmt::format("node {} {}", name_of(node), how));
   }
   const round_decision decision = decide_leave(state_, node);
   carry_out(decision.action, how, node, now);
@@ -47353,12 +48303,13 @@ ELASTIC_DECL std::optional<node_id> rendezvous_coordinator::missing_participant(
   return std::nullopt;
 }
 
-ELASTIC_DECL void rendezvous_coordinator::announce(change_kind kind, std::string reason) {
+ELASTIC_DECL void rendezvous_coordinator::announce(rendezvous_change::cause kind,
+                                                   std::string reason) {
   announce(rendezvous_change{kind, std::move(reason)});
 }
 
 ELASTIC_DECL void rendezvous_coordinator::announce(rendezvous_change change, int failed_rank) {
-  const bool is_in_vain = change.kind == change_kind::node_waiting && !change.is_pause;
+  const bool is_in_vain = change.kind == rendezvous_change::cause::node_waiting && !change.is_pause;
   const bool is_ending_well = all_finished_ || (some_finished_ && is_in_vain);
   if (!state_.complete || change_ || is_ending_well) return;
   change.restarts = restarts_;
@@ -47467,7 +48418,7 @@ ELASTIC_DECL int rendezvous_coordinator::host_rank() const {
 
 ELASTIC_DECL void rendezvous_coordinator::choose_master() {
   const auto first = members_.find(state_.participants.begin()->first);
-  master_ = first == members_.end() ? master_endpoint{} : first->second.offer;
+  master_ = first == members_.end() ? rendezvous_round::master_endpoint{} : first->second.offer;
   if (first == members_.end() || !first->second.ends.is_loopback) return;
   if (master_.address != first->second.ends.there) return;
   for (const auto& [node, rank] : state_.participants) {
@@ -49282,101 +50233,6 @@ ELASTIC_DECL task<void> leader_connector::converse(std::shared_ptr<search> of, s
 
 }  // namespace elastic::detail
 
-// ---- elastic/rendezvous/native/detail/impl/rendezvous_host.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL task<std::unique_ptr<rendezvous_host>> rendezvous_host::try_host(
-    endpoint at, std::optional<bool> decided, rendezvous_parameters parameters,
-    rendezvous_protocol protocol, std::shared_ptr<store_extension> service) {
-  if (decided == false) co_return nullptr;
-  auto executor = co_await asio::this_coro::executor;
-  const auto addresses = co_await resolve_addresses(at.host);
-  const std::function<bool(const asio::ip::address&)> is_own =
-      [&executor](const asio::ip::address& address) { return is_local_address(executor, address); };
-  const bool is_ours = std::any_of(addresses.begin(), addresses.end(), is_own);
-  if (!is_ours && !decided) co_return nullptr;
-  listen_point point;
-  const bool is_alone = is_loopback(at.host);
-  if (is_alone || !parameters.listens_everywhere()) {
-    point = choose_listen_point(at.host, addresses, is_own);
-  }
-  const std::string reached = point.address.empty() ? "this host" : "it at " + point.address;
-  try {
-    auto host = std::make_unique<rendezvous_host>(executor, std::move(point), at.port, parameters,
-                                                  protocol, std::move(service));
-    if (!is_alone && !parameters.secret) {
-      parameters.log.info(
-          "port {} is open to anyone who can reach {}: with --rdzv-conf secret_file, only those "
-          "who hold the job's secret get in",
-          at.port, reached);
-    }
-    co_return host;
-  } catch (const error& failure) {
-    if (failure.code() != errc::address_in_use || decided) throw;
-  }
-  co_return nullptr;
-}
-
-ELASTIC_DECL task<bool> rendezvous_host::is_of_this_host(endpoint at) {
-  const auto executor = co_await asio::this_coro::executor;
-  const auto addresses = co_await resolve_addresses(at.host);
-  const auto is_own = [&executor](const asio::ip::address& address) {
-    return is_local_address(executor, address);
-  };
-  co_return std::any_of(addresses.begin(), addresses.end(), is_own);
-}
-
-ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
-                                              listen_point at, std::uint16_t port,
-                                              const rendezvous_parameters& parameters,
-                                              rendezvous_protocol protocol,
-                                              std::shared_ptr<store_extension> service) {
-  tcp_store_server_options options;
-  options.address = std::move(at.address);
-  options.besides = std::move(at.besides);
-  options.port = port;
-  options.use_ring = parameters.use_ring;
-  options.secret = parameters.secret;
-  options.log = parameters.log;
-  options.time = parameters.time;
-  options.meter = parameters.meter;
-  if (service) {
-    options.extension = std::move(service);
-  } else if (protocol == rendezvous_protocol::native) {
-    auto meeting = new_shared<rendezvous_service>(parameters.log, parameters.time);
-    meeting->set_own_job(parameters.run_id, parameters.settings());
-    if (parameters.reports) meeting->show(parameters.run_id, parameters.reports);
-    options.extension = std::move(meeting);
-  }
-  server_ = std::make_unique<tcp_store_server>(std::move(executor), std::move(options));
-  if (protocol == rendezvous_protocol::native) engine()->set("/" + std::string(native_key), "");
-}
-
-ELASTIC_DECL void rendezvous_host::forget_rounds(const std::string& run_id,
-                                                 std::int64_t first_kept) {
-  const std::string prefix = fmt::format("/torch.rendezvous.{}.", run_id);
-  const auto is_forgotten = [&](std::string_view key) {
-    if (!key.starts_with(prefix)) return false;
-    const std::string_view rest = key.substr(prefix.size());
-    const std::size_t end = rest.find('/');
-    if (end == std::string_view::npos) return false;
-    std::int64_t round = 0;
-    const auto [stop, failure] = std::from_chars(rest.data(), rest.data() + end, round);
-    if (failure != std::errc() || stop != rest.data() + end || round >= first_kept) return false;
-    return !key.ends_with("/MASTER_ADDR") && !key.ends_with("/MASTER_PORT");
-  };
-  std::vector<std::string> keys;
-  engine()->for_each_key([&](std::string_view key) {
-    if (is_forgotten(key)) keys.emplace_back(key);
-  });
-  for (const std::string& key : keys) engine()->erase(key);
-}
-
-ELASTIC_DECL task<void> rendezvous_host::stop() { co_await server_->stop(); }
-
-}  // namespace elastic::detail
-
 // ---- elastic/net/detail/tcp_message_channel.hpp ----
 
 namespace elastic::detail {
@@ -49444,6 +50300,122 @@ class tcp_message_connector final : public message_connector {
 
 }  // namespace elastic::detail
 
+// ---- elastic/rendezvous/native/detail/impl/rendezvous_host.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL task<std::unique_ptr<rendezvous_host>> rendezvous_host::try_host(
+    endpoint at, std::optional<bool> decided, rendezvous_parameters parameters,
+    rendezvous_protocol protocol, std::shared_ptr<store_extension> service) {
+  if (decided == false) co_return nullptr;
+  auto executor = co_await asio::this_coro::executor;
+  const auto addresses = co_await resolve_addresses(at.host);
+  const std::function<bool(const asio::ip::address&)> is_own =
+      [&executor](const asio::ip::address& address) { return is_local_address(executor, address); };
+  const bool is_ours = std::any_of(addresses.begin(), addresses.end(), is_own);
+  if (!is_ours && !decided) co_return nullptr;
+  listen_point point;
+  const bool is_alone = is_loopback(at.host);
+  if (is_alone || !parameters.listens_everywhere()) {
+    point = choose_listen_point(at.host, addresses, is_own);
+  }
+  const std::string reached = point.address.empty() ? "this host" : "it at " + point.address;
+  try {
+    auto host = std::make_unique<rendezvous_host>(executor, std::move(point), at.port, parameters,
+                                                  protocol, std::move(service));
+    note_open_port(parameters, at.host, at.port, reached);
+    co_return host;
+  } catch (const error& failure) {
+    if (failure.code() != errc::address_in_use || decided) throw;
+  }
+  co_return nullptr;
+}
+
+ELASTIC_DECL task<bool> rendezvous_host::is_of_this_host(endpoint at) {
+  const auto executor = co_await asio::this_coro::executor;
+  const auto addresses = co_await resolve_addresses(at.host);
+  const auto is_own = [&executor](const asio::ip::address& address) {
+    return is_local_address(executor, address);
+  };
+  co_return std::any_of(addresses.begin(), addresses.end(), is_own);
+}
+
+ELASTIC_DECL rendezvous_host::rendezvous_host(asio::any_io_executor executor,
+                                              listen_point at, std::uint16_t port,
+                                              const rendezvous_parameters& parameters,
+                                              rendezvous_protocol protocol,
+                                              std::shared_ptr<store_extension> service) {
+  tcp_store_server::options options;
+  options.address = std::move(at.address);
+  options.besides = std::move(at.besides);
+  options.port = port;
+  options.use_ring = parameters.use_ring;
+  options.secret = parameters.secret;
+  options.log = parameters.log;
+  options.time = parameters.time;
+  options.meter = parameters.meter;
+  if (service) {
+    options.extension = std::move(service);
+  } else if (protocol == rendezvous_protocol::native) {
+    auto meeting = new_shared<rendezvous_service>(parameters.log, parameters.time);
+    meeting->set_own_job(parameters.run_id, parameters.settings());
+    if (parameters.reports) meeting->show(parameters.run_id, parameters.reports);
+    options.extension = std::move(meeting);
+  }
+  server_ = std::make_unique<tcp_store_server>(std::move(executor), std::move(options));
+  if (protocol == rendezvous_protocol::native) engine()->set("/" + std::string(native_key), "");
+}
+
+ELASTIC_DECL void rendezvous_host::forget_rounds(const std::string& run_id,
+                                                 std::int64_t first_kept) {
+  const std::string prefix = fmt::format("/torch.rendezvous.{}.", run_id);
+  const auto is_forgotten = [&](std::string_view key) {
+    if (!key.starts_with(prefix)) return false;
+    const std::string_view rest = key.substr(prefix.size());
+    const std::size_t end = rest.find('/');
+    if (end == std::string_view::npos) return false;
+    std::int64_t round = 0;
+    const auto [stop, failure] = std::from_chars(rest.data(), rest.data() + end, round);
+    if (failure != std::errc() || stop != rest.data() + end || round >= first_kept) return false;
+    return !key.ends_with("/MASTER_ADDR") && !key.ends_with("/MASTER_PORT");
+  };
+  std::vector<std::string> keys;
+  engine()->for_each_key([&](std::string_view key) {
+    if (is_forgotten(key)) keys.emplace_back(key);
+  });
+  for (const std::string& key : keys) engine()->erase(key);
+}
+
+ELASTIC_DECL task<void> rendezvous_host::stop() { co_await server_->stop(); }
+
+ELASTIC_DECL std::shared_ptr<message_connector> make_rendezvous_connector(
+    endpoint at, const rendezvous_parameters& parameters, std::size_t most_bytes) {
+  return new_shared<tcp_message_connector>(std::move(at),
+                                           std::string(rendezvous_service::first_words),
+                                           most_bytes, parameters.secret);
+}
+
+ELASTIC_DECL std::shared_ptr<store> make_agents_store(asio::any_io_executor executor, endpoint at,
+                                                      const rendezvous_parameters& parameters) {
+  tcp_store::options options;
+  options.host = std::move(at.host);
+  options.port = at.port;
+  options.secret = parameters.secret;
+  options.log = parameters.log;
+  return new_shared<tcp_store>(std::move(executor), std::move(options));
+}
+
+ELASTIC_DECL void note_open_port(const rendezvous_parameters& parameters, const std::string& host,
+                                 std::uint16_t port, std::string_view reached) {
+  if (is_loopback(host) || parameters.secret) return;
+  parameters.log.info(
+      "port {} is open to anyone who can reach {}: with --rdzv-conf secret_file, only those who "
+      "hold the job's secret get in",
+      port, reached);
+}
+
+}  // namespace elastic::detail
+
 // ---- elastic/rendezvous/native/detail/impl/leader_network.ipp ----
 
 namespace elastic::detail {
@@ -49461,12 +50433,7 @@ ELASTIC_DECL task<endpoint> tcp_leader_network::serve(std::shared_ptr<store_exte
   host_ = std::make_unique<rendezvous_host>(executor, std::move(point), any_port, parameters_,
                                             rendezvous_protocol::native, std::move(extension));
   endpoint at(address_, host_->port());
-  if (!is_loopback(address_) && !parameters_.secret) {
-    parameters_.log.info(
-        "port {} is open to anyone who can reach {}: with --rdzv-conf secret_file, only those who "
-        "hold the job's secret get in",
-        at.port, address_);
-  }
+  note_open_port(parameters_, address_, at.port, address_);
   co_return at;
 }
 
@@ -49481,18 +50448,12 @@ ELASTIC_DECL void tcp_leader_network::forget_rounds(const std::string& run_id,
 }
 
 ELASTIC_DECL std::shared_ptr<message_connector> tcp_leader_network::connector_to(endpoint at) {
-  return new_shared<tcp_message_connector>(
-      std::move(at), std::string(rendezvous_service::first_words), limits::rendezvous_message_bytes,
-      parameters_.secret);
+  return make_rendezvous_connector(std::move(at), parameters_);
 }
 
 ELASTIC_DECL task<std::shared_ptr<store>> tcp_leader_network::store_at(endpoint at) {
-  tcp_store_options options;
-  options.host = std::move(at.host);
-  options.port = at.port;
-  options.secret = parameters_.secret;
-  options.log = parameters_.log;
-  co_return new_shared<tcp_store>(co_await asio::this_coro::executor, options);
+  const auto executor = co_await asio::this_coro::executor;
+  co_return make_agents_store(executor, std::move(at), parameters_);
 }
 
 }  // namespace elastic::detail
@@ -49591,7 +50552,7 @@ namespace elastic::detail {
 
 ELASTIC_DECL auto leader_registry::look() -> task<sight> {
   std::string key = leader_key;
-  versioned_value found = co_await keys_->get(std::move(key));
+  versioned_keys::entry found = co_await keys_->get(std::move(key));
   sight seen;
   seen.version = std::move(found.version);
   if (found.value) seen.record = parse_leader_record(*found.value, name(), secret_);
@@ -49618,7 +50579,7 @@ ELASTIC_DECL task<void> leader_registry::claim(std::uint64_t member, loss_claim 
 ELASTIC_DECL task<std::optional<loss_claim>> leader_registry::claim_of(std::uint64_t member) {
   std::string key = claim_key(member);
   const std::string place = keys_->place_of(key);
-  const versioned_value found = co_await keys_->get(std::move(key));
+  const versioned_keys::entry found = co_await keys_->get(std::move(key));
   std::optional<loss_claim> claim;
   if (found.value) claim = parse_loss_claim(*found.value, place, secret_);
   co_return claim;
@@ -50175,7 +51136,8 @@ ELASTIC_DECL void registry_connector::throw_if_over() const {
   if (!seen_->record) return;
   const round_register& kept = seen_->record->kept;
   if (!kept.ending && !kept.all_finished) return;
-  const bool has_succeeded = kept.all_finished || kept.ending->how == job_end::succeeded;
+  const bool has_succeeded =
+      kept.all_finished || kept.ending->how == rendezvous_handler::job_end::succeeded;
   throw error(has_succeeded ? errc::rendezvous_finished : errc::rendezvous_closed,
               kept.ending ? kept.ending->why : "all workers succeeded");
 }
@@ -50445,12 +51407,6 @@ ELASTIC_DECL void rendezvous_link::limit_join() {
   wish->timeout = std::max<duration>(join_limit_ - now, std::chrono::milliseconds(1));
 }
 
-ELASTIC_DECL void rendezvous_link::ask_status() {
-  known_.status.reset();
-  status_is_due_ = true;
-  say(rendezvous_messages::ask_status{});
-}
-
 ELASTIC_DECL void rendezvous_link::hold(std::optional<rendezvous_messages::pause> why) {
   hold_ = std::move(why);
   has_held_ = has_held_ || hold_;
@@ -50458,7 +51414,7 @@ ELASTIC_DECL void rendezvous_link::hold(std::optional<rendezvous_messages::pause
 }
 
 ELASTIC_DECL void rendezvous_link::say_hold(message_channel& channel) const {
-  if (!server_pauses_ || !has_held_) return;
+  if (!has_held_) return;
   rendezvous_request word = rendezvous_messages::resume{};
   if (hold_) word = *hold_;
   channel.send(detail::to_text(word));
@@ -50696,12 +51652,10 @@ ELASTIC_DECL void rendezvous_link::take_up(message_channel& channel,
   greeting_.most_term = std::max(greeting_.most_term, reply.term);
   if (!reply.resumed || is_other_server) note_end_of_round(reply.resumed, is_other_server);
   has_server_resigned_ = false;
-  server_pauses_ = reply.pauses;
   // Before a request to join, which could begin the round.
   say_hold(channel);
   if (is_other_server) limit_join();
   if (standing_request_) channel.send(detail::to_text(*standing_request_));
-  if (status_is_due_) channel.send(detail::to_text(rendezvous_messages::ask_status{}));
   notify();
 }
 
@@ -50835,11 +51789,6 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::resigned&) {
   has_server_resigned_ = !connector_->reaches_own_process();
 }
 
-ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::status& reply) {
-  known_.status = reply;
-  status_is_due_ = false;
-}
-
 ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::peers& reply) {
   if (known_.peers_round != reply.round) known_.peers = {};
   known_.peers_round = reply.round;
@@ -50870,7 +51819,7 @@ ELASTIC_DECL void rendezvous_link::take(const rendezvous_messages::changed& repl
   if (known_.placed && known_.placed->round == reply.round && !known_.change) {
     known_.change = reply.what;
     greeting_.former->restarts = std::max(greeting_.former->restarts, reply.what.restarts);
-    known_.change->on_other_node = reply.what.kind == change_kind::worker_failed &&
+    known_.change->on_other_node = reply.what.kind == rendezvous_change::cause::worker_failed &&
                                    reply.failed_rank != known_.placed->rank;
   }
 }
@@ -50899,7 +51848,7 @@ ELASTIC_DECL task<void> rendezvous_link::wait_for_fence() {
 ELASTIC_DECL void rendezvous_link::note_lost(std::string why) {
   if (!known_.placed || known_.change || known_.all_finished) return;
   const int restarts = known_.placed->restarts;
-  known_.change = rendezvous_change{change_kind::node_lost, std::move(why), restarts};
+  known_.change = rendezvous_change{rendezvous_change::cause::node_lost, std::move(why), restarts};
   // The successor of a server that resigned puts the fence off.
   if (!has_server_resigned_) {
     known_.change->grace = std::max(fence() - time_->now(), duration::zero());
@@ -50980,7 +51929,7 @@ inline constexpr std::chrono::milliseconds examination_silence{400};
 /// Asks the server of an endpoint whether it is a store.
 /// Errors: `errc::not_supported` for a store at which agents of torchrun meet.
 inline task<void> examine_server(endpoint at, logger log, std::shared_ptr<time_source> time) {
-  tcp_store_options options;
+  tcp_store::options options;
   options.host = at.host;
   options.port = at.port;
   options.generation = tcp_store_generation::probe;
@@ -51052,10 +52001,8 @@ ELASTIC_DECL c10d_rendezvous::c10d_rendezvous(rendezvous_parameters parameters)
   }
   host_grace_ = parameters_.seconds("host_grace", host_grace_);
   is_host_ = parameters_.yes_or_no("is_host");
-  parameters_.check_conf({"is_host", "listen", "join_timeout", "last_call_timeout", "close_timeout",
-                          "heartbeat_timeout", "keep_alive_interval", "keep_alive_max_attempt",
-                          "reconnect_grace", "host_grace", "read_timeout", "timeout", "dialect",
-                          "secret_file", "worker_networks", "candidate", "fast_takeover"});
+  parameters_.check_conf(meeting_settings({"is_host", "host_grace", "dialect", "secret_file",
+                                           "worker_networks", "candidate", "fast_takeover"}));
   for (const char* name : {"candidate", "fast_takeover"}) {
     if (!has_candidates() && parameters_.conf.count(name) != 0) {
       throw error(
@@ -51124,7 +52071,7 @@ ELASTIC_DECL task<rendezvous_change> c10d_rendezvous::wait_for_change() {
       if (link_->known().change) co_return *link_->known().change;
       throw_if_over();
     }
-    co_await link_->news();
+    co_await news();
   }
 }
 
@@ -51155,10 +52102,6 @@ ELASTIC_DECL void c10d_rendezvous::pause(std::string why, bool saves_first) {
   if (!link_ || !link_->is_connected()) {
     throw error(errc::invalid_argument, "this node has no connection to the rendezvous now");
   }
-  if (!link_->can_hold()) {
-    throw error(errc::invalid_argument,
-                "the server of the rendezvous is of an earlier release, which cannot pause");
-  }
   std::string text = short_line(why, limits::pause_text_bytes);
   link_->hold(rendezvous_messages::pause{std::move(text), saves_first});
 }
@@ -51167,13 +52110,7 @@ ELASTIC_DECL void c10d_rendezvous::resume() {
   if (link_) link_->hold(std::nullopt);
 }
 
-ELASTIC_DECL task<int> c10d_rendezvous::num_nodes_waiting() {
-  if (!link_) co_return 0;
-  co_await ask_status();
-  co_return link_->known().status->waiting;
-}
-
-ELASTIC_DECL task<void> c10d_rendezvous::close(job_end how, std::string why) {
+ELASTIC_DECL task<void> c10d_rendezvous::close(rendezvous_handler::job_end how, std::string why) {
   is_closing_ = true;
   if (!link_) co_return;
   link_->send_until_superseded(rendezvous_messages::close_job{how, std::move(why)});
@@ -51195,8 +52132,9 @@ ELASTIC_DECL task<void> c10d_rendezvous::shutdown() {
   if (link_) {
     if (hosts()) {
       // Nobody can go on without the server; no effect if the job was closed before.
-      link_->say(rendezvous_messages::close_job{
-          job_end::failed, "the node that hosts the rendezvous has left the job"});
+      link_->say(
+          rendezvous_messages::close_job{rendezvous_handler::job_end::failed,
+                                         "the node that hosts the rendezvous has left the job"});
     }
     rendezvous_messages::leave word;
     if (!bad_because_.empty()) word = {parameters_.exclude_for, bad_because_};
@@ -51221,21 +52159,21 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
     greeting.node.number = new_node_number();
   }
   if (candidate_) greeting.node.number.high = candidate_->node();
+  number_ = greeting.node.number.high;
   const bool is_told_servers = connector_ != nullptr;
   if (make_registry_) {
     registry_ = co_await make_registry_();
     connector_ = registry_;
   }
-  if (!connector_ && has_candidates()) co_await reach_candidates(greeting.node.number.high);
+  if (!connector_ && has_candidates()) co_await reach_candidates();
   if (!connector_) co_await reach_endpoint(executor);
   greeting.settings = settings_;
   greeting.name =
       as_node_name(parameters_.node_name.empty() ? host_name() : parameters_.node_name);
   greeting.hosts = hosts();
-  const std::uint64_t number = greeting.node.number.high;
   link_ = new_shared<rendezvous_link>(connector_, std::move(greeting), host_grace_,
                                       parameters_.time, parameters_.log, parameters_.reports);
-  if (registry_) attach_to_registry(number);
+  if (registry_) attach_to_registry();
   const bool may_be_torch =
       !is_told_servers && !registry_ && !host_ && !has_candidates() && !parameters_.secret;
   if (may_be_torch) {
@@ -51248,10 +52186,10 @@ ELASTIC_DECL task<void> c10d_rendezvous::begin() {
 }
 
 ELASTIC_DECL task<void> c10d_rendezvous::reach_endpoint(asio::any_io_executor executor) {
-  connector_ = connector_to(endpoint_);
+  connector_ = make_rendezvous_connector(endpoint_, parameters_);
   const bool hosts_it = co_await host_endpoint();
   if (hosts_it) co_return;
-  agents_ = store_at(executor, endpoint_);
+  agents_ = make_agents_store(executor, endpoint_, parameters_);
   if (!is_host_) may_host_.reset();
 }
 
@@ -51270,25 +52208,9 @@ ELASTIC_DECL task<void> c10d_rendezvous::host_abandoned_endpoint() {
     const bool is_ours = co_await rendezvous_host::is_of_this_host(endpoint_);
     may_host_ = is_ours;
   }
-  if (!*may_host_ || link_->was_connected()) co_return;
+  if (!*may_host_ || leader_ || link_->was_connected()) co_return;
   const bool hosts_it = co_await host_endpoint();
   if (hosts_it) link_->note_own_server();
-}
-
-ELASTIC_DECL std::shared_ptr<message_connector> c10d_rendezvous::connector_to(
-    const endpoint& at, std::size_t most_bytes) const {
-  return new_shared<tcp_message_connector>(
-      at, std::string(rendezvous_service::first_words), most_bytes, parameters_.secret);
-}
-
-ELASTIC_DECL std::shared_ptr<store> c10d_rendezvous::store_at(asio::any_io_executor executor,
-                                                              const endpoint& at) const {
-  tcp_store_options options;
-  options.host = at.host;
-  options.port = at.port;
-  options.secret = parameters_.secret;
-  options.log = parameters_.log;
-  return new_shared<tcp_store>(executor, options);
 }
 
 ELASTIC_DECL void c10d_rendezvous::check_candidates() const {
@@ -51338,22 +52260,22 @@ ELASTIC_DECL void c10d_rendezvous::check_candidates() const {
   }
 }
 
-ELASTIC_DECL std::shared_ptr<candidate> c10d_rendezvous::make_candidate(
-    int place, std::uint64_t node) const {
+ELASTIC_DECL std::shared_ptr<candidate> c10d_rendezvous::make_candidate(int place) const {
   candidate::options options;
   options.run_id = parameters_.run_id;
   options.list = list_;
   options.self = place;
   for (const endpoint& at : endpoints_) {
-    options.others.push_back(connector_to(at, limits::rendezvous_register_bytes));
+    options.others.push_back(
+        make_rendezvous_connector(at, parameters_, limits::rendezvous_register_bytes));
   }
   options.others[static_cast<std::size_t>(place)] = nullptr;
   options.settings = settings_;
-  options.node = node;
+  options.node = number_;
   options.network = network_identity();
   options.marker.emplace(parameters_.run_id, list_, place);
   options.fast_takeover = parameters_.yes_or_no("fast_takeover").value_or(true);
-  options.seed = node;
+  options.seed = number_;
   options.reports = parameters_.reports;
   options.time = parameters_.time;
   options.log = parameters_.log;
@@ -51366,7 +52288,7 @@ ELASTIC_DECL int c10d_rendezvous::chosen_candidate() const {
   return parameters_.whole_number("candidate", 0, 0);
 }
 
-ELASTIC_DECL task<void> c10d_rendezvous::check_addresses() const {
+ELASTIC_DECL task<void> c10d_rendezvous::check_addresses() {
   const asio::any_io_executor executor = co_await asio::this_coro::executor;
   const auto of = new_shared<candidate_addresses>();
   of->list = endpoints_;
@@ -51381,29 +52303,61 @@ ELASTIC_DECL task<void> c10d_rendezvous::check_addresses() const {
     why = objection_to_local_addr(*of, parameters_.local_addr, chosen_candidate(), is_own);
   }
   if (!why.empty()) throw error(errc::invalid_argument, why);
+  if (parameters_.conf.count("candidate") != 0) co_return;
+  may_host_ = std::any_of(of->known.begin(), of->known.end(), [&](const auto& addresses) {
+    return std::any_of(addresses.begin(), addresses.end(), is_own);
+  });
 }
 
-ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates(std::uint64_t node) {
+ELASTIC_DECL task<void> c10d_rendezvous::reach_candidates() {
   co_await check_addresses();
-  const bool is_chosen = parameters_.conf.count("candidate") != 0;
-  const int chosen = chosen_candidate();
   auto executor = co_await asio::this_coro::executor;
   // An attempt before may have been cut short.
   servers_.clear();
-  for (std::size_t place = 0; place < endpoints_.size(); ++place) {
-    const endpoint& at = endpoints_[place];
-    servers_.push_back({connector_to(at), store_at(executor, at)});
-    if (host_ || (is_chosen && static_cast<int>(place) != chosen)) continue;
-    const std::optional<bool> decided = is_chosen ? std::optional(true) : std::nullopt;
-    auto candidate = make_candidate(static_cast<int>(place), node);
+  for (const endpoint& at : endpoints_) {
+    servers_.push_back({make_rendezvous_connector(at, parameters_),
+                        make_agents_store(executor, at, parameters_)});
+  }
+  co_await serve_endpoint();
+  look_for_leader();
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::serve_endpoint() {
+  next_try_ = parameters_.time->now() + settings_.keep_alive_interval;
+  const bool is_chosen = parameters_.conf.count("candidate") != 0;
+  const int chosen = chosen_candidate();
+  const std::optional<bool> decided = is_chosen ? std::optional(true) : std::nullopt;
+  for (int place = 0; place < static_cast<int>(endpoints_.size()) && !host_; ++place) {
+    if (is_chosen && place != chosen) continue;
+    const endpoint& at = endpoints_[static_cast<std::size_t>(place)];
+    const auto candidate = make_candidate(place);
     host_ = co_await rendezvous_host::try_host(at, decided, parameters_,
                                                rendezvous_protocol::native, candidate);
-    if (!host_) continue;
-    candidate_ = candidate;
-    servers_.back().agents = new_shared<memory_store>(host_->engine());
-    if (watch_) kept_watch_ = watch_(host_->engine());
+    if (host_) candidate_ = candidate;
   }
-  look_for_leader();
+  if (!host_) co_return;
+  may_host_ = false;
+  servers_[static_cast<std::size_t>(candidate_->place())].agents =
+      new_shared<memory_store>(host_->engine());
+  if (watch_) kept_watch_ = watch_(host_->engine());
+}
+
+ELASTIC_DECL task<void> c10d_rendezvous::news() {
+  if (!leader_ || !*may_host_ || link_->known().all_finished) {
+    co_await link_->news();
+    co_return;
+  }
+  co_await with_deadline(*parameters_.time, next_try_, link_->news());
+  if (parameters_.time->now() < next_try_) co_return;
+  try {
+    co_await serve_endpoint();
+  } catch (const error& failure) {
+    parameters_.log.debug("no endpoint can be served: {}", failure.what());
+  }
+  if (!candidate_) co_return;
+  leader_->note_own_candidate(candidate_->place(), candidate_->node());
+  parameters_.log.info("the port of {} is free now: this node serves there",
+                       to_text(endpoints_[static_cast<std::size_t>(candidate_->place())]));
 }
 
 ELASTIC_DECL void c10d_rendezvous::look_for_leader() {
@@ -51429,9 +52383,9 @@ ELASTIC_DECL task<void> c10d_rendezvous::retire() {
   if (registry_) co_await registry_->leave(is_over);
 }
 
-ELASTIC_DECL void c10d_rendezvous::attach_to_registry(std::uint64_t number) {
+ELASTIC_DECL void c10d_rendezvous::attach_to_registry() {
   registry_connector::node_state state;
-  state.number = number;
+  state.number = number_;
   const std::weak_ptr<rendezvous_link> known = link_;
   state.loss = [known]() -> std::optional<duration> {
     const auto link = known.lock();
@@ -51447,7 +52401,7 @@ ELASTIC_DECL void c10d_rendezvous::attach_to_registry(std::uint64_t number) {
 
 ELASTIC_DECL meeting_place c10d_rendezvous::server() const {
   if (registry_) return {registry_->leader().host, registry_->reaches_own_process()};
-  if (!leader_) return {endpoint_.host, host_ != nullptr};
+  if (!leader_) return {endpoint_.host, hosts()};
   const endpoint& at = endpoints_[static_cast<std::size_t>(leader_->leader())];
   return {at.host, leader_->reaches_own_process()};
 }
@@ -51455,7 +52409,7 @@ ELASTIC_DECL meeting_place c10d_rendezvous::server() const {
 ELASTIC_DECL task<void> c10d_rendezvous::join() {
   while (!link_->is_connected()) {
     throw_if_over();
-    co_await link_->news();
+    co_await news();
     if (!link_->was_connected()) co_await host_abandoned_endpoint();
   }
   const std::string address = link_->local_address();
@@ -51473,7 +52427,7 @@ ELASTIC_DECL task<void> c10d_rendezvous::join() {
   while (!link_->known().placed) {
     throw_if_over();
     if (link_->known().refused) throw_refused(*link_->known().refused);
-    co_await link_->news();
+    co_await news();
   }
   round_ = link_->known().placed->round;
 }
@@ -51510,14 +52464,6 @@ ELASTIC_DECL address_filter c10d_rendezvous::admitted_addresses() const {
   return filter;
 }
 
-ELASTIC_DECL task<void> c10d_rendezvous::ask_status() {
-  link_->ask_status();
-  while (!link_->known().status) {
-    throw_if_over();
-    co_await link_->news();
-  }
-}
-
 ELASTIC_DECL void c10d_rendezvous::throw_if_in_no_round() const {
   if (round_ < 0) throw error(errc::invalid_argument, "this node was in no round yet");
 }
@@ -51525,7 +52471,7 @@ ELASTIC_DECL void c10d_rendezvous::throw_if_in_no_round() const {
 ELASTIC_DECL void c10d_rendezvous::throw_if_over() const {
   const auto& knowledge = link_->known();
   if (knowledge.closed) {
-    const bool succeeded = knowledge.closed->end == job_end::succeeded;
+    const bool succeeded = knowledge.closed->end == rendezvous_handler::job_end::succeeded;
     throw error(succeeded ? errc::rendezvous_finished : errc::rendezvous_closed,
                 knowledge.closed->why);
   }
@@ -51603,7 +52549,7 @@ namespace elastic::detail {
 
 ELASTIC_DECL void add_journal(agent_services& services, const rendezvous_parameters& meeting) {
   if (services.journal) return;
-  job_journal_options recording;
+  job_journal::options recording;
   recording.node = meeting.node_name.empty() ? host_name() : meeting.node_name;
   recording.time = services.time;
   recording.log = services.log;
@@ -51758,25 +52704,29 @@ inline processor_set complex_of_node(const processor_topology& topology,
   return complexes[slot % complexes.size()];
 }
 
-ELASTIC_DECL std::vector<processor_set> place_workers(numa_binding how,
+ELASTIC_DECL std::vector<processor_set> place_workers(launch_config::processor_binding how,
                                                       const processor_topology& topology,
                                                       const processor_set& allowed,
                                                       const std::vector<int>& nodes) {
   std::vector<processor_set> bindings;
-  if (how == numa_binding::none) return bindings;
+  if (how == launch_config::processor_binding::none) return bindings;
   std::map<int, std::size_t> placed;
   for (const int node : nodes) {
     const std::size_t slot = placed[node]++;
     switch (how) {
-      case numa_binding::none:
-      case numa_binding::node: bindings.push_back(all_of_node(topology, allowed, node)); break;
-      case numa_binding::socket: bindings.push_back(all_of_sockets(topology, allowed, node)); break;
-      case numa_binding::exclusive: {
+      case launch_config::processor_binding::none:
+      case launch_config::processor_binding::node:
+        bindings.push_back(all_of_node(topology, allowed, node));
+        break;
+      case launch_config::processor_binding::socket:
+        bindings.push_back(all_of_sockets(topology, allowed, node));
+        break;
+      case launch_config::processor_binding::exclusive: {
         const auto count = static_cast<std::size_t>(std::count(nodes.begin(), nodes.end(), node));
         bindings.push_back(share_of_node(topology, allowed, node, slot, count));
         break;
       }
-      case numa_binding::core_complex:
+      case launch_config::processor_binding::core_complex:
         bindings.push_back(complex_of_node(topology, allowed, node, slot));
         break;
     }
@@ -52258,7 +53208,9 @@ ELASTIC_DECL void guarded_child::lose_guard() noexcept {
 
 namespace elastic::detail {
 
-ELASTIC_DECL task<std::string> reachable_address(std::vector<std::string> towards) {
+ELASTIC_DECL task<std::string> reachable_address(std::string chosen,
+                                                 std::vector<std::string> towards) {
+  if (is_loopback(chosen)) co_return std::string("127.0.0.1");
   auto executor = co_await asio::this_coro::executor;
   // Addresses for documentation: nobody has them, and nothing is sent.
   towards.push_back("192.0.2.1");
@@ -53069,7 +54021,7 @@ namespace elastic::detail {
 
 inline bool is_same_claim(const stall_verdict& left, const stall_verdict& right) {
   const auto claim = [](const stall_verdict& verdict) {
-    return verdict.cause == stall_cause::slow ? stall_cause::behind : verdict.cause;
+    return verdict.cause == stall_verdict::kind::slow ? stall_verdict::kind::behind : verdict.cause;
   };
   // The first of them is the first to look at, which may change.
   return claim(left) == claim(right) && std::is_permutation(left.ranks.begin(), left.ranks.end(),
@@ -53318,6 +54270,15 @@ inline void describe(collective_call& call, record_rows& rows) {
   rows.milliseconds("age_ms", call.age, presence::sparse);
 }
 
+/// What is compared between ranks.
+inline void describe_previous(collective_call& call, record_rows& rows) {
+  rows.text("previous", call.operation, limits::collective_name_bytes);
+  rows.number("previous_sequence", call.sequence, 0, digest_most_number);
+  digest_text(rows, "previous_sizes", call.sizes, limits::collective_sizes_bytes);
+  digest_text(rows, "previous_types", call.types, limits::collective_types_bytes);
+  call.state = collective_state::completed;
+}
+
 inline void describe(group_position& position, record_rows& rows) {
   digest_text(rows, "name", position.name, limits::group_name_bytes);
   digest_text(rows, "description", position.description, limits::group_name_bytes);
@@ -53328,8 +54289,12 @@ inline void describe(group_position& position, record_rows& rows) {
   }
   rows.number("enqueued", position.enqueued, 0, digest_most_number, presence::sparse);
   rows.number("completed", position.completed, 0, digest_most_number, presence::sparse);
-  if (!rows.has_group("operation", position.outstanding.has_value())) return;
-  describe(rows.reads() ? position.outstanding.emplace() : *position.outstanding, rows);
+  if (rows.has_group("operation", position.outstanding.has_value())) {
+    describe(rows.reads() ? position.outstanding.emplace() : *position.outstanding, rows);
+  }
+  if (rows.has_group("previous", position.previous.has_value())) {
+    describe_previous(rows.reads() ? position.previous.emplace() : *position.previous, rows);
+  }
 }
 
 inline void describe(rank_evidence& evidence, record_rows& rows) {
@@ -53356,7 +54321,6 @@ inline void describe(rank_evidence& evidence, record_rows& rows) {
   digest_list(rows, "stack", evidence.stack, limits::stack_frames);
   rows.flag("moved", evidence.stack_moved, presence::sparse);
   digest_text(rows, "failure", evidence.failure, limits::failure_digest_bytes);
-  digest_text(rows, "stuck_peer", evidence.stuck_peer, limits::stuck_peer_bytes);
 }
 
 inline void halve(std::string& text) { text = beginning_of(text, text.size() / 2); }
@@ -53371,6 +54335,13 @@ inline void shorten(rank_evidence& evidence) {
     return;
   }
   auto& groups = evidence.groups;
+  const auto with_previous = std::find_if(groups.rbegin(), groups.rend(), [](const auto& position) {
+    return position.previous.has_value();
+  });
+  if (with_previous != groups.rend()) {
+    with_previous->previous.reset();
+    return;
+  }
   if (groups.size() > 1) {
     const auto settled = std::find_if(groups.rbegin(), groups.rend(), [](const auto& position) {
       return !position.outstanding.has_value();
@@ -53390,8 +54361,7 @@ inline void shorten(rank_evidence& evidence) {
     halve(position.outstanding->sizes);
     halve(position.outstanding->types);
   }
-  for (std::string* text : {&evidence.node, &evidence.wait_channel, &evidence.failure,
-                            &evidence.stuck_peer}) {
+  for (std::string* text : {&evidence.node, &evidence.wait_channel, &evidence.failure}) {
     halve(*text);
   }
 }
@@ -54084,7 +55054,7 @@ ELASTIC_DECL void inspected_workers::begin_attempt() {
 }
 
 ELASTIC_DECL task<std::vector<worker_inspection>> inspected_workers::inspect(
-    std::vector<attempt_worker> workers, time_point deadline) {
+    std::vector<agent_extension::attempt_worker> workers, time_point deadline) {
   std::vector<worker_inspection> found(workers.size());
   std::vector<task<void>> inspections;
   for (std::size_t i = 0; i < workers.size(); ++i) {
@@ -54094,7 +55064,7 @@ ELASTIC_DECL task<std::vector<worker_inspection>> inspected_workers::inspect(
   // On a thread: there are many files, and threads of workers.
   std::function<std::vector<std::optional<process_facts>>()> work = [workers] {
     std::vector<std::optional<process_facts>> facts;
-    for (const attempt_worker& each : workers) {
+    for (const agent_extension::attempt_worker& each : workers) {
       facts.push_back(read_process_facts(each.pid, limits::inspected_threads));
     }
     return facts;
@@ -54557,7 +55527,7 @@ ELASTIC_DECL std::string recorder_pickle(std::string_view json, const recorder_o
 namespace elastic::detail {
 
 ELASTIC_DECL kept_recorders::kept_recorders(std::size_t most_bytes)
-    : room_(std::make_shared<room>()) {
+    : room_(new_shared<room>()) {
   room_->left = most_bytes;
 }
 
@@ -54797,10 +55767,10 @@ ELASTIC_DECL stall_verdict judge_stall(const std::vector<rank_evidence>& evidenc
 namespace elastic::detail {
 
 ELASTIC_DECL diagnosis_extension::diagnosis_extension(job_diagnosis terms,
-                                                      agent_extension_context context,
+                                                      agent_extension::context agent,
                                                       std::unique_ptr<agent_extension> inner)
     : terms_(std::move(terms)),
-      context_(std::move(context)),
+      context_(std::move(agent)),
       inner_(std::move(inner)),
       has_looked_(context_.strand) {
   std::shared_ptr<process_launcher> next = inner_->launcher();
@@ -54873,7 +55843,7 @@ ELASTIC_DECL task<std::string> diagnosis_extension::answer(round_inspection::req
 }
 
 ELASTIC_DECL auto diagnosis_extension::inspect(time_point deadline) -> task<look> {
-  std::vector<attempt_worker> workers = context_.workers();
+  std::vector<agent_extension::attempt_worker> workers = context_.workers();
   task<std::vector<worker_inspection>> inspecting =
       workers_->inspect(std::move(workers), deadline);
   look seen;
@@ -54907,7 +55877,7 @@ ELASTIC_DECL auto diagnosis_extension::inspect_twice(time_point deadline) -> tas
 }
 
 ELASTIC_DECL void diagnosis_extension::end_rank(int rank, const std::string& reason) {
-  for (const attempt_worker& each : context_.workers()) {
+  for (const agent_extension::attempt_worker& each : context_.workers()) {
     const bool is_wanted = each.rank == rank && each.end.empty();
     // Whoever asks again may not have heard that it is under way.
     if (!is_wanted || !ending_.insert(each.pid).second) continue;
@@ -54920,14 +55890,14 @@ ELASTIC_DECL void diagnosis_extension::end_rank(int rank, const std::string& rea
 
 // ---- the job ------------------------------------------------------------------------------------
 
-ELASTIC_DECL task<command_outcome> diagnosis_extension::carry_out(job_command command) {
+ELASTIC_DECL task<job_command::outcome> diagnosis_extension::carry_out(job_command command) {
   if (command.what != job_command::kind::stacks || !round_) {
     co_return co_await inner_->carry_out(std::move(command));
   }
   round_inspection::request asked;
   asked.what = question::stacks;
   const auto answers = co_await round_->ask(std::move(asked));
-  command_outcome outcome;
+  job_command::outcome outcome;
   outcome.is_done = true;
   outcome.text = stacks_text(answers, command.ranks, terms_.opens_workers);
   co_return outcome;
@@ -54952,7 +55922,7 @@ ELASTIC_DECL void diagnosis_extension::end_stall() {
   if (history_.is_empty()) return;
   history_.clear();
   context_.log.info("the job goes on");
-  record(job_event_kind::stall_ended, {});
+  record(job_event::type::stall_ended, {});
 }
 
 ELASTIC_DECL task<void> diagnosis_extension::watch() {
@@ -54998,8 +55968,8 @@ ELASTIC_DECL task<void> diagnosis_extension::judge_again() {
   if (!watch_->is_stalled()) co_return;
   const bool is_first = history_.is_empty();
   if (history_.add(verdict)) report(verdict);
-  if (terms_.on_stall == stall_policy::warn) co_return;
-  if (verdict.confidence == stall_confidence::certain && !verdict.ranks.empty()) {
+  if (terms_.on_stall == job_diagnosis::policy::warn) co_return;
+  if (verdict.confidence == stall_verdict::confidence_level::certain && !verdict.ranks.empty()) {
     co_await end_first_of(verdict);
   } else if (is_first) {
     context_.log.warning("--on-stall: no rank is ended, since none is certainly to blame");
@@ -55009,7 +55979,7 @@ ELASTIC_DECL task<void> diagnosis_extension::judge_again() {
 ELASTIC_DECL void diagnosis_extension::report(const stall_verdict& verdict) {
   context_.log.warning("the job stands still: {}", verdict.sentence);
   for (const std::string& line : verdict.evidence) context_.log.info("  {}", line);
-  record(job_event_kind::stall_found, verdict);
+  record(job_event::type::stall_found, verdict);
 }
 
 ELASTIC_DECL task<void> diagnosis_extension::end_first_of(const stall_verdict& verdict) {
@@ -55020,11 +55990,11 @@ ELASTIC_DECL task<void> diagnosis_extension::end_first_of(const stall_verdict& v
   static_cast<void>(co_await round_->ask(std::move(asked)));
 }
 
-ELASTIC_DECL void diagnosis_extension::record(job_event_kind kind, const stall_verdict& verdict) {
+ELASTIC_DECL void diagnosis_extension::record(job_event::type kind, const stall_verdict& verdict) {
   if (!context_.journal) return;
   job_event event;
   event.kind = kind;
-  if (kind == job_event_kind::stall_found) {
+  if (kind == job_event::type::stall_found) {
     event.state = to_string(verdict.cause);
     event.reason = verdict.sentence;
     event.lines = fmt::format("{}", fmt::join(verdict.evidence, "\n"));
@@ -55053,7 +56023,7 @@ ELASTIC_DECL task<std::string> diagnosis_extension::last_look() {
   } guard{*this};
   found_.clear();
   const stall_verdict verdict = co_await judge(question::last_words);
-  if (verdict.cause != stall_cause::unknown) {
+  if (verdict.cause != stall_verdict::kind::unknown) {
     found_ = verdict.sentence;
     found_at_ = context_.time->now();
     if (history_.add(verdict)) report(verdict);
@@ -55073,7 +56043,7 @@ namespace elastic::detail {
 
 /// What is known when a round is to end while the workers of this node run.
 struct planned_restart_view {
-  change_kind why = change_kind::node_waiting;
+  rendezvous_change::cause why = rendezvous_change::cause::node_waiting;
   /// By when the workers are to be gone, from now on.
   duration grace = duration::max();
   /// Workers that would start again without a standby.
@@ -55105,9 +56075,9 @@ ELASTIC_DECL planned_restart plan_restart(const planned_restart_view& view);
 namespace elastic::detail {
 
 ELASTIC_DECL standby_extension::standby_extension(warm_standby terms,
-                                                  agent_extension_context context)
-    : context_(std::move(context)) {
-  standby_set_services services;
+                                                  agent_extension::context agent)
+    : context_(std::move(agent)) {
+  standby_set::services services;
   services.launcher = context_.launcher;
   services.time = context_.time;
   services.log = context_.log;
@@ -55187,6 +56157,12 @@ ELASTIC_DECL option_type worker_count_type();
 
 /// --chaos: "kill=rank:3@20s,stop=rank:2@10s+5s".
 ELASTIC_DECL option_type chaos_type();
+
+/// --job: a path, or "-".
+ELASTIC_DECL option_type job_file_type();
+
+/// --set: "ROLE.KEY=VALUE", which the reader of the file checks.
+ELASTIC_DECL option_type job_setting_type();
 
 /// --status: "[ADDRESS:]PORT" or "unix:PATH".
 ELASTIC_DECL option_type status_type();
@@ -55335,11 +56311,12 @@ inline std::vector<option_row> make_option_rows() {
        .help = "On which processors a worker runs: node (those of the NUMA node of its GPU, or of "
                "its share of the nodes), socket, exclusive (cores of that node that no other "
                "worker has), core-complex (cores with a common cache).",
-       .type = choice_type<numa_binding>({{"node", numa_binding::node},
-                                          {"socket", numa_binding::socket},
-                                          {"exclusive", numa_binding::exclusive},
-                                          {"core-complex", numa_binding::core_complex}},
-                                         in_job(&launch_config::numa_binding)),
+       .type = choice_type<launch_config::processor_binding>(
+           {{"node", launch_config::processor_binding::node},
+            {"socket", launch_config::processor_binding::socket},
+            {"exclusive", launch_config::processor_binding::exclusive},
+            {"core-complex", launch_config::processor_binding::core_complex}},
+           in_job(&launch_config::numa_binding)),
        .default_text = "all processors"},
       {.names = "--cpu-affinity",
        .value = "LISTS",
@@ -55347,6 +56324,30 @@ inline std::vector<option_row> make_option_rows() {
        .help = "The same by local rank: lists of processors with a colon between, such as 0-3:4-7.",
        .type = affinity_type(),
        .default_text = "all processors",
+       .is_own = true},
+      {.names = "--job",
+       .value = "FILE",
+       .heading = heading_workers,
+       .help = "In place of a script: run the job of several roles that this file describes, in "
+               "TOML; -: standard input. Options are then those of every role that says nothing "
+               "else.",
+       .type = job_file_type(),
+       .default_text = "none",
+       .is_own = true},
+      {.names = "--set",
+       .value = "ROLE.KEY=VALUE",
+       .heading = heading_workers,
+       .help = "With --job: a value in place of what the file says; KEY=VALUE for one of the job. "
+               "May be given several times.",
+       .type = job_setting_type(),
+       .default_text = "none",
+       .is_own = true,
+       .repeats = true},
+      {.names = "--print-job",
+       .value = nullptr,
+       .heading = heading_workers,
+       .help = "With --job: print what was understood, as a job file, and run nothing.",
+       .type = flag_type(in_config(&program_config::prints_job)),
        .is_own = true},
       {.names = "--standalone",
        .value = nullptr,
@@ -55372,8 +56373,8 @@ inline std::vector<option_row> make_option_rows() {
            "How long a node that joins a running job, and could make it larger, stands by before "
            "the workers are stopped for it, so that others may come as well. 0: not at all. "
            "For c10d; the first node's counts.",
-       .type = seconds_type(
-           in_job(&launch_config::rendezvous, &rendezvous_parameters::scale_up_delay)),
+       .type =
+           seconds_type(in_job(&launch_config::rendezvous, &rendezvous_parameters::scale_up_delay)),
        .is_own = true},
       {.names = "--rdzv-backend",
        .value = "NAME",
@@ -55412,9 +56413,9 @@ inline std::vector<option_row> make_option_rows() {
        .value = "RANK",
        .heading = heading_nodes,
        .help = "This node's rank, for the backend static only.",
-       .type = number_type<int>(
-           0, limits::nodes - 1,
-           in_job(&launch_config::rendezvous, &rendezvous_parameters::node_rank))},
+       .type =
+           number_type<int>(0, limits::nodes - 1,
+                            in_job(&launch_config::rendezvous, &rendezvous_parameters::node_rank))},
       {.names = "--master-addr",
        .value = "HOST",
        .heading = heading_nodes,
@@ -55624,14 +56625,14 @@ inline std::vector<option_row> make_option_rows() {
        .help = "A worker that has sent a heartbeat over the control channel and sends no other for "
                "so long is hung: it is killed and has failed. 0: never.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::liveness,
-                                      &liveness_settings::heartbeat_timeout)),
+                                   &liveness_settings::heartbeat_timeout)),
        .is_own = true},
       {.names = "--first-heartbeat-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
        .help = "The same for the time from a worker's start to its first heartbeat. 0: never.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::liveness,
-                                      &liveness_settings::first_heartbeat_timeout)),
+                                   &liveness_settings::first_heartbeat_timeout)),
        .is_own = true},
       {.names = "--learn-timeouts",
        .value = "FACTOR",
@@ -55687,10 +56688,10 @@ inline std::vector<option_row> make_option_rows() {
        .heading = heading_failure,
        .help = "What follows then: warn, or restart, which ends the rank that the others certainly "
                "wait for as a hung one, or replace, which does so and needs --on-failure replace.",
-       .type = choice_type<stall_policy>(
-           {{"warn", stall_policy::warn},
-            {"restart", stall_policy::restart},
-            {"replace", stall_policy::replace}},
+       .type = choice_type<job_diagnosis::policy>(
+           {{"warn", job_diagnosis::policy::warn},
+            {"restart", job_diagnosis::policy::restart},
+            {"replace", job_diagnosis::policy::replace}},
            in_config(&program_config::diagnosis, &job_diagnosis::on_stall)),
        .is_own = true},
       {.names = "--guard",
@@ -55749,8 +56750,9 @@ inline std::vector<option_row> make_option_rows() {
        .help = "How output is shown: text, or json: each line, teed or not, as an object with "
                "time, host, role, rank, local_rank, attempt, stream and text. Log files keep what "
                "was written.",
-       .type = choice_type<log_format>({{"text", log_format::text}, {"json", log_format::json}},
-                                       in_logs(&log_options::format)),
+       .type = choice_type<log_options::line_format>(
+           {{"text", log_options::line_format::text}, {"json", log_options::line_format::json}},
+           in_logs(&log_options::format)),
        .is_own = true},
       {.names = "--local-ranks-filter",
        .value = "RANKS",
@@ -55786,7 +56788,7 @@ inline std::vector<option_row> make_option_rows() {
        .heading = heading_output,
        .help = "How many files to keep of one log then, the current one among them.",
        .type = number_type<int>(1, limits::log_files,
-                                in_logs(&log_options::rotation, &log_rotation::max_files)),
+                                in_logs(&log_options::rotation, &log_file::rotation::max_files)),
        .is_own = true},
       {.names = "--journal",
        .value = "FILE",
@@ -56154,6 +57156,18 @@ ELASTIC_DECL void given_options::read_into(option_target& target,
   }
 }
 
+ELASTIC_DECL std::vector<std::pair<const option_row*, option_value>> given_options::all() const {
+  std::vector<std::pair<const option_row*, option_value>> options;
+  for (const option_row& row : option_rows()) {
+    const auto values = values_.find(&row);
+    if (values == values_.end()) continue;
+    const auto first = row.repeats ? values->second.begin() : values->second.end() - 1;
+    std::for_each(first, values->second.end(),
+                  [&](const option_value& value) { options.emplace_back(&row, value); });
+  }
+  return options;
+}
+
 ELASTIC_DECL void given_options::adopt(std::string_view long_name, option_value value,
                                        const command_line_facts& facts, option_target& target) {
   const option_row& row = option_named(long_name);
@@ -56340,7 +57354,7 @@ inline void check_standby(const given_options& options, const option_target& tar
 
 inline void check_stall_policy(const program_config& config) {
   const bool replaces = config.job.workers.on_failure == on_failure::replace;
-  if (config.diagnosis.on_stall != stall_policy::replace || replaces) return;
+  if (config.diagnosis.on_stall != job_diagnosis::policy::replace || replaces) return;
   refuse_options("--on-stall replace needs --on-failure replace");
 }
 
@@ -56393,14 +57407,32 @@ ELASTIC_DECL void check_output(const given_options& options, const program_confi
     warnings.push_back(fmt::format("{} has no effect without --log-max-size", files->source));
   }
   const auto prefix = options.find("--log-line-prefix-template");
-  if (prefix && workers.logs.format == log_format::json) {
+  if (prefix && workers.logs.format == log_options::line_format::json) {
     warnings.push_back(fmt::format("{} has no effect with --log-format json", prefix->source));
   }
+}
+
+/// With a job file it is the file that says what runs.
+inline void check_job_file(const given_options& options, const std::vector<std::string>& operands,
+                           const program_config& config) {
+  const char* const companions[] = {"--set", "--print-job"};
+  for (const char* const name : companions) {
+    const auto value = options.find(name);
+    if (value && config.job_file.empty()) {
+      refuse_options(fmt::format("{} is for --job alone", value->source));
+    }
+  }
+  if (config.job_file.empty() || operands.empty()) return;
+  refuse_options(fmt::format("{} and --job exclude each other: the file has the command of each "
+                             "role",
+                             in_quotes(operands[0])));
 }
 
 ELASTIC_DECL void settle_program(const given_options& options,
                                  const std::vector<std::string>& operands, option_target& target) {
   program_config& config = target.config;
+  check_job_file(options, operands, config);
+  if (!config.job_file.empty()) return;
   check_standby(options, target);
   check_diagnosis(options, target);
   const bool is_direct = target.no_python && !target.run_path;
@@ -56499,15 +57531,15 @@ _elasticrun() {{
 complete -o default -F _elasticrun elasticrun
 )";
 
-inline std::string words_of(const std::vector<program_command>& commands) {
+inline std::string words_of(const std::vector<command_line_facts::command>& commands) {
   std::string words;
-  for (const program_command& command : commands) {
+  for (const command_line_facts::command& command : commands) {
     words += (words.empty() ? "" : " ") + command.word;
   }
   return words;
 }
 
-inline std::string bash_completion(const std::vector<program_command>& commands) {
+inline std::string bash_completion(const std::vector<command_line_facts::command>& commands) {
   std::vector<std::string> with_value;
   std::vector<std::string> options;
   std::string choices;
@@ -56524,7 +57556,7 @@ inline std::string bash_completion(const std::vector<program_command>& commands)
 
 // ---- zsh ----------------------------------------------------------------------------------------
 
-inline std::string zsh_completion(const std::vector<program_command>& commands) {
+inline std::string zsh_completion(const std::vector<command_line_facts::command>& commands) {
   std::string script =
       "#compdef elasticrun\n# The output of elasticrun --print-completion zsh\n_arguments -s -S";
   for (const option_row& row : option_rows()) {
@@ -56553,9 +57585,9 @@ inline std::string zsh_completion(const std::vector<program_command>& commands) 
 
 // ---- fish ---------------------------------------------------------------------------------------
 
-inline std::string fish_completion(const std::vector<program_command>& commands) {
+inline std::string fish_completion(const std::vector<command_line_facts::command>& commands) {
   std::string script = "# The output of elasticrun --print-completion fish\n";
-  for (const program_command& row : commands) {
+  for (const command_line_facts::command& row : commands) {
     script += fmt::format("complete -c elasticrun -n __fish_use_subcommand -a {} -d '{}'\n",
                           row.word, escaped(first_sentence(row.help), "\\'"));
   }
@@ -56576,8 +57608,8 @@ ELASTIC_DECL const std::vector<std::string>& completion_shells() {
   return shells;
 }
 
-ELASTIC_DECL std::string completion_script(std::string_view shell,
-                                           const std::vector<program_command>& commands) {
+ELASTIC_DECL std::string completion_script(
+    std::string_view shell, const std::vector<command_line_facts::command>& commands) {
   if (shell == "bash") return bash_completion(commands);
   if (shell == "zsh") return zsh_completion(commands);
   ELASTIC_ASSERT(shell == "fish");
@@ -56619,7 +57651,7 @@ inline std::string man_option(const option_row& row) {
   return fmt::format(".TP\n\\fB{}\\fR{}\n{}\n", roff(names), value, roff(text));
 }
 
-ELASTIC_DECL std::string man_page(const std::vector<program_command>& commands) {
+ELASTIC_DECL std::string man_page(const std::vector<command_line_facts::command>& commands) {
   std::string page = fmt::format(
       ".TH ELASTICRUN 1 \"\" \"elasticrun {}\"\n.SH NAME\nelasticrun \\- starts the workers of a "
       "job, watches them, and restarts them when one fails\n.SH SYNOPSIS\n.B elasticrun\n"
@@ -56633,7 +57665,7 @@ ELASTIC_DECL std::string man_page(const std::vector<program_command>& commands) 
     page += man_option(row);
   }
   page += ".SH COMMANDS\nIn place of a script, if there is no script of that name:\n";
-  for (const program_command& row : commands) {
+  for (const command_line_facts::command& row : commands) {
     page += fmt::format(".TP\n\\fB{}\\fR \\fI{}\\fR\n{}\n", roff(row.word), roff(row.arguments),
                         roff(row.help));
   }
@@ -56688,7 +57720,12 @@ inline std::string option_help(const option_row& row) {
   return line;
 }
 
-inline std::string command_help(const program_command& row) {
+inline bool is_of_job_files(const option_row& row) {
+  const std::string name = row.long_name();
+  return name == "--job" || name == "--set" || name == "--print-job";
+}
+
+inline std::string command_help(const command_line_facts::command& row) {
   constexpr std::size_t indent = 26;
   std::string line = fmt::format("  {} {}\n", row.word, row.arguments);
   line.append(indent, ' ');
@@ -56750,6 +57787,7 @@ ELASTIC_DECL std::string help_text(const command_line_facts& facts) {
   const char* heading = nullptr;
   for (const option_row& row : option_rows()) {
     if (row.long_name() == "--chaos" && !facts.injects_faults) continue;
+    if (is_of_job_files(row) && !facts.reads_job_files) continue;
     if (row.heading != heading) text += fmt::format("\n{}:\n", row.heading);
     heading = row.heading;
     text += option_help(row);
@@ -56757,7 +57795,7 @@ ELASTIC_DECL std::string help_text(const command_line_facts& facts) {
   if (!facts.commands.empty()) {
     text += "\nCommands in place of a script, if there is no script of that name:\n";
   }
-  for (const program_command& command : facts.commands) text += command_help(command);
+  for (const command_line_facts::command& command : facts.commands) text += command_help(command);
   return text +
          fmt::format("\nEnvironment:\n{}\nExit codes:\n{}", environment_text, exit_codes_text);
 }
@@ -57972,20 +59010,14 @@ ELASTIC_DECL std::string etcd_prefix_end(std::string prefix) {
   return prefix;
 }
 
-ELASTIC_DECL etcd_marker::etcd_marker(std::string root)
-    : key_(std::move(root) + random_name(16)) {}
-
-ELASTIC_DECL std::string etcd_marker::next() { return std::to_string(++last_); }
-
-ELASTIC_DECL etcd_keys::etcd_keys(std::shared_ptr<etcd_client> client, std::string root,
-                                  std::shared_ptr<etcd_marker> marker)
-    : client_(std::move(client)), root_(std::move(root)), marker_(std::move(marker)) {}
+ELASTIC_DECL etcd_keys::etcd_keys(std::shared_ptr<etcd_client> client, std::string root)
+    : client_(std::move(client)), root_(std::move(root)) {}
 
 ELASTIC_DECL std::string etcd_keys::place_of(const std::string& key) const {
   return fmt::format("the key '{}{}' of the etcd at {}", root_, key, client_->name());
 }
 
-ELASTIC_DECL task<versioned_value> etcd_keys::get(std::string key) {
+ELASTIC_DECL task<versioned_keys::entry> etcd_keys::get(std::string key) {
   json body;
   body["key"] = to_base64(root_ + key);
   const json answer = co_await client_->call(std::string("/v3/kv/range"), std::move(body));
@@ -57993,21 +59025,20 @@ ELASTIC_DECL task<versioned_value> etcd_keys::get(std::string key) {
 }
 
 ELASTIC_DECL task<bool> etcd_keys::put(std::string key, std::string value, std::string version) {
-  const std::string name = root_ + key;
+  const std::string name = to_base64(root_ + key);
+  json unchanged;
+  unchanged["key"] = name;
+  unchanged["target"] = "MOD";
+  unchanged["mod_revision"] = version.substr(0, version.find(':'));
+  json put;
+  put["request_put"]["key"] = name;
+  put["request_put"]["value"] = to_base64(value);
   json body;
-  body["compare"].push_back(unchanged(name, version));
-  body["success"].push_back(put_of(name, value));
-  if (!marker_) {
-    const json outcome = co_await client_->call(std::string("/v3/kv/txn"), std::move(body));
-    co_return has_succeeded(outcome);
-  }
-  const std::string change = marker_->next();
-  body["success"].push_back(put_of(marker_->key(), change));
-  body["failure"].push_back(range_of(marker_->key()));
+  body["compare"].push_back(std::move(unchanged));
+  body["success"].push_back(std::move(put));
   const json answer = co_await client_->call(std::string("/v3/kv/txn"), std::move(body));
-  if (has_succeeded(answer)) co_return true;
-  const versioned_value marked = first_of(response_of(answer, 0, "response_range"));
-  co_return marked.value == change;
+  const json& succeeded = etcd_client::part_of(answer, "succeeded");
+  co_return succeeded.is_boolean() && succeeded.get<bool>();
 }
 
 ELASTIC_DECL task<void> etcd_keys::put(std::string key, std::string value) {
@@ -58053,50 +59084,11 @@ ELASTIC_DECL std::string etcd_keys::next_revision(const std::string& version) {
   return std::to_string(static_cast<std::uint64_t>(seen) + 1);
 }
 
-ELASTIC_DECL auto etcd_keys::unchanged(const std::string& key, const std::string& version) -> json {
-  json compare;
-  compare["key"] = to_base64(key);
-  compare["target"] = "MOD";
-  compare["mod_revision"] = version.substr(0, version.find(':'));
-  return compare;
-}
-
-ELASTIC_DECL auto etcd_keys::put_of(const std::string& key, const std::string& value) -> json {
-  json put;
-  put["request_put"]["key"] = to_base64(key);
-  put["request_put"]["value"] = to_base64(value);
-  return put;
-}
-
-ELASTIC_DECL auto etcd_keys::range_of(const std::string& key, const std::string& end) -> json {
-  json range;
-  range["request_range"]["key"] = to_base64(key);
-  if (!end.empty()) range["request_range"]["range_end"] = to_base64(end);
-  return range;
-}
-
-ELASTIC_DECL bool etcd_keys::has_succeeded(const json& answer) {
-  const json& succeeded = etcd_client::part_of(answer, "succeeded");
-  return succeeded.is_boolean() && succeeded.get<bool>();
-}
-
-ELASTIC_DECL auto etcd_keys::response_of(const json& answer, std::size_t place, const char* kind)
-    -> json {
-  const json& responses = etcd_client::part_of(answer, "responses");
-  if (!responses.is_array() || responses.size() <= place) {
-    throw error(errc::protocol_violation, "etcd's answer is not in its form, at 'responses'");
-  }
-  json response = etcd_client::part_of(responses[place], kind);
-  if (!response.is_object()) response = json::object();
-  response["header"] = etcd_client::part_of(answer, "header");
-  return response;
-}
-
-ELASTIC_DECL versioned_value etcd_keys::first_of(const json& range) {
+ELASTIC_DECL versioned_keys::entry etcd_keys::first_of(const json& range) {
   const json& header = etcd_client::part_of(range, "header");
   const std::int64_t revision = etcd_client::number_in(header, "revision");
   const json& entries = etcd_client::part_of(range, "kvs");
-  versioned_value seen;
+  versioned_keys::entry seen;
   seen.version = version_of(0, revision);
   if (!entries.is_array() || entries.empty()) return seen;
   seen.value = bytes_in(entries[0], "value");
@@ -58117,6 +59109,16 @@ ELASTIC_DECL std::string etcd_keys::bytes_in(const json& object, const char* nam
 
 namespace elastic::detail {
 
+struct etcd_v2_keys::reply {
+  // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
+  reply() = default;
+
+  json body;
+  int code = 0;
+  /// etcd's own index at the time of the answer.
+  std::int64_t index = 0;
+};
+
 ELASTIC_DECL etcd_v2_keys::etcd_v2_keys(std::shared_ptr<etcd_client> client, std::string directory,
                                         etcd_v2_form form, int ttl)
     : client_(std::move(client)), directory_(std::move(directory)), form_(form), ttl_(ttl) {}
@@ -58126,42 +59128,33 @@ ELASTIC_DECL std::string etcd_v2_keys::place_of(const std::string& key) const {
                      client_->name());
 }
 
-ELASTIC_DECL task<versioned_value> etcd_v2_keys::get(std::string key) {
-  http_request request = request_of("GET", key, "?quorum=true");
-  const http_response response = co_await client_->ask(std::move(request));
-  const json answer = read_answer(response);
-  versioned_value seen;
-  seen.version = fmt::format("0:{}", index_in(response, answer));
-  if (code_in(answer) == key_not_found) co_return seen;
-  refuse_any(answer);
-  const json& node = etcd_client::part_of(answer, "node");
+ELASTIC_DECL task<versioned_keys::entry> etcd_v2_keys::get(std::string key) {
+  const std::string query = "?quorum=true";
+  const reply found = co_await find(key, query);
+  versioned_keys::entry seen;
+  seen.version = fmt::format("0:{}", found.index);
+  if (found.code == key_not_found) co_return seen;
+  const json& node = etcd_client::part_of(found.body, "node");
   if (!node.is_object() || !node.contains("value")) refuse_value(key);
   seen.value = decoded(key, etcd_client::text_in(node, "value"));
-  seen.version = fmt::format("{}:{}", etcd_client::number_in(node, "modifiedIndex"),
-                             index_in(response, answer));
+  seen.version =
+      fmt::format("{}:{}", etcd_client::number_in(node, "modifiedIndex"), found.index);
   co_return seen;
 }
 
 ELASTIC_DECL task<bool> etcd_v2_keys::exists(std::string key) const {
-  http_request request = request_of("GET", key, "");
-  const http_response response = co_await client_->ask(std::move(request));
-  const json answer = read_answer(response);
-  if (code_in(answer) == key_not_found) co_return false;
-  refuse_any(answer);
-  co_return true;
+  const std::string query;
+  const reply found = co_await find(std::move(key), query);
+  co_return found.code != key_not_found;
 }
 
 ELASTIC_DECL task<void> etcd_v2_keys::await_existence() {
   for (;;) {
     const std::string itself;
-    http_request request = request_of("GET", itself, "");
-    const http_response response = co_await client_->ask(std::move(request));
-    const json answer = read_answer(response);
-    if (code_in(answer) != key_not_found) {
-      refuse_any(answer);
-      co_return;
-    }
-    const std::string version = fmt::format("0:{}", index_in(response, answer));
+    const std::string query;
+    const reply found = co_await find(itself, query);
+    if (found.code != key_not_found) co_return;
+    const std::string version = fmt::format("0:{}", found.index);
     const std::string scope;
     co_await watch(itself, version, scope);
   }
@@ -58186,14 +59179,7 @@ ELASTIC_DECL task<void> etcd_v2_keys::put(std::string key, std::string value) {
 }
 
 ELASTIC_DECL task<bool> etcd_v2_keys::erase(std::string key, std::string version) {
-  const std::string index = version.substr(0, version.find(':'));
-  http_request request = request_of("DELETE", key, "?prevIndex=" + index);
-  const http_response response = co_await client_->ask(std::move(request));
-  const json answer = read_answer(response);
-  const int code = code_in(answer);
-  if (code == key_not_found || code == compare_failed) co_return false;
-  refuse_any(answer);
-  co_return true;
+  return remove(std::move(key), "?prevIndex=" + version.substr(0, version.find(':')));
 }
 
 ELASTIC_DECL task<void> etcd_v2_keys::refresh(std::string key, std::chrono::seconds ttl) {
@@ -58221,13 +59207,11 @@ ELASTIC_DECL task<void> etcd_v2_keys::refresh_directory(std::chrono::seconds ttl
 }
 
 ELASTIC_DECL task<std::set<std::string>> etcd_v2_keys::names_in(std::string directory) {
-  http_request request = request_of("GET", directory, "?quorum=true");
-  const http_response response = co_await client_->ask(std::move(request));
-  const json answer = read_answer(response);
+  const std::string query = "?quorum=true";
+  const reply found = co_await find(directory, query);
   std::set<std::string> names;
-  if (code_in(answer) == key_not_found) co_return names;
-  refuse_any(answer);
-  const json& node = etcd_client::part_of(answer, "node");
+  if (found.code == key_not_found) co_return names;
+  const json& node = etcd_client::part_of(found.body, "node");
   if (!node.is_object()) refuse_value(directory);
   const json& entries = etcd_client::part_of(node, "nodes");
   if (!entries.is_array()) co_return names;
@@ -58238,25 +59222,14 @@ ELASTIC_DECL task<std::set<std::string>> etcd_v2_keys::names_in(std::string dire
   co_return names;
 }
 
-ELASTIC_DECL task<bool> etcd_v2_keys::erase(std::string key) {
-  http_request request = request_of("DELETE", key, "");
-  const http_response response = co_await client_->ask(std::move(request));
-  const json answer = read_answer(response);
-  if (code_in(answer) == key_not_found) co_return false;
-  refuse_any(answer);
-  co_return true;
-}
+ELASTIC_DECL task<bool> etcd_v2_keys::erase(std::string key) { return remove(std::move(key), ""); }
 
 ELASTIC_DECL task<std::int64_t> etcd_v2_keys::count() {
+  const std::string itself;
   const std::string query = "?recursive=true";
-  http_request request;
-  request.target = "/v2/keys" + path_of(directory_) + query;
-  authorize(request);
-  const http_response response = co_await client_->ask(std::move(request));
-  const json answer = read_answer(response);
-  if (code_in(answer) == key_not_found) co_return 0;
-  refuse_any(answer);
-  co_return leaves_of(etcd_client::part_of(answer, "node"));
+  const reply found = co_await find(itself, query);
+  if (found.code == key_not_found) co_return 0;
+  co_return leaves_of(etcd_client::part_of(found.body, "node"));
 }
 
 ELASTIC_DECL task<void> etcd_v2_keys::wait_for_change(std::string key, std::string version) {
@@ -58306,23 +59279,18 @@ ELASTIC_DECL std::string etcd_v2_keys::path_of(std::string_view text) {
   return percent_encoded(text, "-._~!$&'()*+,;=:@/");
 }
 
-ELASTIC_DECL http_request etcd_v2_keys::request_of(const char* method,
-                                                           const std::string& key,
-                                                           const std::string& query) const {
+ELASTIC_DECL http_request etcd_v2_keys::request_of(const char* method, const std::string& key,
+                                                   const std::string& query) const {
   http_request request;
   request.method = method;
   // Without a key that of all of them.
   const std::string below = key.empty() ? "" : "/" + encoded(key);
   request.target = "/v2/keys" + path_of(directory_ + below) + query;
-  authorize(request);
-  return request;
-}
-
-ELASTIC_DECL void etcd_v2_keys::authorize(http_request& request) const {
   const etcd_options& options = client_->options();
-  if (options.user.empty()) return;
+  if (options.user.empty()) return request;
   const std::string who = to_base64(options.user + ":" + options.password);
   request.headers.emplace_back("Authorization", "Basic " + who);
+  return request;
 }
 
 ELASTIC_DECL std::string etcd_v2_keys::ttl_text(std::chrono::seconds ttl) {
@@ -58339,12 +59307,39 @@ ELASTIC_DECL task<bool> etcd_v2_keys::send_form(std::string key, std::string for
   http_request request = request_of("PUT", key, "");
   request.headers.emplace_back("Content-Type", "application/x-www-form-urlencoded");
   request.body = std::move(form);
+  const reply answer = co_await ask(std::move(request));
+  co_return has_held(answer);
+}
+
+ELASTIC_DECL task<bool> etcd_v2_keys::remove(std::string key, std::string query) {
+  http_request request = request_of("DELETE", key, query);
+  const reply answer = co_await ask(std::move(request));
+  co_return has_held(answer);
+}
+
+ELASTIC_DECL bool etcd_v2_keys::has_held(const reply& answer) const {
+  const bool is_condition = answer.code == key_not_found || answer.code == compare_failed ||
+                            answer.code == already_there;
+  if (!is_condition) refuse_any(answer.body);
+  return !is_condition;
+}
+
+ELASTIC_DECL auto etcd_v2_keys::find(std::string key, std::string query) const -> task<reply> {
+  http_request request = request_of("GET", key, query);
+  reply found = co_await ask(std::move(request));
+  if (found.code != key_not_found) refuse_any(found.body);
+  co_return found;
+}
+
+ELASTIC_DECL auto etcd_v2_keys::ask(http_request request) const -> task<reply> {
   const http_response response = co_await client_->ask(std::move(request));
-  const json answer = read_answer(response);
-  const int code = code_in(answer);
-  if (code == key_not_found || code == compare_failed || code == already_there) co_return false;
-  refuse_any(answer);
-  co_return true;
+  reply answer;
+  answer.body = read_answer(response);
+  answer.code = static_cast<int>(etcd_client::number_in(answer.body, "errorCode"));
+  const auto header = response.headers.find("x-etcd-index");
+  answer.index = header != response.headers.end() ? number_of(header->second)
+                                                  : etcd_client::number_in(answer.body, "index");
+  co_return answer;
 }
 
 ELASTIC_DECL auto etcd_v2_keys::read_answer(const http_response& response) const -> json {
@@ -58364,25 +59359,14 @@ ELASTIC_DECL auto etcd_v2_keys::read_answer(const http_response& response) const
                           client_->name(), response.status));
 }
 
-ELASTIC_DECL int etcd_v2_keys::code_in(const json& answer) {
-  return static_cast<int>(etcd_client::number_in(answer, "errorCode"));
-}
-
 ELASTIC_DECL void etcd_v2_keys::refuse_any(const json& answer) const {
-  const int code = code_in(answer);
+  const std::int64_t code = etcd_client::number_in(answer, "errorCode");
   if (code == 0) return;
   std::string advice;
   if (code == not_authorized) advice = " (--rdzv-conf user=…,password=…)";
   throw error(errc::invalid_argument,
               fmt::format("the etcd at {} refuses: {:.200}{}", client_->name(),
                           etcd_client::text_in(answer, "message"), advice));
-}
-
-ELASTIC_DECL std::int64_t etcd_v2_keys::index_in(const http_response& response,
-                                                 const json& answer) {
-  const auto header = response.headers.find("x-etcd-index");
-  if (header != response.headers.end()) return number_of(header->second);
-  return etcd_client::number_in(answer, "index");
 }
 
 ELASTIC_DECL std::int64_t etcd_v2_keys::number_of(const std::string& text) {
@@ -58455,7 +59439,7 @@ ELASTIC_DECL error closed_error(const std::string& run_id,
                              "not say how the job has ended",
                              run_id));
   }
-  const bool succeeded = ending->how == job_end::succeeded;
+  const bool succeeded = ending->how == rendezvous_handler::job_end::succeeded;
   return error(succeeded ? errc::rendezvous_finished : errc::rendezvous_closed, ending->why);
 }
 
@@ -58474,7 +59458,7 @@ ELASTIC_DECL torch_exit::torch_exit(std::shared_ptr<store> agents, int rank, int
     : agents_(std::move(agents)),
       rank_(rank),
       size_(size),
-      gathers_(agents_of(dialect) == agent_dialect::gather) {}
+      gathers_(agents_of(dialect) == rendezvous_round::agent_dialect::gather) {}
 
 ELASTIC_DECL task<void> torch_exit::wait(std::shared_ptr<time_source> time, duration silence,
                                          std::function<task<void>()> announce) {
@@ -58503,9 +59487,9 @@ ELASTIC_DECL task<void> torch_exit::gather(std::shared_ptr<time_source> time, du
   co_await with_deadline(*time, time->now() + silence, std::move(reading));
 }
 
-ELASTIC_DECL task<bool> torch_exit::is_passed(std::optional<job_end> how) {
+ELASTIC_DECL task<bool> torch_exit::is_passed(std::optional<rendezvous_handler::job_end> how) {
   if (!has_begun_) co_return false;
-  if (how) co_return *how == job_end::succeeded;
+  if (how) co_return *how == rendezvous_handler::job_end::succeeded;
   std::vector<std::string> keys;
   if (gathers_) keys = rank_keys(terminal_state, size_, "");
   if (!gathers_) keys.push_back(terminal_state + "/last_member");
@@ -58655,7 +59639,7 @@ class legacy_reader {
     const auto why = value->find("why");
     if (how == value->end() || why == value->end() || !why->is_string()) return std::nullopt;
     job_ending end;
-    if (*how == "succeeded") end.how = job_end::succeeded;
+    if (*how == "succeeded") end.how = rendezvous_handler::job_end::succeeded;
     end.why = why->get<std::string>();
     return end;
   }
@@ -58681,7 +59665,7 @@ ELASTIC_DECL std::string to_text(const legacy_state& state) {
   if (state.status == legacy_status::complete) document["num_workers_waiting"] = state.waiting;
   if (state.ending) {
     document["elastic_ending"]["how"] =
-        state.ending->how == job_end::succeeded ? "succeeded" : "failed";
+        state.ending->how == rendezvous_handler::job_end::succeeded ? "succeeded" : "failed";
     document["elastic_ending"]["why"] = state.ending->why;
   }
   return document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -58816,7 +59800,8 @@ ELASTIC_DECL std::string cut_off_text(const life_sign& sign, const std::string& 
 
 ELASTIC_DECL rendezvous_change cut_off_change(const life_sign& sign, const std::string& problem,
                                               int restarts) {
-  return {change_kind::node_lost, cut_off_text(sign, problem), restarts, sign.remaining()};
+  return {rendezvous_change::cause::node_lost, cut_off_text(sign, problem), restarts,
+          sign.remaining()};
 }
 
 ELASTIC_DECL task<void> reach_again(std::shared_ptr<time_source> time, task<void> looking,
@@ -58931,7 +59916,7 @@ ELASTIC_DECL legacy_round::legacy_round(std::shared_ptr<leased_keys> keys, std::
 ELASTIC_DECL auto legacy_round::look() -> task<view> {
   view current;
   const std::string key = state_key;
-  versioned_value stored = co_await keys_->get(key);
+  versioned_keys::entry stored = co_await keys_->get(key);
   current.token = std::move(stored.version);
   if (!stored.value) co_return current;
   try {
@@ -59161,7 +60146,7 @@ ELASTIC_DECL task<void> legacy_rendezvous::note_change() {
     view current = co_await shared_.look();
     if (is_closed(current)) {
       const std::optional<job_ending> end = current.state->ending;
-      std::optional<job_end> how;
+      std::optional<rendezvous_handler::job_end> how;
       if (end) how = end->how;
       const bool is_passed = co_await exit_.is_passed(how);
       if (!is_passed) throw closed_error(run_id(), end);
@@ -59186,7 +60171,8 @@ ELASTIC_DECL task<void> legacy_rendezvous::note_failure(std::string reason) {
   if (is_closed(current)) throw closed_error(run_id(), current.state->ending);
   if (!change_) change_ = change_of(current);
   if (!change_) {
-    change_ = rendezvous_change{change_kind::worker_failed, std::move(reason), ++restarts_};
+    change_ =
+        rendezvous_change{rendezvous_change::cause::worker_failed, std::move(reason), ++restarts_};
   }
 }
 
@@ -59195,17 +60181,12 @@ ELASTIC_DECL task<void> legacy_rendezvous::exit_barrier() {
   co_await exit_.wait(parameters_.time, settings_.silence(), nothing);
   // A node that has failed comes here as well, so that PyTorch's agents do not wait for it.
   const view current = co_await shared_.look();
-  const bool has_failed =
-      is_closed(current) && current.state->ending && current.state->ending->how == job_end::failed;
+  const bool has_failed = is_closed(current) && current.state->ending &&
+                          current.state->ending->how == rendezvous_handler::job_end::failed;
   if (has_failed) throw closed_error(run_id(), current.state->ending);
 }
 
-ELASTIC_DECL task<int> legacy_rendezvous::num_nodes_waiting() {
-  const view current = co_await shared_.look();
-  co_return current.state ? current.state->waiting : 0;
-}
-
-ELASTIC_DECL task<void> legacy_rendezvous::close(job_end how, std::string why) {
+ELASTIC_DECL task<void> legacy_rendezvous::close(rendezvous_handler::job_end how, std::string why) {
   const time_point limit = now() + limits::rendezvous_reconnect_timeout;
   job_ending ending;
   ending.how = how;
@@ -59292,11 +60273,11 @@ ELASTIC_DECL task<rendezvous_round> legacy_rendezvous::placed_round() {
     const meeting_place nowhere;
     round.master = co_await workers_.serve(address_, is_loopback(address_), nowhere);
   }
-  if (round.dialect == agent_dialect::gather) co_return round;
+  if (round.dialect == rendezvous_round::agent_dialect::gather) co_return round;
   // Agents of PyTorch 2.4 and newer agree on it before they tell about their workers.
   const time_point limit = now() + settings_.join_timeout;
-  task<master_endpoint> agreeing = agree_on_master(agents_, round.master, rank_);
-  const std::optional<master_endpoint> agreed =
+  task<rendezvous_round::master_endpoint> agreeing = agree_on_master(agents_, round.master, rank_);
+  const std::optional<rendezvous_round::master_endpoint> agreed =
       co_await with_deadline(*parameters_.time, limit, std::move(agreeing));
   if (!agreed) {
     throw error(errc::rendezvous_timeout,
@@ -59311,30 +60292,31 @@ ELASTIC_DECL std::optional<rendezvous_change> legacy_rendezvous::change_of(
   const bool is_ours = current.state && current.state->status == legacy_status::complete &&
                        current.state->version == version_;
   if (!is_ours) {
-    return change(change_kind::node_lost, "the other nodes have gone on without this one");
+    return change(rendezvous_change::cause::node_lost,
+                  "the other nodes have gone on without this one");
   }
   for (int rank = 0; rank < size_; ++rank) {
     // Its own key is made again if it has ended.
     if (rank == rank_ || current.living.count(legacy_lease_name(rank)) != 0) continue;
-    return change(change_kind::node_lost,
+    return change(rendezvous_change::cause::node_lost,
                   fmt::format("the node of group rank {} has left or does not answer", rank));
   }
   // Whose workers are done does not begin anew for one that comes late.
   if (current.state->waiting > 0 && !exit_.has_begun()) {
-    return change(change_kind::node_waiting,
+    return change(rendezvous_change::cause::node_waiting,
                   fmt::format("{} node{} for the next round", current.state->waiting,
                               current.state->waiting == 1 ? " waits" : "s wait"));
   }
   return std::nullopt;
 }
 
-ELASTIC_DECL rendezvous_change legacy_rendezvous::change(change_kind kind,
+ELASTIC_DECL rendezvous_change legacy_rendezvous::change(rendezvous_change::cause kind,
                                                          std::string reason) const {
   return {kind, std::move(reason), restarts_};
 }
 
 ELASTIC_DECL task<void> legacy_rendezvous::tell_end(job_ending ending) {
-  const bool has_failed = ending.how == job_end::failed;
+  const bool has_failed = ending.how == rendezvous_handler::job_end::failed;
   co_await shared_.close(std::move(ending));
   if (has_failed) co_await exit_.release();
 }
@@ -59814,7 +60796,7 @@ ELASTIC_DECL task<rendezvous_round> dynamic_rendezvous::another_round() {
     co_await workers_.stop();
     shared_->start_heartbeats(executor);
     co_await come_back();
-    const bool has_failed = change_ && change_->kind == change_kind::worker_failed;
+    const bool has_failed = change_ && change_->kind == rendezvous_change::cause::worker_failed;
     if (has_failed && counts_alone() && !change_->on_other_node) {
       co_await await_failures_at_torchrun();
     }
@@ -59869,7 +60851,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::note_change() {
     view current = co_await shared_->look();
     if (current.state.closed) {
       const std::optional<job_ending> end = co_await ending();
-      std::optional<job_end> how;
+      std::optional<rendezvous_handler::job_end> how;
       if (end) how = end->how;
       const bool is_passed = co_await exit_.is_passed(how);
       if (!is_passed) throw closed_error(run_id(), end);
@@ -59903,7 +60885,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::note_failure(std::string reason) {
 
 ELASTIC_DECL void dynamic_rendezvous::note(rendezvous_change detected) {
   if (change_) return;
-  if (counts_alone() && detected.kind == change_kind::worker_failed) {
+  if (counts_alone() && detected.kind == rendezvous_change::cause::worker_failed) {
     restarts_ = ++own_failures_;
     detected.restarts = restarts_;
   }
@@ -59917,15 +60899,11 @@ ELASTIC_DECL task<void> dynamic_rendezvous::exit_barrier() {
   co_await exit_.wait(parameters_.time, settings_.silence(), announce);
   // A node that has failed comes here as well, so that PyTorch's agents do not wait for it.
   const std::optional<job_ending> end = co_await ending();
-  if (end && end->how == job_end::failed) throw closed_error(run_id(), end);
+  if (end && end->how == rendezvous_handler::job_end::failed) throw closed_error(run_id(), end);
 }
 
-ELASTIC_DECL task<int> dynamic_rendezvous::num_nodes_waiting() {
-  const view current = co_await shared_->look();
-  co_return static_cast<int>(current.state.wait_list.size());
-}
-
-ELASTIC_DECL task<void> dynamic_rendezvous::close(job_end how, std::string why) {
+ELASTIC_DECL task<void> dynamic_rendezvous::close(rendezvous_handler::job_end how,
+                                                  std::string why) {
   end_ = how;
   // Whoever served the state may have left, once the job has succeeded.
   shared_->hurry();
@@ -59934,7 +60912,9 @@ ELASTIC_DECL task<void> dynamic_rendezvous::close(job_end how, std::string why) 
   try {
     is_told = co_await with_deadline(*parameters_.time, limit, tell_end(how, std::move(why)));
   } catch (const error& failure) {
-    if (how == job_end::failed || failure.code() != errc::connection_failed) throw;
+    if (how == rendezvous_handler::job_end::failed || failure.code() != errc::connection_failed) {
+      throw;
+    }
     is_told = true;
   }
   if (!is_told) throw error(errc::timed_out, "the rendezvous' store does not answer");
@@ -59951,15 +60931,17 @@ ELASTIC_DECL task<void> dynamic_rendezvous::shutdown() {
 
 ELASTIC_DECL task<void> dynamic_rendezvous::close_before_leaving() {
   try {
-    co_await close(job_end::failed, "the node that hosts the rendezvous has left the job");
+    co_await close(rendezvous_handler::job_end::failed,
+                   "the node that hosts the rendezvous has left the job");
   } catch (const error& failure) {
     parameters_.log.debug("could not close the rendezvous: {}", failure.what());
   }
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::end_host() {
-  const duration patience =
-      end_ == job_end::succeeded ? duration(linger_timeout) : duration(short_linger_timeout);
+  const duration patience = end_ == rendezvous_handler::job_end::succeeded
+                                ? duration(linger_timeout)
+                                : duration(short_linger_timeout);
   const time_point limit = now() + patience;
   while (host_->connections() > 0 && now() < limit) {
     co_await parameters_.time->sleep_until(now() + linger_pause);
@@ -59970,7 +60952,9 @@ ELASTIC_DECL task<void> dynamic_rendezvous::end_host() {
 
 ELASTIC_DECL rendezvous_parameters
 dynamic_rendezvous::with_sharing(rendezvous_parameters parameters, torch_dialect dialect) {
-  if (agents_of(dialect) == agent_dialect::gather) parameters.share_worker_store = false;
+  if (agents_of(dialect) == rendezvous_round::agent_dialect::gather) {
+    parameters.share_worker_store = false;
+  }
   return parameters;
 }
 
@@ -60065,7 +61049,8 @@ ELASTIC_DECL task<std::optional<rendezvous_round>> dynamic_rendezvous::placed_ro
   if (!has_count) co_return std::nullopt;
   round.restarts = restarts_;
   if (gathers()) co_return round;
-  const std::optional<master_endpoint> master = co_await shared_master(round.master);
+  const std::optional<rendezvous_round::master_endpoint> master =
+      co_await shared_master(round.master);
   if (!master) co_return std::nullopt;
   round.master = *master;
   co_return round;
@@ -60088,13 +61073,14 @@ ELASTIC_DECL task<bool> dynamic_rendezvous::agree_on_restarts() {
   co_return true;
 }
 
-ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::shared_master(
-    master_endpoint mine) {
+ELASTIC_DECL task<std::optional<rendezvous_round::master_endpoint>>
+dynamic_rendezvous::shared_master(rendezvous_round::master_endpoint mine) {
   mine.served_by_agent = parameters_.share_worker_store;
   if (rank_ == 0 && mine.served_by_agent && !counts_together()) {
     mine = co_await remembered_master(mine);
   }
-  std::optional<master_endpoint> agreed = co_await agreed_master(mine, now() + master_patience);
+  std::optional<rendezvous_round::master_endpoint> agreed =
+      co_await agreed_master(mine, now() + master_patience);
   if (!agreed && !change_ && !master_) {
     master_ = co_await earlier_master(round_);
     if (master_) master_->served_by_agent = mine.served_by_agent;
@@ -60109,17 +61095,18 @@ ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::shared_mas
               "the node of rank 0 did not say where it serves the workers' store");
 }
 
-ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::agreed_master(
-    master_endpoint mine, time_point limit) {
-  std::optional<master_endpoint> agreed;
+ELASTIC_DECL task<std::optional<rendezvous_round::master_endpoint>>
+dynamic_rendezvous::agreed_master(rendezvous_round::master_endpoint mine, time_point limit) {
+  std::optional<rendezvous_round::master_endpoint> agreed;
   task<void> agreeing = keep(agree_on_master(round_agents_, mine, rank_), agreed);
   task<void> agreeing_in_round = agree_or_change(std::move(agreeing));
   co_await with_deadline(*parameters_.time, limit, std::move(agreeing_in_round));
   co_return agreed;
 }
 
-ELASTIC_DECL task<master_endpoint> dynamic_rendezvous::remembered_master(master_endpoint mine) {
-  std::optional<master_endpoint> earlier = master_;
+ELASTIC_DECL task<rendezvous_round::master_endpoint> dynamic_rendezvous::remembered_master(
+    rendezvous_round::master_endpoint mine) {
+  std::optional<rendezvous_round::master_endpoint> earlier = master_;
   if (!earlier) earlier = co_await earlier_master(round_);
   if (!earlier || (earlier->address == mine.address && earlier->port == mine.port)) co_return mine;
   const auto client = worker_store_at(*earlier, co_await asio::this_coro::executor);
@@ -60135,8 +61122,8 @@ ELASTIC_DECL task<master_endpoint> dynamic_rendezvous::remembered_master(master_
 }
 
 ELASTIC_DECL std::shared_ptr<tcp_store> dynamic_rendezvous::worker_store_at(
-    const master_endpoint& master, asio::any_io_executor executor) const {
-  tcp_store_options options;
+    const rendezvous_round::master_endpoint& master, asio::any_io_executor executor) const {
+  tcp_store::options options;
   options.host = master.address;
   options.port = master.port;
   options.generation = tcp_store_generation::torch_2_2;
@@ -60150,7 +61137,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::clear_worker_keys(std::int64_t round
   const bool is_shared = !gathers() && parameters_.share_worker_store;
   if (!is_shared || !may_be_mixed || round == 0 || cleared_round_ == round) co_return;
   cleared_round_ = round;
-  const std::optional<master_endpoint> earlier = co_await earlier_master(round);
+  const std::optional<rendezvous_round::master_endpoint> earlier = co_await earlier_master(round);
   if (!earlier) co_return;
   const auto client = worker_store_at(*earlier, co_await asio::this_coro::executor);
   task<void> clearing = clear_store(client, round);
@@ -60181,8 +61168,8 @@ ELASTIC_DECL task<void> dynamic_rendezvous::clear_store(std::shared_ptr<tcp_stor
   for (const std::string& key : keys) co_await workers->erase(key);
 }
 
-ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::earlier_master(
-    std::int64_t before) {
+ELASTIC_DECL task<std::optional<rendezvous_round::master_endpoint>>
+dynamic_rendezvous::earlier_master(std::int64_t before) {
   for (std::int64_t round = before - 1; round >= std::max<std::int64_t>(0, before - 64); --round) {
     const auto agents = new_shared<prefix_store>(shared_->prefix(round), agents_);
     std::vector<std::string> keys;
@@ -60190,7 +61177,7 @@ ELASTIC_DECL task<std::optional<master_endpoint>> dynamic_rendezvous::earlier_ma
     keys.push_back("MASTER_PORT");
     const bool is_known = co_await agents->check(std::move(keys));
     if (!is_known) continue;
-    master_endpoint master = co_await read_master(agents);
+    rendezvous_round::master_endpoint master = co_await read_master(agents);
     co_return master;
   }
   co_return std::nullopt;
@@ -60203,7 +61190,7 @@ ELASTIC_DECL task<void> dynamic_rendezvous::agree_or_change(task<void> agreeing)
 ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::explained_change_of(
     view current) {
   std::optional<rendezvous_change> detected = co_await change_of(std::move(current));
-  if (detected && counts_alone() && detected->kind == change_kind::worker_failed) {
+  if (detected && counts_alone() && detected->kind == rendezvous_change::cause::worker_failed) {
     // For when the nodes count together again.
     counted_failures failure;
     failure.round = round_;
@@ -60222,9 +61209,10 @@ ELASTIC_DECL task<rendezvous_change> dynamic_rendezvous::count_failure(std::stri
   failure.rank = rank_;
   failure.cause = fmt::format("node {}: {}", shared_->node().text(), reason);
   const counted_failures counted = co_await failures_.count(std::move(failure));
-  if (counts_alone()) co_return change(change_kind::worker_failed, std::move(reason));
+  if (counts_alone()) co_return change(rendezvous_change::cause::worker_failed, std::move(reason));
   if (counted.round != round_) {
-    co_return change(change_kind::node_lost, "the other nodes have gone on without this one");
+    co_return change(rendezvous_change::cause::node_lost,
+                     "the other nodes have gone on without this one");
   }
   if (counted.rank == rank_) ++own_failures_;
   co_return failure_of(counted);
@@ -60249,7 +61237,8 @@ ELASTIC_DECL task<void> dynamic_rendezvous::await_failures_at_torchrun() {
 
 ELASTIC_DECL rendezvous_change
 dynamic_rendezvous::failure_of(const counted_failures& counted) const {
-  rendezvous_change failed{change_kind::worker_failed, counted.cause, counted.restarts};
+  rendezvous_change failed{rendezvous_change::cause::worker_failed, counted.cause,
+                           counted.restarts};
   failed.on_other_node = counted.rank != rank_;
   return failed;
 }
@@ -60258,7 +61247,8 @@ ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::change_o
   const round_state& state = current.state;
   const std::map<node_id, int> members = members_;
   if (state.round != round_ || !contains(state, shared_->node())) {
-    co_return change(change_kind::node_lost, "the other nodes have gone on without this one");
+    co_return change(rendezvous_change::cause::node_lost,
+                     "the other nodes have gone on without this one");
   }
   for (const auto& [node, its_rank] : members) {
     if (contains(state, node)) continue;
@@ -60267,7 +61257,7 @@ ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::change_o
     }
     const bool is_dead = std::count(current.dead.begin(), current.dead.end(), node) != 0;
     if (!is_dead && gathers() && co_await shared_->has_ended(round_, its_rank)) continue;
-    co_return change(change_kind::node_lost,
+    co_return change(rendezvous_change::cause::node_lost,
                      fmt::format("node {} {}", node.text(),
                                  is_dead ? "does not answer" : "has left or was given up"));
   }
@@ -60275,7 +61265,7 @@ ELASTIC_DECL task<std::optional<rendezvous_change>> dynamic_rendezvous::change_o
   // it would not take that node in, and would end again and again.
   const bool has_room = static_cast<int>(state.participants.size()) < settings_.max_nodes;
   if (!state.wait_list.empty() && has_room && !exit_.has_begun()) {
-    co_return change(change_kind::node_waiting,
+    co_return change(rendezvous_change::cause::node_waiting,
                      fmt::format("node {} waits to join", state.wait_list.begin()->text()));
   }
   co_return std::nullopt;
@@ -60286,16 +61276,16 @@ dynamic_rendezvous::departure_of(const node_id& node, const round_state& state) 
   const bool is_joined = std::any_of(state.wait_list.begin(), state.wait_list.end(),
                                      [&](const node_id& other) { return !members_.count(other); });
   rendezvous_change departure =
-      change(change_kind::node_waiting,
+      change(rendezvous_change::cause::node_waiting,
              fmt::format("node {} has left the round to meet again", node.text()));
   if (counts_alone() && !is_joined) {
-    departure.kind = change_kind::worker_failed;
+    departure.kind = rendezvous_change::cause::worker_failed;
     departure.on_other_node = true;
   }
   return departure;
 }
 
-ELASTIC_DECL rendezvous_change dynamic_rendezvous::change(change_kind kind,
+ELASTIC_DECL rendezvous_change dynamic_rendezvous::change(rendezvous_change::cause kind,
                                                           std::string reason) const {
   return {kind, std::move(reason), restarts_};
 }
@@ -60312,7 +61302,7 @@ ELASTIC_DECL auto dynamic_rendezvous::ending() -> task<std::optional<job_ending>
   const std::string text = co_await agents_->get(key);
   job_ending end;
   const bool has_succeeded = text.rfind(succeeded_word, 0) == 0;
-  if (has_succeeded) end.how = job_end::succeeded;
+  if (has_succeeded) end.how = rendezvous_handler::job_end::succeeded;
   const std::string& word = has_succeeded ? succeeded_word : failed_word;
   end.why = text.substr(std::min(text.size(), word.size()));
   co_return end;
@@ -60323,13 +61313,15 @@ ELASTIC_DECL task<void> dynamic_rendezvous::throw_closed() {
   throw closed_error(run_id(), end);
 }
 
-ELASTIC_DECL task<void> dynamic_rendezvous::tell_end(job_end how, std::string why) {
-  const std::string text = (how == job_end::failed ? failed_word : succeeded_word) + why;
+ELASTIC_DECL task<void> dynamic_rendezvous::tell_end(rendezvous_handler::job_end how,
+                                                     std::string why) {
+  const std::string text =
+      (how == rendezvous_handler::job_end::failed ? failed_word : succeeded_word) + why;
   const std::string key = ending_key();
   const std::string nothing;
   co_await agents_->compare_set(key, nothing, text);
   co_await shared_->close();
-  if (how == job_end::failed) co_await exit_.release();
+  if (how == rendezvous_handler::job_end::failed) co_await exit_.release();
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::try_to_leave(task<void> leaving) {
@@ -60337,22 +61329,6 @@ ELASTIC_DECL task<void> dynamic_rendezvous::try_to_leave(task<void> leaving) {
 }
 
 ELASTIC_DECL task<void> dynamic_rendezvous::give_up_any_place() { co_await shared_->leave(false); }
-
-}  // namespace elastic::detail
-
-// ---- elastic/torch/detail/impl/dynamic_options.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL task<dynamic_rendezvous_options> dynamic_options(rendezvous_parameters parameters,
-                                                              std::vector<std::string> towards) {
-  dynamic_rendezvous_options options;
-  options.node = new_unnumbered_node(parameters.shown_host());
-  const bool stays_here = is_loopback(parameters.local_addr);
-  if (!stays_here) options.address = co_await reachable_address(std::move(towards));
-  options.parameters = std::move(parameters);
-  co_return options;
-}
 
 }  // namespace elastic::detail
 
@@ -60430,14 +61406,14 @@ ELASTIC_DECL keyed_rendezvous_backend::keyed_rendezvous_backend(
       dialect_(dialect) {}
 
 ELASTIC_DECL task<std::optional<stored_state>> keyed_rendezvous_backend::get() {
-  versioned_value current = co_await look();
+  versioned_keys::entry current = co_await look();
   co_return parsed(std::move(current));
 }
 
 ELASTIC_DECL task<set_outcome> keyed_rendezvous_backend::set(torch_state state, std::string token) {
   // What is there has to be understood before it is replaced.
   if (token.empty()) {
-    versioned_value before = co_await look();
+    versioned_keys::entry before = co_await look();
     token = before.version;
     std::optional<stored_state> stored = parsed(std::move(before));
     if (stored) {
@@ -60449,7 +61425,7 @@ ELASTIC_DECL task<set_outcome> keyed_rendezvous_backend::set(torch_state state, 
   std::string text = stored_text(state, dialect_);
   set_outcome outcome;
   outcome.was_set = co_await keys_->put(key_, std::move(text), std::move(token));
-  versioned_value after = co_await look();
+  versioned_keys::entry after = co_await look();
   outcome.stored = parsed(std::move(after));
   co_return outcome;
 }
@@ -60461,12 +61437,12 @@ ELASTIC_DECL task<void> keyed_rendezvous_backend::wait_for_change(std::string to
 
 ELASTIC_DECL task<std::optional<torch_dialect>> keyed_rendezvous_backend::seen_dialect(
     std::shared_ptr<versioned_keys> keys, std::string key) {
-  const versioned_value current = co_await keys->get(key);
+  const versioned_keys::entry current = co_await keys->get(key);
   if (!current.value) co_return std::nullopt;
   co_return dialect_of(*current.value, keys->place_of(key));
 }
 
-ELASTIC_DECL task<versioned_value> keyed_rendezvous_backend::look() {
+ELASTIC_DECL task<versioned_keys::entry> keyed_rendezvous_backend::look() {
   try {
     co_return co_await keys_->get(key_);
   } catch (const error& failure) {
@@ -60476,7 +61452,8 @@ ELASTIC_DECL task<versioned_value> keyed_rendezvous_backend::look() {
   }
 }
 
-ELASTIC_DECL std::optional<stored_state> keyed_rendezvous_backend::parsed(versioned_value current) {
+ELASTIC_DECL std::optional<stored_state> keyed_rendezvous_backend::parsed(
+    versioned_keys::entry current) {
   std::optional<torch_state> state;
   if (current.value) state = read_stored_text(*current.value, dialect_, keys_->place_of(key_));
   if (state) return stored_state{std::move(*state), std::move(current.version)};
@@ -60674,6 +61651,90 @@ ELASTIC_DECL void fork_launcher::take_environment(const process_spec& spec) {
     if (equals == std::string::npos || equals == 0) continue;
     ::setenv(entry.substr(0, equals).c_str(), entry.c_str() + equals + 1, 1);
   }
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/launch/detail/impl/signal_relay.ipp ----
+
+namespace elastic::detail {
+
+/// Whether this process was started with the signal ignored, as `nohup` does it.
+inline bool is_ignored(int number) {
+  struct sigaction action{};
+  return ::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+/// Puts back at its end how this process handled some signals; Asio would leave the default.
+class kept_signal_handling {
+ public:
+  explicit kept_signal_handling(const std::vector<int>& numbers) {
+    for (const int number : numbers) ::sigaction(number, nullptr, &before_[number]);
+  }
+  kept_signal_handling(const kept_signal_handling&) = delete;
+  kept_signal_handling& operator=(const kept_signal_handling&) = delete;
+  ~kept_signal_handling() {
+    for (const auto& [number, action] : before_) ::sigaction(number, &action, nullptr);
+  }
+
+ private:
+  std::map<int, struct sigaction> before_;
+};
+
+/// The signals of a plan that this process is to catch: one of SIGHUP that it was started to ignore
+/// stays ignored, and so do the same twice.
+inline std::vector<int> to_catch(const signal_plan& plan) {
+  std::set<int> numbers(plan.stop.begin(), plan.stop.end());
+  if (is_ignored(SIGHUP)) numbers.erase(SIGHUP);
+  numbers.insert(plan.forward.begin(), plan.forward.end());
+  numbers.insert(plan.preempt.begin(), plan.preempt.end());
+  return {numbers.begin(), numbers.end()};
+}
+
+/// Turns signals into requests; ends by cancellation only.
+inline task<void> receive_signals(asio::signal_set& signals, signal_plan plan,
+                                  const signal_receiver& receiver) {
+  const auto is_in = [](const std::vector<int>& numbers, int number) {
+    return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
+  };
+  for (;;) {
+    const int number = co_await signals.async_wait(asio::use_awaitable);
+    if (is_in(plan.forward, number)) {
+      receiver.forward(number);
+      continue;
+    }
+    stop_request request;
+    request.signal = is_in(plan.preempt, number) ? SIGTERM : number;
+    request.reason = fmt::format("{} received", signal_name(number));
+    // Many repeat their request, or follow SIGTERM by SIGHUP, and mean no more by it.
+    request.escalates = number == SIGINT;
+    receiver.stop(std::move(request));
+  }
+}
+
+ELASTIC_DECL task<void> relay_signals(task<void> work, signal_receiver receiver, signal_plan plan,
+                                      std::vector<task<void>> watchers) {
+  co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+  co_await asio::this_coro::throw_if_cancelled(false);
+  auto executor = co_await asio::this_coro::executor;
+  validate(plan);
+  const std::vector<int> numbers = to_catch(plan);
+  const kept_signal_handling kept(numbers);
+  // Before a worker can run: none may see this process die of a signal that is to be forwarded.
+  asio::signal_set signals(executor);
+  for (const int number : numbers) signals.add(number);
+  std::vector<task<void>> tasks;
+  tasks.push_back(std::move(work));
+  tasks.push_back(receive_signals(signals, plan, receiver));
+  for (task<void>& watcher : watchers) tasks.push_back(std::move(watcher));
+  // Requests of the caller go to the work alone: it decides when this ends.
+  const auto outcome =
+      co_await run_concurrently(executor, 1, cancelled_by::first_end, std::move(tasks));
+  co_await asio::this_coro::reset_cancellation_state();
+  co_await asio::this_coro::throw_if_cancelled(true);
+  const std::exception_ptr& first_failure = outcome.failures[outcome.order[0]];
+  if (first_failure) std::rethrow_exception(first_failure);
+  if (outcome.failures[0]) std::rethrow_exception(outcome.failures[0]);
 }
 
 }  // namespace elastic::detail
@@ -60876,6 +61937,703 @@ ELASTIC_DECL std::uint64_t memory_of(pid_t pid, const std::string& root) {
 
 }  // namespace elastic::detail
 
+#if defined(ELASTIC_WITH_ROLES)
+
+// ---- elastic/roles/detail/impl/role_places.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL std::optional<std::size_t> place_of(const std::vector<role>& roles,
+                                                 const std::string& name) {
+  const auto found = std::find_if(roles.begin(), roles.end(),
+                                  [&](const role& each) { return each.name == name; });
+  if (found == roles.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - roles.begin());
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/roles/detail/role_log.hpp ----
+
+namespace elastic::detail {
+
+/// A logger whose lines begin with the name of a role: "trainer: round 0: …".
+ELASTIC_DECL logger log_of_role(const std::string& name, const logger& log);
+
+}  // namespace elastic::detail
+
+// ---- elastic/roles/detail/impl/role_plan.ipp ----
+
+namespace elastic::detail {
+
+/// What every role has for itself.
+inline void check_shared_services(const agent_services& services) {
+  const auto demand = [](bool is_empty, const char* member) {
+    if (is_empty) return;
+    throw error(errc::invalid_argument,
+                fmt::format("agent_services::{} is of one agent: each role of a role_group has its "
+                            "own, so it must be empty",
+                            member));
+  };
+  demand(services.journal == nullptr, "journal");
+  demand(services.reports == nullptr, "reports");
+  demand(services.tails == nullptr, "tails");
+}
+
+inline void check_restarts(const role_plan::job& options) {
+  if (options.max_restarts < 0) {
+    throw error(errc::invalid_argument,
+                fmt::format("max_restarts of the job is {}: 0 or more is allowed",
+                            options.max_restarts));
+  }
+  for (const role& each : options.roles) {
+    if (each.on_failure != elastic::role::policy::restart_job || options.max_restarts > 0) continue;
+    throw error(errc::invalid_argument,
+                fmt::format("role '{}': on_failure restart-job needs max_restarts of the job of 1 "
+                            "or more",
+                            each.name));
+  }
+}
+
+/// Nodes of one job find each other by its name.
+inline void check_run_id(const role_plan::job& options) {
+  if (!options.run_id.empty()) return;
+  for (const role& each : options.roles) {
+    if (each.config.standalone || each.config.rendezvous.max_nodes == 1) continue;
+    throw error(errc::invalid_argument,
+                fmt::format("role '{}' has several nodes: the job needs a run id by which they "
+                            "find each other",
+                            each.name));
+  }
+}
+
+ELASTIC_DECL role_plan::role_plan(asio::any_io_executor executor, job options,
+                                  agent_services services, rendezvous_registry backends)
+    : executor_(std::move(executor)),
+      options_(std::move(options)),
+      services_(std::move(services)),
+      backends_(std::move(backends)) {
+  validate(options_.roles);
+  check_shared_services(services_);
+  check_restarts(options_);
+  check_run_id(options_);
+  if (options_.run_id.empty()) options_.run_id = random_uuid();
+  find_meetings();
+  // What keeps an agent from being made is known before any role starts.
+  for (std::size_t place = 0; place < options_.roles.size(); ++place) make_agent(place, {});
+}
+
+/// Where several nodes of a role meet at a server that one of them hosts; empty: they do not.
+inline std::string hosted_endpoint(const role& which) {
+  const rendezvous_parameters& meeting = which.config.rendezvous;
+  const bool is_hosted = !which.config.standalone && meeting.backend == "c10d" &&
+                         meeting.max_nodes > 1 && meeting.endpoint.find(',') == std::string::npos;
+  if (!is_hosted) return {};
+  return meeting.endpoint.empty() ? "localhost" : meeting.endpoint;
+}
+
+ELASTIC_DECL void role_plan::find_meetings() {
+  std::map<std::string, int> counts;
+  for (const role& each : options_.roles) ++counts[hosted_endpoint(each)];
+  for (const role& each : options_.roles) {
+    const std::string at = hosted_endpoint(each);
+    if (at.empty() || counts[at] < 2) continue;
+    const auto [meeting, is_new] = meetings_.emplace(at, each.config.rendezvous);
+    if (!is_new) continue;
+    rendezvous_parameters& parameters = meeting->second;
+    parameters.run_id = options_.run_id;
+    parameters.log = services_.log;
+    if (const auto file = find_variable(each.config.workers.environment,
+                                        "ELASTIC_JOB_SECRET_FILE");
+        file && !file->empty() && !parameters.secret) {
+      parameters.conf.emplace("secret_file", *file);
+    }
+  }
+}
+
+ELASTIC_DECL std::string role_plan::meeting_of(std::size_t role) const {
+  const std::string at = hosted_endpoint(options_.roles[role]);
+  return meetings_.contains(at) ? at : std::string();
+}
+
+/// One server answers for all roles, so no agent hosts it, and no node of torchrun can be there.
+ELASTIC_DECL rendezvous_registry role_plan::backends_beside_server(bool is_beside_server) const {
+  rendezvous_registry backends = backends_;
+  backends.add("c10d", [is_beside_server](const rendezvous_parameters& parameters) {
+    const auto dialect = parameters.conf.find("dialect");
+    if (dialect != parameters.conf.end() && dialect->second != "auto") {
+      throw error(errc::invalid_argument,
+                  "--rdzv-conf dialect: roles that share an endpoint cannot meet with nodes of "
+                  "torchrun");
+    }
+    auto handler = new_shared<c10d_rendezvous>(parameters);
+    handler->use_server(is_beside_server);
+    return handler;
+  });
+  return backends;
+}
+
+ELASTIC_DECL launch_config role_plan::config_of(const role& which,
+                                                const circumstances& around) const {
+  launch_config config = which.config;
+  worker_spec& workers = config.workers;
+  workers.role = which.name;
+  if (which.on_failure == elastic::role::policy::replace) workers.on_failure = on_failure::replace;
+  const std::string again = around.restarts == 0 ? "" : fmt::format("_{}", around.restarts);
+  workers.log_dir = around.log_root.empty() ? "/dev/null" : around.log_root;
+  if (!around.log_root.empty()) workers.log_name = which.name + again;
+  config.rendezvous.run_id = fmt::format("{}/{}{}", options_.run_id, which.name, again);
+  return config;
+}
+
+ELASTIC_DECL std::shared_ptr<local_agent> role_plan::make_agent(std::size_t role,
+                                                                circumstances around) const {
+  const elastic::role& which = options_.roles[role];
+  const launch_config config = config_of(which, around);
+  agent_services services = services_;
+  services.log = log_of_role(which.name, services_.log);
+  services.observer = std::move(around.observer);
+  try {
+    if (meeting_of(role).empty()) return elastic::make_agent(config, services, backends_);
+    return elastic::make_agent(config, services, backends_beside_server(around.is_beside_server));
+  } catch (const error& failure) {
+    throw error(static_cast<errc>(failure.code().value()),
+                fmt::format("role '{}': {}", which.name, failure.what()));
+  }
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/roles/detail/impl/role_machine.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL role_machine::role_machine(std::vector<role_rule> roles, int max_restarts)
+    : max_restarts_(max_restarts) {
+  for (role_rule& rule : roles) roles_.push_back(begun(std::move(rule)));
+}
+
+ELASTIC_DECL role_machine::entry role_machine::begun(role_rule rule) {
+  entry role;
+  role.rule = std::move(rule);
+  return role;
+}
+
+ELASTIC_DECL std::vector<role_step> role_machine::begin() { return settle(); }
+
+ELASTIC_DECL std::vector<role_step> role_machine::ready(std::size_t role) {
+  if (roles_[role].state == role_state::running) roles_[role].is_ready = true;
+  return settle();
+}
+
+ELASTIC_DECL std::vector<role_step> role_machine::ended(std::size_t role, role_end end) {
+  using kind = role_end::kind;
+  entry& self = roles_[role];
+  const bool was_stopping = self.state == role_state::stopping;
+  // How a role ends that was told to is no event; why it was told to stays its reason.
+  if (!was_stopping || end.how == kind::succeeded) self.reason = end.reason;
+  if (end.how == kind::succeeded) {
+    self.state = role_state::succeeded;
+  } else if (was_stopping || end.how == kind::stopped) {
+    self.state = role_state::stopped;
+  } else {
+    self.state = role_state::failed;
+  }
+  if (!verdict_ && !restart_reason_ && !was_stopping) {
+    const std::string why = end.reason.empty() ? "" : ": " + end.reason;
+    switch (end.how) {
+      case kind::succeeded: break;
+      case kind::failed: judge_failure(role, end); break;
+      case kind::stopped:
+        verdict_ = role_verdict{worker_state::stopped, role,
+                                fmt::format("role '{}' was stopped{}", self.rule.name, why)};
+        break;
+      case kind::left:
+        fail(role, fmt::format("role '{}' left on this node{}", self.rule.name, why));
+        break;
+      case kind::broken: fail(role, fmt::format("role '{}'{}", self.rule.name, why)); break;
+    }
+  }
+  return settle();
+}
+
+ELASTIC_DECL std::vector<role_step> role_machine::stop(std::string reason) {
+  if (!verdict_) verdict_ = role_verdict{worker_state::stopped, std::nullopt, std::move(reason)};
+  return settle();
+}
+
+ELASTIC_DECL bool role_machine::is_over() const { return verdict_ && !any_active(); }
+
+ELASTIC_DECL bool role_machine::any_active() const {
+  return std::any_of(roles_.begin(), roles_.end(),
+                     [this](const entry& role) { return is_active(role); });
+}
+
+ELASTIC_DECL void role_machine::judge_failure(std::size_t role, const role_end& end) {
+  const role_rule& rule = roles_[role].rule;
+  const std::string what = fmt::format("role '{}' failed: {}", rule.name, end.reason);
+  if (rule.on_failure == elastic::role::policy::ignore) return;
+  if (rule.on_failure != elastic::role::policy::restart_job || end.is_hopeless) {
+    return fail(role, what, end.is_hopeless);
+  }
+  if (restarts_ < max_restarts_) {
+    ++restarts_;
+    restart_reason_ =
+        fmt::format("{}; restart {} of {} of the job", what, restarts_, max_restarts_);
+    return;
+  }
+  fail(role, max_restarts_ == 0
+                 ? fmt::format("{}; no restarts of the job were allowed", what)
+                 : fmt::format("{}; all {} restarts of the job are used up", what, max_restarts_));
+}
+
+ELASTIC_DECL void role_machine::fail(std::size_t role, std::string reason, bool is_hopeless) {
+  verdict_ = role_verdict{worker_state::failed, role, std::move(reason), is_hopeless};
+}
+
+ELASTIC_DECL std::vector<role_step> role_machine::settle() {
+  std::vector<role_step> steps;
+  for (;;) {
+    if (verdict_) {
+      stop_all(steps, verdict_->reason);
+      return steps;
+    }
+    if (restart_reason_) {
+      stop_all(steps, *restart_reason_);
+      if (any_active()) return steps;
+      restart_reason_.reset();
+      for (entry& role : roles_) role = begun(std::move(role.rule));
+    }
+    if (stop_followers(steps) || start_next(steps)) continue;
+    judge_success();
+    if (!verdict_) return steps;
+  }
+}
+
+ELASTIC_DECL void role_machine::stop_all(std::vector<role_step>& steps, const std::string& reason) {
+  for (std::size_t place = 0; place < roles_.size(); ++place) {
+    entry& role = roles_[place];
+    if (role.state != role_state::running && role.state != role_state::waiting) continue;
+    const bool runs = role.state == role_state::running;
+    role.state = runs ? role_state::stopping : role_state::stopped;
+    role.reason = reason;
+    if (runs) steps.push_back({place, role_step::action::stop, reason});
+  }
+}
+
+/// Stops the roles that do not outlive another one that has ended.
+ELASTIC_DECL bool role_machine::stop_followers(std::vector<role_step>& steps) {
+  bool has_changed = false;
+  for (std::size_t place = 0; place < roles_.size(); ++place) {
+    entry& role = roles_[place];
+    if (!role.rule.stops_with) continue;
+    if (role.state != role_state::running && role.state != role_state::waiting) continue;
+    const entry& leader = roles_[*role.rule.stops_with];
+    if (leader.state == role_state::waiting || is_active(leader)) continue;
+    const bool runs = role.state == role_state::running;
+    role.state = runs ? role_state::stopping : role_state::stopped;
+    role.reason = fmt::format("role '{}' has {}", leader.rule.name,
+                              leader.state == role_state::stopped ? "been stopped"
+                                                                  : to_string(leader.state));
+    steps.push_back(
+        {place, runs ? role_step::action::stop : role_step::action::skip, role.reason});
+    has_changed = true;
+  }
+  return has_changed;
+}
+
+/// Starts the roles that wait for nothing more, and gives up those that wait in vain.
+ELASTIC_DECL bool role_machine::start_next(std::vector<role_step>& steps) {
+  bool has_changed = false;
+  for (std::size_t place = 0; place < roles_.size() && !verdict_; ++place) {
+    entry& role = roles_[place];
+    if (role.state != role_state::waiting) continue;
+    bool all_hold = true;
+    std::string why_not;
+    for (const role_rule::condition& condition : role.rule.starts_after) {
+      all_hold = all_hold && holds(condition);
+      if (why_not.empty()) why_not = obstacle(condition);
+    }
+    if (!all_hold && why_not.empty()) continue;
+    has_changed = true;
+    if (all_hold) {
+      role.state = role_state::running;
+      role.reason = role.rule.starts_after.empty() ? "it waits for no other role"
+                                                   : "what it waits for has happened";
+      steps.push_back({place, role_step::action::start, role.reason});
+      continue;
+    }
+    role.state = role_state::stopped;
+    role.reason = "it can never start: " + why_not;
+    if (role.rule.stops_with) {
+      steps.push_back({place, role_step::action::skip, role.reason});
+    } else {
+      fail(place, fmt::format("role '{}' can never start: {}", role.rule.name, why_not));
+    }
+  }
+  return has_changed;
+}
+
+ELASTIC_DECL void role_machine::judge_success() {
+  std::optional<std::size_t> last;
+  std::string names;
+  for (std::size_t place = 0; place < roles_.size(); ++place) {
+    const entry& role = roles_[place];
+    if (role.rule.stops_with) continue;
+    // One that has failed and decides nothing is ignored; any other has led to a verdict.
+    if (role.state == role_state::failed) continue;
+    if (role.state != role_state::succeeded) return;
+    last = place;
+    names += fmt::format("{}'{}'", names.empty() ? "" : ", ", role.rule.name);
+  }
+  if (!last) {
+    verdict_ = role_verdict{worker_state::failed, std::nullopt, "no role has succeeded"};
+    return;
+  }
+  const bool is_one = names.find(',') == std::string::npos;
+  verdict_ = role_verdict{
+      worker_state::succeeded, last,
+      fmt::format("{} {} {} succeeded", is_one ? "role" : "roles", names, is_one ? "has" : "have")};
+}
+
+ELASTIC_DECL bool role_machine::holds(const role_rule::condition& condition) const {
+  const entry& other = roles_[condition.role];
+  if (other.state == role_state::succeeded) return true;
+  return condition.what == elastic::role::condition::event::ready && other.is_ready;
+}
+
+ELASTIC_DECL std::string role_machine::obstacle(const role_rule::condition& condition) const {
+  const entry& other = roles_[condition.role];
+  const bool is_over = other.state == role_state::failed || other.state == role_state::stopped;
+  if (holds(condition) || !is_over) return {};
+  const bool needs_success = condition.what == elastic::role::condition::event::success;
+  return fmt::format("role '{}' has {}{}", other.rule.name,
+                     other.state == role_state::failed ? "failed" : "been stopped",
+                     needs_success ? "" : " before it was ready");
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/roles/detail/role_watch.hpp ----
+
+namespace elastic::detail {
+
+/// Notices when the workers of a role on this node are ready, and tells another observer what it
+/// was told itself.
+///
+/// Thread-safety: as worker_observer.
+class role_watch final : public worker_observer {
+ public:
+  /// @param workers   how many workers of the role this node runs
+  /// @param next      may be null
+  /// @param on_ready  called when all of them are ready; again after each restart
+  ELASTIC_DECL role_watch(elastic::role::readiness readiness, int workers,
+                          std::shared_ptr<worker_observer> next, std::function<void()> on_ready);
+
+  ELASTIC_DECL void started(const started_workers& start) override;
+  ELASTIC_DECL void progress(const worker_progress& progress) override;
+  ELASTIC_DECL void hung(const hung_worker& worker) override;
+
+ private:
+  elastic::role::readiness readiness_;
+  std::size_t workers_;
+  std::shared_ptr<worker_observer> next_;
+  std::function<void()> on_ready_;
+  /// The local ranks that have reported.
+  std::set<int> reported_;
+};
+
+}  // namespace elastic::detail
+
+// ---- elastic/roles/detail/impl/role_run.ipp ----
+
+namespace elastic::detail {
+
+/// What the machine has to know of roles that `validate` accepts.
+inline std::vector<role_rule> rules_of(const std::vector<role>& roles) {
+  std::vector<role_rule> rules;
+  for (const role& each : roles) {
+    role_rule rule;
+    rule.name = each.name;
+    rule.on_failure = each.on_failure;
+    for (const elastic::role::condition& condition : each.starts_after) {
+      rule.starts_after.push_back({*place_of(roles, condition.role), condition.what});
+    }
+    if (!each.stops_with.empty()) rule.stops_with = place_of(roles, each.stops_with);
+    rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
+ELASTIC_DECL role_run::role_run(asio::any_io_executor strand, std::shared_ptr<const role_plan> plan)
+    : strand_(std::move(strand)),
+      plan_(std::move(plan)),
+      log_(plan_->services().log),
+      machine_(rules_of(plan_->options().roles), plan_->options().max_restarts),
+      entries_(plan_->options().roles.size()),
+      over_(strand_),
+      tasks_(strand_) {}
+
+ELASTIC_DECL task<roles_result> role_run::run() {
+  task<void> opening = open_logs();
+  co_await std::move(opening);
+  task<void> supervising = supervise();
+  task<void> ending = end_all();
+  co_await with_cleanup(std::move(supervising), std::move(ending));
+  task<void> leaving = leave_logs();
+  co_await std::move(leaving);
+  if (failure_) std::rethrow_exception(failure_);
+  co_return result();
+}
+
+// ---- requests -----------------------------------------------------------------------------------
+
+ELASTIC_DECL void role_run::take(const stop_request& request) {
+  if (!stop_) stop_ = request;
+  if (!machine_.verdict()) {
+    carry_out(machine_.stop(request.reason.empty() ? "stop requested" : request.reason));
+    return;
+  }
+  // The roles stop already, so that only a request that kills says anything new.
+  if (!request.escalates && request.signal != SIGKILL) return;
+  for (const entry& each : entries_) {
+    if (each.agent) each.agent->stop(request);
+  }
+}
+
+ELASTIC_DECL void role_run::take(const signal_request& request) {
+  for (const entry& each : entries_) {
+    if (each.agent) each.agent->signal(request.number);
+  }
+}
+
+// ---- what the roles share ----------------------------------------------------------------------
+
+/// Of the nodes that meet at an endpoint, the one that has the address hosts the server, for all
+/// roles: it outlives each of them.
+ELASTIC_DECL task<void> role_run::open_servers() {
+  for (const auto& [at, parameters] : plan_->meetings()) {
+    rendezvous_parameters chosen = parameters;
+    chosen.secret = parameters.chosen_secret();
+    task<std::unique_ptr<rendezvous_host>> hosting = rendezvous_host::try_host(
+        parse_endpoint(at, rendezvous_host::default_port), parameters.yes_or_no("is_host"),
+        std::move(chosen), rendezvous_protocol::native);
+    std::unique_ptr<rendezvous_host> server = co_await std::move(hosting);
+    if (server) servers_.emplace(at, std::move(server));
+  }
+}
+
+ELASTIC_DECL task<void> role_run::open_logs() {
+  const role_plan::job& options = plan_->options();
+  if (options.log_dir == "/dev/null") co_return;
+  std::function<log_layout()> making = [base = options.log_dir, run_id = options.run_id] {
+    return log_layout(base, run_id);
+  };
+  if (log_layout::base_may_hang(options.log_dir)) {
+    task<log_layout> waiting = run_blocking<log_layout>(std::move(making));
+    logs_ = co_await std::move(waiting);
+  } else {
+    logs_ = making();
+  }
+}
+
+/// As an agent leaves its own: one in the temporary folder is removed after success.
+ELASTIC_DECL task<void> role_run::leave_logs() {
+  const worker_state state = machine_.verdict() ? machine_.verdict()->state : worker_state::failed;
+  if (!logs_.enabled() || state == worker_state::failed) co_return;
+  std::function<log_layout()> leaving = [logs = logs_, state]() mutable {
+    if (state == worker_state::succeeded) {
+      logs.discard();
+    } else {
+      logs.discard_if_empty();
+    }
+    return logs;
+  };
+  if (!logs_.may_hang()) {
+    logs_ = leaving();
+    co_return;
+  }
+  const auto& given = plan_->services().time;
+  const std::shared_ptr<time_source> time = given ? given : new_shared<system_time>();
+  const time_point limit = deadline_after(time->now(), limits::log_directory_patience);
+  task<log_layout> waiting = run_blocking<log_layout>(std::move(leaving));
+  const auto left = co_await with_deadline(*time, limit, std::move(waiting));
+  if (left) logs_ = *left;
+}
+
+// ---- the roles ----------------------------------------------------------------------------------
+
+ELASTIC_DECL task<void> role_run::supervise() {
+  task<void> opening = open_servers();
+  co_await std::move(opening);
+  carry_out(machine_.begin());
+  note_waits();
+  co_await over_.wait();
+}
+
+/// No role is left, also if something broke.
+ELASTIC_DECL task<void> role_run::end_all() {
+  co_await end_roles();
+  for (const auto& [at, server] : servers_) co_await server->stop();
+  servers_.clear();
+}
+
+ELASTIC_DECL task<void> role_run::end_roles() {
+  if (!machine_.is_over()) take(stop_request{});
+  co_await tasks_.wait();
+}
+
+/// One life of a role. Errors: none.
+ELASTIC_DECL task<void> role_run::run_role(std::size_t role) {
+  entry& self = entries_[role];
+  self.result.reset();
+  std::exception_ptr failure;
+  try {
+    const int restarts = machine_.restarts();
+    const elastic::role& which = plan_->options().roles[role];
+    const std::function<void()> on_ready = [weak = weak_from_this(), strand = strand_, role,
+                                            restarts] {
+      post_work(strand, [weak, role, restarts] {
+        if (const auto run = weak.lock()) run->note_ready(role, restarts);
+      });
+    };
+    const auto watch = new_shared<role_watch>(which.ready_at, which.config.workers.nproc_per_node,
+                                              plan_->services().observer, on_ready);
+    role_plan::circumstances around;
+    around.restarts = restarts;
+    around.log_root = logs_.root();
+    around.is_beside_server = servers_.contains(plan_->meeting_of(role));
+    around.observer = watch;
+    const auto agent = plan_->make_agent(role, around);
+    self.agent = agent;
+    // The agent gets an empty slot: `stop` alone ends it, and so it has a result.
+    task<void> running = keep_result(agent->run(), self.result);
+    co_await run_on(plan_->executor(), std::move(running), asio::cancellation_slot());
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  self.agent.reset();
+  role_end end = end_of(role, failure);
+  log_.info("role '{}' has ended: {}", name_of(role), end.reason);
+  carry_out(machine_.ended(role, std::move(end)));
+}
+
+ELASTIC_DECL role_end role_run::end_of(std::size_t role, const std::exception_ptr& failure) {
+  using kind = role_end::kind;
+  if (failure) {
+    try {
+      std::rethrow_exception(failure);
+    } catch (const error& thrown) {
+      // Workers failed on other nodes, while this one waited for a place.
+      if (thrown.code() == errc::rendezvous_closed) return {kind::failed, thrown.what()};
+      if (!failure_) failure_ = failure;
+      return {kind::broken, thrown.what()};
+    } catch (const std::exception& thrown) {
+      if (!failure_) failure_ = failure;
+      return {kind::broken, thrown.what()};
+    } catch (...) {
+      if (!failure_) failure_ = failure;
+      return {kind::broken, "unknown error"};
+    }
+  }
+  const run_result& result = *entries_[role].result;
+  if (result.left_as_bad) leaves_as_bad_ = true;
+  kind how = kind::failed;
+  if (result.state == worker_state::succeeded) how = kind::succeeded;
+  if (result.state == worker_state::stopped) how = kind::stopped;
+  if (result.left_as_bad) how = kind::left;
+  return {how, result.reason, result.is_hopeless};
+}
+
+ELASTIC_DECL void role_run::note_ready(std::size_t role, int restarts) {
+  if (restarts != machine_.restarts()) return;
+  if (machine_.state(role) == role_state::running) log_.info("role '{}' is ready", name_of(role));
+  carry_out(machine_.ready(role));
+}
+
+ELASTIC_DECL void role_run::carry_out(std::vector<role_step> steps) {
+  for (role_step& step : steps) steps_.push_back(std::move(step));
+  if (is_carrying_out_) return;
+  is_carrying_out_ = true;
+  while (!steps_.empty()) {
+    note_verdict();
+    const role_step step = std::move(steps_.front());
+    steps_.pop_front();
+    carry_out(step);
+  }
+  is_carrying_out_ = false;
+  note_verdict();
+  if (machine_.is_over()) over_.set();
+}
+
+ELASTIC_DECL void role_run::carry_out(const role_step& step) {
+  const std::string& name = name_of(step.role);
+  switch (step.what) {
+    case role_step::action::start:
+      log_.info("role '{}' starts: {}", name, step.reason);
+      tasks_.spawn(run_role(step.role));
+      break;
+    case role_step::action::stop:
+      log_.info("role '{}' is stopped: {}", name, step.reason);
+      // Null if it could not be made, of which the machine hears next.
+      if (entries_[step.role].agent) entries_[step.role].agent->stop(request_for(step));
+      break;
+    case role_step::action::skip: log_.warning("role '{}' does not start: {}", name, step.reason);
+  }
+}
+
+ELASTIC_DECL void role_run::note_verdict() {
+  const std::optional<role_verdict>& verdict = machine_.verdict();
+  if (!verdict || std::exchange(is_verdict_noted_, true)) return;
+  if (verdict->state == worker_state::succeeded) {
+    log_.info("the job ends: {}", verdict->reason);
+  } else {
+    log_.warning("the job ends: {}", verdict->reason);
+  }
+}
+
+/// A role that waits is silent: somebody may wonder for what.
+ELASTIC_DECL void role_run::note_waits() const {
+  for (const role& each : plan_->options().roles) {
+    for (const elastic::role::condition& condition : each.starts_after) {
+      const bool needs_success = condition.what == elastic::role::condition::event::success;
+      log_.info("role '{}' waits until role '{}' {}", each.name, condition.role,
+                needs_success ? "has succeeded" : "is ready");
+    }
+  }
+}
+
+ELASTIC_DECL stop_request role_run::request_for(const role_step& step) const {
+  const std::optional<role_verdict>& verdict = machine_.verdict();
+  stop_request request;
+  // The signal of somebody's request to stop the job is not for roles that stop for another reason.
+  if (stop_ && verdict && verdict->state == worker_state::stopped) request = *stop_;
+  request.reason = step.reason;
+  request.is_node_bad = request.is_node_bad || leaves_as_bad_;
+  return request;
+}
+
+ELASTIC_DECL roles_result role_run::result() {
+  const role_verdict& verdict = *machine_.verdict();
+  roles_result result;
+  result.state = verdict.state;
+  result.reason = verdict.reason;
+  if (verdict.role) result.decided_by = name_of(*verdict.role);
+  for (std::size_t place = 0; place < entries_.size(); ++place) {
+    result.roles.push_back({name_of(place), machine_.state(place), machine_.reason(place),
+                            std::move(entries_[place].result)});
+  }
+  result.restarts = machine_.restarts();
+  result.is_hopeless = verdict.is_hopeless;
+  result.log_directory = logs_.root();
+  if (stop_ && verdict.state == worker_state::stopped) result.stop_signal = stop_->signal;
+  return result;
+}
+
+}  // namespace elastic::detail
+
+#endif  // ELASTIC_WITH_ROLES
+
 #if defined(ELASTIC_WITH_STATUS)
 
 // ---- elastic/status/detail/impl/node_report.ipp ----
@@ -61018,7 +62776,7 @@ inline constexpr std::size_t report_room = limits::node_report_bytes - 6 * 1024;
 
 /// Whether the other nodes should hear of it.
 inline bool matters_to_job(const job_event& event) {
-  using kind = job_event_kind;
+  using kind = job_event::type;
   if (event.kind == kind::worker_ended) return event.state != "succeeded" && event.exit_code != 0;
   if (event.kind == kind::ranks_replaced) return !event.ranks.empty();
   return event.kind == kind::worker_hung || event.kind == kind::stall_found ||
@@ -62477,7 +64235,7 @@ ELASTIC_DECL std::variant<job_command, status_answer> read_command(const http_re
 }
 
 ELASTIC_DECL status_answer command_answer(const http_request_head& request,
-                                          const command_outcome& outcome) {
+                                          const job_command::outcome& outcome) {
   status_answer answer;
   answer.status = outcome.is_done ? 200 : 409;
   if (request.header("accept") == "text/plain") {
@@ -63024,7 +64782,7 @@ ELASTIC_DECL std::vector<std::string> trace_events::take(const journal_record& r
   now_us_ = record.time_us;
   if (record.epoch != epoch_) begin_epoch(record);
   const job_event& event = record.event;
-  using kind = job_event_kind;
+  using kind = job_event::type;
   mark(event);
   if (event.kind == kind::worker_ended) end_worker(event.local_rank.value_or(-1), event.reason);
   if (event.kind == kind::workers_stopped || event.kind == kind::rendezvous_started ||
@@ -63110,7 +64868,7 @@ ELASTIC_DECL void trace_events::end_workers() {
 }
 
 ELASTIC_DECL void trace_events::mark(const job_event& event) {
-  using kind = job_event_kind;
+  using kind = job_event::type;
   const bool is_end_of_failed = event.kind == kind::worker_ended && event.state != "succeeded";
   const bool is_moment =
       is_end_of_failed || event.kind == kind::worker_hung || event.kind == kind::worker_suspected ||
@@ -63144,62 +64902,28 @@ ELASTIC_DECL void trace_events::mark(const job_event& event) {
 
 #if defined(ELASTIC_WITH_TORCH)
 
-// ---- elastic/torch/detail/key_watch.hpp ----
-
-namespace elastic::detail {
-
-/// Reports changes of one key of a table in this process, such as that of a server:
-///
-///     key_watch watch(executor, server.engine(), "key");
-///     while (watch.value() == known) co_await watch.changed();
-///
-/// Thread-safety: one strand at a time; any thread may change the key.
-class key_watch {
- public:
-  /// @param key  as users of a store name it
-  ELASTIC_DECL key_watch(asio::any_io_executor executor, std::shared_ptr<key_value_engine> engine,
-                         const std::string& key);
-  ELASTIC_DECL ~key_watch();
-  key_watch(const key_watch&) = delete;
-  key_watch& operator=(const key_watch&) = delete;
-
-  /// The current value; empty if there is none.
-  ELASTIC_DECL std::string value() const;
-
-  /// Waits for a change since the last call returned.
-  /// Cancellation: all types, no effect.
-  ELASTIC_DECL task<void> changed();
-
- private:
-  // The flag belongs to the watch. A notice that is still under way when the watch is destroyed
-  // must not touch it.
-  class listener final : public key_value_engine::listener,
-                         public std::enable_shared_from_this<listener> {
-   public:
-    ELASTIC_DECL listener(asio::any_io_executor executor, event_flag& flag);
-
-    void on_ready(key_value_engine::wait_id) noexcept override {}
-    ELASTIC_DECL void on_change(const key_value_engine::change_pointer&) noexcept override;
-
-    void forget() { flag_ = nullptr; }
-
-   private:
-    asio::any_io_executor executor_;
-    event_flag* flag_;
-  };
-
-  std::shared_ptr<key_value_engine> engine_;
-  std::string key_;
-  event_flag changed_;
-  std::shared_ptr<listener> listening_;
-  key_value_engine::wait_id id_;
-};
-
-}  // namespace elastic::detail
-
 // ---- elastic/torch/detail/impl/store_rendezvous_backend.ipp ----
 
 namespace elastic::detail {
+
+/// Watches a key of a table, which any thread may change, until the end of its scope.
+class engine_watch_scope {
+ public:
+  engine_watch_scope(key_value_engine& engine, const std::string& key,
+                     std::shared_ptr<engine_waker> waking)
+      : engine_(engine), waking_(std::move(waking)), id_(engine.watch(key, waking_)) {}
+  ~engine_watch_scope() {
+    engine_.unwatch(id_);
+    waking_->forget();
+  }
+  engine_watch_scope(const engine_watch_scope&) = delete;
+  engine_watch_scope& operator=(const engine_watch_scope&) = delete;
+
+ private:
+  key_value_engine& engine_;
+  std::shared_ptr<engine_waker> waking_;
+  key_value_engine::wait_id id_;
+};
 
 ELASTIC_DECL std::string torch_state_key(std::string_view run_id) {
   return fmt::format("torch.rendezvous.{}", run_id);
@@ -63238,8 +64962,15 @@ ELASTIC_DECL task<void> store_rendezvous_backend::wait_for_change(std::string to
     co_return;
   }
   if (token.empty()) token = torch_no_state;
-  key_watch watch(co_await asio::this_coro::executor, engine_, key_);
-  while (watch.value() == token) co_await watch.changed();
+  const std::string key = store_wire_key(key_);
+  const auto executor = co_await asio::this_coro::executor;
+  event_flag has_changed(executor);
+  auto waking = new_shared<engine_waker>(executor, has_changed);
+  const engine_watch_scope scope(*engine_, key, std::move(waking));
+  while (engine_->find(key).value_or("") == token) {
+    co_await has_changed.wait();
+    has_changed.reset();
+  }
 }
 
 ELASTIC_DECL task<std::optional<torch_dialect>> store_rendezvous_backend::seen_dialect(
@@ -63309,19 +65040,20 @@ ELASTIC_DECL void torch_agent_watch::warn(torch_dialect dialect) {
 
 namespace elastic::detail {
 
-ELASTIC_DECL task<void> publish_master(std::shared_ptr<store> agents, master_endpoint master) {
+ELASTIC_DECL task<void> publish_master(std::shared_ptr<store> agents,
+                                       rendezvous_round::master_endpoint master) {
   std::vector<std::pair<std::string, std::string>> pairs;
   pairs.emplace_back("MASTER_ADDR", master.address);
   pairs.emplace_back("MASTER_PORT", std::to_string(master.port));
   co_await agents->multi_set(std::move(pairs));
 }
 
-ELASTIC_DECL task<master_endpoint> read_master(std::shared_ptr<store> agents) {
+ELASTIC_DECL task<rendezvous_round::master_endpoint> read_master(std::shared_ptr<store> agents) {
   std::vector<std::string> keys;
   keys.push_back("MASTER_ADDR");
   keys.push_back("MASTER_PORT");
   const std::vector<std::string> values = co_await agents->multi_get(std::move(keys));
-  master_endpoint master;
+  rendezvous_round::master_endpoint master;
   master.address = values[0];
   const char* end = values[1].data() + values[1].size();
   const auto [stop, failure] = std::from_chars(values[1].data(), end, master.port);
@@ -63334,13 +65066,13 @@ ELASTIC_DECL task<master_endpoint> read_master(std::shared_ptr<store> agents) {
   co_return master;
 }
 
-ELASTIC_DECL task<master_endpoint> agree_on_master(std::shared_ptr<store> agents,
-                                                   master_endpoint mine, int group_rank) {
+ELASTIC_DECL task<rendezvous_round::master_endpoint> agree_on_master(
+    std::shared_ptr<store> agents, rendezvous_round::master_endpoint mine, int group_rank) {
   if (group_rank == 0) {
     co_await publish_master(std::move(agents), mine);
     co_return mine;
   }
-  master_endpoint master = co_await read_master(std::move(agents));
+  rendezvous_round::master_endpoint master = co_await read_master(std::move(agents));
   master.served_by_agent = mine.served_by_agent;
   co_return master;
 }
@@ -63909,6 +65641,11 @@ class recorded_groups {
     if (entry.has_ended) {
       // Operations of a group end in their order: an earlier one only seems to be outstanding.
       if (outstanding && outstanding->sequence <= call.sequence) outstanding.reset();
+      // A script that an error takes out of an operation often calls a barrier at its end.
+      const bool has_inputs = !call.sizes.empty() && call.sizes != "[]";
+      if (call.is_point_to_point || !has_inputs) return;
+      call.state = collective_state::completed;
+      position.previous = std::move(call);
       return;
     }
     if (outstanding) return;
@@ -64705,7 +66442,7 @@ ELASTIC_DECL std::string_view file_system_of(std::string_view wait_channel);
 ELASTIC_DECL bool computes(const rank_evidence& rank);
 
 /// "it is in data.py:88 read_shard", and what else holds the rank up.
-ELASTIC_DECL std::string whereabouts(const rank_evidence& rank, stall_cause cause);
+ELASTIC_DECL std::string whereabouts(const rank_evidence& rank, stall_verdict::kind cause);
 
 /// The same for calls that ranks may do together: the operation, and the types and the numbers of
 /// elements of its inputs if these must be the same on all ranks.
@@ -64763,11 +66500,12 @@ class stall_judge {
   ELASTIC_DECL outcome of_stacks() const;
   ELASTIC_DECL stall_verdict nobody() const;
 
-  ELASTIC_DECL stall_cause cause_of(const rank_evidence& rank) const;
+  ELASTIC_DECL stall_verdict::kind cause_of(const rank_evidence& rank) const;
   enum class difference { inputs, any };
   ELASTIC_DECL outcome mismatch_of(difference sought) const;
   ELASTIC_DECL outcome mismatch_in(const rank_group& group, difference sought) const;
-  ELASTIC_DECL stall_verdict verdict(stall_cause cause, stall_confidence confidence,
+  ELASTIC_DECL stall_verdict verdict(stall_verdict::kind cause,
+                                     stall_verdict::confidence_level confidence,
                                      const rank_indices& ranks, std::string sentence) const;
   ELASTIC_DECL std::vector<std::string> evidence_for(const rank_indices& ranks) const;
   template <class Predicate>
@@ -64801,10 +66539,12 @@ ELASTIC_DECL auto stall_judge::of_stopped() const -> outcome {
   if (ranks.empty()) return {};
   const awaited_operation operation = graph_.most_awaited();
   const bool is_sure = operation.call != nullptr;
-  return verdict(stall_cause::stopped,
-                 is_sure ? stall_confidence::certain : stall_confidence::likely, ranks,
-                 fmt::format("{} {} stopped by a signal or a debugger{}{}", names(ranks),
-                             are(ranks), in_frame(first(ranks)), while_others_wait(operation)));
+  return verdict(
+      stall_verdict::kind::stopped,
+      is_sure ? stall_verdict::confidence_level::certain : stall_verdict::confidence_level::likely,
+      ranks,
+      fmt::format("{} {} stopped by a signal or a debugger{}{}", names(ranks), are(ranks),
+                  in_frame(first(ranks)), while_others_wait(operation)));
 }
 
 ELASTIC_DECL auto stall_judge::of_dead() const -> outcome {
@@ -64813,7 +66553,9 @@ ELASTIC_DECL auto stall_judge::of_dead() const -> outcome {
   const awaited_operation operation = graph_.most_awaited();
   const bool is_sure = operation.call != nullptr;
   return verdict(
-      stall_cause::dead, is_sure ? stall_confidence::certain : stall_confidence::likely, ranks,
+      stall_verdict::kind::dead,
+      is_sure ? stall_verdict::confidence_level::certain : stall_verdict::confidence_level::likely,
+      ranks,
       fmt::format("{} {} ended{}{}", names(ranks), have(ranks),
                   failure_in_parentheses(first(ranks)), while_others_wait(operation)));
 }
@@ -64832,7 +66574,8 @@ ELASTIC_DECL auto stall_judge::mismatch_of(difference sought) const -> outcome {
   // First where most wait: others may wait because of it.
   std::vector<const rank_group*> groups;
   for (const rank_group& group : graph_.groups()) {
-    if (group.waiting > 1) groups.push_back(&group);
+    const bool tells = sought == difference::inputs && group.is_complete;
+    if (group.waiting > 1 || tells) groups.push_back(&group);
   }
   sort_stably(groups, [](const auto* left, const auto* right) {
     return left->waiting > right->waiting;
@@ -64848,28 +66591,53 @@ inline bool is_same_call(const collective_call& left, const collective_call& rig
          left.sizes == right.sizes && left.types == right.types;
 }
 
+/// The collective that a member has entered, for however short; null if it is in none.
+inline const collective_call* unfinished_call(const group_member& member) {
+  if (member.position == nullptr || !member.position->outstanding) return nullptr;
+  const collective_call& call = *member.position->outstanding;
+  return call.is_point_to_point ? nullptr : &call;
+}
+
 /// Where members of a group are in different operations of one number.
 ELASTIC_DECL auto stall_judge::mismatch_in(const rank_group& group, difference sought) const
     -> outcome {
   struct party {
     const collective_call* call = nullptr;
     rank_indices ranks = {};
+    bool is_over() const { return call->state == collective_state::completed; }
+    std::string_view are() const {
+      if (is_over()) return ranks.size() == 1 ? "was" : "were";
+      return detail::are(ranks);
+    }
   };
   std::map<std::int64_t, std::map<std::string, party>> operations;
   party* last = nullptr;
-  for (const group_member& member : group.members) {
-    if (member.wait == nullptr) continue;
+  const auto add = [&](std::size_t rank, const collective_call& call) {
     // Almost all are in the same.
-    if (last == nullptr || !is_same_call(*last->call, *member.wait)) {
-      last = &operations[member.wait->sequence][signature_of(*member.wait)];
-      last->call = member.wait;
+    if (last == nullptr || !is_same_call(*last->call, call)) {
+      last = &operations[call.sequence][signature_of(call)];
+      last->call = &call;
     }
-    last->ranks.push_back(member.rank);
+    last->ranks.push_back(rank);
+  };
+  // Sizes differ however short a rank has waited, and also if an error has taken it out.
+  const bool takes_all = sought == difference::inputs && group.is_complete;
+  for (const group_member& member : group.members) {
+    const collective_call* const call = takes_all ? unfinished_call(member) : member.wait;
+    if (call != nullptr) add(member.rank, *call);
+  }
+  for (const group_member& member : group.members) {
+    if (!takes_all) break;
+    const bool has_previous = member.position != nullptr && member.position->previous;
+    if (has_previous) add(member.rank, *member.position->previous);
   }
   for (auto& [sequence, parties] : operations) {
     if (parties.size() < 2) continue;
     std::vector<party> sorted;
-    for (auto& [signature, each] : parties) sorted.push_back(std::move(each));
+    for (auto& [signature, each] : parties) {
+      std::sort(each.ranks.begin(), each.ranks.end());
+      sorted.push_back(std::move(each));
+    }
     sort_stably(sorted, [](const party& left, const party& right) {
       return left.ranks.size() < right.ranks.size();
     });
@@ -64888,34 +66656,35 @@ ELASTIC_DECL auto stall_judge::mismatch_in(const rank_group& group, difference s
     if (is_even) ranks.insert(ranks.end(), most.ranks.begin(), most.ranks.end());
     const party& least = sorted.front();
     const rank_evidence& suspect = evidence_[least.ranks.front()];
-    const auto confidence = group.is_complete && !is_even ? stall_confidence::certain
-                                                          : stall_confidence::likely;
+    const auto confidence = group.is_complete && !is_even ? stall_verdict::confidence_level::certain
+                                                          : stall_verdict::confidence_level::likely;
     const std::string where = fmt::format(
         "in {} #{} of group {}{}, where {} {} in {}{}; {}", printable_line(least.call->operation),
         sequence, printable_line(group.label), inputs_of(*least.call),
-        count_of_others(most.ranks.size()), are(most.ranks), printable_line(most.call->operation),
-        inputs_of(*most.call), whereabouts(suspect, stall_cause::mismatch));
-    if (is_at_its_end(suspect)) {
-      return verdict(stall_cause::left, confidence, ranks,
-                     fmt::format("{} {} left the work of the others{}, and {} now {}",
-                                 names(least.ranks), have(least.ranks), by_failure(suspect),
-                                 are(least.ranks), where));
+        count_of_others(most.ranks.size()), most.are(), printable_line(most.call->operation),
+        inputs_of(*most.call), whereabouts(suspect, stall_verdict::kind::mismatch));
+    if (is_at_its_end(suspect) && !least.is_over()) {
+      return verdict(
+          stall_verdict::kind::left, confidence, ranks,
+          fmt::format("{} {} left the work of the others{}, and {} now {}", names(least.ranks),
+                      have(least.ranks), by_failure(suspect), are(least.ranks), where));
     }
-    return verdict(stall_cause::mismatch, confidence, ranks,
-                   fmt::format("{} {} {}", names(least.ranks), are(least.ranks), where));
+    return verdict(stall_verdict::kind::mismatch, confidence, ranks,
+                   fmt::format("{} {} {}", names(least.ranks), least.are(), where));
   }
   return {};
 }
 
 /// Why a rank has not entered the operation of the others.
-ELASTIC_DECL stall_cause stall_judge::cause_of(const rank_evidence& rank) const {
+ELASTIC_DECL stall_verdict::kind stall_judge::cause_of(const rank_evidence& rank) const {
   // FUSE and others sleep so that signals end it: state S, too.
   const bool is_in_kernel = rank.state == process_state::uninterruptible ||
                             (rank.state == process_state::sleeping &&
                              !file_system_of(rank.wait_channel).empty());
-  if (is_in_kernel) return stall_cause::blocked;
-  if (is_at_its_end(rank)) return stall_cause::left;
-  return computes(rank) && rank.stack_moved ? stall_cause::slow : stall_cause::behind;
+  if (is_in_kernel) return stall_verdict::kind::blocked;
+  if (is_at_its_end(rank)) return stall_verdict::kind::left;
+  return computes(rank) && rank.stack_moved ? stall_verdict::kind::slow
+                                            : stall_verdict::kind::behind;
 }
 
 ELASTIC_DECL auto stall_judge::of_behind() const -> outcome {
@@ -64935,14 +66704,17 @@ ELASTIC_DECL auto stall_judge::of_behind() const -> outcome {
   const bool may_compute = std::any_of(ranks.begin(), ranks.end(), [&](std::size_t rank) {
     const rank_evidence& evidence = evidence_[rank];
     return computes(evidence) || evidence.stack_moved ||
-           (!evidence.processor_share && cause_of(evidence) == stall_cause::behind);
+           (!evidence.processor_share && cause_of(evidence) == stall_verdict::kind::behind);
   });
   const bool is_sure = group.is_complete && !group.has_unknown &&
                        ranks.size() <= operation.waiting && !may_compute;
-  const stall_cause cause = cause_of(first(ranks));
-  return verdict(cause, is_sure ? stall_confidence::certain : stall_confidence::likely, ranks,
-                 fmt::format("{} {} not entered {}; {}", names(ranks), have(ranks),
-                             to_text(operation), whereabouts(first(ranks), cause)));
+  const stall_verdict::kind cause = cause_of(first(ranks));
+  return verdict(
+      cause,
+      is_sure ? stall_verdict::confidence_level::certain : stall_verdict::confidence_level::likely,
+      ranks,
+      fmt::format("{} {} not entered {}; {}", names(ranks), have(ranks), to_text(operation),
+                  whereabouts(first(ranks), cause)));
 }
 
 /// Ranks of which each waits for the next, in operations of different groups.
@@ -64961,7 +66733,8 @@ ELASTIC_DECL auto stall_judge::of_circle() const -> outcome {
                             printable_line(operation.call->operation), operation.call->sequence,
                             printable_line(operation.group->label), evidence_[next].rank);
   }
-  return verdict(stall_cause::elsewhere, stall_confidence::likely, ranks, std::move(sentence));
+  return verdict(stall_verdict::kind::elsewhere, stall_verdict::confidence_level::likely, ranks,
+                 std::move(sentence));
 }
 
 /// Others wait in an operation of a group with ranks of which nothing is known.
@@ -64975,12 +66748,12 @@ ELASTIC_DECL auto stall_judge::of_silent() const -> outcome {
   // One whose stack shows that it waits, too, is no suspect.
   std::erase_if(ranks, [&](std::size_t rank) { return is_in_collective(evidence_[rank].stack); });
   if (ranks.empty() || ranks.size() > operation.waiting) return {};
-  const stall_cause own = cause_of(first(ranks));
-  const bool is_known = own != stall_cause::behind || !first(ranks).stack.empty();
+  const stall_verdict::kind own = cause_of(first(ranks));
+  const bool is_known = own != stall_verdict::kind::behind || !first(ranks).stack.empty();
   const bool is_silent = first(ranks).recorder == recorder_state::silent;
-  const stall_cause cause = is_known ? own : stall_cause::silent;
+  const stall_verdict::kind cause = is_known ? own : stall_verdict::kind::silent;
   const std::string_view does = ranks.size() == 1 ? "does" : "do";
-  return verdict(cause, stall_confidence::likely, ranks,
+  return verdict(cause, stall_verdict::confidence_level::likely, ranks,
                  fmt::format("{} {} not {}{}; {}", names(ranks), does,
                              is_silent ? "answer" : "have a recorder that could be asked",
                              while_others_wait(operation), whereabouts(first(ranks), cause)));
@@ -64998,14 +66771,14 @@ ELASTIC_DECL auto stall_judge::of_device() const -> outcome {
     if (member.wait->state == collective_state::scheduled) ranks.push_back(member.rank);
   }
   if (started == 0 || ranks.empty() || ranks.size() > started) return {};
-  return verdict(stall_cause::behind, stall_confidence::likely, ranks,
+  return verdict(stall_verdict::kind::behind, stall_verdict::confidence_level::likely, ranks,
                  fmt::format("{} {} called {} #{} of group {}, but {} {} not begun it, as {} {} "
                              "done; {}",
                              names(ranks), have(ranks), printable_line(operation.call->operation),
                              operation.call->sequence, printable_line(operation.group->label),
                              ranks.size() == 1 ? "its device" : "their devices", have(ranks),
                              count_of_others(started), started == 1 ? "has" : "have",
-                             whereabouts(first(ranks), stall_cause::behind)));
+                             whereabouts(first(ranks), stall_verdict::kind::behind)));
 }
 
 /// All of a group have entered an operation, and it does not end.
@@ -65018,18 +66791,13 @@ ELASTIC_DECL auto stall_judge::of_transport() const -> outcome {
   if (operation.call == nullptr || !operation.group->is_complete || operation.group->has_unknown) {
     return {};
   }
-  const auto ranks = select([&](std::size_t rank) { return !evidence_[rank].stuck_peer.empty(); });
-  const std::string where =
-      ranks.empty() ? "the transport is stuck"
-                    : fmt::format("the connection of {} to {} is stuck", name_of(first(ranks)),
-                                  printable_line(first(ranks).stuck_peer));
-  return verdict(stall_cause::transport, stall_confidence::likely, ranks,
-                 fmt::format("all {} ranks have entered {} #{} of group {}, which has not ended{}: "
-                             "{}",
-                             operation.group->members.size(),
-                             printable_line(operation.call->operation), operation.call->sequence,
-                             printable_line(operation.group->label), for_time(operation.age),
-                             where));
+  return verdict(
+      stall_verdict::kind::transport, stall_verdict::confidence_level::likely, {},
+      fmt::format("all {} ranks have entered {} #{} of group {}, which has not ended{}: the "
+                  "transport is stuck",
+                  operation.group->members.size(), printable_line(operation.call->operation),
+                  operation.call->sequence, printable_line(operation.group->label),
+                  for_time(operation.age)));
 }
 
 /// Without recorders: most are in a function of torch.distributed, a few are not.
@@ -65049,14 +66817,14 @@ ELASTIC_DECL auto stall_judge::of_stacks() const -> outcome {
   const bool is_clear = !ranks.empty() && ranks.size() * 2 <= waiting.size() &&
                         ranks.size() + waiting.size() == evidence_.size();
   if (!is_clear) return {};
-  const stall_cause cause = cause_of(first(ranks));
+  const stall_verdict::kind cause = cause_of(first(ranks));
   const rank_evidence& other = evidence_[waiting.front()];
-  return verdict(cause, stall_confidence::likely, ranks,
-                 fmt::format("{} {} not entered {}, in which {} {}{}; {}", names(ranks),
-                             have(ranks), collective_in(other.stack),
-                             count_of_others(waiting.size()),
-                             waiting.size() == 1 ? "waits" : "wait", in_frame(other),
-                             whereabouts(first(ranks), cause)));
+  return verdict(
+      cause, stall_verdict::confidence_level::likely, ranks,
+      fmt::format("{} {} not entered {}, in which {} {}{}; {}", names(ranks), have(ranks),
+                  collective_in(other.stack), count_of_others(waiting.size()),
+                  waiting.size() == 1 ? "waits" : "wait", in_frame(other),
+                  whereabouts(first(ranks), cause)));
 }
 
 ELASTIC_DECL stall_verdict stall_judge::nobody() const {
@@ -65075,7 +66843,8 @@ ELASTIC_DECL stall_verdict stall_judge::nobody() const {
   return unknown;
 }
 
-ELASTIC_DECL stall_verdict stall_judge::verdict(stall_cause cause, stall_confidence confidence,
+ELASTIC_DECL stall_verdict stall_judge::verdict(stall_verdict::kind cause,
+                                                stall_verdict::confidence_level confidence,
                                                 const rank_indices& ranks,
                                                 std::string sentence) const {
   stall_verdict verdict{cause, confidence, {}, std::move(sentence), evidence_for(ranks)};
@@ -65132,7 +66901,7 @@ ELASTIC_DECL planned_restart plan_restart(const planned_restart_view& view) {
   const auto at_once = [](std::string reason) {
     return planned_restart{duration::zero(), std::move(reason)};
   };
-  if (view.why == change_kind::worker_failed) return at_once("workers have failed");
+  if (view.why == rendezvous_change::cause::worker_failed) return at_once("workers have failed");
   if (view.is_pause) return at_once("the job pauses");
   if (view.grace < duration::max()) return at_once("the others may go on without this node");
   if (view.off) return at_once("there are to be no standbys: " + *view.off);
@@ -65140,7 +66909,9 @@ ELASTIC_DECL planned_restart plan_restart(const planned_restart_view& view) {
   const std::string missing =
       fmt::format("{} of them {} no standby yet", view.cold, view.cold == 1 ? "has" : "have");
   // Workers whose peers are gone may stand still.
-  if (view.why == change_kind::node_lost) return {planned_restart::patience_lost, missing};
+  if (view.why == rendezvous_change::cause::node_lost) {
+    return {planned_restart::patience_lost, missing};
+  }
   return {planned_restart::patience, missing};
 }
 
@@ -65310,6 +67081,28 @@ ELASTIC_DECL option_type chaos_type() {
   return type;
 }
 
+ELASTIC_DECL option_type job_file_type() {
+  option_type type;
+  type.read = [](const option_value& option, const command_line_facts& facts,
+                 option_target& target) {
+    if (!facts.reads_job_files) {
+      throw error(errc::invalid_argument,
+                  fmt::format("{}: {} runs no job files", option.source, facts.program));
+    }
+    if (option.text.empty()) refuse_value(option, "the path of a file, or -, is needed");
+    target.config.job_file = option.text;
+  };
+  return type;
+}
+
+ELASTIC_DECL option_type job_setting_type() {
+  option_type type;
+  type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
+    target.config.job_settings.push_back(option.text);
+  };
+  return type;
+}
+
 ELASTIC_DECL option_type status_type() {
   option_type type;
   type.read = [](const option_value& option, const command_line_facts&, option_target& target) {
@@ -65340,7 +67133,7 @@ ELASTIC_DECL option_type settings_type() {
                                          "value, which {} has not",
                                          in_quotes(pair)));
       }
-      target.config.job.rendezvous.conf[std::string(key)] = without_quotes(value);
+      target.config.job.rendezvous.set(key, without_quotes(value));
       if (comma != std::string_view::npos) rest.remove_prefix(comma + 1);
     }
   };
@@ -66581,6 +68374,75 @@ ELASTIC_DECL torch_state decode_torch_state(std::string_view pickle) {
 
 #endif  // ELASTIC_WITH_TORCH
 
+#if defined(ELASTIC_WITH_ROLES)
+
+// ---- elastic/roles/detail/impl/role_log.ipp ----
+
+namespace elastic::detail {
+
+class role_log_handler final : public log_handler {
+ public:
+  role_log_handler(std::string name, logger log) : name_(std::move(name)), log_(std::move(log)) {}
+
+  void write(log_level level, std::string_view text) noexcept override {
+    switch (level) {
+      case log_level::debug: return log_.debug("{}: {}", name_, text);
+      case log_level::info: return log_.info("{}: {}", name_, text);
+      case log_level::warning: return log_.warning("{}: {}", name_, text);
+      case log_level::error: return log_.error("{}: {}", name_, text);
+      case log_level::off: return;
+    }
+  }
+
+ private:
+  std::string name_;
+  logger log_;
+};
+
+ELASTIC_DECL logger log_of_role(const std::string& name, const logger& log) {
+  for (const log_level level :
+       {log_level::debug, log_level::info, log_level::warning, log_level::error}) {
+    if (log.enabled(level)) return logger(new_shared<role_log_handler>(name, log), level);
+  }
+  return {};
+}
+
+}  // namespace elastic::detail
+
+// ---- elastic/roles/detail/impl/role_watch.ipp ----
+
+namespace elastic::detail {
+
+ELASTIC_DECL role_watch::role_watch(elastic::role::readiness readiness, int workers,
+                                    std::shared_ptr<worker_observer> next,
+                                    std::function<void()> on_ready)
+    : readiness_(readiness),
+      workers_(static_cast<std::size_t>(workers)),
+      next_(std::move(next)),
+      on_ready_(std::move(on_ready)) {}
+
+ELASTIC_DECL void role_watch::started(const started_workers& start) {
+  // Workers that went on have reported before.
+  if (start.stayed == 0) reported_.clear();
+  if (readiness_ == elastic::role::readiness::start) on_ready_();
+  if (next_) next_->started(start);
+}
+
+ELASTIC_DECL void role_watch::progress(const worker_progress& progress) {
+  const bool is_first = reported_.insert(progress.local_rank).second;
+  const bool is_last = is_first && reported_.size() == workers_;
+  if (is_last && readiness_ == elastic::role::readiness::progress) on_ready_();
+  if (next_) next_->progress(progress);
+}
+
+ELASTIC_DECL void role_watch::hung(const hung_worker& worker) {
+  if (next_) next_->hung(worker);
+}
+
+}  // namespace elastic::detail
+
+#endif  // ELASTIC_WITH_ROLES
+
 #if defined(ELASTIC_WITH_STATUS)
 
 // ---- elastic/status/detail/impl/event_sentence.ipp ----
@@ -66642,7 +68504,7 @@ inline std::string outcome_words(const job_event& event) {
 inline std::string told_sentence(const job_event& told) {
   const std::string where = fmt::format("on {}: ", printable_text(told.peer));
   const auto kind = job_event_kind_of(told.state);
-  if (!kind || *kind == job_event_kind::node_told) {
+  if (!kind || *kind == job_event::type::node_told) {
     return where + printable_text(told.state) + reason_words(told);
   }
   job_event there = told;
@@ -66683,7 +68545,7 @@ inline std::string replacement_sentence(const job_event& event) {
 
 /// What workers did, or what was done to them.
 inline std::string worker_sentence(const job_event& event) {
-  using kind = job_event_kind;
+  using kind = job_event::type;
   const double seconds = event.seconds.value_or(0);
   const std::string why = reason_words(event);
   switch (event.kind) {
@@ -66717,7 +68579,7 @@ inline std::string worker_sentence(const job_event& event) {
 }
 
 ELASTIC_DECL std::string event_sentence(const job_event& event) {
-  using kind = job_event_kind;
+  using kind = job_event::type;
   const double seconds = event.seconds.value_or(0);
   const std::string why = reason_words(event);
   switch (event.kind) {
@@ -66773,47 +68635,6 @@ ELASTIC_DECL std::string event_sentence(const job_event& event) {
 }  // namespace elastic::detail
 
 #endif  // ELASTIC_WITH_STATUS
-
-#if defined(ELASTIC_WITH_TORCH)
-
-// ---- elastic/torch/detail/impl/key_watch.ipp ----
-
-namespace elastic::detail {
-
-ELASTIC_DECL key_watch::key_watch(asio::any_io_executor executor,
-                                  std::shared_ptr<key_value_engine> engine, const std::string& key)
-    : engine_(std::move(engine)),
-      key_(store_wire_key(key)),
-      changed_(executor),
-      listening_(new_shared<listener>(executor, changed_)),
-      id_(engine_->watch(key_, listening_)) {}
-
-ELASTIC_DECL key_watch::~key_watch() {
-  engine_->unwatch(id_);
-  listening_->forget();
-}
-
-ELASTIC_DECL std::string key_watch::value() const {
-  return engine_->find(key_).value_or(std::string());
-}
-
-ELASTIC_DECL task<void> key_watch::changed() {
-  co_await changed_.wait();
-  changed_.reset();
-}
-
-ELASTIC_DECL key_watch::listener::listener(asio::any_io_executor executor, event_flag& flag)
-    : executor_(std::move(executor)), flag_(&flag) {}
-
-ELASTIC_DECL void key_watch::listener::on_change(const key_value_engine::change_pointer&) noexcept {
-  asio::post(executor_, [self = shared_from_this()] {
-    if (self->flag_ != nullptr) self->flag_->set();
-  });
-}
-
-}  // namespace elastic::detail
-
-#endif  // ELASTIC_WITH_TORCH
 
 #if defined(ELASTIC_WITH_DIAGNOSIS)
 
@@ -67116,17 +68937,17 @@ ELASTIC_DECL bool computes(const rank_evidence& rank) {
          rank.processor_share.value_or(0) >= least_computing_share;
 }
 
-ELASTIC_DECL std::string whereabouts(const rank_evidence& rank, stall_cause cause) {
+ELASTIC_DECL std::string whereabouts(const rank_evidence& rank, stall_verdict::kind cause) {
   const stack_frame* const frame = user_frame(rank.stack);
   const std::string frame_text = frame == nullptr ? std::string() : to_string(*frame);
   const std::string place = frame == nullptr ? "its stack is not known" : "it is in " + frame_text;
   switch (cause) {
-    case stall_cause::blocked: return kernel_wait(rank) + in_frame(rank);
-    case stall_cause::left: {
+    case stall_verdict::kind::blocked: return kernel_wait(rank) + in_frame(rank);
+    case stall_verdict::kind::left: {
       if (rank.failure.empty()) return place + ", at its end";
       return fmt::format("it left its work by {}{}", printable_line(rank.failure), in_frame(rank));
     }
-    case stall_cause::slow: return place + " and computes: it is slow, not hung";
+    case stall_verdict::kind::slow: return place + " and computes: it is slow, not hung";
     default: break;
   }
   if (!computes(rank)) return place;
