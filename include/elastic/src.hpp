@@ -28,13 +28,11 @@
 #include <elastic/agent/impl/agent_services.ipp>
 #include <elastic/agent/impl/failure_report.ipp>
 #include <elastic/agent/impl/failure_report_json.ipp>
-#include <elastic/agent/impl/hang_hook.ipp>
 #include <elastic/agent/impl/local_agent.ipp>
 #include <elastic/agent/impl/log_layout.ipp>
 #include <elastic/agent/impl/log_options.ipp>
 #include <elastic/agent/impl/logs_specs.ipp>
 #include <elastic/agent/impl/logs_specs_registry.ipp>
-#include <elastic/agent/impl/node_check.ipp>
 #include <elastic/agent/impl/rank_assignment.ipp>
 #include <elastic/agent/impl/rank_exchange.ipp>
 #include <elastic/agent/impl/restart_ledger.ipp>

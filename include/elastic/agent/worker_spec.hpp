@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/hang_hook.hpp>
 #include <elastic/agent/log_options.hpp>
-#include <elastic/agent/node_check.hpp>
 #include <elastic/agent/restart_terms.hpp>
+#include <elastic/agent/shell_command.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/time.hpp>
@@ -86,10 +85,23 @@ struct worker_spec {
   /// of them hold up the others (`job_event::type::worker_suspected`); nothing is done about them.
   /// 0: never.
   duration watch_interval = duration::zero();
-  /// What looks into a hung worker before any worker is ended because of it. Default: nothing.
-  elastic::hang_hook hang_hook = {};
-  /// What looks at this node before each attempt. Default: nothing.
-  elastic::node_check node_check = {};
+  /// Looks into workers that hang, before any worker is ended because of it: it may write down
+  /// their stacks. It is run once for each of them, with these variables:
+  ///
+  ///     ELASTIC_HUNG_RANK        the worker's rank in the job
+  ///     ELASTIC_HUNG_LOCAL_RANK  its rank on this node
+  ///     ELASTIC_HUNG_PID         its process, which runs
+  ///     ELASTIC_HUNG_REASON      why it counts as hung
+  ///     ELASTIC_HUNG_LOG_DIR     the directory of its log files; empty if there is none
+  ///
+  /// What it writes goes to `hang.log` in that directory if the log directory was named, else to
+  /// the agent's stderr. All commands of one stop share the time.
+  shell_command hang_hook = {"", std::chrono::seconds(10)};
+  /// Says whether this node is fit for the job; it may ask the driver of its GPUs. It is run before
+  /// the node meets the others and before each restart, while no worker runs. Exit code 0: the node
+  /// takes part. Anything else, no end in time included: it leaves the job, which goes on without
+  /// it as without a node that a worker calls bad. The end of its output stands in the reason.
+  shell_command node_check = {"", std::chrono::seconds(60)};
   /// The period of the state metrics, if a metric handler is given. Nothing else uses it.
   duration monitor_interval = std::chrono::seconds(5);
 

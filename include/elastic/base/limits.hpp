@@ -201,14 +201,13 @@ inline constexpr std::chrono::milliseconds guard_after_cancel{2000};
 inline constexpr std::chrono::seconds killed_patience{20};
 /// How long output is still read after a worker has ended, for a descendant that holds its pipe.
 inline constexpr std::chrono::milliseconds drain_after_exit{500};
-/// How long the check of a node may take, and what is kept of its output: the end.
-inline constexpr std::chrono::seconds node_check_timeout{3600};
+/// How long the check of a node and the hook that looks into hung workers may take.
+inline constexpr std::chrono::seconds shell_command_timeout{3600};
+/// What is kept of the output of a node's check: the end.
 inline constexpr std::size_t node_check_bytes = 400;
 /// What is read of the text in a drain file, and how long it is waited for if there is none yet.
 inline constexpr std::size_t drain_text_bytes = 400;
 inline constexpr std::chrono::milliseconds drain_text_patience{1000};
-/// How long the hook that looks into hung workers may take.
-inline constexpr std::chrono::seconds hang_hook_timeout{3600};
 /// One message between an agent and a standby.
 inline constexpr std::size_t standby_message_bytes = 64 * 1024;
 /// The modules that a standby imports, and the name of one.

@@ -4,8 +4,10 @@
 // What looks into hung workers before any worker is ended because of them.
 
 #include <elastic/agent/failure_report.hpp>
-#include <elastic/agent/hang_hook.hpp>
 #include <elastic/agent/local_agent.hpp>
+#include <elastic/agent/shell_command.hpp>
+#include <elastic/agent/worker_spec.hpp>
+#include <elastic/base/error.hpp>
 #include <support/agent_stage.hpp>
 #include <support/catch.hpp>
 #include <support/channel_peer.hpp>
@@ -13,6 +15,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,11 +26,12 @@ namespace hang_hook_tests {
 using namespace std::chrono_literals;
 using elastic::duration;
 using elastic::exit_status;
-using elastic::hang_hook;
 using elastic::log_level;
 using elastic::run_result;
+using elastic::shell_command;
 using elastic::stop_request;
 using elastic::task;
+using elastic::worker_spec;
 using elastic::worker_state;
 using elastic::test::agent_stage;
 using elastic::test::channel_peer;
@@ -279,26 +283,37 @@ TIME_TEST("hang hook: none is run for who hangs while it is being stopped", "[ag
   CHECK(stage.is_clean());
 }
 
-TEST_CASE("hang hook: what is out of bounds is refused", "[agent]") {
-  const auto refusal_of = [](const std::string& command, duration timeout) -> std::string {
-    hang_hook hook;
-    hook.command = command;
-    hook.timeout = timeout;
-    try {
-      validate(hook);
-    } catch (const elastic::error& refusal) {
-      CHECK(refusal.code() == elastic::errc::invalid_argument);
-      return refusal.what();
-    }
-    return "";
+TEST_CASE("worker_spec: a command of the user that is out of bounds is refused", "[agent]") {
+  struct row {
+    std::string command;
+    duration timeout;
+    std::string refusal;  // empty: it is allowed
   };
-  CHECK(refusal_of("", 10s) == "");
-  CHECK(refusal_of("true", 1h) == "");
-  CHECK(refusal_of(std::string("a\0b", 3), 10s) ==
-        "the command of the hang hook has a zero byte in it");
-  for (const duration timeout : {duration(0), duration(-1s), duration(3601s)}) {
-    CHECK_THAT(refusal_of("true", timeout),
-               elastic::test::contains_text("more than 0 and at most 3600 s are allowed"));
+  const std::vector<row> rows = {
+      {"", 10s, ""},
+      {"true", 1h, ""},
+      {std::string("a\0b", 3), 10s, "the command has a zero byte in it"},
+      {"true", 0s, "the timeout is 0 s: more than 0 and at most 3600 s are allowed"},
+      {"true", -1s, "the timeout is -1 s: more than 0 and at most 3600 s are allowed"},
+      {"true", 3601s, "the timeout is 3601 s: more than 0 and at most 3600 s are allowed"},
+  };
+  const std::map<std::string, shell_command worker_spec::*> commands = {
+      {"hang_hook", &worker_spec::hang_hook}, {"node_check", &worker_spec::node_check}};
+  for (const auto& [name, member] : commands) {
+    for (const row& entry : rows) {
+      INFO(name << ": " << entry.refusal);
+      worker_spec spec;
+      spec.program = "worker";
+      spec.*member = {entry.command, entry.timeout};
+      std::string refusal;
+      try {
+        validate(spec);
+      } catch (const elastic::error& problem) {
+        CHECK(problem.code() == elastic::errc::invalid_argument);
+        refusal = problem.what();
+      }
+      CHECK(refusal == (entry.refusal.empty() ? "" : name + ": " + entry.refusal));
+    }
   }
 }
 

@@ -100,14 +100,6 @@ T field(const program_config& config, T elastic::liveness_settings::* member) {
   return config.job.workers.liveness.*member;
 }
 template <class T>
-T field(const program_config& config, T elastic::node_check::* member) {
-  return config.job.workers.node_check.*member;
-}
-template <class T>
-T field(const program_config& config, T elastic::hang_hook::* member) {
-  return config.job.workers.hang_hook.*member;
-}
-template <class T>
 T field(const program_config& config, T elastic::warm_standby::* member) {
   return config.standby.*member;
 }
@@ -177,6 +169,12 @@ TEST_CASE("command_line: each option reaches its field", "[cli]") {
     return std::function<bool(const t::program_config&)>(
         [=](const t::program_config& config) { return t::field(config, member) == value; });
   };
+  const auto command_is = [](elastic::shell_command elastic::worker_spec::* command, auto member,
+                             auto value) {
+    return std::function<bool(const t::program_config&)>([=](const t::program_config& config) {
+      return config.job.workers.*command.*member == value;
+    });
+  };
   struct row {
     t::arguments words;
     std::function<bool(const t::program_config&)> holds;
@@ -186,8 +184,7 @@ TEST_CASE("command_line: each option reaches its field", "[cli]") {
   using w = elastic::worker_spec;
   using r = elastic::rendezvous_parameters;
   using l = elastic::liveness_settings;
-  using h = elastic::hang_hook;
-  using n = elastic::node_check;
+  using x = elastic::shell_command;
   using s = elastic::warm_standby;
   const std::vector<row> rows = {
       {{"--nnodes", "3"}, field_is(&r::min_nodes, 3)},
@@ -235,18 +232,20 @@ TEST_CASE("command_line: each option reaches its field", "[cli]") {
       {{"--learn", "2.5"}, field_is(&l::learn_timeouts, 2.5)},
       {{"--learn-timeouts", "0"}, field_is(&l::learn_timeouts, 0.0)},
       {{"--hang-hook", "py-spy dump -p $ELASTIC_HUNG_PID"},
-       field_is(&h::command, std::string("py-spy dump -p $ELASTIC_HUNG_PID"))},
-      {{"--node-check", "nvidia-smi"}, field_is(&n::command, std::string("nvidia-smi"))},
+       command_is(&w::hang_hook, &x::command, std::string("py-spy dump -p $ELASTIC_HUNG_PID"))},
+      {{"--node-check", "nvidia-smi"},
+       command_is(&w::node_check, &x::command, std::string("nvidia-smi"))},
       {{"--node-check", "true", "--node-check-timeout", "0.5"},
-       field_is(&n::timeout, milliseconds(500))},
+       command_is(&w::node_check, &x::timeout, milliseconds(500))},
       {{"--drain-file", "/run/drain"}, field_is(&p::drain_file, std::string("/run/drain"))},
       {{"--warm-standby"}, field_is(&elastic::program_config::keeps_standbys, true)},
       {{"--warm-standby", "--preload", "torch, pandas.core"},
        field_is(&s::modules, t::arguments{"torch", "pandas.core"})},
       {{"--warm-standby", "--preload", "auto"}, field_is(&s::modules, t::arguments{})},
       {{"--warm-standby", "--standby-delay", "0.5"}, field_is(&s::delay, milliseconds(500))},
-      {{"--hang-hook-timeout", "0.5"}, field_is(&h::timeout, milliseconds(500))},
-      {{"--hang-hook-timeout", "3600"}, field_is(&h::timeout, milliseconds(3'600'000))},
+      {{"--hang-hook-timeout", "0.5"}, command_is(&w::hang_hook, &x::timeout, milliseconds(500))},
+      {{"--hang-hook-timeout", "3600"},
+       command_is(&w::hang_hook, &x::timeout, milliseconds(3'600'000))},
       {{"--guard", "required"}, field_is(&c::guard, elastic::guard_policy::required)},
       {{"--guard=best-effort"}, field_is(&c::guard, elastic::guard_policy::best_effort)},
       {{"--guard", "none"}, field_is(&c::guard, elastic::guard_policy::none)},

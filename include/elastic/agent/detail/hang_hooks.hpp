@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/hang_hook.hpp>
+#include <elastic/agent/shell_command.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/log.hpp>
@@ -24,7 +24,7 @@
 
 namespace elastic::detail {
 
-/// One run of a hang_hook.
+/// One run of the hook.
 struct hang_hook_call {
   worker_observer::hung_worker worker;
   /// What the variables of the hook are added to.
@@ -61,7 +61,7 @@ struct hang_hooks_services {
 /// Thread-safety: one strand at a time, the one it was given.
 class hang_hooks {
  public:
-  ELASTIC_DECL hang_hooks(asio::any_io_executor strand, hang_hook settings,
+  ELASTIC_DECL hang_hooks(asio::any_io_executor strand, shell_command settings,
                           hang_hooks_services services);
   hang_hooks(const hang_hooks&) = delete;
   hang_hooks& operator=(const hang_hooks&) = delete;
@@ -108,12 +108,13 @@ class hang_hooks {
 
   // Shared with the coroutines in the background, which may outlive this by a moment.
   struct state {
-    ELASTIC_DECL state(asio::any_io_executor executor, hang_hook chosen, hang_hooks_services parts);
+    ELASTIC_DECL state(asio::any_io_executor executor, shell_command chosen,
+                       hang_hooks_services parts);
     ELASTIC_DECL process_set::services set_services();
     ELASTIC_DECL void note(const process_set::process_end& end);
 
     asio::any_io_executor strand;
-    hang_hook settings;
+    shell_command settings;
     hang_hooks_services services;
     /// By local rank.
     std::map<std::size_t, hook> hooks;

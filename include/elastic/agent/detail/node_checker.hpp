@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/agent/node_check.hpp>
+#include <elastic/agent/shell_command.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
@@ -19,7 +19,7 @@
 
 namespace elastic::detail {
 
-/// How the command of a node_check went.
+/// How the check of a node went.
 struct node_check_outcome {
   /// Why it could not be started, or not be ended; empty: it was.
   std::string problem;
@@ -31,7 +31,7 @@ struct node_check_outcome {
 };
 
 /// What is wrong with the node, one sentence without line ends; none: nothing.
-ELASTIC_DECL std::optional<std::string> judge(const node_check& check,
+ELASTIC_DECL std::optional<std::string> judge(const shell_command& check,
                                               const node_check_outcome& outcome);
 
 /// What `look_at_node` works with.
@@ -41,11 +41,12 @@ struct node_check_services {
   logger log;
 };
 
-/// Runs the command of a node_check, and ends what is left of it.
+/// Runs the check of a node, and ends what is left of it.
 ///
 /// Result: how it went; nothing is thrown for what the command does.
 /// Cancellation: all types; throws `operation_aborted` when nothing of it is left.
-ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand, node_check check,
+ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand,
+                                                   shell_command check,
                                                    environment_map environment,
                                                    std::string directory,
                                                    node_check_services services);

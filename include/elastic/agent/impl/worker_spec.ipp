@@ -21,6 +21,14 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
   const auto demand = [](bool holds, const std::string& sentence) {
     if (!holds) throw error(errc::invalid_argument, sentence);
   };
+  const auto demand_command = [&](std::string_view name, const shell_command& chosen) {
+    demand(chosen.command.find('\0') == std::string::npos,
+           fmt::format("{}: the command has a zero byte in it", name));
+    demand(chosen.timeout > duration::zero() && chosen.timeout <= limits::shell_command_timeout,
+           fmt::format("{}: the timeout is {} s: more than 0 and at most {} s are allowed", name,
+                       std::chrono::duration<double>(chosen.timeout).count(),
+                       limits::shell_command_timeout.count()));
+  };
   demand(!spec.program.empty(), "the worker's program is not named");
   if (spec.function) validate(*spec.function);
   demand(spec.nproc_per_node >= 1 && spec.nproc_per_node <= limits::local_world_size,
@@ -66,8 +74,8 @@ ELASTIC_DECL void validate(const worker_spec& spec) {
   demand(spec.watch_interval == duration::zero() ||
              spec.watch_interval >= limits::least_watch_interval,
          "watch_interval must be 0 (never) or 10 ms at least");
-  validate(spec.hang_hook);
-  validate(spec.node_check);
+  demand_command("hang_hook", spec.hang_hook);
+  demand_command("node_check", spec.node_check);
   const liveness_settings& liveness = spec.liveness;
   demand(liveness.first_heartbeat_timeout >= duration::zero() &&
              liveness.heartbeat_timeout >= duration::zero() &&

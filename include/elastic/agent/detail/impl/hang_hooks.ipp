@@ -17,7 +17,7 @@
 
 namespace elastic::detail {
 
-ELASTIC_DECL hang_hooks::hang_hooks(asio::any_io_executor strand, hang_hook settings,
+ELASTIC_DECL hang_hooks::hang_hooks(asio::any_io_executor strand, shell_command settings,
                                     hang_hooks_services services)
     : state_(new_shared<state>(std::move(strand), std::move(settings), std::move(services))) {
 }
@@ -67,7 +67,7 @@ ELASTIC_DECL task<void> hang_hooks::finish(duration within) {
   if (!are_over) hurry();
 }
 
-ELASTIC_DECL hang_hooks::state::state(asio::any_io_executor executor, hang_hook chosen,
+ELASTIC_DECL hang_hooks::state::state(asio::any_io_executor executor, shell_command chosen,
                                       hang_hooks_services parts)
     : strand(executor),
       settings(std::move(chosen)),

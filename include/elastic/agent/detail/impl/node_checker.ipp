@@ -25,7 +25,7 @@
 
 namespace elastic::detail {
 
-ELASTIC_DECL std::optional<std::string> judge(const node_check& check,
+ELASTIC_DECL std::optional<std::string> judge(const shell_command& check,
                                               const node_check_outcome& outcome) {
   std::string sentence;
   if (!outcome.problem.empty()) {
@@ -60,7 +60,7 @@ class end_of_output final : public output_sink {
 
 /// One run of the command.
 struct node_look {
-  node_look(asio::any_io_executor strand, node_check chosen, node_check_services services)
+  node_look(asio::any_io_executor strand, shell_command chosen, node_check_services services)
       : check(std::move(chosen)),
         time(services.time),
         output(new_shared<end_of_output>()),
@@ -94,14 +94,15 @@ struct node_look {
     co_await processes.stop(at_once);
   }
 
-  node_check check;
+  shell_command check;
   std::shared_ptr<time_source> time;
   std::shared_ptr<end_of_output> output;
   process_set processes;
   node_check_outcome outcome;
 };
 
-ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand, node_check check,
+ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand,
+                                                   shell_command check,
                                                    environment_map environment,
                                                    std::string directory,
                                                    node_check_services services) {

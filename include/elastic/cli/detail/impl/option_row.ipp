@@ -4,17 +4,16 @@
 
 #include <elastic/cli/detail/option_row.hpp>
 
-#include <elastic/agent/hang_hook.hpp>
 #include <elastic/agent/log_options.hpp>
-#include <elastic/agent/node_check.hpp>
 #include <elastic/agent/restart_terms.hpp>
-#include <elastic/python/warm_standby.hpp>
+#include <elastic/agent/shell_command.hpp>
 #include <elastic/base/assert.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/cli/detail/option_documents.hpp>
 #include <elastic/cli/detail/option_types.hpp>
 #include <elastic/cli/detail/single_option_types.hpp>
 #include <elastic/process/log_file.hpp>
+#include <elastic/python/warm_standby.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -417,7 +416,7 @@ inline std::vector<option_row> make_option_rows() {
        .help = "Runs /bin/sh -c COMMAND before this node takes part in the job and before each "
                "restart. If it fails, the node leaves the job.",
        .type = command_type(
-           in_job(&launch_config::workers, &worker_spec::node_check, &node_check::command)),
+           in_job(&launch_config::workers, &worker_spec::node_check, &shell_command::command)),
        .default_text = "none",
        .is_own = true},
       {.names = "--node-check-timeout",
@@ -425,8 +424,8 @@ inline std::vector<option_row> make_option_rows() {
        .heading = heading_failure,
        .help = "How long it may take before it is killed, and has failed.",
        .type = bounded_seconds_type(
-           limits::node_check_timeout,
-           in_job(&launch_config::workers, &worker_spec::node_check, &node_check::timeout)),
+           limits::shell_command_timeout,
+           in_job(&launch_config::workers, &worker_spec::node_check, &shell_command::timeout)),
        .is_own = true},
       {.names = "--heartbeat-timeout",
        .value = "SECONDS",
@@ -466,7 +465,7 @@ inline std::vector<option_row> make_option_rows() {
                "it, to collect its stack: with ELASTIC_HUNG_RANK, _LOCAL_RANK, _PID, _REASON and "
                "_LOG_DIR in the environment.",
        .type = command_type(
-           in_job(&launch_config::workers, &worker_spec::hang_hook, &hang_hook::command)),
+           in_job(&launch_config::workers, &worker_spec::hang_hook, &shell_command::command)),
        .default_text = "none",
        .is_own = true},
       {.names = "--hang-hook-timeout",
@@ -474,8 +473,8 @@ inline std::vector<option_row> make_option_rows() {
        .heading = heading_failure,
        .help = "How long these commands may take before they are killed.",
        .type = bounded_seconds_type(
-           limits::hang_hook_timeout,
-           in_job(&launch_config::workers, &worker_spec::hang_hook, &hang_hook::timeout)),
+           limits::shell_command_timeout,
+           in_job(&launch_config::workers, &worker_spec::hang_hook, &shell_command::timeout)),
        .is_own = true},
       {.names = "--diagnose",
        .value = nullptr,
