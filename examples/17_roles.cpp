@@ -70,8 +70,8 @@ task<void> run(std::string pipe) {
 
   const auto executor = co_await asio::this_coro::executor;
   role_group job(executor, options);
-  const roles_result result = co_await run_with_signals(job);
-  for (const roles_result::entry& each : result.roles) {
+  const role_group::result result = co_await run_with_signals(job);
+  for (const role_group::result::entry& each : result.roles) {
     std::printf("%s: %s, restarts: %d\n", each.name.c_str(),
                 std::string(to_string(each.state)).c_str(), each.run ? each.run->restarts : 0);
   }

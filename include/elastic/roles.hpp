@@ -6,6 +6,3 @@
 
 #include <elastic/roles/role.hpp>
 #include <elastic/roles/role_group.hpp>
-#include <elastic/roles/role_state.hpp>
-#include <elastic/roles/roles_outcome.hpp>
-#include <elastic/roles/roles_result.hpp>

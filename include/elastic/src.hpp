@@ -263,7 +263,6 @@
 #include <elastic/roles/detail/impl/role_watch.ipp>
 #include <elastic/roles/impl/role.ipp>
 #include <elastic/roles/impl/role_group.ipp>
-#include <elastic/roles/impl/roles_outcome.ipp>
 #include <elastic/status/detail/impl/agent_phase.ipp>
 #include <elastic/status/detail/impl/command_request.ipp>
 #include <elastic/status/detail/impl/event_sentence.ipp>

@@ -7,7 +7,6 @@
 #include <elastic/cli/early_exit.hpp>
 #include <elastic/launch/job_outcome.hpp>
 #include <elastic/launch/program_setup.hpp>
-#include <elastic/roles/roles_outcome.hpp>
 #include <program/preflight.hpp>
 
 #include <algorithm>
@@ -130,10 +129,10 @@ elastic::task<int> run_job(elastic::command_line line, elastic::command_line_fac
   services.worker_parent = executor;
   services.open_files = elastic::raise_open_files();
   elastic::role_group group(executor, job.options, services, backends);
-  const elastic::roles_result result = co_await run_with_signals(group, job.signals);
+  const elastic::role_group::result result = co_await run_with_signals(group, job.signals);
   log.info("{}: {}", to_string(result.state), result.reason);
   std::fputs(closing_words(file.name, result).c_str(), stderr);
-  for (const elastic::roles_result::entry& role : result.roles) {
+  for (const elastic::role_group::result::entry& role : result.roles) {
     if (role.name != result.decided_by || !role.run) continue;
     elastic::leave_error_file(facts.environment, elastic::launcher_error_text(*role.run), log);
   }

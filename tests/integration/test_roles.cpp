@@ -6,7 +6,6 @@
 
 #include <elastic/base/error.hpp>
 #include <elastic/roles/role_group.hpp>
-#include <elastic/roles/roles_outcome.hpp>
 #include <elastic/telemetry/worker_observer.hpp>
 #include <support/catch.hpp>
 #include <support/leftovers.hpp>
@@ -45,9 +44,9 @@ using role_condition = elastic::role::condition;
 using elastic::role_group;
 using role_policy = elastic::role::policy;
 using role_readiness = elastic::role::readiness;
-using role_result = elastic::roles_result::entry;
-using elastic::role_state;
-using elastic::roles_result;
+using role_result = elastic::role_group::result::entry;
+using role_state = elastic::role::state;
+using roles_result = elastic::role_group::result;
 using elastic::worker_state;
 using words = std::vector<std::string>;
 

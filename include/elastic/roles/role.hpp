@@ -39,6 +39,22 @@ struct role {
     start,
   };
 
+  /// Where a role is in its life, as one node sees it.
+  enum class state {
+    /// It has not started: it starts after other roles.
+    waiting,
+    /// Its workers run, or meet those of other nodes, or start again.
+    running,
+    /// Its workers were told to end.
+    stopping,
+    /// All of its workers have ended with success.
+    succeeded,
+    /// Its workers have failed, and do not start again.
+    failed,
+    /// It was stopped, or was never started, since the job needs it no more.
+    stopped,
+  };
+
   /// What a role waits for before it starts.
   struct condition {
     /// How far another role has come.
@@ -81,6 +97,19 @@ constexpr std::string_view to_string(role::policy policy) {
     case role::policy::replace: return "replace";
     case role::policy::restart_job: return "restart-job";
     case role::policy::ignore: return "ignore";
+  }
+  return "unknown";
+}
+
+/// The name in files and messages.
+constexpr std::string_view to_string(role::state state) {
+  switch (state) {
+    case role::state::waiting: return "waiting";
+    case role::state::running: return "running";
+    case role::state::stopping: return "stopping";
+    case role::state::succeeded: return "succeeded";
+    case role::state::failed: return "failed";
+    case role::state::stopped: return "stopped";
   }
   return "unknown";
 }

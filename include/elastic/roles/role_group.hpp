@@ -3,7 +3,9 @@
 #pragma once
 
 #include <elastic/agent/agent_services.hpp>
+#include <elastic/agent/run_result.hpp>
 #include <elastic/agent/stop_request.hpp>
+#include <elastic/agent/worker_state.hpp>
 #include <elastic/base/asio.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/base/named.hpp>
@@ -11,9 +13,9 @@
 #include <elastic/launch/signal_plan.hpp>
 #include <elastic/rendezvous/rendezvous_registry.hpp>
 #include <elastic/roles/role.hpp>
-#include <elastic/roles/roles_result.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +54,37 @@ class role_group {
     std::string log_dir = {};
   };
 
+  /// How a job of several roles ended on this node.
+  struct result {
+    /// How one role of a job ended on this node.
+    struct entry {
+      std::string name;
+      /// `succeeded`, `failed` or `stopped`.
+      role::state state = role::state::waiting;
+      /// Why, half a sentence.
+      std::string reason;
+      /// How its workers ended, the last time that the role ran; none if it never did.
+      std::optional<run_result> run;
+    };
+
+    /// `succeeded`, `failed` or `stopped`.
+    worker_state state = worker_state::init;
+    /// Why, one sentence.
+    std::string reason;
+    /// The role that decided it; empty if the job was stopped from outside.
+    std::string decided_by;
+    /// In the order of the roles that the job was made from.
+    std::vector<entry> roles;
+    /// How often all roles were started again.
+    int restarts = 0;
+    /// A new start of the job would end in the same way.
+    bool is_hopeless = false;
+    /// Where the log files are; empty if none are kept.
+    std::string log_directory;
+    /// The signal of the request that stopped the job.
+    std::optional<int> stop_signal;
+  };
+
   /// @param job       what it is made from
   /// @param executor  where the job runs, on strands of its own; it may be a thread pool's
   /// @param services  those of each role's agent, but for `journal`, `reports` and `tails`, of
@@ -81,9 +114,9 @@ class role_group {
   /// of several, the gentlest counts. A further request kills. Then it returns a result whose state
   /// is `stopped`, unless the job had ended by itself. The caller's cancellation state is
   /// afterwards as Asio makes it: terminal only, nothing pending.
-  ELASTIC_DECL task<roles_result> run() &;
+  ELASTIC_DECL task<result> run() &;
   /// Deleted: the group must live until its run has ended.
-  task<roles_result> run() && = delete;
+  task<result> run() && = delete;
 
   /// Asks the workers of all roles to end, at the same time: by the signal of the request, and by
   /// SIGKILL when its grace, or `shutdown_timeout` of the role, has passed. If it does not
@@ -104,9 +137,18 @@ class role_group {
 ///
 /// Result, errors and cancellation: those of `role_group::run`; `errc::invalid_argument` for a
 /// plan that `validate` refuses.
-ELASTIC_DECL task<roles_result> run_with_signals(role_group& group, named<signal_plan> plan);
+ELASTIC_DECL task<role_group::result> run_with_signals(role_group& group, named<signal_plan> plan);
 /// The same with the default signal_plan.
-ELASTIC_DECL task<roles_result> run_with_signals(role_group& group);
+ELASTIC_DECL task<role_group::result> run_with_signals(role_group& group);
+
+/// What a program that ran a job of several roles exits with: the numbers of the same function for
+/// a run_result.
+ELASTIC_DECL int exit_code(const role_group::result& result);
+
+/// What such a program says after a run that did not succeed, for stderr: which role decided the
+/// end, the report of its failures, how the others ended, and where the log files are. Empty after
+/// success.
+ELASTIC_DECL std::string closing_words(const std::string& name, const role_group::result& result);
 
 }  // namespace elastic
 

@@ -24,7 +24,7 @@ namespace role_machine_tests {
 
 using role_condition = elastic::role::condition;
 using role_policy = elastic::role::policy;
-using elastic::role_state;
+using role_state = elastic::role::state;
 using elastic::worker_state;
 using elastic::detail::role_end;
 using elastic::detail::role_machine;

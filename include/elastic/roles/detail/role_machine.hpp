@@ -5,7 +5,6 @@
 #include <elastic/agent/worker_state.hpp>
 #include <elastic/base/config.hpp>
 #include <elastic/roles/role.hpp>
-#include <elastic/roles/role_state.hpp>
 
 #include <cstddef>
 #include <optional>
@@ -13,6 +12,8 @@
 #include <vector>
 
 namespace elastic::detail {
+
+using role_state = elastic::role::state;
 
 /// What the machine knows of a role. Other roles stand in it by their places.
 struct role_rule {

@@ -15,7 +15,6 @@
 #include <elastic/rendezvous/native/detail/rendezvous_host.hpp>
 #include <elastic/roles/detail/role_machine.hpp>
 #include <elastic/roles/detail/role_plan.hpp>
-#include <elastic/roles/roles_result.hpp>
 
 #include <cstddef>
 #include <deque>
@@ -39,13 +38,27 @@ class role_run : public std::enable_shared_from_this<role_run> {
   role_run& operator=(const role_run&) = delete;
 
   /// Runs all roles to the end of the job. It is not cancelled; a stop_request ends it.
-  ELASTIC_DECL task<roles_result> run();
+  ELASTIC_DECL task<void> run();
 
   ELASTIC_DECL void take(const stop_request& request);
   ELASTIC_DECL void take(const signal_request& request);
   /// What is for one worker or for one agent is not asked of a group.
   template <class Other>
   void take(const Other&) {}
+
+  /// How the job has ended, and each role.
+  const role_machine& machine() const { return machine_; }
+
+  /// How the workers of a role ended, the last time that it ran.
+  const std::optional<run_result>& result_of(std::size_t role) const {
+    return entries_[role].result;
+  }
+
+  /// Where the log files are; empty if none are kept.
+  std::string log_directory() const { return logs_.root(); }
+
+  /// The request that stopped the job; none if it was not stopped.
+  const std::optional<stop_request>& stop() const { return stop_; }
 
  private:
   /// What this holds of each role, besides the machine.
@@ -71,7 +84,6 @@ class role_run : public std::enable_shared_from_this<role_run> {
   ELASTIC_DECL void note_ready(std::size_t role, int restarts);
   ELASTIC_DECL stop_request request_for(const role_step& step) const;
   ELASTIC_DECL role_end end_of(std::size_t role, const std::exception_ptr& failure);
-  ELASTIC_DECL roles_result result();
 
   const std::string& name_of(std::size_t role) const { return plan_->options().roles[role].name; }
 

@@ -8,8 +8,10 @@
 #include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
+#include <elastic/base/printable_text.hpp>
 #include <elastic/base/scope.hpp>
 #include <elastic/launch/detail/signal_relay.hpp>
+#include <elastic/launch/job_outcome.hpp>
 #include <elastic/roles/detail/role_plan.hpp>
 #include <elastic/roles/detail/role_run.hpp>
 
@@ -17,6 +19,8 @@
 #include <optional>
 #include <utility>
 #include <variant>
+
+#include <fmt/format.h>
 
 namespace elastic {
 
@@ -37,16 +41,35 @@ inline role_plan::job job_of(const role_group::options& options) {
   return job;
 }
 
-inline task<roles_result> run_group(asio::any_io_executor strand,
+inline role_group::result result_of(const role_run& run, const role_plan& plan) {
+  const role_verdict& verdict = *run.machine().verdict();
+  const std::vector<role>& roles = plan.options().roles;
+  role_group::result result;
+  result.state = verdict.state;
+  result.reason = verdict.reason;
+  if (verdict.role) result.decided_by = roles[*verdict.role].name;
+  for (std::size_t place = 0; place < roles.size(); ++place) {
+    result.roles.push_back({roles[place].name, run.machine().state(place),
+                            run.machine().reason(place), run.result_of(place)});
+  }
+  result.restarts = run.machine().restarts();
+  result.is_hopeless = verdict.is_hopeless;
+  result.log_directory = run.log_directory();
+  if (run.stop() && verdict.state == worker_state::stopped) result.stop_signal = run.stop()->signal;
+  return result;
+}
+
+inline task<role_group::result> run_group(asio::any_io_executor strand,
                                     std::shared_ptr<const role_plan> plan,
                                     std::shared_ptr<request_inbox> inbox) {
-  const auto run = new_shared<role_run>(strand, std::move(plan));
+  const auto run = new_shared<role_run>(strand, plan);
   const group_inbox_closer closer{inbox};
   inbox->open(strand, [&run](const agent_request& request) {
     std::visit([&](const auto& content) { run->take(content); }, request);
   });
-  task<roles_result> running = run->run();
-  co_return co_await std::move(running);
+  task<void> running = run->run();
+  co_await std::move(running);
+  co_return result_of(*run, *plan);
 }
 
 }  // namespace detail
@@ -65,7 +88,7 @@ ELASTIC_DECL role_group::role_group(asio::any_io_executor executor, named<option
 
 ELASTIC_DECL role_group::~role_group() = default;
 
-ELASTIC_DECL task<roles_result> role_group::run() & {
+ELASTIC_DECL task<role_group::result> role_group::run() & {
   co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
   co_await asio::this_coro::throw_if_cancelled(false);
   const auto plan = std::exchange(plan_, nullptr);
@@ -77,7 +100,7 @@ ELASTIC_DECL task<roles_result> role_group::run() & {
       inbox->push(detail::as_stop_request(requested));
     });
   }
-  std::optional<roles_result> result;
+  std::optional<role_group::result> result;
   std::exception_ptr failure;
   try {
     const asio::any_io_executor strand = asio::make_strand(plan->executor());
@@ -99,8 +122,8 @@ ELASTIC_DECL void role_group::signal(int number) { inbox_->push(detail::signal_r
 
 namespace detail {
 
-inline task<roles_result> run_group_with_signals(role_group& group, signal_plan plan) {
-  std::optional<roles_result> result;
+inline task<role_group::result> run_group_with_signals(role_group& group, signal_plan plan) {
+  std::optional<role_group::result> result;
   signal_receiver receiver;
   receiver.stop = [&group](stop_request request) { group.stop(std::move(request)); };
   receiver.forward = [&group](int number) { group.signal(number); };
@@ -114,12 +137,40 @@ inline task<roles_result> run_group_with_signals(role_group& group, signal_plan 
 
 }  // namespace detail
 
-ELASTIC_DECL task<roles_result> run_with_signals(role_group& group, named<signal_plan> plan) {
+ELASTIC_DECL task<role_group::result> run_with_signals(role_group& group, named<signal_plan> plan) {
   return detail::run_group_with_signals(group, *plan);
 }
 
-ELASTIC_DECL task<roles_result> run_with_signals(role_group& group) {
+ELASTIC_DECL task<role_group::result> run_with_signals(role_group& group) {
   return detail::run_group_with_signals(group, signal_plan());
+}
+
+ELASTIC_DECL int exit_code(const role_group::result& result) {
+  run_result as_one;
+  as_one.state = result.state;
+  as_one.stop_signal = result.stop_signal;
+  as_one.is_hopeless = result.is_hopeless;
+  return exit_code(as_one);
+}
+
+ELASTIC_DECL std::string closing_words(const std::string& name, const role_group::result& result) {
+  if (result.state == worker_state::succeeded) return {};
+  std::string words;
+  if (result.state == worker_state::failed) words = fmt::format("\n{}\n", result.reason);
+  for (const role_group::result::entry& role : result.roles) {
+    if (result.state != worker_state::failed || role.name != result.decided_by) continue;
+    if (!role.run) continue;
+    run_result cause = *role.run;
+    cause.log_directory.clear();
+    words += closing_words(fmt::format("{}, role {}", name, role.name), cause);
+  }
+  words += "Roles:\n";
+  for (const role_group::result::entry& role : result.roles) {
+    words += fmt::format("  {}: {}{}\n", role.name, to_string(role.state),
+                         role.reason.empty() ? "" : " (" + role.reason + ")");
+  }
+  if (!result.log_directory.empty()) words += fmt::format("Logs: {}\n", result.log_directory);
+  return printable_text(words);
 }
 
 }  // namespace elastic

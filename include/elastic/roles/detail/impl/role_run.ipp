@@ -46,7 +46,7 @@ ELASTIC_DECL role_run::role_run(asio::any_io_executor strand, std::shared_ptr<co
       over_(strand_),
       tasks_(strand_) {}
 
-ELASTIC_DECL task<roles_result> role_run::run() {
+ELASTIC_DECL task<void> role_run::run() {
   task<void> opening = open_logs();
   co_await std::move(opening);
   task<void> supervising = supervise();
@@ -55,7 +55,6 @@ ELASTIC_DECL task<roles_result> role_run::run() {
   task<void> leaving = leave_logs();
   co_await std::move(leaving);
   if (failure_) std::rethrow_exception(failure_);
-  co_return result();
 }
 
 // ---- requests -----------------------------------------------------------------------------------
@@ -283,23 +282,6 @@ ELASTIC_DECL stop_request role_run::request_for(const role_step& step) const {
   request.reason = step.reason;
   request.is_node_bad = request.is_node_bad || leaves_as_bad_;
   return request;
-}
-
-ELASTIC_DECL roles_result role_run::result() {
-  const role_verdict& verdict = *machine_.verdict();
-  roles_result result;
-  result.state = verdict.state;
-  result.reason = verdict.reason;
-  if (verdict.role) result.decided_by = name_of(*verdict.role);
-  for (std::size_t place = 0; place < entries_.size(); ++place) {
-    result.roles.push_back({name_of(place), machine_.state(place), machine_.reason(place),
-                            std::move(entries_[place].result)});
-  }
-  result.restarts = machine_.restarts();
-  result.is_hopeless = verdict.is_hopeless;
-  result.log_directory = logs_.root();
-  if (stop_ && verdict.state == worker_state::stopped) result.stop_signal = stop_->signal;
-  return result;
 }
 
 }  // namespace elastic::detail
