@@ -41,7 +41,7 @@ inline role_plan::job job_of(const role_group::options& options) {
   return job;
 }
 
-inline role_group::result result_of(const role_run& run, const role_plan& plan) {
+inline role_group::result group_result(const role_run& run, const role_plan& plan) {
   const role_verdict& verdict = *run.machine().verdict();
   const std::vector<role>& roles = plan.options().roles;
   role_group::result result;
@@ -69,7 +69,7 @@ inline task<role_group::result> run_group(asio::any_io_executor strand,
   });
   task<void> running = run->run();
   co_await std::move(running);
-  co_return result_of(*run, *plan);
+  co_return group_result(*run, *plan);
 }
 
 }  // namespace detail
@@ -100,12 +100,12 @@ ELASTIC_DECL task<role_group::result> role_group::run() & {
       inbox->push(detail::as_stop_request(requested));
     });
   }
-  std::optional<role_group::result> result;
+  std::optional<role_group::result> ended;
   std::exception_ptr failure;
   try {
     const asio::any_io_executor strand = asio::make_strand(plan->executor());
     // The body gets an empty slot: what is asked of it comes through the inbox alone.
-    task<void> running = detail::keep_result(detail::run_group(strand, plan, inbox_), result);
+    task<void> running = detail::keep_result(detail::run_group(strand, plan, inbox_), ended);
     co_await detail::run_on(strand, std::move(running), asio::cancellation_slot());
   } catch (...) {
     failure = std::current_exception();
@@ -113,7 +113,7 @@ ELASTIC_DECL task<role_group::result> role_group::run() & {
   co_await asio::this_coro::reset_cancellation_state();
   co_await asio::this_coro::throw_if_cancelled(true);
   if (failure) std::rethrow_exception(failure);
-  co_return std::move(*result);
+  co_return std::move(*ended);
 }
 
 ELASTIC_DECL void role_group::stop(stop_request request) { inbox_->push(std::move(request)); }
