@@ -11,29 +11,29 @@ namespace elasticrun {
 const std::vector<elastic::command_line_facts::command>& command_rows() {
   static const std::vector<elastic::command_line_facts::command> rows{
       {"checkpoint", "[--within SECONDS] unix:PATH [REASON ...]",
-       "Have the workers of a node save a checkpoint now, over the socket of its --status "
-       "unix:PATH, and say what came of it; those that want to be asked."},
+       "Ask the workers of a node that accept requests to save a checkpoint now, over the socket "
+       "of its --status unix:PATH, and report the result."},
       {"drain", "unix:PATH [REASON ...]",
        "Take a node out of its job as a drain file does, over the socket of its --status "
-       "unix:PATH; the others go on."},
+       "unix:PATH; the other nodes continue."},
       {"explain", "LOGDIR|FILE ...",
-       "Tell the story of a run from the journal in its log directory: what happened, why, where "
-       "the time went, what would have helped."},
+       "Explain a run from the journal in its log directory: what happened, why, where the time "
+       "went, and what would have helped."},
       {"pause", "unix:PATH [REASON ...]",
-       "Have a whole job save, stop its workers and wait, over the socket of a node's --status "
-       "unix:PATH, until resume; its nodes stay met."},
-      {"resume", "unix:PATH [REASON ...]", "Let a job go on that was paused at this node."},
+       "Pause a whole job, over the socket of a node's --status unix:PATH: its workers save and "
+       "stop, and its nodes wait for resume."},
+      {"resume", "unix:PATH [REASON ...]", "Resume a job that was paused at this node."},
       {"stacks", "[--rank R,...] unix:PATH|LOGDIR",
        "Show where the workers of a job are: over the socket of a node's --status unix:PATH, for "
-       "the whole job if it was started with --diagnose; of a log directory, what the kernel knows "
-       "about the workers on this host."},
+       "the whole job if it was started with --diagnose; with a log directory, what the kernel "
+       "knows about the workers on this host."},
       {"status", "[--watch | --ready] [--json] [--token-file FILE] [ADDRESS|LOGDIR]",
-       "Show what a job does that was started with --status ADDRESS, or that has left a journal in "
-       "the log directory LOGDIR; without either, PET_STATUS counts. --watch: refresh each second; "
-       "--ready: exit with 0 only if the workers run, which no log directory tells."},
+       "Show the status of a job that was started with --status ADDRESS, or that has left a "
+       "journal in the log directory LOGDIR. Default: PET_STATUS. --watch: refresh every second; "
+       "--ready: exit with 0 only if the workers run (not for a log directory)."},
       {"trace", "LOGDIR|FILE ...",
-       "Write the journals of all nodes of a run as one Chrome trace to stdout, with clocks that "
-       "fit, for Perfetto."},
+       "Write the journals of all nodes of a run to stdout as one Chrome trace for Perfetto, with "
+       "aligned clocks."},
   };
   return rows;
 }

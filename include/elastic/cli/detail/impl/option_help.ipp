@@ -78,37 +78,38 @@ run unchanged.
       --rdzv-id job1 train.py
   elasticrun --nproc-per-node 4 --no-python ./worker --shard '${local_rank}'
 
-Everything after the script is the script's. Options may be written with dashes
-or underscores and be shortened as long as they stay unique; of a repeated one
-the last counts. In the script's arguments, ${local_rank} becomes the worker's
-local rank.
+Everything after the script is passed to the script. Options may be written with
+dashes or underscores, and shortened as long as they stay unique. If an option
+is repeated, the last one counts. In the script's arguments, ${local_rank} is
+replaced by the worker's local rank.
 )";
 
 inline constexpr char environment_text[] =
-    R"(  PET_<OPTION>      Default of an option, such as PET_NPROC_PER_NODE=8; flags
-                    are 1 or 0. Empty is the same as not set.
+    R"(  PET_<OPTION>      Default of an option, such as PET_NPROC_PER_NODE=8; 1 or 0
+                    for a flag. Empty is the same as not set.
   PYTHON_EXEC       The Python to use. Default: that of the environment (venv,
                     conda) that elasticrun is in, else python3 from PATH.
-  OMP_NUM_THREADS   Becomes 1 for several workers if it is not set.
+  OMP_NUM_THREADS   Set to 1 if it is not set and there are several workers.
   LOGLEVEL          DEBUG, INFO, WARNING, ERROR or CRITICAL. Default: WARNING.
   ELASTIC_IO        auto, ring (io_uring) or epoll. Default: auto.
-  ELASTIC_GUARD     The guard's program. Default: what elasticrun carries.
+  ELASTIC_GUARD     The guard's program. Default: the built-in one.
   TORCHELASTIC_ERROR_FILE
-                    Where the error of the first failed worker is copied to.
+                    File to which the first failed worker's error is copied.
   TORCHELASTIC_ENABLE_FILE_TIMER
                     1: serve the timers of PyTorch's FileTimerClient, at the
                     path TORCHELASTIC_TIMER_FILE or in the temporary folder.
   TORCH_DISABLE_SHARE_RDZV_TCP_STORE
-                    1: the worker of rank 0 serves the workers' store, and not
-                    elasticrun (which the static rendezvous always does).
+                    1: the worker of rank 0 serves the workers' store, not
+                    elasticrun (except with the static rendezvous).
 )";
 
 inline constexpr char exit_codes_text[] = R"(  0         all workers succeeded
   1         workers failed, or the nodes did not meet
   2         the command line, a file or a port cannot be used; nothing ran
-  126, 127  the program to run cannot be executed, does not exist
-  128+N     stopped by signal N: the workers were told and had time to end; a
-            second SIGINT kills them at once
+  93        another run would fail in the same way
+  126, 127  the program to run cannot be executed, or does not exist
+  128+N     stopped by signal N, after the workers had time to end; a second
+            SIGINT kills them at once
 )";
 
 ELASTIC_DECL std::string_view help_introduction() { return introduction_text; }

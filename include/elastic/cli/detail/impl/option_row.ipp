@@ -80,7 +80,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--role",
        .value = "NAME",
        .heading = heading_workers,
-       .help = "Name of the workers' role, in ROLE_NAME, line prefixes, events and metrics.",
+       .help = "Name of the workers' role, used in ROLE_NAME, line prefixes, events and metrics.",
        .type = text_type(in_job(&launch_config::workers, &worker_spec::role))},
       {.names = "-m,--module",
        .value = nullptr,
@@ -90,20 +90,21 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--no-python",
        .value = nullptr,
        .heading = heading_workers,
-       .help = "Run the script itself, without Python. It is looked up in PATH.",
+       .help = "Run the script directly, without Python. It is looked up in PATH.",
        .type = flag_type([](option_target& target) -> bool& { return target.no_python; })},
       {.names = "--run-path",
        .value = nullptr,
        .heading = heading_workers,
-       .help =
-           "Run the script by Python even if --no-python is given. The same as the default: every "
-           "worker is a Python process of its own (python -u script), none runs inside elasticrun.",
+       .help = "Run the script with Python even if --no-python is given. Same as the default: "
+               "every worker is a separate Python process (python -u script); none runs inside "
+               "elasticrun.",
        .type = flag_type([](option_target& target) -> bool& { return target.run_path; })},
       {.names = "--env",
        .value = "NAME=VALUE",
        .heading = heading_workers,
-       .help = "A variable of the workers, on top of what they inherit; ${local_rank}, ${rank} and "
-               "${role_name} in the value become the worker's. May be given several times.",
+       .help = "Set a variable in the environment of the workers. ${local_rank}, ${rank} and "
+               "${role_name} in the value are replaced for each worker. May be given several "
+               "times.",
        .type = variable_type(),
        .default_text = "none",
        .is_own = true,
@@ -111,14 +112,15 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--virtual-local-rank",
        .value = nullptr,
        .heading = heading_workers,
-       .help = "Each worker sees one GPU: LOCAL_RANK is 0 and CUDA_VISIBLE_DEVICES has one entry.",
+       .help = "Show each worker only its own GPU: LOCAL_RANK is 0 and CUDA_VISIBLE_DEVICES has "
+               "one entry.",
        .type = flag_type(in_job(&launch_config::workers, &worker_spec::virtual_local_rank))},
       {.names = "--numa-binding",
        .value = "KIND",
        .heading = heading_workers,
-       .help = "On which processors a worker runs: node (those of the NUMA node of its GPU, or of "
-               "its share of the nodes), socket, exclusive (cores of that node that no other "
-               "worker has), core-complex (cores with a common cache).",
+       .help = "Bind each worker to processors: node (the NUMA node of its GPU, or of its share "
+               "of the nodes), socket, exclusive (cores of that node that no other worker uses), "
+               "core-complex (cores that share a cache).",
        .type = choice_type<launch_config::processor_binding>(
            {{"node", launch_config::processor_binding::node},
             {"socket", launch_config::processor_binding::socket},
@@ -129,7 +131,8 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--cpu-affinity",
        .value = "LISTS",
        .heading = heading_workers,
-       .help = "The same by local rank: lists of processors with a colon between, such as 0-3:4-7.",
+       .help = "Bind workers to these processors by local rank: lists separated by colons, such "
+               "as 0-3:4-7.",
        .type = affinity_type(),
        .default_text = "all processors",
        .is_own = true},
@@ -160,27 +163,27 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--standalone",
        .value = nullptr,
        .heading = heading_nodes,
-       .help =
-           "One node by itself: no address or port to agree on, a fresh run id, and as many jobs "
-           "on one machine as you like. --rdzv-backend, --rdzv-endpoint and --rdzv-id are then not "
-           "used. This is also what a job of one node gets that names no rendezvous at all.",
+       .help = "Run a job of one node, with a fresh run id and without an address or port to "
+               "agree on. Any number of such jobs can run on one machine. --rdzv-backend, "
+               "--rdzv-endpoint and --rdzv-id are ignored. This is also the default for a job of "
+               "one node that names no rendezvous.",
        .type = flag_type(in_job(&launch_config::standalone))},
       {.names = "--nnodes",
        .value = "N|MIN:MAX|N,N,...",
        .heading = heading_nodes,
-       .help = "Number of nodes, or the range within which the job may run. With a range the first "
-               "round waits for further nodes for 30 s once it has MIN (--rdzv-conf "
-               "last_call_timeout); later rounds begin as soon as every node that is left or waits "
-               "is there. Numbers such as 2,4,8 are those that the job may run with, over c10d; "
-               "nodes beyond stand by.",
+       .help = "Number of nodes, or the range within which the job may run. With a range, the "
+               "first round waits 30 s for further nodes once it has MIN (--rdzv-conf "
+               "last_call_timeout); later rounds begin as soon as all remaining and waiting nodes "
+               "are there. A list such as 2,4,8 has the only numbers that the job may use (c10d, "
+               "etcd-v3 and file); surplus nodes stand by.",
        .type = nodes_type()},
       {.names = "--scale-up-delay",
        .value = "SECONDS",
        .heading = heading_nodes,
-       .help =
-           "How long a node that joins a running job, and could make it larger, stands by before "
-           "the workers are stopped for it, so that others may come as well. 0: not at all. "
-           "For c10d; the first node's counts.",
+       .help = "How long a node that joins a running job, and could make it larger, stands by "
+               "before the workers are stopped for it, so that further nodes can join at the same "
+               "time. 0: no delay. For c10d, etcd-v3 and file; the value of the node that serves "
+               "the rendezvous applies.",
        .type =
            seconds_type(in_job(&launch_config::rendezvous, &rendezvous_parameters::scale_up_delay)),
        .is_own = true},
@@ -189,28 +192,28 @@ inline std::vector<option_row> make_option_rows() {
        .heading = heading_nodes,
        .help = "How nodes meet: static (ranks given by --node-rank, the node of rank 0 at "
                "--master-addr), c10d (at a server that the node at --rdzv-endpoint hosts; nodes "
-               "may come and go, and wait for the server's return if it is lost, for 60 s unless "
-               "--rdzv-conf host_grace says otherwise), etcd (in an etcd, by its v3 API, or v2 if "
-               "it has no other, or "
-               "as torchrun's etcd if its nodes meet there; etcd-v3 and etcd-v2 name one) or "
-               "file (in a directory that all nodes share).",
+               "may join and leave, and wait for a lost server for 60 s or for --rdzv-conf "
+               "host_grace), etcd (in an etcd, through its v3 API, or v2 if it has no other, or "
+               "as torchrun's etcd if torchrun nodes meet there; etcd-v3 and etcd-v2 select one) "
+               "or file (in a directory that all nodes share).",
        .type = with_words(
            text_type(in_job(&launch_config::rendezvous, &rendezvous_parameters::backend)),
            {"c10d", "etcd", "etcd-v2", "etcd-v3", "file", "static"})},
       {.names = "--rdzv-endpoint",
        .value = "HOST[:PORT]",
        .heading = heading_nodes,
-       .help =
-           "Where nodes meet: for etcd HOST[:PORT] of one or more members, with commas between "
-           "them, for file a directory. For c10d several with commas between them, too: the job "
-           "then goes on if less than half of these hosts are lost.",
+       .help = "Where nodes meet. For etcd: HOST[:PORT] of one or more members, separated by "
+               "commas. For file: a directory. For c10d: one host, or several separated by "
+               "commas; with several, the job continues as long as more than half of them are "
+               "left.",
        .type = text_type(in_job(&launch_config::rendezvous, &rendezvous_parameters::endpoint)),
        .default_text = "the backend's (static: --master-addr and --master-port; c10d: "
                        "localhost:29400; etcd: localhost:2379)"},
       {.names = "--rdzv-id",
        .value = "ID",
        .heading = heading_nodes,
-       .help = "Names the job: nodes with the same id meet. Workers see it as TORCHELASTIC_RUN_ID.",
+       .help = "Name of the job: nodes with the same id meet. Workers see it as "
+               "TORCHELASTIC_RUN_ID.",
        .type = text_type(in_job(&launch_config::rendezvous, &rendezvous_parameters::run_id))},
       {.names = "--rdzv-conf",
        .value = "KEY=VALUE,...",
@@ -220,40 +223,39 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--node-rank",
        .value = "RANK",
        .heading = heading_nodes,
-       .help = "This node's rank, for the backend static only.",
+       .help = "Rank of this node, for the backend static only.",
        .type =
            number_type<int>(0, limits::nodes - 1,
                             in_job(&launch_config::rendezvous, &rendezvous_parameters::node_rank))},
       {.names = "--master-addr",
        .value = "HOST",
        .heading = heading_nodes,
-       .help = "Where the node of rank 0 serves, for the backend static only.",
+       .help = "Address at which the node of rank 0 serves, for the backend static only.",
        .type = host_type(in_job(&launch_config::master_addr))},
       {.names = "--master-port",
        .value = "PORT",
        .heading = heading_nodes,
-       .help = "The port there, for the backend static only.",
+       .help = "Port at which the node of rank 0 serves, for the backend static only.",
        .type = number_type<std::uint16_t>(0, 65535, in_job(&launch_config::master_port))},
       {.names = "--local-addr",
        .value = "ADDRESS",
        .heading = heading_nodes,
-       .help = "The address of this node that workers and other nodes are told, for backends such "
-               "as c10d.",
+       .help = "Address of this node that workers and other nodes use, for backends such as c10d.",
        .type = optional_host_type(
            in_job(&launch_config::rendezvous, &rendezvous_parameters::local_addr)),
-       .default_text = "found out"},
+       .default_text = "detected"},
       {.names = "--max-restarts",
        .value = "N",
        .heading = heading_failure,
-       .help = "How often the workers are started again after a failure. All of a node's workers "
-               "are restarted together.",
+       .help = "How often the workers may be restarted after a failure. All workers restart "
+               "together, unless --on-failure says otherwise.",
        .type = number_type<int>(0, std::numeric_limits<int>::max(),
                                 in_job(&launch_config::workers, &worker_spec::max_restarts))},
       {.names = "--restart-delay",
        .value = "SECONDS",
        .heading = heading_failure,
-       .help = "How long to wait before a restart; twice as long before each further one, up to "
-               "--restart-delay-max. 0: at once.",
+       .help = "How long to wait before a restart. The wait doubles before each further restart, "
+               "up to --restart-delay-max. 0: no wait.",
        .type = seconds_type(in_restart(&restart_terms::delay)),
        .is_own = true},
       {.names = "--restart-delay-max",
@@ -265,29 +267,28 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--restart-healthy-uptime",
        .value = "SECONDS",
        .heading = heading_failure,
-       .help = "Workers that ran for so long were healthy: the wait after their failure is "
+       .help = "If the workers ran for at least this long, the wait after their failure is "
                "--restart-delay again.",
        .type = seconds_type(in_restart(&restart_terms::healthy_uptime)),
        .is_own = true},
       {.names = "--restart-window",
        .value = "SECONDS",
        .heading = heading_failure,
-       .help = "Only failures of the last so many seconds use up --max-restarts. 0: all of them.",
+       .help = "Count only the failures of the last SECONDS against --max-restarts. 0: count all.",
        .type = seconds_type(in_restart(&restart_terms::window)),
        .is_own = true},
       {.names = "--restart-while-progress",
        .value = "N",
        .heading = heading_failure,
-       .help = "No restart after N failures in a row without a step that no attempt had reached "
-               "before, by what the workers report over the control channel; the exit code is 93 "
-               "then. 0: progress has no say.",
+       .help = "Do not restart after N failures in a row without a new step, as reported over the "
+               "control channel; the exit code is then 93. 0: ignore progress.",
        .type = number_type<int>(0, std::numeric_limits<int>::max(),
                                 in_restart(&restart_terms::while_progress)),
        .is_own = true},
       {.names = "--restart-never-after",
        .value = "ENDS",
        .heading = heading_failure,
-       .help = "After which ends of a worker there is no restart: exit codes and signals, such as "
+       .help = "Do not restart after these ends of a worker: exit codes and signals, such as "
                "93,SIGABRT.",
        .type = ends_type(in_restart(&restart_terms::never_after)),
        .default_text = "none",
@@ -295,39 +296,40 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--restart-only-after",
        .value = "ENDS",
        .heading = heading_failure,
-       .help = "After which ends of a worker alone there is one.",
+       .help = "Restart only after these ends of a worker: exit codes and signals.",
        .type = ends_type(in_restart(&restart_terms::only_after)),
        .default_text = "any",
        .is_own = true},
       {.names = "--warm-standby",
        .value = nullptr,
        .heading = heading_failure,
-       .help =
-           "While the workers run, keep for each a Python interpreter that has imported already "
-           "and waits, so that after a failure the script begins at once. It takes the memory "
-           "of these interpreters.",
+       .help = "Keep for each worker a Python interpreter that has already imported its modules, "
+               "so that the script begins at once after a failure. It takes the memory of these "
+               "interpreters.",
        .type = flag_type(in_config(&program_config::keeps_standbys)),
        .is_own = true},
       {.names = "--preload",
        .value = "MODULES|auto",
        .heading = heading_failure,
-       .help = "What these interpreters import, such as torch,pandas; auto: the installed modules "
-               "that the script imports at its beginning, and what workers have imported of these "
-               "later.",
+       .help = "Modules that these interpreters import, such as torch,pandas. auto: the installed "
+               "modules that the script imports first, and those parts of them that workers have "
+               "imported later.",
        .type = modules_type(),
        .default_text = "auto",
        .is_own = true},
       {.names = "--standby-delay",
        .value = "SECONDS",
        .heading = heading_failure,
-       .help = "How long after the workers' start they are made, one after the other.",
+       .help = "How long after the start of the workers these interpreters are started, one by "
+               "one.",
        .type = seconds_type(in_config(&program_config::standby, &warm_standby::delay)),
        .is_own = true},
       {.names = "--on-failure",
        .value = "restart|replace",
        .heading = heading_failure,
-       .help = "What becomes of the other workers if one fails, or a node comes or goes: all start "
-               "again, or those that can rejoin (elasticrun.survive) keep their processes.",
+       .help = "What happens to the other workers if one fails, or a node joins or leaves: "
+               "restart restarts all; with replace, those that can rejoin (elasticrun.survive) "
+               "keep their processes.",
        .type = choice_type<on_failure>(
            {{"restart", on_failure::restart}, {"replace", on_failure::replace}},
            in_job(&launch_config::workers, &worker_spec::on_failure)),
@@ -335,34 +337,35 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--rejoin-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
-       .help = "With --on-failure replace, how long a worker may take to leave its epoch. After "
-               "that all workers start again.",
+       .help = "With --on-failure replace: how long a worker may take to leave its epoch. After "
+               "that, all workers restart.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::rejoin_timeout)),
        .is_own = true},
       {.names = "--shutdown-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
-       .help = "How long workers may take to end after they were told to (SIGTERM, or the signal "
-               "that elasticrun got) before they are killed.",
+       .help = "How long workers may take to end after SIGTERM, or the signal that elasticrun "
+               "got, before they are killed.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::shutdown_timeout)),
        .variable = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"},
       {.names = "--exit-barrier-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
-       .help = "How long a node whose workers have succeeded waits for those of the other nodes "
-               "before it leaves.",
+       .help = "How long a node whose workers have succeeded waits for the workers of the other "
+               "nodes before it leaves.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::exit_barrier_timeout)),
        .is_own = true},
       {.names = "--signals-to-handle",
        .value = "SIGNALS",
        .heading = heading_failure,
-       .help = "The signals that stop the job, each passed to the workers, such as SIGTERM,SIGINT.",
+       .help = "Signals that stop the job and are passed on to the workers, such as "
+               "SIGTERM,SIGINT.",
        .type = signals_type(in_job(&launch_config::signals, &signal_plan::stop)),
        .variable = "TORCHELASTIC_SIGNALS_TO_HANDLE"},
       {.names = "--forward-signals",
        .value = "SIGNALS",
        .heading = heading_failure,
-       .help = "Signals that are passed on to the workers while the job goes on, such as "
+       .help = "Signals that are passed on to the workers while the job runs, such as "
                "SIGUSR1,SIGUSR2.",
        .type = signals_type(in_job(&launch_config::signals, &signal_plan::forward)),
        .default_text = "none",
@@ -370,50 +373,47 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--preempt-grace",
        .value = "SECONDS",
        .heading = heading_failure,
-       .help = "On SIGTERM, how long workers that speak on the control channel (ELASTIC_CONTROL) "
-               "may take to save a checkpoint before they are told to end. 0: they are not asked.",
+       .help = "On SIGTERM, how long workers that use the control channel (ELASTIC_CONTROL) may "
+               "take to save a checkpoint before they are told to end. 0: do not ask them.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::preempt_grace)),
        .is_own = true},
       {.names = "--preempt-signal",
        .value = "SIGNAL",
        .heading = heading_failure,
-       .help =
-           "A signal that is taken for SIGTERM, such as SIGUSR1, which schedulers can send ahead "
-           "of it. Workers start with it ignored.",
+       .help = "A signal that acts as SIGTERM, such as SIGUSR1, which schedulers can send in "
+               "advance. Workers start with it ignored.",
        .type = signals_type(in_job(&launch_config::signals, &signal_plan::preempt)),
        .default_text = "none",
        .is_own = true},
       {.names = "--drain-file",
        .value = "PATH",
        .heading = heading_failure,
-       .help = "When this file appears, or if it is there, this node leaves the job as at SIGTERM; "
-               "what stands in it is the reason. Its directory must exist, on this host.",
+       .help = "When this file appears or exists, this node leaves the job as on SIGTERM. Its "
+               "text is the reason. Its directory must exist, on this host.",
        .type = text_type(in_config(&program_config::program, &program_options::drain_file)),
        .default_text = "none",
        .is_own = true},
       {.names = "--exclude-for",
        .value = "SECONDS",
        .heading = heading_failure,
-       .help =
-           "How long this node stays out of the job once it was called bad: by a worker, by its "
-           "check, by a drain file or by elasticrun drain. An agent that is started again there "
-           "waits; if there are too few nodes without it, it comes back. At most 30 days; 0: "
-           "not at all. For c10d.",
+       .help = "How long this node stays out of the job after it was called bad by a worker or "
+               "its check, or was drained. An agent that is started again there waits; if there "
+               "are too few nodes without it, it is readmitted. At most 30 days; 0: it is not "
+               "excluded. For c10d, etcd-v3 and file.",
        .type =
            seconds_type(in_job(&launch_config::rendezvous, &rendezvous_parameters::exclude_for)),
        .is_own = true},
       {.names = "--node-name",
        .value = "NAME",
        .heading = heading_failure,
-       .help = "The name of this node for other nodes, in logs, in lists of nodes, in the journal "
-               "and on the status page.",
+       .help = "Name of this node, used in logs, lists of nodes, the journal and the status page.",
        .type = text_type(in_job(&launch_config::rendezvous, &rendezvous_parameters::node_name)),
        .default_text = "the host's name",
        .is_own = true},
       {.names = "--node-check",
        .value = "COMMAND",
        .heading = heading_failure,
-       .help = "Runs /bin/sh -c COMMAND before this node takes part in the job and before each "
+       .help = "Run /bin/sh -c COMMAND before this node takes part in the job and before each "
                "restart. If it fails, the node leaves the job.",
        .type = command_type(
            in_job(&launch_config::workers, &worker_spec::node_check, &shell_command::command)),
@@ -422,7 +422,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--node-check-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
-       .help = "How long it may take before it is killed, and has failed.",
+       .help = "How long the check may take. After that it is killed and counts as failed.",
        .type = bounded_seconds_type(
            limits::shell_command_timeout,
            in_job(&launch_config::workers, &worker_spec::node_check, &shell_command::timeout)),
@@ -430,8 +430,8 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--heartbeat-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
-       .help = "A worker that has sent a heartbeat over the control channel and sends no other for "
-               "so long is hung: it is killed and has failed. 0: never.",
+       .help = "Kill a worker as hung if it has sent a heartbeat over the control channel and "
+               "sends no further one for this long. 0: never.",
        .type = seconds_type(in_job(&launch_config::workers, &worker_spec::liveness,
                                    &liveness_settings::heartbeat_timeout)),
        .is_own = true},
@@ -445,25 +445,24 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--learn-timeouts",
        .value = "FACTOR",
        .heading = heading_failure,
-       .help = "If no time-out was named for heartbeats or a section of work, it is the longest "
-               "time observed times this factor. 0: nothing is learned.",
+       .help = "If no time-out is set for heartbeats or a section of work, use the longest time "
+               "observed times this factor. 0: do not learn.",
        .type = factor_type(),
        .is_own = true},
       {.names = "--watch-workers",
        .value = nullptr,
        .heading = heading_failure,
-       .help =
-           "Look at the workers each 5 s, by the steps that they report and in /proc, and say in "
-           "the log and the journal which of them is slow, idle, blocked or stopped. Nothing is "
-           "done about them. --status includes it.",
+       .help = "Check the workers every 5 s, by the steps that they report and in /proc, and "
+               "report in the log and the journal which of them are slow, idle, blocked or "
+               "stopped. It only reports them. --status includes it.",
        .type = flag_type([](option_target& target) -> bool& { return target.watch_workers; }),
        .is_own = true},
       {.names = "--hang-hook",
        .value = "COMMAND",
        .heading = heading_failure,
-       .help = "Runs /bin/sh -c COMMAND for each hung worker before any worker is ended because of "
-               "it, to collect its stack: with ELASTIC_HUNG_RANK, _LOCAL_RANK, _PID, _REASON and "
-               "_LOG_DIR in the environment.",
+       .help = "Run /bin/sh -c COMMAND for each hung worker before any worker is killed because "
+               "of it, to collect its stack. ELASTIC_HUNG_RANK, _LOCAL_RANK, _PID, _REASON, "
+               "_VERDICT and _LOG_DIR are in its environment.",
        .type = command_type(
            in_job(&launch_config::workers, &worker_spec::hang_hook, &shell_command::command)),
        .default_text = "none",
@@ -471,7 +470,7 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--hang-hook-timeout",
        .value = "SECONDS",
        .heading = heading_failure,
-       .help = "How long these commands may take before they are killed.",
+       .help = "How long these commands together may take before they are killed.",
        .type = bounded_seconds_type(
            limits::shell_command_timeout,
            in_job(&launch_config::workers, &worker_spec::hang_hook, &shell_command::timeout)),
@@ -479,23 +478,23 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--diagnose",
        .value = nullptr,
        .heading = heading_failure,
-       .help = "When the job stands still, or before hung workers are ended, find out which rank "
-               "the others wait for, and where it is: by PyTorch's flight recorder (2.13 or later) "
+       .help = "When the job stalls, or before hung workers are killed, find out which rank the "
+               "others wait for, and where it is, from PyTorch's flight recorder (2.13 or later) "
                "and the stacks of Python workers.",
        .type = flag_type(in_config(&program_config::diagnosis, &job_diagnosis::opens_workers)),
        .is_own = true},
       {.names = "--stall-after",
        .value = "SECONDS",
        .heading = heading_failure,
-       .help = "For how long a job that --diagnose watches stands still before that is found out.",
+       .help = "With --diagnose: how long the job must make no progress before it is diagnosed.",
        .type = stall_time_type(),
        .default_text = "30, or 5 times the longest step",
        .is_own = true},
       {.names = "--on-stall",
        .value = "POLICY",
        .heading = heading_failure,
-       .help = "What follows then: warn, or restart, which ends the rank that the others certainly "
-               "wait for as a hung one, or replace, which does so and needs --on-failure replace.",
+       .help = "What to do after a stall: warn; restart, which kills the rank that the others "
+               "certainly wait for; or replace, the same with --on-failure replace.",
        .type = choice_type<job_diagnosis::policy>(
            {{"warn", job_diagnosis::policy::warn},
             {"restart", job_diagnosis::policy::restart},
@@ -505,9 +504,9 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--guard",
        .value = "POLICY",
        .heading = heading_failure,
-       .help = "Whether a guard process ends what a worker leaves behind, daemons too, even if "
-               "elasticrun is killed: required, best-effort (if there can be none, a warning says "
-               "what is lost) or none.",
+       .help = "Whether each worker has a guard process, which kills everything that the worker "
+               "leaves behind, daemons included, even if elasticrun is killed: required, "
+               "best-effort (if guards are not possible, a warning says what is lost) or none.",
        .type = choice_type<guard_policy>({{"required", guard_policy::required},
                                           {"best-effort", guard_policy::best_effort},
                                           {"none", guard_policy::none}},
@@ -516,33 +515,33 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--chaos",
        .value = "PLAN",
        .heading = heading_failure,
-       .help = "Disturb the job on purpose, to see it recover: kill=rank:3@20s (20 s after the "
-               "workers first ran), stop=rank:2@10s+5s (for 5 s), slow=rank:0@10s+1m (a tenth of "
-               "its speed), kill=node:1@2m (the agent, too), cut=node:1@30s+10s (the agent's "
-               "connections, as if its cables were pulled), random=7@20s (seed 7, a fault about "
-               "every 20 s), with commas between them. To be given on each node.",
+       .help = "Inject faults to test recovery, separated by commas: kill=rank:3@20s (20 s after "
+               "the workers started), stop=rank:2@10s+5s (for 5 s), slow=rank:0@10s+1m (at a "
+               "tenth of its speed), kill=node:1@2m (the agent, too), cut=node:1@30s+10s (the "
+               "agent's connections, as if its cables were pulled), random=7@20s (seed 7, a fault "
+               "about every 20 s). Give it on each node.",
        .type = chaos_type(),
        .default_text = "none",
        .is_own = true},
       {.names = "--log-dir",
        .value = "DIR",
        .heading = heading_output,
-       .help =
-           "Where the log files of the workers go, each run in a directory of its own; in the "
-           "temporary folder nothing is kept of a run that succeeds. /dev/null: no files at all.",
+       .help = "Where the log files of the workers go, each run in its own directory. In the "
+               "temporary folder, the files of a run that succeeds are removed. /dev/null: no "
+               "files.",
        .type = text_type(in_job(&launch_config::workers, &worker_spec::log_dir)),
        .default_text = "the temporary folder"},
       {.names = "-r,--redirects",
        .value = "STREAMS",
        .heading = heading_output,
-       .help = "Write streams to files instead of the console: 0 (none), 1 (stdout), 2 (stderr), 3 "
-               "(both), or by local rank, such as 0:3,1:0.",
+       .help = "Write streams to files instead of the console: 0 (none), 1 (stdout), 2 (stderr), "
+               "3 (both), or by local rank, such as 0:3,1:0.",
        .type = streams_type(in_job(&launch_config::workers, &worker_spec::redirects))},
       {.names = "-t,--tee",
        .value = "STREAMS",
        .heading = heading_output,
-       .help = "Write streams to files and to the console, there with a prefix to each line. The "
-               "same values.",
+       .help = "Write streams to files and, with a prefix before each line, to the console. Same "
+               "values as --redirects.",
        .type = streams_type(in_job(&launch_config::workers, &worker_spec::tee))},
       {.names = "--log-line-prefix-template",
        .value = "TEXT",
@@ -555,9 +554,9 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--log-format",
        .value = "FORMAT",
        .heading = heading_output,
-       .help = "How output is shown: text, or json: each line, teed or not, as an object with "
-               "time, host, role, rank, local_rank, attempt, stream and text. Log files keep what "
-               "was written.",
+       .help = "How output is shown: text, or json, which shows each line, teed or not, as an "
+               "object with time, host, role, rank, local_rank, attempt, stream and text. Log "
+               "files are not changed.",
        .type = choice_type<log_options::line_format>(
            {{"text", log_options::line_format::text}, {"json", log_options::line_format::json}},
            in_logs(&log_options::format)),
@@ -565,16 +564,16 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--local-ranks-filter",
        .value = "RANKS",
        .heading = heading_output,
-       .help =
-           "Show the output of these local ranks only, such as 0,1. Log files are not filtered.",
+       .help = "Show only the output of these local ranks, such as 0,1. Log files are not "
+               "filtered.",
        .type = ranks_type(),
        .default_text = "all"},
       {.names = "--duplicate-stdout-filters",
        .value = "TEXTS",
        .heading = heading_output,
-       .help = "Write each line of any worker's stdout that contains one of these texts, such as "
-               "loss,error, to filtered_stdout.log in the attempt's log directory, too, with its "
-               "prefix. A comma in a text is written twice.",
+       .help = "Also write each line of any worker's stdout that contains one of these texts, "
+               "such as loss,error, to filtered_stdout.log in the attempt's log directory, with "
+               "its prefix. Write a comma in a text twice.",
        .type = texts_type(in_logs(&log_options::duplicate_stdout_filters)),
        .default_text = "none"},
       {.names = "--duplicate-stderr-filters",
@@ -586,64 +585,63 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--log-max-size",
        .value = "SIZE",
        .heading = heading_output,
-       .help = "Put a log file aside at this size, such as 500k, 100M or 2G, and begin a new one: "
-               "stdout.log.1 is the one before. What is redirected then goes through elasticrun.",
+       .help = "Rotate a log file at this size, such as 500k, 100M or 2G: stdout.log.1 is the "
+               "previous file. Redirected output then passes through elasticrun.",
        .type = log_size_type(),
        .default_text = "no limit",
        .is_own = true},
       {.names = "--log-max-files",
        .value = "N",
        .heading = heading_output,
-       .help = "How many files to keep of one log then, the current one among them.",
+       .help = "How many files of a log to keep, including the current one.",
        .type = number_type<int>(1, limits::log_files,
                                 in_logs(&log_options::rotation, &log_file::rotation::max_files)),
        .is_own = true},
       {.names = "--journal",
        .value = "FILE",
        .heading = heading_output,
-       .help = "Append to this file, line by line as JSON, what elasticrun decides and why. It is "
-               "put aside at 16 MiB, and 4 files are kept. /dev/null: no journal.",
+       .help = "Append what elasticrun decides and why to this file, as JSON lines. It is rotated "
+               "at 16 MiB, and 4 files are kept. /dev/null: no journal.",
        .type = text_type(in_job(&launch_config::workers, &worker_spec::journal)),
        .default_text = "journal.jsonl in the run's log directory",
        .is_own = true},
       {.names = "--trace",
        .value = "FILE",
        .heading = heading_output,
-       .help =
-           "Write what this node's agent and workers did as a Chrome trace, for Perfetto. It can "
-           "be read at any time, also if elasticrun was killed.",
+       .help = "Write what this node's agent and workers did to this file, as a Chrome trace for "
+               "Perfetto. It is readable at any time, even if elasticrun was killed.",
        .type = text_type(in_config(&program_config::program, &program_options::trace)),
        .default_text = "none",
        .is_own = true},
       {.names = "--logs-specs",
        .value = "NAME",
        .heading = heading_output,
-       .help = "Who decides where output goes. default is what the options above say; programs "
-               "that embed the library can add others.",
+       .help = "Name of the component that decides where output goes. default follows the options "
+               "above; programs that embed the library can add others.",
        .type = text_type(in_job(&launch_config::logs_specs))},
       {.names = "--no-progress",
        .value = nullptr,
        .heading = heading_output,
-       .help = "Do not show in the last row of the terminal how far the workers are, which "
-               "otherwise happens from the first report of a worker on (control channel).",
+       .help = "Do not show the workers' progress in the last row of the terminal. Otherwise it "
+               "is shown once a worker reports progress (control channel).",
        .type = flag_type([](option_target& target) -> bool& { return target.no_progress; }),
        .is_own = true},
       {.names = "--status",
        .value = "ADDRESS",
        .heading = heading_output,
-       .help =
-           "Show what the job does: a page, JSON, metrics and probes by HTTP, at [ADDRESS:]PORT "
-           "(without an address for this host alone; for others with a token) or at a Unix "
-           "socket, unix:PATH. It can only be looked at. 'elasticrun status ADDRESS' shows it in "
-           "a terminal.",
+       .help = "Serve the status of the job over HTTP (a page, JSON, metrics and probes), at "
+               "[ADDRESS:]PORT (without ADDRESS for this host only, otherwise with a token) or at "
+               "a Unix socket, unix:PATH, which also takes commands. 'elasticrun status ADDRESS' "
+               "shows it in a terminal.",
        .type = status_type(),
        .default_text = "none",
        .is_own = true},
       {.names = "--status-token-file",
        .value = "FILE",
        .heading = heading_output,
-       .help = "What a client of --status has to know, in a file that only this user can read. "
-               "Without it one is made and shown if --status is not for this host alone.",
+       .help = "File with the token that clients of --status on other hosts need, readable only "
+               "by this user. Without it, a token is generated and printed if --status is open to "
+               "other hosts.",
        .type = text_type(in_config(&program_config::program, &program_options::status_token_file)),
        .default_text = "none",
        .is_own = true},
@@ -655,13 +653,13 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--monitor-interval",
        .value = "SECONDS",
        .heading = heading_ignored,
-       .help = "elasticrun does not poll its workers: it learns of an exit as it happens.",
+       .help = "elasticrun does not poll its workers: it is told of an exit when it happens.",
        .type = interval_type()},
       {.names = "--start-method",
        .value = "METHOD",
        .heading = heading_ignored,
-       .help = "How torchrun starts functions: spawn, fork or forkserver. A script is always a new "
-               "process.",
+       .help = "How torchrun starts functions: spawn, fork or forkserver. A script always runs in "
+               "a new process.",
        .type = ignored_choice_type({"spawn", "fork", "forkserver"})},
       {.names = "-h,--help",
        .value = nullptr,
@@ -678,13 +676,13 @@ inline std::vector<option_row> make_option_rows() {
       {.names = "--print-completion",
        .value = "SHELL",
        .heading = heading_other,
-       .help = "Print what makes a shell complete these options, and exit: bash, zsh or fish.",
+       .help = "Print the completion script for a shell (bash, zsh or fish), and exit.",
        .type = ignored_choice_type(completion_shells()),
        .shows = true},
       {.names = "--print-man-page",
        .value = nullptr,
        .heading = heading_other,
-       .help = "Print the manual page, in the language of man, and exit.",
+       .help = "Print the manual page as roff, and exit.",
        .type = option_type(),
        .is_own = true,
        .shows = true},
