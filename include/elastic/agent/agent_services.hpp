@@ -30,25 +30,25 @@ class report_exchange;
 class store_meter;
 }  // namespace detail
 
-/// What an agent works with, each replaceable: a null pointer means the default.
+/// The services that an agent uses. Each can be replaced; a null pointer means the default.
 struct agent_services {
   /// How workers are started. Default: a `guarded_launcher`, made from the next four.
   std::shared_ptr<process_launcher> launcher = {};
-  /// How the hook of the worker_spec for hung workers is started, which is a program even if
-  /// workers are functions. Default: as workers without a launcher of their own are.
+  /// How the `hang_hook` of the worker_spec is started, which is a program even if workers are
+  /// functions. Default: like workers without a custom launcher.
   std::shared_ptr<process_launcher> hook_launcher = {};
-  /// Whether a guard ends what a worker leaves behind, also if this process is killed. Default:
-  /// what the launch_config says; best_effort if there is none.
+  /// Whether a guard kills what a worker leaves behind, even if this process is killed. Default: as
+  /// in the launch_config; best_effort if there is none.
   std::optional<guard_policy> guard = {};
   /// The guard's program, such as the installed elastic-guard. Default: that of the launch_config;
-  /// without one, what the library carries.
+  /// without one, the built-in guard.
   std::string guard_file = {};
-  /// For workers without a guard: an executor that runs on one thread alone, which lasts as long
-  /// as they do. They are started there, and die with it, and so with this process, however it
-  /// dies. Default: none, and a line of the log says what is then lost.
+  /// For workers without a guard: an executor that always runs on the same thread, which must live
+  /// as long as the workers. They are started on that thread and die with it, and therefore with
+  /// this process, however it dies. Default: none; a line of the log says what is then lost.
   asio::any_io_executor worker_parent = {};
-  /// How many files workers and hooks may open, if this process has raised its own limit since it
-  /// began (`raise_open_files`). Default: as many as this process.
+  /// The limit of open files for workers and hooks, if this process has raised its own limit
+  /// (`raise_open_files`). Default: the same as this process.
   std::optional<std::uint64_t> open_files = {};
   /// Default: `system_time`.
   std::shared_ptr<time_source> time = {};
@@ -56,25 +56,27 @@ struct agent_services {
   std::shared_ptr<event_handler> events = {};
   /// Default: metrics are discarded, and no timer runs for them.
   std::shared_ptr<metric_handler> metrics = {};
-  /// Receives each decision of the agent with its reason. Default: one of its own, for its file.
+  /// Receives each decision of the agent with its reason. Default: a new one, for the journal's
+  /// file.
   std::shared_ptr<job_journal> journal = {};
-  /// The reports of the job's nodes to each other, for viewers, which `make_agent` gives to a
-  /// rendezvous of several nodes. Default: this node reports nothing, and hears nothing.
+  /// The reports that the job's nodes send each other for viewers; `make_agent` passes it to a
+  /// rendezvous of several nodes. Default: this node sends and receives no reports.
   std::shared_ptr<detail::report_exchange> reports = {};
-  /// Counts what the stores of this node are used for; `make_agent` gives it to the rendezvous.
-  /// Default: nobody counts.
+  /// Counts the requests to the stores of this node; `make_agent` passes it to the rendezvous.
+  /// Default: requests are not counted.
   std::shared_ptr<detail::store_meter> meter = {};
-  /// Receives the progress of workers, and each hung one before it is killed. Default: nobody.
+  /// Receives the progress of workers, and is told of each hung worker before it is killed.
+  /// Default: none.
   std::shared_ptr<worker_observer> observer = {};
-  /// Where the output of workers goes. Default: what the launch_config names; else a
+  /// Decides where the output of workers goes. Default: as in the launch_config, or else a
   /// `default_logs_specs`.
   std::shared_ptr<logs_specs> logs = {};
-  /// Offers the last lines of each worker to viewers of the job. Default: to nobody.
+  /// Offers the last lines of each worker to viewers of the job. Default: none.
   std::shared_ptr<detail::output_tails> tails = {};
   /// Where the agent shows the output that it copies. Default: stdout and stderr of this process.
   std::shared_ptr<output_sink> console_out = {};
   std::shared_ptr<output_sink> console_err = {};
-  /// Makes what an opt-in module adds to the agent. Default: nothing is added.
+  /// Creates what an opt-in module adds to the agent. Default: nothing is added.
   agent_extension::factory extension = {};
   /// Default: silent.
   logger log = {};

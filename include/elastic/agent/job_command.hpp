@@ -29,16 +29,16 @@ struct job_command {
   using handler = std::function<task<outcome>(job_command)>;
 
   enum class kind {
-    /// The whole job pauses: the workers of all nodes save a checkpoint, those that want to be
-    /// asked, and are stopped, and none start until `resume`, or until this node is gone.
+    /// Pauses the whole job: workers of all nodes that accept requests save a checkpoint, all
+    /// workers are stopped, and none start until `resume`, or until this node is gone.
     pause,
-    /// The pause that this node began is over.
+    /// Ends the pause that this node began.
     resume,
-    /// The workers of this node save a checkpoint now, those that want to be asked.
+    /// Workers of this node that accept requests save a checkpoint now.
     checkpoint,
-    /// This node leaves the job in order, as at SIGTERM; the others go on.
+    /// This node leaves the job cleanly, as on SIGTERM; the others continue.
     drain,
-    /// Where the workers are: the outcome's text is their stacks, over many lines.
+    /// Shows where the workers are: the outcome's text contains their stacks, in several lines.
     stacks,
   };
 
@@ -48,12 +48,12 @@ struct job_command {
       : what(asked), reason(std::move(why)), within(limit) {}
 
   kind what = kind::checkpoint;
-  /// Who asks, and why: "by user 1000: GPU 3 is hot". For logs and other nodes, so it has to be
+  /// Who asks, and why: "by user 1000: GPU 3 is hot". For logs and other nodes, so it must be
   /// printable and without line ends.
   std::string reason = {};
   /// How long the checkpoint may take.
   duration within = std::chrono::seconds(60);
-  /// The ranks whose stacks are wanted; none: all.
+  /// The ranks whose stacks are wanted; empty: all.
   std::vector<int> ranks = {};
 };
 

@@ -11,11 +11,11 @@
 
 namespace elastic {
 
-/// What is shown of the workers' output, how, and what of it is kept.
+/// What of the workers' output is shown, how it is shown, and what is kept.
 struct log_options {
-  /// How lines of workers are shown.
+  /// How the workers' lines are shown.
   enum class line_format {
-    /// As the worker wrote them; teed ones behind a prefix.
+    /// As the worker wrote them; teed ones with a prefix.
     text,
     /// Each as a JSON object, whether teed or not: time, host, role, rank, local_rank, attempt,
     /// stream, text.
@@ -23,18 +23,19 @@ struct log_options {
   };
 
   line_format format = line_format::text;
-  /// The local ranks whose output is shown; empty: all. Log files are complete all the same.
+  /// The local ranks whose output is shown; empty: all. Log files are always complete.
   std::vector<int> local_ranks_filter;
   /// Lines of any worker's stdout that contain one of these texts are also written to
   /// `filtered_stdout.log` in the directory of the attempt, each with the worker's prefix.
   std::vector<std::string> duplicate_stdout_filters;
   /// The same for stderr and `filtered_stderr.log`.
   std::vector<std::string> duplicate_stderr_filters;
-  /// When log files are cut. With a size what is only redirected goes through the agent, too.
+  /// When log files are rotated. With a size, redirected output also passes through the agent.
   log_file::rotation rotation;
 };
 
-/// Errors: `errc::invalid_argument`, naming what cannot be had on a node with so many workers.
+/// Errors: `errc::invalid_argument`, naming the option that is impossible on a node with that many
+/// workers.
 ELASTIC_DECL void validate(const log_options& options, int local_world_size, bool has_files);
 
 }  // namespace elastic

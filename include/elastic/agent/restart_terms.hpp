@@ -10,27 +10,27 @@
 
 namespace elastic {
 
-/// When workers that failed start again, as long as restarts are left. The defaults are torchrun's:
-/// at once, and however they ended.
+/// When failed workers restart, as long as restarts are left. The defaults are torchrun's: at once,
+/// after any failure.
 struct restart_terms {
-  /// Only failures of the last so much time use up the restarts. 0: all of the job's.
+  /// Only failures within this time count against the restarts. 0: all failures of the job.
   duration window = duration::zero();
 
-  /// How long to wait before the first restart; twice as long before the next, up to `delay_max`.
+  /// How long to wait before the first restart; doubled before each further one, up to `delay_max`.
   /// 0: no wait.
   duration delay = duration::zero();
   duration delay_max = std::chrono::seconds(60);
-  /// Workers that ran for so long were healthy: the wait after their failure is `delay` again.
+  /// If the workers ran for at least this long, the wait after their failure is `delay` again.
   duration healthy_uptime = std::chrono::seconds(60);
 
-  /// After so many failures in a row without a step that no attempt had reached before, there is
-  /// no restart; 0: progress has no say. Nor has it before a worker of this node has reported a
-  /// step.
+  /// The number of failures in a row without a new step after which there is no restart; 0:
+  /// progress does not matter. It does not matter either before a worker of this node has reported
+  /// a step.
   int while_progress = 0;
 
-  /// Not after a worker that ended in one of these ways.
+  /// No restart after a worker that ended in one of these ways.
   exit_selection never_after = {};
-  /// Only after a worker that ended in one of these ways, if there are any.
+  /// If not empty: restart only after a worker that ended in one of these ways.
   exit_selection only_after = {};
 };
 

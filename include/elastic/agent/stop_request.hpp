@@ -18,11 +18,11 @@ struct stop_request {
   std::optional<duration> grace = {};
   /// For the log and the result, such as "SIGINT received".
   std::string reason = {};
-  /// Whether the request kills the workers at once if the agent is stopping already. By default it
-  /// then has no effect, so that independent parts of a program can ask for the same stop.
+  /// Whether the request kills the workers at once if the agent is already stopping. By default it
+  /// then has no effect, so that independent parts of a program can request the same stop.
   bool escalates = false;
-  /// Whether the node is not to come back for a while (`rendezvous_parameters::exclude_for`), since
-  /// something is wrong with it.
+  /// Whether something is wrong with the node, so that it must stay out of the job for a while
+  /// (`rendezvous_parameters::exclude_for`).
   bool is_node_bad = false;
 };
 

@@ -8,13 +8,13 @@
 
 namespace elastic {
 
-/// What an agent is to tell its workers over the control channel: asked for by `local_agent::ask`.
+/// A request to the workers over the control channel; see `local_agent::ask`.
 struct worker_request {
   enum class kind {
     /// To do nothing until `resume`.
     pause,
     resume,
-    /// To save a checkpoint. The log says what came of it.
+    /// To save a checkpoint. The log reports the result.
     checkpoint,
   };
   kind what = kind::checkpoint;

@@ -22,16 +22,17 @@
 
 namespace elastic {
 
-/// What becomes of the other workers if one fails, or a node comes or goes.
+/// What happens to the other workers if one fails, or a node joins or leaves.
 enum class on_failure {
-  /// All workers start again.
+  /// All workers restart.
   restart,
   /// Workers that can rejoin (`worker_channel::survive`) keep their processes and their ranks; the
-  /// others are replaced. If that is impossible, all start again.
+  /// others are replaced. If that is impossible, all restart.
   replace,
 };
 
-/// What an agent runs: which program, how many, how often again, and where its output goes.
+/// What an agent runs: which program, how many workers, how often they may be restarted, and where
+/// their output goes.
 struct worker_spec {
   /// The role of these workers: a name for ranks, logs, events and metrics.
   std::string role = "default";
@@ -40,20 +41,20 @@ struct worker_spec {
 
   /// A path, or a name that is looked up in the PATH of `environment`.
   std::string program;
-  /// The program's arguments; `${local_rank}` in them becomes the worker's.
+  /// The program's arguments; `${local_rank}` in them is replaced by the worker's.
   std::vector<std::string> arguments;
-  /// What the workers' environment starts from, usually the launcher's (`environment_from`). What
-  /// the agent promises its workers is set on top of it.
+  /// The base of the workers' environment, usually the launcher's own (`environment_from`). The
+  /// agent adds the variables that it promises to its workers.
   environment_map environment;
-  /// A function of the program to run: the program's main must begin with `run_entrypoint`. Each
-  /// worker's standard input is then what carries the call. None: the program runs as it is.
+  /// A function of the program to run: the program's main must begin with `run_entrypoint`. The
+  /// standard input of each worker then carries the call. Empty: the program runs normally.
   std::optional<function_call> function = {};
-  /// Variables of the workers alone, set on top of `environment`; `${local_rank}`, `${rank}` and
-  /// `${role_name}` in the values become the worker's. Variables that the agent sets
+  /// Additional variables for the workers, which override `environment`; `${local_rank}`, `${rank}`
+  /// and `${role_name}` in the values are replaced by the worker's. Variables that the agent sets
   /// (`is_set_by_agent`) are refused.
   std::vector<std::pair<std::string, std::string>> env;
-  /// Each worker sees one GPU and takes itself for the only one of its node: LOCAL_RANK is 0, and
-  /// CUDA_VISIBLE_DEVICES has one entry, that of its local rank.
+  /// Each worker sees one GPU, as if it were the only worker of its node: LOCAL_RANK is 0, and
+  /// CUDA_VISIBLE_DEVICES has only the entry of its local rank.
   bool virtual_local_rank = false;
   /// The processors of each worker, by local rank; empty: the agent's.
   std::vector<processor_set> cpu_affinity;
@@ -62,31 +63,30 @@ struct worker_spec {
   /// The working directory; empty keeps the agent's.
   std::string directory;
 
-  /// How often the group may be started again after a failure. 0: never.
+  /// How often the workers may be restarted after a failure. 0: never.
   int max_restarts = 0;
-  /// How soon, for which failures, and how many of them within what time.
+  /// When to restart: after which delay, after which failures, and how many within which time.
   restart_terms restart;
-  /// What becomes of the others then.
+  /// What happens to the other workers when one fails.
   elastic::on_failure on_failure = elastic::on_failure::restart;
-  /// How long a worker that can rejoin may take to leave its epoch, and how long one waits that
-  /// asks whether its epoch has ended; over 0.
+  /// How long a worker that can rejoin may take to leave its epoch, and how long a worker that asks
+  /// whether its epoch has ended may wait for the answer; more than 0.
   duration rejoin_timeout = std::chrono::seconds(10);
-  /// How long workers may take to end after the stop's signal before they are killed.
+  /// How long workers may take to end after the stop signal before they are killed.
   duration shutdown_timeout = std::chrono::seconds(30);
   /// How long to wait at the end for the other agents.
   duration exit_barrier_timeout = std::chrono::seconds(300);
-  /// How long workers may take to save a checkpoint when the agent is asked to stop by SIGTERM,
-  /// before they are stopped. 0: they are not asked.
+  /// How long workers may take to save a checkpoint, before they are stopped, when the agent is
+  /// asked to stop with SIGTERM. 0: they are not asked.
   duration preempt_grace = duration::zero();
-  /// After how long a worker that says nothing over the control channel counts as hung, which is a
-  /// failure. Default: never, but for time-outs that the worker itself names.
+  /// When a worker that sends nothing over the control channel counts as hung, which is a failure.
+  /// Default: never, except for time-outs that the worker itself sets.
   liveness_settings liveness;
-  /// How often the agent looks at its workers, by what they report and in /proc, so as to say which
-  /// of them hold up the others (`job_event::type::worker_suspected`); nothing is done about them.
-  /// 0: never.
+  /// How often the agent samples its workers, from their reports and in /proc, to report which of
+  /// them hold up the others (`job_event::type::worker_suspected`); it only reports them. 0: never.
   duration watch_interval = duration::zero();
-  /// Looks into workers that hang, before any worker is ended because of it: it may write down
-  /// their stacks. It is run once for each of them, with these variables:
+  /// A command that inspects hung workers before any worker is killed because of it, for example to
+  /// record their stacks. It runs once for each of them, with these variables:
   ///
   ///     ELASTIC_HUNG_RANK        the worker's rank in the job
   ///     ELASTIC_HUNG_LOCAL_RANK  its rank on this node
@@ -94,22 +94,23 @@ struct worker_spec {
   ///     ELASTIC_HUNG_REASON      why it counts as hung
   ///     ELASTIC_HUNG_LOG_DIR     the directory of its log files; empty if there is none
   ///
-  /// What it writes goes to `hang.log` in that directory if the log directory was named, else to
-  /// the agent's stderr. All commands of one stop share the time.
+  /// Its output goes to `hang.log` in that directory if `log_dir` is set, and otherwise to the
+  /// agent's stderr. All commands of one stop share the time.
   shell_command hang_hook = {"", std::chrono::seconds(10)};
-  /// Says whether this node is fit for the job; it may ask the driver of its GPUs. It is run before
-  /// the node meets the others and before each restart, while no worker runs. Exit code 0: the node
-  /// takes part. Anything else, no end in time included: it leaves the job, which goes on without
-  /// it as without a node that a worker calls bad. The end of its output stands in the reason.
+  /// A command that checks whether this node is healthy, for example by querying the GPU driver. It
+  /// runs before the node meets the others and before each restart, while no worker runs. Exit code
+  /// 0: the node takes part. Any other end, or none in time: the node leaves the job, which
+  /// continues without it, as if a worker had called the node bad. The reason includes the end of
+  /// its output.
   shell_command node_check = {"", std::chrono::seconds(60)};
-  /// The period of the state metrics, if a metric handler is given. Nothing else uses it.
+  /// The period of the state metrics, if there is a metric handler. It has no other effect.
   duration monitor_interval = std::chrono::seconds(5);
 
-  /// Where the log directory of the run is made. Empty: in the temporary folder, and removed after
-  /// success. "/dev/null": no files at all.
+  /// Where the log directory of the run is created. Empty: in the temporary folder, and removed
+  /// after success. "/dev/null": no files at all.
   std::string log_dir;
   /// The name of the run's directory there, for a program that runs several agents and keeps their
-  /// files together. Empty: one that nobody else has, made from the run id.
+  /// files together. Empty: a unique name derived from the run id.
   std::string log_name;
   /// The file of the journal. Empty: `journal.jsonl` in the run's log directory, if there is one.
   /// "/dev/null": none.
@@ -118,10 +119,10 @@ struct worker_spec {
   stream_selection redirects;
   /// Which streams go to both the file and the console.
   stream_selection tee;
-  /// What is put before each line of a teed stream; see `line_template` for its fields. Empty:
+  /// The prefix of each line of a teed stream; see `line_template` for its fields. Empty:
   /// "[<role><local_rank>]:".
   std::string log_line_prefix_template;
-  /// What is shown of the output and how, and what is kept of it.
+  /// What output is shown, how it is shown, and what is kept.
   log_options logs;
 };
 

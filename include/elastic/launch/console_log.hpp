@@ -18,19 +18,20 @@
 namespace elastic {
 
 /// "WARNING 2026-11-20 14:03:21.042 text": a record of `console_log`, with its line end. The time
-/// is local. Control characters other than line ends and tabs are spelled out, since log text may
-/// quote what came from outside.
+/// is local. Control characters other than line ends and tabs are escaped, since log text may quote
+/// external input.
 ELASTIC_DECL std::string log_line(log_level level, wall_time at, std::string_view text);
 
-/// Writes log records to a descriptor, such as that of stderr: for programs, not for libraries.
+/// Writes log records to a descriptor, such as stderr. It is meant for programs, not for libraries.
 ///
-/// Where nobody reads the other end, it waits a tenth of a second once and then leaves records out
-/// until there is room again; how many is then said. A closed other end is ignored.
+/// If the other end does not read, it waits once for a tenth of a second, and then drops records
+/// until there is room again; a line then says how many were dropped. A closed other end is
+/// ignored.
 ///
 /// Thread-safety: all members, from any thread.
 class console_log final : public log_handler {
  public:
-  /// `descriptor` is borrowed: the log keeps one of its own.
+  /// `descriptor` is borrowed: the log keeps a duplicate.
   ELASTIC_DECL explicit console_log(std::shared_ptr<time_source> time,
                                     int descriptor = STDERR_FILENO);
   ELASTIC_DECL void write(log_level level, std::string_view text) noexcept override;

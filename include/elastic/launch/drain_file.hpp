@@ -15,14 +15,15 @@
 
 namespace elastic {
 
-/// Waits until a file is there by which somebody takes this node out of the job. The kernel tells
-/// of it (inotify), so the file must come to be on this host: no network file system tells of what
-/// another one does. In a directory in which every user may make files, such as /tmp, one counts
-/// that belongs to this user or to root; another one is passed over, with a line in the log.
+/// Waits until a file appears, with which somebody takes this node out of the job. The kernel
+/// reports it (inotify), so the file must be created on this host: a network file system does not
+/// report changes by other hosts. In a directory in which every user may create files, such as
+/// /tmp, the file must belong to this user or to root; any other file is ignored, with a line in
+/// the log.
 ///
-/// If its directory goes away, the log says so, and nothing ends the wait any more.
-/// Result: the reason: the file's name, and what stands in it, on one line; or why that cannot be
-/// read, which changes nothing.
+/// If its directory is removed, the log says so, and the wait never ends.
+/// Result: the reason: the file's name and its text, on one line. If the text cannot be read, the
+/// reason says why; the file has the same effect.
 /// Errors: `errc::file_access` if the directory cannot be watched.
 /// Cancellation: all types.
 ELASTIC_DECL task<std::string> wait_for_drain_file(std::string path,
@@ -30,7 +31,7 @@ ELASTIC_DECL task<std::string> wait_for_drain_file(std::string path,
 
 namespace detail {
 
-/// What stands in a drain file, or why it cannot be read.
+/// The text of a drain file, or why it cannot be read.
 struct drain_text {
   std::string text;
   std::string problem;
@@ -38,10 +39,10 @@ struct drain_text {
 
 ELASTIC_DECL std::string drain_reason(const std::string& path, const drain_text& content);
 
-/// Whether a drain file counts: whoever may write in its directory may take the node out of the
-/// job, unless that is everybody.
-/// @param owner  the user that the file belongs to; `self` is the one of this process
-/// @param has_other_names  the file is a link to one that is elsewhere, too
+/// Whether a drain file is valid: anyone who may write in its directory may take the node out of
+/// the job, unless everybody may write there.
+/// @param owner  the user that owns the file; `self` is the user of this process
+/// @param has_other_names  the file has further hard links
 /// @param directory_mode  the permissions of its directory
 ELASTIC_DECL bool may_drain(std::uint32_t owner, bool has_other_names, std::uint32_t self,
                             std::uint32_t directory_mode);

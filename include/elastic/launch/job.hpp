@@ -36,7 +36,7 @@ class job {
   ///
   /// Errors: those of `make_agent`.
   ELASTIC_DECL job(asio::any_io_executor executor, named<launch_config> config);
-  /// The same with services of one's own, and with further rendezvous backends to choose from.
+  /// The same with the caller's services, and with further rendezvous backends.
   ELASTIC_DECL job(asio::any_io_executor executor, named<launch_config> config,
                    named<agent_services> services, const rendezvous_registry& backends = {});
   ELASTIC_DECL ~job();
@@ -44,24 +44,25 @@ class job {
   job& operator=(const job&) = delete;
 
   /// Runs the job on this node to its end, on the job's executor, whichever the caller's is. When
-  /// it returns, no worker is left, no output is under way and the rendezvous was left.
+  /// it returns, no worker is left, all output is written, and the node has left the rendezvous.
   ///
-  /// Result: that of `local_agent::run`, also if it was cancelled.
+  /// Result: as `local_agent::run`, even if it was cancelled.
   /// Errors: those of `local_agent::run`; `errc::invalid_argument` for a second run.
-  /// Cancellation: partial and total stop the job as `stop` does, terminal alone kills its workers;
-  /// of several, the gentlest counts. A further request kills. Then it returns a result whose state
-  /// is `stopped`, unless the job had ended by itself. The caller's cancellation state is
-  /// afterwards as Asio makes it: terminal only, nothing pending.
+  /// Cancellation: partial and total stop the job as `stop` does; only terminal kills its workers.
+  /// If several types are combined, the gentlest applies. A further request kills. Then it returns
+  /// a result whose state is `stopped`, unless the job had ended by itself. Afterwards, the
+  /// caller's cancellation state is Asio's default: terminal only, nothing pending.
   ELASTIC_DECL task<run_result> run() &;
   /// Deleted: the job must live until its run has ended.
   task<run_result> run() && = delete;
 
-  /// Asks the workers to end: by SIGTERM, and by SIGKILL when `shutdown_timeout` of the worker_spec
-  /// has passed, unless the request says otherwise. If it does not escalate, it has no effect on a
-  /// job that is stopping. No effect on a job that has ended. Before `run`, no worker starts.
+  /// Asks the workers to end: with SIGTERM, and with SIGKILL after `shutdown_timeout` of the
+  /// worker_spec, unless the request says otherwise. A request that does not escalate has no effect
+  /// on a job that is already stopping. No effect on a job that has ended. If called before `run`,
+  /// no worker starts.
   ELASTIC_DECL void stop(stop_request request = {});
 
-  /// Kills the workers now, also if they are being stopped.
+  /// Kills the workers now, even if they are being stopped.
   /// @param reason  for the log, and for the result if the job was not being stopped
   ELASTIC_DECL void kill(std::string reason = {});
 

@@ -15,31 +15,33 @@
 
 namespace elastic {
 
-/// What `elasticrun` exits with: 0 after success, 1 after failed workers, 93 if a new start of the
-/// job would end in the same way, 128 + N if signal N stopped it.
+/// The exit code of `elasticrun`: 0 after success, 1 after failed workers, 93 if another run would
+/// fail in the same way, 128 + N if signal N stopped it.
 ELASTIC_DECL int exit_code(const run_result& result);
 
-/// What `elasticrun` exits with if there is no result: 2 for what the user can put right before
-/// the next try (a value, a file, a port), 126 and 127 as shells do for a program that cannot be
-/// executed or is not there, else 1.
+/// The exit code of `elasticrun` if there is no result: 2 for an error that the user can correct (a
+/// value, a file, a port); 126 or 127, as in shells, for a program that cannot be executed or does
+/// not exist; otherwise 1.
 ELASTIC_DECL int exit_code(const std::exception& failure);
 
-/// Whether no worker of this node failed by itself: what ended the job happened on another.
+/// Whether no worker of this node failed by itself, because another node caused the failure of the
+/// job.
 ELASTIC_DECL bool failed_elsewhere(const run_result& result);
 
-/// What `elasticrun` says after a run that did not succeed, for stderr: the report of the failures,
-/// or on which other node the job failed, and where the log files are. Empty after success.
+/// The text that `elasticrun` writes to stderr after an unsuccessful run: the report of the
+/// failures, or on which other node the job failed, and where the log files are. Empty after
+/// success.
 ELASTIC_DECL std::string closing_words(const std::string& name, const run_result& result);
 
-/// What the launcher's own error file is to say: what the root cause of a failed run said in its
-/// file, with its exit code. Empty if it left none or the run did not fail.
+/// The content of the launcher's own error file: the error file of the root cause of a failed run,
+/// with its exit code. Empty if there is none, or if the run did not fail.
 ELASTIC_DECL std::string launcher_error_text(const run_result& result);
 
 /// The same if the launcher itself failed.
 ELASTIC_DECL std::string launcher_error_text(const std::exception& failure, wall_time now);
 
-/// Leaves `text`, unless it is empty, in the file that TORCHELASTIC_ERROR_FILE of `environment`
-/// names, if any. Where that cannot be written, the log says so.
+/// Writes `text`, unless it is empty, to the file that TORCHELASTIC_ERROR_FILE of `environment`
+/// names, if any. If that fails, the log says so.
 ELASTIC_DECL void leave_error_file(const environment_map& environment, const std::string& text,
                                    const logger& log);
 

@@ -17,8 +17,8 @@ namespace elastic {
 
 /// Makes the agent that a configuration describes, for callers that want to `stop` it.
 ///
-/// The guard, the guard's file, the event handler and the logs_specs are those of the configuration
-/// if `services` has none. `backends` are the rendezvous backends to choose from.
+/// If `services` has no guard policy, guard file, event handler or logs_specs, those of the
+/// configuration are used. `backends` are the available rendezvous backends.
 /// Errors: `errc::invalid_argument` if a value is out of bounds, a name unknown, or a function
 /// cannot take its arguments.
 ELASTIC_DECL std::unique_ptr<local_agent> make_agent(named<launch_config> config);
@@ -32,10 +32,10 @@ ELASTIC_DECL task<run_result> run_agent(std::unique_ptr<local_agent> agent);
 
 }  // namespace detail
 
-/// Runs the workers that a configuration describes, on this node, to their end.
+/// Runs the job that a configuration describes on this node to its end.
 ///
-/// Result, errors and cancellation: those of `local_agent::run`; errors of `make_agent` are
-/// thrown by this call, before anything is awaited.
+/// Result, errors and cancellation: as for `local_agent::run`. The call itself throws the errors of
+/// `make_agent`, before anything is awaited.
 ELASTIC_DECL task<run_result> launch(named<launch_config> config);
 ELASTIC_DECL task<run_result> launch(named<launch_config> config, named<agent_services> services);
 

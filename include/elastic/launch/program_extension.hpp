@@ -18,14 +18,14 @@ struct launch_config;
 class local_agent;
 struct program_options;
 
-/// What an opt-in module adds to a program that runs an agent (`add_status`). The program_run makes
-/// one object and owns it.
+/// What an opt-in module adds to a program that runs an agent (`add_status`). The program_run
+/// creates and owns one object.
 ///
 /// Thread-safety: called on the executor of `program_run::run`.
 class program_extension {
  public:
-  /// Makes the program_extension of a program, and completes the services that its agent is made
-  /// from. Called by the constructor of program_run, which throws its errors.
+  /// Creates the program_extension of a program, and completes the services for its agent. Called
+  /// by the constructor of program_run, which throws its errors.
   using factory = std::function<std::unique_ptr<program_extension>(
       const launch_config& config, const program_options& options, agent_services& services)>;
 
@@ -38,8 +38,8 @@ class program_extension {
   /// Errors: what it throws ends the run before the agent starts; `close` is not called then.
   virtual void begin(asio::any_io_executor executor, std::shared_ptr<local_agent> agent) = 0;
 
-  /// Awaited when the agent has ended, however it did. Nothing of the extension runs when it
-  /// returns.
+  /// Awaited when the agent has ended, however it ended. When it returns, nothing of the extension
+  /// runs.
   virtual task<void> close() = 0;
 };
 

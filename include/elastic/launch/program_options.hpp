@@ -12,24 +12,23 @@
 namespace elastic {
 
 /// What a program does around an agent, besides handling the signals of its launch_config: see
-/// `run_as_program`. The trace and the status are the work of the opt-in module status:
-/// `add_status`.
+/// `run_as_program`. The trace and the status need the opt-in module status: `add_status`.
 struct program_options {
-  /// The file whose appearance takes this node out of the job, see `wait_for_drain_file`; empty:
-  /// none.
+  /// The file that takes this node out of the job when it appears, see `wait_for_drain_file`;
+  /// empty: none.
   std::string drain_file = {};
   /// The file for a Chrome trace of the job, see trace_file; empty: none.
   std::string trace = {};
-  /// The address at which the program shows what the job does, as `parse_status_address` reads it;
+  /// The address at which the program serves the status of the job, as for `parse_status_address`;
   /// empty: none.
   std::string status = {};
-  /// The file with the token that clients of the status server have to know; empty: see
+  /// The file with the token that clients of the status server must send; empty: see
   /// status_server::options.
   std::string status_token_file = {};
-  /// Receives the URL of the status server once it listens, with the token if the server has made
-  /// one. Default: "Status: <URL>" goes to stderr.
+  /// Receives the URL of the status server once it listens, with the token if the server has
+  /// generated one. Default: "Status: <URL>" goes to stderr.
   std::function<void(const std::string& url)> on_status = {};
-  /// Makes what an opt-in module adds to the program. Default: nothing is added, and an option
+  /// Creates what an opt-in module adds to the program. Default: nothing is added, and an option
   /// above that needs the module is refused.
   program_extension::factory extension = {};
 };

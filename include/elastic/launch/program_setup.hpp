@@ -10,15 +10,15 @@
 
 namespace elastic {
 
-/// What a program that runs jobs does first in `main`: makes it independent of how its own parent
-/// left signals and descriptors.
+/// To be called first in the `main` of a program that runs jobs: makes it independent of the signal
+/// handling and the descriptors that it inherited.
 ///
-/// SIGPIPE is ignored: a terminal that is gone must not end the job. SIGCHLD is handled as by
-/// default: a parent that ignores it would hide how workers end. A standard stream that is closed
-/// becomes /dev/null, so that no descriptor of the job takes its number. glibc maps each block of
-/// 64 KiB or more by itself for the whole life of the program: by default the first of them that
-/// is freed moves later ones to the heap, which then keeps twice the memory that clients of the
-/// store may hold.
+/// SIGPIPE is ignored, because a closed terminal must not end the job. SIGCHLD gets its default
+/// handling, because ignoring it would hide how workers end. A closed standard stream becomes
+/// /dev/null, so that no other descriptor of the job takes its number. glibc is told to map each
+/// block of 64 KiB or more separately for the whole life of the program: by default, the first such
+/// block that is freed moves later ones to the heap, which then keeps twice the memory that clients
+/// of the store may hold.
 ELASTIC_DECL void set_up_program();
 
 /// Lets this process open as many files as it may (the hard limit), up to `limits::open_files`: a

@@ -23,9 +23,9 @@ namespace detail {
 struct program_plan;
 }  // namespace detail
 
-/// What a program does around an agent, in two steps: it completes the services that the agent is
-/// made from, then runs the agent. For launchers that add services of their own in between, or run
-/// something beside the agent; others call `run_as_program`.
+/// What a program does around an agent, in two steps: it completes the services for the agent, and
+/// then runs the agent. It is for launchers that add their own services in between, or run tasks
+/// beside the agent; others call `run_as_program`.
 ///
 ///     const program_run program(config, options, services);
 ///     const std::shared_ptr<local_agent> agent = make_agent(config, program.services());
@@ -43,21 +43,21 @@ class program_run {
   /// The services for the agent: those given to the constructor, as the extension completed them.
   ELASTIC_DECL const agent_services& services() const;
 
-  /// Runs an agent that was made from `services`, to its end: the signals of the launch_config stop
-  /// it or reach its workers, as in `run_with_signals`; the drain file stops it as SIGTERM does,
-  /// and calls the node bad; the extension runs beside it. When the agent has ended, the signals
-  /// are handled as before, and then the extension ends.
+  /// Runs an agent that was made from `services` to its end. The signals of the launch_config stop
+  /// it or are passed on to its workers, as in `run_with_signals`; the drain file stops it as
+  /// SIGTERM does, and marks the node as bad; the extension runs beside it. When the agent has
+  /// ended, the former signal handling is restored, and then the extension ends.
   ///
   /// The program_run may be destroyed before the task has ended.
-  /// @param beside  what runs beside the agent, until that has ended: then they are cancelled, by
-  ///                terminal cancellation. One that ends before stops the job, as if the caller
+  /// @param beside  tasks that run beside the agent. When the agent has ended, they get terminal
+  ///                cancellation. A task that ends before the agent stops the job, as if the caller
   ///                had cancelled it; its error is thrown
   /// Result: that of `local_agent::run`.
   /// Errors: those of `local_agent::run`. Before the agent starts: those of the extension.
   /// Before a worker starts: `errc::file_access` if the directory of the drain file cannot be
   /// watched.
-  /// Cancellation: as in `local_agent::run`, since every request goes to the agent. The
-  /// extension ends in order all the same.
+  /// Cancellation: as for `local_agent::run`, since every request is passed to the agent. The
+  /// extension is still shut down cleanly.
   ELASTIC_DECL task<run_result> run(std::shared_ptr<local_agent> agent,
                                     std::vector<task<void>> beside = {}) const;
 
@@ -65,13 +65,13 @@ class program_run {
   std::shared_ptr<const detail::program_plan> plan_;
 };
 
-/// Makes the agent that a configuration describes, and runs it as a program does: signals, drain
-/// file and extension, as in `program_run::run`.
+/// Makes the agent that a configuration describes, and runs it as a program does: with signals,
+/// drain file and extension, as in `program_run::run`.
 ///
-/// `backends` are the rendezvous backends to choose from.
+/// `backends` are the available rendezvous backends.
 /// Result, cancellation: those of `program_run::run`.
-/// Errors: those of `program_run::run`; those of the constructor of program_run and of `make_agent`
-/// are thrown by this call, before anything is awaited.
+/// Errors: those of `program_run::run`. The call itself throws those of the constructor of
+/// program_run and of `make_agent`, before anything is awaited.
 ELASTIC_DECL task<run_result> run_as_program(named<launch_config> config,
                                              named<program_options> options);
 ELASTIC_DECL task<run_result> run_as_program(named<launch_config> config,

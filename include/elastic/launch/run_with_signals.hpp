@@ -15,22 +15,23 @@
 
 namespace elastic {
 
-/// Runs an agent as a program does: the signals of the plan stop it in order, its workers getting
-/// the same signal, or are passed on to its workers. A SIGINT while it stops kills them at once.
-/// SIGHUP stays ignored if the program was started so (`nohup`). When this returns, the signals
-/// are handled as before.
+/// Runs an agent as a program does: the signals of the plan stop it cleanly, and its workers get
+/// the same signal; or they are passed on to its workers. A SIGINT during a stop kills the workers
+/// at once. SIGHUP remains ignored if it was ignored at the start (`nohup`). When this returns, the
+/// former signal handling is restored.
 ///
 /// Result, errors and cancellation: those of `local_agent::run`; `errc::invalid_argument` for a
-/// signal of the plan that cannot be caught, or that is to do both.
+/// signal of the plan that cannot be caught, or that is in two lists.
 ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent, named<signal_plan> plan);
 /// The same with the default signal_plan.
 ELASTIC_DECL task<run_result> run_with_signals(local_agent& agent);
 
 namespace detail {
 
-/// The same beside watchers, which end by cancellation only. One that fails ends the run.
+/// The same with watchers beside it, which end only when they are cancelled. One that fails ends
+/// the run.
 ///
-/// Errors: besides, that of a watcher. Cancellation: requests go to the agent alone.
+/// Errors: also that of a watcher. Cancellation: requests go only to the agent.
 ELASTIC_DECL task<run_result> run_watched(local_agent& agent, signal_plan plan,
                                           std::vector<task<void>> watchers);
 

@@ -9,20 +9,21 @@
 
 namespace elastic {
 
-/// What a program that runs an agent does on the signals that it gets. Default: torchrun's.
+/// What a program that runs an agent does with the signals that it receives. The defaults are
+/// torchrun's.
 struct signal_plan {
-  /// These stop the job in order; the workers get the same signal.
+  /// These stop the job cleanly; the workers get the same signal.
   std::vector<int> stop = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-  /// These are passed on to the workers, and the job goes on.
+  /// These are passed on to the workers, and the job continues.
   std::vector<int> forward = {};
-  /// These are taken for SIGTERM, such as what a scheduler sends ahead of it. Workers start with
-  /// them ignored, since some schedulers send them to every process of a job.
+  /// These act as SIGTERM, for example a signal that a scheduler sends in advance. Workers start
+  /// with them ignored, since some schedulers send them to every process of a job.
   std::vector<int> preempt = {};
 };
 
 /// Checks a signal_plan. Errors: `errc::invalid_argument` for a signal that a program cannot or
 /// must not catch (SIGKILL and SIGSTOP, those of faults, and SIGCHLD, which is its host's), and for
-/// one that stands in two of the lists.
+/// one that is in two of the lists.
 ELASTIC_DECL void validate(const signal_plan& plan);
 
 }  // namespace elastic
