@@ -2,17 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// Before Asio: if no header of the standard library came first, Asio takes its memory from another
-// place, and must do so in all translation units or in none.
-#include <cstddef>
-
-#include <asio/any_io_executor.hpp>
-#include <asio/awaitable.hpp>
-#include <asio/this_coro.hpp>
-
-#if !defined(ASIO_HAS_CO_AWAIT)
-#error "elastic needs Asio's coroutines: compile as C++20 and define ASIO_HAS_CO_AWAIT=1 for clang"
-#endif
+#include <elastic/base/detail/asio_core.hpp>
 
 namespace elastic {
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_descriptor.hpp>
 #include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/detail/random.hpp>
 #include <elastic/base/error.hpp>
@@ -19,7 +20,6 @@
 #include <string>
 #include <utility>
 
-#include <asio/posix/stream_descriptor.hpp>
 #include <fmt/format.h>
 
 namespace elastic {

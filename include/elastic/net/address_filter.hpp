@@ -3,14 +3,12 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_address.hpp>
+#include <elastic/base/detail/asio_network.hpp>
 
 #include <set>
 #include <string_view>
 #include <vector>
-
-#include <asio/ip/address.hpp>
-#include <asio/ip/network_v4.hpp>
-#include <asio/ip/network_v6.hpp>
 
 namespace elastic {
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_address.hpp>
 #include <elastic/base/task.hpp>
 
 #include <cstdint>
@@ -10,8 +11,6 @@
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include <asio/ip/address.hpp>
 
 namespace elastic {
 

@@ -3,12 +3,11 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_address.hpp>
 #include <elastic/base/task.hpp>
 
 #include <string>
 #include <vector>
-
-#include <asio/ip/address.hpp>
 
 namespace elastic {
 

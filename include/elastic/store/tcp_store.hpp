@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_tcp.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/log.hpp>
@@ -23,11 +24,8 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
-
-#include <asio/ip/tcp.hpp>
 
 namespace elastic {
 
@@ -158,7 +156,7 @@ class tcp_store final : public store {
 
   template <class T>
   task<T> guarded(task<T> work, const char* operation);
-  [[noreturn]] ELASTIC_DECL void throw_translated(const std::system_error& failure,
+  [[noreturn]] ELASTIC_DECL void throw_translated(const detail::asio_system_error& failure,
                                                   const char* operation);
   ELASTIC_DECL task<void> explain_refused_add(std::string key);
   ELASTIC_DECL task<void> do_set(std::string key, std::string value);
@@ -196,7 +194,7 @@ task<T> tcp_store::guarded(task<T> work, const char* operation) {
     co_return co_await std::move(work);
   } catch (const error&) {
     throw;
-  } catch (const std::system_error& failure) {
+  } catch (const detail::asio_system_error& failure) {
     throw_translated(failure, operation);
   }
 }

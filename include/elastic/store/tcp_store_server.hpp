@@ -3,6 +3,8 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_address.hpp>
+#include <elastic/base/detail/asio_tcp.hpp>
 #include <elastic/base/detail/descriptor_share.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/log.hpp>
@@ -32,9 +34,6 @@
 #include <string_view>
 #include <unordered_map>
 #include <vector>
-
-#include <asio/ip/address.hpp>
-#include <asio/ip/tcp.hpp>
 
 namespace elastic {
 

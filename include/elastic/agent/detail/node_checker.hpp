@@ -4,6 +4,7 @@
 
 #include <elastic/agent/shell_command.hpp>
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_core.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/base/time.hpp>
@@ -14,8 +15,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-
-#include <asio/any_io_executor.hpp>
 
 namespace elastic::detail {
 

@@ -6,6 +6,7 @@
 #include <elastic/agent/stop_request.hpp>
 #include <elastic/agent/worker_request.hpp>
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_core.hpp>
 #include <elastic/base/task.hpp>
 
 #include <deque>
@@ -14,8 +15,6 @@
 #include <mutex>
 #include <optional>
 #include <variant>
-
-#include <asio/cancellation_signal.hpp>
 
 namespace elastic::detail {
 

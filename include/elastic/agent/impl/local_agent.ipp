@@ -48,7 +48,6 @@
 #include <csignal>
 #include <exception>
 #include <optional>
-#include <system_error>
 #include <utility>
 #include <variant>
 
@@ -1242,7 +1241,7 @@ ELASTIC_DECL task<run_result> local_agent::run() & {
   co_await asio::this_coro::throw_if_cancelled(true);
   if (failure) std::rethrow_exception(failure);
   if (cancelled && result->state == worker_state::stopped) {
-    throw std::system_error(asio::error::operation_aborted);
+    throw detail::asio_system_error(asio::error::operation_aborted);
   }
   co_return std::move(*result);
 }

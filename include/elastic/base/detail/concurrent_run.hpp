@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_core.hpp>
 #include <elastic/base/detail/executor_work.hpp>
 #include <elastic/base/task.hpp>
 
@@ -11,9 +12,6 @@
 #include <memory>
 #include <utility>
 #include <vector>
-
-#include <asio/associated_cancellation_slot.hpp>
-#include <asio/cancellation_signal.hpp>
 
 namespace elastic::detail {
 

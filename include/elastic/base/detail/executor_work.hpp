@@ -6,6 +6,8 @@
 // handler; these have one type for the whole library.
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_core.hpp>
+#include <elastic/base/detail/asio_strand.hpp>
 #include <elastic/base/detail/keep_result.hpp>
 #include <elastic/base/task.hpp>
 
@@ -16,9 +18,6 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
-
-#include <asio/cancellation_signal.hpp>
-#include <asio/strand.hpp>
 
 namespace elastic::detail {
 

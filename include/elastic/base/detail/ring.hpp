@@ -6,6 +6,7 @@
 
 #include <elastic/base/assert.hpp>
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_descriptor.hpp>
 #include <elastic/base/detail/ring_options.hpp>
 #include <elastic/base/detail/ring_queue.hpp>
 #include <elastic/base/detail/ring_request.hpp>
@@ -18,9 +19,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
-
-#include <asio/posix/stream_descriptor.hpp>
 
 namespace elastic::detail {
 
@@ -94,8 +92,7 @@ class ring : public std::enable_shared_from_this<ring> {
     /// What was received; valid during the call.
     std::string_view data;
 
-    /// In Asio's category, which is not the one of `std::system_category()`.
-    ELASTIC_DECL std::error_code error() const;
+    ELASTIC_DECL asio_error_code error() const;
   };
 
   class operation;

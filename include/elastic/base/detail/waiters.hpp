@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_core.hpp>
 #include <elastic/base/task.hpp>
 
 #include <cstddef>
@@ -10,9 +11,6 @@
 #include <memory>
 #include <mutex>
 #include <set>
-
-#include <asio/error.hpp>
-#include <asio/execution_context.hpp>
 
 namespace elastic::detail {
 
@@ -76,7 +74,7 @@ class waiters {
   // The coroutine that is woken next; there must be one.
   ELASTIC_DECL void* first_receiver() const;
   ELASTIC_DECL std::int64_t first_order() const;
-  ELASTIC_DECL void wake_first(asio::error_code failure = {});
+  ELASTIC_DECL void wake_first(asio_error_code failure = {});
 
  private:
   class waiter;

@@ -12,7 +12,6 @@
 
 #include <exception>
 #include <list>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -88,7 +87,7 @@ struct task_group::state : std::enable_shared_from_this<state> {
   static task<void> wait(std::shared_ptr<state> group) {
     const bool was_cancelled = co_await wait_for_end(group);
     if (group->failure) std::rethrow_exception(group->failure);
-    if (was_cancelled) throw std::system_error(asio::error::operation_aborted);
+    if (was_cancelled) throw detail::asio_system_error(asio::error::operation_aborted);
   }
 
   static task<void> stop(std::shared_ptr<state> group) {

@@ -23,7 +23,8 @@ struct io_in_use {
 };
 
 inline io_in_use find_io(command_line::io_choice choice) {
-#if defined(ASIO_HAS_IO_URING) && defined(ASIO_DISABLE_EPOLL)
+#if (defined(ASIO_HAS_IO_URING) && defined(ASIO_DISABLE_EPOLL)) || \
+    (defined(BOOST_ASIO_HAS_IO_URING) && defined(BOOST_ASIO_DISABLE_EPOLL))
   return {"io_uring", {}};
 #endif
   if (choice == command_line::io_choice::epoll) return {"epoll", {}};

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_descriptor.hpp>
+#include <elastic/base/detail/asio_local.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/task.hpp>
@@ -24,8 +26,6 @@
 #include <utility>
 #include <vector>
 
-#include <asio/local/stream_protocol.hpp>
-#include <asio/posix/stream_descriptor.hpp>
 #include <fmt/format.h>
 
 namespace elastic::detail {
@@ -186,7 +186,7 @@ struct channel_attempt : std::enable_shared_from_this<channel_attempt> {
   ELASTIC_DECL void drain_input(int local_rank);
 
   // Takes a connection, if one waits. Result: why none was taken.
-  ELASTIC_DECL asio::error_code accept_one();
+  ELASTIC_DECL asio_error_code accept_one();
 
   // Reads what is there, as much at most. Nothing else reads from a connection, so that no byte
   // is under way in an operation of Asio's while this looks. Result: how many lines there were.

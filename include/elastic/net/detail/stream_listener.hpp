@@ -5,6 +5,7 @@
 // Opt-in: for servers of the library.
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_descriptor.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/net/detail/byte_stream.hpp>
 #include <elastic/net/endpoint.hpp>
@@ -16,8 +17,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-
-#include <asio/posix/stream_descriptor.hpp>
 
 namespace elastic::detail {
 

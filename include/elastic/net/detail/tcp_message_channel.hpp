@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_tcp.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/net/detail/message_channel.hpp>
@@ -18,8 +19,6 @@
 #include <string>
 #include <string_view>
 #include <tuple>
-
-#include <asio/ip/tcp.hpp>
 
 namespace elastic::detail {
 
@@ -47,7 +46,7 @@ class tcp_message_channel final : public message_channel,
   std::string remote_address() const override { return remote_address_; }
 
  private:
-  ELASTIC_DECL static std::string why(asio::error_code failure);
+  ELASTIC_DECL static std::string why(asio_error_code failure);
   ELASTIC_DECL void send_bytes(std::string_view bytes);
   ELASTIC_DECL void take_in(std::string_view bytes);
   ELASTIC_DECL void send_all();
@@ -74,7 +73,7 @@ class tcp_message_connector final : public message_connector {
   ELASTIC_DECL task<std::shared_ptr<message_channel>> connect() override;
 
  private:
-  ELASTIC_DECL static task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socket& socket,
+  ELASTIC_DECL static task<std::tuple<asio_error_code>> connect_one(asio::ip::tcp::socket& socket,
                                                                      asio::ip::tcp::endpoint end);
   ELASTIC_DECL std::shared_ptr<message_channel> converse(asio::ip::tcp::socket socket) const;
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_tcp.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/net/detail/byte_stream.hpp>
 #include <elastic/net/endpoint.hpp>
@@ -12,12 +13,9 @@
 #include <tuple>
 #include <utility>
 
-#include <asio/buffer.hpp>
-#include <asio/ip/tcp.hpp>
-
 namespace elastic::detail {
 
-ELASTIC_DECL task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socket& socket,
+ELASTIC_DECL task<std::tuple<asio_error_code>> connect_one(asio::ip::tcp::socket& socket,
                                                             asio::ip::tcp::endpoint end);
 
 /// Connects to a port of a host, at the first of its addresses if that succeeds.
@@ -36,7 +34,7 @@ class tcp_stream final : public byte_stream {
   ELASTIC_DECL void close() override;
 
  private:
-  ELASTIC_DECL void throw_if(asio::error_code failure) const;
+  ELASTIC_DECL void throw_if(asio_error_code failure) const;
 
   asio::ip::tcp::socket socket_;
 };

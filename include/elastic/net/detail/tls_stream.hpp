@@ -3,14 +3,13 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_tcp.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/net/detail/byte_stream.hpp>
 #include <elastic/net/detail/tls_options.hpp>
 
 #include <memory>
 #include <string>
-
-#include <asio/ip/tcp.hpp>
 
 namespace elastic::detail {
 

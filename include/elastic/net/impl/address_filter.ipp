@@ -20,7 +20,7 @@ ELASTIC_DECL void address_filter::add(const asio::ip::address& address) {
 
 ELASTIC_DECL void address_filter::add_network(std::string_view text) {
   const std::string written(text);
-  asio::error_code failure;
+  detail::asio_error_code failure;
   const auto address = asio::ip::make_address(written, failure);
   if (!failure) return add(address);
   const auto network_v4 = asio::ip::make_network_v4(written, failure);

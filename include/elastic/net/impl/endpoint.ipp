@@ -70,7 +70,7 @@ inline void check_host(std::string_view host, std::string_view whole) {
                     "with a port is written [address]:port)");
   }
   if (host.find(':') == std::string_view::npos) return;
-  asio::error_code failure;
+  asio_error_code failure;
   asio::ip::make_address_v6(std::string(host), failure);
   if (failure) {
     refuse_endpoint(whole,
@@ -105,7 +105,7 @@ namespace detail {
 inline std::vector<asio::ip::address> look_up_name(const std::string& host) {
   std::vector<asio::ip::address> addresses;
   asio::io_context context;
-  asio::error_code failure;
+  asio_error_code failure;
   const auto entries = asio::ip::tcp::resolver(context).resolve(host, "", failure);
   if (failure) return addresses;
   for (const auto& entry : entries) addresses.push_back(entry.endpoint().address());
@@ -113,7 +113,7 @@ inline std::vector<asio::ip::address> look_up_name(const std::string& host) {
 }
 
 ELASTIC_DECL task<std::vector<asio::ip::address>> resolve_addresses(std::string host) {
-  asio::error_code not_an_address;
+  asio_error_code not_an_address;
   const auto literal = asio::ip::make_address(host, not_an_address);
   if (!not_an_address) co_return std::vector<asio::ip::address>(1, literal);
   // Not the resolver's own thread: a wait for that one cannot be cancelled before a name

@@ -17,7 +17,7 @@
 namespace elastic {
 
 ELASTIC_DECL std::uint16_t free_port(const std::string& address) {
-  asio::error_code failure;
+  detail::asio_error_code failure;
   const auto parsed = asio::ip::make_address(address, failure);
   if (failure) {
     throw error(errc::invalid_argument, fmt::format("'{}' is not a numeric address", address));
@@ -29,7 +29,7 @@ ELASTIC_DECL std::uint16_t free_port(const std::string& address) {
       ::socket(end.protocol().family(), SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP));
   if (!socket || ::bind(socket.get(), end.data(), size) != 0 ||
       ::getsockname(socket.get(), end.data(), &size) != 0) {
-    const asio::error_code reason(errno, asio::error::get_system_category());
+    const detail::asio_error_code reason(errno, asio::error::get_system_category());
     throw error(errc::connection_failed,
                 fmt::format("no port of {} can be bound: {}", address, reason.message()));
   }

@@ -24,7 +24,7 @@ ELASTIC_DECL asio::ip::address plain_address(const asio::ip::address& address) {
 
 ELASTIC_DECL bool is_loopback(const std::string& host) {
   if (host == "localhost") return true;
-  asio::error_code failure;
+  detail::asio_error_code failure;
   const auto address = asio::ip::make_address(host, failure);
   return !failure && plain_address(address).is_loopback();
 }
@@ -33,7 +33,7 @@ ELASTIC_DECL bool is_local_address(const asio::any_io_executor& executor,
                                    const asio::ip::address& address) {
   if (address.is_unspecified()) return false;
   const asio::ip::udp::endpoint end(address, 0);
-  asio::error_code failure;
+  detail::asio_error_code failure;
   asio::ip::udp::socket trial(executor);
   trial.open(end.protocol(), failure);
   if (!failure) trial.bind(end, failure);
@@ -68,7 +68,7 @@ ELASTIC_DECL asio::ip::address address_towards(const asio::any_io_executor& exec
                                                const asio::ip::address& other) {
   constexpr std::uint16_t any_port = 9;
   const asio::ip::udp::endpoint there(other, any_port);
-  asio::error_code failure;
+  detail::asio_error_code failure;
   asio::ip::udp::socket trial(executor);
   trial.open(there.protocol(), failure);
   if (!failure) trial.connect(there, failure);

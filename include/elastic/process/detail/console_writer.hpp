@@ -3,15 +3,14 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_channel.hpp>
+#include <elastic/base/detail/asio_descriptor.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/process/detail/console_target.hpp>
 #include <elastic/process/output_sink.hpp>
 
 #include <string_view>
-
-#include <asio/experimental/concurrent_channel.hpp>
-#include <asio/posix/stream_descriptor.hpp>
 
 namespace elastic::detail {
 
@@ -31,7 +30,7 @@ class console_writer final : public output_sink {
   ELASTIC_DECL task<void> write(std::string_view bytes) override;
 
  private:
-  using turn_channel = asio::experimental::concurrent_channel<void(asio::error_code, int)>;
+  using turn_channel = asio::experimental::concurrent_channel<void(asio_error_code, int)>;
 
   struct give_back {
     turn_channel& turn;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_descriptor.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/process/child.hpp>
@@ -15,8 +16,6 @@
 
 #include <optional>
 #include <vector>
-
-#include <asio/posix/stream_descriptor.hpp>
 
 namespace elastic::detail {
 

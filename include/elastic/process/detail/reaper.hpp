@@ -3,13 +3,12 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_core.hpp>
+#include <elastic/base/detail/asio_descriptor.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/process/detail/syscalls.hpp>
 
 #include <atomic>
-
-#include <asio/execution_context.hpp>
-#include <asio/posix/stream_descriptor.hpp>
 
 namespace elastic::detail {
 

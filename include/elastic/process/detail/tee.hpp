@@ -3,6 +3,8 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_core.hpp>
+#include <elastic/base/detail/asio_descriptor.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/log.hpp>
@@ -24,9 +26,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <asio/cancellation_signal.hpp>
-#include <asio/posix/stream_descriptor.hpp>
 
 namespace elastic::detail {
 

@@ -19,7 +19,6 @@
 
 #include <cerrno>
 #include <csignal>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -62,7 +61,7 @@ inline task<guard_greeting> meet_guard(asio::posix::stream_descriptor& socket) {
   try {
     co_await with_cleanup(wait_for_greeting(socket, greeting),
                           wait_a_little_longer(socket, greeting));
-  } catch (const std::system_error& failure) {
+  } catch (const asio_system_error& failure) {
     if (failure.code() != asio::error::operation_aborted) throw;
   }
   co_return std::move(greeting);
@@ -90,7 +89,7 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::launch(process_spec 
     // It may have been cancelled in the moment of the answer: nobody would then meet the guard.
     const asio::cancellation_state cancellation = co_await asio::this_coro::cancellation_state;
     if (cancellation.cancelled() != asio::cancellation_type::none) {
-      throw std::system_error(asio::error::operation_aborted);
+      throw detail::asio_system_error(asio::error::operation_aborted);
     }
     std::optional<started_guard> started = start_guard(spec, path);
     if (started) {
@@ -223,7 +222,7 @@ ELASTIC_DECL task<std::unique_ptr<child>> guarded_launcher::meet(process_spec sp
   detail::reaper::of(executor_).adopt(std::move(ending), calls_);
   if (!greeting.has_come()) {
     options_.log.warning("the start of '{}' hangs in the kernel and was given up", path);
-    throw std::system_error(asio::error::operation_aborted);
+    throw detail::asio_system_error(asio::error::operation_aborted);
   }
   if (!first) {
     give_up(

@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <exception>
 #include <map>
-#include <system_error>
 
 #include <fmt/format.h>
 
@@ -235,7 +234,7 @@ ELASTIC_DECL task<process_set::process_end> process_set::next_end_of(state_point
 }
 
 ELASTIC_DECL void process_set::throw_aborted() {
-  throw std::system_error(make_error_code(asio::error::operation_aborted));
+  throw detail::asio_system_error(make_error_code(asio::error::operation_aborted));
 }
 
 ELASTIC_DECL void process_set::carry_out(state& self, const detail::stop_step& step) {

@@ -2,15 +2,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <elastic/python/detail/standby_environment.hpp>
-#include <elastic/python/detail/standby_message.hpp>
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_descriptor.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/process/child.hpp>
 #include <elastic/process/exit_status.hpp>
 #include <elastic/process/process_launcher.hpp>
 #include <elastic/process/process_spec.hpp>
+#include <elastic/python/detail/standby_environment.hpp>
+#include <elastic/python/detail/standby_message.hpp>
 
 #include <sys/types.h>
 
@@ -18,8 +19,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <asio/posix/stream_descriptor.hpp>
 
 namespace elastic::detail {
 

@@ -26,7 +26,6 @@
 #include <exception>
 #include <optional>
 #include <set>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -124,7 +123,7 @@ namespace detail {
 
 /// Whether what was caught here ends the coroutine, because it was cancelled.
 inline bool was_cancelled(const std::exception& caught) {
-  const auto* const failure = dynamic_cast<const std::system_error*>(&caught);
+  const auto* const failure = dynamic_cast<const asio_system_error*>(&caught);
   return failure && failure->code() == asio::error::operation_aborted;
 }
 

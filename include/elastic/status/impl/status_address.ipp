@@ -4,6 +4,7 @@
 
 #include <elastic/status/status_address.hpp>
 
+#include <elastic/base/detail/asio_address.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/base/printable_text.hpp>
 
@@ -11,7 +12,6 @@
 #include <cstdint>
 #include <system_error>
 
-#include <asio/ip/address.hpp>
 #include <fmt/format.h>
 
 namespace elastic {
@@ -29,7 +29,7 @@ namespace detail {
 
 ELASTIC_DECL bool status_address::is_local() const {
   if (is_unix()) return true;
-  asio::error_code failure;
+  detail::asio_error_code failure;
   const asio::ip::address address = asio::ip::make_address(tcp.host, failure);
   return !failure && address.is_loopback();
 }
@@ -54,7 +54,7 @@ ELASTIC_DECL status_address parse_status_address(std::string_view text) {
   const bool has_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
   if (has_brackets) host = host.substr(1, host.size() - 2);
   if (host == "localhost") return address;
-  asio::error_code problem;
+  detail::asio_error_code problem;
   const auto parsed = asio::ip::make_address(std::string(host), problem);
   if (problem || parsed.is_v6() != has_brackets) detail::refuse_status_address(text);
   address.tcp.host = parsed.to_string();

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_strand.hpp>
+#include <elastic/base/detail/asio_tcp.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/net/detail/secure_session.hpp>
 #include <elastic/net/job_secret.hpp>
@@ -19,9 +21,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include <asio/ip/tcp.hpp>
-#include <asio/strand.hpp>
 
 namespace elastic::detail {
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_tcp.hpp>
 #include <elastic/base/task.hpp>
 #include <elastic/store/detail/key_value_engine.hpp>
 #include <elastic/store/detail/tcp_store_bounds.hpp>
@@ -14,8 +15,6 @@
 #include <memory>
 #include <span>
 #include <string>
-
-#include <asio/ip/tcp.hpp>
 
 namespace elastic::detail {
 
@@ -35,13 +34,13 @@ class tcp_store_reactor_connection final : public tcp_store_connection {
 
  private:
   ELASTIC_DECL void receive() override;
-  ELASTIC_DECL void on_read(asio::error_code failure, std::size_t size);
+  ELASTIC_DECL void on_read(asio_error_code failure, std::size_t size);
 
   // A client that pipelines fills the small buffer; the rest is taken in large pieces.
   ELASTIC_DECL void read_more();
   ELASTIC_DECL void transmit(std::string& output) override;
   ELASTIC_DECL void send_rest();
-  ELASTIC_DECL void on_sent(asio::error_code failure, std::size_t size);
+  ELASTIC_DECL void on_sent(asio_error_code failure, std::size_t size);
   std::size_t unsent() const override { return unsent_.size() - sent_; }
   ELASTIC_DECL void shut() override;
 

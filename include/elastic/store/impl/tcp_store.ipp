@@ -26,7 +26,7 @@ inline task<std::optional<char>> first_reply(task<void> sending, task<char> read
   try {
     co_await std::move(sending);
     co_return co_await with_deadline(time, time.now() + silence, std::move(reading));
-  } catch (const std::system_error& failure) {
+  } catch (const asio_system_error& failure) {
     const bool hung_up = failure.code() == asio::error::eof ||
                          failure.code() == asio::error::connection_reset ||
                          failure.code() == asio::error::broken_pipe;
@@ -144,7 +144,7 @@ ELASTIC_DECL task<tcp_store::lease> tcp_store::dial() {
 
 ELASTIC_DECL task<std::vector<asio::ip::tcp::endpoint>> tcp_store::addresses() {
   std::vector<asio::ip::tcp::endpoint> list;
-  asio::error_code failure;
+  detail::asio_error_code failure;
   const auto literal = asio::ip::make_address(options_.host, failure);
   if (!failure) {
     list.emplace_back(literal, options_.port);
@@ -227,7 +227,7 @@ ELASTIC_DECL task<void> tcp_store::wait_for_workers(std::int64_t world_size) {
   }
 }
 
-ELASTIC_DECL void tcp_store::throw_translated(const std::system_error& failure,
+ELASTIC_DECL void tcp_store::throw_translated(const detail::asio_system_error& failure,
                                               const char* operation) {
   if (is_closed_) throw error(errc::stopped, "the store was closed");
   if (failure.code() == asio::error::operation_aborted) throw failure;
@@ -321,13 +321,13 @@ ELASTIC_DECL task<std::int64_t> tcp_store::do_add(std::string key, std::int64_t 
   const std::string wire = detail::store_wire_key(key);
   lease on = co_await any_link();
   write().with_number(on->out(), op::add, wire, delta);
-  std::optional<std::system_error> hung_up;
+  std::optional<detail::asio_system_error> hung_up;
   std::int64_t sum = 0;
   try {
     co_await on->flush();
     sum = co_await on->read_number();
     on.keep();
-  } catch (const std::system_error& failure) {
+  } catch (const detail::asio_system_error& failure) {
     const bool may_be_refused =
         failure.code() == asio::error::eof || failure.code() == asio::error::connection_reset;
     if (!may_be_refused) throw;
@@ -366,7 +366,7 @@ ELASTIC_DECL task<void> tcp_store::wait_on(lease& on, const std::vector<std::str
   char reply = 0;
   try {
     reply = co_await on->read_byte();
-  } catch (const std::system_error& failure) {
+  } catch (const detail::asio_system_error& failure) {
     if (failure.code() == asio::error::operation_aborted && on->cancel_wait(write())) on.keep();
     throw;
   }

@@ -91,7 +91,7 @@ inline std::string every_address() {
 inline std::vector<asio::ip::address> addresses_of(asio::any_io_executor executor,
                                                    const std::string& host) {
   using asio::ip::address;
-  asio::error_code failure;
+  asio_error_code failure;
   const address literal = asio::ip::make_address(host, failure);
   if (!failure) return {literal};
   std::vector<address> list;
@@ -321,7 +321,7 @@ ELASTIC_DECL std::shared_ptr<tcp_store_connection> tcp_store_server_core::connec
                                                  accounts_, std::move(on_gone));
   }
   tcp_store_reactor_connection::socket peer(strand_);
-  asio::error_code failure;
+  asio_error_code failure;
   peer.assign(is_v6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), fd, failure);
   if (failure) {
     ::close(fd);
@@ -397,7 +397,7 @@ ELASTIC_DECL void tcp_store_server_core::note_stranger(const asio::ip::address& 
 ELASTIC_DECL void tcp_store_server_core::stop_accepting() {
   if (std::exchange(is_closed_, true)) return;
   for (acceptor& listening : acceptors_) {
-    asio::error_code ignored;
+    asio_error_code ignored;
     listening.close(ignored);
   }
   lender_.reset();

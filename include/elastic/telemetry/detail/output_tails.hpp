@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_core.hpp>
 #include <elastic/base/task.hpp>
 
 #include <cstdint>
@@ -12,8 +13,6 @@
 #include <optional>
 #include <string>
 #include <vector>
-
-#include <asio/any_io_executor.hpp>
 
 namespace elastic::detail {
 

@@ -5,6 +5,7 @@
 #include <elastic/agent/detail/node_checker.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/concurrent_run.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/limits.hpp>
 #include <elastic/base/printable_text.hpp>
@@ -17,8 +18,9 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <exception>
+#include <stdexcept>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -118,8 +120,8 @@ ELASTIC_DECL task<node_check_outcome> look_at_node(asio::any_io_executor strand,
   task<void> running = with_cleanup(look.run(program), look.end_all());
   try {
     co_await std::move(running);
-  } catch (const std::system_error& failure) {
-    if (failure.code() == asio::error::operation_aborted) throw;
+  } catch (const std::runtime_error& failure) {
+    if (is_cancellation(std::current_exception())) throw;
     look.outcome.problem = failure.what();
   }
   look.outcome.output = look.output->text;

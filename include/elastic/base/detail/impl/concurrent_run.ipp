@@ -17,7 +17,7 @@ ELASTIC_DECL bool is_cancellation(const std::exception_ptr& failure) {
   } catch (const asio::multiple_exceptions& several) {
     // What `&&` and `||` throw if more than one of their branches did.
     return is_cancellation(several.first_exception());
-  } catch (const std::system_error& single) {
+  } catch (const asio_system_error& single) {
     return single.code() == asio::error::operation_aborted ||
            single.code() == std::errc::operation_canceled;
   } catch (...) {

@@ -33,7 +33,7 @@ ELASTIC_DECL void ring_link::move_before(ring_link& other) {
   other.previous = this;
 }
 
-ELASTIC_DECL std::error_code ring::completion::error() const {
+ELASTIC_DECL asio_error_code ring::completion::error() const {
   if (result >= 0) return {};
   return {-result, asio::error::get_system_category()};
 }
@@ -59,7 +59,7 @@ class ring::next_turn {
     running->turn();
   }
   // The descriptor of the ring is readable.
-  void operator()(asio::error_code) {
+  void operator()(asio_error_code) {
     const std::shared_ptr<ring> running = std::move(ring_);
     running->armed_ = false;
     running->turn();
@@ -75,12 +75,12 @@ ELASTIC_DECL std::shared_ptr<ring> ring::try_make(asio::any_io_executor executor
   std::shared_ptr<ring> made;
   if (auto queue = ring_queue::open(wanted, reason)) {
     made.reset(new ring(std::move(executor), std::move(queue)));
-    asio::error_code failure;
+    asio_error_code failure;
     made->watched_ = unique_fd(::fcntl(made->queue_->fd(), F_DUPFD_CLOEXEC, 0));
     if (made->watched_) {
       made->readiness_.assign(made->watched_.get(), failure);
     } else {
-      failure = asio::error_code(errno, asio::error::get_system_category());
+      failure = asio_error_code(errno, asio::error::get_system_category());
     }
     if (failure) {
       reason = "waiting for the ring: " + failure.message();
@@ -182,7 +182,7 @@ ELASTIC_DECL void ring::turn() {
 ELASTIC_DECL void ring::arm() {
   if (armed_ && waiting_.alone()) {
     // It comes back once more, with an error, and finds nothing to do.
-    asio::error_code ignored;
+    asio_error_code ignored;
     readiness_.cancel(ignored);
     return;
   }
@@ -363,7 +363,7 @@ struct ring::start_awaited {
 
 ELASTIC_DECL task<void> ring::wait_readable(int descriptor) {
   const request wanted{action::poll, descriptor, nullptr, 0, POLLIN};
-  co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio::error_code, int)>(
+  co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio_error_code, int)>(
       start_awaited(), asio::use_awaitable, this, wanted);
 }
 
@@ -372,7 +372,7 @@ ELASTIC_DECL task<std::size_t> ring::read_some(int descriptor, std::span<char> i
   const request wanted{action::read, descriptor, into.data(), static_cast<unsigned>(into.size()),
                        0};
   const int count =
-      co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio::error_code, int)>(
+      co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio_error_code, int)>(
           start_awaited(), asio::use_awaitable, this, wanted);
   co_return static_cast<std::size_t>(count);
 }
@@ -381,7 +381,7 @@ ELASTIC_DECL task<void> ring::send_all(int socket, std::string_view data) {
   ELASTIC_ASSERT(data.size() <= INT_MAX);
   const request wanted{action::send, socket, const_cast<char*>(data.data()),
                        static_cast<unsigned>(data.size()), 0};
-  co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio::error_code, int)>(
+  co_await asio::async_initiate<const asio::use_awaitable_t<>, void(asio_error_code, int)>(
       start_awaited(), asio::use_awaitable, this, wanted);
 }
 

@@ -41,7 +41,7 @@ class waiters::waiter {
  public:
   explicit waiter(void* receiver) : receiver_(receiver) {}
   virtual ~waiter() = default;
-  virtual void resume(asio::error_code failure) = 0;
+  virtual void resume(asio_error_code failure) = 0;
   /// The last one is gone: the context need not end the coroutines that wait there any more.
   virtual void leave_room(const std::shared_ptr<abandonable>& holder) = 0;
 
@@ -57,7 +57,7 @@ class waiters::waiter_of final : public waiter {
   waiter_of(asio::any_io_executor executor, Handler handler, void* receiver)
       : waiter(receiver), executor_(std::move(executor)), handler_(std::move(handler)) {}
 
-  void resume(asio::error_code failure) override {
+  void resume(asio_error_code failure) override {
     auto executor = asio::get_associated_executor(handler_, executor_);
     auto run = [handler = std::move(handler_), failure]() mutable {
       std::move(handler)(failure);
@@ -83,7 +83,7 @@ struct waiters::table final : abandonable, std::enable_shared_from_this<table> {
   }
 
   // The key by value: it may be the one that is removed.
-  void wake(key_type key, asio::error_code failure) {
+  void wake(key_type key, asio_error_code failure) {
     const auto place = places.extract(key);
     if (place.empty()) return;
     if (places.empty()) place.mapped()->leave_room(shared_from_this());
@@ -110,7 +110,7 @@ ELASTIC_DECL waiters::~waiters() {
 
 ELASTIC_DECL std::size_t waiters::size() const { return waiting_->places.size(); }
 
-ELASTIC_DECL void waiters::wake_first(asio::error_code failure) {
+ELASTIC_DECL void waiters::wake_first(asio_error_code failure) {
   waiting_->wake(waiting_->places.begin()->first, failure);
 }
 
@@ -123,7 +123,7 @@ ELASTIC_DECL std::int64_t waiters::first_order() const {
 }
 
 ELASTIC_DECL task<void> waiters::wait(void* receiver, std::int64_t order) {
-  return asio::async_initiate<const asio::use_awaitable_t<>, void(asio::error_code)>(
+  return asio::async_initiate<const asio::use_awaitable_t<>, void(asio_error_code)>(
       start_wait(), asio::use_awaitable, this, receiver, order);
 }
 

@@ -60,7 +60,7 @@ ELASTIC_DECL channel_attempt::channel_attempt(asio::any_io_executor executor,
 ELASTIC_DECL void channel_attempt::listen() {
   const std::string name = fmt::format("elastic-{}", random_uuid());
   const asio::local::stream_protocol::endpoint at(std::string(1, '\0') + name);
-  asio::error_code failure;
+  asio_error_code failure;
   acceptor.open(at.protocol(), failure);
   if (!failure) acceptor.bind(at, failure);
   // What waits there is also taken without waiting for it.
@@ -97,7 +97,7 @@ ELASTIC_DECL void channel_attempt::shut() {
   if (is_closing()) return;
   closing.set();
   changed.set();
-  asio::error_code ignored;
+  asio_error_code ignored;
   acceptor.close(ignored);
   timer_file.close(ignored);
   if (made_timer_file) ::unlink(timer_path.c_str());
@@ -147,7 +147,7 @@ ELASTIC_DECL void channel_attempt::admit(socket accepted) {
 
 ELASTIC_DECL void channel_attempt::disconnect(connection& client) {
   client.is_closed = true;
-  asio::error_code ignored;
+  asio_error_code ignored;
   client.peer.close(ignored);
 }
 
@@ -456,9 +456,9 @@ ELASTIC_DECL void channel_attempt::drain_input(int local_rank) {
   }
 }
 
-ELASTIC_DECL asio::error_code channel_attempt::accept_one() {
+ELASTIC_DECL asio_error_code channel_attempt::accept_one() {
   socket peer(strand);
-  asio::error_code failure;
+  asio_error_code failure;
   acceptor.accept(peer, failure);
   if (!failure) admit(std::move(peer));
   return failure;
@@ -502,7 +502,7 @@ ELASTIC_DECL task<void> channel_attempt::accept_all(self_pointer self) {
     if (self->is_closing() || ended) co_return;
     const time_point now = self->time().now();
     std::optional<time_point> rest = gate.count(now);
-    const asio::error_code failure = self->accept_one();
+    const asio_error_code failure = self->accept_one();
     if (failure && failure != asio::error::would_block) {
       self->complain("no connection can be taken at the control channel: {}", failure.message());
       rest = now + std::chrono::seconds(1);

@@ -5,6 +5,8 @@
 #include <elastic/net/detail/stream_listener.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/asio_local.hpp>
+#include <elastic/base/detail/asio_tcp.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 
@@ -18,11 +20,8 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <system_error>
 #include <utility>
 
-#include <asio/generic/stream_protocol.hpp>
-#include <asio/ip/tcp.hpp>
 #include <fmt/format.h>
 
 namespace elastic::detail {
@@ -46,15 +45,15 @@ class socket_stream final : public byte_stream {
   }
 
   void close() override {
-    asio::error_code ignored;
+    asio_error_code ignored;
     socket_.close(ignored);
   }
 
  private:
-  void throw_if(asio::error_code failure) const {
+  void throw_if(asio_error_code failure) const {
     if (!failure) return;
     if (failure == asio::error::operation_aborted && socket_.is_open()) {
-      throw std::system_error(failure);
+      throw asio_system_error(failure);
     }
     throw error(errc::connection_failed,
                 fmt::format("the connection broke: {}", failure.message()));
@@ -114,7 +113,7 @@ ELASTIC_DECL stream_listener::~stream_listener() { close(); }
 
 ELASTIC_DECL stream_listener stream_listener::at_address(asio::any_io_executor executor,
                                                          const endpoint& at) {
-  asio::error_code failure;
+  asio_error_code failure;
   const asio::ip::address address = asio::ip::make_address(at.host, failure);
   if (failure) {
     throw error(errc::invalid_argument,
@@ -194,7 +193,7 @@ ELASTIC_DECL task<accepted_stream> stream_listener::accept() {
     auto [failure] =
         co_await listening_.async_wait(asio::posix::stream_descriptor::wait_read, as_result);
     if (failure == asio::error::operation_aborted && listening_.is_open()) {
-      throw std::system_error(failure);
+      throw asio_system_error(failure);
     }
     if (failure) throw error(errc::connection_failed, "the listener was closed");
   }
@@ -207,7 +206,7 @@ ELASTIC_DECL void stream_listener::close() {
   const bool is_ours = !path_.empty() && ::lstat(path_.c_str(), &file) == 0 &&
                        file_ == std::pair(file.st_dev, file.st_ino);
   if (is_ours) ::unlink(path_.c_str());
-  asio::error_code ignored;
+  asio_error_code ignored;
   listening_.close(ignored);
 }
 

@@ -15,7 +15,6 @@
 #include <fcntl.h>
 
 #include <chrono>
-#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -24,13 +23,13 @@
 namespace elastic::detail {
 
 inline std::string local_address_of(const asio::ip::tcp::socket& socket) {
-  asio::error_code failure;
+  asio_error_code failure;
   const auto end = socket.local_endpoint(failure);
   return failure ? std::string() : plain_address(end.address()).to_string();
 }
 
 inline std::string remote_address_of(const asio::ip::tcp::socket& socket) {
-  asio::error_code failure;
+  asio_error_code failure;
   const auto end = socket.remote_endpoint(failure);
   return failure ? std::string() : plain_address(end.address()).to_string();
 }
@@ -70,7 +69,7 @@ ELASTIC_DECL task<std::string> tcp_message_channel::receive() {
     if (const auto message = in_.next()) co_return std::string(*message);
     auto [failure, size] = co_await socket_.async_read_some(asio::buffer(piece_), as_result);
     if (failure == asio::error::operation_aborted && socket_.is_open()) {
-      throw std::system_error(failure);
+      throw asio_system_error(failure);
     }
     if (failure) throw error(errc::connection_failed, why(failure));
     take_in({piece_.data(), size});
@@ -96,12 +95,12 @@ ELASTIC_DECL task<void> tcp_message_channel::flush() {
 }
 
 ELASTIC_DECL void tcp_message_channel::close() {
-  asio::error_code ignored;
+  asio_error_code ignored;
   socket_.close(ignored);
   flushed_.set();
 }
 
-ELASTIC_DECL std::string tcp_message_channel::why(asio::error_code failure) {
+ELASTIC_DECL std::string tcp_message_channel::why(asio_error_code failure) {
   // The other side may have reset it while we wrote.
   const bool is_closed = failure == asio::error::eof || failure == asio::error::bad_descriptor ||
                          failure == asio::error::connection_reset;
@@ -111,7 +110,7 @@ ELASTIC_DECL std::string tcp_message_channel::why(asio::error_code failure) {
 
 ELASTIC_DECL void tcp_message_channel::send_all() {
   if (!socket_.is_open()) return;
-  asio::error_code failure;
+  asio_error_code failure;
   const std::size_t sent = socket_.write_some(asio::buffer(out_), failure);
   out_.erase(0, sent);
   if (failure && failure != asio::error::would_block) return close();
@@ -119,7 +118,7 @@ ELASTIC_DECL void tcp_message_channel::send_all() {
   flushed_.reset();
   is_sending_ = true;
   socket_.async_wait(asio::ip::tcp::socket::wait_write,
-                     [self = shared_from_this()](asio::error_code) {
+                     [self = shared_from_this()](asio_error_code) {
                        self->is_sending_ = false;
                        self->send_all();
                      });
@@ -147,7 +146,7 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> tcp_message_connector::conne
     const asio::ip::tcp::endpoint end(address, at_.port);
     auto [failure] = co_await connect_one(socket, end);
     if (!failure) co_return converse(std::move(socket));
-    if (failure == asio::error::operation_aborted) throw std::system_error(failure);
+    if (failure == asio::error::operation_aborted) throw asio_system_error(failure);
     tried +=
         fmt::format("{}{}: {}", tried.empty() ? "" : "; ", address.to_string(), failure.message());
   }
@@ -157,14 +156,14 @@ ELASTIC_DECL task<std::shared_ptr<message_channel>> tcp_message_connector::conne
 // A host that is gone answers nothing, and its name may stand for another one by now.
 inline constexpr std::chrono::seconds address_patience{1};
 
-inline task<void> keep_failure(task<std::tuple<asio::error_code>> connecting,
-                               asio::error_code& failure) {
+inline task<void> keep_failure(task<std::tuple<asio_error_code>> connecting,
+                               asio_error_code& failure) {
   std::tie(failure) = co_await std::move(connecting);
 }
 
-ELASTIC_DECL task<std::tuple<asio::error_code>> tcp_message_connector::connect_one(
+ELASTIC_DECL task<std::tuple<asio_error_code>> tcp_message_connector::connect_one(
     asio::ip::tcp::socket& socket, asio::ip::tcp::endpoint end) {
-  asio::error_code failure;
+  asio_error_code failure;
   socket.close(failure);
   socket.open(end.protocol(), failure);
   if (failure) co_return failure;
@@ -172,7 +171,7 @@ ELASTIC_DECL task<std::tuple<asio::error_code>> tcp_message_connector::connect_o
   call_socket_hook(socket.native_handle());
   system_time time;
   const time_point limit = time.now() + address_patience;
-  task<std::tuple<asio::error_code>> connecting = socket.async_connect(end, as_result);
+  task<std::tuple<asio_error_code>> connecting = socket.async_connect(end, as_result);
   co_await with_deadline(time, limit, keep_failure(std::move(connecting), failure));
   const bool is_late = failure == asio::error::operation_aborted && time.now() >= limit;
   co_return is_late ? asio::error::make_error_code(asio::error::timed_out) : failure;
@@ -180,7 +179,7 @@ ELASTIC_DECL task<std::tuple<asio::error_code>> tcp_message_connector::connect_o
 
 ELASTIC_DECL std::shared_ptr<message_channel> tcp_message_connector::converse(
     asio::ip::tcp::socket socket) const {
-  asio::error_code ignored;
+  asio_error_code ignored;
   socket.non_blocking(true, ignored);
   socket.set_option(asio::ip::tcp::no_delay(true), ignored);
   keep_alive_as_client(socket.native_handle());

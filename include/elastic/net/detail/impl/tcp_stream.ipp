@@ -11,15 +11,14 @@
 
 #include <fcntl.h>
 
-#include <system_error>
 
 #include <fmt/format.h>
 
 namespace elastic::detail {
 
-ELASTIC_DECL task<std::tuple<asio::error_code>> connect_one(asio::ip::tcp::socket& socket,
+ELASTIC_DECL task<std::tuple<asio_error_code>> connect_one(asio::ip::tcp::socket& socket,
                                                             asio::ip::tcp::endpoint end) {
-  asio::error_code failure;
+  asio_error_code failure;
   socket.close(failure);
   socket.open(end.protocol(), failure);
   if (failure) co_return failure;
@@ -40,12 +39,12 @@ ELASTIC_DECL task<asio::ip::tcp::socket> connect_tcp(endpoint to) {
     const asio::ip::tcp::endpoint end(address, to.port);
     auto [failure] = co_await connect_one(socket, end);
     if (!failure) {
-      asio::error_code ignored;
+      asio_error_code ignored;
       socket.set_option(asio::ip::tcp::no_delay(true), ignored);
       keep_alive_as_client(socket.native_handle());
       co_return std::move(socket);
     }
-    if (failure == asio::error::operation_aborted) throw std::system_error(failure);
+    if (failure == asio::error::operation_aborted) throw asio_system_error(failure);
     const endpoint shown{address.to_string(), to.port};
     tried += fmt::format("{}{}: {}", tried.empty() ? "" : "; ", to_text(shown), failure.message());
   }
@@ -65,14 +64,14 @@ ELASTIC_DECL task<void> tcp_stream::write(std::string bytes) {
 }
 
 ELASTIC_DECL void tcp_stream::close() {
-  asio::error_code ignored;
+  asio_error_code ignored;
   socket_.close(ignored);
 }
 
-ELASTIC_DECL void tcp_stream::throw_if(asio::error_code failure) const {
+ELASTIC_DECL void tcp_stream::throw_if(asio_error_code failure) const {
   if (!failure) return;
   if (failure == asio::error::operation_aborted && socket_.is_open()) {
-    throw std::system_error(failure);
+    throw asio_system_error(failure);
   }
   throw error(errc::connection_failed, fmt::format("the connection broke: {}", failure.message()));
 }

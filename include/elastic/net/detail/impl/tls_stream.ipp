@@ -5,6 +5,7 @@
 #include <elastic/net/detail/tls_stream.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/asio_ssl.hpp>
 #include <elastic/base/detail/blocking.hpp>
 #include <elastic/base/error.hpp>
 
@@ -17,10 +18,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-
-#if defined(ELASTIC_HAS_TLS)
-#include <asio/ssl.hpp>
-#endif
 
 namespace elastic::detail {
 
@@ -58,7 +55,7 @@ class tls_stream final : public byte_stream {
     made->expect(host);
     auto [failure] =
         co_await made->stream_.async_handshake(asio::ssl::stream_base::client, as_result);
-    if (failure == asio::error::operation_aborted) throw std::system_error(failure);
+    if (failure == asio::error::operation_aborted) throw asio_system_error(failure);
     if (failure && is_broken(failure)) {
       throw error(errc::connection_failed,
                   fmt::format("the TLS handshake broke off: {}", failure.message()));
@@ -85,7 +82,7 @@ class tls_stream final : public byte_stream {
   }
 
   void close() override {
-    asio::error_code ignored;
+    asio_error_code ignored;
     stream_.next_layer().close(ignored);
   }
 
@@ -96,7 +93,7 @@ class tls_stream final : public byte_stream {
   /// Reads the files of the options.
   static asio::ssl::context trusted(const tls_options& options) {
     asio::ssl::context context(asio::ssl::context::tls_client);
-    asio::error_code failure;
+    asio_error_code failure;
     ::SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
     context.set_verify_mode(asio::ssl::verify_peer, failure);
     if (options.authorities.empty()) {
@@ -116,14 +113,14 @@ class tls_stream final : public byte_stream {
     return context;
   }
 
-  static void check_file(const std::string& file, asio::error_code failure) {
+  static void check_file(const std::string& file, asio_error_code failure) {
     if (!failure) return;
     throw error(errc::invalid_argument,
                 fmt::format("the file '{}' cannot be used for TLS: {}", file, failure.message()));
   }
 
   void expect(const std::string& host) {
-    asio::error_code not_an_address;
+    asio_error_code not_an_address;
     asio::ip::make_address(host, not_an_address);
     // A server with several names needs the one by which it was called; an address is not a name.
     if (not_an_address) ::SSL_set_tlsext_host_name(stream_.native_handle(), host.c_str());
@@ -137,15 +134,15 @@ class tls_stream final : public byte_stream {
   }
 
   // Not by what TLS says, but below it: it may work the next time.
-  static bool is_broken(asio::error_code failure) {
+  static bool is_broken(asio_error_code failure) {
     return failure.category() == asio::error::get_system_category() ||
            failure == asio::error::eof || failure == asio::ssl::error::stream_truncated;
   }
 
-  void throw_if(asio::error_code failure) {
+  void throw_if(asio_error_code failure) {
     if (!failure) return;
     if (failure == asio::error::operation_aborted && stream_.next_layer().is_open()) {
-      throw std::system_error(failure);
+      throw asio_system_error(failure);
     }
     throw error(errc::connection_failed,
                 fmt::format("the connection broke: {}", failure.message()));

@@ -5,6 +5,7 @@
 #include <elastic/process/detail/console_writer.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/asio_channel.hpp>
 #include <elastic/base/detail/unique_fd.hpp>
 #include <elastic/base/error.hpp>
 
@@ -14,8 +15,6 @@
 #include <cstddef>
 #include <optional>
 #include <utility>
-
-#include <asio/experimental/concurrent_channel.hpp>
 
 namespace elastic::detail {
 
@@ -27,8 +26,8 @@ ELASTIC_DECL console_writer::console_writer(const asio::any_io_executor& executo
 
 ELASTIC_DECL task<void> console_writer::write(std::string_view bytes) {
   // Room for one token: the writer that has put it there has the turn.
-  if (!turn_.try_send(asio::error_code(), 0)) {
-    co_await turn_.async_send(asio::error_code(), 0, asio::use_awaitable);
+  if (!turn_.try_send(asio_error_code(), 0)) {
+    co_await turn_.async_send(asio_error_code(), 0, asio::use_awaitable);
   }
   const give_back turn{turn_};
   while (!bytes.empty() && !is_dropping_) {
@@ -44,7 +43,7 @@ ELASTIC_DECL task<void> console_writer::write(std::string_view bytes) {
 }
 
 ELASTIC_DECL console_writer::give_back::~give_back() {
-  turn.try_receive([](asio::error_code, int) {});
+  turn.try_receive([](asio_error_code, int) {});
 }
 
 ELASTIC_DECL task<void> console_writer::wait_for_room() {

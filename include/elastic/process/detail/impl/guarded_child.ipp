@@ -14,7 +14,6 @@
 #include <cstring>
 #include <fstream>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -123,7 +122,7 @@ ELASTIC_DECL task<void> guarded_child::news() {
   const asio::cancellation_state request = co_await asio::this_coro::cancellation_state;
   // Without a request it was `look` that ended the wait.
   if (failure && request.cancelled() != asio::cancellation_type::none) {
-    throw std::system_error(failure);
+    throw asio_system_error(failure);
   }
 }
 
@@ -160,7 +159,7 @@ ELASTIC_DECL void guarded_child::look() noexcept {
   if (has_ended && !is_empty_) lose_guard();
   // Other waiters may sleep until the socket is readable, which it no longer is.
   if (!is_changed && !has_ended) return;
-  asio::error_code ignored;
+  asio_error_code ignored;
   socket_.cancel(ignored);
 }
 

@@ -28,7 +28,7 @@ ELASTIC_DECL pidfd_child::pidfd_child(const asio::any_io_executor& executor, pid
       reaper_(reaper::of(executor)),
       pid_(pid),
       owner_(::getpid()) {
-  asio::error_code failure;
+  asio_error_code failure;
   descriptor_.assign(pidfd, failure);
   if (!failure) return;
   calls_.pidfd_send_signal(pidfd, SIGKILL, 0);

@@ -12,7 +12,6 @@
 #include <elastic/process/detail/syscalls.hpp>
 
 #include <algorithm>
-#include <system_error>
 
 #include <nlohmann/json.hpp>
 
@@ -125,7 +124,7 @@ ELASTIC_DECL void process_slot::note_copied(const std::exception_ptr& failure) {
   try {
     if (failure) std::rethrow_exception(failure);
   } catch (const std::exception& thrown) {
-    const auto* const failed = dynamic_cast<const std::system_error*>(&thrown);
+    const auto* const failed = dynamic_cast<const asio_system_error*>(&thrown);
     if (failed && failed->code() == asio::error::operation_aborted) return;
     log_.warning("the output of process {} is no longer read: {}", pid, thrown.what());
   } catch (...) {

@@ -5,14 +5,13 @@
 #include <elastic/process/detail/reaper.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/asio_core.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 
 #include <poll.h>
 
 #include <memory>
 #include <utility>
-
-#include <asio/execution_context.hpp>
 
 namespace elastic::detail {
 
@@ -23,7 +22,7 @@ ELASTIC_DECL reaper& reaper::of(const asio::any_io_executor& executor) {
 ELASTIC_DECL void reaper::adopt(asio::posix::stream_descriptor pidfd, const syscalls& calls) {
   const auto held = new_shared<dying>(std::move(pidfd), calls);
   if (down_) return;
-  held->pidfd.async_wait(asio::posix::stream_descriptor::wait_read, [held](asio::error_code) {});
+  held->pidfd.async_wait(asio::posix::stream_descriptor::wait_read, [held](asio_error_code) {});
 }
 
 ELASTIC_DECL reaper::dying::dying(asio::posix::stream_descriptor descriptor, const syscalls& with)

@@ -17,7 +17,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <functional>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -34,7 +33,7 @@ ELASTIC_DECL tee::tee(asio::any_io_executor executor, unique_fd pipe, tee_outlet
   if (!outlets_.time) outlets_.time = new_shared<system_time>();
   // A refusal (the user has too many large pipes) costs speed only.
   ::fcntl(pipe.get(), F_SETPIPE_SZ, static_cast<int>(limits::copy_buffer_bytes));
-  asio::error_code failure;
+  asio_error_code failure;
   pipe_.assign(pipe.get(), failure);
   if (failure) {
     throw error(errc::start_failed,
@@ -68,7 +67,7 @@ ELASTIC_DECL task<void> tee::run() {
     free_large_buffers();
     const auto wait_read = asio::posix::stream_descriptor::wait_read;
     auto [failure] = co_await pipe_.async_wait(wait_read, as_result);
-    if (failure && !finishing_) throw std::system_error(failure);
+    if (failure && !finishing_) throw asio_system_error(failure);
   }
   free_large_buffers();
   co_await finish_matches();
@@ -160,7 +159,7 @@ ELASTIC_DECL task<void> tee::write_on_thread(std::shared_ptr<log_file> file, std
   } else {
     try {
       problems = co_await run_blocking<messages>(std::move(work));
-    } catch (const std::system_error& failure) {
+    } catch (const asio_system_error& failure) {
       if (failure.code() != asio::error::operation_aborted) throw;
       outlets_.log.error("log file '{}' takes no output, which is lost", file->path());
       throw;

@@ -141,7 +141,7 @@ ELASTIC_DECL task<exit_status> standby_process::wait() { return process_->wait()
 ELASTIC_DECL task<void> standby_process::end() { return process_->end_tree(); }
 
 ELASTIC_DECL std::unique_ptr<child> standby_process::release() {
-  asio::error_code ignored;
+  asio_error_code ignored;
   socket_.close(ignored);
   return std::move(process_);
 }

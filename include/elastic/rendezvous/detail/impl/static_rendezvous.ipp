@@ -5,6 +5,7 @@
 #include <elastic/rendezvous/detail/static_rendezvous.hpp>
 
 #include <elastic/base/asio.hpp>
+#include <elastic/base/detail/concurrent_run.hpp>
 #include <elastic/base/detail/new_shared.hpp>
 #include <elastic/base/error.hpp>
 #include <elastic/net/local_address.hpp>
@@ -15,7 +16,8 @@
 #include <elastic/store/tcp_store.hpp>
 
 #include <algorithm>
-#include <system_error>
+#include <exception>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -33,9 +35,9 @@ inline task<void> report_exit(std::shared_ptr<store> agents, int other_nodes) {
     if (count < other_nodes) co_return;
     const std::string value;
     co_await agents->set(static_exit_last, value);
-  } catch (const std::system_error& failure) {
+  } catch (const std::runtime_error&) {
     // Node 0 did not wait so long; nobody needs the report then.
-    if (failure.code() == asio::error::operation_aborted) throw;
+    if (is_cancellation(std::current_exception())) throw;
   }
 }
 

@@ -3,13 +3,12 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_address.hpp>
 #include <elastic/net/endpoint.hpp>
 
 #include <functional>
 #include <string>
 #include <vector>
-
-#include <asio/ip/address.hpp>
 
 namespace elastic::detail {
 

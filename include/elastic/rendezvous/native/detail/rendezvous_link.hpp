@@ -3,6 +3,7 @@
 #pragma once
 
 #include <elastic/base/config.hpp>
+#include <elastic/base/detail/asio_core.hpp>
 #include <elastic/base/event_flag.hpp>
 #include <elastic/base/log.hpp>
 #include <elastic/base/task.hpp>
@@ -25,8 +26,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-
-#include <asio/cancellation_signal.hpp>
 
 namespace elastic::detail {
 

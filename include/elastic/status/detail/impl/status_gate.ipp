@@ -4,10 +4,10 @@
 
 #include <elastic/status/detail/status_gate.hpp>
 
+#include <elastic/base/detail/asio_address.hpp>
+
 #include <algorithm>
 #include <cstddef>
-
-#include <asio/ip/address.hpp>
 
 namespace elastic::detail {
 
@@ -20,7 +20,7 @@ inline std::string named_host(std::string_view header) {
 inline bool is_own_host(const std::string& header, const status_gate& gate) {
   const std::string host = named_host(header);
   if (host == "localhost") return true;
-  asio::error_code failure;
+  asio_error_code failure;
   static_cast<void>(asio::ip::make_address(host, failure));
   if (!failure) return true;
   return std::find(gate.hosts.begin(), gate.hosts.end(), host) != gate.hosts.end();

@@ -14,16 +14,15 @@
 
 #include <array>
 #include <cerrno>
-#include <system_error>
 
 #include <fmt/format.h>
 
 namespace elastic::detail {
 
 ELASTIC_DECL task<void> tcp_store_link::connect(std::vector<asio::ip::tcp::endpoint> addresses) {
-  asio::error_code failure = asio::error::host_not_found;
+  asio_error_code failure = asio::error::host_not_found;
   for (const auto& address : addresses) {
-    asio::error_code ignored;
+    asio_error_code ignored;
     socket_.close(ignored);
     socket_.open(address.protocol(), failure);
     if (failure) continue;
@@ -33,7 +32,7 @@ ELASTIC_DECL task<void> tcp_store_link::connect(std::vector<asio::ip::tcp::endpo
     failure = refused;
     if (!failure || failure == asio::error::operation_aborted) break;
   }
-  if (failure) throw std::system_error(failure);
+  if (failure) throw asio_system_error(failure);
   socket_.non_blocking(true);
   socket_.set_option(asio::ip::tcp::no_delay(true));
   keep_alive_as_client(socket_.native_handle());
@@ -66,7 +65,7 @@ ELASTIC_DECL void tcp_store_link::take_in(std::string_view bytes) {
 }
 
 ELASTIC_DECL void tcp_store_link::close() {
-  asio::error_code ignored;
+  asio_error_code ignored;
   socket_.close(ignored);
 }
 
@@ -113,7 +112,7 @@ ELASTIC_DECL bool tcp_store_link::cancel_wait(const request_writer& write) {
   std::string request;
   write.operation(request, store_op::cancel_wait);
   request = enciphered(std::move(request));
-  asio::error_code failure;
+  asio_error_code failure;
   const std::size_t sent = socket_.write_some(asio::buffer(request), failure);
   if (failure || sent != request.size()) return false;
   ++cancelled_waits_;

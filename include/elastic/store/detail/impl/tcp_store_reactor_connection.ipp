@@ -24,12 +24,12 @@ ELASTIC_DECL void tcp_store_reactor_connection::receive() {
   if (is_receiving_) return;
   is_receiving_ = true;
   socket_.async_read_some(asio::buffer(buffer_),
-                          [self = shared_from_this()](asio::error_code failure, std::size_t n) {
+                          [self = shared_from_this()](asio_error_code failure, std::size_t n) {
                             static_cast<tcp_store_reactor_connection&>(*self).on_read(failure, n);
                           });
 }
 
-ELASTIC_DECL void tcp_store_reactor_connection::on_read(asio::error_code failure,
+ELASTIC_DECL void tcp_store_reactor_connection::on_read(asio_error_code failure,
                                                         std::size_t size) {
   is_receiving_ = false;
   if (is_closed_) return tell_if_gone();
@@ -41,7 +41,7 @@ ELASTIC_DECL void tcp_store_reactor_connection::on_read(asio::error_code failure
 }
 
 ELASTIC_DECL void tcp_store_reactor_connection::read_more() {
-  asio::error_code failure;
+  asio_error_code failure;
   const std::size_t size =
       socket_.read_some(asio::buffer(scratch_.data(), scratch_.size()), failure);
   // Both an end and an error are met again by the next read.
@@ -49,7 +49,7 @@ ELASTIC_DECL void tcp_store_reactor_connection::read_more() {
 }
 
 ELASTIC_DECL void tcp_store_reactor_connection::transmit(std::string& output) {
-  asio::error_code failure;
+  asio_error_code failure;
   const std::size_t sent = socket_.write_some(asio::buffer(output), failure);
   if (failure && failure != asio::error::would_block) {
     output.clear();
@@ -68,12 +68,12 @@ ELASTIC_DECL void tcp_store_reactor_connection::transmit(std::string& output) {
 
 ELASTIC_DECL void tcp_store_reactor_connection::send_rest() {
   socket_.async_write_some(asio::buffer(unsent_) + sent_,
-                           [self = shared_from_this()](asio::error_code failure, std::size_t n) {
+                           [self = shared_from_this()](asio_error_code failure, std::size_t n) {
                              static_cast<tcp_store_reactor_connection&>(*self).on_sent(failure, n);
                            });
 }
 
-ELASTIC_DECL void tcp_store_reactor_connection::on_sent(asio::error_code failure,
+ELASTIC_DECL void tcp_store_reactor_connection::on_sent(asio_error_code failure,
                                                         std::size_t size) {
   sent_ += size;
   if (!failure && !is_closed_ && sent_ < unsent_.size()) return send_rest();
@@ -86,7 +86,7 @@ ELASTIC_DECL void tcp_store_reactor_connection::on_sent(asio::error_code failure
 }
 
 ELASTIC_DECL void tcp_store_reactor_connection::shut() {
-  asio::error_code ignored;
+  asio_error_code ignored;
   socket_.close(ignored);
 }
 

@@ -38,7 +38,7 @@ ELASTIC_DECL std::string objection_to(const candidate_addresses& of) {
 ELASTIC_DECL std::string objection_to_local_addr(
     const candidate_addresses& of, const std::string& local_addr, int served,
     const std::function<bool(const asio::ip::address&)>& is_own) {
-  asio::error_code not_an_address;
+  asio_error_code not_an_address;
   const asio::ip::address literal = asio::ip::make_address(local_addr, not_an_address);
   for (std::size_t place = 0; place < of.list.size(); ++place) {
     const std::vector<asio::ip::address>& known = of.known[place];

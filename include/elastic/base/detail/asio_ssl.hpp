@@ -1,0 +1,11 @@
+// SPDX-FileCopyrightText: 2026 The elastic authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <elastic/base/detail/asio_core.hpp>
+
+#if defined(ELASTIC_HAS_TLS) && defined(ELASTIC_USE_BOOST_ASIO)
+#include <boost/asio/ssl.hpp>
+#elif defined(ELASTIC_HAS_TLS)
+#include <asio/ssl.hpp>
+#endif
