@@ -27,29 +27,29 @@ namespace elastic {
 
 class job_journal;
 
-/// What an opt-in module adds to an agent, in the places where it may act: processes that are made
-/// before workers need them, for example (`add_warm_standbys`). Each function does nothing unless
-/// it is overridden. The run of an agent makes one object and owns it: if the executor's context is
+/// What an opt-in module adds to an agent at defined points, for example processes that are started
+/// before workers need them (`add_warm_standbys`). Each function does nothing unless it is
+/// overridden. The run of an agent creates and owns one object. If the executor's context is
 /// destroyed while the agent runs, the object is destroyed without `close`.
 ///
-/// Errors: what a task throws ends the run, as an error of the agent.
-/// Cancellation: the agent cancels each task, by all types, when it goes on.
+/// Errors: an exception from a task ends the run, as an error of the agent.
+/// Cancellation: the agent cancels each task, with all types, when it continues.
 /// Thread-safety: the agent calls everything on its strand.
 class agent_extension {
  public:
-  /// A worker of this node in the attempt that runs.
+  /// A worker of this node in the current attempt.
   struct attempt_worker {
     int rank = 0;
     int local_rank = 0;
     pid_t pid = 0;
-    /// The last step that it reported, -1 for none, and when.
+    /// The last step that it reported (-1 if none), and when.
     std::int64_t step = -1;
     time_point step_at{};
     /// How it ended; empty while it runs.
     std::string end = {};
   };
 
-  /// What an agent lends its extension. Everything is set.
+  /// What an agent provides to its extension. Every member is set.
   struct context {
     asio::any_io_executor strand;
     /// Starts workers without the extension.
@@ -58,21 +58,21 @@ class agent_extension {
     logger log;
     /// The job may run with fewer nodes than can take part (`local_agent::options::job_may_grow`).
     bool job_may_grow = false;
-    /// The processes of the first attempt. What only its round decides, such as ranks, is missing.
-    /// Not to be called before the extension is made.
+    /// The processes of the first attempt, without what only its round decides, such as ranks. Must
+    /// not be called before the extension is created.
     std::function<std::vector<process_spec>()> first_workers;
     /// The workers of this node that were started in the attempt.
     std::function<std::vector<attempt_worker>()> workers;
-    /// Takes a worker of this node for hung, for this reason, and ends it.
+    /// Treats a worker of this node as hung, for this reason, and kills it.
     std::function<void(int local_rank, const std::string& reason)> end_hung;
-    /// What the agent records in.
+    /// The agent's journal.
     std::shared_ptr<job_journal> journal;
-    /// To be called when a process of the extension has ended and the extension has not ended it.
-    /// If the kernel killed it for want of memory, that is no evidence about the workers.
+    /// To be called when a process of the extension has ended and was not ended by the extension.
+    /// If the kernel killed it for lack of memory, that says nothing about the workers.
     std::function<void(const exit_status&)> process_ended;
   };
 
-  /// Makes the agent_extension of one run of an agent, on the agent's strand.
+  /// Creates the agent_extension of one run of an agent, on the agent's strand.
   using factory = std::function<std::unique_ptr<agent_extension>(context)>;
 
   agent_extension() = default;
@@ -81,56 +81,59 @@ class agent_extension {
   virtual ~agent_extension() = default;
 
   /// Called first, and once.
-  /// Result: what starts the workers: a launcher in front of `context.launcher`; null: that one.
+  /// Result: the launcher for the workers, in front of `context.launcher`; null: `context.launcher`
+  /// itself.
   ELASTIC_DECL virtual std::shared_ptr<process_launcher> launcher();
 
   /// How long this node waits for `until_ready` before it meets the others.
   ELASTIC_DECL virtual duration join_delay();
 
-  /// The round is to end, and the workers are well.
-  /// Result: how long they go on at most, until `until_ready`.
+  /// Called when the round has to end and the workers are healthy.
+  /// Result: how long they may continue at most, until `until_ready` returns.
   ELASTIC_DECL virtual duration stop_delay(const rendezvous_change& change);
 
   /// Awaited beside `prepare_attempt` or `beside_workers`, within one of the two delays.
   ELASTIC_DECL virtual task<void> until_ready();
 
-  /// Awaited while no worker runs: as this node waits for others, or for a restart.
+  /// Awaited while no worker runs: when this node waits for others, or for a restart.
   ELASTIC_DECL virtual task<void> prepare_attempt();
 
-  /// Workers are started from now on, in this round.
+  /// Called before workers are started in this round.
   ELASTIC_DECL virtual void begin_attempt(const rendezvous_round& round);
 
-  /// The same, but some workers of the last attempt go on (`worker_spec::on_failure`): only the
-  /// others are started. The default does what `begin_attempt` does.
+  /// The same, but some workers of the last attempt continue (`worker_spec::on_failure`): only the
+  /// others are started. The default calls `begin_attempt`.
   ELASTIC_DECL virtual void begin_replacement(const rendezvous_round& round);
 
-  /// All workers of the attempt have been started.
-  /// Result: how; none if the extension takes no part in that.
+  /// Called when all workers of the attempt have been started.
+  /// Result: how they were started; empty if the extension does not start workers.
   ELASTIC_DECL virtual std::optional<worker_starts> starts() const;
 
-  /// A worker of this node has reported a step.
+  /// Called when a worker of this node has reported a step.
   ELASTIC_DECL virtual void stepped(std::int64_t step);
 
-  /// A worker of this node has said that its script can be run in advance up to a point.
+  /// Called when a worker of this node has reported that its script can be run in advance up to a
+  /// point.
   ELASTIC_DECL virtual void prepared();
 
   /// Awaited while workers run.
   /// @param may_restart  whether another attempt can follow
   ELASTIC_DECL virtual task<void> beside_workers(bool may_restart);
 
-  /// Carries out a command that is the extension's affair: `stacks`. Awaited while workers run.
-  /// Result: the default has not carried it out.
+  /// Carries out a command for which the extension is responsible: `stacks`. Awaited while workers
+  /// run.
+  /// Result: the outcome. The default does not carry it out.
   ELASTIC_DECL virtual task<job_command::outcome> carry_out(job_command command);
 
-  /// Whether `last_look` is to be awaited.
+  /// Whether `last_look` should be awaited.
   ELASTIC_DECL virtual bool looks_last() const;
 
-  /// Awaited while all workers of the attempt still are as they were, before a worker that is hung,
-  /// or the others of one that has aborted, are ended. It has to end by itself, soon.
-  /// Result: one sentence for the report, about what the workers waited for; may be empty.
+  /// Awaited while the workers of the attempt are still unchanged, before a hung worker is killed,
+  /// or before the other workers are stopped when one has aborted. It must end by itself, soon.
+  /// Result: one sentence for the report about what the workers waited for; may be empty.
   ELASTIC_DECL virtual task<std::string> last_look();
 
-  /// The workers are about to be stopped, to be started again.
+  /// Called when the workers are about to be stopped for a restart.
   ELASTIC_DECL virtual void end_attempt();
 
   /// Called last, after the workers have ended. When it returns, nothing of the extension runs.

@@ -11,11 +11,11 @@
 
 namespace elastic {
 
-/// The failure that explains the others: the first in time, by the worker's own account if it
-/// gave one; at the same time, the first in the list. A worker that a signal struck counts as of
-/// one second before the agent learned of it, since its peers may report their lost connections
-/// meanwhile. A worker that failed only because the agent stopped it is chosen only if there is
-/// no other. Null if there is none at all.
+/// The failure that caused the others: the first in time, as reported by the worker if it did; of
+/// several at the same time, the first in the list. A worker that was killed by a signal counts as
+/// if it had failed one second before the agent learned of it, since its peers may report their
+/// lost connections first. A worker that failed only because the agent stopped it is chosen only if
+/// there is no other. Null if `failures` is empty.
 ELASTIC_DECL const run_result::failure* root_cause(
     const std::vector<run_result::failure>& failures);
 
@@ -28,14 +28,14 @@ ELASTIC_DECL std::string rank_ranges(std::vector<int> ranks);
 
 }  // namespace detail
 
-/// What the user reads at the end of a run that failed, in the form of torchelastic 2.x (labels,
-/// order, border), so that scripts that look for them find them. It adds the role, the signal's
-/// name, memory that ran out, the core file, the last lines of the root cause's stderr if it
-/// left no error file, and which workers ended only because the agent stopped them: these are named
-/// in one line and blamed for nothing. Workers that failed in the same way are one entry.
+/// The report that the user reads at the end of a failed run, in the format of torchelastic 2.x
+/// (labels, order, border), so that scripts that parse it still work. It adds the role, the
+/// signal's name, out-of-memory kills, the core file, the last lines of the root cause's stderr if
+/// it left no error file, and one line that lists the workers that ended only because the agent
+/// stopped them. Workers that failed in the same way share one entry.
 ///
 /// `name` is the script's file name; the failures are numbered in the order given.
-/// Result: lines that begin with a blank one and end with a line end; empty if `failures` is.
+/// Result: lines that begin with a blank one and end with a line end; empty if `failures` is empty.
 ELASTIC_DECL std::string failure_report(const std::string& name,
                                         const std::vector<run_result::failure>& failures);
 

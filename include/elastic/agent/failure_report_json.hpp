@@ -9,7 +9,7 @@
 
 namespace elastic {
 
-/// The report of a run that did not succeed, for programs: one JSON object, UTF-8, with a line end.
+/// The report of an unsuccessful run, for programs: one JSON object, UTF-8, with a line end.
 ///
 ///     {"state": "FAILED", "reason": "...", "restarts": 0, "max_restarts": 0,
 ///      "root_cause": 1,                    // the rank; none if no worker failed

@@ -11,28 +11,28 @@
 
 namespace elastic {
 
-/// Where the files of a job's workers lie on this node:
-/// `<base>/<run_id>_<8 random>/attempt_<restart count>/<local_rank>/`, with `stdout.log`,
-/// `stderr.log` and `error.json`. A worker that outlives an attempt keeps its files. Beside the
-/// workers' directories lie `filtered_stdout.log` and `filtered_stderr.log`, with lines of all of
-/// them. Beside the attempts lies `journal.jsonl`.
+/// The places of the files of a job's workers on this node: `<base>/<run_id>_<8
+/// random>/attempt_<restart count>/<local_rank>/`, with `stdout.log`, `stderr.log` and
+/// `error.json`. A worker that outlives an attempt keeps its files. `filtered_stdout.log` and
+/// `filtered_stderr.log`, with lines of all workers, are beside the workers' directories.
+/// `journal.jsonl` is beside the attempts.
 ///
 /// Source: the layout of torch.distributed.elastic's LocalElasticAgent.
 class log_layout {
  public:
-  /// No directory at all: nothing is written, and workers are given no error file.
+  /// No directory: nothing is written, and workers get no error file.
   log_layout() = default;
 
-  /// Makes the directory of this run below `base`, which is made if it is missing.
-  /// `base` empty: a directory of its own in the temporary folder, which `discard` removes.
+  /// Creates the directory of this run below `base`, which is created if it is missing. If `base`
+  /// is empty, a new directory in the temporary folder, which `discard` removes.
   /// @param name  of this run's directory, which may be there already; empty: the run id and
   ///              something random
   /// Errors: `errc::file_access`, naming the directory.
   ELASTIC_DECL log_layout(const std::string& base, const std::string& run_id,
                           const std::string& name = {});
 
-  /// Whether to make a directory below `base`, and to use it, may wait for another machine or
-  /// program: to be done on a thread.
+  /// Whether creating and using a directory below `base` may block on another machine or program,
+  /// so that it must be done on a thread.
   ELASTIC_DECL static bool base_may_hang(const std::string& base);
 
   bool enabled() const { return !root_.empty(); }
@@ -40,23 +40,23 @@ class log_layout {
   /// Whether calls that name files of this directory may hang.
   bool may_hang() const { return may_hang_; }
 
-  /// It did not answer within its time: nobody is to wait for it again.
+  /// The directory did not answer in time: nothing may wait for it again.
   void give_up() { is_given_up_ = true; }
   bool is_given_up() const { return is_given_up_; }
 
-  /// Whether the files stay when the run succeeds: the user has named the directory.
+  /// Whether the files are kept when the run succeeds, because the user has named the directory.
   bool keeps_files() const { return enabled() && temporary_.empty(); }
 
   /// The directory of this run; empty if there is none (any more).
   ELASTIC_DECL std::string root() const;
 
-  /// Makes the directories of an attempt. A directory of the same attempt is removed first: a
-  /// restart for a changed membership has the number of the attempt before.
+  /// Creates the directories of an attempt. A directory of the same attempt is removed first: a
+  /// restart after a membership change has the same number as the previous attempt.
   /// Errors: `errc::file_access`, naming the directory.
   ELASTIC_DECL void start_attempt(int attempt, int local_world_size);
 
-  /// Makes a directory for one worker that is started beside others, which keep theirs: that of the
-  /// attempt, or, if it is there already, one with the number of the epoch behind it.
+  /// Creates a directory for one worker that is started beside others, which keep theirs: the one
+  /// of the attempt or, if that already exists, one whose name ends with the number of the epoch.
   /// Errors: `errc::file_access`, naming the directory.
   ELASTIC_DECL void add_worker(int attempt, int local_rank, std::int64_t epoch);
 
@@ -65,12 +65,12 @@ class log_layout {
   ELASTIC_DECL std::string stderr_file(int local_rank) const;
   ELASTIC_DECL std::string error_file(int local_rank) const;
 
-  /// What the hook for a hung worker writes.
+  /// The output of the hook for a hung worker.
   ELASTIC_DECL std::string hang_file(int local_rank) const;
   /// The directory of these files.
   ELASTIC_DECL std::string directory(int local_rank) const;
 
-  /// Where the report of a run that failed is left; empty if there is no directory.
+  /// The report of a failed run; empty if there is no directory.
   ELASTIC_DECL std::string report_file() const;
   /// The journal of the run; empty if there is no directory.
   ELASTIC_DECL std::string journal_file() const;
@@ -81,7 +81,8 @@ class log_layout {
   /// The number of the attempt started last.
   int attempt() const { return attempt_; }
 
-  /// Removes a directory that this made in the temporary folder; one that the user named stays.
+  /// Removes a directory that this object created in the temporary folder; one that the user named
+  /// is kept.
   ELASTIC_DECL void discard() noexcept;
 
   /// The same, but only if no worker left a file. The journal does not count.

@@ -31,12 +31,12 @@ class logs_specs {
     output_plan err;
   };
 
-  /// The workers of one attempt, whose output is to go somewhere.
+  /// The workers of one attempt, for whose output a plan is needed.
   struct attempt_logs {
     const worker_spec& spec;
     /// By local rank.
     const std::vector<worker_identity>& workers;
-    /// Names their files; the directories of the attempt exist, if there are any.
+    /// Names their files; the directories of the attempt already exist, if there are any.
     const log_layout& layout;
     /// The name of this host.
     std::string host;
@@ -44,15 +44,15 @@ class logs_specs {
 
   virtual ~logs_specs() = default;
 
-  /// The plans for the workers of an attempt, one for each, by local rank. Called each time before
-  /// they are started, a restart included.
+  /// The plans for the workers of an attempt, one for each, by local rank. Called before each
+  /// start, including restarts.
   ///
-  /// Errors: whatever it throws ends the start, and no worker runs.
+  /// Errors: an exception cancels the start, and no worker runs.
   virtual std::vector<worker_output> plan(const attempt_logs& attempt) = 0;
 };
 
-/// What torchrun does with output, by the fields of the worker_spec: redirects and tee, filters,
-/// and the end of stderr kept for the report if it is not in a file.
+/// Handles output as torchrun does, according to the fields of the worker_spec: redirects, tee and
+/// filters. It keeps the end of stderr for the report if stderr is not in a file.
 class default_logs_specs final : public logs_specs {
  public:
   ELASTIC_DECL std::vector<logs_specs::worker_output> plan(

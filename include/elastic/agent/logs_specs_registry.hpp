@@ -8,7 +8,7 @@
 
 namespace elastic {
 
-/// The logs_specs by name: that of this library, and those that you add.
+/// The logs_specs by name: the library's own, and those that you add.
 class logs_specs_registry : public detail::named_factories<std::shared_ptr<logs_specs>> {
  public:
   /// Knows "default".

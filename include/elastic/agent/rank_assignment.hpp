@@ -21,12 +21,12 @@ struct role_info {
 
   std::string role;
   int local_world_size = 1;
-  /// Every node of the round has as many workers, of this role, and says so: ranks follow from
-  /// that, and none waits for what the others tell.
+  /// Every node of the round has the same number of workers, all of this role, and declares it. So
+  /// each node can compute its ranks without waiting for the others.
   bool is_same_everywhere = false;
 };
 
-/// What a node needs to know to number its workers.
+/// The result from which a node numbers its workers.
 struct assigned_ranks {
   /// The rank of its first worker among all workers, and their number.
   int base_rank = 0;
@@ -38,8 +38,8 @@ struct assigned_ranks {
   friend bool operator==(const assigned_ranks&, const assigned_ranks&) = default;
 };
 
-/// Numbers the workers of a round: contiguous in the order of `nodes`, which is that of the group
-/// ranks, and contiguous within each role.
+/// Numbers the workers of a round: contiguously in the order of `nodes`, which is the order of the
+/// group ranks, and contiguously within each role.
 ///
 /// Errors: `errc::invalid_argument` if a node has less than one worker.
 /// Source: torch.distributed.elastic.agent.server.api, `_assign_worker_ranks`.

@@ -28,7 +28,8 @@ ELASTIC_DECL std::optional<int> whole_number(const json_value& value, int least,
 inline constexpr const char* role_info_key = "torchelastic/role_info/";
 inline constexpr const char* assigned_ranks_key = "torchelastic/assigned_ranks/";
 
-/// What another node wrote; not an object nor an array if it is longer than any node writes.
+/// The text of another node, parsed; neither an object nor an array if it is longer than any node
+/// writes.
 ELASTIC_DECL json_value parse_told(const std::string& text);
 
 /// The JSON text that PyTorch's agents exchange, with the spacing of Python's json.dumps.
@@ -44,12 +45,13 @@ ELASTIC_DECL assigned_ranks parse_assigned_ranks(const std::string& text);
 
 }  // namespace detail
 
-/// Tells the other agents of a round about this node's workers and learns its ranks.
+/// Exchanges the numbers of workers with the other agents of a round, and determines this node's
+/// ranks.
 ///
 /// `agents` is the round's store. Result: the ranks of this node.
-/// Errors: those of the store; `errc::protocol_violation` if a node sent nonsense;
-/// `errc::invalid_argument` if `agents` is null, `mine` has no worker, or `group_rank` is none of
-/// 0 … group_world_size - 1.
+/// Errors: those of the store; `errc::protocol_violation` if a node sent invalid data;
+/// `errc::invalid_argument` if `agents` is null, `mine` has no worker, or `group_rank` is not in 0
+/// … group_world_size - 1.
 /// Cancellation: all types; values that were written stay in the store.
 ELASTIC_DECL task<assigned_ranks> exchange_ranks(
     std::shared_ptr<store> agents, role_info mine, int group_rank, int group_world_size,

@@ -16,50 +16,51 @@
 
 namespace elastic {
 
-/// Decides whether and when the workers start again, from what it was told about the job. Pure: it
-/// looks at no clock. A change of the membership is nobody's failure and is free.
+/// Decides whether and when the workers restart, from what it was told about the job. Pure: it
+/// reads no clock. A membership change does not count as a failure.
 class restart_ledger {
  public:
-  /// Whether the workers start again, when, and the half sentence that says why.
+  /// Whether the workers restart, when, and a clause that says why.
   struct decision {
     bool restart = false;
     std::string reason;
     duration delay = duration::zero();
-    /// No restart, and a new start of the whole job would end in the same way.
+    /// No restart, and another run of the whole job would fail in the same way.
     bool is_hopeless = false;
   };
 
   ELASTIC_DECL explicit restart_ledger(int max_restarts, restart_terms terms = {});
 
-  /// They failed once more.
+  /// The workers failed once more.
   void failed(time_point now) { count(failures_ + 1, now); }
 
-  /// They have failed so often by now, as somebody says who counts for all nodes.
+  /// Sets the number of failures so far, as counted for all nodes.
   ELASTIC_DECL void count(int failures, time_point now);
 
-  /// The count to begin with, of failures of which nobody here knows when they were.
+  /// Sets the initial count, of failures whose times are unknown.
   void begin_at(int failures) { failures_ = failures; }
 
-  /// The workers run.
+  /// The workers have started.
   ELASTIC_DECL void started(time_point now);
 
-  /// The furthest step that a worker of this attempt has reported; none if none did.
+  /// The furthest step that a worker of this attempt has reported; empty if none did.
   void reached(std::optional<std::int64_t> step) { reached_ = step; }
 
-  /// Whether workers have failed and progress is asked for (`restart_terms::while_progress`), but
-  /// no attempt has reported a step: nothing ends a loop of failures then but their number.
+  /// Whether workers have failed and progress is required (`restart_terms::while_progress`), but no
+  /// attempt has reported a step: then only the number of failures ends a restart loop.
   bool lacks_steps() const { return terms_.while_progress > 0 && failures_ > 0 && !furthest_; }
 
   /// How often workers of the job have failed.
   int failures() const { return failures_; }
 
-  /// Whether the restarts do not reach for the failures that were counted.
+  /// Whether there were more failures than restarts allowed.
   bool is_used_up(time_point now) const { return used(now) > max_restarts_; }
 
-  /// Whether one more failure would lead to a restart, as far as their number decides.
+  /// Whether one more failure would lead to a restart, as far as the number of failures is
+  /// concerned.
   bool has_restart_left(time_point now) const { return used(now) < max_restarts_; }
 
-  /// @param ended  how the worker ended that failed first; none if it was on another node
+  /// @param ended  how the first failed worker ended; empty if it was on another node
   ELASTIC_DECL decision decide(rendezvous_change::cause why, std::optional<exit_status> ended,
                                time_point now) const;
 

@@ -8,10 +8,11 @@
 
 namespace elastic {
 
-/// A command that an agent runs by `/bin/sh -c`, with the variables of the worker_spec's
-/// `environment`, an empty standard input, and an end: what it has started is killed with it.
+/// A command that an agent runs with `/bin/sh -c`, with the variables of the worker_spec's
+/// `environment` and an empty standard input. When it ends, everything that it has started is
+/// killed.
 struct shell_command {
-  /// Empty: none is run.
+  /// Empty: no command is run.
   std::string command = {};
   /// How long it may take; more than 0, at most `limits::shell_command_timeout`.
   duration timeout = {};

@@ -54,7 +54,7 @@
 
 namespace elastic {
 
-/// Who the workers of this node are in a round, by local rank.
+/// The identities of this node's workers in a round, by local rank.
 ELASTIC_DECL std::vector<worker_identity> worker_identities(const worker_spec& spec,
                                                             const rendezvous_round& round,
                                                             const assigned_ranks& ranks);
@@ -65,15 +65,15 @@ ELASTIC_DECL job_context make_job_context(const worker_spec& spec, const rendezv
 
 namespace detail {
 
-/// Whether an end that came after the stop is the stop's doing. A crash of its own that fell into
-/// the same moment is not.
+/// Whether a worker that ended after the stop ended because of it, and not by a crash at the same
+/// time.
 ELASTIC_DECL bool is_due_to_stop(const exit_status& status, int stop_signal);
 
 }  // namespace detail
 
 /// The workers of this node: started together, watched together, stopped together.
 ///
-/// The steps of the agent, each by itself: compose your own agent from them.
+/// It has the steps of the agent as separate functions, from which you can compose your own agent.
 /// Thread-safety: one strand at a time, that of the executor it was given.
 class worker_group {
  public:
@@ -84,11 +84,11 @@ class worker_group {
     std::string error_file;
     /// How it ended; none while it runs.
     std::optional<process_set::process_end> end;
-    /// Why it was taken for hung and ended; empty if it was not.
+    /// Why it was considered hung and killed; otherwise empty.
     std::string hung;
     /// It ended after `worker_group::stop` had told it to.
     bool stopped_by_agent = false;
-    /// It was killed while the kernel killed processes because memory had run out.
+    /// It was killed while the kernel was killing processes because memory had run out.
     bool out_of_memory = false;
     /// It was started for an earlier epoch.
     bool has_stayed = false;
@@ -102,50 +102,53 @@ class worker_group {
   worker_group(const worker_group&) = delete;
   worker_group& operator=(const worker_group&) = delete;
 
-  /// From now on, if a worker fails, the others are asked to end in the same moment, before
-  /// `wait_for_outcome` returns; if hooks look into hung workers, when these are over. `stop` with
-  /// the same plan then goes on.
+  /// From now on, if a worker fails, the others are immediately asked to end, before
+  /// `wait_for_outcome` returns; while hooks inspect hung workers, when the hooks are done. `stop`
+  /// with the same plan continues this stop.
   void stop_on_failure(stop_plan plan) { on_failure_ = plan; }
 
-  /// From now on `look` is awaited before a worker that is hung, or the others of one that has
-  /// aborted, are ended. It ends by itself; its result is one sentence for the report.
+  /// From now on, `look` is awaited before a hung worker is killed, or before the other workers are
+  /// stopped when one has aborted. It must end by itself; its result is one sentence for the
+  /// report.
   ELASTIC_DECL void look_last(std::function<task<std::string>()> look);
 
-  /// Has `call`, which must not throw, called for each step that a worker reports.
+  /// Sets a function, which must not throw, that is called for each step that a worker reports.
   void on_step(std::function<void(std::int64_t step)> call) { on_step_ = std::move(call); }
 
-  /// Has `call`, which must not throw, called when a worker says that its script can be run in
-  /// advance up to a point.
+  /// Sets a function, which must not throw, that is called when a worker reports that its script
+  /// can be run in advance up to a point.
   void on_prepared(std::function<void()> call) { on_prepared_ = std::move(call); }
 
-  /// Takes a worker that runs for hung, for this reason.
+  /// Treats a running worker as hung, for this reason.
   ELASTIC_DECL void end_hung(int local_rank, const std::string& reason);
 
   /// The workers that were started in this attempt.
   ELASTIC_DECL std::vector<agent_extension::attempt_worker> attempt_workers() const;
 
-  /// Starts every worker for a round, once those of the last one were stopped (`stop`).
+  /// Starts every worker for a round. The workers of the previous round must have been stopped
+  /// (`stop`).
   ///
-  /// Result: all run. Errors: those of the launcher and `errc::file_access`; then none runs.
-  /// `errc::invalid_argument` if workers run or are being started; these are left alone.
-  /// Cancellation: all types; none runs then.
+  /// Result: all workers run.
+  /// Errors: those of the launcher and `errc::file_access`; then no worker runs.
+  /// `errc::invalid_argument` if workers run or are being started; these are not affected.
+  /// Cancellation: all types; then no worker runs.
   ELASTIC_DECL task<void> start(rendezvous_round round, assigned_ranks ranks, std::string run_id,
                                 int restart_count) &;
 
-  /// The epoch of the workers ends: has those that can rejoin leave it, within
-  /// `worker_spec::rejoin_timeout` and `most`; then ends what is left of the others.
+  /// Ends the epoch of the workers: lets those that can rejoin leave it, within
+  /// `worker_spec::rejoin_timeout` and `most`, and then ends the others with everything that they
+  /// left behind.
   ///
-  /// Result: why all workers of the job have to start again; these run on, until `stop`. Empty:
-  /// what runs waits for `rejoin`.
-  /// Errors: those of `process_set::clear`. Cancellation: all types; `stop` is to follow.
+  /// Result: why all workers of the job must restart; they keep running until `stop`. Empty: the
+  /// running workers wait for `rejoin`.
+  /// Errors: those of `process_set::clear`. Cancellation: all types; `stop` must follow.
   ELASTIC_DECL task<std::string> leave_epoch(bool is_pause, duration most) &;
 
-  /// Why the workers that run cannot outlive the epoch, as far as this node knows by now; empty:
-  /// they can.
+  /// Why the running workers cannot outlive the epoch, as far as this node knows; empty: they can.
   ELASTIC_DECL std::string epoch_obstacle() const;
 
-  /// Begins an epoch in which some workers of the job keep their processes: those of this node that
-  /// wait are told of it, and the others are started.
+  /// Begins an epoch in which some workers of the job keep their processes: tells the waiting
+  /// workers of this node about it, and starts the others.
   ///
   /// Result, errors and cancellation: those of `start`.
   ELASTIC_DECL task<void> rejoin(rendezvous_round round, assigned_ranks ranks, std::string run_id,
@@ -157,88 +160,90 @@ class worker_group {
   /// Cancellation: all types; in an epoch nothing else ends it.
   ELASTIC_DECL task<void> answer_questions() &;
 
-  /// What is known of workers that can rejoin.
+  /// The state of the workers that can rejoin.
   const detail::survivors& stayers() const { return survivors_; }
 
-  /// The processes that `start` is going to start, as far as that is known before a round; none if
-  /// the workers run a function.
+  /// The processes that `start` will start, as far as they are known before a round; empty if the
+  /// workers run a function.
   ELASTIC_DECL std::vector<process_spec> expected_processes(std::string run_id) const;
 
-  /// Waits until the group's outcome is known: all workers ended with success, one failed (or is
-  /// hung, or said that the node is bad), or all ended since `stop` or `kill` told them to.
-  /// `state()` then says which. The others of a failed group still run (see `stop_on_failure`).
+  /// Waits until the group's outcome is known: all workers have succeeded, one has failed (or is
+  /// hung, or reported that the node is bad), or all have ended because of `stop` or `kill`.
+  /// `state()` then says which. After a failure, the other workers still run (see
+  /// `stop_on_failure`).
   ///
   /// Cancellation: all types, no effect; may be awaited again.
   ELASTIC_DECL task<void> wait_for_outcome() &;
 
-  /// Looks from time to time whether a worker stays in uninterruptible sleep for as long as
-  /// TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT in the workers' environment says. It is then taken
-  /// for hung, the group has failed, and is not to be started again. Without that variable it
-  /// waits for the outcome, without a timer.
+  /// Checks periodically whether a worker has been in uninterruptible sleep for as long as
+  /// TORCHELASTIC_UNINTERRUPTIBLE_STATE_TIMEOUT in the workers' environment says. Such a worker
+  /// counts as hung; the group then has failed, and must not be restarted. Without that variable
+  /// this waits for the outcome, without a timer.
   ///
   /// Cancellation: all types; if it looks, nothing else ends it.
   ELASTIC_DECL task<void> watch_uninterruptible() &;
 
-  /// Looks at the workers, as often as the spec says, and tells the log and the journal which of
-  /// them begin or cease to hold up the others; it does nothing about them. If it is not to look,
-  /// it waits for the outcome, without a timer.
+  /// Samples the workers, as often as the spec says, and reports to the log and the journal when
+  /// one of them starts or stops holding up the others; it only reports them. If the spec disables
+  /// this, it waits for the outcome, without a timer.
   ///
   /// Cancellation: all types; if it looks, nothing else ends it.
   ELASTIC_DECL task<void> watch_work() &;
 
-  /// Waits until the hooks that look into hung workers are over, at most `within`; they are killed
-  /// then. To be called before a `stop` that has the time.
+  /// Waits until the hooks that inspect hung workers are done, at most `within`; then they are
+  /// killed. Call it before `stop`, if there is time.
   ///
-  /// Cancellation: all types; throws `operation_aborted`, and the hooks go on.
+  /// Cancellation: all types; throws `operation_aborted`, and the hooks continue.
   task<void> finish_hooks(duration within) & { return hooks_.finish(within); }
 
-  /// Kills the hooks that look into hung workers, and then these workers.
+  /// Kills the hooks that inspect hung workers, and then these workers.
   void end_hooks() { hooks_.hurry(); }
 
-  /// Stops what runs: the plan's signal to all, its grace, SIGKILL; hooks that look into hung
-  /// workers are killed at once. When this returns nothing of the workers' trees and the hooks'
-  /// that can be found is left, and all their output is written, but for what hangs (see
-  /// `process_set::stop`); what failed workers left in files that may hang was read, as far as that
-  /// took no longer than `limits::log_directory_patience`.
+  /// Stops everything that runs: the plan's signal to all, its grace period, SIGKILL; hooks that
+  /// inspect hung workers are killed at once. When this returns, no process of the workers' and the
+  /// hooks' trees that can be found is left, and all their output is written, except for what hangs
+  /// (see `process_set::stop`). The files of failed workers on a file system that may hang have
+  /// been read, unless that took longer than `limits::log_directory_patience`.
   ///
-  /// Cancellation: all types; throws with the stop half done: call it again, with the same plan or
+  /// Cancellation: all types; throws with an incomplete stop. Call it again, with the same plan or
   /// another. `kill` makes it end at once.
   ELASTIC_DECL task<void> stop(stop_plan plan) &;
 
-  /// Asks the workers for a checkpoint over the control channel; those that want to be asked.
+  /// Asks the workers that accept requests for a checkpoint, over the control channel.
   ///
   /// Result: when all have answered or ended, at the latest after `within`.
   /// Cancellation: all types; throws `operation_aborted`.
   task<checkpoint_outcome> checkpoint(duration within) & { return channels_.checkpoint(within); }
 
-  /// Tells the workers on the control channel to pause, or to go on.
+  /// Tells the workers on the control channel to pause, or to continue.
   void pause() { channels_.pause(); }
   void resume() { channels_.resume(); }
 
-  /// Why the job is not to be started again if this attempt fails, as a worker said; none if none
-  /// did.
+  /// Why the job must not be restarted if this attempt fails, as reported by a worker; empty if
+  /// none did.
   const std::optional<std::string>& no_restart() const { return attempt_.no_restart; }
 
-  /// Whether a worker asked for that itself, so that a new start of the job would not help either.
+  /// Whether a worker asked for that itself, so that another run of the job would not help either.
   bool is_hopeless() const { return attempt_.is_hopeless; }
 
-  /// The furthest step that a worker has reported in this attempt; none if none did.
+  /// The furthest step that a worker has reported in this attempt; empty if none did.
   std::optional<std::int64_t> furthest_step() const { return attempt_.furthest_step; }
 
-  /// Why this node is to leave the job, as a worker said; none if none did.
+  /// Why this node must leave the job, as reported by a worker; empty if none did.
   const std::optional<std::string>& bad_node() const { return attempt_.bad_node; }
 
   /// Tells the observer that the workers run.
   ELASTIC_DECL void announce(const worker_observer::started_workers& start);
 
-  /// Passes a signal on to every worker that runs, and to those that are being started as soon as
+  /// Passes a signal on to every running worker, and to those that are being started as soon as
   /// they run.
   void signal(int number) { processes_.signal(number); }
 
   /// The same for one of them.
   void signal(std::size_t local_rank, int number) { processes_.signal(local_rank, number); }
 
-  /// Kills every worker that runs; a stop under way ends at once. If none is, call it next.
+  /// Kills every running worker; a stop in progress then ends at once. If none is in progress, call
+  /// `stop` next.
   ELASTIC_DECL void kill();
 
   worker_state state() const { return attempt_.state; }
@@ -252,27 +257,27 @@ class worker_group {
   /// The workers of the last attempt, by local rank.
   const std::vector<worker>& workers() const { return attempt_.workers; }
 
-  /// The workers that ended without success, as far as is known by now, in the order in which they
-  /// did: the first is the cause of the others.
+  /// The workers that are known to have failed, in the order of their ends: the first is the cause
+  /// of the others.
   ELASTIC_DECL std::vector<const worker*> failed() const;
 
   /// The first of them; null: there is none.
   ELASTIC_DECL const worker* first_failed() const;
 
-  /// The same with what it left; none if there is none, or it was stopped. To be asked after
-  /// `stop`.
+  /// The same with its error file and output; empty if no worker failed, or it was stopped. Call it
+  /// after `stop`.
   ELASTIC_DECL std::optional<run_result::failure> first_failure() const;
 
-  /// The workers that did not end with success, in the order of their ends. To be asked after
-  /// `stop`: what they wrote is known only then.
+  /// The workers that did not succeed, in the order of their ends. Call it after `stop`: their
+  /// output is complete only then.
   ELASTIC_DECL std::vector<run_result::failure> failures(const std::string& host) const;
 
-  /// What the workers' function returned, by rank in the job; of those that ended with success and
-  /// left a value. To be asked after `stop`.
+  /// The return values of the workers' function, by rank in the job, of those workers that
+  /// succeeded and left a value. Call it after `stop`.
   ELASTIC_DECL std::map<int, std::string> return_values() const;
 
-  /// A process beside the workers was killed: if that was for lack of memory, it is not to be
-  /// taken for a worker's end.
+  /// To be called when a process beside the workers was killed: if the kernel killed it for lack of
+  /// memory, no worker is reported as out of memory because of it.
   ELASTIC_DECL void forgive_oom_kill();
 
  private:

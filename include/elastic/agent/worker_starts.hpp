@@ -10,19 +10,19 @@
 
 namespace elastic {
 
-/// How processes were started that could have had a standby.
+/// How those processes were started that could have had a standby.
 struct worker_starts {
-  /// By a standby.
+  /// Started from a standby.
   std::size_t warm = 0;
-  /// Different reasons that are kept.
+  /// The most different reasons that are kept.
   static constexpr std::size_t most_reasons = 8;
-  /// Without, by the reason.
+  /// Started without a standby, by the reason.
   std::map<std::string, std::size_t> cold;
 
-  /// One more was started without a standby.
+  /// Counts processes that were started without a standby.
   ELASTIC_DECL void add_cold(const std::string& reason, std::size_t count = 1);
 
-  /// What another attempt adds to a job.
+  /// Adds the counts of another attempt.
   ELASTIC_DECL void add(const worker_starts& more);
 
   std::size_t all() const { return warm + all_cold(); }

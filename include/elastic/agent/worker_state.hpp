@@ -8,11 +8,11 @@ namespace elastic {
 
 /// The state of a worker group, in torchelastic's words (torch.distributed.elastic WorkerState).
 enum class worker_state {
-  /// No round was met yet, or the group is between two of them.
+  /// There was no round yet, or the group is between two rounds.
   init,
   /// All workers run.
   healthy,
-  /// At least one worker failed and the group will be started again.
+  /// At least one worker failed and the group will be restarted.
   failed,
   /// The agent was asked to stop and has stopped the workers.
   stopped,

@@ -13,22 +13,23 @@ namespace elastic {
 
 namespace detail {
 
-/// This agent has come to the barrier. Result: how many have, as of then; the last one has told the
-/// others so.
+/// Reports that this agent has reached the barrier. Result: how many have so far; the last one has
+/// informed the others.
 ELASTIC_DECL task<std::int64_t> come_to_exit_barrier(std::shared_ptr<store> agents,
                                                      int group_world_size);
 
-/// Waits for the last one.
+/// Waits for the last agent.
 ELASTIC_DECL task<void> wait_at_exit_barrier(std::shared_ptr<store> agents);
 
 }  // namespace detail
 
-/// Waits until every agent of the round has come here, so that one that finishes early is not
-/// taken for a lost node.
+/// Waits until every agent of the round has reached the barrier, so that an agent that finishes
+/// early does not count as a lost node.
 ///
-/// Bound the wait by `with_deadline`. Errors: those of the store.
-/// Cancellation: all types; this agent stays counted as having come.
-/// Source: the barrier of PyTorch 2.4 and newer (`torchelastic/agent/terminal_state`).
+/// Limit the wait with `with_deadline`.
+/// Errors: those of the store.
+/// Cancellation: all types; this agent still counts as having reached the barrier. Source: the
+/// barrier of PyTorch 2.4 and newer (`torchelastic/agent/terminal_state`).
 ELASTIC_DECL task<void> exit_barrier(std::shared_ptr<store> agents, int group_world_size);
 
 }  // namespace elastic

@@ -11,11 +11,11 @@
 
 namespace elastic {
 
-/// Names one agent in a rendezvous. The order is that by which the nodes of a round get their
-/// ranks, on every node the same.
+/// Identifies one agent in a rendezvous. The nodes of a round get their ranks in the order of their
+/// ids, which is the same on every node.
 struct node_id {
-  /// What tells an agent from every other one: 128 random bits, made once in its life. Who knows it
-  /// can take the agent's place, so no message or log for people shows it.
+  /// Distinguishes an agent from all others: 128 random bits, generated once in its life. Anyone
+  /// who knows it can take the agent's place, so no message or log for users shows it.
   struct random_number {
     std::uint64_t high = 0;
     std::uint64_t low = 0;
@@ -35,10 +35,10 @@ struct node_id {
   std::string host;
   /// The process of the agent.
   std::int64_t pid = 0;
-  /// Tells the agents of one process apart, from 0.
+  /// Distinguishes the agents of one process, from 0.
   std::int64_t local_id = 0;
-  /// Two containers may have the rest in common. 0 in a state that agents of PyTorch share, which
-  /// has no room for it.
+  /// Needed because two containers may have the other members in common. 0 in the state that
+  /// PyTorch's agents share, which has no room for it.
   random_number number;
 
   friend auto operator<=>(const node_id&, const node_id&) = default;
@@ -51,17 +51,17 @@ struct node_id {
   ELASTIC_DECL std::string key() const;
 };
 
-/// A number that no other agent has: from the kernel's source of randomness.
+/// A unique number, from the kernel's source of randomness.
 /// Errors: what `std::random_device` throws if there is no such source.
 ELASTIC_DECL node_id::random_number new_node_number();
 
-/// A new name, without a number, for an agent of this process: each of its handlers is a node of
-/// its own.
+/// A new id, without a number, for an agent of this process: each of its handlers is a separate
+/// node.
 /// @param host  what the user calls this host; empty: its own name
 ELASTIC_DECL node_id new_node(const std::string& host);
 
-/// The same where only the first three members can be told to others: 40 random bits behind the
-/// local id tell it from one of another container. `text()` leaves them out.
+/// The same if only the first three members can be sent to others: 40 random bits in the local id
+/// distinguish it from an id in another container. `text()` omits them.
 /// Errors: those of `new_node_number`.
 ELASTIC_DECL node_id new_unnumbered_node(const std::string& host);
 

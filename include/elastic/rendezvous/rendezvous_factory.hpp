@@ -14,9 +14,9 @@
 
 namespace elastic {
 
-/// Makes the handler by which a node takes part in one job. It is there already, or a coroutine
-/// chooses it, because its kind depends on what serves the endpoint, and on the nodes that are
-/// there. The choice holds for the whole job.
+/// Makes the handler with which a node takes part in one job. The handler may already exist.
+/// Otherwise a coroutine chooses it, because its kind depends on the server at the endpoint and on
+/// the other nodes. The choice holds for the whole job.
 ///
 /// A plain value. Thread-safety: that of the handler.
 class rendezvous_factory {
@@ -28,7 +28,7 @@ class rendezvous_factory {
   /// Makes nothing.
   rendezvous_factory() = default;
 
-  /// Returns a handler that is there. A null pointer makes a factory that makes nothing.
+  /// Returns an existing handler. A null pointer makes a factory that makes nothing.
   template <std::convertible_to<std::shared_ptr<rendezvous_handler>> Handler>
   rendezvous_factory(Handler handler) : handler_(std::move(handler)) {
     if (!handler_) return;
@@ -45,16 +45,16 @@ class rendezvous_factory {
   const std::string& backend() const { return backend_; }
   const std::string& run_id() const { return run_id_; }
 
-  /// The handler that is there; null if one is to be chosen.
+  /// The existing handler; null if one has yet to be chosen.
   const std::shared_ptr<rendezvous_handler>& handler() const { return handler_; }
 
   /// Makes the handler. Call it once, before the first round.
   ///
-  /// @param tried  holds a handler while it is not known yet whether the node can meet by it, so
-  ///               that the caller can pause the job or report what it waits for. It has to live
-  ///               until the task has ended.
-  /// Result: the handler. If the choice has depended on the first round, that one has been met, and
-  /// the first `rendezvous_handler::next_round` returns it at once.
+  /// @param tried  holds a handler while it is not yet known whether the node can meet with it, so
+  ///               that the caller can pause the job or report what the node waits for. It must
+  ///               live until the task has ended.
+  /// Result: the handler. If the choice depended on the first round, that round is already
+  /// complete, and the first `rendezvous_handler::next_round` returns it at once.
   /// Errors: those of `rendezvous_handler::next_round`; `errc::invalid_argument` for a setting that
   /// the chosen kind does not know. The caller shuts down the handler that `tried` then holds, if
   /// any.

@@ -26,57 +26,57 @@ class report_exchange;
 class store_meter;
 }  // namespace detail
 
-/// What a rendezvous handler is made from: what the user asked for, and the services it may use.
-/// Several numbers of nodes and `scale_up_delay` are only for places where nodes of elasticrun meet
-/// alone.
+/// The parameters of a rendezvous handler: the user's settings, and the services that it may use.
+/// `node_counts` and `scale_up_delay` are only for jobs without torchrun nodes.
 struct rendezvous_parameters : rendezvous_settings {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   rendezvous_parameters() = default;
 
-  /// A name of the registry: "static", "c10d".
+  /// A name in the registry: "static", "c10d".
   std::string backend = "static";
-  /// Where the nodes meet, "host" or "host:port"; what empty means is the backend's affair.
+  /// Where the nodes meet, "host" or "host:port"; the meaning of an empty endpoint depends on the
+  /// backend.
   std::string endpoint;
   /// Names the job: nodes with the same run id meet. Must not be empty.
   std::string run_id = "none";
-  /// The name of this node for the other nodes, also after a restart of its agent, and in logs,
-  /// lists of nodes and the status page: 1 to `limits::node_name_bytes` letters, digits and signs
-  /// of ASCII. Empty: the host's name.
+  /// The name of this node, by which other nodes know it even after a restart of its agent, and
+  /// which appears in logs, lists of nodes and the status page: 1 to `limits::node_name_bytes`
+  /// ASCII letters, digits and punctuation characters. Empty: the host's name.
   std::string node_name;
-  /// What tells this agent from the others; none: a new one that nobody else has. Given if the same
-  /// run is to be had again, as its rounds list the nodes by it.
+  /// The unique id of this agent; empty: a new one. Set it to make a run reproducible, as rounds
+  /// order nodes by it.
   std::optional<node_id> identity = {};
   /// How long this node stays out of the job after it was called bad. 0: it may come back at once.
-  /// Only where nodes of elasticrun meet alone.
+  /// Only for jobs without torchrun nodes.
   duration exclude_for = duration::zero();
   /// This node's group rank, if the backend does not assign one (static).
   int node_rank = 0;
-  /// The address that this node gives to others; empty: found out by the backend.
+  /// The address that this node gives to others; empty: detected by the backend.
   std::string local_addr;
   /// Whether an agent serves the workers' store (torchrun's rule since 2.4) or the worker of rank
   /// 0 does.
   bool share_worker_store = true;
   /// Whether stores that this node serves use an io_uring if the kernel allows one.
   bool use_ring = true;
-  /// Settings of the backend's own, by their names in `--rdzv-conf`; those of
+  /// Settings that are specific to the backend, by their names in `--rdzv-conf`; those of
   /// `rendezvous_settings` are refused here.
   std::map<std::string, std::string, std::less<>> conf;
 
-  /// What the agents of the job know and nobody else does: only agents with it take part. None: as
-  /// `secret_file` of `conf` says.
+  /// The job's secret: only agents that have it can take part. Empty: the one in `secret_file` of
+  /// `conf`, if any.
   std::optional<job_secret> secret;
 
-  /// What this node and the others tell each other for those who look at the job; null: nothing.
-  /// Only where nodes of elasticrun meet alone.
+  /// The exchange of reports with other nodes, for viewers of the job; null: none. Only for jobs
+  /// without torchrun nodes.
   std::shared_ptr<detail::report_exchange> reports = {};
 
-  /// Counts what the stores that this node serves are asked for; null: nobody does.
+  /// Counts the requests to the stores that this node serves; null: they are not counted.
   std::shared_ptr<detail::store_meter> meter = {};
 
   std::shared_ptr<time_source> time = detail::new_shared<system_time>();
   logger log;
 
-  /// The first part of this node's id: its name, else the address that it gives to others;
+  /// The first part of this node's id: its name, or else the address that it gives to others;
   /// empty: the host's name.
   const std::string& shown_host() const { return node_name.empty() ? local_addr : node_name; }
 
@@ -85,10 +85,11 @@ struct rendezvous_parameters : rendezvous_settings {
   ELASTIC_DECL void set(std::string_view name, std::string_view value);
 
   /// A setting of `conf` in seconds, `fallback` if it was not given.
-  /// Errors: `errc::invalid_argument` if it is not a number of seconds over 0, and at most 1e8.
+  /// Errors: `errc::invalid_argument` if it is not a number of seconds greater than 0 and at most
+  /// 1e8.
   ELASTIC_DECL duration seconds(std::string_view name, duration fallback) const;
 
-  /// A setting of `conf` that is a whole number from `least` on, `fallback` if it was not given.
+  /// A setting of `conf` that is an integer of at least `least`; `fallback` if it was not given.
   /// Errors: `errc::invalid_argument` if the value is of another form.
   ELASTIC_DECL int whole_number(std::string_view name, int fallback, int least = 1) const;
 
@@ -102,28 +103,28 @@ struct rendezvous_parameters : rendezvous_settings {
   ELASTIC_DECL bool listens_everywhere() const;
 
   /// Errors: `errc::invalid_argument` if `node_counts`, `scale_up_delay` or `exclude_for` is set,
-  /// which `who` cannot keep to.
+  /// which `who` does not support.
   ELASTIC_DECL void refuse_choice_of_nodes(std::string_view who) const;
 
-  /// By which numbers the nodes meet.
-  /// Errors: `errc::invalid_argument` for one out of bounds, also one of PyTorch's names for waits
-  /// that do not exist here; if `time` is null.
+  /// The general settings of the rendezvous.
+  /// Errors: `errc::invalid_argument` for a value out of bounds, even of a PyTorch time-out that
+  /// has no effect here; if `time` is null.
   ELASTIC_DECL rendezvous_settings settings() const;
 
-  /// `secret`, or what the file holds that `secret_file` names; none if there is neither.
+  /// `secret`, or the content of the file that `secret_file` names; empty if there is neither.
   /// Errors: those of `job_secret::read`; `errc::invalid_argument` if there are both.
   ELASTIC_DECL std::optional<job_secret> chosen_secret() const;
 
-  /// Warns of settings that other backends of this library have, but not `backend`, which has
-  /// those in `used`. Values are not shown: one may be a password.
-  /// Errors: `errc::invalid_argument` for a setting that none has, with the nearest that one has;
-  /// for one that is a field; for a secret, if `used` does not name `secret_file`.
+  /// Warns of settings that belong to other backends of this library but not to `backend`, whose
+  /// settings are in `used`. Values are not shown, because one may be a password.
+  /// Errors: `errc::invalid_argument` for a setting that no backend has, with the closest name; for
+  /// one that is a field; for a secret, if `used` does not contain `secret_file`.
   ELASTIC_DECL void check_conf(std::vector<std::string_view> used) const;
 };
 
 namespace detail {
 
-/// The settings of every backend whose nodes meet by `rendezvous_parameters::settings`, and `own`.
+/// The settings of every backend that uses `rendezvous_parameters::settings`, and `own`.
 ELASTIC_DECL std::vector<std::string_view> meeting_settings(
     std::initializer_list<std::string_view> own);
 

@@ -23,22 +23,22 @@ namespace elastic {
 ///     #include <elastic/torch.hpp>   add_torch_rendezvous(registry);  // nodes of torchrun
 ///
 /// A program that uses the single header defines ELASTIC_WITH_ETCD, ELASTIC_WITH_FILE or
-/// ELASTIC_WITH_TORCH before it includes that.
+/// ELASTIC_WITH_TORCH before including it.
 class rendezvous_registry
     : public detail::named_factories<rendezvous_factory, const rendezvous_parameters&> {
  public:
   ELASTIC_DECL rendezvous_registry();
 
-  /// Makes what makes the handler that `parameters.backend` names.
-  /// Errors: `errc::invalid_argument` for an unknown name, for a `time` that is null, and for a
-  /// backend of an opt-in module that was not added: the message names the header and the function.
-  /// `errc::invalid_argument` for a setting out of bounds. Nothing is waited for.
+  /// Makes the factory for the handler that `parameters.backend` names. Does not block.
+  /// Errors: `errc::invalid_argument` for an unknown name, for a null `time`, for a setting out of
+  /// bounds, and for a backend of an opt-in module that was not added: the message names the header
+  /// and the function.
   ELASTIC_DECL rendezvous_factory make(const rendezvous_parameters& parameters) const;
 };
 
 namespace detail {
 
-/// What a program does to add `backend`, if that belongs to an opt-in module; otherwise empty.
+/// How a program can add `backend`, if it belongs to an opt-in module; otherwise empty.
 ELASTIC_DECL std::string how_to_add(std::string_view backend);
 
 }  // namespace detail

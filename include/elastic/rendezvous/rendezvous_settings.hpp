@@ -12,37 +12,38 @@
 
 namespace elastic {
 
-/// By which numbers nodes meet. All durations but `scale_up_delay` are over 0, and at most 1e8 s.
+/// The numbers of nodes and the time-outs of a rendezvous. All durations except `scale_up_delay`
+/// are greater than 0 and at most 1e8 s.
 struct rendezvous_settings {
   /// 1 ≤ min_nodes ≤ max_nodes.
   int min_nodes = 1;
   int max_nodes = 1;
-  /// The numbers of nodes that a round may have, ascending, from `min_nodes` to `max_nodes`; those
-  /// beyond stand by. Empty: every number between.
+  /// The numbers of nodes that a round may have, ascending, from `min_nodes` to `max_nodes`;
+  /// surplus nodes stand by. Empty: every number from `min_nodes` to `max_nodes`.
   std::vector<int> node_counts = {};
-  /// How long nodes that could join a round that runs stand by before it ends for them. 0: it ends
-  /// at once.
+  /// How long nodes that could join a running round stand by before the round ends for them. 0: it
+  /// ends at once.
   duration scale_up_delay = duration::zero();
   /// How long a node waits for a round that it can be in.
   duration join_timeout = std::chrono::seconds(600);
-  /// How long a round that has enough nodes waits for further ones, if it cannot know them.
+  /// How long a round that has enough nodes waits for further ones that it does not know yet.
   duration last_call_timeout = std::chrono::seconds(30);
-  /// How often a node says that it is alive, at least `limits::keep_alive_interval`, and after how
-  /// many that were missed it is lost: 2 to 1,000,000.
+  /// How often a node sends a keep-alive, at least `limits::keep_alive_interval`, and after how
+  /// many missed ones it is lost: 2 to 1,000,000.
   duration keep_alive_interval = std::chrono::seconds(5);
   int keep_alive_max_attempt = 3;
-  /// How long a node whose connection broke has to come back before it is lost.
+  /// How long a node may take to reconnect after its connection breaks before it is lost.
   duration reconnect_grace = std::chrono::milliseconds(300);
 
-  /// The most nodes that a round of so many, at least `min_nodes`, can have.
+  /// The largest allowed number of nodes if `nodes` nodes, at least `min_nodes`, are available.
   ELASTIC_DECL int most_of(int nodes) const;
-  /// Whether a round of `nodes` nodes could be a larger one if it had up to `most`.
+  /// Whether a round of `nodes` nodes could be larger if up to `most` nodes were available.
   ELASTIC_DECL bool can_grow(int nodes, int most) const;
 
-  /// How long a node may be silent: at most ten years.
+  /// The time without a keep-alive after which a node is lost: at most ten years.
   ELASTIC_DECL duration silence() const;
 
-  /// Lowers `silence()` and `reconnect_grace` to those of `most`, where they are higher.
+  /// Lowers `silence()` and `reconnect_grace` to those of `most`, if they are higher.
   ELASTIC_DECL void bound_patience(const rendezvous_settings& most);
 };
 

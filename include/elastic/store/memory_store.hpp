@@ -20,13 +20,13 @@
 
 namespace elastic {
 
-/// A store in this process. Where its table is that of a `tcp_store_server`, it sees what the
-/// server's clients see, under the same keys, without a socket between.
+/// A store in this process. If it shares the table of a `tcp_store_server`, it sees the same keys
+/// and values as the server's clients, without a socket.
 ///
 /// Thread-safety: different strands may use it at once; each wait resumes on its own.
 class memory_store final : public store {
  public:
-  /// A store with a table of its own.
+  /// A store with a new table.
   memory_store() : memory_store(detail::new_shared<detail::key_value_engine>()) {}
 
   /// A store on a table that others use as well.

@@ -16,10 +16,10 @@
 
 namespace elastic {
 
-/// A view of another store in which every key stands under a prefix: "key" is "prefix/key" there,
-/// as PyTorch's PrefixStore has it. `num_keys` counts the whole store.
+/// A view of another store that adds a prefix to every key: "key" becomes "prefix/key", as with
+/// PyTorch's PrefixStore. `num_keys` counts the keys of the whole store.
 ///
-/// Errors, cancellation and thread-safety: those of the store within.
+/// Errors, cancellation and thread-safety: those of the inner store.
 class prefix_store final : public store {
  public:
   /// Errors: `errc::invalid_argument` if `inner` is null.

@@ -16,13 +16,13 @@ namespace elastic {
 
 /// A key-value store that agents and workers share, with the operations of PyTorch's Store.
 ///
-/// Time limits are the caller's: `with_deadline(time, deadline, shared.get("key"))`.
+/// The caller limits the time: `with_deadline(time, deadline, shared.get("key"))`.
 ///
 /// Errors of every operation: `errc::connection_failed`, `errc::protocol_violation`,
 /// `errc::stopped` (this store was closed), `errc::invalid_argument` (a key or value over
 /// `limits::store_key_bytes` / `limits::store_value_bytes`).
-/// Cancellation of every operation: all types. A wait that was cancelled leaves nothing behind; a
-/// change that was cancelled may or may not have happened.
+/// Cancellation of every operation: all types. A cancelled wait leaves nothing behind; a cancelled
+/// change may or may not have happened.
 /// Thread-safety: one strand at a time, unless an implementation says otherwise.
 class store {
  public:
@@ -39,8 +39,8 @@ class store {
   virtual task<std::int64_t> add(std::string key, std::int64_t delta) = 0;
 
   /// Replaces the value if it equals `expected`; a missing key equals the empty text.
-  /// Result: what the store holds afterwards (`expected` if the key is missing and stays so),
-  /// so the exchange took place if it equals `desired`.
+  /// Result: the value afterwards (`expected` if the key is missing and remains so). The exchange
+  /// took place if it equals `desired`.
   virtual task<std::string> compare_set(std::string key, std::string expected,
                                         std::string desired) = 0;
 
@@ -53,14 +53,14 @@ class store {
   /// Removes the key. Result: whether it existed.
   virtual task<bool> erase(std::string key) = 0;
 
-  /// The number of keys in the whole store, those under other prefixes included.
+  /// The number of keys in the whole store, including those under other prefixes.
   virtual task<std::int64_t> num_keys() = 0;
 
-  /// Appends to the value of `key`, which is made if it is missing.
-  /// Errors: `errc::not_supported` if the server is PyTorch's of before 2.1.
+  /// Appends to the value of `key`, which is created if it is missing.
+  /// Errors: `errc::not_supported` if the server is PyTorch's before 2.1.
   virtual task<void> append(std::string key, std::string value) = 0;
 
-  /// The values of all keys, in their order; waits until every one exists.
+  /// The values of all keys, in the same order; waits until every key exists.
   virtual task<std::vector<std::string>> multi_get(key_list keys) = 0;
 
   /// Stores every pair of key and value.

@@ -31,17 +31,17 @@ namespace elastic {
 
 /// The client of a TCPStore server, ours or PyTorch's.
 ///
-/// Each operation that runs at the same time as another has a connection of its own, so that one
-/// that waits holds up none; connections are kept and used again, unless they were idle for longer
-/// than `limits::store_idle_connection` or the server has closed them. A change has reached the
-/// server when its operation returns. A connection that breaks fails the operation that uses it;
-/// the next operation connects again.
+/// Concurrent operations use separate connections, so that one that waits does not block others.
+/// Connections are reused, unless they were idle for longer than `limits::store_idle_connection` or
+/// the server has closed them. A change has reached the server when its operation returns. If a
+/// connection breaks, the operation that uses it fails; the next operation reconnects.
 ///
-/// A wait that is cancelled is taken back at the server; if the server is of before 2.1, which
-/// cannot, by closing the connection.
+/// A cancelled wait is withdrawn at the server; with a server before 2.1, which does not support
+/// that, the connection is closed instead.
 ///
-/// `probe` asks as PyTorch 2.4 does, then as 1.13 does, and takes silence or a hang-up at both for
-/// a server of 2.2 or 2.3. It cannot tell 1.13 from 2.1 and uses the requests that both know.
+/// `probe` sends a request of PyTorch 2.4, and then one of 1.13. If neither is answered, the server
+/// is assumed to be 2.2 or 2.3. It cannot distinguish 1.13 from 2.1, and then uses only requests
+/// that both know.
 ///
 /// Thread-safety: one strand at a time.
 class tcp_store final : public store {
@@ -54,23 +54,24 @@ class tcp_store final : public store {
     /// A name or an address.
     std::string host = "127.0.0.1";
     std::uint16_t port = 29500;
-    /// What the server understands: `torch_2_2` for our own and PyTorch's of today.
+    /// The server's protocol: `torch_2_2` for our own server and current releases of PyTorch.
     tcp_store_generation generation = tcp_store_generation::torch_2_2;
-    /// Whether the first connection counts this process among those that a PyTorch server waits for
-    /// (its `wait_for_workers`).
+    /// Whether the first connection registers this process, so that a PyTorch server counts it in
+    /// `wait_for_workers`.
     bool announce_worker = false;
-    /// The largest value that is taken from the server.
+    /// The largest value that is accepted from the server.
     std::size_t value_bytes = limits::store_value_bytes;
     /// With `generation = probe`: how long the server may take for each answer.
     std::chrono::milliseconds probe_silence{500};
-    /// Only a server that holds it is spoken with; none: one that has none.
+    /// The job's secret: only a server that has the same one is used; empty: only a server without
+    /// a secret.
     std::optional<job_secret> secret;
     logger log;
-    /// Empty: the clocks of the machine.
+    /// Null: the system clock.
     std::shared_ptr<time_source> time;
   };
 
-  /// Does not connect: `connect` does, or the first operation.
+  /// Does not connect; `connect` or the first operation does.
   ELASTIC_DECL tcp_store(asio::any_io_executor executor, options settings);
 
   ~tcp_store() override { close(); }
@@ -78,33 +79,33 @@ class tcp_store final : public store {
   tcp_store(const tcp_store&) = delete;
   tcp_store& operator=(const tcp_store&) = delete;
 
-  /// Connects, and tries again for as long as the server cannot be reached: bound it by
-  /// `with_deadline`, and say `last_problem()` when that passes.
+  /// Connects, and retries as long as the server cannot be reached. Limit it with `with_deadline`,
+  /// and report `last_problem()` after the deadline.
   ///
-  /// Errors: `errc::protocol_violation` if something else answers, `errc::stopped`,
-  /// `errc::invalid_argument` if only one of both sides has a secret, or each another one.
+  /// Errors: `errc::protocol_violation` if the server speaks another protocol, `errc::stopped`,
+  /// `errc::invalid_argument` if only one side has a secret, or the secrets differ.
   /// Cancellation: all types.
   ELASTIC_DECL task<void> connect();
 
-  /// Why the last attempt to connect failed or what it waits for; empty before one.
+  /// Why the last attempt to connect failed or what it waits for; empty before the first.
   const std::string& last_problem() const { return last_problem_; }
 
-  /// What is spoken with the server; `probe` until it was found out.
+  /// The protocol in use; `probe` until it is known.
   tcp_store_generation generation() const { return generation_; }
 
-  /// Waits until so many processes have announced themselves, as PyTorch's `wait_for_workers` of
-  /// the process that hosts the store.
+  /// Waits until this many processes have registered, like PyTorch's `wait_for_workers` in the
+  /// process that hosts the store.
   /// Cancellation: all types, no effect.
   ELASTIC_DECL task<void> wait_for_workers(std::int64_t world_size);
 
-  /// The keys that are there, in no order: those of others than PyTorch's clients are left out.
-  /// Errors: `errc::not_supported` if the server is of before 2.2 (one of before 2.13 may hang up
-  /// instead, `errc::connection_failed`), `errc::protocol_violation` if they are more than
-  /// `limits::store_keys_per_request`.
+  /// The existing keys, in no particular order; only keys of PyTorch's clients are included.
+  /// Errors: `errc::not_supported` if the server is older than 2.2 (one older than 2.13 may
+  /// disconnect instead, `errc::connection_failed`), `errc::protocol_violation` if there are more
+  /// than `limits::store_keys_per_request`.
   /// Cancellation: all types, no effect.
   ELASTIC_DECL task<std::vector<std::string>> list_keys();
 
-  /// Closes every connection; operations that run end with `errc::stopped`, as do later ones.
+  /// Closes every connection; running and later operations end with `errc::stopped`.
   ELASTIC_DECL void close();
   ELASTIC_DECL task<void> set(std::string key, std::string value) override;
   ELASTIC_DECL task<std::string> get(std::string key) override;

@@ -4,8 +4,8 @@
 
 namespace elastic {
 
-/// Which of PyTorch's wire formats a TCPStore speaks. The three share one port of our server; a
-/// client has to know which one its server understands.
+/// Which of PyTorch's wire formats a TCPStore uses. Our server supports all three on one port; a
+/// client must know which one its server understands.
 enum class tcp_store_generation {
   /// PyTorch 1.x up to 2.0.
   torch_1_13,
@@ -13,7 +13,7 @@ enum class tcp_store_generation {
   torch_2_1,
   /// PyTorch 2.2 and later, and our own server.
   torch_2_2,
-  /// A client finds out, at the price of a connection (see `tcp_store`).
+  /// The client detects it, at the cost of a connection (see `tcp_store`).
   probe,
 };
 

@@ -51,13 +51,14 @@ class tcp_store_server_core;
 
 }  // namespace detail
 
-/// A store that processes reach by PyTorch's TCPStore protocol, of 1.13 up to 2.x on one port.
+/// Serves a store over PyTorch's TCPStore protocol, of 1.13 up to 2.x on one port.
 ///
-/// Listens from the moment that it is made. A client that blocks, is slow, sends half a request or
-/// does not read holds up no other. One that breaks the protocol or a bound is disconnected, with
-/// one log line at level info. Where file descriptors run out, clients wait to be accepted.
+/// Listens from its construction. A client that blocks, is slow, sends an incomplete request or
+/// does not read does not delay others. One that violates the protocol or a limit is disconnected,
+/// with one log line at level info. If the process runs out of file descriptors, clients wait to be
+/// accepted.
 ///
-/// A fresh key space is a new server; making one takes some ten microseconds.
+/// For an empty key space, create a new server, which takes some ten microseconds.
 ///
 /// Thread-safety: every member may be called from any thread. The server runs on a strand of the
 /// executor that it was given; that executor's context must outlive it.
@@ -65,37 +66,40 @@ class tcp_store_server {
  public:
   /// Where a tcp_store_server listens, and which clients it serves.
   struct options {
-    /// Where to listen: an IPv4 or IPv6 address ("0.0.0.0" and "::" mean every one of this host),
-    /// or a name, which means every address that it stands for. Empty: every address of this host.
+    /// Where to listen: an IPv4 or IPv6 address ("0.0.0.0" and "::" mean every address of this
+    /// host), or a name, which means every address to which it resolves. Empty: every address of
+    /// this host.
     std::string address = "127.0.0.1";
-    /// Where to listen besides, at the same port, as far as this host has these addresses.
+    /// Further addresses to listen at, with the same port; those that this host does not have are
+    /// ignored.
     std::vector<asio::ip::address> besides;
-    /// 0: one that the system picks.
+    /// 0: the system picks a port.
     std::uint16_t port = 0;
     /// What one client may send.
     detail::tcp_store_bounds bounds;
     detail::tcp_store_legacy_dialect legacy_dialect = detail::tcp_store_legacy_dialect::guess;
-    /// Whether the clients' bytes move through an io_uring if the kernel allows one.
+    /// Whether to use an io_uring for the clients' bytes if the kernel allows one.
     bool use_ring = true;
-    /// Only clients that hold it are served, within bounds on how many show that and how long it
-    /// may take (`limits::store_newcomer_time`); none: everybody.
+    /// The job's secret: only clients that have it are served; the number of unauthenticated
+    /// clients and their time (`limits::store_newcomer_time`) are limited. Empty: all clients are
+    /// served.
     std::optional<job_secret> secret;
-    /// Whether clients wait until `admit` says which of them are served.
+    /// Whether clients wait until `admit` determines which of them are served.
     bool waits_for_filter = false;
     logger log;
-    /// The table to serve, which others may share; empty: one of its own.
+    /// The table to serve, which others may share; null: a new one.
     std::shared_ptr<detail::key_value_engine> engine;
-    /// Counts what clients ask for; null: nobody does.
+    /// Counts the clients' requests; null: they are not counted.
     std::shared_ptr<detail::store_meter> meter;
-    /// A further protocol on the same port; empty: none.
+    /// A further protocol on the same port; null: none.
     std::shared_ptr<detail::store_extension> extension;
-    /// Empty: the clocks of the machine.
+    /// Null: the system clock.
     std::shared_ptr<time_source> time;
   };
 
   /// Errors: `errc::address_in_use`, naming address and port; `errc::invalid_argument` if the
   /// address is not one of this host, or may not be used; `errc::connection_failed` if the name
-  /// cannot be resolved or the system has no socket left.
+  /// cannot be resolved or no socket can be created.
   ELASTIC_DECL tcp_store_server(asio::any_io_executor executor, options settings);
 
   /// Closes everything without waiting for it. Prefer `stop`.
@@ -116,20 +120,20 @@ class tcp_store_server {
   /// How many clients are connected.
   ELASTIC_DECL std::size_t connections() const;
 
-  /// How many of PyTorch's workers have registered when they connected. Any thread.
+  /// How many of PyTorch's workers have registered. May be called from any thread.
   ELASTIC_DECL std::int64_t announced_workers() const;
 
-  /// How the clients' bytes move: "io_uring" or "epoll".
+  /// The I/O in use: "io_uring" or "epoll".
   ELASTIC_DECL std::string_view io() const;
 
-  /// From now on serves clients that connect from these addresses, and turns others away, with one
+  /// From now on, serves clients that connect from these addresses, and rejects others, with one
   /// log line for each address.
   ELASTIC_DECL void admit(address_filter filter);
 
-  /// Stops to listen and disconnects every client, within `limits::store_farewell` after it was
-  /// sent what it was answered; nothing of the server runs when this returns. May be called again.
+  /// Stops listening, sends pending replies, and disconnects every client, within
+  /// `limits::store_farewell`. When this returns, nothing of the server runs. May be called again.
   ///
-  /// Cancellation: all types; the server stops nevertheless, only unwaited for.
+  /// Cancellation: all types; the server still stops, but nothing waits for it.
   ELASTIC_DECL task<void> stop();
 
  private:

@@ -10,38 +10,36 @@
 
 namespace elastic {
 
-/// The least that a place has to offer so that nodes can share a store (`versioned_store`) and the
-/// state of a rendezvous (`keyed_rendezvous_backend`) in it. Implement it to use a place of your
-/// own.
+/// The operations that a service must offer so that nodes can share a store (`versioned_store`) or
+/// the state of a rendezvous (`keyed_rendezvous_backend`) in it. Implement it for your own service.
 ///
-/// Errors of every member: `errc::connection_failed` if the place cannot be reached, and those
-/// of the implementation; a message names the place.
-/// Cancellation of every member: all types; a change that was cancelled may or may not have
-/// happened.
+/// Errors of every member: `errc::connection_failed` if the service cannot be reached, and those of
+/// the implementation; a message names the service.
+/// Cancellation of every member: all types; a cancelled change may or may not have happened.
 /// Thread-safety: one strand at a time; operations may run at the same time.
 class versioned_keys {
  public:
-  /// What was seen of a key.
+  /// The state of a key.
   struct entry {
-    /// None if the key was missing.
+    /// Empty if the key was missing.
     std::optional<std::string> value;
-    /// Names what was seen, the absence of a key included: another value that is stored later has
-    /// another version, also if it is made of the same bytes. Never empty.
+    /// Identifies this state, including the absence of a key: a value that is stored later has
+    /// another version, even if it has the same bytes. Never empty.
     std::string version;
   };
 
   virtual ~versioned_keys() = default;
 
-  /// What people call the place of a key, as in "the file /shared/job/key".
+  /// The name of a key's location for messages, such as "the file /shared/job/key".
   virtual std::string place_of(const std::string& key) const = 0;
 
-  /// What is there.
+  /// The value and version of a key.
   virtual task<entry> get(std::string key) = 0;
 
-  /// Stores `value` if the key is still as `version` saw it. Result: whether it was stored.
+  /// Stores `value` if the key still has `version`. Result: whether it was stored.
   virtual task<bool> put(std::string key, std::string value, std::string version) = 0;
 
-  /// Stores `value`, whatever there is.
+  /// Stores `value` unconditionally.
   virtual task<void> put(std::string key, std::string value) = 0;
 
   /// Removes the key. Result: whether there was one.
@@ -50,8 +48,8 @@ class versioned_keys {
   /// How many keys there are.
   virtual task<std::int64_t> count() = 0;
 
-  /// Returns when the key is not as `version` saw it, or may not be: at the latest when it is time
-  /// to look again, if the place cannot tell by itself.
+  /// Returns when the key no longer has `version`, or may no longer have it. If the service cannot
+  /// report changes, it returns when it is time to read the key again.
   virtual task<void> wait_for_change(std::string key, std::string version) = 0;
 };
 

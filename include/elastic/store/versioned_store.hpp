@@ -19,9 +19,9 @@
 
 namespace elastic {
 
-/// A store in a place that can compare and set, such as a directory or etcd.
+/// A store in a service that can compare and set, such as a directory or etcd.
 ///
-/// Errors: those of a store and of the place. Thread-safety: one strand at a time.
+/// Errors: those of a store and of `keys`. Thread-safety: one strand at a time.
 class versioned_store final : public store {
  public:
   /// Errors: `errc::invalid_argument` if `keys` is null.
