@@ -8,16 +8,16 @@
 
 namespace elastic {
 
-/// What can go wrong in this library, one code per thing that a caller can react to.
-/// Values are part of the interface and never change.
+/// The errors of this library, one code for each that a caller can react to. Values are part of the
+/// interface and never change.
 enum class errc {
-  /// A value given by the caller is outside of what is allowed; the message says what is.
+  /// A value given by the caller is not allowed; the message says what is allowed.
   invalid_argument = 1,
   /// The time that was allowed for the operation is over.
   timed_out = 2,
   /// The service at the other end cannot be reached or the connection to it broke.
   connection_failed = 3,
-  /// Bytes from outside break the protocol or a bound of it.
+  /// Bytes from outside violate the protocol or one of its limits.
   protocol_violation = 4,
   /// The program of a worker cannot be found.
   program_not_found = 5,
@@ -31,19 +31,20 @@ enum class errc {
   rendezvous_timeout = 9,
   /// The state kept by the rendezvous backend cannot be understood.
   rendezvous_state = 10,
-  /// A file or directory cannot be read, written or made.
+  /// A file or directory cannot be read, written or created.
   file_access = 11,
   /// The address is in use by another program.
   address_in_use = 12,
   /// The object was stopped or closed while the operation waited.
   stopped = 13,
-  /// The value in the store is not what the operation needs (such as text if a number is due).
+  /// The value in the store does not suit the operation (such as text where a number is needed).
   store_value = 14,
   /// The other side does not know the operation.
   not_supported = 15,
   /// The rendezvous is closed: the job has succeeded.
   rendezvous_finished = 16,
-  /// A process that was killed does not end: it waits in the kernel for what does not come.
+  /// A process that was killed does not end, because it waits in the kernel for a device or a file
+  /// server.
   process_stuck = 17,
 };
 

@@ -17,7 +17,7 @@ class event_flag {
  public:
   explicit event_flag(asio::any_io_executor executor) : waiting_(std::move(executor)) {}
 
-  /// Makes the condition true and wakes all that wait. Further calls do nothing.
+  /// Makes the condition true and wakes all waiting coroutines. Further calls do nothing.
   ELASTIC_DECL void set();
 
   /// Makes the condition false again; coroutines that were woken before stay awake.

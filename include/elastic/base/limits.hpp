@@ -24,15 +24,15 @@ inline constexpr std::size_t store_reply_bytes = 64 * 1024 * 1024;
 inline constexpr std::size_t store_reply_pause_bytes = 64 * 1024;
 /// Everything that a store holds, keys and values together.
 inline constexpr std::size_t store_total_bytes = std::size_t{4} * 1024 * 1024 * 1024;
-/// Everything that one client makes a store server hold: replies that it has not read, half of a
-/// request, its waits and watches. Above this its connection is closed.
+/// The memory that a store server holds for one client: replies that it has not read, incomplete
+/// requests, its waits and watches. Above this its connection is closed.
 inline constexpr std::size_t store_client_bytes = 160 * 1024 * 1024;
 /// The same for all clients of a server; above this, those that hold most are disconnected.
 inline constexpr std::size_t store_clients_bytes = 1024 * 1024 * 1024;
-/// What a wait or a watch takes beside the name of each key.
+/// The memory of a wait or a watch, besides the name of each key.
 inline constexpr std::size_t store_wait_bytes = 160;
-/// A TCP connection that was silent for so long is probed, again after each interval, and given up
-/// after so many probes that were not answered: within 60 s.
+/// A TCP connection that was idle for this long is probed, again after each interval, and closed
+/// after this many unanswered probes: within 60 s.
 inline constexpr std::chrono::seconds tcp_keep_alive_idle{30};
 inline constexpr std::chrono::seconds tcp_keep_alive_interval{10};
 inline constexpr int tcp_keep_alive_probes = 3;
@@ -41,7 +41,7 @@ inline constexpr std::chrono::seconds tcp_unacknowledged{60};
 /// A store's client opens a new connection instead of one that was idle for longer: a firewall in
 /// between may have dropped it silently.
 inline constexpr std::chrono::seconds store_idle_connection{10};
-/// How long a server that stops waits for its clients to take what they were answered.
+/// How long a stopping server waits for its clients to read their replies.
 inline constexpr std::chrono::milliseconds store_farewell{100};
 /// Keys and queued items that a store holds.
 inline constexpr std::size_t store_entries = 16 * 1024 * 1024;
@@ -53,19 +53,19 @@ inline constexpr std::size_t store_spared_descriptors = 256;
 /// File descriptors that an agent needs for a worker: its process, pipes, files and standby, and
 /// its connections to the control channel.
 inline constexpr std::size_t worker_descriptors = 24;
-/// How long the start of workers waits for descriptors that servers give up.
+/// How long the start of workers waits for descriptors that servers release.
 inline constexpr std::chrono::milliseconds descriptor_patience{2000};
-/// To how many open files a program raises its limit, since each connection takes memory, too.
+/// The most open files to which a program raises its limit, since each connection takes memory,
+/// too.
 inline constexpr std::size_t open_files = 65'536;
 /// The state of a rendezvous as agents of PyTorch write it: some 13,000 nodes.
 inline constexpr std::size_t rendezvous_state_bytes = 1024 * 1024;
 /// The lines before the body of an HTTP response, and those between its chunks.
 inline constexpr std::size_t http_head_bytes = 64 * 1024;
-/// The body of an HTTP response, as far as nobody has taken it: a value of a store, and what etcd
-/// makes of it in base64.
+/// The unread part of an HTTP response's body: a value of a store, as encoded by etcd in base64.
 inline constexpr std::size_t http_body_bytes = 16 * 1024 * 1024;
-/// What an inspection takes of a worker: the text of its stacks, its flight recorder, and how many
-/// of its threads and descriptors are looked at.
+/// What an inspection reads from a worker: the text of its stacks, its flight recorder, and how
+/// many of its threads and descriptors.
 inline constexpr std::size_t stack_text_bytes = 256 * 1024;
 inline constexpr std::size_t recorder_bytes = 8 * 1024 * 1024;
 inline constexpr std::size_t inspected_threads = 256;
@@ -81,7 +81,7 @@ inline constexpr std::chrono::milliseconds inspection_time{2000};
 inline constexpr std::size_t rank_exchange_bytes = 16 * 1024;
 /// One message of the rendezvous.
 inline constexpr std::size_t rendezvous_message_bytes = 64 * 1024;
-/// A job's secret: more is needed than can be guessed.
+/// A job's secret: too short ones could be guessed.
 inline constexpr std::size_t job_secret_least_bytes = 16;
 inline constexpr std::size_t job_secret_bytes = 4096;
 /// Clients of a store server that have sent a part of their first message, or have not yet shown
@@ -95,13 +95,13 @@ inline constexpr std::size_t first_message_bytes = 8 * 1024;
 /// The server disconnects a newcomer that takes more memory before older ones. A TLS handshake
 /// takes less; a store's client may begin with a large value.
 inline constexpr std::size_t store_newcomer_share = 64 * 1024;
-/// Addresses that a server remembers so as to log only once that it turned one away.
+/// Rejected addresses that a server remembers, so that it logs each only once.
 inline constexpr std::size_t store_refused_addresses = 1024;
-/// The addresses that a node tells the others of, and their text.
+/// The addresses that a node sends to the others, and their text.
 inline constexpr std::size_t node_addresses = 64;
 inline constexpr std::size_t node_addresses_bytes = 4096;
-/// The largest number of a round, or of a server, that a node can tell of an earlier server: its
-/// successor counts on from there, and what it counts must fit into messages, too.
+/// The largest number of a round, or term of a server, that a node can report: a new server
+/// continues from there, and its numbers must fit into messages, too.
 inline constexpr std::int64_t rendezvous_told_number = std::int64_t{1} << 61;
 /// Failures of a job that are counted.
 inline constexpr int job_restarts = std::numeric_limits<int>::max() - 1;
@@ -141,13 +141,13 @@ inline constexpr int rendezvous_candidates = 9;
 inline constexpr int rendezvous_register_nodes = 16'384;
 /// One message between the servers of several endpoints, and what a registry holds of the leader.
 inline constexpr std::size_t rendezvous_register_bytes = 320 * 1024;
-/// What nodes show to a leader that a registry names.
+/// The password that nodes show to a leader that a registry names.
 inline constexpr std::size_t registry_password_bytes = 64;
-/// How long a node looks for a server of the rendezvous that it had reached before.
+/// How long a node tries to reconnect to a rendezvous server.
 inline constexpr std::chrono::milliseconds rendezvous_reconnect_timeout{5000};
-/// How long the last words of a node that leaves the rendezvous may take.
+/// How long the last message of a node that leaves the rendezvous may take.
 inline constexpr std::chrono::milliseconds rendezvous_leave_timeout{500};
-/// How long a node whose workers failed leaves those of torchrun's nodes to fail, too.
+/// How long a node whose workers failed waits for those of torchrun's nodes to fail, too.
 inline constexpr std::chrono::milliseconds mixed_failure_patience{10'000};
 /// Workers of one agent.
 inline constexpr int local_world_size = 4096;
@@ -158,11 +158,12 @@ inline constexpr int nodes = 100'000;
 inline constexpr std::size_t node_counts = 64;
 /// An error file written by a worker; larger ones are cut and count as not parsable.
 inline constexpr std::size_t error_file_bytes = 4 * 1024 * 1024;
-/// The arguments of a function that workers run, as JSON; larger things go by a file or the store.
+/// The arguments of a function that workers run, as JSON; pass larger values in a file or the
+/// store.
 inline constexpr std::size_t function_arguments_bytes = 1024 * 1024;
 /// What one worker's function returns, as JSON.
 inline constexpr std::size_t return_value_bytes = 1024 * 1024;
-/// What the functions of all workers of a node return; with many workers each has its share of it.
+/// The return values of all workers of a node; with many workers each gets a share of it.
 inline constexpr std::size_t return_values_bytes = 16 * 1024 * 1024;
 /// The lines of a failed worker's stderr that a report shows if there is no error file.
 inline constexpr std::size_t report_stderr_lines = 20;
@@ -170,16 +171,16 @@ inline constexpr std::size_t report_stderr_lines = 20;
 inline constexpr std::size_t report_stderr_bytes = 64 * 1024;
 /// The buffer of one stream while its output is copied, and the size that its pipe is given.
 inline constexpr std::size_t copy_buffer_bytes = 256 * 1024;
-/// A line of output that is held back until it is whole; a longer one is passed on in pieces.
+/// A line of output that is buffered until it is complete; a longer one is passed on in pieces.
 inline constexpr std::size_t copy_line_bytes = 64 * 1024;
-/// Files kept of one log that is cut by size.
+/// Files kept of a rotated log.
 inline constexpr int log_files = 1000;
-/// How long a console that takes nothing is waited for at least, when a stop's grace is over.
+/// The least time to wait for a blocked console after the grace period of a stop.
 inline constexpr std::chrono::milliseconds console_after_stop{1000};
-/// How long a log file that hangs is waited for when nobody waits for the output any more.
+/// How long to wait for a log file that hangs when nothing else waits for the output.
 inline constexpr std::chrono::milliseconds file_after_stop{1000};
-/// How long the agent waits at its end for a log directory that may hang: for what a failed worker
-/// left in files, and for the report.
+/// How long the agent waits at its end for a log directory that may hang: for a failed worker's
+/// files, and for the report.
 inline constexpr std::chrono::milliseconds log_directory_patience{3000};
 /// A journal: the records that an agent keeps in memory, one line of it, a text and the list of
 /// process ids in a line, a file and how many are kept, lines that wait for a file that hangs, and
@@ -192,20 +193,20 @@ inline constexpr std::uint64_t journal_file_bytes = 16 * 1024 * 1024;
 inline constexpr int journal_files = 4;
 inline constexpr std::size_t journal_pending_lines = 1000;
 inline constexpr std::uint64_t journal_read_bytes = 256 * 1024 * 1024;
-/// How long the last lines of a journal that hangs are waited for.
+/// How long to wait for the last lines of a journal that hangs.
 inline constexpr std::chrono::milliseconds journal_patience{1000};
-/// How long a guard has to tell whether its worker runs, when the start is cancelled.
+/// How long a guard has to report whether its worker runs, when the start is cancelled.
 inline constexpr std::chrono::milliseconds guard_after_cancel{2000};
-/// How long the kernel has to end a process that was killed, before each look at what holds it up;
-/// one that looks the same after it, in uninterruptible sleep, is given up.
+/// How long the kernel has to end a killed process before each check of what delays it; a process
+/// that is unchanged after that, in uninterruptible sleep, is abandoned.
 inline constexpr std::chrono::seconds killed_patience{20};
 /// How long output is still read after a worker has ended, for a descendant that holds its pipe.
 inline constexpr std::chrono::milliseconds drain_after_exit{500};
-/// How long the check of a node and the hook that looks into hung workers may take.
+/// The longest time-out of a node check and of the hook for hung workers.
 inline constexpr std::chrono::seconds shell_command_timeout{3600};
-/// What is kept of the output of a node's check: the end.
+/// The kept end of the output of a node check.
 inline constexpr std::size_t node_check_bytes = 400;
-/// What is read of the text in a drain file, and how long it is waited for if there is none yet.
+/// The text that is read from a drain file, and how long to wait for it if the file is empty.
 inline constexpr std::size_t drain_text_bytes = 400;
 inline constexpr std::chrono::milliseconds drain_text_patience{1000};
 /// One message between an agent and a standby.
@@ -213,16 +214,17 @@ inline constexpr std::size_t standby_message_bytes = 64 * 1024;
 /// The modules that a standby imports, and the name of one.
 inline constexpr std::size_t standby_modules = 256;
 inline constexpr std::size_t standby_module_bytes = 256;
-/// How long a standby that waits has to become a worker before that is started without one.
+/// How long a waiting standby may take to become a worker before the worker starts without it.
 inline constexpr std::chrono::milliseconds standby_reply{1000};
-/// How long an interpreter may take to show that its standby would wait, and a standby to import.
+/// How long an interpreter may take to show that its standby would wait, and how long a standby may
+/// take to import.
 inline constexpr std::chrono::seconds standby_probe{60};
 inline constexpr std::chrono::seconds standby_import{900};
 /// Standbys that may end in a row before they are ready.
 inline constexpr int standby_deaths = 3;
 /// Standbys of a job that may end while they wait.
 inline constexpr int standby_losses = 10;
-/// How long a standby that was killed is waited for.
+/// How long to wait for a killed standby.
 inline constexpr std::chrono::seconds standby_end{5};
 /// One line of the control channel, its end included.
 inline constexpr std::size_t control_line_bytes = 4096;
@@ -241,16 +243,16 @@ inline constexpr std::size_t worker_timers = 1024;
 inline constexpr std::size_t control_connections = 8;
 /// Lines of one connection that are read within a second; the rest waits in the socket.
 inline constexpr int control_lines_per_second = 10'000;
-/// What workers did wrong on their channels that is logged in one attempt; the rest is not.
+/// Errors of workers on their channels that are logged in one attempt.
 inline constexpr int control_complaints = 20;
 /// Names of sections for which durations are learned.
 inline constexpr std::size_t learned_names = 256;
-/// How often workers may be looked at, at most; how many files of /proc are read for that at one
-/// look; and how many workers may be suspected in one attempt.
+/// The shortest interval at which workers are sampled; how many files of /proc are read for a
+/// sample; and how many suspicions may be reported in one attempt.
 inline constexpr std::chrono::milliseconds least_watch_interval{10};
 inline constexpr std::size_t watched_files = 20'000;
 inline constexpr int worker_suspicions = 64;
-/// How much later than asked a watch may wake before it is taken for having stood still itself.
+/// How late a watch may wake before it concludes that it was suspended itself.
 inline constexpr std::chrono::milliseconds watch_lateness{1000};
 /// The head of a request to the status server, its headers, and its body.
 inline constexpr std::size_t http_request_head_bytes = 8 * 1024;
@@ -258,69 +260,70 @@ inline constexpr std::size_t http_request_headers = 64;
 inline constexpr std::size_t http_request_body_bytes = 8 * 1024;
 /// One answer of the status server.
 inline constexpr std::size_t status_answer_bytes = 4 * 1024 * 1024;
-/// What is shown of a line that a worker wrote.
+/// The shown part of a line that a worker wrote.
 inline constexpr std::size_t shown_line_bytes = 2000;
-/// How long the log file of a worker is waited for whose last lines somebody wants to see.
+/// How long to wait for a worker's log file when a viewer requests its last lines.
 inline constexpr std::chrono::seconds shown_lines_patience{2};
-/// Connections to the status server, and those of them that follow events: there is always room for
-/// a probe.
+/// Connections to the status server, and how many of them may follow events, so that there is
+/// always room for a probe.
 inline constexpr std::size_t status_connections = 16;
 inline constexpr std::size_t status_followers = 12;
-/// How long a client of it may take for a request, or to read an answer.
+/// How long a client of the status server may take for a request, or to read an answer.
 inline constexpr std::chrono::seconds status_request{5};
-/// How often those who follow events hear that the server is there.
+/// How often clients that follow events get a sign that the server is alive.
 inline constexpr std::chrono::seconds status_heartbeat{15};
-/// How long a server that stops waits for those who follow events to take the last.
+/// How long a stopping server waits for clients to read the last events.
 inline constexpr std::chrono::milliseconds status_farewell{200};
-/// The shortest time between two signs of life of a node: more often they take the time that
-/// everything else needs.
+/// The shortest time between two keep-alives of a node: with more, there would be no time for
+/// anything else.
 inline constexpr std::chrono::milliseconds keep_alive_interval{10};
-/// Nodes that a job keeps out, how long a name and the reason may be, and for how long one stays
-/// out: all of them have room in one message beside everything else.
+/// Excluded nodes of a job, the length of a name and of the reason, and the longest exclusion: all
+/// of them must fit into one message together with everything else.
 inline constexpr std::size_t excluded_nodes = 16;
 inline constexpr std::size_t node_name_bytes = 64;
 inline constexpr std::size_t exclusion_reason_bytes = 128;
 inline constexpr std::chrono::hours exclusion_time{24 * 30};
-/// How long an agent whose job was closed by another node waits for a request to stop of its own.
+/// How long an agent whose job was closed by another node waits for its own stop request.
 inline constexpr std::chrono::milliseconds stop_request_patience{500};
 /// Why a job has ended, for all nodes.
 inline constexpr std::size_t ending_text_bytes = 1024;
-/// Why a job pauses, with the user and the node that want it.
+/// Why a job pauses, with the user and the node that paused it.
 inline constexpr std::size_t pause_text_bytes = 1024;
-/// Commands that it carries out at a time, the reason in one, and the time that one may give.
+/// Commands that the status server carries out at a time, the reason in one, and the time that one
+/// may allow.
 inline constexpr std::size_t status_commands = 4;
 inline constexpr std::size_t command_reason_bytes = 400;
 inline constexpr std::chrono::seconds command_time{3600};
-/// How long it rests if the system has no room for a connection.
+/// How long the status server pauses if the system has no resources for a connection.
 inline constexpr std::chrono::milliseconds status_pause{200};
-/// What clients of a server have to know that others can reach.
+/// The token for clients of a status server that is open to other hosts.
 inline constexpr std::size_t status_token_least_bytes = 16;
 inline constexpr std::size_t status_token_bytes = 256;
-/// What is shown of a job: its last attempts, and the ways in which workers ended.
+/// The shown part of a job: its last attempts, and the ways in which workers ended.
 inline constexpr std::size_t viewed_attempts = 64;
 inline constexpr std::size_t viewed_exits = 512;
-/// What one node tells in one piece to the one that shows the job, which takes up to twice as much
-/// in a message of the rendezvous; how many pieces at a time, and how many events of a second.
+/// One report of a node to the node that shows the job, which takes up to twice as much in a
+/// message of the rendezvous; how many reports at a time, and how many events per second.
 inline constexpr std::size_t node_report_bytes = 30 * 1024;
 inline constexpr int node_reports_at_once = 3;
 inline constexpr int node_events_per_second = 8;
 /// The pause between two reports of a node, and between two rosters of the rendezvous' server.
 inline constexpr std::chrono::milliseconds node_report_pause{100};
-/// What is heard of a node in a second: several times what it tells, since the network may hold
-/// that up and bring it at once.
+/// What is accepted from a node in a second: several times what it sends, since the network may
+/// delay messages and deliver them together.
 inline constexpr int heard_reports_per_second =
     4 * node_reports_at_once * static_cast<int>(std::chrono::seconds(1) / node_report_pause);
 inline constexpr int heard_events_per_second = 4 * node_events_per_second;
-/// What is shown of the other nodes of a job: the nodes, and the workers of all of them.
+/// The shown part of other nodes of a job: the nodes, and the workers of all of them.
 inline constexpr std::size_t viewed_nodes = 2048;
 inline constexpr std::size_t viewed_workers = 4096;
 /// The nodes that are remembered as lost.
 inline constexpr std::size_t lost_nodes = 64;
 /// Faults that a plan of chaos names.
 inline constexpr std::size_t chaos_faults = 1000;
-/// How long the watch for hung workers rests after an error, before it begins again.
+/// How long the watch for hung workers pauses after an error.
 inline constexpr std::chrono::milliseconds watch_restart{1000};
-/// The evidence of one rank, as it travels to the node that judges a stall, and its texts there.
+/// The evidence of one rank, as sent to the node that judges a stall, and the texts in it.
 inline constexpr std::size_t rank_digest_bytes = 1024;
 inline constexpr std::size_t wait_channel_bytes = 48;
 inline constexpr std::size_t failure_digest_bytes = 160;

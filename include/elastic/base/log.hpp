@@ -25,8 +25,8 @@ class log_handler {
   virtual void write(log_level level, std::string_view text) noexcept = 0;
 };
 
-/// A threshold and a handler, passed by value to whatever logs. A default-made logger is silent:
-/// an embedded agent writes nowhere unless it has a handler.
+/// A threshold and a handler, passed by value to code that logs. A default-constructed logger
+/// discards everything, so an embedded agent logs nothing unless it gets a handler.
 class logger {
  public:
   logger() = default;

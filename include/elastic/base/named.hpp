@@ -13,12 +13,12 @@ namespace elastic {
 ///     launch_config config{.standalone = true};
 ///     co_await launch(config);
 ///
-/// It only refers to the object: a coroutine copies what it needs before it suspends.
+/// It only refers to the object. A coroutine copies what it needs before it suspends.
 template <class T>
 class named {
  public:
   named(const T& object) : object_(&object) {}
-  /// Deleted, both: name the object in a statement of its own.
+  /// Both deleted: declare a variable for the object first.
   named(const T&& temporary) = delete;
   named() = delete;
 

@@ -9,18 +9,17 @@
 
 namespace elastic {
 
-/// The text as it may be shown on a terminal although somebody else wrote it: control characters
-/// but the tab and the end of a line, characters that change the direction of writing, and bytes
-/// that are no UTF-8 stand as "\\xNN".
-/// @param line_begin  stands after each end of a line within the text, so that what follows is not
-///                    taken for a line of its own
+/// Makes untrusted text safe to show on a terminal: control characters except tabs and line ends,
+/// bidirectional controls, and bytes that are not UTF-8 are replaced by "\\xNN".
+/// @param line_begin  inserted after each line end within the text, so that the next line is not
+///                    mistaken for a separate message
 ELASTIC_DECL std::string printable_text(std::string_view text, std::string_view line_begin = {});
 
-/// The same as a part of one line: the ends of its lines are blanks, and none stand around it.
+/// The same as part of one line: line ends become blanks, and blanks around the text are removed.
 ELASTIC_DECL std::string printable_line(std::string_view text);
 
-/// The text between single quotes, as a part of a one-line message: control characters stand as
-/// "\\xNN", and what is longer than 200 bytes is cut.
+/// The text in single quotes, as part of a one-line message: control characters are replaced by
+/// "\\xNN", and the text is truncated after 200 bytes.
 ELASTIC_DECL std::string in_quotes(std::string_view text);
 
 }  // namespace elastic

@@ -11,15 +11,16 @@
 
 namespace elastic {
 
-/// Runs all tasks at once until the first of them ends, by success or by an error; cancels the
-/// others, by all types, and waits for their end.
+/// Runs all tasks at once until the first of them ends, with success or an error; then cancels the
+/// others, with all types, and waits until they have ended.
 ///
-/// It differs from Asio's `||` in that a task that throws ends the race, too, and in that every
-/// request of the caller arrives, not only the first.
+/// Unlike Asio's `||`, a task that throws also ends the race, and every cancellation request of the
+/// caller is passed on, not only the first.
 ///
-/// Result: the index of the first. A later one may have ended with success as well.
-/// Errors: that of the first, else one of a later task that is not its cancellation.
-/// Cancellation: every request is passed on to every task; then throws what the first threw.
+/// Result: the index of the task that ended first. Others may have succeeded as well.
+/// Errors: that of the first task, or else one of a later task that is not its cancellation.
+/// Cancellation: every request is passed on to every task; then it throws what the first task
+/// threw.
 template <class... Tasks>
 task<std::size_t> race(Tasks... tasks) {
   auto executor = co_await asio::this_coro::executor;

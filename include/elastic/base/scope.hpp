@@ -11,16 +11,16 @@
 
 namespace elastic {
 
-/// Runs `work` to its end whatever is cancelled meanwhile, and leaves the caller's cancellation
-/// filter, state and `throw_if_cancelled` as they were.
+/// Runs `work` to its end even if the caller is cancelled meanwhile, and leaves the caller's
+/// cancellation filter, state and `throw_if_cancelled` unchanged.
 ///
-/// To be awaited before a request has arrived: in a coroutine that was cancelled already, Asio
-/// throws at the `co_await` itself and nothing runs. What must run after a cancellation too is
-/// the clean-up of `with_cleanup` or the undoing of `with_rollback`.
+/// It must be awaited before a cancellation request has arrived: in a coroutine that is already
+/// cancelled, Asio throws at the `co_await` itself and nothing runs. For work that must also run
+/// after a cancellation, use `with_cleanup` or `with_rollback`.
 ///
 /// Errors: those of `work`.
-/// Cancellation: none reaches `work`; a request that arrives meanwhile stays noted in the
-/// caller's state, so that its next `co_await` sees it.
+/// Cancellation: not passed to `work`. A request that arrives meanwhile is kept in the caller's
+/// state, so that its next `co_await` sees it.
 ELASTIC_DECL task<void> shielded(task<void> work);
 
 /// The same for work that has a result.
@@ -40,13 +40,13 @@ ELASTIC_DECL task<void> run_with_cleanup(task<void> body, task<void> cleanup, cl
 
 }  // namespace detail
 
-/// Runs `body`, then `cleanup`: always, also when `body` threw or was cancelled.
+/// Runs `body`, and then always `cleanup`, even if `body` threw or was cancelled.
 ///
-/// What is to be cleaned up is made in `body`: in a caller that was cancelled already, Asio throws
+/// Acquire what has to be cleaned up in `body`: in a caller that is already cancelled, Asio throws
 /// at the `co_await` itself and neither runs.
 ///
 /// Errors: the first one; an error of `cleanup` is reported only if `body` had none.
-/// Cancellation: reaches `body` as usual and never `cleanup`, which is shielded.
+/// Cancellation: passed to `body` as usual, but never to `cleanup`, which is shielded.
 ELASTIC_DECL task<void> with_cleanup(task<void> body, task<void> cleanup);
 
 /// The same for a body that has a result.
@@ -58,10 +58,10 @@ task<T> with_cleanup(task<T> body, task<void> cleanup) {
   co_return std::move(*result);
 }
 
-/// Runs `body`, and `rollback` only if `body` threw or was cancelled: for what is made in
-/// several steps and must be whole or not at all. Otherwise as `with_cleanup`.
+/// Runs `body`, and `rollback` only if `body` threw or was cancelled. It is for work in several
+/// steps that must be completed or undone. Otherwise like `with_cleanup`.
 ///
-/// Errors: that of `body`; one of `rollback` is dropped in its favour.
+/// Errors: that of `body`; an error of `rollback` is discarded.
 ELASTIC_DECL task<void> with_rollback(task<void> body, task<void> rollback);
 
 /// The same for a body that has a result.

@@ -22,8 +22,8 @@ constexpr time_point deadline_after(time_point now, duration span) {
   return span < time_point::max() - now ? now + span : time_point::max();
 }
 
-/// Where time comes from. Replaced in tests and simulations by a clock that jumps to the next
-/// deadline, so that nothing in this library reads a clock or names a timer but through it.
+/// The source of time. Tests and simulations replace it by a clock that jumps to the next deadline;
+/// therefore this library uses clocks and timers only through it.
 ///
 /// Thread-safety: every member may be called from any thread.
 class time_source {
@@ -33,16 +33,16 @@ class time_source {
   /// The monotonic time: for deadlines and intervals.
   virtual time_point now() const = 0;
 
-  /// The time of day: for what people and files read, never to compare two nodes.
+  /// The time of day, for users and files. Never compare it between nodes.
   virtual wall_time wall_now() const = 0;
 
   /// Waits until `now() >= deadline`; `time_point::max()` waits until it is cancelled.
   ///
-  /// Cancellation: all types; throws `operation_aborted`, nothing is left behind.
+  /// Cancellation: all types; throws `operation_aborted` and leaves nothing behind.
   virtual task<void> sleep_until(time_point deadline) = 0;
 };
 
-/// The clocks of the machine.
+/// The system clocks.
 class system_time final : public time_source {
  public:
   time_point now() const override { return std::chrono::steady_clock::now(); }
@@ -50,14 +50,14 @@ class system_time final : public time_source {
   ELASTIC_DECL task<void> sleep_until(time_point deadline) override;
 };
 
-/// The one race against time: runs `work`, at most until `deadline`.
+/// Runs `work`, at most until `deadline`.
 ///
-/// Result: whether `work` ended by itself. Where it did not, it was cancelled (by all types), and
-/// has ended, when this returns. Work that ends with success although the deadline cancelled it
-/// has ended by itself: no result is lost.
+/// Result: whether `work` ended by itself. If not, it was cancelled (with all types), and has ended
+/// when this returns. Work that succeeds although the deadline cancelled it counts as having ended
+/// by itself, so no result is lost.
 ///
 /// Errors: those of `work`.
-/// Cancellation: every request is passed on to `work`, after the deadline too; then throws what
+/// Cancellation: every request is passed on to `work`, even after the deadline; then it throws what
 /// `work` threw.
 ELASTIC_DECL task<bool> with_deadline(time_source& time, time_point deadline, task<void> work);
 

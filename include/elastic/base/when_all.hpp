@@ -9,11 +9,12 @@
 
 namespace elastic {
 
-/// Runs all tasks at once, started in their order, until the last of them has ended. The first
-/// that throws has the others cancelled, by all types.
+/// Runs all tasks at once, started in order, until the last of them has ended. When one throws, the
+/// others are cancelled, with all types.
 ///
-/// Errors: that of the first that threw.
-/// Cancellation: every request is passed on to every task; then throws what the first threw.
+/// Errors: that of the first task that threw.
+/// Cancellation: every request is passed on to every task; then it throws what the first task
+/// threw.
 ELASTIC_DECL task<void> when_all(std::vector<task<void>> tasks);
 
 }  // namespace elastic

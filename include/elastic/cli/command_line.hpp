@@ -14,7 +14,7 @@
 
 namespace elastic {
 
-/// What the arguments say.
+/// The parsed arguments.
 struct command_line {
   /// The I/O that a program asks for: ELASTIC_IO.
   enum class io_choice {
@@ -31,7 +31,7 @@ struct command_line {
     io_choice io = io_choice::automatic;
   };
 
-  /// An option that the user gave, in whatever way.
+  /// An option that the user gave, as an argument or a variable.
   struct option {
     /// "--nproc-per-node".
     std::string name;
@@ -46,9 +46,9 @@ struct command_line {
   log_level threshold = log_level::warning;
   /// ELASTIC_IO; `config.job.rendezvous.use_ring` follows from it.
   io_choice io = io_choice::automatic;
-  /// What is allowed but surely not meant, one sentence each.
+  /// Warnings about input that is allowed but probably a mistake, one sentence each.
   std::vector<std::string> warnings;
-  /// What comes from elsewhere than options and PET_ variables, one sentence each.
+  /// Values that come neither from options nor from PET_ variables, one sentence each.
   std::vector<std::string> notes;
   /// The options with which a job file is read (--job); empty without one.
   std::vector<option> options = {};
@@ -56,15 +56,15 @@ struct command_line {
 
 /// Reads the arguments of `elasticrun`, without the program's own name.
 ///
-/// The options are torchrun's. Their names may have dashes or underscores and may be shortened as
-/// long as they stay unique. The last one of a repeated option counts. The arguments after the
-/// script are the script's. The default of an option is the value of PET_<NAME>, if that is not
-/// empty, and for options of the rendezvous what Slurm's variables say, in a step with several
-/// nodes.
+/// It knows torchrun's options and elasticrun's own. Names may have dashes or underscores and may
+/// be shortened as long as they stay unique. If an option is repeated, the last one counts. The
+/// arguments after the script belong to the script. The default of an option is the value of
+/// PET_<NAME>, if that is not empty; rendezvous options also get defaults from Slurm's variables,
+/// in a step with several nodes.
 ///
 /// Result: the configuration, or why the program should end now: version, help, or an error with
-/// exit code 2. Errors: none.
-/// A pure function: it looks at no file, device or environment but `facts`.
+/// exit code 2. Errors: none. A pure function: it uses no file, device or environment except
+/// `facts`.
 ELASTIC_DECL std::variant<command_line, command_line::version_request, early_exit>
 parse_command_line(const std::vector<std::string>& arguments, const command_line_facts& facts);
 

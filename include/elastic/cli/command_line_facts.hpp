@@ -12,7 +12,7 @@ namespace elastic {
 
 /// What a command line depends on besides its arguments.
 struct command_line_facts {
-  /// A word in place of a script that has a program do something else than run a job.
+  /// A command that takes the place of a script, such as "explain".
   struct command {
     std::string word;
     /// Its arguments and what it does, for --help.
@@ -25,16 +25,16 @@ struct command_line_facts {
   /// What "cpu" and "gpu" mean for --nproc-per-node: see count_processors, count_accelerators.
   int processors = 1;
   int accelerators = 0;
-  /// What runs scripts unless PYTHON_EXEC names another program: see default_python.
+  /// The interpreter for scripts, unless PYTHON_EXEC names another program: see default_python.
   std::string python = "python3";
 
   // About the program, for messages and --help.
 
   std::string program = "elasticrun";
-  /// The program finds out itself which of them the first argument is.
+  /// The program's commands, for --help and completions; it must recognize them itself.
   std::vector<command> commands = {};
-  /// Whether the program injects the faults of --chaos; if not, --help leaves the option out, and
-  /// it is refused.
+  /// Whether the program injects the faults of --chaos; if not, --help omits the option, and it is
+  /// refused.
   bool injects_faults = false;
   /// Whether the program runs the jobs of files (--job). As with --chaos.
   bool reads_job_files = false;

@@ -10,11 +10,10 @@
 
 namespace elastic {
 
-/// The Python for scripts if nothing names another: that of the environment (venv, conda) in whose
-/// bin folder the program was started, activated or not; else "python3", to be looked up in PATH.
-/// `started_as`: the path by which the program was executed, not that of the file: a link to a
-/// program that was installed into an environment of its own (pipx, uv tool) is outside of it.
-/// `is_there`: whether a path exists.
+/// The default Python for scripts: that of the environment (venv, conda) in whose bin folder the
+/// program was started, activated or not; or else "python3", to be looked up in PATH. `started_as`:
+/// the path by which the program was executed, not that of the file: a link to a program in a
+/// separate environment (pipx, uv tool) does not belong to it. `is_there`: whether a path exists.
 ELASTIC_DECL std::string default_python(
     const std::filesystem::path& started_as,
     const std::function<bool(const std::filesystem::path&)>& is_there);

@@ -10,7 +10,7 @@
 namespace elastic {
 
 /// Why a program ends before it has started anything: the user asked for help, or for something
-/// that cannot be done.
+/// that is not possible.
 struct early_exit {
   /// The exit code of the program.
   int code = 0;

@@ -11,8 +11,8 @@
 
 namespace elastic {
 
-/// The I/O that a choice gives on this machine: "I/O: io_uring", or the I/O in its place and the
-/// reason. Makes a ring to find out, and closes it.
+/// The I/O that results from a choice on this machine: "I/O: io_uring", or the I/O used instead and
+/// the reason. Creates a ring to check, and closes it.
 ELASTIC_DECL std::string describe_io(command_line::io_choice choice);
 
 /// The text of --version: "elasticrun 0.1.0 (I/O: io_uring)".

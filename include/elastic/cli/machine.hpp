@@ -7,13 +7,13 @@
 
 namespace elastic {
 
-/// The number of GPUs that workers can use: NVIDIA's, or AMD's if there is none of those, without
-/// the ones that the environment (CUDA_VISIBLE_DEVICES, …) hides. It counts the device files that
-/// this process may open, and calls no driver library.
+/// The number of GPUs that workers can use: NVIDIA's or, if there are none, AMD's, without those
+/// that the environment (CUDA_VISIBLE_DEVICES, …) hides. It counts the device files that this
+/// process may open, without a driver library.
 ELASTIC_DECL int count_accelerators(const environment_map& environment);
 
 /// The number of processors on which this process may run, as torchrun since 2.12 counts them, or
-/// the number of those online if the kernel does not tell. At least 1.
+/// the number of online processors if that is unknown. At least 1.
 ELASTIC_DECL int count_processors();
 
 }  // namespace elastic

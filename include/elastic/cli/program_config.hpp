@@ -13,7 +13,7 @@
 
 namespace elastic {
 
-/// All that the options of `elasticrun` set: the job, and what the program does around it.
+/// Everything that the options of `elasticrun` set: the job, and what the program does around it.
 struct program_config {
   /// The job, for `make_agent`.
   launch_config job;
@@ -22,12 +22,12 @@ struct program_config {
   /// Whether the agent keeps standbys for its workers, and how: for `add_warm_standbys`.
   bool keeps_standbys = false;
   warm_standby standby;
-  /// How the agent finds out which rank holds up the job: for `add_diagnosis`.
+  /// How the agent diagnoses stalls: for `add_diagnosis`.
   job_diagnosis diagnosis;
   /// The name of the job in the report of a failure, for `closing_words`: the script.
   std::string name;
-  /// The script among the arguments, which must exist before anything is started; empty for a
-  /// program without Python or a Python module.
+  /// The script in the arguments, which must exist before anything is started; empty for a program
+  /// without Python, or a Python module.
   std::string script;
   /// Whether a program with a terminal shows the progress of the workers there.
   bool progress = true;

@@ -18,7 +18,8 @@ namespace elastic {
 using environment_map = std::map<std::string, std::string, std::less<>>;
 
 /// The variables of an array such as `environ`, whose end is a null pointer. Each entry is
-/// "NAME=value"; one that is not is left out; of a repeated name the first counts, as for `getenv`.
+/// "NAME=value"; other entries are ignored. If a name is repeated, the first counts, as with
+/// `getenv`.
 ELASTIC_DECL environment_map environment_from(const char* const* entries);
 
 /// The same for entries in a vector.
@@ -31,13 +32,13 @@ ELASTIC_DECL std::vector<std::string> environment_entries(const environment_map&
 ELASTIC_DECL std::optional<std::string> find_variable(const environment_map& variables,
                                                       std::string_view name);
 
-/// Who a worker is: its place on its node, in its role and in the job.
+/// The identity of a worker: its ranks on its node, in its role and in the job.
 struct worker_identity {
   /// 0 … local_world_size - 1, on this node.
   int local_rank = 0;
   /// 0 … world_size - 1, in the job.
   int rank = 0;
-  /// The node's place in the round, 0 … group_world_size - 1.
+  /// The node's rank in the round, 0 … group_world_size - 1.
   int group_rank = 0;
   /// 0 … role_world_size - 1, among the workers of this role.
   int role_rank = 0;
@@ -48,9 +49,9 @@ struct worker_identity {
   std::string role_name = "default";
 };
 
-/// What all workers of one start on one node have in common.
+/// What the workers of one attempt on one node have in common.
 struct job_context {
-  /// Where the workers find each other.
+  /// Where the workers meet.
   std::string master_addr;
   std::uint16_t master_port = 0;
   /// True: an agent serves a store at the master's address and every worker is its client. False:
@@ -60,30 +61,30 @@ struct job_context {
   /// How many of `max_restarts` are used up.
   int restart_count = 0;
   int max_restarts = 0;
-  /// The workers are of a PyTorch before 2.2, which reads NCCL_ASYNC_ERROR_HANDLING; later ones
-  /// call that name deprecated on each rank.
+  /// The workers use a PyTorch older than 2.2, which reads NCCL_ASYNC_ERROR_HANDLING; later
+  /// releases warn about that name on each rank.
   bool old_nccl_name = false;
-  /// Where workers may outlive an epoch (`worker_spec::on_failure`): the number of this one. None:
+  /// If workers may outlive an epoch (`worker_spec::on_failure`): the number of this epoch. Empty:
   /// every worker ends with its epoch.
   std::optional<std::int64_t> epoch = {};
 };
 
-/// The whole environment of a worker, each entry "NAME=value": `base` and, instead of what it says
-/// under the same names, everything that an agent promises to its workers.
+/// The whole environment of a worker, each entry "NAME=value": `base`, overridden by everything
+/// that an agent promises to its workers.
 ///
-/// `error_file` is where the worker leaves the reason of its failure; empty if nobody reads it.
-/// `base` reaches the worker unchanged otherwise (CUDA_VISIBLE_DEVICES, OMP_NUM_THREADS,
+/// `error_file` is the file for the reason of the worker's failure; empty if there is none. `base`
+/// reaches the worker unchanged otherwise (CUDA_VISIBLE_DEVICES, OMP_NUM_THREADS,
 /// TORCHELASTIC_TIMER_FILE, NCCL's settings, …).
 ELASTIC_DECL std::vector<std::string> worker_environment(environment_map base,
                                                          const worker_identity& worker,
                                                          const job_context& job,
                                                          const std::string& error_file);
 
-/// Whether `worker_environment` sets this variable whatever its base has, such as RANK.
+/// Whether `worker_environment` always sets this variable, such as RANK.
 ELASTIC_DECL bool is_set_by_agent(const std::string& name);
 
-/// torchrun's rule for OMP_NUM_THREADS: if it is not set and a node has more than one worker,
-/// it becomes 1, since each worker would otherwise start as many threads as there are processors.
+/// torchrun's rule for OMP_NUM_THREADS: if it is not set and a node has more than one worker, it is
+/// set to 1, since otherwise each worker would start as many threads as there are processors.
 ///
 /// Result: the warning to show if the rule applied and changed `variables`.
 ELASTIC_DECL std::optional<std::string> limit_omp_threads(environment_map& variables,

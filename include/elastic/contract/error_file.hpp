@@ -17,19 +17,19 @@
 
 namespace elastic {
 
-/// What a worker's error file says.
+/// The content of a worker's error file.
 struct error_file_content {
   /// "ValueError: no such column"; if the file cannot be understood, a sentence that says so.
   std::string message;
-  /// The traceback, several lines; none if the worker gave none.
+  /// The traceback, several lines; empty if there is none.
   std::optional<std::string> callstack;
   /// Seconds since 1970 at which the worker failed; 0 if the file does not say.
   std::int64_t timestamp = 0;
-  /// When the file was written, finer than `timestamp`; none if no file was read.
+  /// When the file was written, more precise than `timestamp`; empty if no file was read.
   std::optional<wall_time> written;
-  /// The JSON text of the file; JSON that holds `message` alone if the file is not JSON.
+  /// The JSON text of the file; JSON with only `message` if the file is not JSON.
   std::string raw_json;
-  /// Why the file cannot be understood; none if it can.
+  /// Why the file cannot be understood; empty if it can.
   std::optional<std::string> unparsable;
 };
 
@@ -53,17 +53,17 @@ ELASTIC_DECL std::string json_complaint(std::string_view text);
 
 }  // namespace detail
 
-/// Understands the text of an error file: `{"message": {"message": …, "extraInfo": {"py_callstack":
-/// …, "timestamp": …}}}`, or with a plain text as `message` and "timestamp" beside it.
+/// Parses the text of an error file: `{"message": {"message": …, "extraInfo": {"py_callstack": …,
+/// "timestamp": …}}}`, or with a plain text as `message` and "timestamp" beside it.
 ///
 /// Result: never fails; for text of any other form `unparsable` says what is wrong.
 ELASTIC_DECL error_file_content parse_error_file(std::string_view text);
 
 /// Reads the error file that a worker may have left.
 ///
-/// Result: none if there is no such file. Where there is one that cannot be read or understood,
-/// or that is larger than `limits::error_file_bytes`, `unparsable` says what is wrong.
-/// Does not wait, also if somebody put a pipe in the file's place.
+/// Result: empty if there is no such file. If it cannot be read or understood, or is larger than
+/// `limits::error_file_bytes`, `unparsable` says what is wrong. Does not block, even if the file is
+/// a pipe.
 ELASTIC_DECL std::optional<error_file_content> read_error_file(const std::string& path);
 
 /// The text of an error file as PyTorch's `@record` writes it.
@@ -73,14 +73,15 @@ ELASTIC_DECL std::optional<error_file_content> read_error_file(const std::string
 ELASTIC_DECL std::string error_file_text(std::string_view message, std::string_view callstack,
                                          std::int64_t timestamp);
 
-/// Puts `text` at `path` at once: a reader sees the old file or the whole new one.
+/// Atomically replaces the file at `path` by `text`: a reader sees the old file or the complete new
+/// one.
 ///
 /// Errors: `errc::file_access`, the sentence names the file; then nothing is left behind.
 ELASTIC_DECL void write_error_file(const std::string& path, std::string_view text);
 
-/// The text that a launcher leaves in its own error file: that of the failed worker, with the
-/// worker's exit code (a signal's number negated) added as `message.errorCode`. Text whose
-/// `message` is a plain text stays as it is.
+/// The text that a launcher writes to its own error file: that of the failed worker, with the
+/// worker's exit code (or negative signal number) added as `message.errorCode`. If `message` is a
+/// plain text, it is not changed.
 ELASTIC_DECL std::string launcher_error_file_text(const error_file_content& content, int exit_code);
 
 }  // namespace elastic

@@ -14,8 +14,8 @@ namespace elastic {
 /// Set in a worker that is to run a function: the function's name.
 inline constexpr const char* entrypoint_variable = "ELASTIC_ENTRYPOINT";
 
-/// Which function every worker runs, and with what. `entrypoint::call` makes one whose arguments
-/// fit; by hand for a program of which only the names are known.
+/// Which function every worker runs, and its arguments. `entrypoint::call` creates one with checked
+/// arguments; create one by hand if only the names of a program's functions are known.
 struct function_call {
   /// The name under which the worker's program has registered the function.
   std::string name;
@@ -38,10 +38,10 @@ ELASTIC_DECL void check_arguments(const function_call& call);
 
 }  // namespace detail
 
-/// How many bytes of JSON each of so many workers of a node may return.
+/// How many bytes of JSON each of `local_world_size` workers of a node may return.
 ELASTIC_DECL std::size_t return_value_bound(int local_world_size);
 
-/// Checks what can be said about a call without the program that has the function.
+/// Checks a call as far as possible without the program that has the function.
 /// Errors: `errc::invalid_argument`, saying what is allowed.
 ELASTIC_DECL void validate(const function_call& call);
 

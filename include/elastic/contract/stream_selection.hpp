@@ -24,25 +24,25 @@ constexpr bool contains(std_streams streams, std_streams wanted) {
   return (streams & wanted) == wanted;
 }
 
-/// Which streams of which workers of a node are meant: the same for all, or by local rank.
+/// A selection of streams of a node's workers: the same for all, or by local rank.
 ///
 /// Thread-safety: that of a value.
 class stream_selection {
  public:
-  /// The same streams of every worker; none of any if left out.
+  /// The same streams for every worker; by default none.
   stream_selection(std_streams streams = std_streams::none) : others_(streams) {}
 
-  /// What torchrun's `-r` and `-t` take: "3" for all workers, or "0:3,1:0" by local rank, if a
-  /// rank is one digit and ranks that are not named have no streams; the last of a repeated rank
-  /// wins.
+  /// The values of torchrun's `-r` and `-t`: "3" for all workers, or "0:3,1:0" by local rank. There
+  /// a rank has one digit, ranks that are not listed have no streams, and if a rank is repeated,
+  /// the last one counts.
   ///
   /// Errors: `errc::invalid_argument` for anything else.
   ELASTIC_DECL static stream_selection parse(std::string_view text);
 
-  /// Selects `streams` for one worker, instead of what holds for all.
+  /// Selects `streams` for one worker, which overrides the selection for all.
   ELASTIC_DECL stream_selection& set(int local_rank, std_streams streams);
 
-  /// The streams that are meant of the worker with this local rank.
+  /// The selected streams of the worker with this local rank.
   ELASTIC_DECL std_streams of(int local_rank) const;
 
   friend bool operator==(const stream_selection&, const stream_selection&) = default;

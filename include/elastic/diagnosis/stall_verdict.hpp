@@ -12,21 +12,21 @@ namespace elastic {
 
 /// Who holds up a job, and why.
 struct stall_verdict {
-  /// Why a job stands still.
+  /// Why a job has stalled.
   enum class kind {
-    /// Nobody can be blamed.
+    /// No rank can be blamed.
     unknown,
     /// A rank's process has ended.
     dead,
     /// A rank was stopped by a signal or a debugger.
     stopped,
-    /// A rank waits in the kernel, which no signal ends: for a disk or a file server.
+    /// A rank waits uninterruptibly in the kernel, for a disk or a file server.
     blocked,
     /// A rank left its work by an exception and waits at its end.
     left,
-    /// Ranks called different operations where all should call the same.
+    /// Ranks called different operations although all should call the same.
     mismatch,
-    /// A rank waits in another group than those that wait for it, and these in a circle.
+    /// Ranks wait for each other in different groups, in a cycle.
     elsewhere,
     /// A rank has not entered the operation in which the others wait.
     behind,
@@ -34,23 +34,23 @@ struct stall_verdict {
     slow,
     /// A rank answers nothing while all others wait.
     silent,
-    /// All have entered the operation, and it does not end.
+    /// All ranks have entered the operation, and it does not end.
     transport,
   };
 
-  /// How sure a verdict is: policies that end workers should ask for `certain`.
+  /// How sure a verdict is: policies that kill workers should require `certain`.
   enum class confidence_level { none, likely, certain };
 
   kind cause = kind::unknown;
   confidence_level confidence = confidence_level::none;
-  /// The ranks to blame, the first to look at first; none if the cause is unknown. At most
+  /// The ranks to blame, the most important first; empty if the cause is unknown. At most
   /// `limits::blamed_ranks`.
   std::vector<int> ranks = {};
   /// One printable line: "rank 5 (node3, local rank 1) has not entered all_reduce #4711 of group
   /// dp_0, in which 7 others have waited for 31 s; it is in data.py:88 read_shard". At most
   /// `limits::verdict_sentence_bytes`.
   std::string sentence = {};
-  /// What the sentence rests on, printable lines. At most `limits::verdict_evidence_lines` of
+  /// The evidence for the sentence, as printable lines. At most `limits::verdict_evidence_lines` of
   /// `limits::verdict_evidence_bytes` each.
   std::vector<std::string> evidence = {};
 

@@ -31,8 +31,8 @@ ELASTIC_DECL std::string key_directory_name(const std::string& run_id);
 /// network file system with locks, such as NFS.
 ///
 /// On a local file system the kernel reports changes at once; on others the keys are polled.
-/// Threads of their own access the files, so that a file server that hangs delays only the
-/// operations on its keys.
+/// Separate threads access the files, so that a file server that hangs delays only the operations
+/// on its keys.
 ///
 /// Errors: `errc::connection_failed` if the file system does not answer or the directory is gone,
 /// `errc::file_access` without permission, `errc::store_value` for a file that was not written here
@@ -45,10 +45,10 @@ class file_keys final : public versioned_keys {
   static constexpr std::chrono::milliseconds local_pause{1000};
   static constexpr std::chrono::milliseconds remote_pause{100};
 
-  /// @param directory  holds these keys alone; its parent has to exist
+  /// @param directory  contains only these keys; its parent must exist
   ELASTIC_DECL file_keys(std::string directory, std::shared_ptr<time_source> time);
 
-  /// Makes the directory. To be called before all other members.
+  /// Creates the directory. Must be called before all other members.
   ELASTIC_DECL task<void> prepare();
   ELASTIC_DECL std::string place_of(const std::string& key) const override;
   ELASTIC_DECL task<versioned_keys::entry> get(std::string key) override;

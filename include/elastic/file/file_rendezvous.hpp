@@ -12,8 +12,8 @@
 namespace elastic {
 
 /// Makes the backend "file": a directory that the nodes share names the agent at which they meet
-/// (`make_registered_rendezvous`). The endpoint is the directory, which has to exist; each job
-/// makes a directory of its own in it.
+/// (`make_registered_rendezvous`). The endpoint is the directory, which must exist; each job
+/// creates its own directory in it.
 ///
 /// Errors: `errc::invalid_argument` for an empty run id, an empty endpoint, or a setting out of
 /// bounds. The first round reports errors of the directory.

@@ -49,7 +49,8 @@ class function_table {
   /// Errors: `errc::invalid_argument` if no function has this name, or several.
   ELASTIC_DECL std::shared_ptr<const registered_function> find(const std::string& name);
 
-  /// Whether main has asked for calls: a program that does not would start over in each worker.
+  /// Records that main has called `run_entrypoint`: a program that does not would start over in
+  /// each worker.
   ELASTIC_DECL void note_main();
   ELASTIC_DECL bool main_asks();
 
@@ -144,15 +145,16 @@ class entrypoint;
 ///       result.value_of<double>(0);
 ///     }
 ///
-/// Its parameters and what it returns are of any types that nlohmann/json converts, taken by value
-/// or as const&; it may also return nothing, or a `task` of such a type, which is run to its end.
+/// Its parameters (by value or const&) and its result may have any type that nlohmann/json
+/// converts; it may also return nothing, or a `task` of such a type, which is run to its end.
 ///
 /// A worker is a new process of the same program, which knows the function only if the object
-/// exists before main asks: at namespace scope. What the function captures is what that process has
-/// put there, nothing of the launching one's (see `launch_config::start_method` for that).
+/// exists before main calls `run_entrypoint`, so define it at namespace scope. The function
+/// captures values of that new process, not of the launching one (but see
+/// `launch_config::start_method`).
 ///
-/// Errors: none here; two functions of one name are refused if the name is used.
-/// Thread-safety: make and destroy it on any thread. It must live while a job runs it.
+/// Errors: none here; two functions with the same name are refused when the name is used.
+/// Thread-safety: may be created and destroyed on any thread. It must live while a job runs it.
 template <class R, class... P>
 class entrypoint<R(P...)> {
   static_assert((... && detail::json_argument<std::decay_t<P>>),
@@ -184,7 +186,7 @@ class entrypoint<R(P...)> {
   const std::string& name() const { return function_->name; }
 
   /// The call of this function with these arguments, for `worker_spec::function`.
-  /// Errors: `errc::invalid_argument` if one cannot be written as JSON.
+  /// Errors: `errc::invalid_argument` if one cannot be represented in JSON.
   function_call call(std::decay_t<P>... arguments) const {
     function_call made;
     made.name = name();
@@ -221,16 +223,16 @@ entrypoint(std::string, Function)
     -> entrypoint<
         typename detail::call_signature<decltype(std::function(std::declval<Function>()))>::type>;
 
-/// Runs the function for which an agent has started this process, if it has. To be called by main,
+/// Runs the function for which an agent has started this process, if it has. main must call it
 /// before anything else: `if (const auto code = elastic::run_entrypoint()) return *code;`.
 ///
-/// What the function throws goes where `record` would put it, and to the agent also if there are
-/// no files. A value that it returns and that is over `limits::return_value_bytes` (less with more
-/// than 16 workers on a node), or that JSON cannot say, is a failure of the worker, too. Its
+/// Exceptions of the function are reported as by `record`, and reach the agent even if there are no
+/// files. A return value over `limits::return_value_bytes` (less with more than 16 workers on a
+/// node), or one that JSON cannot represent, is also a failure of the worker. The function's
 /// standard input is empty, and `is_worker()` is true.
 ///
-/// Result: the exit code for main to return; none if this process is no such worker, so that
-/// main goes on.
+/// Result: the exit code for main to return; empty if this process is not such a worker, so that
+/// main continues.
 /// Errors: none. Thread-safety: once per process, on the main thread, before there are others.
 ELASTIC_DECL std::optional<int> run_entrypoint();
 

@@ -17,14 +17,14 @@
 namespace elastic {
 
 /// Runs a function in workers, `co_await launch(config, train, 3, "x")`: in processes of this
-/// program, or of `config.workers.program` if that is named. It is what `config.workers.function`
-/// says, with arguments that the compiler checks.
+/// program, or of `config.workers.program` if that is set. It does the same as
+/// `config.workers.function`, with arguments that the compiler checks.
 ///
-/// Result: after success `run_result::return_values` has what the function returned in each worker
-/// of this node, by rank, and `value_of` gives it as a type. What the function throws is in
-/// `run_result::failures`, with its type and message.
-/// Errors, besides those of `local_agent::run`, thrown by this call: those of `make_agent`;
-/// `errc::invalid_argument` if an argument cannot be said in JSON, or all of them are over
+/// Result: after success, `run_result::return_values` has the return value of each worker of this
+/// node, by rank, and `value_of` converts it to a type. Exceptions of the function are in
+/// `run_result::failures`, with their type and message. Errors, besides those of
+/// `local_agent::run`, thrown by this call: those of `make_agent`; `errc::invalid_argument` if an
+/// argument cannot be represented in JSON, or all of them together exceed
 /// `limits::function_arguments_bytes`.
 template <class Signature, class... Arguments>
   requires requires(const entrypoint<Signature>& function, Arguments&&... arguments) {

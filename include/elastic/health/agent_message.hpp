@@ -23,12 +23,12 @@ struct welcome {
   int version = control_messages::version;
 };
 
-/// A line could not be taken; the connection ends.
+/// A line was invalid; the connection ends.
 struct refused {
   std::string reason;
 };
 
-/// Save a checkpoint and say so (`saved`, `not_saved`); by then the agent waits no longer.
+/// Save a checkpoint and report it (`saved`, `not_saved`); the agent waits for at most `within`.
 struct checkpoint {
   std::int64_t id = 0;
   duration within{};
@@ -38,7 +38,7 @@ struct checkpoint {
 struct pause_work {};
 struct resume_work {};
 
-/// You are being stopped: a signal comes now, SIGKILL after `grace` (0: not known).
+/// The worker is being stopped: a signal comes now, SIGKILL after `grace` (0: unknown).
 struct stop {
   duration grace{};
 };
@@ -50,7 +50,7 @@ struct change {
   duration within{};
 };
 
-/// The failure about which a worker has asked is its own: no epoch follows because of it.
+/// The failure about which a worker has asked is its own: it does not start a new epoch.
 struct no_change {
   std::int64_t epoch = 0;
 };
@@ -62,7 +62,7 @@ struct rejoin {
   std::map<std::string, std::string, std::less<>> environment;
 };
 
-/// What the agent says.
+/// A message of the agent.
 using agent_message = std::variant<welcome, refused, checkpoint, pause_work, resume_work, stop,
                                    change, no_change, rejoin>;
 

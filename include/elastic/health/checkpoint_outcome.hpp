@@ -7,9 +7,9 @@
 
 namespace elastic {
 
-/// What came of asking workers for a checkpoint.
+/// The outcome of asking workers for a checkpoint.
 struct checkpoint_outcome {
-  /// How many were asked (those that said they want to be), and how many have saved it.
+  /// How many were asked (those that accept requests), and how many have saved it.
   int asked = 0;
   int saved = 0;
   /// Why others have not: "local rank 1 did not answer within 2 s".

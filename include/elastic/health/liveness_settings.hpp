@@ -8,16 +8,16 @@
 
 namespace elastic {
 
-/// After how long a worker that says nothing counts as hung. Zero means: never.
+/// After how long a worker that sends nothing counts as hung. Zero means never.
 struct liveness_settings {
   /// From its start to its first heartbeat.
   duration first_heartbeat_timeout{};
-  /// From one heartbeat to the next. What a worker names itself comes before it.
+  /// From one heartbeat to the next. A time-out that the worker sends takes precedence.
   duration heartbeat_timeout{};
-  /// Where nothing was named: the longest time seen between two heartbeats, and for each section
-  /// the longest that it took, times this factor; 0: nothing is learned. At least 1 otherwise.
+  /// If no time-out is set: the longest time observed between two heartbeats, and for each section
+  /// its longest duration, times this factor. 0: time-outs are not learned; otherwise at least 1.
   double learn_timeouts = 0;
-  /// What is learned is never shorter than this.
+  /// The shortest learned time-out.
   duration least_learned = std::chrono::seconds(1);
 };
 

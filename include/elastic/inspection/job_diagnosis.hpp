@@ -13,15 +13,15 @@ struct agent_services;
 
 /// How an agent finds out which rank holds up a job.
 struct job_diagnosis {
-  /// What agents do when they have found out which rank holds up the job.
+  /// What agents do after a diagnosis.
   enum class policy {
-    /// They say so.
+    /// They report it.
     warn,
-    /// They say so, and if they are certain, they end that rank as a hung one. What follows is what
-    /// follows any failure.
+    /// They report it and, if the verdict is certain, kill that rank as a hung worker, which is
+    /// then a failure like any other.
     restart,
-    /// The same, but only for jobs of `on_failure::replace`: the others go on. If they cannot, all
-    /// workers start again, and the log says why.
+    /// The same, but only for jobs with `on_failure::replace`: the other workers continue. If they
+    /// cannot, all workers restart, and the log says why.
     replace,
   };
 
@@ -32,19 +32,19 @@ struct job_diagnosis {
   /// their stacks, and the nodes of a round answer each other's inspections. Without it, an
   /// inspection shows what the kernel knows about the workers of this node.
   bool opens_workers = false;
-  /// With `opens_workers`: for how long a job stands still before its agents find out why. None: 30
-  /// s, or five times the longest step that was reported, if that is longer.
+  /// With `opens_workers`: how long a job must make no progress before its agents diagnose it.
+  /// Empty: 30 s, or five times the longest reported step if that is longer.
   std::optional<duration> stall_after;
-  /// What follows.
+  /// What agents do after a diagnosis.
   policy on_stall = policy::warn;
 };
 
-/// Has the agent that is made with these services inspect its workers when it is asked to
-/// (`job_command::kind::stacks`), and with `opens_workers` by itself when the job stands still.
-/// Before a hung worker is ended, or the others of one that has aborted, they are inspected, too.
-/// An extension that the services have already goes on beside it.
+/// Makes the agent that uses these services inspect its workers on request
+/// (`job_command::kind::stacks`), and with `opens_workers` also by itself when the job stalls. The
+/// workers are also inspected before a hung worker is killed, and before the other workers are
+/// stopped when one has aborted. An existing extension of the services is kept.
 ///
-/// What is opened in a worker is closed to other users, and to the worker's children; see
+/// Neither other users nor the worker's children have access to what is opened in a worker; see
 /// docs/observe.md. Stacks have files, lines and functions, never values.
 ELASTIC_DECL void add_diagnosis(agent_services& services, job_diagnosis terms);
 

@@ -12,7 +12,8 @@
 
 namespace elastic {
 
-/// Where workers on this host are, as far as the kernel knows, without an agent: for people.
+/// A text for users that shows where workers on this host are, as far as the kernel knows, without
+/// an agent.
 /// @param workers  processes of this user; they stay until the task is awaited
 /// Errors: none. Cancellation: all types.
 ELASTIC_DECL task<std::string> local_stacks(

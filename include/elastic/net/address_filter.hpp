@@ -12,9 +12,9 @@
 
 namespace elastic {
 
-/// The addresses that may connect. Made empty: nobody may, but this host by a loopback address.
+/// The addresses that may connect. A new filter admits only loopback addresses.
 ///
-/// An IPv4 address that IPv6 has wrapped counts as itself.
+/// An IPv4-mapped IPv6 address counts as the IPv4 address.
 class address_filter {
  public:
   ELASTIC_DECL void add(const asio::ip::address& address);

@@ -12,11 +12,10 @@
 
 namespace elastic {
 
-/// Reads several endpoints as `parse_endpoint` does one, with commas between; a port that is left
-/// out is that of the first.
+/// Reads several endpoints, separated by commas, each as by `parse_endpoint`; an endpoint without a
+/// port gets the port of the first.
 ///
-/// Errors: as `parse_endpoint`; for an empty entry, for one that is there twice, and for more than
-/// `most`.
+/// Errors: as `parse_endpoint`; for an empty or repeated entry, and for more than `most` entries.
 ELASTIC_DECL std::vector<endpoint> parse_endpoints(std::string_view text,
                                                    std::uint16_t default_port, std::size_t most);
 

@@ -9,11 +9,11 @@
 
 namespace elastic {
 
-/// A TCP port that was free a moment ago on `address` (a numeric address of this host). Somebody
-/// else may take it before it is used: bind port 0 yourself if you can.
+/// A TCP port that was free a moment ago on `address` (a numeric address of this host). Another
+/// program may take it before you do, so bind port 0 directly if you can.
 ///
-/// Errors: `errc::invalid_argument` if it is no address, `errc::connection_failed` if no
-/// port of it can be bound.
+/// Errors: `errc::invalid_argument` if it is not an address, `errc::connection_failed` if no port
+/// can be bound.
 ELASTIC_DECL std::uint16_t free_port(const std::string& address);
 
 }  // namespace elastic

@@ -8,7 +8,7 @@
 
 namespace elastic {
 
-/// The name of this host as it is set, "localhost" if none is. No name server is asked.
+/// The configured name of this host, "localhost" if there is none. Does not query a name server.
 ELASTIC_DECL std::string host_name();
 
 }  // namespace elastic

@@ -23,29 +23,29 @@ ELASTIC_DECL std::string proof_of(const job_secret_state& state, std::string_vie
 
 }  // namespace detail
 
-/// What the agents of a job know and nobody else does: an agent that holds it may take part.
+/// A job's secret: an agent that has it may take part.
 ///
-/// Copies share one state. No member shows the bytes, and no message of this library does.
+/// Copies share one state. Neither a member nor a message of this library reveals the bytes.
 ///
 /// Thread-safety: may be used from any number of threads at a time.
 class job_secret {
  public:
-  /// @param bytes  `limits::job_secret_least_bytes` to `limits::job_secret_bytes`, from a source of
-  ///               randomness: who records a handshake can try guesses
+  /// @param bytes  `limits::job_secret_least_bytes` to `limits::job_secret_bytes` random bytes: an
+  ///               attacker who records a handshake can test guesses
   /// Errors: `errc::invalid_argument`, also if the build has no TLS.
   ELASTIC_DECL explicit job_secret(std::string_view bytes);
 
-  /// The secret in a file, without the ends of lines behind it. The file has to belong to this user
-  /// or to root, and nobody else may read or write it.
+  /// The secret in a file, without line ends at its end. The file must belong to this user or to
+  /// root, and nobody else may read or write it.
   /// Errors: `errc::invalid_argument`, naming the file and what is wrong with it.
   ELASTIC_DECL static job_secret read(const std::string& path);
 
   const detail::job_secret_state& state() const { return *state_; }
 
-  /// Proves that whoever wrote a text holds the secret: 64 hexadecimal digits.
+  /// A proof that the author of a text has the secret: 64 hexadecimal digits.
   std::string sign(std::string_view text) const { return detail::proof_of(*state_, text); }
 
-  /// Whether `proof` is that of the text; takes the same time whatever it is.
+  /// Whether `proof` belongs to the text, compared in constant time.
   ELASTIC_DECL bool is_signed(std::string_view text, std::string_view proof) const;
 
  private:

@@ -6,9 +6,9 @@
 
 namespace elastic {
 
-/// Has the kernel probe the other end of a TCP connection that is silent, by
-/// `limits::tcp_keep_alive_*`: so that one that vanished without a word is noticed, and devices
-/// between do not drop the connection as idle. Does nothing for what is no TCP socket.
+/// Makes the kernel probe the other end of an idle TCP connection (`limits::tcp_keep_alive_*`), so
+/// that the loss of a peer is noticed, and devices in between do not drop the connection. Does
+/// nothing for other sockets.
 ELASTIC_DECL void keep_alive(int fd);
 
 /// The same for the end that sends requests: bytes that are not acknowledged for

@@ -11,18 +11,18 @@
 
 namespace elastic {
 
-/// The address, without the wrapping that IPv6 sockets give to an IPv4 one.
+/// The address; for an IPv4-mapped IPv6 address, the IPv4 address.
 ELASTIC_DECL asio::ip::address plain_address(const asio::ip::address& address);
 
-/// Whether `host` means nothing but the host itself, wherever it is said. (A host's own name may
-/// stand for a loopback address on that host and for another one elsewhere.)
+/// Whether `host` means the host itself, whichever host uses it. (A host's own name may resolve to
+/// a loopback address on that host and to another one elsewhere.)
 ELASTIC_DECL bool is_loopback(const std::string& host);
 
 /// Whether this host has the address, which is found out by binding it.
 ELASTIC_DECL bool is_local_address(const asio::any_io_executor& executor,
                                    const asio::ip::address& address);
 
-/// The address of this host on the way to another; unspecified if no way leads there. Nothing is
+/// The address of this host on the route to another; unspecified if there is no route. Nothing is
 /// sent.
 ELASTIC_DECL asio::ip::address address_towards(const asio::any_io_executor& executor,
                                                const asio::ip::address& other);

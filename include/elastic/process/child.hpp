@@ -11,10 +11,10 @@
 
 namespace elastic {
 
-/// One started process and what it started in turn: its tree.
+/// A started process and its descendants: its tree.
 ///
-/// The destructor never waits: a tree that is still alive is killed, and what the kernel then
-/// still has to do goes on without us.
+/// The destructor never waits: it kills a tree that is still alive, and does not wait until the
+/// kernel has removed it.
 /// Thread-safety: one strand at a time, the one on which it was launched.
 class child {
  public:
@@ -22,24 +22,24 @@ class child {
 
   virtual pid_t pid() const noexcept = 0;
 
-  /// Sends a signal to the process and its process group. After the process has ended: does
-  /// nothing. Result: whether it had not ended.
+  /// Sends a signal to the process and its process group. Does nothing if the process has ended.
+  /// Result: whether it had not ended.
   virtual bool signal(int number) noexcept = 0;
 
-  /// Waits until the process itself has ended; its descendants may live on (see `end_tree`).
-  /// May be called again, also after its end; one waiter at a time.
+  /// Waits until the process itself has ended; its descendants may live on (see `end_tree`). May be
+  /// called again, even after its end; one waiter at a time.
   ///
   /// Cancellation: all types; ends the wait, not the process.
   virtual task<exit_status> wait() = 0;
 
-  /// Kills what is left of the tree, the process included if it still runs, and waits until it is
-  /// gone. To be awaited before anything takes the process's place.
+  /// Kills what is left of the tree, including the process if it still runs, and waits until it is
+  /// gone. Await it before another process takes its slot.
   ///
-  /// Cancellation: all types; the kill was sent already.
+  /// Cancellation: all types; the tree has already been killed.
   virtual task<void> end_tree() = 0;
 
-  /// The processes of the tree that have not ended, as far as they can be found: what `end_tree`
-  /// waits for. It looks through /proc.
+  /// The processes of the tree that have not ended, as far as they can be found in /proc: those for
+  /// which `end_tree` waits.
   virtual std::vector<pid_t> left() { return {pid()}; }
 };
 

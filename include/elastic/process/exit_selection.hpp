@@ -24,7 +24,7 @@ class exit_selection {
 
   bool empty() const { return codes_.empty() && signals_.empty(); }
 
-  /// Whether a process ended in one of these ways; one of which nobody knows how it ended did not.
+  /// Whether a process ended in one of these ways; false if it is unknown how it ended.
   ELASTIC_DECL bool contains(const exit_status& status) const;
 
   friend bool operator==(const exit_selection&, const exit_selection&) = default;

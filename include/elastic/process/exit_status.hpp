@@ -14,9 +14,9 @@ ELASTIC_DECL std::string signal_name(int number);
 
 /// How a process ended: by its own exit code *or* by a signal, never one folded into the other.
 ///
-/// Two more are for a process of which nobody can say how it ended, and which counts as failed:
-/// `unknown`, if somebody else took its status (a host that calls `wait(-1)` or ignores
-/// SIGCHLD), and `guard_lost`, if its guard was killed, and it with that.
+/// Two more values are for a process whose status is unknown, and which counts as failed:
+/// `unknown`, if the status was taken by somebody else (a host process that calls `wait(-1)` or
+/// ignores SIGCHLD), and `guard_lost`, if its guard was killed, and the process with it.
 class exit_status {
  public:
   static exit_status exited(int code) { return {kind::exited, code, false}; }
@@ -31,8 +31,8 @@ class exit_status {
   std::optional<int> signal() const { return only(kind::signalled); }
   bool core_dumped() const { return core_dumped_; }
 
-  /// The one number that Python and torchrun show: the exit code, or the signal's number negated;
-  /// 255 if neither is known.
+  /// The number that Python and torchrun show: the exit code, or the negative signal number; 255 if
+  /// neither is known.
   ELASTIC_DECL int as_python() const;
 
   /// "exit code 3", "SIGKILL", "SIGSEGV (core dumped)", "unknown status (…)".

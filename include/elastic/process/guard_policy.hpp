@@ -4,15 +4,15 @@
 
 namespace elastic {
 
-/// Whether each worker is started behind a guard: a tiny process that ends whatever the worker
-/// leaves behind, when the worker ends, on request, or when this program ends.
+/// Whether each worker gets a guard: a tiny process that kills whatever the worker leaves behind,
+/// when the worker ends, on request, or when this program ends.
 enum class guard_policy {
-  /// It is, or nothing is started.
+  /// Each worker has a guard; if that is not possible, nothing is started.
   required,
-  /// It is, if there can be a guard; if not, one line of the log says so and what is then lost.
-  /// A guard file that is named and cannot be executed is an error all the same.
+  /// Each worker has a guard if possible; otherwise one line of the log says what is lost. A named
+  /// guard file that cannot be executed is still an error.
   best_effort,
-  /// It is not.
+  /// No worker has a guard.
   none,
 };
 

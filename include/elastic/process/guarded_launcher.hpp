@@ -23,12 +23,12 @@
 
 namespace elastic {
 
-/// Starts each process behind a guard of its own: a tiny process to which the kernel gives all
-/// that the process ever leaves behind, and which ends that when the process has ended, when asked
-/// to, or when this program ends, however it does.
+/// Starts each process with a guard: a tiny process to which the kernel reparents everything that
+/// the process leaves behind, and which kills it when the process has ended, on request, or when
+/// this program ends in any way.
 ///
-/// Nothing process-wide is set or changed in the host. A guard takes some 80 kB and wakes up for
-/// nothing but its worker.
+/// Nothing process-wide is changed in the host process. A guard takes some 80 kB and wakes up only
+/// for its worker.
 ///
 /// Thread-safety: one strand at a time.
 class guarded_launcher final : public process_launcher {
@@ -39,24 +39,24 @@ class guarded_launcher final : public process_launcher {
     options() = default;
 
     guard_policy policy = guard_policy::required;
-    /// The program of the guard, such as the installed one; empty: the bytes that this library
-    /// carries, from memory or, if that is forbidden, from a file without a name.
+    /// The program of the guard, such as the installed one; empty: the built-in one, run from
+    /// memory or, if that is forbidden, from an unnamed file.
     std::string guard_file = {};
-    /// For processes that get no guard; `open_files` for all.
+    /// Used for processes without a guard; `open_files` is used for all.
     pidfd_launcher::options unguarded = {};
     logger log = {};
   };
 
-  /// What it starts is awaited on `executor`. `calls` must outlive the launcher and what it starts.
+  /// Processes are awaited on `executor`. `calls` must outlive the launcher and its processes.
   ELASTIC_DECL explicit guarded_launcher(asio::any_io_executor executor);
   ELASTIC_DECL guarded_launcher(asio::any_io_executor executor, options settings,
                                 const detail::syscalls& calls = detail::real_syscalls);
 
-  /// Errors, besides those of the interface: `errc::start_failed` if a guard is required and
-  /// cannot be had, naming the files that were tried, or if the file that the options name
-  /// cannot be executed or is of another version.
-  /// Cancellation: as for the interface; a start that hangs, such as one of a program on a file
-  /// system that does not answer, is killed with its guard after `limits::guard_after_cancel`.
+  /// Errors, besides those of the interface: `errc::start_failed` if a guard is required but not
+  /// possible, naming the files that were tried, or if the file in the options cannot be executed
+  /// or has another version.
+  /// Cancellation: as for the interface; a start that hangs, for example because the program's file
+  /// system does not answer, is killed with its guard after `limits::guard_after_cancel`.
   ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
 
  private:

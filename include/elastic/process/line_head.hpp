@@ -13,11 +13,11 @@
 
 namespace elastic {
 
-/// "2026-11-20T14:03:21.042Z": a time of day as logs name it, in UTC.
+/// "2026-11-20T14:03:21.042Z": a time of day as in logs, in UTC.
 ELASTIC_DECL std::string time_text(wall_time at);
 
-/// What stands before each line of a process's output: text, and in it the time and the id of the
-/// process, which nobody knows before it runs. A plain text becomes one by itself.
+/// The prefix of each line of a process's output: text, which may include the time and the process
+/// id, which are known only when the process runs. Converts implicitly from text.
 class line_head {
  public:
   line_head() = default;

@@ -25,29 +25,29 @@ ELASTIC_DECL unique_fd open_log_file(const std::string& path, const syscalls& ca
 
 }  // namespace detail
 
-/// A file that output is copied to, cut by size if that is wanted.
+/// A file to which output is copied, optionally rotated by size.
 ///
-/// A full file ends with a whole line: a line that does not fit begins the next file, and one that
-/// was under way when the file became full is finished in it, at most `limits::copy_line_bytes`
-/// above the size. A file that cannot be written is given up, one that cannot be put aside grows
-/// on; both are said once in the log.
+/// A full file ends with a complete line: a line that does not fit begins the next file, and a line
+/// that was incomplete when the file became full is finished in it, up to `limits::copy_line_bytes`
+/// above the size. A file that cannot be written is abandoned, and one that cannot be rotated keeps
+/// growing; both are logged once.
 ///
-/// Thread-safety: any thread; what one call writes stays together.
+/// Thread-safety: any thread; the bytes of one call stay together.
 class log_file {
  public:
-  /// When a log file is full, and what becomes of it then.
+  /// When a log file is rotated, and how many files are kept.
   struct rotation {
-    /// A file of this size is put aside and a new one begun; 0: it grows without end.
+    /// The size at which a file is rotated; 0: never.
     std::uint64_t max_size = 0;
-    /// How many files are kept of one log, the one being written and "<name>.1" (the newest of the
-    /// others) to "<name>.<max_files - 1>"; 1 to `limits::log_files`.
+    /// How many files of a log are kept: the current one and "<name>.1" (the newest of the others)
+    /// to "<name>.<max_files - 1>"; 1 to `limits::log_files`.
     int max_files = 5;
 
     friend bool operator==(const rotation&, const rotation&) = default;
   };
 
-  /// Takes over a file that is open for appending, and empty; `path` is its name. One that
-  /// `may_hang` is closed on a thread.
+  /// Takes ownership of an empty file that is open for appending; `path` is its name. If it
+  /// `may_hang`, it is closed on a thread.
   ELASTIC_DECL explicit log_file(detail::unique_fd file, std::string path = {});
   ELASTIC_DECL log_file(detail::unique_fd file, std::string path, rotation bounds,
                         bool may_hang = false);
@@ -55,8 +55,8 @@ class log_file {
   log_file& operator=(const log_file&) = delete;
   ELASTIC_DECL ~log_file();
 
-  /// Opens a file and empties it; its directory must exist. One that `may_hang` is opened when it
-  /// is first written.
+  /// Opens a file and truncates it; its directory must exist. If it `may_hang`, it is opened when
+  /// it is first written.
   /// Errors: `errc::file_access`, naming the path.
   ELASTIC_DECL static std::shared_ptr<log_file> open(const std::string& path);
   ELASTIC_DECL static std::shared_ptr<log_file> open(
@@ -66,11 +66,11 @@ class log_file {
   /// Appends all of `bytes`, waiting for the file system. Errors: none; see above.
   ELASTIC_DECL void write(std::string_view bytes, const logger& log);
 
-  /// The same without a log. Result: what is to be logged, as errors.
+  /// The same without a log. Result: the errors to be logged.
   ELASTIC_DECL std::vector<std::string> write(std::string_view bytes);
 
-  /// Whether a write may wait for another machine or program, as on NFS and FUSE: to be done on a
-  /// thread.
+  /// Whether a write may block on another machine or program, as on NFS and FUSE, so that it must
+  /// be done on a thread.
   bool may_hang() const { return may_hang_; }
 
   const std::string& path() const { return path_; }

@@ -8,19 +8,20 @@
 
 namespace elastic {
 
-/// Where output that was copied from processes is shown. Implement it to show it elsewhere.
+/// Shows output that was copied from processes. Implement it to show output elsewhere.
 ///
 /// Thread-safety: `write` must be callable from every strand whose processes write to it.
 class output_sink {
  public:
   virtual ~output_sink() = default;
 
-  /// Writes all of `bytes`, which stay valid until it returns, before the bytes of any later call.
-  /// Lines come whole and several at a time (a stream without prefix, and the end of one that
-  /// ends without a line end, excepted). Taking long makes the processes wait, not the loop.
+  /// Writes all of `bytes`, which are valid until it returns, before the bytes of any later call.
+  /// It gets complete lines, often several at a time, except from a stream without a prefix, and at
+  /// the end of a stream without a final line end. A slow sink makes the processes wait, not the
+  /// event loop.
   ///
-  /// Errors: none; what cannot be shown is dropped. A sink that throws is given up: it gets no more
-  /// output of that process, and the log says so.
+  /// Errors: none; output that cannot be shown is dropped. A sink that throws gets no more output
+  /// of that process, and the log says so.
   /// Cancellation: all types; a part may have been written.
   virtual task<void> write(std::string_view bytes) = 0;
 };

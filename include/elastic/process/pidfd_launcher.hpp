@@ -17,12 +17,12 @@
 
 namespace elastic {
 
-/// Starts processes of this machine and holds each by its pidfd.
+/// Starts processes on this machine and manages each through its pidfd.
 ///
-/// Each gets a session of its own, default signal handling, an empty signal mask, and no
-/// descriptor but 0, 1 and 2. Nothing process-wide is set or changed in the host, and a start
-/// costs the same whatever the size of the host (no `fork`). A start blocks its thread until the
-/// kernel has loaded the program (some 50 µs).
+/// Each process gets a new session, default signal handling, an empty signal mask, and only the
+/// descriptors 0, 1 and 2. Nothing process-wide is changed in the host process, and the cost of a
+/// start does not depend on the host's size (no `fork`). A start blocks its thread until the kernel
+/// has loaded the program (some 50 µs).
 ///
 /// Thread-safety: one strand at a time.
 class pidfd_launcher final : public process_launcher {
@@ -32,21 +32,21 @@ class pidfd_launcher final : public process_launcher {
     // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
     options() = default;
 
-    /// Names the thread that starts the processes: an executor that runs on one thread alone, which
-    /// lasts as long as they do. The kernel then kills each process when that thread dies, however
-    /// it dies (SIGKILL, a crash, the OOM killer). That reaches the process itself, not what it
-    /// starts in turn, and not programs that are setuid.
+    /// Selects the thread that starts the processes: an executor that always runs on the same
+    /// thread, which must live as long as they do. The kernel then kills each process when that
+    /// thread dies, however it dies (SIGKILL, a crash, the OOM killer). This kills the process
+    /// itself, but neither its descendants nor setuid programs.
     ///
     /// Empty: the thread that calls `launch` starts them, and they outlive this process if it is
-    /// killed. The kernel knows no parent but the thread, and would kill healthy processes when one
-    /// of a pool ends.
+    /// killed. The kernel ties the signal to the thread, so with a thread pool it would kill
+    /// healthy processes when one of its threads ends.
     asio::any_io_executor parent = {};
-    /// How many files each process may open (the soft limit), at most its hard limit. None: as many
-    /// as this one, which may have raised its own.
+    /// How many files each process may open (the soft limit), at most its hard limit. Empty: the
+    /// same as this process, which may have raised its own limit.
     std::optional<std::uint64_t> open_files = {};
   };
 
-  /// What it starts is awaited on `executor`. `calls` must outlive the launcher and what it starts.
+  /// Processes are awaited on `executor`. `calls` must outlive the launcher and its processes.
   ELASTIC_DECL explicit pidfd_launcher(asio::any_io_executor executor);
   ELASTIC_DECL pidfd_launcher(asio::any_io_executor executor, options settings,
                               const detail::syscalls& calls = detail::real_syscalls);

@@ -10,22 +10,22 @@
 
 namespace elastic {
 
-/// How processes are started. Replaced by users that start workers elsewhere (in a container, by
-/// way of a guardian), and by tests that start none.
+/// Starts processes. Implement it to start workers elsewhere (for example in a container), or, in
+/// tests, to start none.
 ///
 /// Thread-safety: one strand at a time.
 class process_launcher {
  public:
   virtual ~process_launcher() = default;
 
-  /// Starts one process in a session of its own.
+  /// Starts one process in a new session.
   ///
   /// Result: the running process; `execve` has succeeded when this returns.
   /// Errors: `errc::program_not_found`, `errc::program_not_executable`, `errc::file_access` (no
   /// such working directory), `errc::start_failed`, `errc::invalid_argument` (a zero byte within
   /// an argument); each sentence names the file.
-  /// Cancellation: all types; either nothing was started or the result is returned.
-  /// May be called again while an earlier call goes on.
+  /// Cancellation: all types; either nothing was started or the result is returned. May be called
+  /// again while an earlier call is in progress.
   virtual task<std::unique_ptr<child>> launch(process_spec spec) = 0;
 };
 

@@ -35,8 +35,8 @@
 
 namespace elastic {
 
-/// Several processes as one: started one by one, watched together, stopped together. Each has a
-/// slot in the set, its index, which can be used again after `clear`.
+/// A set of processes, which are started one by one, and watched and stopped together. Each has a
+/// slot in the set, its index, which can be reused after `clear`.
 ///
 ///     process_set workers(strand, services);
 ///     for (std::size_t i = 0; i < count; ++i) co_await workers.start(i, worker);
@@ -46,19 +46,19 @@ namespace elastic {
 ///       co_await workers.start(end.index, worker);
 ///     }
 ///
-/// Everything that it runs in the background has ended when `stop` returns. Its destructor waits
-/// for nothing: it kills the processes that still run, and ends each pending call with
+/// When `stop` returns, everything that it runs in the background has ended. Its destructor does
+/// not wait: it kills the processes that still run, and ends each pending call with
 /// `operation_aborted`.
 /// Thread-safety: one strand at a time, the one it was given.
 class process_set {
  public:
   /// A process together with where its output goes.
   struct process {
-    /// Its stdout and stderr descriptors are ignored: `out` and `err` say where they go.
+    /// Its stdout and stderr descriptors are ignored: `out` and `err` replace them.
     process_spec process;
     output_plan out;
     output_plan err;
-    /// Its stdin has nothing to read; else it is what `process` says.
+    /// Its stdin is empty; otherwise it is that of `process`.
     bool has_empty_input = false;
   };
 
@@ -69,11 +69,11 @@ class process_set {
     exit_status status;
     time_point at;
     wall_time wall;
-    /// Whether the set had asked it to end, or killed it, before it ended.
+    /// Whether the set had asked it to end, or had killed it.
     bool was_stopped = false;
   };
 
-  /// What a `process_set` works with.
+  /// The services that a `process_set` uses.
   struct services {
     /// Null: a `pidfd_launcher` on the set's strand.
     std::shared_ptr<process_launcher> launcher{};
@@ -84,12 +84,12 @@ class process_set {
     /// Where copied output is shown; null: nowhere.
     std::shared_ptr<output_sink> console_out{};
     std::shared_ptr<output_sink> console_err{};
-    /// Told of each end the moment it is seen (not before `start` has returned), instead of
-    /// `next_end` and `take_ends`, which then tell nothing. Must not throw, nor destroy the set.
+    /// Called for each end as soon as it is seen (not before `start` has returned), instead of
+    /// `next_end` and `take_ends`, which then return nothing. Must not throw, nor destroy the set.
     std::function<void(const process_end&)> on_end{};
-    /// How long the kernel has to end a process that was killed before each look at it.
+    /// How long the kernel may take to end a killed process before each check of its state.
     duration killed_patience = limits::killed_patience;
-    /// How that look is taken; nothing: the process has ended meanwhile.
+    /// Performs that check. Empty result: the process has ended meanwhile.
     std::function<std::optional<detail::proc_snapshot>(pid_t)> look = detail::look_at_process;
     /// Whether the file system of a log file may hang, so that it is opened and written on threads.
     std::function<bool(const std::string&)> may_hang = detail::may_hang;
@@ -104,60 +104,59 @@ class process_set {
   /// Starts a process in the slot `index`, which must be free: never used, or cleared.
   ///
   /// Errors: those of the launcher; `errc::file_access` (a log file) and `errc::start_failed` (a
-  /// pipe) for its output. The slot is free then. `errc::invalid_argument` if it was not free; its
-  /// process is left alone.
-  /// Cancellation: all types; either nothing was started or the process runs. The opening of a file
-  /// that hangs goes on by itself.
+  /// pipe) for its output. The slot is then free. `errc::invalid_argument` if the slot was not
+  /// free; its process is not affected.
+  /// Cancellation: all types; either nothing was started or the process runs. Opening a file that
+  /// hangs continues in the background.
   ELASTIC_DECL task<void> start(std::size_t index, named<process> plan) &;
 
-  /// The end of a process that was not told yet, the earliest first; waits for one if there is
-  /// none. It is told at once: the process's descendants and its output may not have ended (see
+  /// Returns the earliest end of a process that was not returned yet; waits for one if there is
+  /// none. It returns immediately: the process's descendants and its output may not have ended (see
   /// `clear`).
   ///
   /// Cancellation: all types; throws `operation_aborted`, no end is lost. One waiter at a time.
   task<process_end> next_end() & { return next_end_of(state_); }
 
-  /// The ends that were not told yet, in the order of time.
+  /// The ends that were not returned yet, in the order of time.
   ELASTIC_DECL std::vector<process_end> take_ends();
 
-  /// Sends a signal to every process that runs, and its process group; to those that are being
+  /// Sends a signal to every running process and its process group, and to processes that are being
   /// started as soon as they run.
   ELASTIC_DECL void signal(int number);
 
   /// The same for one slot, if a process runs there.
   ELASTIC_DECL void signal(std::size_t index, int number);
 
-  /// Takes the first step of a stop, the plan's signal to each process, and returns. To be followed
-  /// by `stop` with the same plan, which goes on from there.
+  /// Performs the first step of a stop, the plan's signal to each process, and returns. Must be
+  /// followed by `stop` with the same plan, which continues from there.
   ELASTIC_DECL void begin_stop(stop_plan plan);
 
-  /// Stops all: the plan's signal to each at once, one grace for all, SIGKILL for the rest;
-  /// then clears every slot. When it returns, nothing runs and all output is written, except
-  /// what a console did not take within the grace (`limits::console_after_stop` at least), nor a
-  /// file that hangs `limits::file_after_stop` later. The ends stay to be told by `next_end` and
-  /// `take_ends`.
+  /// Stops all processes: sends the plan's signal to each, waits for one common grace period, sends
+  /// SIGKILL to the rest, and clears every slot. When it returns, nothing runs and all output is
+  /// written, except what a console did not accept within the grace period (at least
+  /// `limits::console_after_stop`), or a file that hangs within `limits::file_after_stop` after
+  /// that. `next_end` and `take_ends` still return the ends.
   ///
   /// Errors: the first one of a custom launcher's `end_tree`, after everything else is done;
-  /// `errc::process_stuck`, naming the process and where in the kernel it waits, for one that was
-  /// killed and in which nothing has gone on for `killed_patience`: it is left to the kernel, and
-  /// its slot is free.
-  /// Cancellation: all types; throws `operation_aborted` with the stop half done; call it again.
+  /// `errc::process_stuck`, naming the process and where in the kernel it waits, for a killed
+  /// process that has made no progress for `killed_patience`: it is abandoned, and its slot is
+  /// free.
+  /// Cancellation: all types; throws `operation_aborted` with an incomplete stop; call it again.
   /// One caller at a time.
   task<void> stop(stop_plan plan) & { return stop_all(state_, plan); }
 
-  /// Kills every process now. A stop under way no longer waits, neither for a grace nor for a
-  /// console that does not take what is to be shown; for a file that hangs
-  /// `limits::file_after_stop`.
+  /// Kills every process now. A stop in progress then waits neither for its grace period nor for a
+  /// blocked console, and for a file that hangs only `limits::file_after_stop`.
   ELASTIC_DECL void kill();
 
-  /// Ends what is left in a slot: kills the descendants (and the process, if it runs), waits until
-  /// they are gone and its output is copied, at most `limits::drain_after_exit` for a descendant
-  /// that could not be found and holds the pipe. The slot is free then. Does nothing if it is
-  /// free already.
+  /// Ends what is left in a slot: kills the descendants (and the process, if it runs), and waits
+  /// until they are gone and the output is copied, at most `limits::drain_after_exit` for an
+  /// undetected descendant that holds the pipe open. Then the slot is free. Does nothing if it is
+  /// already free.
   ///
   /// Errors: that of a custom launcher's `end_tree`; `errc::process_stuck` as for `stop`, also for
-  /// a descendant; the slot is free all the same.
-  /// Cancellation: all types; throws `operation_aborted`, and the clearing goes on.
+  /// a descendant; the slot is still freed.
+  /// Cancellation: all types; throws `operation_aborted`, and the clearing continues.
   task<void> clear(std::size_t index) & { return clear_in(state_, index); }
 
   /// How many processes run.
@@ -169,14 +168,15 @@ class process_set {
   /// The process started last in a slot; 0 if none was.
   ELASTIC_DECL pid_t pid(std::size_t index) const;
 
-  /// How many bytes of output were copied of the process that runs in a slot; 0 if none does.
+  /// How many bytes of output of the process in a slot were copied; 0 if none runs there.
   ELASTIC_DECL std::uint64_t copied(std::size_t index) const;
 
   /// The last lines of stderr of the process started last in a slot, if its plan said
   /// `keep_tail`; complete once the slot is cleared.
   ELASTIC_DECL std::vector<std::string> tail(std::size_t index) const;
 
-  /// What `tail` does, for any thread: it reads a file if the process itself wrote to one.
+  /// The same as `tail`, callable from any thread: it reads a file if the process itself wrote to
+  /// one.
   ELASTIC_DECL std::function<std::vector<std::string>()> tail_reader(std::size_t index) const;
 
  private:

@@ -9,7 +9,7 @@
 
 namespace elastic {
 
-/// What to run: program, arguments, environment and the streams it starts with.
+/// What to run: program, arguments, environment and streams.
 struct process_spec {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   process_spec() = default;
@@ -22,15 +22,14 @@ struct process_spec {
   std::vector<std::string> environment;
   /// The working directory; empty keeps the caller's.
   std::string directory;
-  /// The descriptors that become 0, 1 and 2 of the process; -1 keeps the caller's. They are
-  /// borrowed: the caller closes its own copies after the start. No other descriptor is inherited.
+  /// The descriptors that become 0, 1 and 2 of the process; -1 uses the caller's. They are
+  /// borrowed: the caller closes its copies after the start. No other descriptor is inherited.
   int stdin_fd = -1;
   int stdout_fd = -1;
   int stderr_fd = -1;
   /// The processors on which it may run; empty keeps the caller's.
   processor_set processors = {};
-  /// Signals that it ignores until it handles them itself; of all others it starts with the
-  /// default handling.
+  /// Signals that it ignores until it handles them itself; all others have their default handling.
   std::vector<int> ignored_signals = {};
 };
 

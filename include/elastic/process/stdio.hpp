@@ -19,9 +19,9 @@ namespace elastic {
 struct output_plan {
   /// Lines of a stream that go to one more file, which several streams may share.
   struct matching_lines {
-    /// A line that contains any of these texts is meant; none: no line is.
+    /// Selects lines that contain any of these texts; empty: no lines.
     std::vector<std::string> filters;
-    /// Put before every line; with `output_plan::json` the start of its object.
+    /// The prefix of every line; with `output_plan::json`, the start of its object.
     line_head prefix;
     /// Where the lines go; must be used on one strand only.
     std::shared_ptr<log_file> file;
@@ -38,19 +38,19 @@ struct output_plan {
     copy,
   };
   how kind = how::inherit;
-  /// file: what the process writes. copy: what is written before the console; empty: no file.
-  /// Emptied first; its directory must exist.
+  /// file: the file that the process writes. copy: the file that is written before the console;
+  /// empty: no file. It is truncated first; its directory must exist.
   std::string file;
-  /// copy: when `file` is full.
+  /// copy: when `file` is rotated.
   log_file::rotation rotation;
-  /// copy: put before every line on the console. Empty: the bytes pass through as they are and at
-  /// once, not line by line.
+  /// copy: the prefix of every line on the console. Empty: bytes are passed through unchanged and
+  /// immediately, not line by line.
   line_head prefix;
   /// copy: each line is shown as a JSON object, which begins with `prefix` (such as `{"rank":0,`)
-  /// and ends with the member "text": the line without its end, as UTF-8 in which bytes that are
-  /// none were replaced. A piece of a longer line (see `tee`) is an object that says "more":true.
+  /// and ends with the member "text": the line without its end, as UTF-8 with invalid bytes
+  /// replaced. A piece of a longer line (see `tee`) is an object with "more":true.
   bool json = false;
-  /// copy: whether the console gets it at all.
+  /// copy: whether it is shown on the console.
   bool console = true;
   /// copy: lines that are also copied elsewhere.
   matching_lines matches;

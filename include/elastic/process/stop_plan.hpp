@@ -9,11 +9,11 @@
 
 namespace elastic {
 
-/// How processes are stopped: asked by a signal, killed when their grace is over.
+/// How processes are stopped: by a signal, and after a grace period by SIGKILL.
 struct stop_plan {
-  /// What they are asked by. SIGKILL does not ask: they are killed at once.
+  /// The first signal. SIGKILL: they are killed at once.
   int signal = SIGTERM;
-  /// How long they may take, all together. Zero or less: they are killed at once.
+  /// The common grace period. Zero or less: they are killed at once.
   duration grace = std::chrono::seconds(30);
 
   friend bool operator==(const stop_plan&, const stop_plan&) = default;

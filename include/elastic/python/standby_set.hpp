@@ -36,8 +36,8 @@ namespace detail {
 class import_record;
 }
 
-/// A launcher that starts a Python program a second time without its imports: while the first one
-/// runs it makes a standby for it (see `warm_standby`), which then becomes the second one.
+/// A launcher that restarts a Python program without repeating its imports: while the program runs,
+/// it makes a standby for it (see `warm_standby`), which becomes the next process.
 ///
 ///     auto standbys = std::make_shared<standby_set>(strand, terms, services);
 ///     … a process_set or worker_group starts its processes by `standbys`, as its launcher …
@@ -45,15 +45,15 @@ class import_record;
 ///     …
 ///     co_await standbys->stop();
 ///
-/// A process has a standby if its program is a Python interpreter (or runs one, passing all
-/// arguments on), runs a script, module or code, and inherits its standard input. Two processes
-/// that differ in nothing but the variables of an attempt share one. The script runs in no process
-/// but those that `launch` returns: what goes wrong with a standby leads to a start without it.
+/// A process gets a standby if its program is a Python interpreter (or runs one with all its
+/// arguments), runs a script, module or code, and inherits its standard input. Processes that
+/// differ only in the variables of an attempt share standbys. The script runs only in processes
+/// that `launch` returns; a problem with a standby leads to a start without it.
 ///
 /// Thread-safety: one strand at a time, the one it was given.
 class standby_set final : public process_launcher {
  public:
-  /// What a `standby_set` works with; launcher and time must be set.
+  /// The services that a `standby_set` uses; launcher and time must be set.
   struct services {
     // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
     services() = default;
@@ -62,10 +62,10 @@ class standby_set final : public process_launcher {
     std::shared_ptr<process_launcher> launcher;
     std::shared_ptr<time_source> time;
     logger log = {};
-    /// The bytes that processes can still take; none: nobody knows. Default: those of the machine
-    /// and of the memory cgroups (version 2) of this process.
+    /// The bytes of memory that are available; empty: unknown. Default: those of the machine and of
+    /// the memory cgroups (version 2) of this process.
     std::function<std::optional<std::uint64_t>()> available_memory = {};
-    /// The bytes that a process takes; 0: nobody knows. Default: as the kernel says.
+    /// The bytes that a process uses; 0: unknown. Default: as reported by the kernel.
     std::function<std::uint64_t(pid_t)> memory_of = {};
   };
 
@@ -73,79 +73,79 @@ class standby_set final : public process_launcher {
   standby_set(const standby_set&) = delete;
   standby_set& operator=(const standby_set&) = delete;
 
-  /// Kills the standbys and waits for none: see `stop`.
+  /// Kills the standbys without waiting for them: see `stop`.
   ~standby_set() override = default;
 
-  /// Starts a process: by its standby, if that is ready, else by the launcher of the services. One
-  /// line of the log says which of both, and why, unless it is the first of its kind and cold.
+  /// Starts a process: from its standby, if that is ready, or else with the launcher of the
+  /// services. One line of the log says which, and why, except for the first start.
   ///
   /// Errors and cancellation: those of the launcher.
   ELASTIC_DECL task<std::unique_ptr<child>> launch(process_spec spec) override;
 
-  /// What was launched until now is not what is to have standbys; what is launched next is.
+  /// From now on, standbys are made for the processes that are launched next, not for those
+  /// launched before.
   ELASTIC_DECL void begin_attempt();
 
-  /// What is launched next takes the place of some of what was launched until now; the rest goes
-  /// on, and is to have standbys as before.
+  /// The processes that are launched next replace some of those launched before; the rest continue,
+  /// and keep their standbys.
   ELASTIC_DECL void begin_replacement();
 
-  /// Makes standbys for what was launched, one after the other, and others for those that end.
-  /// @param may_restart  whether any of it can be started again; if not, none is made
+  /// Makes standbys for the launched processes, one after the other, and new ones for standbys that
+  /// end.
+  /// @param may_restart  whether any of the processes can be restarted; if not, none is made
   ///
-  /// Errors: none; what goes wrong is logged. It ends by cancellation alone.
-  /// Cancellation: all types; throws `operation_aborted`. What was being made is killed, and
-  /// awaited by the next call or by `stop`; those that are ready stay.
+  /// Errors: none; problems are logged. It ends only by cancellation.
+  /// Cancellation: all types; throws `operation_aborted`. Unfinished standbys are killed, and
+  /// awaited by the next call or by `stop`; those that are ready are kept.
   ELASTIC_DECL task<void> keep_warm(bool may_restart);
 
-  /// Names processes that are to be launched for the first time, so that `make_ahead` makes
-  /// standbys for them, too. What only an attempt decides, such as ranks and sizes, does not count:
-  /// a standby that has asked for it while it imported is not used.
+  /// Announces processes that will be launched for the first time, so that `make_ahead` makes
+  /// standbys for them, too. What only an attempt decides, such as ranks and sizes, is not known: a
+  /// standby whose imports asked for it is not used.
   ELASTIC_DECL void expect(std::vector<process_spec> specs);
 
-  /// The same as `keep_warm` between two attempts, and before the first: makes standbys for what is
-  /// to be launched next, without a delay and all at once, since none of it runs.
+  /// Does the same as `keep_warm` between two attempts, and before the first: makes standbys for
+  /// the processes to be launched next, without a delay and all at once, since none of them runs.
   ///
-  /// Errors, cancellation: those of `keep_warm`; one of both at a time.
+  /// Errors, cancellation: those of `keep_warm`. Only one of the two may run at a time.
   ELASTIC_DECL task<void> make_ahead();
 
-  /// Has the `keep_warm` that is under way wait for no delay any more: what runs is soon stopped,
-  /// to be started again.
+  /// Makes a running `keep_warm` skip its delay, because the processes will soon be restarted.
   ELASTIC_DECL void hurry();
 
-  /// What runs is ending, to be started again: has the standbys that wait look meanwhile whether
-  /// what they imported has changed, so that `launch` need not wait for it.
+  /// To be called while the processes end before a restart: waiting standbys check whether the
+  /// modules that they imported have changed, so that `launch` need not wait for it.
   ELASTIC_DECL void check();
 
-  /// Standbys run the script from now on, up to the point that it names itself
-  /// (`survive.prepare()`). Those that wait have not, and are made anew. A standby that does not
-  /// reach the point, or was told there what only an attempt decides, ends this: standbys import
-  /// again, and do no more.
+  /// From now on, standbys run the script up to the point that it chooses (`survive.prepare()`).
+  /// Waiting standbys are replaced. If a standby does not reach that point, or its script asks for
+  /// what only an attempt decides, this mode ends, and standbys only import again.
   ELASTIC_DECL void run_scripts();
 
-  /// Waits until each process that was launched last has a standby, or none is made before a delay
-  /// has passed or at all.
+  /// Waits until each process that was launched last has a standby, or no more are being made at
+  /// present.
   ///
-  /// To be awaited beside `keep_warm` or `make_ahead`, which make them.
+  /// Await it beside `keep_warm` or `make_ahead`, which make the standbys.
   /// Errors: none. Cancellation: all types; throws `operation_aborted`.
   ELASTIC_DECL task<void> until_ready();
 
-  /// Ends every standby and waits until nothing of them is left, for one that the kernel cannot
-  /// end at most `limits::standby_end`.
+  /// Ends every standby and waits until nothing of them is left, but at most `limits::standby_end`
+  /// for one that the kernel cannot end.
   ///
   /// Errors: none. Cancellation: all types; throws `operation_aborted`; call it again.
   ELASTIC_DECL task<void> stop();
 
-  /// Has `callback`, which must not throw, called when a standby has ended that was not ended by
-  /// this: for example, one that the kernel kills for lack of memory.
+  /// Sets a function, which must not throw, that is called when a standby has ended by itself, for
+  /// example because the kernel killed it for lack of memory.
   void on_end(std::function<void(const exit_status&)> callback) { on_end_ = std::move(callback); }
 
   /// How many standbys wait.
   ELASTIC_DECL std::size_t ready() const;
 
-  /// How many processes have none, of those that were launched last or are expected.
+  /// How many processes have no standby, of those that were launched last or are expected.
   std::size_t missing() const { return slots_.size() - ready(); }
 
-  /// Why no more standbys are made; none if they are.
+  /// Why no more standbys are made; empty if they are.
   const std::optional<std::string>& off() const { return plan_.off(); }
 
   /// How the processes of this attempt were started.

@@ -11,15 +11,15 @@
 
 namespace elastic {
 
-/// How an agent keeps a standby for each worker, which spares a restart the imports: a Python
-/// interpreter that was started with the worker's command line, has imported already and waits. It
-/// becomes the worker of the next attempt, and the interpreter then runs the script.
+/// How an agent keeps a standby for each worker, which saves the imports at a restart: a Python
+/// interpreter that was started with the worker's command line, has already imported its modules
+/// and waits. It becomes the worker of the next attempt, and then runs the script.
 struct warm_standby {
   // Not an aggregate: g++ 12 destroys those twice in an expression that contains co_await.
   warm_standby() = default;
 
   /// The modules that it imports, such as "torch"; at most `limits::standby_modules`. Empty: those
-  /// that the script imports at its beginning, and what workers have imported of these later.
+  /// that the script imports first, and those parts of them that workers have imported later.
   std::vector<std::string> modules;
   /// How long after the start of the workers the first standby is made.
   duration delay = std::chrono::seconds(10);

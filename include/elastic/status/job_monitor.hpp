@@ -26,11 +26,11 @@ namespace detail {
 class report_feed;
 }  // namespace detail
 
-/// The view of a job that runs: add it to the job's journal, and make it the agent's observer.
-/// Who serves HTTP by other means answers from its view by `job_json` and `metrics_text`.
+/// The view of a running job. Add it to the job's journal, and make it the agent's observer. A
+/// program with its own HTTP server passes the view to `job_json` and `metrics_text`.
 ///
-/// As what the rendezvous exchanges (`rendezvous_parameters::reports`) it tells the node that
-/// serves the rendezvous of this one, and has on that node the whole job in its view.
+/// As `rendezvous_parameters::reports`, it sends reports about this node to the node that serves
+/// the rendezvous; on that node, its view contains the whole job.
 ///
 /// Thread-safety: any thread.
 class job_monitor final : public journal_sink,
@@ -38,41 +38,41 @@ class job_monitor final : public journal_sink,
                           public detail::report_exchange {
  public:
   /// @param time  null: `system_time`
-  /// @param next  is told first whatever the observer is told; may be null
+  /// @param next  an observer that is called first; may be null
   ELASTIC_DECL explicit job_monitor(std::shared_ptr<time_source> time = {},
                                     std::shared_ptr<worker_observer> next = {});
   ELASTIC_DECL ~job_monitor() override;
 
-  /// The state of the job as it is now. A view does not change: the next change replaces it.
+  /// The current state of the job. A view is immutable; a change replaces it by a new one.
   ELASTIC_DECL std::shared_ptr<const detail::job_view> view() const;
 
-  /// What the stores of this node are used for; none: it serves none, or nobody counts.
+  /// The counters of this node's stores; empty: it serves none, or they are not counted.
   ELASTIC_DECL std::optional<detail::viewed_stores> stores() const;
 
-  /// When a worker last reported progress, in microseconds since 1970; 0: none has.
+  /// When a worker last reported progress, in microseconds since 1970; 0: never.
   ELASTIC_DECL std::int64_t progress_us() const;
 
   /// The time of day, in microseconds since 1970.
   ELASTIC_DECL std::int64_t now_us() const;
 
-  /// Calls this, which must not throw or call the monitor, from any thread: after each record, and
-  /// when workers report progress, once a second at most. Empty: nobody is called any more.
+  /// Sets a function that is called, from any thread, after each record, and at most once a second
+  /// when workers report progress. It must not throw or call the monitor. Empty: none.
   ELASTIC_DECL void on_change(std::function<void()> call);
 
-  /// Has `stores` ask this, from any thread. It must not throw or call the monitor. Empty: nobody
-  /// is asked any more.
+  /// Sets the function that `stores` calls, from any thread. It must not throw or call the monitor.
+  /// Empty: none.
   ELASTIC_DECL void measure_stores(std::function<std::optional<detail::viewed_stores>()> ask);
 
-  /// How often something came that is no record: of other nodes.
+  /// How often other nodes have reported changes that are not records.
   ELASTIC_DECL std::int64_t changes() const;
 
   // ---- who looks --------------------------------------------------------------------------------
 
-  /// It is shown from now on: so other nodes tell of theirs. What matters of that becomes a record
-  /// of the journal, if there is one.
+  /// To be called when the job is shown on this node, so that other nodes send reports. Important
+  /// reports become records of the journal, if there is one.
   ELASTIC_DECL void show(std::weak_ptr<job_journal> journal);
 
-  /// Somebody begins or ends to follow the job, or looks at it once.
+  /// A viewer begins or ends following the job, or requests it once.
   ELASTIC_DECL void begin_following();
   ELASTIC_DECL void end_following();
   ELASTIC_DECL void look();

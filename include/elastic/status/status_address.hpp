@@ -12,7 +12,7 @@ namespace elastic {
 
 /// Where the status of a job is served: at a TCP port, or at a Unix socket.
 struct status_address {
-  /// An IP address of this host and a port, 0: one that the system picks.
+  /// An IP address of this host and a port; 0: the system picks a port.
   endpoint tcp = {"127.0.0.1", 0};
   /// The path of a Unix socket; empty: TCP.
   std::string path = {};
@@ -24,7 +24,7 @@ struct status_address {
   friend bool operator==(const status_address&, const status_address&) = default;
 };
 
-/// Reads "8080" (of this host alone), "0.0.0.0:8080", "[::1]:8080", "localhost:8080" or
+/// Reads "8080" (for this host only), "0.0.0.0:8080", "[::1]:8080", "localhost:8080" or
 /// "unix:/run/job.status".
 /// Errors: `errc::invalid_argument`, one sentence that says what is allowed.
 ELASTIC_DECL status_address parse_status_address(std::string_view text);

@@ -23,34 +23,34 @@ namespace detail {
 class status_server_core;
 }  // namespace detail
 
-/// Shows by HTTP what a job does: a page for people, JSON and a stream of events for what follows
-/// the job, metrics for Prometheus, probes for Kubernetes; docs/observe.md has all of it. Over TCP
-/// it only shows: no request changes anything. Over a Unix socket this user and root may command.
+/// Serves the status of a job over HTTP: a web page, JSON and a stream of events for programs,
+/// metrics for Prometheus, probes for Kubernetes; docs/observe.md describes them. Requests over TCP
+/// change nothing. Over a Unix socket, this user and root may send commands.
 ///
-/// It listens from the moment that it is made and answers also before the job begins and while it
-/// waits. The job never waits for a client: connections, requests and answers are bounded, and who
-/// reads slowly is disconnected. It wakes nobody up as long as nobody looks.
+/// It listens from its construction, and also answers before the job begins and while it waits. The
+/// job never waits for a client: connections, requests and answers are limited, and slow clients
+/// are disconnected. Without clients it causes no wake-ups.
 ///
 /// Thread-safety: every member may be called from any thread. The server runs on a strand of the
 /// executor that it was given; that executor's context must outlive it.
 class status_server {
  public:
-  /// What a status_server is made from.
+  /// Options of a status_server.
   struct options {
     status_address address = {};
-    /// What the agent records in; must be set.
+    /// The agent's journal; must be set.
     std::shared_ptr<job_journal> journal = {};
-    /// What follows that journal, and the workers; must be set.
+    /// The monitor that follows that journal and the workers; must be set.
     std::shared_ptr<job_monitor> monitor = {};
-    /// What the agent offers the output of its workers by; null: it is not shown.
+    /// The output tails of the agent's workers; null: output is not shown.
     std::shared_ptr<detail::output_tails> tails = {};
-    /// What clients have to know, 16 to 256 letters, digits and "-._~"; empty: nothing, if only
-    /// this host can reach the server, else one that the server makes.
+    /// The token that clients must send, 16 to 256 letters, digits and "-._~". Empty: none if only
+    /// this host can reach the server; otherwise the server generates one.
     std::string token = {};
-    /// The names of this host that requests may use, besides the one that it has.
+    /// Further names of this host that requests may use.
     std::vector<std::string> host_names = {};
-    /// Carries out what clients command over a Unix socket, on the server's strand, several at a
-    /// time (see `local_agent::carry_out`); empty: nothing can be commanded.
+    /// Carries out the commands of clients on a Unix socket, on the server's strand, several at a
+    /// time (see `local_agent::carry_out`); empty: no commands.
     job_command::handler commands = {};
     /// Null: `system_time`.
     std::shared_ptr<time_source> time = {};
@@ -58,9 +58,9 @@ class status_server {
   };
 
   /// Errors: `errc::address_in_use`, also if the path of a Unix socket exists;
-  /// `errc::invalid_argument` if the address is none of this host, the path too long, the token not
-  /// as it has to be, or journal or monitor are missing; `errc::connection_failed` if the system
-  /// has no socket left.
+  /// `errc::invalid_argument` if the address is not one of this host, the path is too long, the
+  /// token is invalid, or journal or monitor are missing; `errc::connection_failed` if no socket
+  /// can be created.
   ELASTIC_DECL status_server(asio::any_io_executor executor, options settings);
 
   /// Closes everything without waiting for it. Prefer `stop`.
@@ -72,19 +72,19 @@ class status_server {
   /// Where it listens, with the port that it has.
   ELASTIC_DECL status_address address() const;
 
-  /// What a browser opens, with the token if the server has made it; one that was given is nobody's
-  /// to print. "unix:PATH" of a Unix socket.
+  /// The URL for a browser, with the token if the server has generated it; a token from the options
+  /// is never printed. "unix:PATH" for a Unix socket.
   ELASTIC_DECL std::string url() const;
 
   /// How many clients are connected.
   ELASTIC_DECL std::size_t connections() const;
 
-  /// Listens no more; those who follow events or wait for a command get the last, within
-  /// `limits::status_farewell`; then
-  /// everybody is disconnected. Nothing of the server runs when this returns. May be called again.
+  /// Stops listening, sends pending events and command results within `limits::status_farewell`,
+  /// and then disconnects all clients. When this returns, nothing of the server runs. May be called
+  /// again.
   ///
-  /// Errors: none; what went wrong with the server is logged, for the job is none the worse for it.
-  /// Cancellation: all types; the server stops nevertheless, only unwaited for.
+  /// Errors: none; errors of the server are logged, because they do not affect the job.
+  /// Cancellation: all types; the server still stops, but nothing waits for it.
   ELASTIC_DECL task<void> stop();
 
  private:

@@ -19,11 +19,11 @@ class record_writer;
 class trace_events;
 }  // namespace detail
 
-/// A journal as a Chrome trace, which Perfetto shows: an array of JSON whose end is left out, so
-/// that it can be read however the agent ends.
+/// A journal as a Chrome trace for Perfetto: a JSON array without its closing bracket, so that it
+/// is readable however the agent ends.
 ///
-/// What is in the file is overwritten. Of a file that cannot be written, is full or hangs the same
-/// holds as for `journal_file`.
+/// An existing file is overwritten. A file that cannot be written or hangs is handled as by
+/// `journal_file`.
 /// Thread-safety: one thread at a time.
 class trace_file final : public journal_sink {
  public:
@@ -33,10 +33,10 @@ class trace_file final : public journal_sink {
 
   ELASTIC_DECL void take(const journal_record& record) override;
 
-  /// Waits until all is written, at most `limits::journal_patience`.
+  /// Waits until everything is written, at most `limits::journal_patience`.
   ///
-  /// Errors: none; what is lost is logged. Cancellation: all types; what is not written yet may be
-  /// later.
+  /// Errors: none; losses are logged.
+  /// Cancellation: all types; pending records may still be written later.
   ELASTIC_DECL task<void> finish();
 
  private:

@@ -17,7 +17,7 @@
 namespace elastic {
 
 /// One event as a line of JSON, without a line end: keys, their order and the blanks are
-/// torchelastic's, so that what reads its log reads this one.
+/// torchelastic's, so that programs that read its log can read this one.
 ELASTIC_DECL std::string to_json_line(const event& happened);
 
 /// Writes each event as one line of JSON.
@@ -28,7 +28,7 @@ class console_event_handler final : public event_handler {
 
   /// To stderr, as torchrun does.
   console_event_handler() : sink_(&detail::write_stderr_line) {}
-  /// To a sink of your own; what it throws goes to the caller of `record`.
+  /// To a sink of your own; its exceptions are passed to the caller of `record`.
   explicit console_event_handler(line_sink sink) : sink_(std::move(sink)) {}
 
   ELASTIC_DECL void record(const event& happened) override;

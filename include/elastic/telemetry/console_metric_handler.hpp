@@ -23,9 +23,9 @@ class console_metric_handler final : public metric_handler {
   /// Takes a line without its end.
   using line_sink = std::function<void(std::string_view)>;
 
-  /// To stderr, so that stdout stays the workers'.
+  /// To stderr, so that stdout is left to the workers.
   console_metric_handler() : sink_(&detail::write_stderr_line) {}
-  /// To a sink of your own; what it throws goes to the caller of `emit`.
+  /// To a sink of your own; its exceptions are passed to the caller of `emit`.
   explicit console_metric_handler(line_sink sink) : sink_(std::move(sink)) {}
 
   void emit(const metric_handler::metric& measured) override { sink_(to_console_line(measured)); }

@@ -20,35 +20,34 @@ struct event {
     int local_rank = 0;
     int role_rank = 0;
     int role_world_size = 0;
-    /// As Python's subprocess tells an end: negative for a signal. Of a worker that has failed
-    /// only.
+    /// As in Python's subprocess: negative for a signal. Only set for a failed worker.
     std::optional<int> exit_code;
   };
 
-  /// "torchelastic.worker.status.SUCCEEDED" and the like, for agents too.
+  /// "torchelastic.worker.status.SUCCEEDED" and the like, also for agents.
   std::string name;
   origin source = origin::agent;
   std::string run_id;
   std::string role;
   std::string hostname;
   std::string rdzv_backend;
-  /// How a worker or an agent ended: "SUCCEEDED", "FAILED", "TERMINATED"; "START" of a worker that
-  /// was started; what an agent did, with its `duration_ms`: "RENDEZVOUS", "ASSIGN_WORKER_RANKS",
-  /// and "REPLACED" if workers outlived a round, which torchelastic's agent does not know.
+  /// How a worker or an agent ended: "SUCCEEDED", "FAILED", "TERMINATED"; "START" for a worker that
+  /// was started; what an agent did, with `duration_ms`: "RENDEZVOUS", "ASSIGN_WORKER_RANKS", and
+  /// "REPLACED" if workers outlived a round, which torchelastic does not have.
   std::string state;
   /// Seconds since the agent started to run.
   std::int64_t total_run_time = 0;
   int agent_restarts = 0;
-  /// Those of the last round whose workers were started; none before the first.
+  /// Those of the last round whose workers were started; empty before the first.
   std::optional<int> group_rank;
   std::optional<int> group_world_size;
   /// The file name of the program.
   std::string entry_point;
-  /// JSON text of the worker's error file, or why the agent failed; none if nothing failed.
+  /// JSON text of the worker's error file, or why the agent failed; empty if nothing failed.
   std::optional<std::string> raw_error;
-  /// In milliseconds, of something that an agent did.
+  /// The duration of something that an agent did, in milliseconds.
   std::optional<double> duration_ms;
-  /// Of a worker only.
+  /// Only set for a worker's event.
   std::optional<worker_part> worker;
 };
 

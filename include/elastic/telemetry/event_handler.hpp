@@ -11,7 +11,7 @@ class event_handler {
  public:
   virtual ~event_handler() = default;
 
-  /// Takes one event. What it throws is logged and ends nothing.
+  /// Receives one event. Exceptions are logged and otherwise ignored.
   virtual void record(const event& happened) = 0;
 };
 

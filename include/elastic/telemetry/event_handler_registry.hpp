@@ -11,8 +11,8 @@ namespace elastic {
 /// The event handlers by name: those of this library, and those that you add.
 class event_handler_registry : public detail::named_factories<std::shared_ptr<event_handler>> {
  public:
-  /// Knows torchrun's names: "null" and "dynamic_rendezvous", which discard every event there as
-  /// here, and "console", which writes to stderr.
+  /// Has torchrun's names: "null" and "dynamic_rendezvous", which discard every event, as in
+  /// torchrun, and "console", which writes to stderr.
   ELASTIC_DECL event_handler_registry();
 };
 

@@ -13,11 +13,11 @@
 
 namespace elastic {
 
-/// One thing that an agent decided or that happened to it, with what is known of it. A field that
-/// an event does not have is empty.
+/// A decision of an agent, or an event on its node, with its details. Fields that do not apply are
+/// empty.
 struct job_event {
-  /// What an agent decided, or what happened to it. "Ended" and "stopped" are the ends of spans,
-  /// and say how many `seconds` these took.
+  /// The kind of event. Those that end in "ended" or "stopped" are the ends of spans, and have
+  /// their duration in `seconds`.
   enum class type {
     agent_started,
     rendezvous_started,
@@ -51,12 +51,12 @@ struct job_event {
     step_reached,
   };
 
-  /// Why a worker seems to hold up the others: it takes longer than they do, does nothing while
-  /// they work, waits in the kernel for what does not answer, or was stopped.
+  /// Why a worker seems to hold up the others: its steps take longer, it does nothing while they
+  /// work, it waits in the kernel for something that does not answer, or it was stopped.
   enum class suspicion { none, slow, idle, blocked, stopped };
 
   type kind = type::agent_started;
-  /// Why, or what: half a sentence.
+  /// The cause or a description: a clause.
   std::string reason = {};
   /// How something ended: "succeeded", "failed", "stopped" of workers_judged and agent_ended;
   /// "node_waiting", "node_lost", "paused", "worker_failed" of round_ended; "passed", "changed" or
@@ -65,7 +65,7 @@ struct job_event {
   /// of ranks_replaced that of the round_ended before; "replace" of agent_started if workers can
   /// outlive a round.
   std::string state = {};
-  /// Of node_told: the node, as the server of the rendezvous calls it.
+  /// Of node_told: the node, as named by the rendezvous server.
   std::string peer = {};
   /// The last lines that a worker wrote to stderr, of failure_described; the evidence, of
   /// stall_found.
@@ -82,37 +82,37 @@ struct job_event {
   std::optional<std::int64_t> rank = {};
   std::optional<std::int64_t> local_rank = {};
   std::optional<std::int64_t> pid = {};
-  /// How it ended: one of the two, or neither if nobody can say.
+  /// How it ended: one of the two, or neither if that is unknown.
   std::optional<std::int64_t> exit_code = {};
   std::optional<std::int64_t> signal = {};
-  /// The place of this node among those of the round, of round_joined and workers_started.
+  /// The rank of this node in the round, of round_joined and workers_started.
   std::optional<std::int64_t> group_rank = {};
   std::optional<std::int64_t> group_world_size = {};
   std::optional<std::int64_t> world_size = {};
   /// The rank of this node's first worker, and how many it has.
   std::optional<std::int64_t> base_rank = {};
   std::optional<std::int64_t> local_world_size = {};
-  /// How often workers of the job have failed by now, and how often that is allowed.
+  /// How often workers of the job have failed so far, and how often they may.
   std::optional<std::int64_t> restarts = {};
   std::optional<std::int64_t> max_restarts = {};
   /// The furthest step that a worker of this node has reported in the attempt.
   std::optional<std::int64_t> step = {};
-  /// 1: the failure that ended the round was another node's, and those of this node's workers are
-  /// its consequence.
+  /// 1: the failure that ended the round was on another node, and failures of this node's workers
+  /// are its consequence.
   std::optional<std::int64_t> elsewhere = {};
-  /// How many workers: that were stopped, saved a checkpoint, were started by a standby, hold up
-  /// the others (stall_found; `rank` is the first), or went on in a new round (ranks_replaced).
+  /// How many workers were stopped, saved a checkpoint, were started from a standby, hold up the
+  /// others (stall_found; `rank` is the first), or continued in a new round (ranks_replaced).
   std::optional<std::int64_t> count = {};
 
-  /// What a span took, at its end; of ranks_replaced and step_reached, the time since the workers
-  /// of the round before were known to have ended, and of the first step_reached since the workers
-  /// were started.
+  /// The duration of a span, at its end; of ranks_replaced and step_reached, the time since the
+  /// previous round was known to have ended, and of the first step_reached, the time since the
+  /// workers were started.
   std::optional<double> seconds = {};
-  /// The time that something gets: workers to end (workers_stopping), a restart to wait.
+  /// A time limit: for workers to end (workers_stopping); or the delay of a restart.
   std::optional<double> allowed = {};
   /// Of workers_started, by local rank.
   std::vector<std::int64_t> pids = {};
-  /// Of ranks_replaced: those of this node that have a new process, in ascending order.
+  /// Of ranks_replaced: the ranks of this node that have a new process, in ascending order.
   std::vector<std::int64_t> ranks = {};
 
   friend bool operator==(const job_event&, const job_event&) = default;

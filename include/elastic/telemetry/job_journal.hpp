@@ -19,19 +19,19 @@
 
 namespace elastic {
 
-/// The journal of what a node's agent decides: gives each event its number and its time, keeps the
-/// last of them, and passes all on.
+/// The journal of a node's agent: gives each event its number and time, keeps the last ones, and
+/// passes all of them to its sinks.
 ///
 /// Thread-safety: any thread.
 class job_journal {
  public:
-  /// What a job_journal is made from.
+  /// Options of a job_journal.
   struct options {
     /// The node of its records: its name, or its host's.
     std::string node;
     /// Null: `system_time`.
     std::shared_ptr<time_source> time = {};
-    /// How many records are kept for those who come later, at least 1.
+    /// How many records are kept for sinks that are added later, at least 1.
     std::size_t most_records = limits::journal_records;
     logger log = {};
   };
@@ -41,23 +41,23 @@ class job_journal {
   job_journal(const job_journal&) = delete;
   job_journal& operator=(const job_journal&) = delete;
 
-  /// Tells the journal something. Errors: none; what a sink throws is logged.
+  /// Records an event. Errors: none; exceptions of a sink are logged.
   ELASTIC_DECL void record(job_event event);
 
-  /// Adds a sink, which is told first what is kept, oldest first; nothing is lost in between.
+  /// Adds a sink. It first receives the kept records, oldest first; no record is lost in between.
   ELASTIC_DECL void add(std::shared_ptr<journal_sink> sink);
 
-  /// The sink is told nothing more when this returns.
+  /// When this returns, the sink receives no more records.
   ELASTIC_DECL void remove(const std::shared_ptr<journal_sink>& sink);
 
-  /// What its records have as node.
+  /// The `node` of its records.
   const std::string& node() const { return options_.node; }
 
-  /// What its records have as epoch.
+  /// The `epoch` of its records.
   std::int64_t epoch() const { return epoch_; }
 
-  /// The records after a number, oldest first, as far as they are kept: a gap shows by the number
-  /// of the first. 0: all that are kept.
+  /// The kept records after a number, oldest first; the number of the first one shows whether there
+  /// is a gap. 0: all kept records.
   ELASTIC_DECL std::vector<journal_record> after(std::int64_t sequence) const;
 
  private:

@@ -25,18 +25,18 @@ inline constexpr std::string_view journal_file_name = "journal.jsonl";
 
 /// The journal as lines of JSON, appended to a file.
 ///
-/// A file that cannot be written, as on a full disk, is said once in the log; each record tries
-/// anew, and one that is missing shows by its number. On a file system that may hang a thread
-/// writes, which is there only as long as something is to be written; what it has not written after
-/// `limits::journal_pending_lines` more is lost.
+/// A file that cannot be written, for example because the disk is full, is logged once; each
+/// further record is attempted again, and the numbers show which are missing. On a file system that
+/// may hang, a thread writes, which exists only as long as there is something to write; if more
+/// than `limits::journal_pending_lines` lines are pending, records are lost.
 /// Thread-safety: one thread at a time.
 class journal_file final : public journal_sink {
  public:
-  /// Where a journal is written, and when it is cut.
+  /// Where a journal is written, and when it is rotated.
   struct options {
-    /// Its directory must exist. A file that is there is written on.
+    /// Its directory must exist. An existing file is continued.
     std::string path;
-    /// A file that would become larger is put aside and a new one begun.
+    /// The size at which a file is rotated.
     std::uint64_t max_size = limits::journal_file_bytes;
     /// How many files are kept: this one and "<path>.1" (the newest of the others) and so on.
     int max_files = limits::journal_files;
@@ -49,10 +49,10 @@ class journal_file final : public journal_sink {
 
   ELASTIC_DECL void take(const journal_record& record) override;
 
-  /// Waits until all is written, at most `limits::journal_patience`.
+  /// Waits until everything is written, at most `limits::journal_patience`.
   ///
-  /// Errors: none; what is lost is logged. Cancellation: all types; what is not written yet may be
-  /// later.
+  /// Errors: none; losses are logged.
+  /// Cancellation: all types; pending records may still be written later.
   ELASTIC_DECL task<void> finish();
 
   const std::string& path() const { return path_; }

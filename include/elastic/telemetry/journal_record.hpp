@@ -15,15 +15,16 @@ namespace detail {
 class json_fields;
 }
 
-/// A job event as a journal has it.
+/// A job event in a journal.
 struct journal_record {
   /// Begins at 1 and grows by 1, within an epoch.
   std::int64_t sequence = 0;
-  /// Which agent numbers them: when it began, in microseconds since 1970. A later one is larger.
+  /// The agent that assigns the numbers: its start time, in microseconds since 1970. A later agent
+  /// has a larger epoch.
   std::int64_t epoch = 0;
   /// When it happened, by the clock of the node, in microseconds since 1970.
   std::int64_t time_us = 0;
-  /// The host on which it did.
+  /// The node on which it happened.
   std::string node = {};
   job_event event = {};
 
@@ -31,11 +32,11 @@ struct journal_record {
 };
 
 /// The record as a JSON object on one line, without a line end: "seq", "epoch", "time_us", "node"
-/// and "kind", then the fields that the event has, under their names. Texts are cut after
+/// and "kind", then the fields that the event has, under their names. Texts are truncated after
 /// `limits::journal_text_bytes`, pids after `limits::journal_pids`.
 ELASTIC_DECL std::string to_json_line(const journal_record& record);
 
-/// Reads such a line. Fields of other names are passed over.
+/// Reads such a line. Unknown fields are ignored.
 /// Errors: `errc::protocol_violation`, one sentence that says what is wrong with the line.
 ELASTIC_DECL journal_record parse_journal_line(std::string_view line);
 

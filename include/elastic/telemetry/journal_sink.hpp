@@ -6,15 +6,15 @@
 
 namespace elastic {
 
-/// Where the records of a journal go: implement it to follow what a job does.
+/// Receives the records of a journal. Implement it to follow a job.
 ///
-/// Thread-safety: called by one thread at a time, that on which the journal is told something, and
-/// on which it waits: be quick, and do not call the journal.
+/// Thread-safety: called by one thread at a time, the one that records an event, which waits
+/// meanwhile. So return quickly, and do not call the journal.
 class journal_sink {
  public:
   virtual ~journal_sink() = default;
 
-  /// What it throws is logged and ends nothing.
+  /// Exceptions are logged and otherwise ignored.
   virtual void take(const journal_record& record) = 0;
 };
 

@@ -22,7 +22,7 @@ class metric_handler {
 
   virtual ~metric_handler() = default;
 
-  /// Takes one value. What it throws is logged and ends nothing.
+  /// Receives one value. Exceptions are logged and otherwise ignored.
   virtual void emit(const metric& measured) = 0;
 };
 

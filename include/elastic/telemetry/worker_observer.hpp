@@ -14,27 +14,27 @@ namespace elastic {
 /// A worker whose steps take longer than this times the median is a straggler.
 inline constexpr double straggler_ratio = 1.25;
 
-/// Is told when workers start and what they say of themselves over the control channel: implement
-/// it to show progress, or to look into a hung worker before it is killed.
+/// Is told when workers start, and what they report over the control channel. Implement it to show
+/// progress, or to inspect a hung worker before it is killed.
 ///
-/// Thread-safety: called on the strand of the agent, which waits meanwhile: be quick.
+/// Thread-safety: called on the strand of the agent, which waits meanwhile. So return quickly.
 class worker_observer {
  public:
-  /// How far a worker says it is.
+  /// The progress that a worker reports.
   struct worker_progress {
     int rank = 0;
     int local_rank = 0;
     std::int64_t step = 0;
-    /// How many steps there are; 0: not known.
+    /// The total number of steps; 0: unknown.
     std::int64_t total = 0;
     /// Free text of the worker, without control characters.
     std::string text;
     std::map<std::string, double> metrics;
   };
 
-  /// The workers of this node run, for the first time or again.
+  /// The workers of this node have started or restarted.
   struct started_workers {
-    /// The rendezvous round in which they do.
+    /// The rendezvous round in which they run.
     std::int64_t round = 0;
     int world_size = 0;
     /// Which nodes there are, and which is this one.
@@ -42,13 +42,13 @@ class worker_observer {
     int group_world_size = 0;
     int restarts = 0;
     int max_restarts = 0;
-    /// How many workers of this node are those of the round before; 0: all were started.
+    /// How many workers of this node continue from the previous round; 0: all were started.
     int stayed = 0;
-    /// The ranks of this node that were replaced while other workers of the job went on.
+    /// The ranks of this node that were replaced while other workers of the job continued.
     std::vector<int> replaced = {};
   };
 
-  /// A worker that is about to be ended because it said nothing for too long.
+  /// A worker that is about to be killed because it is hung.
   struct hung_worker {
     int rank = 0;
     int local_rank = 0;
@@ -59,7 +59,7 @@ class worker_observer {
 
   virtual ~worker_observer() = default;
 
-  /// What these throw is logged and ends nothing.
+  /// Exceptions of these functions are logged and otherwise ignored.
   virtual void started(const started_workers&) {}
   virtual void progress(const worker_progress&) {}
   virtual void hung(const hung_worker&) {}

@@ -11,18 +11,17 @@ namespace elastic {
 
 /// Makes the backend "c10d" for jobs in which nodes of torchrun may take part.
 ///
-/// `--rdzv-conf dialect=1.13`, `2.0` or `2.6` says that nodes meet as those of torchrun do, and
-/// names the release of PyTorch whose agents take part. Without it, or with `auto`, nodes meet in
-/// elasticrun's own way, unless the store turns out to be served by torchrun, or by a node of
-/// elasticrun with a `dialect`; then the dialect is that of the state, or that of the store's
-/// generation if there is no state. A job of one node, and one with several endpoints, is one of
-/// elasticrun.
+/// With `--rdzv-conf dialect=1.13`, `2.0` or `2.6`, nodes use torchrun's protocol, in the dialect
+/// of that release of PyTorch. Without it, or with `auto`, nodes use elasticrun's own protocol,
+/// unless the store is served by torchrun, or by a node of elasticrun with a `dialect`; then the
+/// dialect is that of the state, or follows from the store's generation if there is no state. Jobs
+/// of one node, and jobs with several endpoints, always use elasticrun's own protocol.
 ///
 /// Errors: `errc::invalid_argument` for an empty run id, an invalid endpoint, a setting out of
 /// bounds, a `dialect` that does not exist, and one together with a secret.
 ELASTIC_DECL rendezvous_factory make_torch_rendezvous(rendezvous_parameters parameters);
 
-/// Adds it to a registry, as that of a compiled library has it.
+/// Adds this backend to a registry. In a compiled library, registries already have it.
 ELASTIC_DECL void add_torch_rendezvous(rendezvous_registry& registry);
 
 }  // namespace elastic

@@ -28,15 +28,16 @@ ELASTIC_DECL void leave_error(std::exception_ptr thrown, const char* path, std::
 
 }  // namespace detail
 
-/// Runs the main function of a worker so that the reason of its failure reaches the agent's report:
-/// `int main() { return elastic::record(&train); }`.
+/// Runs the main function of a worker so that the reason of a failure appears in the agent's
+/// report: `int main() { return elastic::record(&train); }`.
 ///
 /// What `body` throws is written to stderr and, in torchelastic's form, to the file that the agent
 /// named in TORCHELASTIC_ERROR_FILE: the exception's type and text, and the exceptions nested in it
-/// (std::throw_with_nested). Without that variable, as when the program is started by hand, it
-/// goes to stderr alone. A signal or a call of std::exit leaves nothing.
+/// (std::throw_with_nested). Without that variable, for example when the program is started by
+/// hand, it goes only to stderr. A signal or a call of std::exit leaves no error file.
 ///
-/// Result: for main to return: what `body` returns (0 if it returns nothing), 1 if it threw.
+/// Result: the value for main to return: the result of `body` (0 if it returns nothing), or 1 if it
+/// threw.
 /// Errors: none. Thread-safety: once per process, on the main thread.
 template <class Body>
 int record(Body&& body) {

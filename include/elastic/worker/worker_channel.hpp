@@ -23,7 +23,8 @@
 
 namespace elastic {
 
-/// A worker's end of the control channel: tells the agent how it is, and hears what it is to do.
+/// A worker's end of the control channel: reports the worker's state to the agent, and receives its
+/// requests.
 ///
 ///     elastic::worker_channel agent;
 ///     for (int step = 0; step < steps; ++step) {
@@ -32,11 +33,11 @@ namespace elastic {
 ///       agent.progress(step + 1, steps);
 ///     }
 ///
-/// Where there is no channel (a program that was started by hand, or by torchrun), and from the
-/// moment on at which the agent is gone, every call does nothing: a worker needs no second way.
+/// If there is no channel (because the program was started by hand, or by torchrun), or the agent
+/// is gone, every call does nothing, so a worker needs no special case.
 ///
-/// A worker that can go on in another process group keeps its process and its memory when another
-/// worker fails (`worker_spec::on_failure`):
+/// A worker that can continue in another process group keeps its process and its memory when
+/// another worker fails (`worker_spec::on_failure`):
 ///
 ///     elastic::worker_context me = elastic::this_worker();
 ///     if (me.epoch) agent.survive();
@@ -51,23 +52,23 @@ namespace elastic {
 ///     }
 ///     if (me.epoch) agent.finished(*me.epoch);
 ///
-/// Errors: none throws, but for a constructor that is given what is not an address, and `rejoin`.
-/// Thread-safety: any thread may call any member at any time, but `poll`, `wait`, `is_change` and
-/// `rejoin` one at a time.
+/// Errors: only the constructors, for an invalid address, and `rejoin` throw.
+/// Thread-safety: any thread may call any member at any time, but only one of `poll`, `wait`,
+/// `is_change` and `rejoin` at a time.
 class worker_channel {
  public:
   /// Options of a worker_channel.
   struct options {
-    /// Whether the agent is to ask this worker for checkpoints, such as before it stops the job on
-    /// SIGTERM: it then waits for `saved`.
+    /// Whether this worker accepts requests for checkpoints, for example before the agent stops the
+    /// job on SIGTERM. The agent then waits for `saved`.
     bool checkpoints = false;
   };
 
   /// An epoch that a worker has joined without a new process.
   struct new_epoch {
     std::int64_t number = 0;
-    /// The variables of this process, brought up to date. The environment itself is left alone: to
-    /// change it while other threads read it is an error.
+    /// The updated variables of this process. The environment itself is not changed, because other
+    /// threads may read it at the same time.
     environment_map variables;
   };
 
@@ -76,24 +77,24 @@ class worker_channel {
   ELASTIC_DECL explicit worker_channel(options settings);
 
   /// Connects to the channel that `variables` name: ELASTIC_CONTROL and LOCAL_RANK.
-  /// Errors: `errc::invalid_argument` if these are set to what cannot be.
+  /// Errors: `errc::invalid_argument` if their values are invalid.
   ELASTIC_DECL explicit worker_channel(const environment_map& variables);
   ELASTIC_DECL worker_channel(const environment_map& variables, options settings);
 
   worker_channel(const worker_channel&) = delete;
   worker_channel& operator=(const worker_channel&) = delete;
 
-  /// Says that this worker wants to be watched no longer: one that ends its channel is not hung.
+  /// Tells the agent to stop watching this worker, so that it is not considered hung.
   ELASTIC_DECL ~worker_channel();
 
   /// Whether there is an agent at the other end.
   bool connected() const { return is_open_; }
 
-  /// This worker lives. From the first call on the agent waits for the next: for `timeout` if it
-  /// is named, else for what it was told (--heartbeat-timeout) or has learned.
+  /// Reports that this worker is alive. From the first call on, the next is due within `timeout` if
+  /// it is given, or else within --heartbeat-timeout, or within the learned time-out.
   ELASTIC_DECL void heartbeat(std::optional<duration> timeout = std::nullopt);
 
-  /// How far this worker is; counts as a heartbeat. `total` 0: not known.
+  /// Reports the progress of this worker; counts as a heartbeat. `total` 0: unknown.
   ELASTIC_DECL void progress(std::int64_t step, std::int64_t total = 0, std::string text = {},
                              std::map<std::string, double> metrics = {});
 
@@ -110,8 +111,8 @@ class worker_channel {
     std::string name_;
   };
 
-  /// Begins a part of the work. With a `timeout`, or a learned one, it has to end by then, and no
-  /// heartbeat is due meanwhile; without one a report of a hang names it.
+  /// Begins a part of the work. With a `timeout`, or a learned one, it must end in time, and no
+  /// heartbeat is due meanwhile. Without one, it only appears in the report of a hang.
   ELASTIC_DECL section enter(std::string name, std::optional<duration> timeout = std::nullopt);
 
   /// A timer, from its construction to its destruction.
@@ -127,51 +128,51 @@ class worker_channel {
     std::string name_;
   };
 
-  /// The agent kills this worker, and reports it as hung, unless the result is destroyed before
-  /// `after` is over.
+  /// The agent kills this worker, and reports it as hung, unless the result is destroyed within
+  /// `after`.
   ELASTIC_DECL timer expires(duration after, std::string_view name = "scope");
 
-  /// Where workers fail from now on, the job is not started again: doing it once more would be in
-  /// vain.
+  /// The next failure of a worker ends the job, because a restart would be in vain.
   ELASTIC_DECL void do_not_restart(std::string reason);
 
-  /// This node cannot do the work: it leaves the job, and the others go on.
+  /// Reports that this node cannot do the work: it leaves the job, and the others continue.
   ELASTIC_DECL void node_is_bad(std::string reason);
 
-  /// The checkpoint that was asked for is written, or is not and why.
+  /// Reports that the requested checkpoint is written, or why it is not.
   ELASTIC_DECL void saved(const control_messages::checkpoint& checkpoint);
   ELASTIC_DECL void not_saved(const control_messages::checkpoint& checkpoint, std::string reason);
 
-  /// This worker can leave an epoch and take part in the next one: the agent does not end it when
-  /// the epoch ends, but says `control_messages::change`. Call it once.
+  /// Declares that this worker can leave an epoch and take part in the next one: when the epoch
+  /// ends, the agent does not kill it, but sends `control_messages::change`. Call it once.
   ELASTIC_DECL void survive();
 
-  /// The work of this epoch failed: asks the agent whether the epoch has ended, which other
-  /// workers' failures may show later than ours. Waits for the answer, for as long as the agent
-  /// takes: at most `worker_spec::rejoin_timeout`.
-  /// Result: true: leave the epoch and call `rejoin`. False: the failure is this worker's own, or
+  /// To be called when the work of this epoch failed: asks the agent whether the epoch has ended,
+  /// because other workers' failures may be detected later than ours. Waits for the answer, at most
+  /// `worker_spec::rejoin_timeout`.
+  /// Result: true: leave the epoch and call `rejoin`; false: the failure is this worker's own, or
   /// the agent is gone.
   ELASTIC_DECL bool is_change(std::int64_t epoch, std::string reason);
 
-  /// This worker has closed its connections to the others of the epoch, and waits for the next one.
-  /// A checkpoint or a pause that the agent asks for meanwhile stays for `poll`.
-  /// Errors: `errc::connection_failed` if the agent is gone, or has never been there.
+  /// Reports that this worker has closed its connections to the others of the epoch, and waits for
+  /// the next epoch. Requests that arrive meanwhile are kept for `poll`.
+  /// Errors: `errc::connection_failed` if there is no agent, or it is gone.
   ELASTIC_DECL new_epoch rejoin(std::int64_t epoch);
 
-  /// The work of this worker has ended with success; it takes part in no other epoch.
+  /// Reports that the work of this worker has succeeded; it takes part in no further epoch.
   ELASTIC_DECL void finished(std::int64_t epoch);
 
-  /// What the agent said, the oldest first; none if it said nothing new. Does not wait.
+  /// The oldest message of the agent that was not returned yet; empty if there is none. Does not
+  /// wait.
   std::optional<control_messages::agent_message> poll() {
     return wait(std::chrono::milliseconds(0));
   }
 
-  /// The same, but waits for it so long; without an agent it returns at once.
+  /// The same, but waits up to `longest` for a message; without an agent it returns at once.
   ELASTIC_DECL std::optional<control_messages::agent_message> wait(
       std::chrono::milliseconds longest);
 
-  /// Readable if `poll` may have something, for those who wait for several things; -1 if
-  /// there is no channel.
+  /// A descriptor that is readable if `poll` may return a message, for programs that wait for
+  /// several events; -1 if there is no channel.
   int descriptor() const { return socket_; }
 
  private:

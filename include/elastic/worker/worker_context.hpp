@@ -9,10 +9,10 @@
 
 namespace elastic {
 
-/// What a worker's agent told it: its place (`rank`, `world_size`, `local_rank`, …), the job
+/// What a worker's agent told it: its ranks (`rank`, `world_size`, `local_rank`, …), the job
 /// (`master_addr`, `master_port`, `run_id`, `restart_count`, …) and where to report a failure.
 struct worker_context : worker_identity, job_context {
-  /// Where to leave the reason of a failure (see `record`); empty if nobody reads it.
+  /// The file for the reason of a failure (see `record`); empty if there is none.
   std::string error_file;
 
   // Declared, so that this is no aggregate: g++ 12 destroys a braced aggregate twice if it is an
@@ -20,17 +20,18 @@ struct worker_context : worker_identity, job_context {
   worker_context() = default;
 };
 
-/// Understands the environment of a worker, as elasticrun and torchrun make it.
+/// Parses the environment of a worker, as set by elasticrun or torchrun.
 ///
-/// Errors: `errc::invalid_argument` if a variable is missing, no number or out of its bounds (a
-/// rank must be under its world size); the sentence names the variable and says what is allowed.
+/// Errors: `errc::invalid_argument` if a variable is missing, not a number, or out of bounds (a
+/// rank must be less than its world size); the sentence names the variable and says what is
+/// allowed.
 ELASTIC_DECL worker_context worker_context_from(const environment_map& variables);
 
 /// The same for the environment of this process.
 ELASTIC_DECL worker_context this_worker();
 
-/// Whether this process was started as a worker: RANK is set. A program that also runs by hand, as
-/// one process, asks this first.
+/// Whether this process was started as a worker: RANK is set. A program that can also run by hand,
+/// as a single process, calls this first.
 ELASTIC_DECL bool is_worker();
 
 }  // namespace elastic

@@ -18,18 +18,19 @@ namespace elastic {
 /// workers in the same job read the same keys. An attempt never sees what one before it left.
 ELASTIC_DECL std::string worker_store_prefix(const worker_context& context);
 
-/// Connects to the store that the workers of a job share, at the master's address, and tries again
-/// until `timeout` is over while nothing listens there.
+/// Connects to the store that the workers of a job share, at the master's address. Retries until
+/// `timeout` as long as nothing listens there.
 ///
-/// Where an agent serves it (`context.use_agent_store`: always under `elasticrun --standalone`)
-/// there is nothing else to do. Where none does, the worker of rank 0 serves it first, with a
-/// `tcp_store_server` of its own at that address. `generation` is what the server understands: the
-/// default is right for elasticrun and for torchrun since 2.2.
+/// If an agent serves the store (`context.use_agent_store`, always with `elasticrun --standalone`),
+/// there is nothing else to do. Otherwise the worker of rank 0 must first serve it with its own
+/// `tcp_store_server` at that address. `generation` is the server's protocol: the default is right
+/// for elasticrun and for torchrun since 2.2.
 ///
-/// Result: a client that is connected, on the executor of the caller, under `worker_store_prefix`.
-/// Errors: `errc::timed_out`, naming the address and what was wrong last;
-/// `errc::protocol_violation` if something else answers there.
-/// Cancellation: all types; nothing is left behind.
+/// Result: a connected client, on the executor of the caller, with the prefix
+/// `worker_store_prefix`.
+/// Errors: `errc::timed_out`, naming the address and the last problem; `errc::protocol_violation`
+/// if the server speaks another protocol.
+/// Cancellation: all types; leaves nothing behind.
 ELASTIC_DECL task<std::shared_ptr<store>> connect_worker_store(
     worker_context context, std::chrono::milliseconds timeout = std::chrono::seconds(60),
     tcp_store_generation generation = tcp_store_generation::torch_2_2);
