@@ -208,7 +208,8 @@ _epochs = _Epochs()
 def run(train: _Function) -> _Function:
     """Decorates the function that trains. It is called again, in the same process, when a rank was
     replaced or the number of ranks has changed; if one of its arguments is a `TorchState`, that is
-    brought back to its last commit before.
+    brought back to its last commit before. It is one state, the first; if another one commits, this
+    module says on stderr that newcomers do not get it.
 
     An exception that leaves `train` counts as a change only if the agent says that this epoch has
     ended; else it is raised, as this rank's failure. Exceptions that a lost peer does not cause are
@@ -387,9 +388,16 @@ def _begin(state: Optional[TorchState]) -> None:
             return
     _epochs.state = state
     _epochs.connect()
+    torch_state.tell_of_stray = _say_stray if _epochs.is_connected else None
     if state is not None:
         state._is_kept = _epochs.is_connected
         state._after_commit = _after_commit
+
+
+def _say_stray() -> None:
+    torch_state.tell_of_stray = None  # once
+    _say("a TorchState commits that is not the first one among the arguments of the function under "
+         "survive.run: a rank that is replaced begins without it")
 
 
 def _after_commit(problem: Optional[ShardedState]) -> None:

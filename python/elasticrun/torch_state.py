@@ -12,13 +12,17 @@ import os
 import pickle
 import random
 import sys
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 __all__ = ["ShardedState", "TorchState"]
 
 _Path = Tuple[Any, ...]
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
 _SHARDED = ("DTensor", "ShardedTensor", "FlatParameter")
+
+
+# What `survive` does when a state commits that it does not give to newcomers.
+tell_of_stray: Optional[Callable[[], None]] = None
 
 
 class ShardedState(TypeError):
@@ -108,6 +112,8 @@ class TorchState:
                 return
         if self._after_commit is not None:
             self._after_commit(None)
+        elif tell_of_stray is not None:
+            tell_of_stray()
 
     def restore(self) -> bool:
         """Brings the state back to the last commit. Result: false if there is none."""

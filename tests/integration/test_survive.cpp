@@ -199,7 +199,7 @@ TEST_CASE("survive: a rank that gloo of PyTorch 2.13 cannot free is replaced, to
   check_lost_call(test::torch_213_python());
 }
 
-TEST_CASE("survive: what a script keeps of an epoch that has ended is named", "[integration]") {
+TEST_CASE("survive: what a script does that cannot survive is named", "[integration]") {
   struct row {
     std::string option;
     std::string complaint;
@@ -209,6 +209,7 @@ TEST_CASE("survive: what a script keeps of an epoch that has ended is named", "[
   if (python.empty()) return;
   for (const auto& [option, complaint, processes] :
        {row{"--hold", "rank 0: the process group of epoch 0 is still in use: something outside", 1},
+        row{"--stray", "rank 0: a TorchState commits that is not the first one among the", 1},
         row{"--own-group", "the script has begun its process group with torch.distributed", 2}}) {
     const job job;
     const auto result = job.run(python, "2", {"survive_worker.py", "--folder", job.marks(),

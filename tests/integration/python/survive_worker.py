@@ -39,6 +39,8 @@ def parse_arguments():
     parser.add_argument("--own-group", action="store_true", help="not by survive")
     parser.add_argument("--hold", action="store_true", help="keeps DDP outside of train")
     parser.add_argument("--no-commit", action="store_true")
+    parser.add_argument("--stray", action="store_true",
+                        help="a second state, which train closes over")
     parser.add_argument("--plain", default="", help="ranks that do not say survive")
     parser.add_argument("--pause", type=float, default=0)
     parser.add_argument("--gate", action="store_true",
@@ -50,6 +52,7 @@ PLACES = ("kill-late", "kill-init", "stop-init", "kill-sync", "kill-send", "kill
           "kill-synced")
 OPTIONS = parse_arguments()
 HELD = []
+STRAY = survive.TorchState(count=0)
 CHANGES = []
 SYNC = torch_state.sync
 
@@ -175,6 +178,8 @@ def train(state):
         state.noise = state.noise + random.random()
         act("late", state.step)
         state.step += 1
+        if OPTIONS.stray:
+            STRAY.commit()
         if not OPTIONS.no_commit:
             state.commit()
         with open(OPTIONS.folder / "steps", "a", encoding="ascii") as file:
