@@ -43,6 +43,7 @@ SCRIPTED = [f"tests/unit/rendezvous/test_{name}.cpp" for name in (
     "c10d_rendezvous", "candidate", "fencing", "former_world", "inherited_round",
     "leader_connector", "own_fence", "rendezvous_coordinator", "rendezvous_link", "vote_machine")]
 VOTE = "rendezvous/native/detail/impl/vote_machine.ipp"
+C10D = "rendezvous/native/detail/impl/c10d_rendezvous.ipp"
 CANDIDATE = "rendezvous/native/detail/impl/candidate.ipp"
 CONNECTOR = "rendezvous/native/detail/impl/leader_connector.ipp"
 LINK = "rendezvous/native/detail/impl/rendezvous_link.ipp"
@@ -59,6 +60,15 @@ RULES = [
     ("an end counts only if both connections to a leader end at once",
      VOTE, "if (last - std::min(*leader.lost_at, *leader.left_at) > grace()) return silent;",
      "", "vote candidates one_way"),
+    ("a candidate is believed if the agent at its address says the same",
+     CANDIDATE, "if (way.node != 0 && way.node == claim.node) return admit(from);",
+     "return admit(from);", "candidates one_way"),
+    ("a voter is bound to an agent, not to its place",
+     VOTE, "return promise_ && promise_->to == peer && promise_->life == life_of(peer);",
+     "return promise_ && promise_->to == peer;", "vote candidates one_way"),
+    ("a node refuses a candidate that is met at the address of another one",
+     CONNECTOR, "if (index == static_cast<int>(place)) return {};", "return {};",
+     "candidates one_way"),
     ("a leader acts only while a majority has answered lately",
      VOTE, "if (!chosen_.rules.leases)", "if (true)", "vote candidates one_way"),
     ("a leader that steps down is bound to itself until its workers are gone",
@@ -66,6 +76,8 @@ RULES = [
     ("a leader's own node lives by its lease",
      LINK, "connector_->reaches_own_process() ? fencing::of_step_down(grace) : "
      "fencing::of_end(grace)", "fencing::of_end(grace)", "candidates one_way"),
+    ("the nodes of a leader that resigned live by silence",
+     LINK, "if (has_server_resigned_) {", "if (false) {", "candidates one_way"),
     ("the successor of a leader that resigned waits only for nodes that it knows",
      LINK, "is_known && has_server_resigned_", "has_server_resigned_", "candidates one_way"),
     ("... and any other new server waits for none",
@@ -87,11 +99,17 @@ RULES = [
     ("a new leader takes over the round of the former one",
      COORDINATOR, "for (const std::uint64_t number : kept.members) expect(number, now + "
      "settings.silence());", "", "candidates one_way"),
+    ("the node of a leader that made no round is not accounted for by its lease",
+     VOTE, "value_.leader_node = 0;", "value_.leader_node = chosen_.node;",
+     "vote candidates one_way"),
     ("any join accounts for its node",
      COORDINATOR, "request.after < state_.round && !is_inherited_", "request.after < state_.round",
      "candidates one_way"),
     ("a candidate that knows nothing votes only when any earlier promise of it is void",
      VOTE, "chosen_.rules.blank_waits", "false", "vote candidates one_way"),
+    ("a candidate that finds the mark of a killed one says so",
+     VOTE, "has_any_restarted_ = has_any_restarted_ || answer.has_restarted;", "",
+     "vote candidates one_way"),
     ("a leader that may not know the newest round waits until that round is over",
      VOTE, "&& chosen_.rules.uncertainty", "&& false", "vote candidates one_way"),
     ("a doubt outlives the leader that had it",
@@ -106,6 +124,12 @@ RULES = [
     ("terms continue from the time of day",
      VOTE, "term_ = std::max(term_ + 1, wall_ + elapsed.count());", "++term_;",
      "vote candidates one_way"),
+    ("a node waits for a leader's first message as long as that may have to be silent",
+     LINK, "return std::max<duration>(attempt_timeout, settings_.silence());",
+     "return attempt_timeout;", "candidates one_way"),
+    ("a node repeats how the job ends until it is answered",
+     C10D, "while (is_to_wait() && time.now() < limit) {", "while (false) {",
+     "candidates one_way"),
     ("a node that gives up by silence hangs up when its workers are gone",
      LINK, "is_lost && has_workers ? fence() : known_alive_at_ + patience",
      "known_alive_at_ + patience", "candidates one_way native"),
